@@ -1,0 +1,64 @@
+"""Rankings to trust, and a reliability for every annotator, from noisy pairwise votes.
+
+Start here::
+
+    import jamrank as jr
+
+    votes = jr.read_comparisons("votes.csv")
+    model = jr.JAM().fit(votes)
+    model.ranking_, model.annotators_
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from jamrank.comparisons import Comparisons
+    from jamrank.io import read_comparisons, read_features
+    from jamrank.models import IAM, JAM, VRJAM, BradleyTerry, CrowdBT, MajorityVote, Prior, load
+    from jamrank.simulation import simulate
+
+__version__ = "0.1.0"
+
+# Names are imported when first used, so that `jamrank --help` does not wait for numpy.
+_HOMES = {
+    "Comparisons": "comparisons",
+    "read_comparisons": "io",
+    "read_features": "io",
+    "MajorityVote": "models",
+    "IAM": "models",
+    "JAM": "models",
+    "VRJAM": "models",
+    "BradleyTerry": "models",
+    "CrowdBT": "models",
+    "Prior": "models",
+    "load": "models",
+    "simulate": "simulation",
+}
+
+__all__ = [
+    "IAM",
+    "JAM",
+    "VRJAM",
+    "BradleyTerry",
+    "Comparisons",
+    "CrowdBT",
+    "MajorityVote",
+    "Prior",
+    "load",
+    "read_comparisons",
+    "read_features",
+    "simulate",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(f"jamrank.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'jamrank' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,0 +1,93 @@
+"""What can go wrong, by name.
+
+Every error that a user can cause is a :class:`JamrankError` whose text is one line that says what was found,
+where, and what would be right. The command line prints that line and exits with code 2.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "FeatureError",
+    "FeatureWarning",
+    "FormatError",
+    "InputError",
+    "JamrankError",
+    "JamrankWarning",
+    "NotConvergedWarning",
+    "NotFittedError",
+    "ParameterError",
+    "SlowKernelsWarning",
+    "TiesExcludedWarning",
+    "UnknownItemError",
+]
+
+
+class JamrankError(ValueError):
+    """Base of everything that jamrank raises on purpose."""
+
+
+class InputError(JamrankError):
+    """Votes that cannot be taken as they are.
+
+    Parameters
+    ----------
+    problem : str
+        What was found.
+    remedy : str
+        What would be right.
+    source : str, optional
+        The file, where there is one.
+    row : int, optional
+        The row, counted from 1 (the header of a file is not counted).
+    """
+
+    def __init__(
+        self, problem: str, remedy: str = "", *, source: str | None = None, row: int | None = None
+    ) -> None:
+        self.problem, self.remedy, self.source, self.row = problem, remedy, source, row
+        where = ", ".join(filter(None, [source, f"row {row}" if row is not None else None]))
+        super().__init__(": ".join(filter(None, [where, "; ".join(filter(None, [problem, remedy]))])))
+
+    def within(self, source: str) -> InputError:
+        """Return the same error, naming the file that it came from."""
+        return type(self)(self.problem, self.remedy, source=source, row=self.row)
+
+
+class FeatureError(InputError):
+    """Features that do not fit the votes or the model."""
+
+
+class FormatError(JamrankError):
+    """A saved model that this version cannot read."""
+
+
+class ParameterError(JamrankError):
+    """A model argument outside what it may be."""
+
+
+class NotFittedError(JamrankError, AttributeError):
+    """A result was asked for before ``fit``."""
+
+
+class UnknownItemError(JamrankError, LookupError):
+    """An item that the model has never seen and cannot score."""
+
+
+class JamrankWarning(UserWarning):
+    """Base of jamrank's warnings."""
+
+
+class TiesExcludedWarning(JamrankWarning):
+    """Tie votes were left out of a likelihood that has no place for them."""
+
+
+class FeatureWarning(JamrankWarning):
+    """A feature was constant or had gaps, and what was done about it."""
+
+
+class NotConvergedWarning(JamrankWarning):
+    """The fit stopped at ``max_iter``."""
+
+
+class SlowKernelsWarning(JamrankWarning):
+    """The compiled kernels are missing and numpy does their work."""
