@@ -1,0 +1,482 @@
+"""The frozen, encoded table of votes that every other room works on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, Literal
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+from numpy.typing import ArrayLike, NDArray
+
+from jamrank.errors import InputError
+from jamrank.ids import Codes, as_column, encode, first_missing
+
+__all__ = ["FIRST", "SECOND", "TIE", "Comparisons"]
+
+# How a vote came out, seen from the canonical order of its pair.
+SECOND, FIRST, TIE = 0, 1, 2
+_MISSING = 3
+_WINNERS = {"left": 1.0, "right": 0.0, "tie": 0.5}
+_REQUIRED = ("annotator", "left", "right", "winner")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparisons:
+    """Votes on pairs of items: encoded, in canonical order, equal votes folded into weights.
+
+    Build one with :meth:`from_arrays`, :meth:`from_matrix`, :meth:`from_frame` or
+    :func:`jamrank.read_comparisons`.
+
+    A pair is two items within a question, ``pair_first < pair_second`` in the order of ``items``; pairs are
+    sorted by first item, second item and question. The votes on pair ``p`` are
+    ``vote_start[p]:vote_start[p + 1]``, sorted by annotator. A pair that was listed but never voted on is kept,
+    without votes.
+
+    Attributes
+    ----------
+    items, annotators, questions : ndarray
+        The ids, sorted.
+    pair_first, pair_second, pair_question : ndarray of int32
+        Codes into ``items`` and ``questions``, one for each pair.
+    vote_start : ndarray of int64
+        Where the votes on each pair begin; one entry more than there are pairs.
+    vote_annotator : ndarray of int32
+        Codes into ``annotators``.
+    vote_result : ndarray of int8
+        1 where the pair's first item won, 0 where the second did, 2 for a tie.
+    vote_swapped : ndarray of bool
+        True where the first item was shown on the right.
+    vote_weight : ndarray of float64
+        Weight of each folded vote.
+    n_votes : int
+        Votes as given, before folding; ties included, missing ones not.
+    n_missing : int
+        Votes that were listed without an outcome.
+    """
+
+    items: NDArray[Any]
+    annotators: NDArray[Any]
+    questions: NDArray[Any]
+    pair_first: Codes
+    pair_second: Codes
+    pair_question: Codes
+    vote_start: NDArray[np.int64]
+    vote_annotator: Codes
+    vote_result: NDArray[np.int8]
+    vote_swapped: NDArray[np.bool_]
+    vote_weight: NDArray[np.float64]
+    n_votes: int
+    n_missing: int
+    frames: Literal["polars", "pandas"] = "polars"
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
+
+    @classmethod
+    def from_arrays(
+        cls,
+        left: Any,
+        right: Any,
+        annotator: Any,
+        outcome: Any,
+        weight: Any = None,
+        question: Any = None,
+    ) -> Comparisons:
+        """Encode votes given as parallel arrays.
+
+        Parameters
+        ----------
+        left, right : array-like
+            Ids of the items shown on each side, of any kind.
+        annotator : array-like
+            Who voted.
+        outcome : array-like
+            1 where left won, 0 where right won, 0.5 for a tie, NaN for no vote.
+        weight : array-like, optional
+            Weight of each vote; a vote of weight 2 counts as the same vote written twice.
+        question : array-like, optional
+            Prompt, scene or topic; a truth is shared only within one question.
+
+        Returns
+        -------
+        Comparisons
+        """
+        columns = {"left": as_column(left), "right": as_column(right), "annotator": as_column(annotator)}
+        if question is not None:
+            columns["question"] = _fill_questions(as_column(question))
+        results = _outcomes(outcome)
+        weights = None if weight is None else _weights(weight)
+        _check_lengths({**columns, "outcome": results, **({} if weights is None else {"weight": weights})})
+        for name, column in columns.items():
+            _refuse_missing(name, column)
+        items, (left_code, right_code) = encode(columns["left"], columns["right"])
+        _refuse_self_pairs(items, left_code, right_code)
+        annotators, (annotator_code,) = encode(columns["annotator"])
+        questions, question_code = _encode_questions(columns.get("question"), len(results))
+        return _fold(
+            items, annotators, questions, left_code, right_code, annotator_code, question_code, results, weights
+        )
+
+    @classmethod
+    def from_matrix(cls, left: Any, right: Any, outcomes: ArrayLike, annotators: Any = None) -> Comparisons:
+        """Encode votes given as a pairs × annotators matrix, as juries have them.
+
+        Parameters
+        ----------
+        left, right : array-like of shape (pairs,)
+            Ids of the items shown on each side.
+        outcomes : array-like of shape (pairs, annotators)
+            1 where left won, 0 where right won; -1 (integers) or NaN (floats) for no vote, 0.5 for a tie.
+        annotators : array-like, optional
+            Ids of the annotators, one for each column; 0, 1, 2, … without it.
+
+        Returns
+        -------
+        Comparisons
+        """
+        matrix = np.asarray(outcomes)
+        if matrix.ndim != 2:
+            raise InputError(f"outcomes with {matrix.ndim} dimensions", "expected pairs × annotators")
+        n_pairs, n_annotators = matrix.shape
+        names = as_column(range(n_annotators) if annotators is None else annotators)
+        columns = {"left": as_column(left), "right": as_column(right)}
+        _check_lengths({**columns, "outcomes": matrix})
+        _check_lengths({"annotators": names, "columns of outcomes": matrix.T})
+        for name, column in {**columns, "annotators": names}.items():
+            _refuse_missing(name, column)
+        items, (left_code, right_code) = encode(columns["left"], columns["right"])
+        _refuse_self_pairs(items, left_code, right_code)
+        labels, (annotator_code,) = encode(names)
+        if len(labels) < n_annotators:
+            raise InputError("two columns of outcomes have the same annotator", "give each column its own id")
+        results = _matrix_results(matrix)[:, np.argsort(annotator_code)]
+        folded = _fold_matrix(items, labels, left_code, right_code, results)
+        if folded is not None:
+            return folded
+        return _fold(
+            items,
+            labels,
+            np.array([""], dtype=object),
+            np.repeat(left_code, n_annotators),
+            np.repeat(right_code, n_annotators),
+            np.tile(np.arange(n_annotators, dtype=np.int32), n_pairs),
+            np.zeros(matrix.size, dtype=np.int32),
+            results.ravel(),
+            None,
+        )
+
+    @classmethod
+    def from_frame(cls, frame: Any) -> Comparisons:
+        """Encode votes given as a pandas, polars or arrow table in the canonical form.
+
+        Parameters
+        ----------
+        frame : data frame
+            Columns ``annotator``, ``left``, ``right`` and ``winner`` (``left``, ``right``, ``tie``; empty for no
+            vote), optionally ``weight`` and ``question``.
+
+        Returns
+        -------
+        Comparisons
+            Its models answer in pandas where the votes came as pandas, in polars otherwise.
+        """
+        table = nw.from_native(frame, eager_only=True)
+        missing = [name for name in _REQUIRED if name not in table.columns]
+        if missing:
+            raise InputError(
+                f"no column {', '.join(map(repr, missing))} among {', '.join(map(repr, table.columns))}",
+                "needed: annotator, left, right, winner; optional: weight, question",
+            )
+        column = {name: table[name].to_native() for name in table.columns}
+        votes = cls.from_arrays(
+            column["left"],
+            column["right"],
+            column["annotator"],
+            _parse_winners(as_column(column["winner"])),
+            weight=column.get("weight"),
+            question=column.get("question"),
+        )
+        if table.implementation.is_pandas():
+            object.__setattr__(votes, "frames", "pandas")
+        return votes
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return len(self.items)
+
+    @property
+    def n_annotators(self) -> int:
+        """Number of annotators."""
+        return len(self.annotators)
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of distinct pairs, counted within each question."""
+        return len(self.pair_first)
+
+    @cached_property
+    def n_ties(self) -> float:
+        """Total weight of the tie votes."""
+        return float(self.vote_weight[self.vote_result == TIE].sum())
+
+    @property
+    def has_questions(self) -> bool:
+        """Whether the votes name more than one question."""
+        return len(self.questions) > 1
+
+    @cached_property
+    def vote_pair(self) -> NDArray[np.int64]:
+        """The pair of each folded vote."""
+        return np.repeat(np.arange(self.n_pairs), np.diff(self.vote_start))
+
+    def frame(self, columns: dict[str, Any]) -> Any:
+        """Return a data frame of the kind in which the votes came."""
+        return make_frame(columns, self.frames)
+
+    def to_frame(self) -> Any:
+        """Return the folded votes in the canonical form, each as it was shown."""
+        pair = self.vote_pair
+        first, second = self.items[self.pair_first[pair]], self.items[self.pair_second[pair]]
+        left_won = (self.vote_result == FIRST) ^ self.vote_swapped
+        winner = np.where(self.vote_result == TIE, "tie", np.where(left_won, "left", "right"))
+        columns = {
+            "annotator": self.annotators[self.vote_annotator],
+            "left": np.where(self.vote_swapped, second, first),
+            "right": np.where(self.vote_swapped, first, second),
+            "winner": winner,
+            "weight": self.vote_weight,
+        }
+        if self.has_questions:
+            columns["question"] = self.questions[self.pair_question[pair]]
+        return self.frame(columns)
+
+    def __repr__(self) -> str:
+        return (
+            f"Comparisons({self.n_votes:,} votes by {self.n_annotators:,} annotators "
+            f"on {self.n_pairs:,} pairs of {self.n_items:,} items)"
+        )
+
+
+def make_frame(columns: dict[str, Any], library: str) -> Any:
+    """Return a pandas or polars frame of the columns."""
+    plain = {name: values.tolist() if values.dtype.kind == "O" else values for name, values in columns.items()}
+    if library == "pandas":
+        import pandas as pd
+
+        return pd.DataFrame(plain)
+    return pl.DataFrame(plain, strict=False)
+
+
+def _parse_winners(column: NDArray[Any]) -> NDArray[np.float64]:
+    """Return outcomes for the canonical winners; anything else is refused, never taken for a tie."""
+    if column.dtype.kind != "O" and len(column):
+        column = np.array(column.tolist(), dtype=object)
+    outcomes = np.empty(len(column))
+    for row, winner in enumerate(column.tolist()):
+        outcome = _WINNERS.get(winner) if isinstance(winner, str) else None
+        if outcome is None and not (winner is None or winner != winner):
+            raise InputError(f"winner is {winner!r}", "expected 'left', 'right' or 'tie'", row=row + 1)
+        outcomes[row] = np.nan if outcome is None else outcome
+    return outcomes
+
+
+def _outcomes(outcome: Any) -> NDArray[np.int8]:
+    """Return a result code for each outcome, seen from the left."""
+    column = as_column(outcome)
+    if column.dtype.kind not in "biuf":
+        try:
+            column = column.astype(np.float64)
+        except (TypeError, ValueError):
+            raise InputError(
+                "an outcome that is not a number", "expected 1 (left), 0 (right), 0.5 (tie) or NaN (no vote)"
+            ) from None
+    return _results(column.astype(np.float64))
+
+
+def _matrix_results(matrix: NDArray[Any]) -> NDArray[np.int8]:
+    if matrix.dtype.kind == "b":
+        return matrix.astype(np.int8)
+    if matrix.dtype.kind == "i":
+        bad = (matrix < -1) | (matrix > 1)
+        if bad.any():
+            row, column = np.argwhere(bad)[0]
+            raise InputError(
+                f"outcome {matrix[row, column]} in column {column + 1}",
+                "expected 1 (left), 0 (right) or -1 (no vote)",
+                row=int(row) + 1,
+            )
+        return np.where(matrix < 0, _MISSING, matrix).astype(np.int8)
+    return _results(matrix.astype(np.float64))
+
+
+def _results(outcome: NDArray[np.float64]) -> NDArray[np.int8]:
+    results = np.full(outcome.shape, -1, dtype=np.int8)
+    for value, result in ((1.0, FIRST), (0.0, SECOND), (0.5, TIE)):
+        results[outcome == value] = result
+    results[np.isnan(outcome)] = _MISSING
+    if (results < 0).any():
+        row = int(np.argwhere(results < 0)[0][0])
+        value = outcome[results < 0][0]
+        hint = "expected 1 (left), 0 (right), 0.5 (tie) or NaN (no vote)"
+        if 0 < value < 1:
+            hint += f"; write a soft vote as two votes, 1 with weight {value:g} and 0 with weight {1 - value:g}"
+        raise InputError(f"outcome {value:g}", hint, row=row + 1)
+    return results
+
+
+def _weights(weight: Any) -> NDArray[np.float64]:
+    column = as_column(weight)
+    try:
+        weights = column.astype(np.float64)
+    except (TypeError, ValueError):
+        weights = np.array([np.nan if v is None or not isinstance(v, (int, float)) else v for v in column.tolist()])
+    bad = ~(np.isfinite(weights) & (weights >= 0))
+    if bad.any():
+        row = int(bad.argmax())
+        raise InputError(f"weight is {column.tolist()[row]!r}", "expected a number of at least 0", row=row + 1)
+    return weights
+
+
+def _check_lengths(columns: dict[str, NDArray[Any]]) -> None:
+    lengths = {name: len(column) for name, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        told = ", ".join(f"{name} {length}" for name, length in lengths.items())
+        raise InputError(f"columns of different length ({told})", "expected one value for each vote")
+    if not any(lengths.values()):
+        raise InputError("no votes", "expected at least one")
+
+
+def _refuse_missing(name: str, column: NDArray[Any]) -> None:
+    row = first_missing(column)
+    if row is not None:
+        raise InputError(f"{name} is missing", "every vote needs an id there", row=row + 1)
+
+
+def _refuse_self_pairs(items: NDArray[Any], left: Codes, right: Codes) -> None:
+    same = left == right
+    if same.any():
+        row = int(same.argmax())
+        item = items[left[row]]
+        raise InputError(
+            f"{item!s} is compared with itself", "left and right must be different items", row=row + 1
+        )
+
+
+def _fill_questions(column: NDArray[Any]) -> NDArray[Any]:
+    """Return the questions with empty ones as one question of their own."""
+    if first_missing(column) is None:
+        return column
+    return as_column(["" if value is None or value != value else value for value in column.tolist()])
+
+
+def _encode_questions(column: NDArray[Any] | None, length: int) -> tuple[NDArray[Any], Codes]:
+    if column is None:
+        return np.array([""], dtype=object), np.zeros(length, dtype=np.int32)
+    labels, (codes,) = encode(column)
+    return labels, codes
+
+
+def _turned(results: NDArray[np.int8], swapped: NDArray[np.bool_]) -> NDArray[np.int8]:
+    """Return results seen from the canonical order: turned over where the first item stood on the right."""
+    turned: NDArray[np.int8] = np.where(swapped & (results <= FIRST), FIRST - results, results).astype(np.int8)
+    return turned
+
+
+def _fold(
+    items: NDArray[Any],
+    annotators: NDArray[Any],
+    questions: NDArray[Any],
+    left: Codes,
+    right: Codes,
+    annotator: Codes,
+    question: Codes,
+    results: NDArray[np.int8],
+    weights: NDArray[np.float64] | None,
+) -> Comparisons:
+    """Sort the votes by pair and annotator and fold equal ones."""
+    swapped = left > right
+    first, second = np.where(swapped, right, left), np.where(swapped, left, right)
+    pair_key, n_keys = _mixed_radix([(first, len(items)), (second, len(items)), (question, len(questions))])
+    inner = (annotator.astype(np.int64) * 2 + swapped) * 4 + _turned(results, swapped)
+    key, _ = _mixed_radix([(pair_key, n_keys), (inner, 8 * len(annotators))])
+    order = None if (np.diff(key) >= 0).all() else np.argsort(key, kind="stable")
+    if order is not None:
+        key, pair_key, inner = key[order], pair_key[order], inner[order]
+    weight = np.ones(len(key)) if weights is None else weights if order is None else weights[order]
+
+    starts = np.flatnonzero(np.diff(key, prepend=key[0] - 1))
+    weight, pair_key, inner = np.add.reduceat(weight, starts), pair_key[starts], inner[starts]
+    pair_at = np.flatnonzero(np.diff(pair_key, prepend=pair_key[0] - 1))
+    source = starts[pair_at] if order is None else order[starts[pair_at]]
+    pair_of_vote = np.repeat(np.arange(len(pair_at)), np.diff(pair_at, append=len(pair_key)))
+    voted = inner % 4 != _MISSING
+    counts = np.bincount(pair_of_vote[voted], minlength=len(pair_at))
+    n_missing = int((results == _MISSING).sum())
+    return Comparisons(
+        items,
+        annotators,
+        questions,
+        first[source].astype(np.int32),
+        second[source].astype(np.int32),
+        question[source].astype(np.int32),
+        np.concatenate([[0], np.cumsum(counts)]),
+        (inner[voted] // 8).astype(np.int32),
+        (inner[voted] % 4).astype(np.int8),
+        (inner[voted] // 4 % 2).astype(bool),
+        weight[voted],
+        n_votes=len(results) - n_missing,
+        n_missing=n_missing,
+    )
+
+
+def _mixed_radix(digits: list[tuple[NDArray[Any], int]]) -> tuple[NDArray[np.int64], int]:
+    """Return one sortable integer for each row of digits, and a bound on it."""
+    key, bound = np.zeros(len(digits[0][0]), dtype=np.int64), 1
+    for digit, radix in digits:
+        if bound * radix >= 2**63:
+            # Too wide for one integer: replace what stands so far by its rank.
+            distinct, key = np.unique(key, return_inverse=True)
+            bound = len(distinct)
+        key = key * radix + digit
+        bound *= radix
+    return key, bound
+
+
+def _fold_matrix(
+    items: NDArray[Any], annotators: NDArray[Any], left: Codes, right: Codes, results: NDArray[np.int8]
+) -> Comparisons | None:
+    """Encode a matrix whose rows are distinct pairs, without spelling out its votes; None where they are not."""
+    swapped = left > right
+    first, second = np.where(swapped, right, left), np.where(swapped, left, right)
+    key = first.astype(np.int64) * len(items) + second
+    if not (np.diff(key) > 0).all():
+        order = np.argsort(key, kind="stable")
+        if (np.diff(key[order]) == 0).any():
+            return None
+        first, second, swapped, results = first[order], second[order], swapped[order], results[order]
+    turned = _turned(results, swapped[:, None])
+    voted = turned != _MISSING
+    counts = voted.sum(axis=1)
+    n_votes = int(counts.sum())
+    return Comparisons(
+        items,
+        annotators,
+        np.array([""], dtype=object),
+        first.astype(np.int32),
+        second.astype(np.int32),
+        np.zeros(len(first), dtype=np.int32),
+        np.concatenate([[0], np.cumsum(counts)]),
+        np.broadcast_to(np.arange(len(annotators), dtype=np.int32), turned.shape)[voted],
+        turned[voted],
+        np.repeat(swapped, counts),
+        np.ones(n_votes),
+        n_votes=n_votes,
+        n_missing=turned.size - n_votes,
+    )

@@ -1,0 +1,137 @@
+"""Passes over rows that lie in memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jamrank.rows import Rows
+from jamrank.kernels import default_threads, kernels
+
+__all__ = ["LOSSES", "Expectation", "Maximisation", "MemoryEngine"]
+
+Doubles = NDArray[np.float64]
+
+LOSSES = {"logistic": 0, "hinge": 1}
+# Beyond this many patterns a table of sums for each block would not stay in cache.
+_MOST_PATTERNS_IN_PASS = 1 << 14
+
+
+@dataclass(frozen=True)
+class Maximisation:
+    """What a pass says of the M-step at some scores.
+
+    ``gradient`` and ``degree`` have one entry an item: the derivative in its score, and the diagonal of the
+    curvature. ``curvature`` has one entry a row.
+    """
+
+    value: float
+    gradient: Doubles
+    degree: Doubles
+    curvature: Doubles
+
+
+@dataclass(frozen=True)
+class Expectation(Maximisation):
+    """What the fused pass says: ``value`` is the log-likelihood with the truths summed out."""
+
+    posterior: Doubles
+    by_pattern: Doubles
+
+
+class MemoryEngine:
+    """Runs passes over rows in memory, in threads; its sums do not depend on how many.
+
+    Parameters
+    ----------
+    rows : Rows
+        What to pass over.
+    threads : int, optional
+        Every available core unless given.
+    """
+
+    def __init__(self, rows: Rows, threads: int | None = None) -> None:
+        self.rows = rows
+        self.threads = threads or default_threads()
+        self.passes = 0
+
+    def expectation(
+        self, scores: Doubles, log_first: Doubles, log_second: Doubles, reuse: Expectation | None = None
+    ) -> Expectation:
+        """Run the fused pass: posterior, log-likelihood, sums by pattern and gradient.
+
+        Parameters
+        ----------
+        scores : ndarray
+            One an item.
+        log_first, log_second : ndarray
+            Log-likelihood of each pattern's votes when the first, or the second, item is truly better.
+        reuse : Expectation, optional
+            An earlier result whose arrays over rows may be overwritten.
+        """
+        rows, n_items, n_patterns = self.rows, self.rows.n_items, len(self.rows.patterns)
+        largest = np.maximum(log_first, log_second)
+        posterior = reuse.posterior if reuse else np.empty(len(rows))
+        curvature = reuse.curvature if reuse else np.empty(len(rows))
+        gradient, degree = np.empty(n_items), np.empty(n_items)
+        by_pattern = np.empty(n_patterns if n_patterns <= _MOST_PATTERNS_IN_PASS else 0)
+        self.passes += 1
+        value = kernels.expectation(
+            rows.first,
+            rows.second,
+            rows.pattern,
+            rows.weight,
+            np.exp(log_first - largest),
+            np.exp(log_second - largest),
+            np.ascontiguousarray(scores),
+            posterior,
+            curvature,
+            gradient,
+            degree,
+            by_pattern,
+            self.threads,
+        )
+        value += float((rows.pattern_weight * largest).sum())
+        if not len(by_pattern):
+            by_pattern = rows.by_pattern(posterior)
+        return Expectation(value, gradient, degree, curvature, posterior, by_pattern)
+
+    def maximisation(self, scores: Doubles, posterior: Doubles, loss: str = "logistic") -> Maximisation:
+        """Run the pass of the M-step at new scores, with the posterior held fixed."""
+        rows, n_items = self.rows, self.rows.n_items
+        curvature, gradient, degree = np.empty(len(rows)), np.empty(n_items), np.empty(n_items)
+        self.passes += 1
+        value = kernels.maximisation(
+            rows.first,
+            rows.second,
+            rows.weight,
+            posterior,
+            np.ascontiguousarray(scores),
+            LOSSES[loss],
+            curvature,
+            gradient,
+            degree,
+            self.threads,
+        )
+        return Maximisation(value, gradient, degree, curvature)
+
+    def curvature_times(self, curvature: Doubles, vector: Doubles) -> Doubles:
+        """Multiply the curvature matrix of the item scores, a graph Laplacian, with a vector."""
+        product = np.empty(self.rows.n_items)
+        rows = self.rows
+        kernels.laplacian(
+            rows.first, rows.second, curvature, np.ascontiguousarray(vector), product, self.threads
+        )
+        return product
+
+    def margins(self, scores: Doubles) -> Doubles:
+        """Return the score of the first item less that of the second, for each row."""
+        margin: Doubles = scores[self.rows.first] - scores[self.rows.second]
+        return margin
+
+    def per_item(self, values: Doubles) -> Doubles:
+        """Add up one value for each row over both of its items."""
+        rows = self.rows
+        return np.bincount(rows.first, values, rows.n_items) + np.bincount(rows.second, values, rows.n_items)

@@ -1,0 +1,24 @@
+"""Files in and out: tables of votes and features, JSON documents, writing that leaves nothing half done."""
+
+from __future__ import annotations
+
+from jamrank.io.canonical import read_comparisons, read_features
+from jamrank.io.documents import (
+    ensure_folder,
+    read_document,
+    write_atomically,
+    write_document,
+    write_together,
+)
+from jamrank.io.tables import read_table
+
+__all__ = [
+    "ensure_folder",
+    "read_comparisons",
+    "read_document",
+    "read_features",
+    "read_table",
+    "write_atomically",
+    "write_document",
+    "write_together",
+]

@@ -1,0 +1,42 @@
+"""Loops over rows of votes, compiled where possible; :mod:`jamrank.kernels.twin` says plainly what each does."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import Any
+
+from jamrank.errors import SlowKernelsWarning
+from jamrank.kernels import twin
+
+__all__ = ["compiled", "default_threads", "kernels"]
+
+
+def _load() -> Any:
+    if os.environ.get("JAMRANK_KERNELS") == "numpy":
+        return twin
+    try:
+        from jamrank.kernels import _native
+    except ImportError:
+        warnings.warn(
+            "jamrank was installed without its compiled kernels (no C++ compiler was found) and runs on numpy, "
+            "many times slower; install a C++ compiler and reinstall jamrank",
+            SlowKernelsWarning,
+            stacklevel=2,
+        )
+        return twin
+    return _native
+
+
+kernels = _load()
+compiled = kernels is not twin
+
+
+def default_threads() -> int:
+    """Return how many threads a fit uses unless told otherwise: every core that this process may run on."""
+    asked = os.environ.get("JAMRANK_THREADS") or os.environ.get("OMP_NUM_THREADS", "")
+    if asked.isdecimal() and int(asked) > 0:
+        return int(asked)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

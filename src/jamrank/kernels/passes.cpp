@@ -1,0 +1,247 @@
+#include "passes.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace jamrank {
+namespace JAMRANK_ISA {
+namespace {
+
+// Rows are taken in chunks that stay in the first-level cache: arithmetic on a whole chunk is a plain loop that
+// the compiler turns into vector instructions, and only the scattered sums are left scalar.
+constexpr size_t kChunk = 512;
+constexpr double kLargestMargin = 700.0;
+
+inline double from_bits(uint64_t bits) {
+    double value;
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+inline uint64_t to_bits(double value) {
+    uint64_t bits;
+    std::memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+// exp(x) for -708 <= x <= 0, to about one unit in the last place: x = n ln 2 + r, |r| <= ln 2 / 2, Taylor in r.
+inline double exp_nonpositive(double x) {
+    constexpr double shift = 6755399441055744.0;  // 1.5 * 2^52: adding it leaves round(x) in the low bits
+    const double shifted = x * 1.4426950408889634 + shift;
+    const double n = shifted - shift;
+    const double r = (x - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
+    double p = 1.0 / 6227020800.0;
+    p = p * r + 1.0 / 479001600.0;
+    p = p * r + 1.0 / 39916800.0;
+    p = p * r + 1.0 / 3628800.0;
+    p = p * r + 1.0 / 362880.0;
+    p = p * r + 1.0 / 40320.0;
+    p = p * r + 1.0 / 5040.0;
+    p = p * r + 1.0 / 720.0;
+    p = p * r + 1.0 / 120.0;
+    p = p * r + 1.0 / 24.0;
+    p = p * r + 1.0 / 6.0;
+    p = p * r + 0.5;
+    p = p * r + 1.0;
+    p = p * r + 1.0;
+    return p * from_bits((to_bits(shifted) + 1023) << 52);
+}
+
+// log(x) for normal x > 0: x = 2^k f with f near 1, then the series of atanh((f - 1) / (f + 1)).
+inline double log_positive(double x) {
+    const uint64_t bits = to_bits(x);
+    const uint64_t above = bits - 0x3fe6a09e667f3bcdULL;  // bits of sqrt(1/2): f lies in [sqrt(1/2), sqrt(2))
+    const uint64_t k = (above >> 52) & 0xfff;
+    const double f = from_bits(bits - (k << 52));
+    // k is a 12-bit two's complement number; magic addition turns it into a double without a conversion.
+    const double exponent = from_bits(((k ^ 0x800) | 0x4330000000000000ULL)) - (4503599627370496.0 + 2048.0);
+    const double s = (f - 1.0) / (f + 1.0);
+    const double z = s * s;
+    double p = 1.0 / 21.0;
+    p = p * z + 1.0 / 19.0;
+    p = p * z + 1.0 / 17.0;
+    p = p * z + 1.0 / 15.0;
+    p = p * z + 1.0 / 13.0;
+    p = p * z + 1.0 / 11.0;
+    p = p * z + 1.0 / 9.0;
+    p = p * z + 1.0 / 7.0;
+    p = p * z + 1.0 / 5.0;
+    p = p * z + 1.0 / 3.0;
+    p = p * z + 1.0;
+    return exponent * 6.93147180559945309417e-01 + 2.0 * s * p;
+}
+
+inline void margins(const Rows& rows, const double* scores, size_t begin, size_t count, double* margin) {
+    for (size_t k = 0; k < count; ++k) {
+        const double m = scores[rows.first[begin + k]] - scores[rows.second[begin + k]];
+        margin[k] = std::min(std::max(m, -kLargestMargin), kLargestMargin);
+    }
+}
+
+// Rows are sorted by their first item, so its sum is kept in a register until the item changes.
+inline void scatter(const Rows& rows, size_t begin, size_t count, const double* derivative,
+                    const double* curvature, Sums& sums) {
+    int32_t item = rows.first[begin];
+    double gradient = 0.0, degree = 0.0;
+    for (size_t k = 0; k < count; ++k) {
+        const int32_t i = rows.first[begin + k], j = rows.second[begin + k];
+        if (i != item) {
+            sums.gradient[item] += gradient;
+            sums.degree[item] += degree;
+            gradient = degree = 0.0;
+            item = i;
+        }
+        gradient += derivative[k];
+        degree += curvature[k];
+        sums.gradient[j] -= derivative[k];
+        sums.degree[j] += curvature[k];
+    }
+    sums.gradient[item] += gradient;
+    sums.degree[item] += degree;
+}
+
+inline void weigh(const Rows& rows, size_t begin, size_t count, double* a, double* b, double* c) {
+    if (!rows.weight) return;
+    const double* weight = rows.weight + begin;
+    for (size_t k = 0; k < count; ++k) {
+        a[k] *= weight[k];
+        b[k] *= weight[k];
+        c[k] *= weight[k];
+    }
+}
+
+inline void lookup(const Table& table, const int32_t* pattern, size_t count, double* if_first,
+                   double* if_second) {
+    for (size_t k = 0; k < count; ++k) {
+        if_first[k] = table.if_first[pattern[k]];
+        if_second[k] = table.if_second[pattern[k]];
+    }
+}
+
+void expectation(const Rows& rows, const Table& table, const double* scores, size_t begin, size_t end,
+                 double* posterior, double* curvature, Sums& sums) {
+    double margin[kChunk], first[kChunk], second[kChunk], q[kChunk], value[kChunk], derivative[kChunk], c[kChunk];
+    for (size_t at = begin; at < end; at += kChunk) {
+        const size_t count = std::min(kChunk, end - at);
+        const int32_t* pattern = rows.pattern + at;
+        margins(rows, scores, at, count, margin);
+        lookup(table, pattern, count, first, second);
+        for (size_t k = 0; k < count; ++k) {
+            const double m = margin[k];
+            const double e = exp_nonpositive(-std::fabs(m));
+            const double prior_first = m >= 0 ? 1.0 : e, prior_second = m >= 0 ? e : 1.0;
+            const double joint_first = prior_first * first[k];
+            const double joint = joint_first + prior_second * second[k];
+            const double normaliser = 1.0 / (1.0 + e);
+            q[k] = joint_first / joint;
+            derivative[k] = q[k] - prior_first * normaliser;
+            c[k] = e * normaliser * normaliser;
+            value[k] = log_positive(joint * normaliser);
+        }
+        std::copy(q, q + count, posterior + at);
+        weigh(rows, at, count, derivative, c, value);
+        std::copy(c, c + count, curvature + at);
+        for (size_t k = 0; k < count; ++k) sums.value += value[k];
+        scatter(rows, at, count, derivative, c, sums);
+        if (!sums.by_pattern) continue;
+        weigh(rows, at, count, q, derivative, value);
+        for (size_t k = 0; k < count; ++k) sums.by_pattern[pattern[k]] += q[k];
+    }
+}
+
+inline void logistic(size_t count, const double* margin, const double* q, double* value, double* derivative,
+                     double* curvature) {
+    for (size_t k = 0; k < count; ++k) {
+        const double m = margin[k];
+        const double e = exp_nonpositive(-std::fabs(m));
+        const double normaliser = 1.0 / (1.0 + e);
+        derivative[k] = q[k] - (m >= 0 ? normaliser : e * normaliser);
+        curvature[k] = e * normaliser * normaliser;
+        value[k] = log_positive(normaliser) - (m >= 0 ? (1.0 - q[k]) * m : -q[k] * m);
+    }
+}
+
+// Rennie's smooth hinge h(z): 1/2 - z below 0, (1 - z)^2 / 2 up to 1, then 0; value is -q h(m) - (1 - q) h(-m).
+inline double hinge(double z) {
+    const double gap = std::min(std::max(1.0 - z, 0.0), 1.0);
+    return 0.5 * gap * gap - std::min(z, 0.0);
+}
+
+inline double hinge_slope(double z) { return -std::min(std::max(1.0 - z, 0.0), 1.0); }
+
+inline void smooth_hinge(size_t count, const double* margin, const double* q, double* value,
+                         double* derivative, double* curvature) {
+    for (size_t k = 0; k < count; ++k) {
+        const double m = margin[k];
+        value[k] = -q[k] * hinge(m) - (1.0 - q[k]) * hinge(-m);
+        derivative[k] = -q[k] * hinge_slope(m) + (1.0 - q[k]) * hinge_slope(-m);
+        curvature[k] = std::fabs(m) >= 1.0 ? 0.0 : (m > 0 ? q[k] : 1.0 - q[k]);
+    }
+}
+
+void maximisation(const Rows& rows, const double* posterior, const double* scores, Loss loss, size_t begin,
+                  size_t end, double* curvature, Sums& sums) {
+    double margin[kChunk], value[kChunk], derivative[kChunk];
+    for (size_t at = begin; at < end; at += kChunk) {
+        const size_t count = std::min(kChunk, end - at);
+        double* c = curvature + at;
+        margins(rows, scores, at, count, margin);
+        const auto apply = loss == kLogistic ? logistic : smooth_hinge;
+        apply(count, margin, posterior + at, value, derivative, c);
+        weigh(rows, at, count, derivative, c, value);
+        for (size_t k = 0; k < count; ++k) sums.value += value[k];
+        scatter(rows, at, count, derivative, c, sums);
+    }
+}
+
+void laplacian(const Rows& rows, const double* curvature, const double* vector, size_t begin, size_t end,
+               double* product) {
+    if (begin == end) return;
+    int32_t item = rows.first[begin];
+    double own = vector[item], sum = 0.0;
+    for (size_t r = begin; r < end; ++r) {
+        const int32_t i = rows.first[r], j = rows.second[r];
+        if (i != item) {
+            product[item] += sum;
+            item = i;
+            own = vector[item];
+            sum = 0.0;
+        }
+        const double flow = curvature[r] * (own - vector[j]);
+        sum += flow;
+        product[j] -= flow;
+    }
+    product[item] += sum;
+}
+
+void assign(const Rows& rows, const double* projections, const double* norms, int clusters, size_t begin,
+            size_t end, int32_t* cluster, double* counts, double* sizes, double& value) {
+    for (size_t r = begin; r < end; ++r) {
+        const size_t i = rows.first[r], j = rows.second[r];
+        const double* a = projections + i * clusters;
+        const double* b = projections + j * clusters;
+        int best = 0;
+        double nearest = norms[0] - 2.0 * std::fabs(a[0] - b[0]);
+        for (int d = 1; d < clusters; ++d) {
+            const double distance = norms[d] - 2.0 * std::fabs(a[d] - b[d]);
+            if (distance < nearest) {
+                nearest = distance;
+                best = d;
+            }
+        }
+        const double sign = a[best] >= b[best] ? 1.0 : -1.0;
+        cluster[r] = best;
+        counts[i * clusters + best] += sign;
+        counts[j * clusters + best] -= sign;
+        sizes[best] += 1.0;
+        value += nearest;
+    }
+}
+
+}  // namespace
+
+extern const Passes passes = {expectation, maximisation, laplacian, assign};
+
+}  // namespace JAMRANK_ISA
+}  // namespace jamrank

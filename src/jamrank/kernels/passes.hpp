@@ -1,0 +1,55 @@
+// The loops over rows, compiled once for each instruction set (see CMakeLists.txt).
+//
+// Every function here works on one block of rows and adds to accumulators that belong to that block alone, so
+// that sums do not depend on how many threads share the blocks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace jamrank {
+
+// Rows of a fit: two items, the pattern of the votes on them, and a weight (null: all 1).
+struct Rows {
+    const int32_t* first;
+    const int32_t* second;
+    const int32_t* pattern;
+    const double* weight;
+};
+
+// Likelihood of each pattern's votes when the first item is truly better, and when the second is, both divided
+// by the larger of the two.
+struct Table {
+    const double* if_first;
+    const double* if_second;
+};
+
+// What one block hands back; item sums have one entry an item, pattern sums one a pattern (null: not wanted).
+struct Sums {
+    double* gradient;
+    double* degree;
+    double* by_pattern;
+    double value;
+};
+
+enum Loss : int { kLogistic = 0, kSmoothHinge = 1 };
+
+struct Passes {
+    // Posterior of the truth of each row, curvature of the M-step there, and the sums of both steps.
+    void (*expectation)(const Rows&, const Table&, const double* scores, size_t begin, size_t end,
+                        double* posterior, double* curvature, Sums& sums);
+    // Value, derivative and curvature of the M-step at new scores, with the posterior held fixed.
+    void (*maximisation)(const Rows&, const double* posterior, const double* scores, Loss loss, size_t begin,
+                         size_t end, double* curvature, Sums& sums);
+    // Curvature matrix (a graph Laplacian) times a vector over items.
+    void (*laplacian)(const Rows&, const double* curvature, const double* vector, size_t begin, size_t end,
+                      double* product);
+    // Nearest centroid, up to sign, of each difference x_i - x_j; counts[item, cluster] gets the signs.
+    void (*assign)(const Rows&, const double* projections, const double* norms, int clusters, size_t begin,
+                   size_t end, int32_t* cluster, double* counts, double* sizes, double& value);
+};
+
+namespace baseline { extern const Passes passes; }
+namespace v3 { extern const Passes passes; }
+
+}  // namespace jamrank

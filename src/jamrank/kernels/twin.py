@@ -1,0 +1,147 @@
+"""Plain numpy twins of the compiled kernels: oracle of the tests, and fallback where nothing was compiled.
+
+Each function has the signature of its namesake in ``native.cpp`` and writes into the arrays it is given.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["assign", "expectation", "laplacian", "maximisation", "patterns"]
+
+Doubles = NDArray[np.float64]
+Ints = NDArray[np.int32]
+_LARGEST_MARGIN = 700.0
+
+
+def _margins(first: Ints, second: Ints, scores: Doubles) -> Doubles:
+    return np.clip(scores[first] - scores[second], -_LARGEST_MARGIN, _LARGEST_MARGIN)
+
+
+def _weighted(values: Doubles, weight: Doubles) -> Doubles:
+    return values * weight if len(weight) else values
+
+
+def _scatter(first: Ints, second: Ints, at_first: Doubles, at_second: Doubles, items: int) -> Doubles:
+    return np.bincount(first, at_first, items) + np.bincount(second, at_second, items)
+
+
+def expectation(
+    first: Ints,
+    second: Ints,
+    pattern: Ints,
+    weight: Doubles,
+    if_first: Doubles,
+    if_second: Doubles,
+    scores: Doubles,
+    posterior: Doubles,
+    curvature: Doubles,
+    gradient: Doubles,
+    degree: Doubles,
+    by_pattern: Doubles,
+    threads: int,
+) -> float:
+    """Compute the posterior of each row's truth, and the sums that both steps need; return the likelihood."""
+    margin = _margins(first, second, scores)
+    e = np.exp(-np.abs(margin))
+    prior_first, prior_second = np.where(margin >= 0, 1.0, e), np.where(margin >= 0, e, 1.0)
+    joint_first = prior_first * if_first[pattern]
+    joint = joint_first + prior_second * if_second[pattern]
+    posterior[:] = joint_first / joint
+    derivative = _weighted(posterior - prior_first / (1 + e), weight)
+    curvature[:] = _weighted(e / (1 + e) ** 2, weight)
+    gradient[:] = _scatter(first, second, derivative, -derivative, len(scores))
+    degree[:] = _scatter(first, second, curvature, curvature, len(scores))
+    if len(by_pattern):
+        by_pattern[:] = np.bincount(pattern, _weighted(posterior, weight), len(by_pattern))
+    return float(_weighted(np.log(joint / (1 + e)), weight).sum())
+
+
+def maximisation(
+    first: Ints,
+    second: Ints,
+    weight: Doubles,
+    posterior: Doubles,
+    scores: Doubles,
+    loss: int,
+    curvature: Doubles,
+    gradient: Doubles,
+    degree: Doubles,
+    threads: int,
+) -> float:
+    """Compute value, gradient and curvature of the M-step at new scores, the posterior held fixed."""
+    margin = _margins(first, second, scores)
+    value, derivative, bend = (_logistic, _smooth_hinge)[loss](margin, posterior)
+    derivative = _weighted(derivative, weight)
+    curvature[:] = _weighted(bend, weight)
+    gradient[:] = _scatter(first, second, derivative, -derivative, len(scores))
+    degree[:] = _scatter(first, second, curvature, curvature, len(scores))
+    return float(_weighted(value, weight).sum())
+
+
+def _logistic(margin: Doubles, posterior: Doubles) -> tuple[Doubles, Doubles, Doubles]:
+    e = np.exp(-np.abs(margin))
+    value = -np.log1p(e) - np.where(margin >= 0, (1 - posterior) * margin, -posterior * margin)
+    return value, posterior - np.where(margin >= 0, 1.0, e) / (1 + e), e / (1 + e) ** 2
+
+
+def _smooth_hinge(margin: Doubles, posterior: Doubles) -> tuple[Doubles, Doubles, Doubles]:
+    gap_first, gap_second = np.clip(1 - margin, 0, 1), np.clip(1 + margin, 0, 1)
+    loss_first = gap_first**2 / 2 - np.minimum(margin, 0)
+    loss_second = gap_second**2 / 2 - np.minimum(-margin, 0)
+    bend = np.where(np.abs(margin) >= 1, 0.0, np.where(margin > 0, posterior, 1 - posterior))
+    value = -posterior * loss_first - (1 - posterior) * loss_second
+    return value, posterior * gap_first - (1 - posterior) * gap_second, bend
+
+
+def laplacian(
+    first: Ints, second: Ints, curvature: Doubles, vector: Doubles, product: Doubles, threads: int
+) -> None:
+    """Multiply the curvature matrix, a graph Laplacian over items, with a vector."""
+    flow = curvature * (vector[first] - vector[second])
+    product[:] = _scatter(first, second, flow, -flow, len(vector))
+
+
+def assign(
+    first: Ints,
+    second: Ints,
+    projections: Doubles,
+    norms: Doubles,
+    cluster: Ints,
+    counts: Doubles,
+    sizes: Doubles,
+    threads: int,
+) -> float:
+    """Assign each difference ``x_i - x_j`` to its nearest centroid up to sign; return the sum of distances."""
+    table = projections.reshape(-1, len(norms))
+    along = table[first] - table[second]
+    distance = norms - 2 * np.abs(along)
+    cluster[:] = distance.argmin(axis=1)
+    rows = np.arange(len(first))
+    sign = np.where(along[rows, cluster] >= 0, 1.0, -1.0)
+    cells = len(counts)
+    counts[:] = np.bincount(first * len(norms) + cluster, sign, cells)
+    counts -= np.bincount(second * len(norms) + cluster, sign, cells)
+    sizes[:] = np.bincount(cluster, minlength=len(norms))
+    return float(distance[rows, cluster].sum())
+
+
+def patterns(
+    start: NDArray[np.int64],
+    code: NDArray[np.int64],
+    weight: Doubles,
+    pattern: Ints,
+    example: NDArray[np.int64],
+) -> int:
+    """Number the distinct lists of votes in the order of their first appearance; return how many there are."""
+    known: dict[bytes, int] = {}
+    bounds = start.tolist()
+    for row in range(len(pattern)):
+        begin, end = bounds[row], bounds[row + 1]
+        votes = code[begin:end].tobytes() + weight[begin:end].tobytes()
+        number = known.setdefault(votes, len(known))
+        if number == len(known) - 1 and example[number] < 0:
+            example[number] = row
+        pattern[row] = number
+    return len(known)

@@ -1,0 +1,329 @@
+"""The interface of every model: parameters, results, frames for people, files."""
+
+from __future__ import annotations
+
+import inspect
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from jamrank.comparisons import Comparisons, make_frame
+from jamrank.diagnostics.verdicts import flip_intervals, verdicts
+from jamrank.errors import FeatureError, FormatError, NotFittedError, ParameterError, UnknownItemError
+from jamrank.ids import as_column, encode, locate
+from jamrank.io.documents import read_document, write_document
+from jamrank.models.state import from_document, to_document
+from jamrank.ranking import Uncertainty, order_accuracy, ranks
+from jamrank.scorers import Features, align_features
+
+__all__ = ["RankingModel", "load"]
+
+Doubles = NDArray[np.float64]
+_VERSION = 1
+
+
+class RankingModel:
+    """Base of all models; follows scikit-learn's conventions.
+
+    A subclass stores its arguments in ``__init__`` and, in ``_fit``, sets the fitted attributes: at least
+    ``scores_``, ``flip_`` and ``posterior_``.
+    """
+
+    # Fitted attributes that a subclass adds to the saved state.
+    _extra_state: ClassVar[tuple[str, ...]] = ()
+
+    items_: NDArray[Any]
+    scores_: Doubles
+    feature_scores_: Doubles | None = None
+    coef_: Doubles | None = None
+    flip_: Doubles
+    posterior_: Doubles
+    log_likelihoods_: Doubles
+    log_likelihood_: float | None = None
+    n_iter_: int = 0
+    n_passes_: int = 0
+    converged_: bool = True
+    n_ties_: float = 0.0
+    _features: Features | None = None
+
+    def fit(self, votes: Comparisons, features: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        votes : Comparisons
+            The votes.
+        features : data frame, mapping or array, optional
+            One row for each item: a frame with a column ``item`` (or, in pandas, indexed by item), a mapping from
+            item to values, or an array in the order of ``votes.items``.
+
+        Returns
+        -------
+        self
+        """
+        if not isinstance(votes, Comparisons):
+            raise ParameterError(
+                f"votes is a {type(votes).__name__}; expected jamrank.Comparisons (see Comparisons.from_frame)"
+            )
+        self._reset()
+        self.items_ = votes.items
+        self._annotators, self._questions, self._frames = votes.annotators, votes.questions, votes.frames
+        self._pair_first, self._pair_second = votes.pair_first, votes.pair_second
+        self._pair_question = votes.pair_question
+        self._pair_votes = np.bincount(votes.vote_pair, votes.vote_weight, votes.n_pairs)
+        self._annotator_votes = np.bincount(votes.vote_annotator, votes.vote_weight, votes.n_annotators)
+        self.log_likelihoods_ = np.empty(0)
+        try:
+            self._fit(votes, features)
+        except BaseException:
+            self._reset()
+            raise
+        return self
+
+    def _fit(self, votes: Comparisons, features: Any) -> None:
+        raise NotImplementedError
+
+    def _reset(self) -> None:
+        for name in [name for name in vars(self) if name.endswith("_") or name.startswith("_")]:
+            delattr(self, name)
+
+    # -- parameters, as scikit-learn has them ---------------------------------------------------------------
+
+    @classmethod
+    def _parameter_names(cls) -> list[str]:
+        return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the arguments of the constructor."""
+        return {name: getattr(self, name) for name in self._parameter_names()}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change arguments of the constructor."""
+        known = self._parameter_names()
+        for name, value in params.items():
+            if name not in known:
+                raise ParameterError(f"{type(self).__name__} has no argument {name!r}; it has {', '.join(known)}")
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        defaults = inspect.signature(type(self).__init__).parameters
+        changed = [
+            f"{name}={value!r}" for name, value in self.get_params().items() if value != defaults[name].default
+        ]
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+    def __getattr__(self, name: str) -> Any:
+        if name.endswith("_") and not name.startswith("_") and "scores_" not in vars(self):
+            raise NotFittedError(f"this {type(self).__name__} has no {name} yet; call fit first")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    # -- results for people ---------------------------------------------------------------------------------
+
+    @cached_property
+    def _uncertainty(self) -> Uncertainty:
+        self._require_fit()
+        return self._estimate_uncertainty()
+
+    def _estimate_uncertainty(self) -> Uncertainty:
+        return Uncertainty.unknown(len(self.items_))
+
+    @cached_property
+    def _flip_information(self) -> Doubles:
+        """Information on the logit of each annotator's overall flip, as if the truths were known."""
+        flip = self._overall_flip()
+        return self._annotator_votes * flip * (1 - flip)
+
+    def _overall_flip(self) -> Doubles:
+        return self.flip_
+
+    def _require_fit(self) -> None:
+        if "scores_" not in vars(self):
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first")
+
+    def _frame(self, columns: dict[str, Any]) -> Any:
+        return make_frame(columns, self._frames)
+
+    @property
+    def ranking_(self) -> Any:
+        """Frame of the items, best first: item, rank, score, score_se, rank_low, rank_high."""
+        self._require_fit()
+        unsure = self._uncertainty
+        known = unsure.rank_low > 0
+        order = np.lexsort((np.arange(len(self.scores_)), -self.scores_))
+        columns = {
+            "item": self.items_,
+            "rank": ranks(self.scores_),
+            "score": self.scores_,
+            "score_se": _with_gaps(unsure.score_se, np.isfinite(unsure.score_se)),
+            "rank_low": _with_gaps(unsure.rank_low, known),
+            "rank_high": _with_gaps(unsure.rank_high, known),
+        }
+        return self._frame({name: column[order] for name, column in columns.items()})
+
+    @property
+    def annotators_(self) -> Any:
+        """Frame of the annotators: annotator, votes, flip, flip_low, flip_high, verdict."""
+        self._require_fit()
+        flip = self._overall_flip()
+        low, high = flip_intervals(flip, self._flip_information)
+        return self._frame(
+            {
+                "annotator": self._annotators,
+                "votes": _counts(self._annotator_votes),
+                "flip": flip,
+                "flip_low": low,
+                "flip_high": high,
+                "verdict": np.array(verdicts(flip, low, high), dtype=object),
+            }
+        )
+
+    @property
+    def pairs_(self) -> Any:
+        """Frame of the pairs: left, right, votes, p_left; and question, where there are several."""
+        self._require_fit()
+        columns = {
+            "left": self.items_[self._pair_first],
+            "right": self.items_[self._pair_second],
+            "votes": _counts(self._pair_votes),
+            "p_left": self.posterior_,
+        }
+        if len(self._questions) > 1:
+            columns["question"] = self._questions[self._pair_question]
+        return self._frame(columns)
+
+    # -- prediction -----------------------------------------------------------------------------------------
+
+    def predict_proba(self, left: Any, right: Any, features: Any = None) -> Doubles:
+        """Return the probability that left truly beats right, from the scores alone.
+
+        Parameters
+        ----------
+        left, right : id or array-like of ids
+            Any items; those that the votes did not name are scored through their features.
+        features : data frame or mapping, optional
+            Features of the unseen items.
+
+        Returns
+        -------
+        ndarray
+            One probability for each pair.
+        """
+        self._require_fit()
+        a, b = _ids(left), _ids(right)
+        if len(a) != len(b):
+            raise ParameterError(f"left has {len(a)} items and right {len(b)}; expected as many")
+        margin = self._score_of(a, features) - self._score_of(b, features)
+        return np.asarray(expit(margin))
+
+    def _score_of(self, wanted: NDArray[Any], features: Any) -> Doubles:
+        at = locate(self.items_, wanted)
+        scores = np.where(at >= 0, self.scores_[at], np.nan)
+        unseen = at < 0
+        if unseen.any():
+            scores[unseen] = self._score_unseen(wanted[unseen], features)
+        return scores
+
+    def _score_unseen(self, items: NDArray[Any], features: Any) -> Doubles:
+        if self._features is None or self.coef_ is None:
+            raise UnknownItemError(
+                f"item {items[0]!s} has no votes, and {type(self).__name__} was fitted without features "
+                "through which it could be scored"
+            )
+        if features is None:
+            raise UnknownItemError(f"item {items[0]!s} has no votes; give its features")
+        if not isinstance(features, dict) and not hasattr(features, "columns"):
+            raise FeatureError("features of unseen items as a bare array", "give a frame or a mapping by item")
+        distinct, (codes,) = encode(as_column(items.tolist()))
+        matrix, _ = align_features(features, distinct, self._features.names)
+        gaps = np.where(np.isnan(matrix), self._features.mean, matrix)
+        scores: Doubles = ((gaps - self._features.mean) * self.coef_).sum(axis=1)
+        return scores[codes]
+
+    def score(self, truth: Any, by: str = "posterior") -> float:
+        """Return the accuracy against known values of the items.
+
+        Parameters
+        ----------
+        truth : array-like, mapping or data frame
+            The true value of each item, higher is better: in the order of ``items_``, or by item id.
+        by : {"posterior", "scores"}
+            ``posterior``: the share of the voted pairs on whose side the posterior is; ``scores``: the share of
+            all pairs of items that ``scores_`` orders rightly. Pairs of equal value do not count; a tie of the
+            model counts one half.
+
+        Returns
+        -------
+        float
+        """
+        self._require_fit()
+        value = align_features(_by_item(truth), self.items_)[0][:, 0]
+        if by == "scores":
+            return order_accuracy(self.scores_, value)
+        if by != "posterior":
+            raise ParameterError(f"by is {by!r}; expected 'posterior' or 'scores'")
+        gap = value[self._pair_first] - value[self._pair_second]
+        lean = np.sign(self.posterior_ - 0.5)
+        return float(((lean * np.sign(gap) + 1) / 2)[gap != 0].mean())
+
+    # -- files ----------------------------------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted model to a JSON file: data, not code."""
+        self._require_fit()
+        write_document(Path(path), "model", _VERSION, to_document(self))
+
+
+def load(path: str | Path) -> RankingModel:
+    """Read a model that :meth:`RankingModel.save` wrote.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+
+    Returns
+    -------
+    RankingModel
+        A model of the class that was saved, with the same predictions bit for bit.
+    """
+    from jamrank.models import MODELS
+
+    body = read_document(Path(path), "model", _VERSION)
+    name = body.get("class")
+    if name not in MODELS:
+        raise FormatError(f"{path}: a model of class {name!r}; this version knows {', '.join(MODELS)}")
+    return from_document(MODELS[name], body, str(path))
+
+
+def _ids(values: Any) -> NDArray[Any]:
+    scalar = isinstance(values, (str, bytes)) or not hasattr(values, "__len__")
+    column = as_column([values] if scalar else values)
+    objects = np.empty(len(column), dtype=object)
+    objects[:] = column.tolist()
+    return objects
+
+
+def _by_item(truth: Any) -> Any:
+    """Return truth as something that features may be; a pandas series becomes a mapping."""
+    if hasattr(truth, "index") and hasattr(truth, "to_dict") and not hasattr(truth, "columns"):
+        return truth.to_dict()
+    return truth.to_numpy() if hasattr(truth, "to_numpy") and not hasattr(truth, "columns") else truth
+
+
+def _with_gaps(values: NDArray[Any], known: NDArray[np.bool_]) -> NDArray[Any]:
+    if known.all():
+        return values
+    gaps = np.empty(len(values), dtype=object)
+    gaps[:] = [value if there else None for value, there in zip(values.tolist(), known, strict=True)]
+    return gaps
+
+
+def _counts(weights: Doubles) -> NDArray[Any]:
+    """Return whole numbers as integers."""
+    whole = weights.astype(np.int64)
+    return whole if (whole == weights).all() else weights

@@ -1,0 +1,61 @@
+"""Bradley–Terry: every annotator is believed equally."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jamrank.comparisons import Comparisons
+from jamrank.engines import MemoryEngine
+from jamrank.models.agreement import disagreement
+from jamrank.models.crowd_bt import CrowdBT
+from jamrank.models.em import Point
+from jamrank.models.prior import Prior
+from jamrank.noise import Noise, NoNoise
+from jamrank.rows import Rows
+
+__all__ = ["BradleyTerry"]
+
+
+class BradleyTerry(CrowdBT):
+    """Free item scores, and votes that are taken for the truth.
+
+    Parameters
+    ----------
+    prior : "auto", Prior or None
+        Normal prior on the scores, its variance estimated from the votes; None for plain maximum likelihood.
+    max_iter, tol, n_jobs, verbose
+        As in :class:`JAM`.
+
+    Attributes
+    ----------
+    flip_ : ndarray
+        Share of each annotator's votes that go against the scores.
+    """
+
+    def __init__(
+        self,
+        *,
+        prior: Prior | str | None = "auto",
+        max_iter: int = 500,
+        tol: float = 1e-5,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.prior = prior
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _noise(self, rows: Rows, prior: Prior | None) -> Noise:
+        return NoNoise(rows)
+
+    def _flips(self, votes: Comparisons, point: Point) -> NDArray[np.float64]:
+        margin = point.scores[votes.pair_first] - point.scores[votes.pair_second]
+        return disagreement(votes, np.sign(margin))
+
+    def _annotator_information(
+        self, votes: Comparisons, engine: MemoryEngine, point: Point
+    ) -> NDArray[np.float64]:
+        return self._annotator_votes * self.flip_ * (1 - self.flip_)

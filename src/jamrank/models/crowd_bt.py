@@ -1,0 +1,70 @@
+"""Bradley–Terry with annotators who flip."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from jamrank.comparisons import Comparisons
+from jamrank.errors import ParameterError
+from jamrank.models.em import Point
+from jamrank.models.latent import LatentModel
+from jamrank.models.prior import Prior
+from jamrank.noise import Flip, Noise
+from jamrank.rows import Rows
+
+__all__ = ["CrowdBT"]
+
+
+class CrowdBT(LatentModel):
+    """Free item scores, a truth drawn anew for each vote, a flip probability for each annotator.
+
+    Parameters
+    ----------
+    prior, init, n_init, max_iter, tol, random_state, n_jobs, verbose
+        As in :class:`JAM`.
+
+    Attributes
+    ----------
+    posterior_ : ndarray
+        P(left beats right) for each pair, from the scores: no truth is shared by the votes on a pair.
+    """
+
+    def __init__(
+        self,
+        *,
+        prior: Prior | str | None = "auto",
+        init: str = "share",
+        n_init: int = 1,
+        max_iter: int = 500,
+        tol: float = 1e-5,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.prior = prior
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _fit(self, votes: Comparisons, features: Any) -> None:
+        if features is not None:
+            raise ParameterError(f"{type(self).__name__} uses no features; JAM does")
+        super()._fit(votes, None)
+
+    def _rows(self, votes: Comparisons) -> Rows:
+        return Rows.per_vote(votes)
+
+    def _noise(self, rows: Rows, prior: Prior | None) -> Noise:
+        imagined = prior.flip_votes if prior else 0.0
+        return Flip(rows, imagined, imagined)
+
+    def _posterior(self, votes: Comparisons, rows: Rows, point: Point) -> NDArray[np.float64]:
+        return np.asarray(expit(point.scores[votes.pair_first] - point.scores[votes.pair_second]))

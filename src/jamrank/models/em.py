@@ -1,0 +1,182 @@
+"""The one EM loop. It knows scorer, noise and engine only by what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jamrank.engines import Expectation, MemoryEngine
+from jamrank.models.newton import maximise_hinge, maximise_logistic, newton_step
+from jamrank.noise import Noise
+from jamrank.scorers import Scorer
+
+__all__ = ["Fit", "Problem", "StoppingRule", "run"]
+
+Doubles = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is fitted: a scorer and a noise over the rows of an engine, with a loss for the scores."""
+
+    engine: MemoryEngine
+    scorer: Scorer
+    noise: Noise
+    loss: str = "logistic"
+
+    def evaluate(self, theta: Doubles, params: Doubles, reuse: Point | None = None) -> Point:
+        """Run the E-step's pass at some parameters."""
+        scores = self.scorer.scores(theta)
+        log_first, log_second = self.noise.tables(params)
+        at = self.engine.expectation(scores, log_first, log_second, reuse.at if reuse else None)
+        prior = self.noise.log_prior(params) - 0.5 * float((self.scorer.precision * theta**2).sum())
+        return Point(theta, params, scores, self.noise.rates(params), at, at.value + prior)
+
+    def step(self, point: Point) -> tuple[Doubles, Doubles]:
+        """Return the parameters after one M-step (for the logistic loss: one Newton step of it)."""
+        params = self.noise.update(point.at.by_pattern)
+        if self.loss == "hinge":
+            return maximise_hinge(self.engine, self.scorer, point.at.posterior, point.theta), params
+        return point.theta + newton_step(self.engine, self.scorer, point.at, point.theta), params
+
+    def distance(self, a: Point, theta: Doubles, params: Doubles) -> float:
+        """Return the largest change of any item's score and any rate from ``a``."""
+        scores = np.abs(self.scorer.scores(theta) - a.scores).max(initial=0.0)
+        rates = np.abs(self.noise.rates(params) - a.rates).max(initial=0.0)
+        return float(max(scores, rates))
+
+    def start_from(self, posterior: Doubles) -> tuple[Doubles, Doubles]:
+        """Return the M-step's answer to a posterior that was guessed."""
+        theta = np.zeros(self.scorer.n_params)
+        if self.loss == "hinge":
+            theta = maximise_hinge(self.engine, self.scorer, posterior, theta)
+        else:
+            theta, _ = maximise_logistic(self.engine, self.scorer, posterior, theta)
+        return theta, self.noise.update(self.engine.rows.by_pattern(posterior))
+
+
+@dataclass(frozen=True)
+class Point:
+    """Parameters, and the E-step's pass there."""
+
+    theta: Doubles
+    params: Doubles
+    scores: Doubles
+    rates: Doubles
+    at: Expectation
+    objective: float
+
+
+@dataclass
+class StoppingRule:
+    """Stop once what is left to go is at most ``tol``.
+
+    EM converges geometrically: from the lengths of two steps in a row follows how far the limit still is.
+    """
+
+    tol: float
+    remaining: float = field(default=np.inf, init=False)
+
+    def reached(self, previous: float, last: float, scale: float) -> bool:
+        """Take the lengths of two successive steps, and tell whether the limit is within ``tol``."""
+        if last <= 1e-14 * (1.0 + scale):
+            self.remaining = 0.0
+        elif last < previous:
+            ratio = last / previous
+            self.remaining = last * ratio / (1.0 - ratio)
+        else:
+            self.remaining = np.inf
+        return self.remaining <= self.tol
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Where the loop ended."""
+
+    point: Point
+    objectives: list[float]
+    converged: bool
+
+    @property
+    def n_iter(self) -> int:
+        """Number of EM iterations."""
+        return len(self.objectives) - 1
+
+
+def run(
+    problem: Problem,
+    theta: Doubles,
+    params: Doubles,
+    *,
+    max_iter: int,
+    tol: float,
+    progress: Callable[[int, float], None] = lambda iteration, objective: None,
+) -> Fit:
+    """Climb from a start until the stopping rule is met.
+
+    With the logistic loss every step of the objective is upward: a plain step that would lower it is halved, and
+    an extrapolated one (SQUAREM) that does not beat the plain ones is dropped.
+    """
+    rule = StoppingRule(tol)
+    point = problem.evaluate(theta, params)
+    objectives, converged = [point.objective], False
+    older: Point | None = None
+    spare: Point | None = None
+    while not converged and len(objectives) <= max_iter:
+        theta, params = problem.step(point)
+        if older is not None:
+            previous = problem.distance(older, point.theta, point.params)
+            last = problem.distance(point, theta, params)
+            converged = rule.reached(previous, last, float(np.abs(point.scores).max(initial=0.0)))
+        leapt = None
+        if older is not None and not converged and problem.loss == "logistic":
+            leapt, spare = _leap(problem, older, point, theta, params, spare)
+        moved = leapt or _climb(problem, point, theta, params, spare)
+        if moved is None:
+            converged = True
+            break
+        # A leap breaks the chain of plain steps from which the next one would be extrapolated.
+        older, spare, point = (None, point, moved) if leapt else (point, older, moved)
+        objectives.append(point.objective)
+        progress(len(objectives) - 1, rule.remaining)
+    return Fit(point, objectives, converged)
+
+
+def _slack(objective: float) -> float:
+    """How far two equal objectives may differ by rounding."""
+    return 2e-15 * abs(objective)
+
+
+def _climb(
+    problem: Problem, point: Point, theta: Doubles, params: Doubles, spare: Point | None
+) -> Point | None:
+    """Go where a plain step leads, with a shorter step of the scores where that would lower the objective."""
+    for _ in range(30):
+        moved = problem.evaluate(theta, params, reuse=spare)
+        if problem.loss == "hinge" or moved.objective >= point.objective - _slack(point.objective):
+            return moved
+        theta, spare = (theta + point.theta) / 2, moved
+    return None
+
+
+def _leap(
+    problem: Problem, older: Point, point: Point, theta: Doubles, params: Doubles, spare: Point | None
+) -> tuple[Point | None, Point | None]:
+    """Extrapolate two plain steps by SQUAREM; None where that does not rise above them.
+
+    Also returns a point that is no longer needed, whose arrays may be overwritten.
+    """
+    here = np.concatenate([point.theta, point.params])
+    first = here - np.concatenate([older.theta, older.params])
+    second = np.concatenate([theta, params]) - here
+    turn = second - first
+    bend = float((turn**2).sum())
+    alpha = np.sqrt(float((first**2).sum()) / bend) if bend > 0 else 0.0
+    if alpha <= 1.0:
+        return None, spare
+    far = here - first + 2 * alpha * first + alpha**2 * turn
+    leapt = problem.evaluate(far[: len(theta)], far[len(theta) :], reuse=spare)
+    return (leapt, None) if leapt.objective >= point.objective else (None, leapt)

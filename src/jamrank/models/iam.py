@@ -1,0 +1,109 @@
+"""Independent Annotator Modeling: the paper's IAM."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from jamrank.comparisons import Comparisons
+from jamrank.engines import MemoryEngine
+from jamrank.errors import FeatureError
+from jamrank.models.agreement import disagreement
+from jamrank.models.em import Problem, run
+from jamrank.models.latent import LatentModel
+from jamrank.models.prior import Prior, resolve_prior
+from jamrank.noise import NoNoise
+from jamrank.rows import Rows
+from jamrank.scorers import LinearScorer
+
+__all__ = ["IAM"]
+
+Doubles = NDArray[np.float64]
+
+
+class IAM(LatentModel):
+    """Independent Annotator Modeling: one linear ranker for each annotator, their scores added up.
+
+    Parameters
+    ----------
+    normalise : bool
+        Divide each annotator's scores by their standard deviation before the sum, so that none dominates it by
+        scale alone. The paper adds them as they are.
+    loss, prior, max_iter, tol, n_jobs, verbose
+        As in :class:`JAM`.
+
+    Attributes
+    ----------
+    scores_ : ndarray
+        Sum of the annotators' scores.
+    annotator_scores_ : ndarray of shape (annotators, items)
+        Scores by each annotator's own ranker.
+    posterior_ : ndarray
+        Sigmoid of the difference in scores, for each pair.
+    flip_ : ndarray
+        Share of each annotator's votes that go against the sum.
+    """
+
+    _extra_state: ClassVar[tuple[str, ...]] = ("annotator_scores_",)
+    annotator_scores_: Doubles
+
+    def __init__(
+        self,
+        *,
+        normalise: bool = False,
+        loss: str = "logistic",
+        prior: Prior | str | None = "auto",
+        max_iter: int = 500,
+        tol: float = 1e-5,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.normalise = normalise
+        self.loss = loss
+        self.prior = prior
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _fit(self, votes: Comparisons, features: Any) -> None:
+        self._validate()
+        if features is None:
+            raise FeatureError("IAM needs features", "give one row an item, or use JAM, which can do without")
+        self._leave_out_ties(votes)
+        matrix = self._measure(features, votes)
+        assert self._features is not None
+        prior = resolve_prior(self.prior)
+        scorer = LinearScorer(matrix, prior and prior.weight_variance)
+        weights = np.stack([self._own_weights(votes, k, scorer) for k in range(votes.n_annotators)])
+        self.annotator_scores_ = np.stack([scorer.scores(own) for own in weights])
+        if self.normalise:
+            spread = self.annotator_scores_.std(axis=1)
+            share = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
+            weights = weights * share[:, None]
+        total = weights.sum(axis=0)
+        self.coef_ = self._features.in_user_units(total)
+        self.scores_ = self.feature_scores_ = scorer.scores(total)
+        margin = self.scores_[votes.pair_first] - self.scores_[votes.pair_second]
+        self.posterior_ = np.asarray(expit(margin))
+        self.flip_ = disagreement(votes, np.sign(margin))
+        self._flip_information = self._annotator_votes * self.flip_ * (1 - self.flip_)
+
+    def _own_weights(self, votes: Comparisons, annotator: int, scorer: LinearScorer) -> Doubles:
+        """Fit one annotator's votes as if they were the truth."""
+        rows = Rows.per_vote(votes, annotator)
+        if not len(rows):
+            return np.zeros(scorer.n_params)
+        engine = MemoryEngine(rows, self.n_jobs)
+        problem = Problem(engine, scorer, NoNoise(rows), self.loss)
+        truth = rows.patterns.first_won[rows.pattern].astype(np.float64)
+        theta, params = problem.start_from(truth)
+        if self.loss == "logistic":
+            fit = run(problem, theta, params, max_iter=self.max_iter, tol=self.tol)
+            self.n_iter_ = max(self.n_iter_, fit.n_iter)
+            theta = fit.point.theta
+        self.n_passes_ += engine.passes
+        return theta

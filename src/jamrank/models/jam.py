@@ -1,0 +1,103 @@
+"""Joint Annotator Modeling: the paper's JAM."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jamrank.comparisons import Comparisons
+from jamrank.models.latent import LatentModel
+from jamrank.models.prior import Prior
+from jamrank.noise import Flip, Noise
+from jamrank.rows import Rows
+
+__all__ = ["JAM"]
+
+
+class JAM(LatentModel):
+    """Joint Annotator Modeling: one truth a pair, a flip probability for each annotator.
+
+    With features the truth of a pair depends on them linearly, as in the paper; without, every item has a free
+    score.
+
+    Parameters
+    ----------
+    loss : {"logistic", "hinge"}
+        How the scores are fitted to the truths. ``logistic`` is exact EM; ``hinge`` is the paper's support vector
+        ranker in Rennie's smooth form, an approximation whose log-likelihood may fall.
+    prior : "auto", Prior or None
+        Weak prior; None for plain maximum likelihood.
+    init : {"share", "random"}
+        Start from the shrunken vote share of each pair, or at random as in the paper.
+    n_init : int
+        Number of starts, of which the best is kept; all but the first are random.
+    max_iter : int
+        Largest number of EM iterations.
+    tol : float
+        Stop when every score and flip is estimated to be within ``tol`` of its limit.
+    random_state : int, Generator or None
+        For random starts.
+    n_jobs : int, optional
+        Threads; every core unless given. Results do not depend on it.
+    verbose : bool
+        Show progress.
+
+    Attributes
+    ----------
+    scores_ : ndarray
+        One an item: votes and features together.
+    feature_scores_ : ndarray or None
+        The part that the features explain.
+    coef_ : ndarray or None
+        Weight of each feature, in the user's units.
+    flip_ : ndarray
+        Flip probability of each annotator.
+    posterior_ : ndarray
+        P(left truly beats right) for each pair of ``pairs_``.
+    ranking_, annotators_, pairs_ : data frame
+        For people.
+    log_likelihoods_ : ndarray
+        Log-likelihood plus log prior at each iteration.
+    log_likelihood_ : float
+        The last log-likelihood, without prior.
+    n_iter_, converged_ : int, bool
+        How the fit ended.
+
+    Examples
+    --------
+    >>> import jamrank as jr
+    >>> votes = jr.Comparisons.from_arrays(
+    ...     ["a", "b", "a", "a"], ["b", "c", "c", "b"], ["ann", "ann", "bob", "bob"], [1, 1, 1, 1]
+    ... )
+    >>> jr.JAM().fit(votes).ranking_["item"].to_list()
+    ['a', 'b', 'c']
+    """
+
+    def __init__(
+        self,
+        *,
+        loss: str = "logistic",
+        prior: Prior | str | None = "auto",
+        init: str = "share",
+        n_init: int = 1,
+        max_iter: int = 500,
+        tol: float = 1e-5,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.loss = loss
+        self.prior = prior
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _rows(self, votes: Comparisons) -> Rows:
+        return Rows.per_pair(votes)
+
+    def _noise(self, rows: Rows, prior: Prior | None) -> Noise:
+        imagined = prior.flip_votes if prior else 0.0
+        return Flip(rows, imagined, imagined)

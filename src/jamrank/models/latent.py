@@ -1,0 +1,222 @@
+"""What all models fitted by the EM loop share: a scorer and a noise, from start to results."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from jamrank.comparisons import Comparisons
+from jamrank.engines import MemoryEngine
+from jamrank.errors import InputError, NotConvergedWarning, ParameterError, TiesExcludedWarning
+from jamrank.models.base import RankingModel
+from jamrank.models.em import Fit, Point, Problem, run
+from jamrank.models.prior import Prior, resolve_prior
+from jamrank.models.progress import Progress
+from jamrank.models.variance import estimate_variance, free_scores, observed_curvature
+from jamrank.noise import Noise
+from jamrank.ranking import Uncertainty, laplace
+from jamrank.rows import Rows
+from jamrank.scorers import Features, LinearScorer, ObjectScorer, align_features
+
+__all__ = ["LatentModel"]
+
+Doubles = NDArray[np.float64]
+
+# Scores are read to two digits; they need not be fitted to ten.
+_SCORE_TOL = 1e-3
+
+
+class LatentModel(RankingModel):
+    """Base of the models that are a scorer and a noise.
+
+    A subclass says how rows are made (``_rows``) and which noise distorts them (``_noise``).
+    """
+
+    _extra_state: ClassVar[tuple[str, ...]] = ("score_variance_",)
+    score_variance_: float | None = None
+
+    prior: Prior | str | None
+    loss: str = "logistic"
+    init: str = "share"
+    n_init: int = 1
+    max_iter: int
+    tol: float
+    random_state: Any = None
+    n_jobs: int | None
+    verbose: bool
+
+    def _rows(self, votes: Comparisons) -> Rows:
+        raise NotImplementedError
+
+    def _noise(self, rows: Rows, prior: Prior | None) -> Noise:
+        raise NotImplementedError
+
+    def _fit(self, votes: Comparisons, features: Any) -> None:
+        self._validate()
+        self._leave_out_ties(votes)
+        prior = resolve_prior(self.prior)
+        rows = self._rows(votes)
+        engine = MemoryEngine(rows, self.n_jobs)
+        noise = self._noise(rows, prior)
+        if features is None:
+            fit = self._fit_objects(engine, noise, prior)
+        else:
+            matrix = self._measure(features, votes)
+            engine, fit = self._fit_linear(votes, engine, noise, prior, matrix)
+        self._finish(votes, engine, fit)
+
+    def _validate(self) -> None:
+        if self.loss not in ("logistic", "hinge"):
+            raise ParameterError(f"loss is {self.loss!r}; expected 'logistic' or 'hinge'")
+        if self.init not in ("share", "random"):
+            raise ParameterError(f"init is {self.init!r}; expected 'share' or 'random'")
+        for name, least in (("n_init", 1), ("max_iter", 1)):
+            if not getattr(self, name) >= least:
+                raise ParameterError(f"{name} is {getattr(self, name)!r}; expected at least {least}")
+        if not self.tol > 0:
+            raise ParameterError(f"tol is {self.tol!r}; expected a number above 0")
+        if self.n_jobs is not None and self.n_jobs < 1:
+            raise ParameterError(f"n_jobs is {self.n_jobs!r}; expected None or at least 1")
+
+    def _leave_out_ties(self, votes: Comparisons) -> None:
+        self.n_ties_ = votes.n_ties
+        if not float(votes.vote_weight.sum()) > votes.n_ties:
+            raise InputError("no decided vote", "a ranking needs votes that prefer one item to another")
+        if votes.n_ties:
+            warnings.warn(
+                f"{votes.n_ties:g} tie votes are left out: {type(self).__name__} has no place for them",
+                TiesExcludedWarning,
+                stacklevel=4,
+            )
+
+    def _measure(self, features: Any, votes: Comparisons) -> Doubles:
+        matrix, names = align_features(features, votes.items)
+        self._features = Features.of(matrix, names)
+        return self._features.standardise(matrix)
+
+    # -- the two scorers ------------------------------------------------------------------------------------
+
+    def _fit_linear(
+        self, votes: Comparisons, engine: MemoryEngine, noise: Noise, prior: Prior | None, matrix: Doubles
+    ) -> tuple[MemoryEngine, Fit]:
+        scorer = LinearScorer(matrix, prior and prior.weight_variance)
+        fit = self._best_run(Problem(engine, scorer, noise, self.loss))
+        self._finish_linear(engine, noise, prior, fit)
+        return engine, fit
+
+    def _finish_linear(self, engine: MemoryEngine, noise: Noise, prior: Prior | None, fit: Fit) -> None:
+        """Take weights from the fit, then scores from votes and features together."""
+        assert self._features is not None
+        point = fit.point
+        self.coef_ = self._features.in_user_units(point.theta)
+        self.feature_scores_ = point.scores
+        self.score_variance_, refined = free_scores(
+            engine, noise, point.params, point.scores, _SCORE_TOL, prior and prior.score_variance
+        )
+        self.scores_ = refined.point.scores
+        self._remember_curvature(engine, refined.point)
+
+    def _fit_objects(self, engine: MemoryEngine, noise: Noise, prior: Prior | None) -> Fit:
+        def problem(variance: float | None) -> Problem:
+            return Problem(engine, ObjectScorer(engine.rows.n_items, variance), noise, self.loss)
+
+        variance = prior and prior.score_variance
+        start = None
+        if prior is not None and variance is None:
+            first = problem(1.0)
+            variance, tuned = estimate_variance(problem, *first.start_from(engine.rows.share))
+            start = tuned.point.theta, tuned.point.params
+        fit = self._best_run(problem(variance), start)
+        self.score_variance_ = variance
+        self.scores_ = fit.point.scores - fit.point.scores.mean()
+        self._remember_curvature(engine, fit.point)
+        return fit
+
+    # -- starts and the end ---------------------------------------------------------------------------------
+
+    def _best_run(self, problem: Problem, start: tuple[Doubles, Doubles] | None = None) -> Fit:
+        """Run the loop from every start and keep the best end, its sign settled."""
+        best: Fit | None = None
+        for begin in self._starts(problem, start):
+            with Progress(type(self).__name__, self.verbose, self.tol) as progress:
+                fit = run(problem, *begin(), max_iter=self.max_iter, tol=self.tol, progress=progress)
+            if best is None or fit.objectives[-1] > best.objectives[-1]:
+                best = fit
+        assert best is not None
+        if not best.converged:
+            warnings.warn(
+                f"{type(self).__name__} stopped at max_iter={self.max_iter} before reaching tol={self.tol:g}; "
+                "raise max_iter",
+                NotConvergedWarning,
+                stacklevel=6,
+            )
+        return _settle_sign(problem, best)
+
+    def _starts(
+        self, problem: Problem, start: tuple[Doubles, Doubles] | None
+    ) -> list[Callable[[], tuple[Doubles, Doubles]]]:
+        rng = np.random.default_rng(self.random_state)
+
+        def from_share() -> tuple[Doubles, Doubles]:
+            return start or problem.start_from(problem.engine.rows.share)
+
+        def at_random() -> tuple[Doubles, Doubles]:
+            return rng.standard_normal(problem.scorer.n_params), problem.noise.random(rng)
+
+        if self.init == "random":
+            return [at_random] * self.n_init
+        return [from_share, *[at_random] * (self.n_init - 1)]
+
+    def _finish(self, votes: Comparisons, engine: MemoryEngine, fit: Fit) -> None:
+        point = fit.point
+        self.log_likelihoods_ = np.array(fit.objectives)
+        self.log_likelihood_ = point.at.value
+        self.n_iter_, self.converged_, self.n_passes_ = fit.n_iter, fit.converged, engine.passes
+        self.flip_ = self._flips(votes, point)
+        self.posterior_ = self._posterior(votes, engine.rows, point)
+        self._flip_information = self._annotator_information(votes, engine, point)
+
+    def _flips(self, votes: Comparisons, point: Point) -> Doubles:
+        return point.rates
+
+    def _posterior(self, votes: Comparisons, rows: Rows, point: Point) -> Doubles:
+        """Return the posterior of every pair; a pair without decided votes gets what its scores say."""
+        posterior = expit(point.scores[votes.pair_first] - point.scores[votes.pair_second])
+        posterior[rows.pair] = point.at.posterior
+        return np.asarray(posterior)
+
+    def _annotator_information(self, votes: Comparisons, engine: MemoryEngine, point: Point) -> Doubles:
+        """Return the information on each annotator's flip: of the known truths, less what is hidden of them."""
+        rows, flip = engine.rows, point.rates
+        patterns = rows.patterns
+        q = point.at.posterior
+        hidden = rows.by_pattern(q * (1 - q))[patterns.vote_pattern]
+        total = rows.pattern_weight[patterns.vote_pattern] * patterns.weight
+        rate = flip[patterns.coin]
+        information = patterns.per_coin(total * rate * (1 - rate) - hidden * patterns.weight**2)
+        per_annotator = information.reshape(votes.n_annotators, -1).sum(axis=1)
+        return np.maximum(per_annotator, 0.0)
+
+    # -- uncertainty of the scores, worked out when asked for ------------------------------------------------
+
+    def _remember_curvature(self, engine: MemoryEngine, point: Point) -> None:
+        self._curvature = engine.rows.first, engine.rows.second, observed_curvature(engine, point)
+
+    def _estimate_uncertainty(self) -> Uncertainty:
+        first, second, curvature = self._curvature
+        precision = 0.0 if self.score_variance_ is None else 1.0 / self.score_variance_
+        return laplace(self.scores_, first, second, curvature, precision)
+
+
+def _settle_sign(problem: Problem, fit: Fit) -> Fit:
+    """Return the fit or its mirror image, whichever takes the votes as a whole for well meant."""
+    point = fit.point
+    if problem.noise.goodwill(point.params) >= 0:
+        return fit
+    mirrored = problem.evaluate(-point.theta, problem.noise.mirrored(point.params), reuse=point)
+    return Fit(mirrored, fit.objectives, fit.converged)

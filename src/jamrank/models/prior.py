@@ -1,0 +1,46 @@
+"""What is assumed before the first vote."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jamrank.errors import ParameterError
+
+__all__ = ["Prior", "resolve_prior"]
+
+
+@dataclass(frozen=True)
+class Prior:
+    """Weak assumptions that keep estimates finite and steady where votes are few.
+
+    Parameters
+    ----------
+    flip_votes : float
+        Imagined votes of each kind, right and wrong, for each annotator: a Beta(1 + flip_votes, 1 + flip_votes)
+        prior on the flip.
+    weight_variance : float
+        Variance of the normal prior on the weight of each standardised feature.
+    score_variance : float, optional
+        Variance of the normal prior on free item scores; estimated from the votes unless given.
+    """
+
+    flip_votes: float = 1.0
+    weight_variance: float = 6.25
+    score_variance: float | None = None
+
+    def __post_init__(self) -> None:
+        if not self.flip_votes >= 0:
+            raise ParameterError(f"flip_votes is {self.flip_votes!r}; expected a number of at least 0")
+        for name in ("weight_variance", "score_variance"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise ParameterError(f"{name} is {value!r}; expected a number above 0")
+
+
+def resolve_prior(prior: Prior | str | None) -> Prior | None:
+    """Return the prior that a model's argument stands for."""
+    if prior is None or isinstance(prior, Prior):
+        return prior
+    if prior == "auto":
+        return Prior()
+    raise ParameterError(f"prior is {prior!r}; expected 'auto', None or a jamrank.Prior")

@@ -1,0 +1,102 @@
+"""A fitted model as plain data, and back."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jamrank.errors import FormatError, JamrankError
+from jamrank.models.prior import Prior
+from jamrank.ranking import Uncertainty
+from jamrank.scorers import Features
+
+if TYPE_CHECKING:
+    from jamrank.models.base import RankingModel
+
+__all__ = ["from_document", "to_document"]
+
+_STATE = (
+    "scores_",
+    "feature_scores_",
+    "coef_",
+    "flip_",
+    "posterior_",
+    "log_likelihoods_",
+    "log_likelihood_",
+    "n_iter_",
+    "n_passes_",
+    "converged_",
+    "n_ties_",
+    "_frames",
+    "_pair_first",
+    "_pair_second",
+    "_pair_question",
+    "_pair_votes",
+    "_annotator_votes",
+    "_flip_information",
+)
+_IDS = ("items_", "_annotators", "_questions")
+
+
+def to_document(model: RankingModel) -> dict[str, Any]:
+    """Return everything that the model knows, as JSON values and arrays."""
+    features = model._features
+    unsure = model._uncertainty
+    return {
+        "class": type(model).__name__,
+        "params": {name: _plain_param(name, value) for name, value in model.get_params().items()},
+        "ids": {name: _plain_ids(getattr(model, name)) for name in _IDS},
+        "state": {name: getattr(model, name) for name in (*_STATE, *model._extra_state)},
+        "uncertainty": [unsure.score_se, unsure.rank_low, unsure.rank_high],
+        "features": features and {"names": list(features.names), "mean": features.mean, "scale": features.scale},
+    }
+
+
+def from_document(cls: type[RankingModel], body: dict[str, Any], source: str) -> RankingModel:
+    """Return the model that a document describes."""
+    try:
+        model = cls(**{name: _param(value) for name, value in body["params"].items()})
+        for name in (*_STATE, *cls._extra_state):
+            setattr(model, name, body["state"][name])
+        for name in _IDS:
+            setattr(model, name, _ids(body["ids"][name]))
+        model._uncertainty = Uncertainty(*body["uncertainty"])
+        if body["features"] is not None:
+            told = body["features"]
+            model._features = Features(tuple(told["names"]), told["mean"], told["scale"])
+    except (KeyError, TypeError, AttributeError, JamrankError) as error:
+        raise FormatError(f"{source}: a {cls.__name__} whose data are incomplete or damaged ({error})") from None
+    return model
+
+
+def _plain_param(name: str, value: Any) -> Any:
+    if isinstance(value, Prior):
+        return {"prior": asdict(value)}
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    # A generator that was used once cannot be written down; the fitted results do not need it.
+    return None
+
+
+def _param(value: Any) -> Any:
+    return Prior(**value["prior"]) if isinstance(value, dict) else value
+
+
+def _plain_ids(labels: NDArray[Any]) -> Any:
+    if labels.dtype.kind in "iufb":
+        return labels
+    for label in labels.tolist():
+        if not isinstance(label, (str, int, float)):
+            raise FormatError(f"id {label!r} cannot be written to a file; use strings or numbers as ids")
+    return labels.tolist()
+
+
+def _ids(value: Any) -> NDArray[Any]:
+    if isinstance(value, np.ndarray):
+        return value
+    labels = np.empty(len(value), dtype=object)
+    labels[:] = value
+    return labels

@@ -1,0 +1,165 @@
+"""Variable Reliability Joint Annotator Modeling: the paper's VRJAM."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jamrank.comparisons import Comparisons
+from jamrank.engines import MemoryEngine
+from jamrank.errors import FeatureError, ParameterError
+from jamrank.models.em import Fit, Point, Problem, run
+from jamrank.models.jam import JAM
+from jamrank.models.prior import Prior
+from jamrank.noise import ClusteredFlip, Flip, Noise
+from jamrank.noise.clustered import choose_strength
+from jamrank.noise.kmeans import choose_clusters, cluster_pairs, nearest_centroid
+from jamrank.rows import Rows
+from jamrank.scorers import LinearScorer
+
+__all__ = ["VRJAM"]
+
+Doubles = NDArray[np.float64]
+_STRENGTH_ROUNDS = 3
+
+
+class VRJAM(JAM):
+    """Variable Reliability JAM: a flip probability for each annotator and cluster of pairs.
+
+    Pairs are clustered by K-means on the differences of their standardised features, a difference and its opposite
+    being one. Each annotator's flips are drawn towards the annotator's overall flip, as far as the votes suggest.
+    With one cluster it is JAM.
+
+    Parameters
+    ----------
+    n_clusters : int or "auto"
+        Number of clusters; "auto" adds clusters until two centroids come closer than ``centroid_gap`` times the
+        median distance between centroids, the paper's rule.
+    centroid_gap : float
+        That threshold.
+    max_clusters : int
+        Most clusters that "auto" may take.
+    loss, prior, init, n_init, max_iter, tol, random_state, n_jobs, verbose
+        As in :class:`JAM`.
+
+    Attributes
+    ----------
+    flip_ : ndarray of shape (annotators, clusters)
+        Flip probabilities.
+    centroids_ : ndarray of shape (clusters, features)
+        In units of standardised features; a centroid stands for itself and its opposite.
+    cluster_ : ndarray
+        Cluster of each pair of ``pairs_``.
+    strength_ : float
+        How many imagined votes draw a flip towards the annotator's overall one.
+    """
+
+    _extra_state: ClassVar[tuple[str, ...]] = (
+        *JAM._extra_state,
+        "centroids_",
+        "cluster_",
+        "strength_",
+        "_cluster_votes",
+    )
+    centroids_: Doubles
+    cluster_: NDArray[np.int32]
+    strength_: float
+
+    def __init__(
+        self,
+        *,
+        n_clusters: int | str = "auto",
+        centroid_gap: float = 0.5,
+        max_clusters: int = 8,
+        loss: str = "logistic",
+        prior: Prior | str | None = "auto",
+        init: str = "share",
+        n_init: int = 1,
+        max_iter: int = 500,
+        tol: float = 1e-5,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        super().__init__(
+            loss=loss,
+            prior=prior,
+            init=init,
+            n_init=n_init,
+            max_iter=max_iter,
+            tol=tol,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        self.n_clusters = n_clusters
+        self.centroid_gap = centroid_gap
+        self.max_clusters = max_clusters
+
+    def _validate(self) -> None:
+        super()._validate()
+        if self.n_clusters != "auto" and not (isinstance(self.n_clusters, int) and self.n_clusters >= 1):
+            raise ParameterError(f"n_clusters is {self.n_clusters!r}; expected 'auto' or at least 1")
+
+    def _fit(self, votes: Comparisons, features: Any) -> None:
+        if features is None:
+            raise FeatureError("VRJAM needs features", "give one row an item, or use JAM, which can do without")
+        super()._fit(votes, features)
+
+    def _fit_linear(
+        self, votes: Comparisons, engine: MemoryEngine, noise: Noise, prior: Prior | None, matrix: Doubles
+    ) -> tuple[MemoryEngine, Fit]:
+        scorer = LinearScorer(matrix, prior and prior.weight_variance)
+        fit = self._best_run(Problem(engine, scorer, noise, self.loss))
+        self.centroids_ = self._find_centroids(engine.rows, matrix)
+        self.cluster_ = nearest_centroid(
+            votes.pair_first, votes.pair_second, matrix, self.centroids_, self.n_jobs
+        )
+        self.strength_ = 0.0
+        if len(self.centroids_) > 1:
+            cluster = self.cluster_[engine.rows.pair]
+            engine = MemoryEngine(engine.rows.clustered(cluster, len(self.centroids_)), self.n_jobs)
+            noise, fit = self._fit_clusters(engine, scorer, prior, fit)
+        self._cluster_votes = Flip(engine.rows).votes.reshape(votes.n_annotators, -1)
+        self._finish_linear(engine, noise, prior, fit)
+        return engine, fit
+
+    def _find_centroids(self, rows: Rows, matrix: Doubles) -> Doubles:
+        """Cluster the distinct pairs of items that were voted on."""
+        new = np.diff(rows.first, prepend=-1) != 0
+        new |= np.diff(rows.second, prepend=-1) != 0
+        first, second = rows.first[new], rows.second[new]
+        if isinstance(self.n_clusters, int):
+            return cluster_pairs(first, second, matrix, self.n_clusters, self.n_jobs).centroids
+        return choose_clusters(
+            first, second, matrix, self.centroid_gap, self.max_clusters, self.n_jobs
+        ).centroids
+
+    def _fit_clusters(
+        self, engine: MemoryEngine, scorer: LinearScorer, prior: Prior | None, jam: Fit
+    ) -> tuple[Noise, Fit]:
+        """Continue from JAM's answer with a flip for each cluster, shrunk as far as the votes suggest."""
+        n_clusters = len(self.centroids_)
+        overall, weak = jam.point.rates, prior.flip_votes if prior else 0.0
+        plain = Flip(engine.rows)
+        votes = plain.votes.reshape(-1, n_clusters)
+        theta, params = jam.point.theta, np.repeat(jam.point.params, n_clusters)
+        by_pattern = engine.rows.by_pattern(jam.point.at.posterior)
+        for _ in range(_STRENGTH_ROUNDS if prior else 0):
+            errors = plain.errors(by_pattern).reshape(-1, n_clusters)
+            self.strength_ = choose_strength(errors, votes, overall)
+            noise = ClusteredFlip(engine.rows, n_clusters, overall, self.strength_, weak)
+            fit = run(Problem(engine, scorer, noise, self.loss), theta, params, max_iter=10, tol=1e-3)
+            theta, params, by_pattern = fit.point.theta, fit.point.params, fit.point.at.by_pattern
+        noise = ClusteredFlip(engine.rows, n_clusters, overall, self.strength_, weak)
+        return noise, self._best_run(Problem(engine, scorer, noise, self.loss), (theta, params))
+
+    def _flips(self, votes: Comparisons, point: Point) -> Doubles:
+        return point.rates.reshape(votes.n_annotators, -1)
+
+    def _overall_flip(self) -> Doubles:
+        total = self._cluster_votes.sum(axis=1)
+        flipped = (self.flip_ * self._cluster_votes).sum(axis=1)
+        return np.divide(flipped, total, out=self.flip_.mean(axis=1), where=total > 0)

@@ -1,0 +1,65 @@
+"""A flip probability for each annotator and cluster of pairs: the noise of VRJAM."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+from scipy.special import betaln
+
+from jamrank.rows import Rows
+from jamrank.noise.flip import Flip
+
+__all__ = ["ClusteredFlip", "choose_strength"]
+
+Doubles = NDArray[np.float64]
+_STRENGTHS = (1.0, 1e6)
+
+
+class ClusteredFlip(Flip):
+    """Flips by annotator and cluster, drawn towards the annotator's own.
+
+    The prior of each flip has its mode at the annotator's overall flip (beside the weak prior of :class:`Flip`),
+    as if ``strength`` further votes had been cast at exactly that rate.
+
+    Parameters
+    ----------
+    rows : Rows
+        Rows with one coin for each annotator and cluster, see ``Rows.clustered``.
+    n_clusters : int
+        Number of clusters.
+    flip : ndarray
+        The annotators' overall flips, held fixed.
+    strength : float
+        Number of imagined votes.
+    weak : float
+        Imagined votes of each kind in the weak prior.
+    """
+
+    def __init__(self, rows: Rows, n_clusters: int, flip: Doubles, strength: float, weak: float) -> None:
+        overall = np.repeat(flip, n_clusters)
+        super().__init__(rows, weak + strength * overall, weak + strength * (1 - overall))
+
+
+def choose_strength(errors: Doubles, votes: Doubles, flip: Doubles) -> float:
+    """Choose how far cluster flips are drawn towards the annotator's own, from the votes alone.
+
+    The strength maximises the beta-binomial likelihood of the expected errors: large where the clusters differ
+    no more than chance would have it, small where they truly differ.
+
+    Parameters
+    ----------
+    errors, votes : ndarray of shape (annotators, clusters)
+        Expected errors, and votes, in each cell.
+    flip : ndarray of shape (annotators,)
+        Overall flips.
+    """
+    mean = np.clip(flip, 1e-6, 1 - 1e-6)[:, None]
+
+    def loss(log_strength: float) -> float:
+        strength = np.exp(log_strength)
+        a, b = strength * mean, strength * (1 - mean)
+        return -float((betaln(errors + a, votes - errors + b) - betaln(a, b)).sum())
+
+    found = minimize_scalar(loss, bounds=np.log(_STRENGTHS), method="bounded", options={"xatol": 1e-4})
+    return float(np.exp(found.x))

@@ -1,0 +1,87 @@
+"""A flip probability for each coin: the noise of JAM and CrowdBT."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from jamrank.rows import Rows
+
+__all__ = ["Flip"]
+
+Doubles = NDArray[np.float64]
+# A flip closer to 0 or 1 than 1e-13 is a certainty; the likelihood stays finite there.
+_LARGEST_LOGIT = 30.0
+
+
+class Flip:
+    """An annotator reports the truth, or its opposite with probability ``flip``.
+
+    Parameters are the logits of the flips. The prior is Beta(1 + errors, 1 + correct): as many imagined votes of
+    each kind.
+
+    Parameters
+    ----------
+    rows : Rows
+        The rows of the fit.
+    errors, correct : float or ndarray
+        Imagined votes for each coin; 0 and 0 for plain maximum likelihood.
+    """
+
+    def __init__(self, rows: Rows, errors: float | Doubles = 1.0, correct: float | Doubles = 1.0) -> None:
+        self.patterns = rows.patterns
+        self._rows_of_vote = rows.pattern_weight[self.patterns.vote_pattern]
+        self.votes = self.patterns.per_coin(self._rows_of_vote * self.patterns.weight)
+        self.prior_errors = np.broadcast_to(np.asarray(errors, dtype=np.float64), self.votes.shape)
+        self.prior_correct = np.broadcast_to(np.asarray(correct, dtype=np.float64), self.votes.shape)
+
+    def tables(self, params: Doubles) -> tuple[Doubles, Doubles]:
+        """Return the log-likelihood of each pattern's votes if the first, or the second, item is truly better."""
+        patterns = self.patterns
+        log_flip, log_keep = -np.logaddexp(0, -params), -np.logaddexp(0, params)
+        flipped, kept = patterns.weight * log_flip[patterns.coin], patterns.weight * log_keep[patterns.coin]
+        return (
+            patterns.per_pattern(np.where(patterns.first_won, kept, flipped)),
+            patterns.per_pattern(np.where(patterns.first_won, flipped, kept)),
+        )
+
+    def errors(self, by_pattern: Doubles) -> Doubles:
+        """Return the expected number of flipped votes of each coin."""
+        truly_first = by_pattern[self.patterns.vote_pattern]
+        flipped = np.where(self.patterns.first_won, self._rows_of_vote - truly_first, truly_first)
+        return self.patterns.per_coin(self.patterns.weight * flipped)
+
+    def update(self, by_pattern: Doubles) -> Doubles:
+        """Return the flips that maximise the expected log-likelihood plus log prior."""
+        errors = self.errors(by_pattern)
+        correct = np.maximum(self.votes - errors, 0.0) + self.prior_correct
+        errors = np.maximum(errors, 0.0) + self.prior_errors
+        with np.errstate(divide="ignore"):
+            logit = np.log(errors) - np.log(correct)
+        # A coin without votes or prior says nothing: a fair coin leaves the rest alone.
+        logit[(errors == 0) & (correct == 0)] = 0.0
+        return np.clip(logit, -_LARGEST_LOGIT, _LARGEST_LOGIT)
+
+    def log_prior(self, params: Doubles) -> float:
+        """Return the log of the Beta densities, up to a constant."""
+        log_flip, log_keep = -np.logaddexp(0, -params), -np.logaddexp(0, params)
+        return float((self.prior_errors * log_flip + self.prior_correct * log_keep).sum())
+
+    def rates(self, params: Doubles) -> Doubles:
+        """Return the flip probabilities."""
+        flips: Doubles = expit(params)
+        return flips
+
+    def random(self, rng: np.random.Generator) -> Doubles:
+        """Return flips drawn evenly between 0 and 1/2, for a random start."""
+        flips = rng.uniform(0.01, 0.49, len(self.votes))
+        return np.log(flips) - np.log1p(-flips)
+
+    def goodwill(self, params: Doubles) -> float:
+        """Return the sum over votes of 1 - 2 flip: below zero the votes as a whole point the wrong way."""
+        return float((self.votes * (1 - 2 * expit(params))).sum())
+
+    def mirrored(self, params: Doubles) -> Doubles:
+        """Return 1 - flip for every coin."""
+        return -params

@@ -1,0 +1,161 @@
+"""K-means of difference vectors ``x_i - x_j``, exactly and without ever forming them all.
+
+A pair has no natural order, so ``x_i - x_j`` and ``x_j - x_i`` belong together: a centroid stands for itself and
+its opposite.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jamrank.kernels import default_threads, kernels
+
+__all__ = ["Clusters", "choose_clusters", "closeness", "cluster_pairs", "nearest_centroid"]
+
+Doubles = NDArray[np.float64]
+Ints = NDArray[np.int32]
+
+_SAMPLE = 512
+_MOST_ROUNDS = 100
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """Centroids, and the cluster of each pair."""
+
+    centroids: Doubles
+    cluster: Ints
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters."""
+        return len(self.centroids)
+
+
+def cluster_pairs(
+    first: Ints, second: Ints, matrix: Doubles, n_clusters: int, threads: int | None = None
+) -> Clusters:
+    """Cluster the differences of the rows of ``matrix`` by Lloyd's algorithm.
+
+    Parameters
+    ----------
+    first, second : ndarray of int32
+        The distinct pairs.
+    matrix : ndarray of shape (items, features)
+        Standardised features.
+    n_clusters : int
+        Number of clusters; fewer come back where there are not so many distinct differences.
+    """
+    seeds = _seeds(first, second, matrix, n_clusters)
+    centroids, cluster, previous = seeds, np.full(len(first), -1, dtype=np.int32), None
+    for _ in range(_MOST_ROUNDS):
+        cluster, centroids = _round(first, second, matrix, centroids, threads)
+        if previous is not None and np.array_equal(cluster, previous):
+            break
+        previous = cluster
+    return _in_order(centroids, cluster)
+
+
+def _round(
+    first: Ints, second: Ints, matrix: Doubles, centroids: Doubles, threads: int | None
+) -> tuple[Ints, Doubles]:
+    """Assign every pair and move every centroid to the mean of its own."""
+    n_clusters = len(centroids)
+    projections = np.einsum("if,cf->ic", matrix, centroids)
+    cluster = np.empty(len(first), dtype=np.int32)
+    counts, sizes = np.empty(projections.size), np.empty(n_clusters)
+    norms = (centroids**2).sum(axis=1)
+    kernels.assign(
+        first, second, projections.ravel(), norms, cluster, counts, sizes, threads or default_threads()
+    )
+    sums = np.einsum("ic,if->cf", counts.reshape(-1, n_clusters), matrix)
+    return cluster, np.where(sizes[:, None] > 0, sums / np.maximum(sizes, 1.0)[:, None], centroids)
+
+
+def nearest_centroid(
+    first: Ints, second: Ints, matrix: Doubles, centroids: Doubles, threads: int | None = None
+) -> Ints:
+    """Return the cluster of each pair."""
+    return _round(first, second, matrix, centroids, threads)[0]
+
+
+def _seeds(first: Ints, second: Ints, matrix: Doubles, n_clusters: int) -> Doubles:
+    """Choose starts by value, never by position: the greedy build of k-medoids on an even sample."""
+    sample = _even_sample(first, second, matrix)
+    squares = (sample**2).sum(axis=1)
+    along = np.abs(np.einsum("sf,tf->st", sample, sample))
+    distance = np.maximum(squares[:, None] + squares[None, :] - 2 * along, 0.0)
+    nearest, chosen = squares.copy(), []
+    for _ in range(min(n_clusters, len(sample))):
+        cost = np.minimum(distance, nearest[:, None]).sum(axis=0)
+        # Rounded, so that candidates that tie are told apart by their place in the sorted sample alone.
+        best = int(np.argmin(np.round(cost / max(float(squares.sum()), 1e-300), 12)))
+        chosen.append(best)
+        nearest = np.minimum(nearest, distance[:, best])
+        if nearest.max() <= 1e-12 * squares.max():
+            break
+    return sample[chosen]
+
+
+def _even_sample(first: Ints, second: Ints, matrix: Doubles) -> Doubles:
+    """Return differences of pairs at even steps of their length, each turned to a sign of its own."""
+    length = np.empty(len(first))
+    for begin in range(0, len(first), 1 << 16):
+        rows = slice(begin, begin + (1 << 16))
+        length[rows] = ((matrix[first[rows]] - matrix[second[rows]]) ** 2).sum(axis=1)
+    distinct, at = np.unique(length, return_index=True)
+    picks = at[np.unique(np.linspace(0, len(distinct) - 1, _SAMPLE).round().astype(np.int64))]
+    return _turned(matrix[first[picks]] - matrix[second[picks]])
+
+
+def _turned(vectors: Doubles) -> Doubles:
+    """Return each vector or its opposite, whichever has its largest entry positive."""
+    largest = np.abs(vectors).argmax(axis=1)
+    sign = np.where(vectors[np.arange(len(vectors)), largest] < 0, -1.0, 1.0)
+    return vectors * sign[:, None]
+
+
+def _in_order(centroids: Doubles, cluster: Ints) -> Clusters:
+    """Number the clusters by the length of their centroids, shortest first, and drop empty ones."""
+    used = np.unique(cluster)
+    order = used[np.argsort((centroids[used] ** 2).sum(axis=1), kind="stable")]
+    rank = np.full(len(centroids), -1, dtype=np.int32)
+    rank[order] = np.arange(len(order))
+    return Clusters(_turned(centroids[order]), rank[cluster])
+
+
+def closeness(centroids: Doubles) -> float:
+    """Return the distance of the two nearest centroids, relative to the median distance of all."""
+    minus = ((centroids[:, None] - centroids[None]) ** 2).sum(axis=2)
+    plus = ((centroids[:, None] + centroids[None]) ** 2).sum(axis=2)
+    distance = np.sqrt(np.minimum(minus, plus))[np.triu_indices(len(centroids), 1)]
+    return float(distance.min() / np.median(distance)) if len(distance) else 1.0
+
+
+def choose_clusters(
+    first: Ints,
+    second: Ints,
+    matrix: Doubles,
+    threshold: float,
+    most: int,
+    threads: int | None = None,
+) -> Clusters:
+    """Add clusters one at a time until two centroids come too close, as the paper does.
+
+    Parameters
+    ----------
+    threshold : float
+        Two centroids are too close when their distance is below this part of the median distance.
+    most : int
+        Largest number of clusters tried.
+    """
+    clusters = cluster_pairs(first, second, matrix, 1, threads)
+    for n_clusters in range(2, most + 1):
+        more = cluster_pairs(first, second, matrix, n_clusters, threads)
+        if more.n_clusters < n_clusters or closeness(more.centroids) < threshold:
+            break
+        clusters = more
+    return clusters

@@ -1,0 +1,6 @@
+"""Scores to ranks, and how sure to be of them."""
+
+from jamrank.ranking.order import order_accuracy, ranks
+from jamrank.ranking.uncertainty import Uncertainty, independent, laplace
+
+__all__ = ["Uncertainty", "independent", "laplace", "order_accuracy", "ranks"]

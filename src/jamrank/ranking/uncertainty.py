@@ -1,0 +1,92 @@
+"""Standard errors of scores and intervals of ranks, by a normal approximation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
+
+from jamrank.ranking.order import ranks
+
+__all__ = ["Uncertainty", "independent", "laplace"]
+
+Doubles = NDArray[np.float64]
+
+# Up to here the whole covariance of the scores is formed; beyond it only its diagonal is approximated.
+_MOST_ITEMS_DENSE = 2000
+_DRAWS = 400
+
+
+@dataclass(frozen=True)
+class Uncertainty:
+    """Standard error of each score and a 95 % interval for each rank; NaN and 0 where unknown."""
+
+    score_se: Doubles
+    rank_low: NDArray[np.int64]
+    rank_high: NDArray[np.int64]
+
+    @classmethod
+    def unknown(cls, n_items: int) -> Uncertainty:
+        """Return no knowledge at all."""
+        return cls(np.full(n_items, np.nan), np.zeros(n_items, np.int64), np.zeros(n_items, np.int64))
+
+
+def laplace(
+    scores: Doubles,
+    first: NDArray[np.int32],
+    second: NDArray[np.int32],
+    curvature: Doubles,
+    precision: float,
+) -> Uncertainty:
+    """Approximate the posterior of the scores by a normal with the given curvature for each row.
+
+    Parameters
+    ----------
+    scores : ndarray
+        Where the posterior is highest.
+    first, second : ndarray of int32
+        Items of each row.
+    curvature : ndarray
+        How sharply each row's log-likelihood bends in its margin.
+    precision : float
+        Prior precision of each score.
+    """
+    n_items = len(scores)
+    degree = np.bincount(first, curvature, n_items) + np.bincount(second, curvature, n_items)
+    if n_items > _MOST_ITEMS_DENSE:
+        return independent(scores, 1.0 / np.sqrt(np.maximum(degree, 0.0) + max(precision, 1e-12)))
+    cells = first.astype(np.int64) * n_items + second
+    links = np.bincount(cells, curvature, n_items**2).reshape(n_items, n_items)
+    # Only differences of scores mean anything: pin the common level.
+    information = np.diag(degree + precision) - links - links.T + 1.0 / n_items
+    factor = _factor(information)
+    covariance = cho_solve((factor, True), np.eye(n_items))
+    centred = covariance - covariance.mean(axis=0)
+    se = np.sqrt(np.diag(centred - centred.mean(axis=1)[:, None]))
+    noise = np.random.default_rng(0).standard_normal((n_items, _DRAWS))
+    return _from_draws(se, scores[:, None] + solve_triangular(factor.T, noise, lower=False))
+
+
+def _factor(information: Doubles) -> Doubles:
+    """Return the Cholesky factor, of a matrix raised just enough to be positive definite."""
+    ridge, scale = 0.0, float(np.diag(information).max())
+    while True:
+        try:
+            factor, _ = cho_factor(information + ridge * np.eye(len(information)), lower=True)
+            return np.tril(factor)
+        except LinAlgError:
+            ridge = max(10 * ridge, 1e-10 * scale)
+
+
+def independent(scores: Doubles, se: Doubles) -> Uncertainty:
+    """Take the scores as independent normals with the given standard errors."""
+    noise = np.random.default_rng(0).standard_normal((len(scores), _DRAWS if len(scores) <= 20_000 else 100))
+    return _from_draws(se, scores[:, None] + se[:, None] * noise)
+
+
+def _from_draws(se: Doubles, draws: Doubles) -> Uncertainty:
+    drawn = np.stack([ranks(draw) for draw in draws.T], axis=1)
+    low, high = np.quantile(drawn, [0.025, 0.975], axis=1, method="inverted_cdf")
+    return Uncertainty(se, low.astype(np.int64), high.astype(np.int64))

@@ -1,0 +1,363 @@
+"""Small inline SVG charts whose letters keep their size on every screen.
+
+Horizontal positions are percentages and vertical ones pixels: a chart stretches with the page while its text,
+dots and lines do not. Colours come from the page's style sheet: a chart follows light, dark and print.
+"""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import pairwise
+
+MISSING = "–"
+LONG_LABEL, SHORT_LABEL = 24, 12
+_ROW = 22
+_HEAD = 26
+_FOOT = 46
+_PLOT_LEFT = 35.0
+_TALL = 12
+_PRINTABLE = 790
+_ABSURD = 1e100
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A linear map from values to percentages of a chart's width."""
+
+    low: float
+    high: float
+    left: float
+    right: float
+
+    def __call__(self, value: float) -> float:
+        """Give the position of a value, held inside the plot."""
+        share = (value - self.low) / (self.high - self.low)
+        return self.left + min(max(share, 0.0), 1.0) * (self.right - self.left)
+
+
+@dataclass(frozen=True)
+class Axis:
+    """The horizontal axis of an interval chart: its range, its ticks and words set above it.
+
+    Parameters
+    ----------
+    low, high : float
+        The range of values drawn.
+    label : str
+        What the values are.
+    ticks : sequence of float
+        Where the ticks stand.
+    notes : sequence of (float, str)
+        Words above the plot, each at a value.
+    reference : float, optional
+        A value to mark with a strong vertical line.
+    """
+
+    low: float
+    high: float
+    label: str
+    ticks: Sequence[float]
+    notes: Sequence[tuple[float, str]] = ()
+    reference: float | None = None
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One row of an interval chart: a dot, its interval, and the words beside it.
+
+    Parameters
+    ----------
+    label : str
+        The name of the row; shortened where it is too long.
+    value, low, high : float or None
+        The dot and the ends of its interval; None draws nothing.
+    lead, aside : str
+        Short texts at the far left and the far right.
+    kind : str
+        A CSS class that gives the colour.
+    tip : str
+        What a pointer that rests on the row is told.
+    """
+
+    label: str
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    lead: str = ""
+    aside: str = ""
+    kind: str = ""
+    tip: str = ""
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A row that says what was left out between its neighbours."""
+
+    text: str
+
+
+def plain(value: object) -> str:
+    """Write an id of any kind as text, with control characters made visible."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return MISSING
+    text = str(value) or "(empty)"
+    return text if text.isprintable() else "".join(_visible(c) for c in text)
+
+
+def _visible(character: str) -> str:
+    return "\ufffd" if unicodedata.category(character) in {"Cc", "Cs"} else character
+
+
+def tag(name: str, *children: str, **attributes: str | float | None) -> str:
+    """Write an element; attribute values are escaped, children are markup already.
+
+    A trailing underscore of an attribute's name is dropped (``class_``), others become hyphens, and None
+    leaves the attribute out.
+    """
+    written = (f' {_attribute(k)}="{_attribute_value(v)}"' for k, v in attributes.items() if v is not None)
+    return f"<{name}{''.join(written)}>{''.join(children)}</{name}>"
+
+
+def _attribute(name: str) -> str:
+    return name.rstrip("_").replace("_", "-")
+
+
+def _attribute_value(value: str | float) -> str:
+    return f"{value:g}" if isinstance(value, float) else escape(str(value))
+
+
+def finite(value: object) -> float | None:
+    """Give a number that can be drawn, or None for null, nan, infinite and absurd values."""
+    if not isinstance(value, int | float) or not abs(value) < _ABSURD:
+        return None
+    return float(value)
+
+
+def decimal(value: float | None, digits: int) -> str:
+    """Write a number with thousands separators and a true minus sign; a dash where there is none."""
+    if value is None:
+        return MISSING
+    text = f"{value:,.{digits}f}"
+    negative = text.startswith("-") and any(c in "123456789" for c in text)
+    return ("−" if negative else "") + text.lstrip("-")
+
+
+def count(value: float | None) -> str:
+    """Write a number of things; weights may make it fractional."""
+    return decimal(value, 0 if value is None or float(value).is_integer() else 1)
+
+
+def digits_for(span: float) -> int:
+    """Give the decimals that tell apart values spread over a span: three figures of it."""
+    return 3 if span <= 0 else min(max(2 - math.floor(math.log10(span)), 0), 9)
+
+
+def shorten(text: str, width: int) -> str:
+    """Cut the middle out of a text wider than `width` letters; both ends of a name often tell it apart."""
+    if sum(map(_width, text)) <= width:
+        return text
+    tail = _fit(text[::-1], (width - 1) // 3)[::-1]
+    return _fit(text, width - 1 - sum(map(_width, tail))) + "…" + tail
+
+
+def _fit(text: str, width: int) -> str:
+    used = 0
+    for position, character in enumerate(text):
+        used += _width(character)
+        if used > width:
+            return text[:position]
+    return text
+
+
+def _width(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def ticks(low: float, high: float, at_most: int = 6) -> list[float]:
+    """Choose round values between `low` and `high`, both included where they are round."""
+    raw = (high - low) / at_most
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = power * next(s for s in (1, 2, 5, 10) if s * power >= raw * (1 - 1e-9))
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [k * step for k in range(first, last + 1)]
+
+
+def value_range(marks: Sequence[Mark]) -> tuple[float, float]:
+    """Give the range that shows every dot and its interval.
+
+    One interval far wider than all the dots together would press them into a line, so an interval counts only
+    up to the spread of the dots on either side.
+    """
+    values = [m.value for m in marks if m.value is not None]
+    if not values:
+        return 0.0, 1.0
+    low, high = min(values), max(values)
+    ends = [end for m in marks for end in (m.low, m.high) if m.value is not None and end is not None]
+    room = high - low
+    if room <= 1e-9 * max(abs(low), abs(high)):
+        room = max((abs(end - low) for end in ends), default=0.0) or 1.0
+        return low - room, high + room
+    low, high = max(min([low, *ends]), low - room), min(max([high, *ends]), high + room)
+    return low - 0.02 * room, high + 0.02 * room
+
+
+def interval_chart(
+    rows: Sequence[Mark | Gap], axis: Axis, *, title: str, desc: str, heads: tuple[str, str]
+) -> str:
+    """Draw a dot with its interval for every row, best first.
+
+    Parameters
+    ----------
+    rows : sequence of Mark or Gap
+        What to draw, from the top.
+    axis : Axis
+        The range of values and how to label it.
+    title, desc : str
+        The name and the description of the chart for those who do not see it.
+    heads : (str, str)
+        The words above the names and above the texts at the right.
+    """
+    asides = any(isinstance(row, Mark) and row.aside for row in rows)
+    scale = Scale(axis.low, axis.high, _PLOT_LEFT, 83.5 if asides else 98.0)
+    bottom = _HEAD + _ROW * len(rows)
+    # Names begin after the widest lead, whose figures are about seven pixels wide.
+    indent = max((7 * len(row.lead) + 8 for row in rows if isinstance(row, Mark) and row.lead), default=0)
+    body = [_axis(axis, scale, bottom), _words(heads[0], indent, 14, "head")]
+    body += [_words(heads[1], "100%", 14, "head end")] if asides else []
+    for position, row in enumerate(rows):
+        middle = _HEAD + _ROW * position + _ROW // 2
+        body.append(_mark(row, scale, middle, indent) if isinstance(row, Mark) else _gap(row, middle))
+    return _figure(body, bottom + _FOOT, title, desc)
+
+
+def line_chart(
+    values: Sequence[tuple[int, float]], *, title: str, desc: str, x_label: str, y_label: str
+) -> str:
+    """Draw a line through (step, value) points, with a dot at the last."""
+    top, height = _HEAD, 200
+    low, high = value_range([Mark("", value) for _, value in values])
+    first, last = values[0][0], max(values[-1][0], values[0][0] + 1)
+    across, upward = Scale(first, last, 20.0, 97.0), Scale(low, high, top + height, top)
+    body = [_level(at, upward(at), text) for at, text in _labelled(ticks(low, high, 5))]
+    steps = [at for at in ticks(first, last) if float(at).is_integer()]
+    body += [_tick(across(at), count(at), top + height) for at in steps]
+    body += [
+        _words(y_label, 0, 14, "head"),
+        _words(x_label, f"{across(last):g}%", top + height + 38, "head end"),
+    ]
+    body += [_path(values, across, upward, top, height), _dot(across(values[-1][0]), upward(values[-1][1]))]
+    return _figure(body, top + height + _FOOT, title, desc)
+
+
+def probability_bar(share: float) -> str:
+    """Draw a probability as a small bar with a mark at one half; the number stands beside it in words."""
+    return tag(
+        "svg",
+        tag("rect", width="100%", height=10, class_="trough"),
+        tag("rect", width=f"{100 * share:.1f}%", height=10, class_="fill"),
+        tag("line", x1="50%", x2="50%", y1=0, y2=10, class_="half"),
+        class_="bar",
+        aria_hidden="true",
+    )
+
+
+def _figure(body: Sequence[str], height: int, title: str, desc: str) -> str:
+    described = (tag("title", escape(title)), tag("desc", escape(desc)))
+    # The style sheet shrinks a chart by this much in print, so that no page break cuts through it.
+    fit = f"--fit:{_PRINTABLE / height:.2f}" if height > _PRINTABLE else None
+    return tag("svg", *described, *body, role="img", class_="chart", width="100%", height=height, style=fit)
+
+
+def _words(text: str, x: str | float, y: float, kind: str) -> str:
+    return tag("text", escape(text), x=x, y=y, class_=kind) if text else ""
+
+
+def _axis(axis: Axis, scale: Scale, bottom: int) -> str:
+    lines = [_tick(scale(at), text, bottom) for at, text in _labelled(axis.ticks)]
+    if axis.reference is not None:
+        at = f"{scale(axis.reference):.2f}%"
+        lines.append(tag("line", x1=at, x2=at, y1=_HEAD - 6, y2=bottom, class_="reference"))
+    above = axis.notes or (_labelled(axis.ticks) if bottom > _HEAD + _TALL * _ROW else ())
+    notes = [_words(text, f"{scale(at):.2f}%", 14, f"head {_anchor(at, axis)}") for at, text in above]
+    label = _words(axis.label, f"{(scale.left + scale.right) / 2:g}%", bottom + 38, "head mid")
+    return "".join([*lines, *notes, label])
+
+
+def _anchor(at: float, axis: Axis) -> str:
+    return "start" if at <= axis.low else "end" if at >= axis.high else "mid"
+
+
+def _labelled(at: Sequence[float]) -> list[tuple[float, str]]:
+    if not at:
+        return []
+    step = min((b - a for a, b in pairwise(at)), default=1.0)
+    digits = next((d for d in range(10) if abs(step * 10**d - round(step * 10**d)) < 1e-6), 9)
+    return [(value, decimal(value, digits)) for value in at]
+
+
+def _tick(x: float, text: str, bottom: int) -> str:
+    at = f"{x:.2f}%"
+    line = tag("line", x1=at, x2=at, y1=_HEAD, y2=bottom, class_="grid")
+    return line + _words(text, at, bottom + 17, "tick mid")
+
+
+def _level(value: float, y: float, text: str) -> str:
+    line = tag("line", x1="20%", x2="97%", y1=round(y, 1), y2=round(y, 1), class_="grid")
+    return line + _words(text, "18.5%", round(y + 4, 1), "tick end")
+
+
+def _gap(gap: Gap, middle: int) -> str:
+    line = tag("line", x1="0", x2="100%", y1=middle, y2=middle, class_="gap-line")
+    return line + _words(gap.text, "50%", middle + 4, "gap mid")
+
+
+def _mark(mark: Mark, scale: Scale, middle: int, indent: int) -> str:
+    hit = tag("rect", y=middle - _ROW // 2, width="100%", height=_ROW, class_="hit")
+    guide = tag("line", x1=f"{scale.left:g}%", x2=f"{scale.right:g}%", y1=middle, y2=middle, class_="guide")
+    words = _words(mark.lead, 0, middle + 4, "lead") + _name(mark.label, indent, middle + 4)
+    aside = _words(mark.aside, "100%", middle + 4, "aside end")
+    drawn = "" if mark.value is None else _interval(mark, scale, middle) + _dot(scale(mark.value), middle)
+    return tag(
+        "g", tag("title", escape(mark.tip or mark.label)), hit, guide, words, aside, drawn, class_=mark.kind
+    )
+
+
+def _name(label: str, x: int, y: int) -> str:
+    long, short = shorten(label, LONG_LABEL), shorten(label, SHORT_LABEL)
+    if long == short:
+        return _words(label, x, y, "name")
+    return _words(long, x, y, "name long") + _words(short, x, y, "name short")
+
+
+def _interval(mark: Mark, scale: Scale, middle: int) -> str:
+    if mark.low is None or mark.high is None:
+        return ""
+    ends = {"x1": f"{scale(mark.low):.2f}%", "x2": f"{scale(mark.high):.2f}%"}
+    return tag("line", y1=middle, y2=middle, class_="interval", **ends) + _cut_ends(mark, scale, middle)
+
+
+def _cut_ends(mark: Mark, scale: Scale, middle: int) -> str:
+    before = "‹" if mark.low is not None and mark.low < scale.low else ""
+    after = "›" if mark.high is not None and mark.high > scale.high else ""
+    left, right = f"{scale.left - 0.3:g}%", f"{scale.right + 0.3:g}%"
+    return _words(before, left, middle + 4, "cut end") + _words(after, right, middle + 4, "cut")
+
+
+def _dot(x: float, y: float) -> str:
+    return tag("circle", cx=f"{x:.2f}%", cy=round(y, 1), r=4.5, class_="dot")
+
+
+def _path(values: Sequence[tuple[int, float]], across: Scale, upward: Scale, top: int, height: int) -> str:
+    # A path knows no percentages: it is drawn in a box of its own that stretches, with strokes that do not.
+    inside = Scale(across.low, across.high, 0.0, 1000.0)
+    points = " ".join(f"{inside(step):.1f},{upward(value) - top:.1f}" for step, value in values)
+    line = tag("polyline", points=points, class_="line", vector_effect="non-scaling-stroke")
+    box = {"viewBox": f"0 0 1000 {height}", "preserveAspectRatio": "none", "overflow": "visible"}
+    width = f"{across.right - across.left:g}%"
+    return tag("svg", line, x=f"{across.left:g}%", y=top, width=width, height=height, **box)

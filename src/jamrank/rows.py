@@ -1,0 +1,201 @@
+"""Rows of a fit: pairs of items, each with the list of votes that share one truth.
+
+Lists that occur often are stored once, as a *pattern*. A jury of six has at most 3⁶ of them however many pairs
+it judges; in a crowd nearly every pair has its own. Both are the same to the rest of the code.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jamrank.comparisons import FIRST, TIE, Comparisons
+from jamrank.kernels import kernels
+
+__all__ = ["Patterns", "Rows"]
+
+Doubles = NDArray[np.float64]
+Ints = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Patterns:
+    """The distinct lists of votes; the votes of pattern ``u`` are ``start[u]:start[u + 1]``.
+
+    A *coin* is what decides whether a vote tells the truth: an annotator, or an annotator within a cluster.
+    """
+
+    start: NDArray[np.int64]
+    coin: NDArray[np.int64]
+    first_won: NDArray[np.bool_]
+    weight: Doubles
+    n_coins: int
+
+    def __len__(self) -> int:
+        return len(self.start) - 1
+
+    @cached_property
+    def vote_pattern(self) -> NDArray[np.int64]:
+        """The pattern of each vote."""
+        return np.repeat(np.arange(len(self)), np.diff(self.start))
+
+    def per_pattern(self, values: Doubles) -> Doubles:
+        """Add up one value for each vote within each pattern."""
+        return np.bincount(self.vote_pattern, values, len(self))
+
+    def per_coin(self, values: Doubles) -> Doubles:
+        """Add up one value for each vote within each coin."""
+        return np.bincount(self.coin, values, self.n_coins)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of a fit, sorted by their first item.
+
+    Attributes
+    ----------
+    first, second : ndarray of int32
+        Codes of the two items.
+    pattern : ndarray of int32
+        Which of ``patterns`` the row's votes are.
+    weight : ndarray of float64
+        How often the row counts; empty where all count once.
+    pair : ndarray of int64
+        The pair of the votes' table to which each row belongs.
+    share : ndarray of float64
+        (wins of the first item + 1) / (votes + 2) on the row's pair: where a fit starts.
+    """
+
+    first: Ints
+    second: Ints
+    pattern: Ints
+    weight: Doubles
+    patterns: Patterns
+    pair: NDArray[np.int64]
+    share: Doubles
+    n_items: int
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    @cached_property
+    def pattern_weight(self) -> Doubles:
+        """How many rows have each pattern, by weight."""
+        weight = self.weight if len(self.weight) else None
+        return np.bincount(self.pattern, weight, len(self.patterns)).astype(np.float64)
+
+    def by_pattern(self, values: Doubles) -> Doubles:
+        """Add up one value for each row within each pattern, by weight."""
+        weighted = values * self.weight if len(self.weight) else values
+        return np.bincount(self.pattern, weighted, len(self.patterns))
+
+    @classmethod
+    def per_pair(cls, votes: Comparisons) -> Rows:
+        """One row for each pair with a decided vote: all its votes report on one truth."""
+        decided = _Decided.of(votes)
+        counts = np.bincount(decided.pair, minlength=votes.n_pairs)
+        pair = np.flatnonzero(counts)
+        start = np.concatenate([[0], np.cumsum(counts[pair])])
+        pattern = np.empty(len(pair), dtype=np.int32)
+        example = np.full(len(pair), -1, dtype=np.int64)
+        code = decided.annotator * 2 + decided.first_won
+        n_patterns = kernels.patterns(start, code, decided.weight, pattern, example)
+        patterns = _pick(start, code, decided.weight, example[:n_patterns], votes.n_annotators)
+        return cls._over(votes, pair, pattern, np.empty(0), patterns, decided.share[pair])
+
+    @classmethod
+    def per_vote(cls, votes: Comparisons, annotator: int | None = None) -> Rows:
+        """One row for each decided vote, which reports on a truth of its own.
+
+        With ``annotator``, only that annotator's votes.
+        """
+        decided = _Decided.of(votes)
+        if annotator is not None:
+            decided = decided.where(decided.annotator == annotator)
+        n_coins = votes.n_annotators
+        patterns = Patterns(
+            start=np.arange(2 * n_coins + 1),
+            coin=np.repeat(np.arange(n_coins), 2),
+            first_won=np.tile([False, True], n_coins),
+            weight=np.ones(2 * n_coins),
+            n_coins=n_coins,
+        )
+        pattern = (decided.annotator * 2 + decided.first_won).astype(np.int32)
+        weight = np.empty(0) if (decided.weight == 1).all() else decided.weight
+        return cls._over(votes, decided.pair, pattern, weight, patterns, decided.share[decided.pair])
+
+    @classmethod
+    def _over(
+        cls,
+        votes: Comparisons,
+        pair: NDArray[np.int64],
+        pattern: Ints,
+        weight: Doubles,
+        patterns: Patterns,
+        share: Doubles,
+    ) -> Rows:
+        first, second = votes.pair_first, votes.pair_second
+        if len(pair) < len(first) or (pair != np.arange(len(first))).any():
+            first, second = first[pair], second[pair]
+        return cls(first, second, pattern, weight, patterns, pair, share, votes.n_items)
+
+    def clustered(self, cluster: Ints, n_clusters: int) -> Rows:
+        """Return the same rows with a coin for each annotator and cluster of rows."""
+        key = self.pattern.astype(np.int64) * n_clusters + cluster
+        used, pattern = np.unique(key, return_inverse=True)
+        old, in_cluster = used // n_clusters, used % n_clusters
+        source = self.patterns
+        lengths = np.diff(source.start)[old]
+        start = np.concatenate([[0], np.cumsum(lengths)])
+        vote = np.arange(start[-1]) + np.repeat(source.start[old] - start[:-1], lengths)
+        patterns = Patterns(
+            start=start,
+            coin=source.coin[vote] * n_clusters + np.repeat(in_cluster, lengths),
+            first_won=source.first_won[vote],
+            weight=source.weight[vote],
+            n_coins=source.n_coins * n_clusters,
+        )
+        return replace(self, pattern=pattern.astype(np.int32), patterns=patterns)
+
+
+@dataclass(frozen=True)
+class _Decided:
+    """The votes that are not ties, and the shrunken share of wins on each pair."""
+
+    pair: NDArray[np.int64]
+    annotator: NDArray[np.int64]
+    first_won: NDArray[np.bool_]
+    weight: Doubles
+    share: Doubles
+
+    @classmethod
+    def of(cls, votes: Comparisons) -> _Decided:
+        keep = slice(None) if not votes.n_ties else votes.vote_result != TIE
+        pair, weight = votes.vote_pair[keep], votes.vote_weight[keep]
+        first_won = votes.vote_result[keep] == FIRST
+        wins = np.bincount(pair, weight * first_won, votes.n_pairs)
+        total = np.bincount(pair, weight, votes.n_pairs)
+        annotator = votes.vote_annotator[keep].astype(np.int64)
+        return cls(pair, annotator, first_won, weight, (wins + 1) / (total + 2))
+
+    def where(self, keep: NDArray[np.bool_]) -> _Decided:
+        return _Decided(
+            self.pair[keep], self.annotator[keep], self.first_won[keep], self.weight[keep], self.share
+        )
+
+
+def _pick(
+    start: NDArray[np.int64],
+    code: NDArray[np.int64],
+    weight: Doubles,
+    example: NDArray[np.int64],
+    n_coins: int,
+) -> Patterns:
+    """Return the patterns as the votes of one example row each."""
+    lengths = start[example + 1] - start[example]
+    begin = np.concatenate([[0], np.cumsum(lengths)])
+    vote = np.arange(begin[-1]) + np.repeat(start[example] - begin[:-1], lengths)
+    return Patterns(begin, code[vote] // 2, code[vote] % 2 == 1, weight[vote], n_coins)

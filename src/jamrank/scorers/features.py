@@ -1,0 +1,185 @@
+"""Features as users have them, aligned with the items and standardised."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from jamrank.errors import FeatureError, FeatureWarning
+from jamrank.ids import as_column, encode, first_missing, locate
+
+__all__ = ["Features", "align_features"]
+
+Doubles = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Features:
+    """What is needed to turn a user's features into standardised ones, and weights back into the user's units.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Names of the features.
+    mean, scale : ndarray
+        Over the items of the fit; ``scale`` is 0 for a feature that is constant there and tells nothing.
+    """
+
+    names: tuple[str, ...]
+    mean: Doubles
+    scale: Doubles
+
+    @classmethod
+    def of(cls, matrix: Doubles, names: Sequence[str]) -> Features:
+        """Measure the features, saying which of them are constant or have gaps."""
+        # Sorted columns: the last bit of a mean must not depend on the order of the items.
+        ordered = np.sort(matrix, axis=0)
+        counts = (~np.isnan(matrix)).sum(axis=0)
+        mean = np.array([_mean(ordered[:n, f]) for f, n in enumerate(counts)])
+        scale = np.array([np.sqrt(_mean((ordered[:n, f] - mean[f]) ** 2)) for f, n in enumerate(counts)])
+        scale[scale <= 1e-12 * np.maximum(np.abs(mean), 1e-300)] = 0.0
+        _tell("constant over the items and left out", names, scale == 0)
+        _tell("missing for some items, which get its mean", names, (counts < len(matrix)) & (scale > 0))
+        if len(names) and not scale.any():
+            raise FeatureError("every feature is constant over the items", "give features that differ")
+        return cls(tuple(names), mean, scale)
+
+    def standardise(self, matrix: Doubles) -> Doubles:
+        """Return the features with mean 0 and standard deviation 1; gaps and constants become 0."""
+        safe = np.where(self.scale > 0, self.scale, 1.0)
+        standardised = np.where(self.scale > 0, (matrix - self.mean) / safe, 0.0)
+        standardised[np.isnan(standardised)] = 0.0
+        return standardised
+
+    def in_user_units(self, weights: Doubles) -> Doubles:
+        """Return weights for one unit of each feature instead of one standard deviation."""
+        return np.divide(weights, self.scale, out=np.zeros_like(weights), where=self.scale > 0)
+
+
+def _mean(values: Doubles) -> float:
+    return float(values.sum() / len(values)) if len(values) else 0.0
+
+
+def _tell(what: str, names: Sequence[str], which: NDArray[np.bool_]) -> None:
+    if which.any():
+        told = ", ".join(name for name, chosen in zip(names, which, strict=True) if chosen)
+        warnings.warn(f"feature {told}: {what}", FeatureWarning, stacklevel=6)
+
+
+def align_features(
+    features: Any, items: NDArray[Any], expected: tuple[str, ...] | None = None
+) -> tuple[Doubles, list[str]]:
+    """Return the features as a matrix with one row for each of ``items``, and their names.
+
+    Parameters
+    ----------
+    features : data frame, mapping or array
+        A frame with a column ``item`` (pandas: or item ids as index; otherwise the first column holds them), a
+        mapping from item to values, or an array in the order of ``items``.
+    items : ndarray
+        The items wanted.
+    expected : tuple of str, optional
+        Names of the features of an earlier fit: a frame's columns are put in that order.
+    """
+    if isinstance(features, dict):
+        ids, values = as_column(list(features)), [np.asarray(v, dtype=np.float64) for v in features.values()]
+        if len({v.shape for v in values}) > 1:
+            raise FeatureError("items with different numbers of features", "give each the same ones")
+        matrix, names = np.array(values).reshape(len(values), -1), None
+    elif hasattr(features, "columns"):
+        ids, matrix, names = _from_frame(features)
+    else:
+        return _from_array(features, items, expected)
+    names = names or list(expected or (f"x{f}" for f in range(matrix.shape[1])))
+    if expected is not None:
+        matrix = _reorder(matrix, names, expected)
+        names = list(expected)
+    return _checked(matrix[_rows_of(items, ids)], names, items), names
+
+
+def _from_array(
+    features: Any, items: NDArray[Any], expected: tuple[str, ...] | None
+) -> tuple[Doubles, list[str]]:
+    try:
+        matrix = np.array(features, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise FeatureError(
+            "features that are not numbers", "give a frame or an array of numbers, one row an item"
+        ) from None
+    if matrix.ndim == 1:
+        matrix = matrix[:, None]
+    if matrix.ndim != 2 or len(matrix) != len(items):
+        raise FeatureError(
+            f"an array of features of shape {matrix.shape} for {len(items)} items",
+            "expected one row an item, in the order of votes.items, or a frame indexed by item",
+        )
+    names = list(expected or (f"x{f}" for f in range(matrix.shape[1])))
+    return _checked(matrix, names, items), names
+
+
+def _from_frame(features: Any) -> tuple[NDArray[Any], Doubles, list[str]]:
+    table = nw.from_native(features, eager_only=True)
+    if "item" in table.columns:
+        key = "item"
+    elif table.implementation.is_pandas():
+        key = None
+    else:
+        key = table.columns[0]
+    ids = as_column(features.index if key is None else table[key].to_native())
+    names = [name for name in table.columns if name != key]
+    if not names:
+        raise FeatureError("no feature columns", "expected at least one beside the item ids")
+    columns = [_numbers(name, table[name].to_native()) for name in names]
+    return ids, np.stack(columns, axis=1), [str(name) for name in names]
+
+
+def _numbers(name: str, column: Any) -> Doubles:
+    values = as_column(column)
+    try:
+        return np.array([np.nan if v is None else v for v in values.tolist()], dtype=np.float64)
+    except (TypeError, ValueError):
+        raise FeatureError(
+            f"feature {name!r} is not numeric", "encode it as numbers (one column a category) or leave it out"
+        ) from None
+
+
+def _rows_of(items: NDArray[Any], ids: NDArray[Any]) -> NDArray[np.int64]:
+    missing = first_missing(ids)
+    if missing is not None:
+        raise FeatureError("an item id is missing", "every row of the features needs one", row=missing + 1)
+    labels, (codes,) = encode(ids)
+    if len(labels) < len(ids):
+        twice = labels[np.bincount(codes).argmax()]
+        raise FeatureError(f"item {twice!s} has more than one row of features", "give each item one row")
+    at = locate(ids, items)
+    if (at < 0).any():
+        unknown = items[at < 0]
+        raise FeatureError(
+            f"no features for {len(unknown)} of {len(items)} items, among them {unknown[0]!s}",
+            "give features for every item in the votes",
+        )
+    return at
+
+
+def _reorder(matrix: Doubles, names: list[str], expected: tuple[str, ...]) -> Doubles:
+    missing = [name for name in expected if name not in names]
+    if missing:
+        raise FeatureError(f"no feature {missing[0]!r}", f"the model was fitted with {', '.join(expected)}")
+    return matrix[:, [names.index(name) for name in expected]]
+
+
+def _checked(matrix: Doubles, names: list[str], items: NDArray[Any]) -> Doubles:
+    if len(names) != matrix.shape[1]:
+        raise FeatureError(f"{matrix.shape[1]} features instead of {len(names)}", "give those of the fit")
+    if np.isinf(matrix).any():
+        row, column = np.argwhere(np.isinf(matrix))[0]
+        raise FeatureError(
+            f"feature {names[column]!r} of item {items[row]!s} is infinite", "give a number or leave it empty"
+        )
+    return matrix

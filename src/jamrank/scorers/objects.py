@@ -1,0 +1,49 @@
+"""A free score for each item."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["ObjectScorer"]
+
+Doubles = NDArray[np.float64]
+
+
+class ObjectScorer:
+    """Every item has a score of its own, normal around ``centre`` with a common variance.
+
+    Parameters
+    ----------
+    n_items : int
+        Number of items.
+    variance : float, optional
+        Prior variance; None for no prior.
+    centre : ndarray, optional
+        Where the scores are drawn to; 0 without it.
+    """
+
+    def __init__(self, n_items: int, variance: float | None, centre: Doubles | None = None) -> None:
+        self.n_params = n_items
+        self.precision = np.full(n_items, 0.0 if variance is None else 1.0 / variance)
+        self.centre = np.zeros(n_items) if centre is None else centre
+
+    def scores(self, theta: Doubles) -> Doubles:
+        """Return the scores."""
+        return self.centre + theta
+
+    def spread(self, direction: Doubles) -> Doubles:
+        """Return the direction itself."""
+        return direction
+
+    def gather(self, per_item: Doubles) -> Doubles:
+        """Return the vector itself."""
+        return per_item
+
+    def preconditioner(self, degree: Doubles) -> Callable[[Doubles], Doubles]:
+        """Return division by the diagonal of the curvature; items without votes stay where they are."""
+        diagonal = degree + self.precision
+        inverse = np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0)
+        return lambda vector: inverse * vector
