@@ -193,7 +193,7 @@ class Comparisons:
                 f"no column {', '.join(map(repr, missing))} among {', '.join(map(repr, table.columns))}",
                 "needed: annotator, left, right, winner; optional: weight, question",
             )
-        column = {name: table[name].to_native() for name in table.columns}
+        column = {name: table.get_column(name).to_native() for name in table.columns}
         votes = cls.from_arrays(
             column["left"],
             column["right"],

@@ -138,7 +138,7 @@ class Rows:
         share: Doubles,
     ) -> Rows:
         first, second = votes.pair_first, votes.pair_second
-        if len(pair) < len(first) or (pair != np.arange(len(first))).any():
+        if not np.array_equal(pair, np.arange(len(first))):
             first, second = first[pair], second[pair]
         return cls(first, second, pattern, weight, patterns, pair, share, votes.n_items)
 

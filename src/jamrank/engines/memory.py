@@ -125,13 +125,3 @@ class MemoryEngine:
             rows.first, rows.second, curvature, np.ascontiguousarray(vector), product, self.threads
         )
         return product
-
-    def margins(self, scores: Doubles) -> Doubles:
-        """Return the score of the first item less that of the second, for each row."""
-        margin: Doubles = scores[self.rows.first] - scores[self.rows.second]
-        return margin
-
-    def per_item(self, values: Doubles) -> Doubles:
-        """Add up one value for each row over both of its items."""
-        rows = self.rows
-        return np.bincount(rows.first, values, rows.n_items) + np.bincount(rows.second, values, rows.n_items)

@@ -17,6 +17,11 @@ __all__ = ["Fit", "Problem", "StoppingRule", "run"]
 
 Doubles = NDArray[np.float64]
 
+# Two equal objectives may differ by this much, relatively, for rounding alone.
+_ROUNDING = 1e-14
+# Steps shorter than this change the objective by less than rounding does: they are taken without asking it.
+_RESOLUTION = 1e-6
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -125,16 +130,18 @@ def run(
     objectives, converged = [point.objective], False
     older: Point | None = None
     spare: Point | None = None
+    blind = problem.loss == "hinge"
     while not converged and len(objectives) <= max_iter:
         theta, params = problem.step(point)
         if older is not None:
             previous = problem.distance(older, point.theta, point.params)
             last = problem.distance(point, theta, params)
             converged = rule.reached(previous, last, float(np.abs(point.scores).max(initial=0.0)))
+            blind = problem.loss == "hinge" or last < _RESOLUTION
         leapt = None
-        if older is not None and not converged and problem.loss == "logistic":
+        if older is not None and not converged and not blind and problem.loss == "logistic":
             leapt, spare = _leap(problem, older, point, theta, params, spare)
-        moved = leapt or _climb(problem, point, theta, params, spare)
+        moved = leapt or _climb(problem, point, theta, params, spare, blind)
         if moved is None:
             converged = True
             break
@@ -145,18 +152,14 @@ def run(
     return Fit(point, objectives, converged)
 
 
-def _slack(objective: float) -> float:
-    """How far two equal objectives may differ by rounding."""
-    return 2e-15 * abs(objective)
-
-
 def _climb(
-    problem: Problem, point: Point, theta: Doubles, params: Doubles, spare: Point | None
+    problem: Problem, point: Point, theta: Doubles, params: Doubles, spare: Point | None, blind: bool
 ) -> Point | None:
     """Go where a plain step leads, with a shorter step of the scores where that would lower the objective."""
+    least = point.objective - _ROUNDING * abs(point.objective)
     for _ in range(30):
         moved = problem.evaluate(theta, params, reuse=spare)
-        if problem.loss == "hinge" or moved.objective >= point.objective - _slack(point.objective):
+        if blind or moved.objective >= least:
             return moved
         theta, spare = (theta + point.theta) / 2, moved
     return None

@@ -27,9 +27,6 @@ __all__ = ["LatentModel"]
 
 Doubles = NDArray[np.float64]
 
-# Scores are read to two digits; they need not be fitted to ten.
-_SCORE_TOL = 1e-3
-
 
 class LatentModel(RankingModel):
     """Base of the models that are a scorer and a noise.
@@ -116,7 +113,7 @@ class LatentModel(RankingModel):
         self.coef_ = self._features.in_user_units(point.theta)
         self.feature_scores_ = point.scores
         self.score_variance_, refined = free_scores(
-            engine, noise, point.params, point.scores, _SCORE_TOL, prior and prior.score_variance
+            engine, noise, point.params, point.scores, prior and prior.score_variance
         )
         self.scores_ = refined.point.scores
         self._remember_curvature(engine, refined.point)

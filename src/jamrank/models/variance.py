@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from jamrank.engines import MemoryEngine
 from jamrank.models.em import Fit, Point, Problem, run
 from jamrank.noise import Noise
+from jamrank.ranking.marginals import score_variances
 from jamrank.scorers import ObjectScorer
 
 __all__ = ["FixedNoise", "estimate_variance", "free_scores", "observed_curvature"]
@@ -17,8 +18,10 @@ __all__ = ["FixedNoise", "estimate_variance", "free_scores", "observed_curvature
 Doubles = NDArray[np.float64]
 
 _ROUNDS = 20
-_CLOSE = 0.02
+_CLOSE = 0.05
 _SMALLEST, _LARGEST = 1e-3, 1e2
+# In units of the scores' own spread: far below any standard error.
+_SCORE_TOL = 2e-3
 
 
 class FixedNoise:
@@ -66,11 +69,13 @@ def estimate_variance(
         The last fit, not run to convergence.
     """
     for _ in range(_ROUNDS):
-        fit = run(problem(variance), theta, params, max_iter=6, tol=0.05)
+        fit = run(problem(variance), theta, params, max_iter=6, tol=0.05 * np.sqrt(variance))
         theta, params = fit.point.theta, fit.point.params
         engine = problem(variance).engine
-        degree = np.maximum(engine.per_item(observed_curvature(engine, fit.point)), 0.0)
-        determined = float((degree / (degree + 1.0 / variance)).sum())
+        curvature = observed_curvature(engine, fit.point)
+        rows = engine.rows
+        left_open = score_variances(rows.first, rows.second, curvature, 1.0 / variance, rows.n_items)
+        determined = float((1.0 - left_open / variance).sum())
         squares = float((theta**2).sum())
         updated = float(np.clip(squares / max(determined, 1e-9), _SMALLEST, _LARGEST))
         close = abs(np.log(updated / variance)) < _CLOSE
@@ -81,7 +86,7 @@ def estimate_variance(
 
 
 def free_scores(
-    engine: MemoryEngine, noise: Noise, params: Doubles, centre: Doubles, tol: float, variance: float | None
+    engine: MemoryEngine, noise: Noise, params: Doubles, centre: Doubles, variance: float | None
 ) -> tuple[float, Fit]:
     """Fit a free score for each item, drawn towards ``centre``, with the noise as it is known.
 
@@ -101,4 +106,5 @@ def free_scores(
     if variance is None:
         variance, fit = estimate_variance(problem, theta, params)
         theta = fit.point.theta
+    tol = _SCORE_TOL * float(np.sqrt(variance))
     return variance, run(problem(variance), theta, params, max_iter=200, tol=tol)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 from scipy.special import betaln
 
 from jamrank.rows import Rows
@@ -13,7 +12,7 @@ from jamrank.noise.flip import Flip
 __all__ = ["ClusteredFlip", "choose_strength"]
 
 Doubles = NDArray[np.float64]
-_STRENGTHS = (1.0, 1e6)
+_STRENGTHS = np.logspace(0, 5, 41)
 
 
 class ClusteredFlip(Flip):
@@ -54,12 +53,9 @@ def choose_strength(errors: Doubles, votes: Doubles, flip: Doubles) -> float:
     flip : ndarray of shape (annotators,)
         Overall flips.
     """
-    mean = np.clip(flip, 1e-6, 1 - 1e-6)[:, None]
-
-    def loss(log_strength: float) -> float:
-        strength = np.exp(log_strength)
-        a, b = strength * mean, strength * (1 - mean)
-        return -float((betaln(errors + a, votes - errors + b) - betaln(a, b)).sum())
-
-    found = minimize_scalar(loss, bounds=np.log(_STRENGTHS), method="bounded", options={"xatol": 1e-4})
-    return float(np.exp(found.x))
+    # A grid, not an optimiser: where all strengths are as good, the choice must not hang on rounding.
+    mean = np.clip(flip, 1e-6, 1 - 1e-6)[:, None, None]
+    a, b = _STRENGTHS * mean, _STRENGTHS * (1 - mean)
+    errors, votes = errors[:, :, None], votes[:, :, None]
+    likelihood = (betaln(errors + a, votes - errors + b) - betaln(a, b)).sum(axis=(0, 1))
+    return float(_STRENGTHS[likelihood.argmax()])

@@ -35,6 +35,10 @@ class Flip:
         self.votes = self.patterns.per_coin(self._rows_of_vote * self.patterns.weight)
         self.prior_errors = np.broadcast_to(np.asarray(errors, dtype=np.float64), self.votes.shape)
         self.prior_correct = np.broadcast_to(np.asarray(correct, dtype=np.float64), self.votes.shape)
+        imagined = np.maximum(self.prior_errors + self.prior_correct, 1e-300)
+        with np.errstate(divide="ignore"):
+            mode = np.log(self.prior_errors / imagined), np.log(self.prior_correct / imagined)
+        self._log_mode = tuple(np.where(np.isfinite(log), log, 0.0) for log in mode)
 
     def tables(self, params: Doubles) -> tuple[Doubles, Doubles]:
         """Return the log-likelihood of each pattern's votes if the first, or the second, item is truly better."""
@@ -64,8 +68,10 @@ class Flip:
         return np.clip(logit, -_LARGEST_LOGIT, _LARGEST_LOGIT)
 
     def log_prior(self, params: Doubles) -> float:
-        """Return the log of the Beta densities, up to a constant."""
-        log_flip, log_keep = -np.logaddexp(0, -params), -np.logaddexp(0, params)
+        """Return the log of the Beta densities, each relative to its highest value."""
+        # Differences first: a strong prior times a logarithm would drown the likelihood in rounding.
+        log_flip = -np.logaddexp(0, -params) - self._log_mode[0]
+        log_keep = -np.logaddexp(0, params) - self._log_mode[1]
         return float((self.prior_errors * log_flip + self.prior_correct * log_keep).sum())
 
     def rates(self, params: Doubles) -> Doubles:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
 
+from jamrank.ranking.marginals import score_variances
 from jamrank.ranking.order import ranks
 
 __all__ = ["Uncertainty", "independent", "laplace"]
@@ -54,9 +55,9 @@ def laplace(
         Prior precision of each score.
     """
     n_items = len(scores)
-    degree = np.bincount(first, curvature, n_items) + np.bincount(second, curvature, n_items)
     if n_items > _MOST_ITEMS_DENSE:
-        return independent(scores, 1.0 / np.sqrt(np.maximum(degree, 0.0) + max(precision, 1e-12)))
+        return independent(scores, np.sqrt(score_variances(first, second, curvature, precision, n_items)))
+    degree = np.bincount(first, curvature, n_items) + np.bincount(second, curvature, n_items)
     cells = first.astype(np.int64) * n_items + second
     links = np.bincount(cells, curvature, n_items**2).reshape(n_items, n_items)
     # Only differences of scores mean anything: pin the common level.

@@ -131,11 +131,11 @@ def _from_frame(features: Any) -> tuple[NDArray[Any], Doubles, list[str]]:
         key = None
     else:
         key = table.columns[0]
-    ids = as_column(features.index if key is None else table[key].to_native())
+    ids = as_column(features.index if key is None else table.get_column(key).to_native())
     names = [name for name in table.columns if name != key]
     if not names:
         raise FeatureError("no feature columns", "expected at least one beside the item ids")
-    columns = [_numbers(name, table[name].to_native()) for name in names]
+    columns = [_numbers(name, table.get_column(name).to_native()) for name in names]
     return ids, np.stack(columns, axis=1), [str(name) for name in names]
 
 
