@@ -236,6 +236,16 @@ class Comparisons:
         """The pair of each folded vote."""
         return np.repeat(np.arange(self.n_pairs), np.diff(self.vote_start))
 
+    @cached_property
+    def pair_weight(self) -> NDArray[np.float64]:
+        """Total weight of the votes on each pair, ties included."""
+        return np.bincount(self.vote_pair, self.vote_weight, self.n_pairs)
+
+    @cached_property
+    def annotator_weight(self) -> NDArray[np.float64]:
+        """Total weight of each annotator's votes, ties included."""
+        return np.bincount(self.vote_annotator, self.vote_weight, self.n_annotators)
+
     def frame(self, columns: dict[str, Any]) -> Any:
         """Return a data frame of the kind in which the votes came."""
         return make_frame(columns, self.frames)

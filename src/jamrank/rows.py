@@ -95,16 +95,24 @@ class Rows:
     @classmethod
     def per_pair(cls, votes: Comparisons) -> Rows:
         """One row for each pair with a decided vote: all its votes report on one truth."""
-        decided = _Decided.of(votes)
-        counts = np.bincount(decided.pair, minlength=votes.n_pairs)
-        pair = np.flatnonzero(counts)
-        start = np.concatenate([[0], np.cumsum(counts[pair])])
-        pattern = np.empty(len(pair), dtype=np.int32)
-        example = np.full(len(pair), -1, dtype=np.int64)
-        code = decided.annotator * 2 + decided.first_won
-        n_patterns = kernels.patterns(start, code, decided.weight, pattern, example)
-        patterns = _pick(start, code, decided.weight, example[:n_patterns], votes.n_annotators)
-        return cls._over(votes, pair, pattern, np.empty(0), patterns, decided.share[pair])
+        pattern, example = np.empty(votes.n_pairs, dtype=np.int32), np.empty(votes.n_pairs, dtype=np.int64)
+        wins, total = np.empty(votes.n_pairs), np.empty(votes.n_pairs)
+        n_patterns = kernels.patterns(
+            votes.vote_start,
+            votes.vote_annotator,
+            votes.vote_result,
+            votes.vote_weight,
+            pattern,
+            example,
+            wins,
+            total,
+        )
+        patterns = _votes_of(votes, example[:n_patterns])
+        share = (wins + 1) / (total + 2)
+        pair = np.flatnonzero(total > 0)
+        if len(pair) == votes.n_pairs:
+            return cls._over(votes, pair, pattern, np.empty(0), patterns, share)
+        return cls._over(votes, pair, pattern[pair], np.empty(0), patterns, share[pair])
 
     @classmethod
     def per_vote(cls, votes: Comparisons, annotator: int | None = None) -> Rows:
@@ -112,9 +120,13 @@ class Rows:
 
         With ``annotator``, only that annotator's votes.
         """
-        decided = _Decided.of(votes)
+        keep = (votes.vote_result != TIE) & (votes.vote_weight > 0)
         if annotator is not None:
-            decided = decided.where(decided.annotator == annotator)
+            keep &= votes.vote_annotator == annotator
+        pair, weight = votes.vote_pair[keep], votes.vote_weight[keep]
+        who, first_won = votes.vote_annotator[keep], votes.vote_result[keep] == FIRST
+        wins = np.bincount(pair, weight * first_won, votes.n_pairs)
+        share = (wins + 1) / (np.bincount(pair, weight, votes.n_pairs) + 2)
         n_coins = votes.n_annotators
         patterns = Patterns(
             start=np.arange(2 * n_coins + 1),
@@ -123,9 +135,8 @@ class Rows:
             weight=np.ones(2 * n_coins),
             n_coins=n_coins,
         )
-        pattern = (decided.annotator * 2 + decided.first_won).astype(np.int32)
-        weight = np.empty(0) if (decided.weight == 1).all() else decided.weight
-        return cls._over(votes, decided.pair, pattern, weight, patterns, decided.share[decided.pair])
+        pattern = who * np.int32(2) + first_won
+        return cls._over(votes, pair, pattern, weight if (weight != 1).any() else np.empty(0), patterns, share[pair])
 
     @classmethod
     def _over(
@@ -161,41 +172,18 @@ class Rows:
         return replace(self, pattern=pattern.astype(np.int32), patterns=patterns)
 
 
-@dataclass(frozen=True)
-class _Decided:
-    """The votes that are not ties, and the shrunken share of wins on each pair."""
-
-    pair: NDArray[np.int64]
-    annotator: NDArray[np.int64]
-    first_won: NDArray[np.bool_]
-    weight: Doubles
-    share: Doubles
-
-    @classmethod
-    def of(cls, votes: Comparisons) -> _Decided:
-        keep = slice(None) if not votes.n_ties else votes.vote_result != TIE
-        pair, weight = votes.vote_pair[keep], votes.vote_weight[keep]
-        first_won = votes.vote_result[keep] == FIRST
-        wins = np.bincount(pair, weight * first_won, votes.n_pairs)
-        total = np.bincount(pair, weight, votes.n_pairs)
-        annotator = votes.vote_annotator[keep].astype(np.int64)
-        return cls(pair, annotator, first_won, weight, (wins + 1) / (total + 2))
-
-    def where(self, keep: NDArray[np.bool_]) -> _Decided:
-        return _Decided(
-            self.pair[keep], self.annotator[keep], self.first_won[keep], self.weight[keep], self.share
-        )
-
-
-def _pick(
-    start: NDArray[np.int64],
-    code: NDArray[np.int64],
-    weight: Doubles,
-    example: NDArray[np.int64],
-    n_coins: int,
-) -> Patterns:
-    """Return the patterns as the votes of one example row each."""
-    lengths = start[example + 1] - start[example]
+def _votes_of(votes: Comparisons, pair: NDArray[np.int64]) -> Patterns:
+    """Return the decided votes on some pairs as patterns."""
+    lengths = votes.vote_start[pair + 1] - votes.vote_start[pair]
     begin = np.concatenate([[0], np.cumsum(lengths)])
-    vote = np.arange(begin[-1]) + np.repeat(start[example] - begin[:-1], lengths)
-    return Patterns(begin, code[vote] // 2, code[vote] % 2 == 1, weight[vote], n_coins)
+    vote = np.arange(begin[-1]) + np.repeat(votes.vote_start[pair] - begin[:-1], lengths)
+    decided = votes.vote_result[vote] != TIE
+    counts = np.bincount(np.repeat(np.arange(len(pair)), lengths)[decided], minlength=len(pair))
+    vote = vote[decided]
+    return Patterns(
+        start=np.concatenate([[0], np.cumsum(counts)]),
+        coin=votes.vote_annotator[vote].astype(np.int64),
+        first_won=votes.vote_result[vote] == FIRST,
+        weight=votes.vote_weight[vote],
+        n_coins=votes.n_annotators,
+    )

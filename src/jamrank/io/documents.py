@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from jamrank.errors import FormatError, InputError, ParameterError
 
 __all__ = [
+    "document_text",
     "ensure_folder",
     "read_bytes",
     "read_document",
@@ -192,12 +193,15 @@ def _reason(error: Exception) -> str:
 
 
 def write_document(path: str | os.PathLike[str], kind: str, version: int, body: Mapping[str, Any]) -> None:
-    """Write a JSON document, atomically.
+    """Write a JSON document, atomically; the arguments are those of :func:`document_text`."""
+    write_atomically(path, document_text(kind, version, body))
+
+
+def document_text(kind: str, version: int, body: Mapping[str, Any]) -> str:
+    """Return the text of a JSON document.
 
     Parameters
     ----------
-    path : path-like
-        The file.
     kind : str
         What it is; the file says ``"format": "jamrank-<kind>"``.
     version : int
@@ -217,7 +221,7 @@ def write_document(path: str | os.PathLike[str], kind: str, version: int, body: 
     document = {"format": f"jamrank-{kind}", "version": version, **_encode(body)}
     # One line for each key: quick to write, and a difference between two files shows where it is.
     lines = (f"{json.dumps(key)}: {json.dumps(value, allow_nan=False)}" for key, value in document.items())
-    write_atomically(path, "{\n" + ",\n".join(lines) + "\n}\n")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def _encode(value: Any) -> Any:

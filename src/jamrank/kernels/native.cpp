@@ -199,46 +199,64 @@ inline uint64_t mix(uint64_t hash, uint64_t word) {
     return hash ^ (hash >> 29);
 }
 
-// Numbers the distinct lists of votes in the order of their first appearance. Returns how many there are;
-// `example[u]` is a row whose votes are list u.
-size_t patterns(const Array<const int64_t>& start, const Array<const int64_t>& code, const Doubles& weight,
-                OutInts pattern, Array<int64_t> example) {
-    const size_t rows = pattern.size();
-    require(start.size() == rows + 1 && example.size() == rows, "one entry a row");
-    require(weight.size() == code.size(), "one weight a vote");
+constexpr int8_t kTie = 2;
+
+// Numbers the distinct lists of decided votes in the order of their first appearance, and adds up, for each pair,
+// the weight of its first item's wins and of all its decided votes. Returns how many lists there are;
+// `example[u]` is a pair whose votes are list u.
+size_t patterns(const Array<const int64_t>& start, const Ints& annotator, const Array<const int8_t>& result,
+                const Doubles& weight, OutInts pattern, Array<int64_t> example, OutDoubles wins,
+                OutDoubles total) {
+    const size_t pairs = pattern.size(), votes = annotator.size();
+    require(start.size() == pairs + 1 && example.size() == pairs, "one entry a pair");
+    require(wins.size() == pairs && total.size() == pairs, "one entry a pair");
+    require(result.size() == votes && weight.size() == votes, "one entry a vote");
     const int64_t* s = start.data();
-    const int64_t* c = code.data();
+    const int32_t* who = annotator.data();
+    const int8_t* how = result.data();
     const double* w = weight.data();
     nb::gil_scoped_release release;
-    const auto hash_of = [&](size_t row) {
-        uint64_t hash = static_cast<uint64_t>(s[row + 1] - s[row]);
-        for (int64_t v = s[row]; v < s[row + 1]; ++v) {
+    const auto hash_of = [&](size_t pair) {
+        uint64_t hash = 0;
+        for (int64_t v = s[pair]; v < s[pair + 1]; ++v) {
+            if (how[v] == kTie) continue;
             uint64_t bits;
-            static_assert(sizeof bits == sizeof w[v], "doubles have 64 bits");
             std::memcpy(&bits, w + v, sizeof bits);
-            hash = mix(mix(hash, static_cast<uint64_t>(c[v])), bits);
+            hash = mix(hash, bits + ((static_cast<uint64_t>(who[v]) << 2) | static_cast<uint64_t>(how[v])));
         }
         return hash;
     };
     const auto equal = [&](size_t a, size_t b) {
-        const int64_t length = s[a + 1] - s[a];
-        return length == s[b + 1] - s[b] && std::equal(c + s[a], c + s[a] + length, c + s[b]) &&
-               std::equal(w + s[a], w + s[a] + length, w + s[b]);
+        int64_t u = s[a], v = s[b];
+        for (;; ++u, ++v) {
+            while (u < s[a + 1] && how[u] == kTie) ++u;
+            while (v < s[b + 1] && how[v] == kTie) ++v;
+            if (u == s[a + 1] || v == s[b + 1]) return u == s[a + 1] && v == s[b + 1];
+            if (who[u] != who[v] || how[u] != how[v] || w[u] != w[v]) return false;
+        }
     };
     // Open addressing, doubled whenever half full: small where the patterns are few, so that it stays in cache.
     std::vector<int32_t> slots(1024, -1);
     std::vector<uint64_t> hashes;
-    for (size_t row = 0; row < rows; ++row) {
-        const uint64_t hash = hash_of(row);
+    for (size_t pair = 0; pair < pairs; ++pair) {
+        double won = 0.0, cast = 0.0;
+        for (int64_t v = s[pair]; v < s[pair + 1]; ++v) {
+            if (how[v] == kTie) continue;
+            won += how[v] * w[v];
+            cast += w[v];
+        }
+        wins.data()[pair] = won;
+        total.data()[pair] = cast;
+        const uint64_t hash = hash_of(pair);
         size_t slot = hash & (slots.size() - 1);
-        while (slots[slot] >= 0 && !(hashes[slots[slot]] == hash && equal(example.data()[slots[slot]], row)))
+        while (slots[slot] >= 0 && !(hashes[slots[slot]] == hash && equal(example.data()[slots[slot]], pair)))
             slot = (slot + 1) & (slots.size() - 1);
         if (slots[slot] < 0) {
             slots[slot] = static_cast<int32_t>(hashes.size());
-            example.data()[hashes.size()] = static_cast<int64_t>(row);
+            example.data()[hashes.size()] = static_cast<int64_t>(pair);
             hashes.push_back(hash);
         }
-        pattern.data()[row] = slots[slot];
+        pattern.data()[pair] = slots[slot];
         if (2 * hashes.size() < slots.size()) continue;
         std::vector<int32_t> larger(2 * slots.size(), -1);
         for (size_t known = 0; known < hashes.size(); ++known) {

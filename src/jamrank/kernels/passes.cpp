@@ -111,6 +111,28 @@ inline void weigh(const Rows& rows, size_t begin, size_t count, double* a, doubl
     }
 }
 
+// Sum of the weighted logarithms of likelihoods. Without weights four are multiplied before each logarithm: none
+// is so small that their product could vanish, for one that is (margins beyond 150) sends the chunk the long way.
+inline double log_sum(const double* weight, size_t count, const double* likelihood) {
+    double term[kChunk], sum = 0.0, smallest = 1.0;
+    for (size_t k = 0; k < count; ++k) smallest = std::min(smallest, likelihood[k]);
+    size_t terms = 0;
+    if (!weight && smallest > 1e-70) {
+        const size_t quarter = count / 4;
+        for (size_t k = 0; k < quarter; ++k)
+            term[k] = (likelihood[k] * likelihood[k + quarter]) *
+                      (likelihood[k + 2 * quarter] * likelihood[k + 3 * quarter]);
+        terms = quarter;
+        for (size_t k = 4 * quarter; k < count; ++k) term[terms++] = likelihood[k];
+        for (size_t k = 0; k < terms; ++k) term[k] = log_positive(term[k]);
+    } else {
+        terms = count;
+        for (size_t k = 0; k < count; ++k) term[k] = log_positive(likelihood[k]) * (weight ? weight[k] : 1.0);
+    }
+    for (size_t k = 0; k < terms; ++k) sum += term[k];
+    return sum;
+}
+
 inline void lookup(const Table& table, const int32_t* pattern, size_t count, double* if_first,
                    double* if_second) {
     for (size_t k = 0; k < count; ++k) {
@@ -137,12 +159,12 @@ void expectation(const Rows& rows, const Table& table, const double* scores, siz
             q[k] = joint_first / joint;
             derivative[k] = q[k] - prior_first * normaliser;
             c[k] = e * normaliser * normaliser;
-            value[k] = log_positive(joint * normaliser);
+            value[k] = joint * normaliser;
         }
         std::copy(q, q + count, posterior + at);
+        sums.value += log_sum(rows.weight ? rows.weight + at : nullptr, count, value);
         weigh(rows, at, count, derivative, c, value);
         std::copy(c, c + count, curvature + at);
-        for (size_t k = 0; k < count; ++k) sums.value += value[k];
         scatter(rows, at, count, derivative, c, sums);
         if (!sums.by_pattern) continue;
         weigh(rows, at, count, q, derivative, value);

@@ -129,19 +129,28 @@ def assign(
 
 def patterns(
     start: NDArray[np.int64],
-    code: NDArray[np.int64],
+    annotator: Ints,
+    result: NDArray[np.int8],
     weight: Doubles,
     pattern: Ints,
     example: NDArray[np.int64],
+    wins: Doubles,
+    total: Doubles,
 ) -> int:
-    """Number the distinct lists of votes in the order of their first appearance; return how many there are."""
+    """Number the distinct lists of decided votes in the order of their first appearance; return how many.
+
+    Also adds up, for each pair, the weight of its first item's wins and of all its decided votes.
+    """
+    decided = result != 2
+    pair = np.repeat(np.arange(len(pattern)), np.diff(start))
+    wins[:] = np.bincount(pair[decided], (weight * result)[decided], len(wins))
+    total[:] = np.bincount(pair[decided], weight[decided], len(total))
     known: dict[bytes, int] = {}
-    bounds = start.tolist()
-    for row in range(len(pattern)):
-        begin, end = bounds[row], bounds[row + 1]
-        votes = code[begin:end].tobytes() + weight[begin:end].tobytes()
-        number = known.setdefault(votes, len(known))
-        if number == len(known) - 1 and example[number] < 0:
-            example[number] = row
-        pattern[row] = number
+    votes = np.rec.fromarrays([annotator, result, weight])
+    for row, (begin, end) in enumerate(zip(start[:-1].tolist(), start[1:].tolist(), strict=True)):
+        cast = votes[begin:end][decided[begin:end]].tobytes()
+        if cast not in known:
+            example[len(known)] = row
+            known[cast] = len(known)
+        pattern[row] = known[cast]
     return len(known)

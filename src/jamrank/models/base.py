@@ -15,7 +15,7 @@ from jamrank.comparisons import Comparisons, make_frame
 from jamrank.diagnostics.verdicts import flip_intervals, verdicts
 from jamrank.errors import FeatureError, FormatError, NotFittedError, ParameterError, UnknownItemError
 from jamrank.ids import as_column, encode, locate
-from jamrank.io.documents import read_document, write_document
+from jamrank.io.documents import document_text, read_document, write_atomically
 from jamrank.models.state import from_document, to_document
 from jamrank.ranking import Uncertainty, order_accuracy, ranks
 from jamrank.scorers import Features, align_features
@@ -74,8 +74,7 @@ class RankingModel:
         self._annotators, self._questions, self._frames = votes.annotators, votes.questions, votes.frames
         self._pair_first, self._pair_second = votes.pair_first, votes.pair_second
         self._pair_question = votes.pair_question
-        self._pair_votes = np.bincount(votes.vote_pair, votes.vote_weight, votes.n_pairs)
-        self._annotator_votes = np.bincount(votes.vote_annotator, votes.vote_weight, votes.n_annotators)
+        self._pair_votes, self._annotator_votes = votes.pair_weight, votes.annotator_weight
         self.log_likelihoods_ = np.empty(0)
         try:
             self._fit(votes, features)
@@ -274,8 +273,12 @@ class RankingModel:
 
     def save(self, path: str | Path) -> None:
         """Write the fitted model to a JSON file: data, not code."""
+        write_atomically(path, self.to_json())
+
+    def to_json(self) -> str:
+        """Return what :meth:`save` writes."""
         self._require_fit()
-        write_document(Path(path), "model", _VERSION, to_document(self))
+        return document_text("model", _VERSION, to_document(self))
 
 
 def load(path: str | Path) -> RankingModel:

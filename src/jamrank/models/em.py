@@ -59,7 +59,7 @@ class Problem:
         if self.loss == "hinge":
             theta = maximise_hinge(self.engine, self.scorer, posterior, theta)
         else:
-            theta, _ = maximise_logistic(self.engine, self.scorer, posterior, theta)
+            theta, _ = maximise_logistic(self.engine, self.scorer, posterior, theta, tolerance=0.05)
         return theta, self.noise.update(self.engine.rows.by_pattern(posterior))
 
 

@@ -171,7 +171,7 @@ class LatentModel(RankingModel):
 
     def _finish(self, votes: Comparisons, engine: MemoryEngine, fit: Fit) -> None:
         point = fit.point
-        self.log_likelihoods_ = np.array(fit.objectives)
+        self.log_likelihoods_ = np.array(fit.objectives[1:] or fit.objectives)
         self.log_likelihood_ = point.at.value
         self.n_iter_, self.converged_, self.n_passes_ = fit.n_iter, fit.converged, engine.passes
         self.flip_ = self._flips(votes, point)
@@ -183,6 +183,8 @@ class LatentModel(RankingModel):
 
     def _posterior(self, votes: Comparisons, rows: Rows, point: Point) -> Doubles:
         """Return the posterior of every pair; a pair without decided votes gets what its scores say."""
+        if len(rows) == votes.n_pairs:
+            return point.at.posterior.copy()
         posterior = expit(point.scores[votes.pair_first] - point.scores[votes.pair_second])
         posterior[rows.pair] = point.at.posterior
         return np.asarray(posterior)

@@ -19,7 +19,8 @@ Doubles = NDArray[np.float64]
 
 _ROUNDS = 20
 _CLOSE = 0.05
-_SMALLEST, _LARGEST = 1e-3, 1e2
+# Beyond a standard deviation of 4 log-odds a larger variance tells nothing about the order.
+_SMALLEST, _LARGEST = 1e-3, 16.0
 # In units of the scores' own spread: far below any standard error.
 _SCORE_TOL = 2e-3
 

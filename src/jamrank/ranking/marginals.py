@@ -11,6 +11,8 @@ Doubles = NDArray[np.float64]
 
 _ROUNDS = 50
 _CLOSE = 1e-3
+# With so many links an item, what comes back along any one of them is lost among the rest.
+_DENSE = 50
 
 
 def score_variances(
@@ -43,6 +45,8 @@ def score_variances(
     link = np.maximum(np.add.reduceat(curvature, edge), 0.0)
     own = np.bincount(a, link, n_items) + np.bincount(b, link, n_items)
     own += max(precision, 1e-6 * float(own.max()))
+    if len(link) > _DENSE * n_items:
+        return 1.0 / own
     # What each item tells the other about how far it gives way.
     into_a, into_b = np.zeros(len(link)), np.zeros(len(link))
     for _ in range(_ROUNDS):

@@ -1,0 +1,1 @@
+"""Speed of jamrank, as ratios against rivals and plain twins in the same run."""

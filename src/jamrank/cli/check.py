@@ -1,0 +1,51 @@
+"""``jamrank check``."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+__all__ = ["check"]
+
+_MARKS = {
+    "problem": "[red]problem[/red]",
+    "warning": "[yellow]warning[/yellow]",
+    "note": "note",
+    "good": "[green]good[/green]",
+}
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  jamrank check votes.csv
+  jamrank check votes.csv --json
+
+Exit code 0 when the votes can be ranked, 1 when scores could not be compared, 2 when the file cannot be used."""
+)
+@click.argument("votes", metavar="VOTES")
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
+@click.option("--quiet", "-q", is_flag=True, help="Print nothing; only the exit code speaks.")
+def check(votes: str, as_json: bool, quiet: bool) -> None:
+    """Say what is wrong or risky in a file of VOTES, before any fit."""
+    import json
+    from dataclasses import asdict
+
+    from rich.console import Console
+
+    from jamrank.cli.display import stage
+    from jamrank.diagnostics import check as look_over
+    from jamrank.io import read_comparisons
+
+    with stage(Console(stderr=True), f"reading {votes}", quiet or as_json):
+        health = look_over(read_comparisons(votes))
+    if as_json and not quiet:
+        click.echo(json.dumps({"comparable": health.comparable, **asdict(health)}, indent=1))
+    elif not quiet:
+        console = Console()
+        for finding in health.findings:
+            console.print(f"{_MARKS[finding.level]}: {finding.sentence}", highlight=False, soft_wrap=True)
+        told = ", ".join(f"{value:,g} {name}" for name, value in health.counts.items())
+        console.print(told, highlight=False, soft_wrap=True)
+    sys.exit(0 if health.comparable else 1)

@@ -1,0 +1,172 @@
+"""``jamrank fit``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from jamrank.errors import ParameterError
+
+if TYPE_CHECKING:
+    from jamrank.comparisons import Comparisons
+    from jamrank.models import RankingModel
+
+__all__ = ["fit", "fitted_files"]
+
+_ALIASES = {"mv": "MajorityVote", "bt": "BradleyTerry"}
+_OUTPUTS = "ranking.csv, annotators.csv, pairs.csv, model.json and report.html"
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  jamrank fit votes.csv
+  jamrank fit votes.csv --out results
+  jamrank fit votes.parquet --features items.csv --model VRJAM --out results
+  jamrank fit votes.csv --json --quiet | jq .ranking
+
+Exit code 0 when done, 2 when the input cannot be used."""
+)
+@click.argument("votes", metavar="VOTES")
+@click.option("--features", metavar="FILE", help="Features of the items: CSV or Parquet, ids in column 'item'.")
+@click.option(
+    "--model",
+    "model_name",
+    default="JAM",
+    show_default=True,
+    help="MajorityVote (mv), IAM, JAM, VRJAM, BradleyTerry (bt) or CrowdBT.",
+)
+@click.option("--out", metavar="DIR", help=f"Write {_OUTPUTS} there.")
+@click.option("--max-iter", type=int, help="Most EM iterations.")
+@click.option("--tol", type=float, help="Stop this close to the limit.")
+@click.option("--json", "as_json", is_flag=True, help="Print the results as JSON instead of tables.")
+@click.option("--quiet", "-q", is_flag=True, help="Print no tables, notes or progress.")
+def fit(
+    votes: str,
+    features: str | None,
+    model_name: str,
+    out: str | None,
+    max_iter: int | None,
+    tol: float | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Rank the items of a file of VOTES and judge its annotators.
+
+    VOTES has the columns annotator, left, right and winner (left, right or tie), and if need be weight and question.
+    Without --features, JAM gives every item a score of its own; IAM and VRJAM need features.
+    """
+    from time import perf_counter
+
+    from rich.console import Console
+
+    from jamrank.cli.display import print_summary, stage
+    from jamrank.io import ensure_folder, read_comparisons, read_features, write_together
+
+    progress = Console(stderr=True)
+    model = _make_model(model_name, max_iter, tol, verbose=progress.is_terminal and not quiet)
+    if out is not None:
+        ensure_folder(out)
+    with stage(progress, f"reading {votes}", quiet):
+        table = read_comparisons(votes)
+        known = None if features is None else read_features(features)
+    begin = perf_counter()
+    model.fit(table, known)
+    seconds = perf_counter() - begin
+    if out is not None:
+        with stage(progress, f"writing to {out}", quiet):
+            write_together(out, fitted_files(model, table, votes, _facts(model, votes, features, seconds)))
+    if as_json:
+        click.echo(_as_json(model))
+    elif not quiet:
+        console = Console()
+        print_summary(console, model, table, seconds)
+        where = f"Wrote {_OUTPUTS} to {out}." if out else f"Add --out DIR to write {_OUTPUTS}."
+        console.print(where, highlight=False, soft_wrap=True)
+
+
+def _make_model(name: str, max_iter: int | None, tol: float | None, verbose: bool) -> RankingModel:
+    from jamrank.models import MODELS
+
+    by_name = {known.lower(): model for known, model in MODELS.items()}
+    wanted = _ALIASES.get(name.lower(), name).lower()
+    if wanted not in by_name:
+        raise ParameterError(f"--model {name}: no such model; known are {', '.join(MODELS)}")
+    model: RankingModel = by_name[wanted]()
+    asked = {"max_iter": max_iter, "tol": tol, "verbose": verbose or None}
+    known = model.get_params()
+    for option, value in asked.items():
+        if value is None:
+            continue
+        if option in known:
+            model.set_params(**{option: value})
+        elif option != "verbose":
+            raise ParameterError(f"--{option.replace('_', '-')} means nothing to {type(model).__name__}")
+    return model
+
+
+def _facts(model: RankingModel, votes: str, features: str | None, seconds: float) -> dict[str, str]:
+    import platform
+    import shlex
+    import sys
+
+    import numpy as np
+
+    from jamrank import __version__
+    from jamrank.kernels import compiled
+
+    facts = {
+        "Command": shlex.join(["jamrank", *sys.argv[1:]]),
+        "Votes": votes,
+        "Features": features or "none",
+        "Model": repr(model),
+        "Iterations": f"{model.n_iter_} ({model.n_passes_} passes over the votes)",
+        "Seconds": f"{seconds:.2f}",
+        "Intervals": "95 %, by a normal approximation at the fitted values",
+        "Versions": f"jamrank {__version__}, numpy {np.__version__}, Python {platform.python_version()}",
+        "Kernels": "compiled" if compiled else "numpy",
+    }
+    if model.log_likelihood_ is not None:
+        facts["Log-likelihood"] = f"{model.log_likelihood_:.4f}"
+    return facts
+
+
+def fitted_files(
+    model: RankingModel, votes: Comparisons, title: str, facts: dict[str, str]
+) -> dict[str, str]:
+    """Return the files that a fit leaves behind, by name."""
+    from jamrank.report import describe, render
+
+    report = describe(model, votes, f"jamrank: {title}", facts)
+    return {
+        "ranking.csv": report.ranking.write_csv(),
+        "annotators.csv": report.annotators.write_csv(),
+        "pairs.csv": report.pairs.write_csv(),
+        "model.json": model.to_json(),
+        "report.html": render(report),
+    }
+
+
+def _as_json(model: RankingModel) -> str:
+    import json
+
+    import polars as pl
+
+    def rows(frame: Any) -> list[dict[str, Any]]:
+        return pl.DataFrame(frame).to_dicts()
+
+    return json.dumps(
+        {
+            "model": type(model).__name__,
+            "converged": model.converged_,
+            "iterations": model.n_iter_,
+            "log_likelihood": model.log_likelihood_,
+            "ties_left_out": model.n_ties_,
+            "ranking": rows(model.ranking_),
+            "annotators": rows(model.annotators_),
+        },
+        indent=1,
+        default=str,
+        allow_nan=False,
+    )

@@ -1,0 +1,107 @@
+"""``jamrank simulate``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from jamrank.errors import InputError
+
+if TYPE_CHECKING:
+    from jamrank.simulation import Simulation
+
+__all__ = ["simulate"]
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  jamrank simulate
+  jamrank simulate --items 200 --annotators 50 --votes 20000 --seed 1 --out study/votes.csv
+  jamrank simulate --flips 0.05,0.1,0.3,0.8 --features 5
+
+Exit code 0 when done, 2 when a file is in the way or an option makes no sense."""
+)
+@click.option("--items", default=50, show_default=True, help="Number of items.")
+@click.option("--annotators", default=10, show_default=True, help="Number of annotators.")
+@click.option("--votes", default=5000, show_default=True, help="Number of votes.")
+@click.option("--flips", help="Flip of each annotator, with commas between; sets their number.")
+@click.option("--features", default=0, show_default=True, help="Number of features that explain the scores.")
+@click.option("--ties", default=0.0, show_default=True, help="Share of votes that are ties.")
+@click.option("--seed", default=0, show_default=True, help="Same seed, same votes.")
+@click.option("--out", default="votes.csv", show_default=True, metavar="FILE", help="Votes: CSV or Parquet.")
+@click.option("--force", is_flag=True, help="Replace files that exist.")
+@click.option("--quiet", "-q", is_flag=True, help="Print nothing.")
+def simulate(
+    items: int,
+    annotators: int,
+    votes: int,
+    flips: str | None,
+    features: int,
+    ties: float,
+    seed: int,
+    out: str,
+    force: bool,
+    quiet: bool,
+) -> None:
+    """Write votes with a known truth to a file, and the truth beside it.
+
+    Beside votes.csv come votes-items.csv (true scores), votes-annotators.csv (true flips) and, with --features,
+    votes-features.csv.
+    """
+    from pathlib import Path
+
+    from jamrank import simulation
+    from jamrank.io import ensure_folder, write_together
+
+    rates = None if flips is None else _parse_flips(flips)
+    drawn = simulation.simulate(
+        items,
+        annotators if rates is None else len(rates),
+        votes,
+        flips=rates,
+        n_features=features,
+        tie_rate=ties,
+        random_state=seed,
+    )
+    target = Path(out)
+    files = _files(drawn, target)
+    taken = [name for name in files if (target.parent / name).exists()]
+    if taken and not force:
+        raise InputError("exists already", "choose another --out, or --force", source=str(target.parent / taken[0]))
+    write_together(ensure_folder(target.parent), files)
+    if not quiet:
+        click.echo(f"{drawn.votes!r} written to {out}; the truth is in {', '.join(list(files)[1:])}")
+
+
+def _parse_flips(text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise InputError(f"--flips {text}", "expected numbers with commas between, as in 0.1,0.2") from None
+
+
+def _files(drawn: Simulation, target: object) -> dict[str, str | bytes]:
+    import io
+    from pathlib import Path
+
+    import polars as pl
+
+    path = Path(str(target))
+    votes, items, names = drawn.votes.to_frame(), drawn.votes.items, drawn.votes.annotators
+    if path.suffix == ".parquet":
+        buffer = io.BytesIO()
+        votes.write_parquet(buffer)
+        content: str | bytes = buffer.getvalue()
+    else:
+        content = votes.write_csv()
+    files: dict[str, str | bytes] = {path.name: content}
+    truth = pl.DataFrame({"item": items.tolist(), "score": drawn.scores})
+    files[f"{path.stem}-items.csv"] = truth.write_csv()
+    known = pl.DataFrame({"annotator": names.tolist(), "flip": drawn.flips})
+    files[f"{path.stem}-annotators.csv"] = known.write_csv()
+    if drawn.features is not None:
+        columns = {f"x{f}": drawn.features[:, f] for f in range(drawn.features.shape[1])}
+        files[f"{path.stem}-features.csv"] = pl.DataFrame({"item": items.tolist(), **columns}).write_csv()
+    return files

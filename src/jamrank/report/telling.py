@@ -1,0 +1,115 @@
+"""A fitted model in plain sentences, and as a report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import polars as pl
+
+from jamrank.comparisons import Comparisons
+from jamrank.diagnostics import check
+from jamrank.models import RankingModel
+from jamrank.report.page import Report
+
+__all__ = ["describe", "findings"]
+
+# A pair is open while neither side has three chances in four.
+_OPEN = 0.25
+_MOST_NAMED = 3
+
+
+def describe(model: RankingModel, votes: Comparisons, title: str, facts: Mapping[str, str]) -> Report:
+    """Return the report of a fitted model."""
+    ranking, annotators, pairs = (
+        pl.DataFrame(frame) for frame in (model.ranking_, model.annotators_, model.pairs_)
+    )
+    return Report(
+        title=title,
+        summary=[_headline(votes, ranking), *findings(model, votes)],
+        ranking=ranking,
+        annotators=annotators.sort("flip", maintain_order=True),
+        pairs=pairs,
+        log_likelihoods=model.log_likelihoods_.tolist(),
+        facts=facts,
+    )
+
+
+def _headline(votes: Comparisons, ranking: pl.DataFrame) -> str:
+    first, last = ranking["item"][0], ranking["item"][-1]
+    return (
+        f"{votes.n_votes:,} votes by {_many(votes.n_annotators, 'annotator')} on {_many(votes.n_pairs, 'pair')} of "
+        f"{_many(votes.n_items, 'item')}: {first} ranks first, {last} last."
+    )
+
+
+def findings(model: RankingModel, votes: Comparisons) -> list[str]:
+    """Return what a reader must know beside the ranking: whom to trust, and what the model could not tell.
+
+    Parameters
+    ----------
+    model : RankingModel
+        Fitted.
+    votes : Comparisons
+        What it was fitted to.
+
+    Returns
+    -------
+    list of str
+        Sentences.
+    """
+    health = check(votes)
+    told = [finding.sentence for finding in health.findings if finding.level in ("problem", "warning")]
+    told += _annotator_sentences(model) + _rank_sentences(model) + _pair_sentences(model)
+    if model.n_ties_ and type(model).__name__ != "MajorityVote":
+        told.append(f"{model.n_ties_:g} tie votes were left out.")
+    if votes.n_missing:
+        told.append(f"{votes.n_missing:,} listed votes had no winner and count as not cast.")
+    if not model.converged_:
+        told.append(f"The fit stopped after {model.n_iter_} iterations, before it had converged.")
+    return told
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
+def _annotator_sentences(model: RankingModel) -> list[str]:
+    frame = pl.DataFrame(model.annotators_)
+    meanings = {
+        "adversarial": "vote against the truth more often than for it",
+        "random": "cannot be told from coin tossers",
+        "too few votes": "cast too few votes to be judged",
+    }
+    told = []
+    for verdict, meaning in meanings.items():
+        names = [str(name) for name in frame.filter(pl.col("verdict") == verdict)["annotator"].to_list()]
+        if names:
+            shown = ", ".join(names[:_MOST_NAMED]) + (", …" if len(names) > _MOST_NAMED else "")
+            verb = meaning if len(names) > 1 else meaning.replace("vote ", "votes ", 1)
+            told.append(f"{_many(len(names), 'annotator')} ({shown}) {verb}.")
+    return told
+
+
+def _rank_sentences(model: RankingModel) -> list[str]:
+    unsure = model._uncertainty
+    if not (unsure.rank_low > 0).all():
+        return ["This model gives no uncertainty of the ranks."]
+    n_items = len(model.scores_)
+    first = int((unsure.rank_low == 1).sum())
+    width = float(np.median(unsure.rank_high - unsure.rank_low + 1))
+    told = f"A rank is known to within {width:g} of {n_items:,} places for half of the items"
+    if first == 1:
+        return [told + "; the first place is settled."]
+    return [told + f"; {first:,} items could be first."]
+
+
+def _pair_sentences(model: RankingModel) -> list[str]:
+    unsettled = int((np.abs(model.posterior_ - 0.5) < 0.5 - _OPEN).sum())
+    total = len(model.posterior_)
+    if not unsettled:
+        return ["No pair is open: on each, one side has more than three chances in four."]
+    return [
+        f"{unsettled:,} of {_many(total, 'pair')} {'is' if unsettled == 1 else 'are'} open: neither side has three "
+        "chances in four."
+    ]

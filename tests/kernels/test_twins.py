@@ -1,0 +1,342 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jamrank.kernels import compiled, default_threads, kernels, twin
+
+needs_compiled = pytest.mark.skipif(not compiled, reason="jamrank was built without its compiled kernels")
+
+
+def rows_of(rng: np.random.Generator, n: int, n_items: int) -> tuple[np.ndarray, np.ndarray]:
+    first = np.sort(rng.integers(0, n_items - 1, n)).astype(np.int32)
+    second = (first + 1 + rng.integers(0, n_items, n) % (n_items - 1 - first)).astype(np.int32)
+    return first, second
+
+
+@st.composite
+def problems(draw):
+    """Random rows with margins up to ±2000, tables with zeros, and sometimes weights."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n, n_items, n_patterns = draw(st.integers(1, 1500)), draw(st.integers(2, 40)), draw(st.integers(1, 20))
+    first, second = rows_of(rng, n, n_items)
+    scores = rng.standard_normal(n_items) * draw(st.sampled_from([0.0, 1e-9, 1.0, 30.0, 1000.0]))
+    table = np.exp(rng.standard_normal((2, n_patterns)) * draw(st.sampled_from([0.0, 3.0, 100.0])))
+    table /= table.max(axis=0)
+    certain = rng.random(n_patterns) < draw(st.sampled_from([0.0, 0.5]))
+    table[rng.integers(0, 2, n_patterns), np.arange(n_patterns)] *= 1 - certain
+    table[:, table.max(axis=0) == 0] = [[1.0], [0.0]]
+    table /= table.max(axis=0)
+    return {
+        "first": first,
+        "second": second,
+        "scores": scores,
+        "if_first": np.ascontiguousarray(table[0]),
+        "if_second": np.ascontiguousarray(table[1]),
+        "pattern": rng.integers(0, n_patterns, n).astype(np.int32),
+        "weight": rng.uniform(0, 3, n) if draw(st.booleans()) else np.empty(0),
+        "posterior": rng.choice([0.0, 1.0, 0.3, 0.999], n),
+        "threads": draw(st.integers(1, 4)),
+    }
+
+
+def expectation(module, p, sums: bool = True) -> dict[str, np.ndarray]:
+    n, n_items, n_patterns = len(p["first"]), len(p["scores"]), len(p["if_first"])
+    out = {
+        "posterior": np.full(n, np.nan),
+        "curvature": np.full(n, np.nan),
+        "gradient": np.full(n_items, np.nan),
+        "degree": np.full(n_items, np.nan),
+        "by_pattern": np.full(n_patterns if sums else 0, np.nan),
+    }
+    inputs = (p[name] for name in ("first", "second", "pattern", "weight", "if_first", "if_second", "scores"))
+    out["value"] = np.array(module.expectation(*inputs, *out.values(), p["threads"]))
+    return out
+
+
+def maximisation(module, p, loss: int) -> dict[str, np.ndarray]:
+    n, n_items = len(p["first"]), len(p["scores"])
+    out = {"curvature": np.empty(n), "gradient": np.empty(n_items), "degree": np.empty(n_items)}
+    inputs = (p[name] for name in ("first", "second", "weight", "posterior", "scores"))
+    out["value"] = np.array(module.maximisation(*inputs, loss, *out.values(), p["threads"]))
+    return out
+
+
+def laplacian(module, p, vector: np.ndarray) -> dict[str, np.ndarray]:
+    product = np.empty(len(vector))
+    module.laplacian(p["first"], p["second"], p["posterior"], vector, product, p["threads"])
+    return {"product": product}
+
+
+def assign(module, p, matrix: np.ndarray, centroids: np.ndarray) -> dict[str, np.ndarray]:
+    projections = matrix @ centroids.T
+    out = {
+        "cluster": np.full(len(p["first"]), -1, dtype=np.int32),
+        "counts": np.empty(projections.size),
+        "sizes": np.empty(len(centroids)),
+    }
+    norms = (centroids**2).sum(axis=1)
+    value = module.assign(p["first"], p["second"], projections.ravel(), norms, *out.values(), p["threads"])
+    return {**out, "value": np.array(value)}
+
+
+def patterns(module, start, code, weight) -> tuple[int, list[int], list[int]]:
+    pattern, example = np.empty(len(start) - 1, dtype=np.int32), np.full(len(start) - 1, -1, dtype=np.int64)
+    count = module.patterns(start, code, weight, pattern, example)
+    return count, pattern.tolist(), example[:count].tolist()
+
+
+def assert_close(a: dict[str, np.ndarray], b: dict[str, np.ndarray], relative: float = 1e-12) -> None:
+    for name in b:
+        scale = max(float(np.abs(b[name]).max(initial=0.0)), 1.0)
+        np.testing.assert_allclose(a[name], b[name], rtol=relative, atol=relative * scale, err_msg=name)
+
+
+# -- compiled equals plain ----------------------------------------------------------------------------------
+
+
+@needs_compiled
+@settings(deadline=None)
+@given(problems(), st.booleans())
+def test_expectation_equals_its_twin(problem, sums):
+    assert_close(expectation(kernels, problem, sums), expectation(twin, problem, sums))
+
+
+@needs_compiled
+@settings(deadline=None)
+@given(problems())
+def test_small_posteriors_and_curvatures_are_as_exact_as_large_ones(problem):
+    ours, plain = expectation(kernels, problem), expectation(twin, problem)
+    for name in ("posterior", "curvature"):
+        np.testing.assert_allclose(ours[name], plain[name], rtol=1e-12, err_msg=name)
+
+
+@needs_compiled
+@pytest.mark.parametrize("loss", [0, 1], ids=["logistic", "hinge"])
+@settings(deadline=None)
+@given(problem=problems())
+def test_maximisation_equals_its_twin(loss, problem):
+    assert_close(maximisation(kernels, problem, loss), maximisation(twin, problem, loss))
+
+
+@needs_compiled
+@settings(deadline=None)
+@given(problems())
+def test_laplacian_equals_its_twin(problem):
+    vector = problem["scores"]
+    assert_close(laplacian(kernels, problem, vector), laplacian(twin, problem, vector))
+
+
+@needs_compiled
+@settings(deadline=None)
+@given(problems(), st.integers(1, 7), st.booleans())
+def test_assign_equals_its_twin(problem, n_clusters, whole):
+    rng = np.random.default_rng(len(problem["first"]))
+    matrix, centroids = rng.standard_normal((len(problem["scores"]), 3)), rng.standard_normal((n_clusters, 3))
+    if whole:
+        matrix, centroids = matrix.round(), centroids.round()
+    ours, plain = assign(kernels, problem, matrix, centroids), assign(twin, problem, matrix, centroids)
+    np.testing.assert_array_equal(ours["cluster"], plain["cluster"])
+    assert_close(ours, plain)
+
+
+@needs_compiled
+@given(st.lists(st.lists(st.tuples(st.integers(0, 3), st.sampled_from([1.0, 2.0, 0.5])), max_size=3), max_size=40))
+def test_patterns_equal_their_twins(rows):
+    start = np.cumsum([0, *map(len, rows)])
+    code = np.array([vote for row in rows for vote, _ in row], dtype=np.int64)
+    weight = np.array([heavy for row in rows for _, heavy in row], dtype=np.float64)
+    ours = patterns(kernels, start, code, weight)
+    assert ours == patterns(twin, start, code, weight)
+    assert ours[0] == len({tuple(row) for row in rows})
+
+
+@needs_compiled
+def test_patterns_by_the_thousand_are_told_apart():
+    rng = np.random.default_rng(0)
+    start = np.concatenate([[0], np.cumsum(rng.integers(1, 5, 20_000))])
+    code, weight = rng.integers(0, 30, start[-1]), rng.choice([1.0, 2.0], start[-1])
+    assert patterns(kernels, start, code, weight) == patterns(twin, start, code, weight)
+
+
+# -- the plain twins against arithmetic ---------------------------------------------------------------------
+
+
+def test_expectation_is_bayes_rule_row_by_row():
+    p = {
+        "first": np.array([0, 0], dtype=np.int32),
+        "second": np.array([1, 2], dtype=np.int32),
+        "pattern": np.array([0, 1], dtype=np.int32),
+        "weight": np.array([1.0, 2.0]),
+        "if_first": np.array([0.9, 0.2]),
+        "if_second": np.array([0.1, 1.0]),
+        "scores": np.array([0.0, -np.log(3.0), np.log(4.0)]),
+        "threads": 1,
+    }
+    out = expectation(twin, p)
+    joint = np.array([[0.75 * 0.9, 0.25 * 0.1], [0.2 * 0.2, 0.8 * 1.0]])
+    posterior = joint[:, 0] / joint.sum(axis=1)
+    np.testing.assert_allclose(out["posterior"], posterior)
+    np.testing.assert_allclose(out["value"], np.log(joint.sum(axis=1)) @ [1, 2])
+    slope = (posterior - [0.75, 0.2]) * [1, 2]
+    np.testing.assert_allclose(out["gradient"], [slope.sum(), -slope[0], -slope[1]])
+    np.testing.assert_allclose(out["curvature"], [0.75 * 0.25, 2 * 0.2 * 0.8])
+    np.testing.assert_allclose(out["by_pattern"], posterior * [1, 2])
+
+
+@pytest.mark.parametrize("loss", [0, 1], ids=["logistic", "hinge"])
+def test_gradient_of_the_maximisation_is_that_of_its_value(loss):
+    rng = np.random.default_rng(3)
+    first, second = rows_of(rng, 40, 6)
+    p = {"first": first, "second": second, "scores": rng.standard_normal(6), "threads": 1}
+    p |= {"weight": rng.uniform(0, 2, 40), "posterior": rng.uniform(0, 1, 40)}
+    gradient = maximisation(twin, p, loss)["gradient"]
+    for item in range(6):
+        step = 1e-6 * np.eye(6)[item]
+        up, down = (maximisation(twin, p | {"scores": p["scores"] + s}, loss)["value"] for s in (step, -step))
+        np.testing.assert_allclose((up - down) / 2e-6, gradient[item], rtol=1e-6, atol=1e-7)
+
+
+# -- threads and instruction sets ---------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def large():
+    rng = np.random.default_rng(11)
+    first, second = rows_of(rng, 300_000, 500)
+    return {
+        "first": first,
+        "second": second,
+        "scores": 2 * rng.standard_normal(500),
+        "if_first": rng.uniform(0, 1, 64),
+        "if_second": np.ones(64),
+        "pattern": rng.integers(0, 64, len(first)).astype(np.int32),
+        "weight": rng.uniform(0, 2, len(first)),
+        "posterior": rng.uniform(0, 1, len(first)),
+        "threads": 1,
+    }
+
+
+def every_pass(problem) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(0)
+    matrix, centroids = rng.standard_normal((500, 4)), rng.standard_normal((5, 4))
+    runs = {
+        "expectation": expectation(kernels, problem),
+        "logistic": maximisation(kernels, problem, 0),
+        "hinge": maximisation(kernels, problem, 1),
+        "laplacian": laplacian(kernels, problem, problem["scores"]),
+        "assign": assign(kernels, problem, matrix, centroids),
+    }
+    return {f"{run} {name}": array for run, outs in runs.items() for name, array in outs.items()}
+
+
+@needs_compiled
+@pytest.mark.parametrize("threads", [2, 5])
+def test_results_have_the_same_bits_for_any_number_of_threads(large, threads):
+    alone, together = every_pass(large), every_pass(large | {"threads": threads})
+    for name, array in alone.items():
+        assert array.tobytes() == together[name].tobytes(), name
+
+
+@needs_compiled
+def test_the_baseline_instruction_set_agrees(large):
+    best = every_pass(large)
+    kernels.select("baseline")
+    try:
+        plain = every_pass(large)
+    finally:
+        kernels.select("auto")
+    assert_close(best, plain, 1e-9)
+
+
+@needs_compiled
+def test_many_blocks_add_up_to_what_the_twin_says(large):
+    assert_close(expectation(kernels, large), expectation(twin, large), 1e-11)
+
+
+@needs_compiled
+def test_an_unknown_instruction_set_is_refused():
+    with pytest.raises(ValueError, match="baseline"):
+        kernels.select("v9")
+
+
+@needs_compiled
+def test_arrays_of_the_wrong_length_are_refused(large):
+    with pytest.raises(ValueError, match="row"):
+        laplacian(kernels, large | {"posterior": np.ones(3)}, large["scores"])
+
+
+# -- which kernels are loaded -------------------------------------------------------------------------------
+
+FIT = """
+import json, jamrank, numpy as np
+from jamrank import kernels
+drawn = jamrank.simulate(20, 6, 800, n_features=3, random_state=5)
+out = {"compiled": kernels.compiled}
+for name, features in (("objects", None), ("linear", drawn.features)):
+    model = jamrank.JAM(tol=1e-9).fit(drawn.votes, features)
+    out[name] = [*model.scores_, *model.flip_, *model.posterior_, model.log_likelihood_]
+print(json.dumps(out))
+"""
+
+BLOCKED = """
+import sys, warnings
+sys.modules["jamrank.kernels._native"] = None
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    import jamrank.kernels, jamrank.models
+    votes = jamrank.Comparisons.from_arrays(["a", "b"], ["b", "c"], ["x", "x"], [1, 1])
+    jamrank.JAM().fit(votes)
+    jamrank.JAM().fit(votes)
+print(*[w.category.__name__ for w in caught if "kernels" in str(w.message)], jamrank.kernels.compiled)
+"""
+
+
+def python(code: str, **environment: str) -> str:
+    env = {name: value for name, value in os.environ.items() if name != "JAMRANK_KERNELS"} | environment
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+@needs_compiled
+def test_numpy_kernels_asked_for_give_the_same_fits():
+    compiled_fit, numpy_fit = json.loads(python(FIT)), json.loads(python(FIT, JAMRANK_KERNELS="numpy"))
+    assert (compiled_fit.pop("compiled"), numpy_fit.pop("compiled")) == (True, False)
+    for name in compiled_fit:
+        np.testing.assert_allclose(compiled_fit[name], numpy_fit[name], rtol=1e-9, atol=1e-9, err_msg=name)
+
+
+def test_a_missing_extension_warns_once_and_numpy_takes_over():
+    assert python(BLOCKED) == "SlowKernelsWarning False"
+
+
+@pytest.mark.parametrize(
+    ("environment", "threads"),
+    [
+        ({"JAMRANK_THREADS": "3"}, 3),
+        ({"OMP_NUM_THREADS": "2"}, 2),
+        ({"JAMRANK_THREADS": "3", "OMP_NUM_THREADS": "2"}, 3),
+    ],
+)
+def test_threads_are_taken_from_the_environment(monkeypatch, environment, threads):
+    for name in ("JAMRANK_THREADS", "OMP_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert default_threads() == threads
+
+
+@pytest.mark.parametrize("nonsense", ["0", "-1", "many", ""])
+def test_nonsense_in_the_environment_is_not_taken_for_threads(monkeypatch, nonsense):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.delenv("JAMRANK_THREADS", raising=False)
+    untold = default_threads()
+    monkeypatch.setenv("JAMRANK_THREADS", nonsense)
+    assert default_threads() == untold >= 1

@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jamrank.comparisons import FIRST, TIE, Comparisons
+from jamrank.rows import Rows
+
+
+@st.composite
+def tables(draw, outcomes=(0.0, 1.0, 0.5, np.nan)):
+    n_items = draw(st.integers(2, 6))
+    row = st.tuples(
+        st.integers(0, n_items - 1),
+        st.integers(1, n_items - 1),
+        st.integers(0, 3),
+        st.sampled_from(outcomes),
+        st.sampled_from([1.0, 1.0, 2.0, 0.5]),
+        st.integers(0, 1),
+    )
+    left, step, who, outcome, weight, question = zip(*draw(st.lists(row, min_size=1, max_size=30)), strict=True)
+    right = [(a + b) % n_items for a, b in zip(left, step, strict=True)]
+    return Comparisons.from_arrays(left, right, who, outcome, weight, question)
+
+
+def votes_of(votes: Comparisons, pair: int) -> list[tuple[int, bool, float]]:
+    """Decided votes on a pair, as (annotator, first won, weight)."""
+    at = slice(votes.vote_start[pair], votes.vote_start[pair + 1])
+    columns = votes.vote_annotator[at], votes.vote_result[at], votes.vote_weight[at]
+    return [(int(a), bool(r == FIRST), float(w)) for a, r, w in zip(*columns, strict=True) if r != TIE]
+
+
+def votes_in(rows: Rows, row: int) -> list[tuple[int, bool, float]]:
+    p = rows.patterns
+    at = slice(p.start[rows.pattern[row]], p.start[rows.pattern[row] + 1])
+    return list(zip(p.coin[at].tolist(), p.first_won[at].tolist(), p.weight[at].tolist(), strict=True))
+
+
+@given(tables())
+def test_patterns_give_back_the_votes_of_every_pair(votes):
+    rows = Rows.per_pair(votes)
+    assert rows.pair.tolist() == [pair for pair in range(votes.n_pairs) if votes_of(votes, pair)]
+    for row, pair in enumerate(rows.pair):
+        assert votes_in(rows, row) == votes_of(votes, pair)
+        assert (rows.first[row], rows.second[row]) == (votes.pair_first[pair], votes.pair_second[pair])
+
+
+@given(tables())
+def test_no_pattern_is_listed_twice_or_unused(votes):
+    rows = Rows.per_pair(votes)
+    distinct = {tuple(votes_in(rows, row)) for row in range(len(rows))}
+    assert len(distinct) == len(rows.patterns)
+    assert set(rows.pattern.tolist()) == set(range(len(rows.patterns)))
+
+
+def test_a_jury_has_few_patterns_however_many_pairs():
+    rng = np.random.default_rng(0)
+    first, second = np.triu_indices(60, 1)
+    rows = Rows.per_pair(Comparisons.from_matrix(first, second, rng.integers(0, 2, (len(first), 3))))
+    assert len(rows) == 1770
+    assert len(rows.patterns) == 8
+    np.testing.assert_array_equal(rows.pattern_weight, np.bincount(rows.pattern))
+
+
+@given(tables())
+def test_the_share_is_wins_plus_one_over_votes_plus_two(votes):
+    rows = Rows.per_pair(votes)
+    for row, pair in enumerate(rows.pair):
+        cast = votes_of(votes, pair)
+        wins, total = sum(w for _, won, w in cast if won), sum(w for *_, w in cast)
+        assert rows.share[row] == pytest.approx((wins + 1) / (total + 2), rel=1e-14)
+
+
+@given(tables())
+def test_per_vote_has_a_row_for_each_decided_vote(votes):
+    rows = Rows.per_vote(votes)
+    weight = rows.weight if len(rows.weight) else np.ones(len(rows))
+    told = []
+    for row in range(len(rows)):
+        ((who, won, one),) = votes_in(rows, row)
+        assert one == 1.0
+        told.append((int(rows.pair[row]), who, won, float(weight[row])))
+    assert told == [(pair, *vote) for pair in range(votes.n_pairs) for vote in votes_of(votes, pair)]
+
+
+@given(tables(), st.integers(0, 3))
+def test_per_vote_of_one_annotator_keeps_only_theirs(votes, name):
+    if name not in votes.annotators:
+        return
+    who = votes.annotators.tolist().index(name)
+    everyone, theirs = Rows.per_vote(votes), Rows.per_vote(votes, annotator=who)
+    mine = everyone.patterns.coin[everyone.patterns.start[everyone.pattern]] == who
+    assert theirs.pair.tolist() == everyone.pair[mine].tolist()
+    assert theirs.pattern.tolist() == everyone.pattern[mine].tolist()
+    weights = [rows.weight if len(rows.weight) else np.ones(len(rows)) for rows in (theirs, everyone)]
+    assert weights[0].tolist() == weights[1][mine].tolist()
+    assert theirs.share.tolist() == everyone.share[mine].tolist()
+
+
+@given(tables())
+def test_rows_are_sorted_by_their_first_item(votes):
+    for rows in (Rows.per_pair(votes), Rows.per_vote(votes)):
+        assert (np.diff(rows.first) >= 0).all()
+
+
+@given(tables(), st.data())
+def test_clusters_keep_the_votes_and_give_each_annotator_a_coin_within_each(votes, data):
+    rows, n_clusters = Rows.per_pair(votes), 3
+    drawn = data.draw(st.lists(st.integers(0, 2), min_size=len(rows), max_size=len(rows)))
+    cluster = np.array(drawn, dtype=np.int32)
+    clustered = rows.clustered(cluster, n_clusters)
+    assert clustered.patterns.n_coins == votes.n_annotators * n_clusters
+    for row in range(len(rows)):
+        expected = [(who * n_clusters + cluster[row], won, w) for who, won, w in votes_in(rows, row)]
+        assert votes_in(clustered, row) == expected
+
+
+@given(tables())
+def test_one_cluster_changes_nothing(votes):
+    rows = Rows.per_pair(votes)
+    clustered = rows.clustered(np.zeros(len(rows), dtype=np.int32), 1)
+    np.testing.assert_array_equal(clustered.pattern, rows.pattern)
+    for name in ("start", "coin", "first_won", "weight"):
+        np.testing.assert_array_equal(getattr(clustered.patterns, name), getattr(rows.patterns, name))
+
+
+@given(tables())
+def test_sums_by_pattern_and_coin_add_up(votes):
+    rows = Rows.per_vote(votes)
+    weight = rows.weight if len(rows.weight) else np.ones(len(rows))
+    values = np.arange(len(rows), dtype=np.float64)
+    by_pattern = rows.by_pattern(values)
+    for pattern in range(len(rows.patterns)):
+        chosen = rows.pattern == pattern
+        assert by_pattern[pattern] == pytest.approx((values * weight)[chosen].sum())
+        assert rows.pattern_weight[pattern] == pytest.approx(weight[chosen].sum())
+    coins = rows.patterns.per_coin(rows.pattern_weight[rows.patterns.vote_pattern])
+    cast = np.zeros(votes.n_annotators)
+    for pair in range(votes.n_pairs):
+        for who, _, w in votes_of(votes, pair):
+            cast[who] += w
+    np.testing.assert_allclose(coins, cast)
+
+
+def test_only_ties_leave_no_rows():
+    votes = Comparisons.from_arrays(["a", "b"], ["b", "c"], ["x", "x"], [0.5, 0.5])
+    assert len(Rows.per_pair(votes)) == len(Rows.per_vote(votes)) == 0
+
+
+def test_a_tie_of_no_weight_is_no_vote_either():
+    votes = Comparisons.from_arrays(["a", "b"], ["b", "c"], ["x", "x"], [0.5, 1], weight=[0, 1])
+    assert Rows.per_pair(votes).pair.tolist() == [1]
+    assert Rows.per_vote(votes).pair.tolist() == [1]
