@@ -18,7 +18,7 @@ class WholeArrayEngine(MemoryEngine):
         self._said[patterns.vote_pattern, patterns.coin] = patterns.first_won
         self._said = self._said[rows.pattern].T.copy()
 
-    def expectation(self, scores, log_first, log_second, reuse=None):
+    def expectation(self, scores, log_first, log_second, reuse=None, posterior=False):
         # The tables of patterns are this engine's only source of the flips: a single vote's row tells them.
         rows = self.rows
         flips = self._flips(log_first, log_second)
@@ -30,9 +30,10 @@ class WholeArrayEngine(MemoryEngine):
             first *= np.where(said == 1, 1 - flip, np.where(said == 0, flip, 1.0))
             second *= np.where(said == 1, flip, np.where(said == 0, 1 - flip, 1.0))
         total = first + second
-        posterior = first / total
+        truth = first / total
         value = float(np.log(total).sum())
-        return self._sums(value, posterior, posterior - prior, prior * (1 - prior))
+        bend = prior * (1 - prior)
+        return self._sums(value, truth, truth - prior, np.maximum(bend - truth * (1 - truth), 0.1 * bend))
 
     def _flips(self, log_first, log_second):
         """Solve for the flips behind the tables: pattern by pattern they are sums over annotators."""
@@ -42,12 +43,12 @@ class WholeArrayEngine(MemoryEngine):
         logits = np.linalg.lstsq(signs, log_first - log_second, rcond=None)[0]
         return 1 / (1 + np.exp(logits))
 
-    def _sums(self, value, posterior, derivative, curvature):
+    def _sums(self, value, truth, derivative, curvature):
         rows, n = self.rows, self.rows.n_items
         gradient = np.bincount(rows.first, derivative, n) - np.bincount(rows.second, derivative, n)
         degree = np.bincount(rows.first, curvature, n) + np.bincount(rows.second, curvature, n)
-        by_pattern = np.bincount(rows.pattern, posterior, len(rows.patterns))
-        return Expectation(value, gradient, degree, curvature, posterior, by_pattern)
+        by_pattern = np.bincount(rows.pattern, truth, len(rows.patterns))
+        return Expectation(value, gradient, degree, curvature, by_pattern, truth)
 
     def maximisation(self, scores, posterior, loss="logistic"):
         rows, n = self.rows, self.rows.n_items
@@ -74,12 +75,12 @@ class BlockedEngine(MemoryEngine):
     def _blocks(self):
         return [slice(at, at + self.block) for at in range(0, len(self.rows), self.block)]
 
-    def expectation(self, scores, log_first, log_second, reuse=None):
+    def expectation(self, scores, log_first, log_second, reuse=None, posterior=False):
         rows, n, patterns = self.rows, self.rows.n_items, len(self.rows.patterns)
         self.passes += 1
         odds = np.exp(log_second - log_first)
         base = float((rows.pattern_weight * log_first).sum())
-        posterior, curvature = np.empty(len(rows)), np.empty(len(rows))
+        truth, curvature = np.empty(len(rows)), np.empty(len(rows))
         gradient, degree, by_pattern, value = np.zeros(n), np.zeros(n), np.zeros(patterns), 0.0
         for part in self._blocks():
             first, second, pattern = rows.first[part], rows.second[part], rows.pattern[part]
@@ -89,12 +90,13 @@ class BlockedEngine(MemoryEngine):
             prior = 1 / (1 + e)
             value += float(np.log((1 + joint) * prior).sum())
             bend = prior * prior * e
+            bend = np.maximum(bend - q * (1 - q), 0.1 * bend)
             slope = q - prior
             gradient += np.bincount(first, slope, n) - np.bincount(second, slope, n)
             degree += np.bincount(first, bend, n) + np.bincount(second, bend, n)
             by_pattern += np.bincount(pattern, q, patterns)
-            posterior[part], curvature[part] = q, bend
-        return Expectation(base + value, gradient, degree, curvature, posterior, by_pattern)
+            truth[part], curvature[part] = q, bend
+        return Expectation(base + value, gradient, degree, curvature, by_pattern, truth)
 
     def maximisation(self, scores, posterior, loss="logistic"):
         rows, n = self.rows, self.rows.n_items

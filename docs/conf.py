@@ -17,7 +17,8 @@ myst_heading_anchors = 3
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 napoleon_google_docstring = False
-napoleon_use_ivar = True
+# As parameters are shown: several attributes may share one line.
+napoleon_custom_sections = [("Attributes", "params_style")]
 napoleon_use_rtype = False
 
 html_theme = "furo"

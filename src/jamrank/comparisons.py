@@ -224,7 +224,8 @@ class Comparisons:
     @cached_property
     def n_ties(self) -> float:
         """Total weight of the tie votes."""
-        return float(self.vote_weight[self.vote_result == TIE].sum())
+        tied = self.vote_result == TIE
+        return float(self.vote_weight[tied].sum()) if tied.any() else 0.0
 
     @property
     def has_questions(self) -> bool:

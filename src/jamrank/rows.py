@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jamrank.comparisons import FIRST, TIE, Comparisons
-from jamrank.kernels import kernels
+from jamrank.kernels import default_threads, kernels
 
 __all__ = ["Patterns", "Rows"]
 
@@ -53,7 +53,7 @@ class Patterns:
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of a fit, sorted by their first item.
+    """Rows of a fit, sorted by their first and second item.
 
     Attributes
     ----------
@@ -87,13 +87,20 @@ class Rows:
         weight = self.weight if len(self.weight) else None
         return np.bincount(self.pattern, weight, len(self.patterns)).astype(np.float64)
 
+    @cached_property
+    def edges(self) -> NDArray[np.int64]:
+        """Where each distinct pair of items begins."""
+        new = np.diff(self.first, prepend=-1) != 0
+        new |= np.diff(self.second, prepend=-1) != 0
+        return np.flatnonzero(new)
+
     def by_pattern(self, values: Doubles) -> Doubles:
         """Add up one value for each row within each pattern, by weight."""
         weighted = values * self.weight if len(self.weight) else values
         return np.bincount(self.pattern, weighted, len(self.patterns))
 
     @classmethod
-    def per_pair(cls, votes: Comparisons) -> Rows:
+    def per_pair(cls, votes: Comparisons, threads: int | None = None) -> Rows:
         """One row for each pair with a decided vote: all its votes report on one truth."""
         pattern, example = np.empty(votes.n_pairs, dtype=np.int32), np.empty(votes.n_pairs, dtype=np.int64)
         wins, total = np.empty(votes.n_pairs), np.empty(votes.n_pairs)
@@ -106,6 +113,7 @@ class Rows:
             example,
             wins,
             total,
+            threads or default_threads(),
         )
         patterns = _votes_of(votes, example[:n_patterns])
         share = (wins + 1) / (total + 2)

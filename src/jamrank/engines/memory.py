@@ -13,6 +13,7 @@ from jamrank.kernels import default_threads, kernels
 __all__ = ["LOSSES", "Expectation", "Maximisation", "MemoryEngine"]
 
 Doubles = NDArray[np.float64]
+Floats = NDArray[np.float32]
 
 LOSSES = {"logistic": 0, "hinge": 1}
 # Beyond this many patterns a table of sums for each block would not stay in cache.
@@ -24,21 +25,26 @@ class Maximisation:
     """What a pass says of the M-step at some scores.
 
     ``gradient`` and ``degree`` have one entry an item: the derivative in its score, and the diagonal of the
-    curvature. ``curvature`` has one entry a row.
+    curvature. ``curvature`` has one entry a row, never negative, in single precision.
     """
 
     value: float
     gradient: Doubles
     degree: Doubles
-    curvature: Doubles
+    curvature: Floats
 
 
 @dataclass(frozen=True)
 class Expectation(Maximisation):
-    """What the fused pass says: ``value`` is the log-likelihood with the truths summed out."""
+    """What the fused pass says.
 
-    posterior: Doubles
+    ``value`` is the log-likelihood with the truths summed out, ``by_pattern`` the expected number of rows of each
+    pattern in which the first item is truly better, ``posterior`` its probability for each row (empty unless asked
+    for).
+    """
+
     by_pattern: Doubles
+    posterior: Doubles
 
 
 class MemoryEngine:
@@ -58,9 +64,14 @@ class MemoryEngine:
         self.passes = 0
 
     def expectation(
-        self, scores: Doubles, log_first: Doubles, log_second: Doubles, reuse: Expectation | None = None
+        self,
+        scores: Doubles,
+        log_first: Doubles,
+        log_second: Doubles,
+        reuse: Expectation | None = None,
+        posterior: bool = False,
     ) -> Expectation:
-        """Run the fused pass: posterior, log-likelihood, sums by pattern and gradient.
+        """Run the fused pass: log-likelihood, sums by pattern, gradient, curvature and, if wanted, posterior.
 
         Parameters
         ----------
@@ -69,14 +80,17 @@ class MemoryEngine:
         log_first, log_second : ndarray
             Log-likelihood of each pattern's votes when the first, or the second, item is truly better.
         reuse : Expectation, optional
-            An earlier result whose arrays over rows may be overwritten.
+            An earlier result whose curvature may be overwritten.
+        posterior : bool
+            Whether to keep the posterior of every row.
         """
         rows, n_items, n_patterns = self.rows, self.rows.n_items, len(self.rows.patterns)
         largest = np.maximum(log_first, log_second)
-        posterior = reuse.posterior if reuse else np.empty(len(rows))
-        curvature = reuse.curvature if reuse else np.empty(len(rows))
+        in_pass = n_patterns <= _MOST_PATTERNS_IN_PASS
+        truth = np.empty(len(rows) if posterior or not in_pass else 0)
+        curvature = reuse.curvature if reuse else np.empty(len(rows), dtype=np.float32)
         gradient, degree = np.empty(n_items), np.empty(n_items)
-        by_pattern = np.empty(n_patterns if n_patterns <= _MOST_PATTERNS_IN_PASS else 0)
+        by_pattern = np.empty(n_patterns if in_pass else 0)
         self.passes += 1
         value = kernels.expectation(
             rows.first,
@@ -86,7 +100,7 @@ class MemoryEngine:
             np.exp(log_first - largest),
             np.exp(log_second - largest),
             np.ascontiguousarray(scores),
-            posterior,
+            truth,
             curvature,
             gradient,
             degree,
@@ -94,14 +108,15 @@ class MemoryEngine:
             self.threads,
         )
         value += float((rows.pattern_weight * largest).sum())
-        if not len(by_pattern):
-            by_pattern = rows.by_pattern(posterior)
-        return Expectation(value, gradient, degree, curvature, posterior, by_pattern)
+        if not in_pass:
+            by_pattern = rows.by_pattern(truth)
+        return Expectation(value, gradient, degree, curvature, by_pattern, truth)
 
     def maximisation(self, scores: Doubles, posterior: Doubles, loss: str = "logistic") -> Maximisation:
         """Run the pass of the M-step at new scores, with the posterior held fixed."""
         rows, n_items = self.rows, self.rows.n_items
-        curvature, gradient, degree = np.empty(len(rows)), np.empty(n_items), np.empty(n_items)
+        curvature = np.empty(len(rows), dtype=np.float32)
+        gradient, degree = np.empty(n_items), np.empty(n_items)
         self.passes += 1
         value = kernels.maximisation(
             rows.first,
@@ -117,7 +132,7 @@ class MemoryEngine:
         )
         return Maximisation(value, gradient, degree, curvature)
 
-    def curvature_times(self, curvature: Doubles, vector: Doubles) -> Doubles:
+    def curvature_times(self, curvature: Floats, vector: Doubles) -> Doubles:
         """Multiply the curvature matrix of the item scores, a graph Laplacian, with a vector."""
         product = np.empty(self.rows.n_items)
         rows = self.rows

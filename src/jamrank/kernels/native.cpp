@@ -24,22 +24,30 @@ using Doubles = Array<const double>;
 using Ints = Array<const int32_t>;
 using OutDoubles = Array<double>;
 using OutInts = Array<int32_t>;
+using Floats = Array<const float>;
+using OutFloats = Array<float>;
 
-const Passes* choose_passes() {
-#ifdef JAMRANK_HAS_V3
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2"))
-        return &v3::passes;
+// The passes compiled for an instruction set; null where the set is unknown or this processor lacks it.
+const Passes* passes_for(const std::string& name) {
+#ifdef JAMRANK_X86
+    const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
+    const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+                    __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
+                    __builtin_cpu_supports("avx512cd");
+    if (name == "v4" || name == "auto")
+        if (v4) return &jamrank::v4::passes;
+    if (name == "v3" || name == "auto")
+        if (v3) return &jamrank::v3::passes;
 #endif
-    return &baseline::passes;
+    return name == "baseline" || name == "auto" ? &baseline::passes : nullptr;
 }
 
-const Passes* active = choose_passes();
+const Passes* active = passes_for("auto");
 
-void select(const char* name) {
-    const std::string wanted(name);
-    if (wanted == "baseline") active = &baseline::passes;
-    else if (wanted == "auto") active = choose_passes();
-    else throw std::invalid_argument("instruction set must be 'auto' or 'baseline'");
+bool select(const char* name) {
+    const Passes* wanted = passes_for(name);
+    if (wanted) active = wanted;
+    return wanted != nullptr;
 }
 
 void require(bool holds, const char* what) {
@@ -66,17 +74,21 @@ void for_blocks(size_t blocks, int threads, const Work& work) {
     for (auto& helper : helpers) helper.join();
 }
 
-// Accumulators of all blocks side by side; `collect` adds them up in the order of the blocks.
+// Accumulators of all blocks side by side; `add` sums them up in the order of the blocks.
 class Accumulators {
   public:
     Accumulators(size_t blocks, size_t size) : blocks_(blocks), size_(size), data_(blocks * size, 0.0) {}
     double* of(size_t block) { return data_.data() + block * size_; }
-    void collect(size_t offset, size_t count, double* out) const {
-        std::fill(out, out + count, 0.0);
+    // Adds every `step`-th of the sums from `offset` on to `out`.
+    void add(size_t offset, size_t count, double* out, size_t step = 1) const {
         for (size_t block = 0; block < blocks_; ++block) {
             const double* part = data_.data() + block * size_ + offset;
-            for (size_t k = 0; k < count; ++k) out[k] += part[k];
+            for (size_t k = 0; k < count; ++k) out[k] += part[k * step];
         }
+    }
+    void collect(size_t offset, size_t count, double* out, size_t step = 1) const {
+        std::fill(out, out + count, 0.0);
+        add(offset, count, out, step);
     }
 
   private:
@@ -100,35 +112,37 @@ Rows as_rows(const Ints& first, const Ints& second, const int32_t* pattern, cons
 
 double expectation(const Ints& first, const Ints& second, const Ints& pattern, const Doubles& weight,
                    const Doubles& if_first, const Doubles& if_second, const Doubles& scores,
-                   OutDoubles posterior, OutDoubles curvature, OutDoubles gradient, OutDoubles degree,
+                   OutDoubles posterior, OutFloats curvature, OutDoubles gradient, OutDoubles degree,
                    OutDoubles by_pattern, int threads) {
     const size_t n = first.size(), items = scores.size(), patterns = by_pattern.size();
-    require(pattern.size() == n && posterior.size() == n && curvature.size() == n, "one entry a row");
+    require(pattern.size() == n && curvature.size() == n, "one entry a row");
+    require(posterior.size() == 0 || posterior.size() == n, "posterior must be empty or one a row");
     require(gradient.size() == items && degree.size() == items, "one entry an item");
     const Rows rows = as_rows(first, second, pattern.data(), weight);
     const Table table{if_first.data(), if_second.data()};
-    const size_t size = 2 * items + patterns + 1;
+    const size_t size = 2 * items + kPatternTables * patterns + 1;
     const size_t blocks = block_count(n, size);
     nb::gil_scoped_release release;
     Accumulators sums(blocks, size);
     for_blocks(blocks, threads, [&](size_t block) {
         double* own = sums.of(block);
-        Sums part{own, own + items, patterns ? own + 2 * items : nullptr, 0.0};
+        Sums part{own, patterns ? own + 2 * items : nullptr, patterns, 0.0};
         const Span span = span_of(block, blocks, n);
-        active->expectation(rows, table, scores.data(), span.begin, span.end, posterior.data(),
-                            curvature.data(), part);
+        active->expectation(rows, table, scores.data(), span.begin, span.end,
+                            posterior.size() ? posterior.data() : nullptr, curvature.data(), part);
         own[size - 1] = part.value;
     });
-    sums.collect(0, items, gradient.data());
-    sums.collect(items, items, degree.data());
-    sums.collect(2 * items, patterns, by_pattern.data());
+    sums.collect(0, items, gradient.data(), 2);
+    sums.collect(1, items, degree.data(), 2);
+    std::fill_n(by_pattern.data(), patterns, 0.0);
+    for (size_t t = 0; t < kPatternTables; ++t) sums.add(2 * items + t * patterns, patterns, by_pattern.data());
     double value;
     sums.collect(size - 1, 1, &value);
     return value;
 }
 
 double maximisation(const Ints& first, const Ints& second, const Doubles& weight, const Doubles& posterior,
-                    const Doubles& scores, int loss, OutDoubles curvature, OutDoubles gradient,
+                    const Doubles& scores, int loss, OutFloats curvature, OutDoubles gradient,
                     OutDoubles degree, int threads) {
     const size_t n = first.size(), items = scores.size();
     require(posterior.size() == n && curvature.size() == n, "one entry a row");
@@ -141,20 +155,20 @@ double maximisation(const Ints& first, const Ints& second, const Doubles& weight
     Accumulators sums(blocks, size);
     for_blocks(blocks, threads, [&](size_t block) {
         double* own = sums.of(block);
-        Sums part{own, own + items, nullptr, 0.0};
+        Sums part{own, nullptr, 0, 0.0};
         const Span span = span_of(block, blocks, n);
         active->maximisation(rows, posterior.data(), scores.data(), static_cast<Loss>(loss), span.begin,
                              span.end, curvature.data(), part);
         own[size - 1] = part.value;
     });
-    sums.collect(0, items, gradient.data());
-    sums.collect(items, items, degree.data());
+    sums.collect(0, items, gradient.data(), 2);
+    sums.collect(1, items, degree.data(), 2);
     double value;
     sums.collect(size - 1, 1, &value);
     return value;
 }
 
-void laplacian(const Ints& first, const Ints& second, const Doubles& curvature, const Doubles& vector,
+void laplacian(const Ints& first, const Ints& second, const Floats& curvature, const Doubles& vector,
                OutDoubles product, int threads) {
     const size_t n = first.size(), items = vector.size();
     require(curvature.size() == n && second.size() == n, "one entry a row");
@@ -201,72 +215,109 @@ inline uint64_t mix(uint64_t hash, uint64_t word) {
 
 constexpr int8_t kTie = 2;
 
-// Numbers the distinct lists of decided votes in the order of their first appearance, and adds up, for each pair,
-// the weight of its first item's wins and of all its decided votes. Returns how many lists there are;
-// `example[u]` is a pair whose votes are list u.
-size_t patterns(const Array<const int64_t>& start, const Ints& annotator, const Array<const int8_t>& result,
-                const Doubles& weight, OutInts pattern, Array<int64_t> example, OutDoubles wins,
-                OutDoubles total) {
-    const size_t pairs = pattern.size(), votes = annotator.size();
-    require(start.size() == pairs + 1 && example.size() == pairs, "one entry a pair");
-    require(wins.size() == pairs && total.size() == pairs, "one entry a pair");
-    require(result.size() == votes && weight.size() == votes, "one entry a vote");
-    const int64_t* s = start.data();
-    const int32_t* who = annotator.data();
-    const int8_t* how = result.data();
-    const double* w = weight.data();
-    nb::gil_scoped_release release;
-    const auto hash_of = [&](size_t pair) {
-        uint64_t hash = 0;
-        for (int64_t v = s[pair]; v < s[pair + 1]; ++v) {
-            if (how[v] == kTie) continue;
-            uint64_t bits;
-            std::memcpy(&bits, w + v, sizeof bits);
-            hash = mix(hash, bits + ((static_cast<uint64_t>(who[v]) << 2) | static_cast<uint64_t>(how[v])));
-        }
-        return hash;
-    };
-    const auto equal = [&](size_t a, size_t b) {
-        int64_t u = s[a], v = s[b];
+// The votes on each pair, as they are stored.
+struct Votes {
+    const int64_t* start;
+    const int32_t* annotator;
+    const int8_t* result;
+    const double* weight;
+
+    bool same(size_t a, size_t b) const {
+        int64_t u = start[a], v = start[b];
         for (;; ++u, ++v) {
-            while (u < s[a + 1] && how[u] == kTie) ++u;
-            while (v < s[b + 1] && how[v] == kTie) ++v;
-            if (u == s[a + 1] || v == s[b + 1]) return u == s[a + 1] && v == s[b + 1];
-            if (who[u] != who[v] || how[u] != how[v] || w[u] != w[v]) return false;
+            while (u < start[a + 1] && result[u] == kTie) ++u;
+            while (v < start[b + 1] && result[v] == kTie) ++v;
+            if (u == start[a + 1] || v == start[b + 1]) return u == start[a + 1] && v == start[b + 1];
+            if (annotator[u] != annotator[v] || result[u] != result[v] || weight[u] != weight[v]) return false;
         }
-    };
-    // Open addressing, doubled whenever half full: small where the patterns are few, so that it stays in cache.
-    std::vector<int32_t> slots(1024, -1);
+    }
+};
+
+// Numbers distinct lists of decided votes in the order of their first appearance. Open addressing, doubled
+// whenever half full: small where the lists are few, so that it stays in cache.
+class PatternTable {
+  public:
+    explicit PatternTable(const Votes& votes) : votes_(votes), slots_(1024, -1) {}
+
+    int32_t number(size_t pair, uint64_t hash) {
+        size_t slot = hash & (slots_.size() - 1);
+        while (slots_[slot] >= 0) {
+            const int32_t known = slots_[slot];
+            if (hashes[known] == hash && votes_.same(examples[known], pair)) return known;
+            slot = (slot + 1) & (slots_.size() - 1);
+        }
+        const auto fresh = static_cast<int32_t>(hashes.size());
+        slots_[slot] = fresh;
+        hashes.push_back(hash);
+        examples.push_back(pair);
+        if (2 * hashes.size() >= slots_.size()) grow();
+        return fresh;
+    }
+
     std::vector<uint64_t> hashes;
-    for (size_t pair = 0; pair < pairs; ++pair) {
-        double won = 0.0, cast = 0.0;
-        for (int64_t v = s[pair]; v < s[pair + 1]; ++v) {
-            if (how[v] == kTie) continue;
-            won += how[v] * w[v];
-            cast += w[v];
-        }
-        wins.data()[pair] = won;
-        total.data()[pair] = cast;
-        const uint64_t hash = hash_of(pair);
-        size_t slot = hash & (slots.size() - 1);
-        while (slots[slot] >= 0 && !(hashes[slots[slot]] == hash && equal(example.data()[slots[slot]], pair)))
-            slot = (slot + 1) & (slots.size() - 1);
-        if (slots[slot] < 0) {
-            slots[slot] = static_cast<int32_t>(hashes.size());
-            example.data()[hashes.size()] = static_cast<int64_t>(pair);
-            hashes.push_back(hash);
-        }
-        pattern.data()[pair] = slots[slot];
-        if (2 * hashes.size() < slots.size()) continue;
-        std::vector<int32_t> larger(2 * slots.size(), -1);
+    std::vector<size_t> examples;
+
+  private:
+    void grow() {
+        std::vector<int32_t> larger(2 * slots_.size(), -1);
         for (size_t known = 0; known < hashes.size(); ++known) {
             size_t at = hashes[known] & (larger.size() - 1);
             while (larger[at] >= 0) at = (at + 1) & (larger.size() - 1);
             larger[at] = static_cast<int32_t>(known);
         }
-        slots.swap(larger);
+        slots_.swap(larger);
     }
-    return hashes.size();
+
+    Votes votes_;
+    std::vector<int32_t> slots_;
+};
+
+// Numbers the distinct lists of decided votes in the order of their first appearance, and adds up, for each pair,
+// the weight of its first item's wins and of all its decided votes. Returns how many lists there are;
+// `example[u]` is a pair whose votes are list u.
+size_t patterns(const Array<const int64_t>& start, const Ints& annotator, const Array<const int8_t>& result,
+                const Doubles& weight, OutInts pattern, Array<int64_t> example, OutDoubles wins,
+                OutDoubles total, int threads) {
+    const size_t pairs = pattern.size(), count = annotator.size();
+    require(start.size() == pairs + 1 && example.size() == pairs, "one entry a pair");
+    require(wins.size() == pairs && total.size() == pairs, "one entry a pair");
+    require(result.size() == count && weight.size() == count, "one entry a vote");
+    const Votes votes{start.data(), annotator.data(), result.data(), weight.data()};
+    nb::gil_scoped_release release;
+    // Every block numbers its own lists; then the blocks' tables are merged in order and the numbers replaced.
+    const size_t blocks = block_count(pairs, 1);
+    std::vector<PatternTable> tables(blocks, PatternTable(votes));
+    for_blocks(blocks, threads, [&](size_t block) {
+        const Span span = span_of(block, blocks, pairs);
+        for (size_t pair = span.begin; pair < span.end; ++pair) {
+            double won = 0.0, cast = 0.0;
+            uint64_t hash = 0;
+            for (int64_t v = votes.start[pair]; v < votes.start[pair + 1]; ++v) {
+                const auto how = static_cast<uint64_t>(votes.result[v]);
+                if (how == kTie) continue;
+                won += static_cast<double>(how) * votes.weight[v];
+                cast += votes.weight[v];
+                uint64_t bits;
+                std::memcpy(&bits, votes.weight + v, sizeof bits);
+                hash = mix(hash, bits + ((static_cast<uint64_t>(votes.annotator[v]) << 2) | how));
+            }
+            wins.data()[pair] = won;
+            total.data()[pair] = cast;
+            pattern.data()[pair] = tables[block].number(pair, hash);
+        }
+    });
+    PatternTable merged(votes);
+    std::vector<std::vector<int32_t>> renumbered(blocks);
+    for (size_t block = 0; block < blocks; ++block)
+        for (size_t k = 0; k < tables[block].hashes.size(); ++k)
+            renumbered[block].push_back(merged.number(tables[block].examples[k], tables[block].hashes[k]));
+    for_blocks(blocks, threads, [&](size_t block) {
+        const Span span = span_of(block, blocks, pairs);
+        for (size_t pair = span.begin; pair < span.end; ++pair)
+            pattern.data()[pair] = renumbered[block][pattern.data()[pair]];
+    });
+    std::copy(merged.examples.begin(), merged.examples.end(), example.data());
+    return merged.hashes.size();
 }
 
 }  // namespace
@@ -278,7 +329,8 @@ NB_MODULE(_native, m) {
     m.def("laplacian", &laplacian);
     m.def("assign", &assign);
     m.def("patterns", &patterns);
-    m.def("select", &select, "instruction_set"_a);
+    m.def("select", &select, "instruction_set"_a,
+          "Use the passes for 'baseline', 'v3', 'v4' or 'auto'; False where this processor lacks them.");
 }
 
 }  // namespace jamrank

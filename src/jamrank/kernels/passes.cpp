@@ -10,8 +10,9 @@ namespace {
 
 // Rows are taken in chunks that stay in the first-level cache: arithmetic on a whole chunk is a plain loop that
 // the compiler turns into vector instructions, and only the scattered sums are left scalar.
-constexpr size_t kChunk = 512;
+constexpr size_t kChunk = 128;
 constexpr double kLargestMargin = 700.0;
+constexpr double kLeastCurvature = 0.1;
 
 inline double from_bits(uint64_t bits) {
     double value;
@@ -31,20 +32,12 @@ inline double exp_nonpositive(double x) {
     const double shifted = x * 1.4426950408889634 + shift;
     const double n = shifted - shift;
     const double r = (x - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
-    double p = 1.0 / 6227020800.0;
-    p = p * r + 1.0 / 479001600.0;
-    p = p * r + 1.0 / 39916800.0;
-    p = p * r + 1.0 / 3628800.0;
-    p = p * r + 1.0 / 362880.0;
-    p = p * r + 1.0 / 40320.0;
-    p = p * r + 1.0 / 5040.0;
-    p = p * r + 1.0 / 720.0;
-    p = p * r + 1.0 / 120.0;
-    p = p * r + 1.0 / 24.0;
-    p = p * r + 1.0 / 6.0;
-    p = p * r + 0.5;
-    p = p * r + 1.0;
-    p = p * r + 1.0;
+    const double r2 = r * r, r4 = r2 * r2;
+    const double low = (1.0 + r) + r2 * (0.5 + r * (1.0 / 6.0));
+    const double middle = (1.0 / 24.0 + r * (1.0 / 120.0)) + r2 * (1.0 / 720.0 + r * (1.0 / 5040.0));
+    const double high = (1.0 / 40320.0 + r * (1.0 / 362880.0)) +
+                        r2 * (1.0 / 3628800.0 + r * (1.0 / 39916800.0)) + r4 * (1.0 / 479001600.0);
+    const double p = low + r4 * (middle + r4 * high);
     return p * from_bits((to_bits(shifted) + 1023) << 52);
 }
 
@@ -79,26 +72,55 @@ inline void margins(const Rows& rows, const double* scores, size_t begin, size_t
     }
 }
 
-// Rows are sorted by their first item, so its sum is kept in a register until the item changes.
+inline double sum_of(const double* value, size_t count) {
+    // Four sums at a time: one alone would wait for itself at every step.
+    double a = 0.0, b = 0.0, c = 0.0, d = 0.0;
+    size_t k = 0;
+    for (; k + 4 <= count; k += 4) {
+        a += value[k];
+        b += value[k + 1];
+        c += value[k + 2];
+        d += value[k + 3];
+    }
+    for (; k < count; ++k) a += value[k];
+    return (a + b) + (c + d);
+}
+
+// Calls visit(item, from, to) for every run of rows with the same first item; rows are sorted by it.
+template <typename Visit>
+inline void for_runs(const int32_t* first, size_t count, const Visit& visit) {
+    for (size_t from = 0, to; from < count; from = to) {
+        for (to = from + 1; to < count && first[to] == first[from];) ++to;
+        visit(first[from], from, to);
+    }
+}
+
+// An item's gradient and degree lie side by side: one row touches two places, not four.
 inline void scatter(const Rows& rows, size_t begin, size_t count, const double* derivative,
                     const double* curvature, Sums& sums) {
-    int32_t item = rows.first[begin];
-    double gradient = 0.0, degree = 0.0;
+    for_runs(rows.first + begin, count, [&](size_t item, size_t from, size_t to) {
+        sums.by_item[2 * item] += sum_of(derivative + from, to - from);
+        sums.by_item[2 * item + 1] += sum_of(curvature + from, to - from);
+    });
     for (size_t k = 0; k < count; ++k) {
-        const int32_t i = rows.first[begin + k], j = rows.second[begin + k];
-        if (i != item) {
-            sums.gradient[item] += gradient;
-            sums.degree[item] += degree;
-            gradient = degree = 0.0;
-            item = i;
-        }
-        gradient += derivative[k];
-        degree += curvature[k];
-        sums.gradient[j] -= derivative[k];
-        sums.degree[j] += curvature[k];
+        double* other = sums.by_item + 2 * static_cast<size_t>(rows.second[begin + k]);
+        other[0] -= derivative[k];
+        other[1] += curvature[k];
     }
-    sums.gradient[item] += gradient;
-    sums.degree[item] += degree;
+}
+
+// Neighbouring rows often have the same pattern: four tables in turn keep one sum from waiting for the last.
+inline void tally(const int32_t* pattern, size_t count, const double* value, Sums& sums) {
+    double* table = sums.by_pattern;
+    const size_t stride = sums.patterns;
+    size_t k = 0;
+    for (; k + 4 <= count; k += 4) {
+        table[pattern[k]] += value[k];
+        table[stride + pattern[k + 1]] += value[k + 1];
+        table[2 * stride + pattern[k + 2]] += value[k + 2];
+        table[3 * stride + pattern[k + 3]] += value[k + 3];
+    }
+    for (; k < count; ++k) table[pattern[k]] += value[k];
 }
 
 inline void weigh(const Rows& rows, size_t begin, size_t count, double* a, double* b, double* c) {
@@ -111,22 +133,20 @@ inline void weigh(const Rows& rows, size_t begin, size_t count, double* a, doubl
     }
 }
 
-// Sum of the weighted logarithms of likelihoods. Without weights four are multiplied before each logarithm: none
-// is so small that their product could vanish, for one that is (margins beyond 150) sends the chunk the long way.
+// Sum of the weighted logarithms of likelihoods. Without weights eight are multiplied before each logarithm: none
+// is so small that their product could vanish, for one that is (margins beyond 80) sends the chunk the long way.
 inline double log_sum(const double* weight, size_t count, const double* likelihood) {
     double term[kChunk], sum = 0.0, smallest = 1.0;
     for (size_t k = 0; k < count; ++k) smallest = std::min(smallest, likelihood[k]);
-    size_t terms = 0;
-    if (!weight && smallest > 1e-70) {
-        const size_t quarter = count / 4;
-        for (size_t k = 0; k < quarter; ++k)
-            term[k] = (likelihood[k] * likelihood[k + quarter]) *
-                      (likelihood[k + 2 * quarter] * likelihood[k + 3 * quarter]);
-        terms = quarter;
-        for (size_t k = 4 * quarter; k < count; ++k) term[terms++] = likelihood[k];
+    size_t terms = count;
+    if (!weight && smallest > 1e-37) {
+        terms = count / 8;
+        std::copy(likelihood, likelihood + terms, term);
+        for (size_t part = 1; part < 8; ++part)
+            for (size_t k = 0; k < terms; ++k) term[k] *= likelihood[part * terms + k];
+        for (size_t k = 8 * (count / 8); k < count; ++k) term[terms++] = likelihood[k];
         for (size_t k = 0; k < terms; ++k) term[k] = log_positive(term[k]);
     } else {
-        terms = count;
         for (size_t k = 0; k < count; ++k) term[k] = log_positive(likelihood[k]) * (weight ? weight[k] : 1.0);
     }
     for (size_t k = 0; k < terms; ++k) sum += term[k];
@@ -142,7 +162,7 @@ inline void lookup(const Table& table, const int32_t* pattern, size_t count, dou
 }
 
 void expectation(const Rows& rows, const Table& table, const double* scores, size_t begin, size_t end,
-                 double* posterior, double* curvature, Sums& sums) {
+                 double* posterior, float* curvature, Sums& sums) {
     double margin[kChunk], first[kChunk], second[kChunk], q[kChunk], value[kChunk], derivative[kChunk], c[kChunk];
     for (size_t at = begin; at < end; at += kChunk) {
         const size_t count = std::min(kChunk, end - at);
@@ -155,20 +175,23 @@ void expectation(const Rows& rows, const Table& table, const double* scores, siz
             const double prior_first = m >= 0 ? 1.0 : e, prior_second = m >= 0 ? e : 1.0;
             const double joint_first = prior_first * first[k];
             const double joint = joint_first + prior_second * second[k];
-            const double normaliser = 1.0 / (1.0 + e);
-            q[k] = joint_first / joint;
+            const double inverse = 1.0 / ((1.0 + e) * joint);
+            const double normaliser = inverse * joint;
+            q[k] = std::min(joint_first * (inverse * (1.0 + e)), 1.0);
             derivative[k] = q[k] - prior_first * normaliser;
-            c[k] = e * normaliser * normaliser;
+            // What the votes leave open of the truth bends the likelihood the other way; never let it win.
+            const double bend = e * normaliser * normaliser;
+            c[k] = std::max(bend - q[k] * (1.0 - q[k]), kLeastCurvature * bend);
             value[k] = joint * normaliser;
         }
-        std::copy(q, q + count, posterior + at);
+        if (posterior) std::copy(q, q + count, posterior + at);
         sums.value += log_sum(rows.weight ? rows.weight + at : nullptr, count, value);
         weigh(rows, at, count, derivative, c, value);
         std::copy(c, c + count, curvature + at);
         scatter(rows, at, count, derivative, c, sums);
         if (!sums.by_pattern) continue;
         weigh(rows, at, count, q, derivative, value);
-        for (size_t k = 0; k < count; ++k) sums.by_pattern[pattern[k]] += q[k];
+        tally(pattern, count, q, sums);
     }
 }
 
@@ -203,21 +226,21 @@ inline void smooth_hinge(size_t count, const double* margin, const double* q, do
 }
 
 void maximisation(const Rows& rows, const double* posterior, const double* scores, Loss loss, size_t begin,
-                  size_t end, double* curvature, Sums& sums) {
-    double margin[kChunk], value[kChunk], derivative[kChunk];
+                  size_t end, float* curvature, Sums& sums) {
+    double margin[kChunk], value[kChunk], derivative[kChunk], c[kChunk];
     for (size_t at = begin; at < end; at += kChunk) {
         const size_t count = std::min(kChunk, end - at);
-        double* c = curvature + at;
         margins(rows, scores, at, count, margin);
         const auto apply = loss == kLogistic ? logistic : smooth_hinge;
         apply(count, margin, posterior + at, value, derivative, c);
         weigh(rows, at, count, derivative, c, value);
+        std::copy(c, c + count, curvature + at);
         for (size_t k = 0; k < count; ++k) sums.value += value[k];
         scatter(rows, at, count, derivative, c, sums);
     }
 }
 
-void laplacian(const Rows& rows, const double* curvature, const double* vector, size_t begin, size_t end,
+void laplacian(const Rows& rows, const float* curvature, const double* vector, size_t begin, size_t end,
                double* product) {
     if (begin == end) return;
     int32_t item = rows.first[begin];
@@ -252,7 +275,8 @@ void assign(const Rows& rows, const double* projections, const double* norms, in
                 best = d;
             }
         }
-        const double sign = a[best] >= b[best] ? 1.0 : -1.0;
+        // A difference square to its centroid has no side: it moves the centroid nowhere.
+        const double sign = a[best] > b[best] ? 1.0 : a[best] < b[best] ? -1.0 : 0.0;
         cluster[r] = best;
         counts[i * clusters + best] += sign;
         counts[j * clusters + best] -= sign;

@@ -24,25 +24,28 @@ struct Table {
     const double* if_second;
 };
 
-// What one block hands back; item sums have one entry an item, pattern sums one a pattern (null: not wanted).
+// What one block hands back.
 struct Sums {
-    double* gradient;
-    double* degree;
-    double* by_pattern;
+    double* by_item;     // gradient and degree of each item, side by side
+    double* by_pattern;  // four tables of sums by pattern, to be added up; null: not wanted
+    size_t patterns;
     double value;
 };
+constexpr size_t kPatternTables = 4;
 
 enum Loss : int { kLogistic = 0, kSmoothHinge = 1 };
 
+// Curvatures are kept in single precision: they shape a step but not where it ends, and memory is what a pass
+// waits for. Everything else is double.
 struct Passes {
-    // Posterior of the truth of each row, curvature of the M-step there, and the sums of both steps.
+    // Posterior of the truth of each row (null: not kept), curvature there, and the sums of both steps.
     void (*expectation)(const Rows&, const Table&, const double* scores, size_t begin, size_t end,
-                        double* posterior, double* curvature, Sums& sums);
+                        double* posterior, float* curvature, Sums& sums);
     // Value, derivative and curvature of the M-step at new scores, with the posterior held fixed.
     void (*maximisation)(const Rows&, const double* posterior, const double* scores, Loss loss, size_t begin,
-                         size_t end, double* curvature, Sums& sums);
+                         size_t end, float* curvature, Sums& sums);
     // Curvature matrix (a graph Laplacian) times a vector over items.
-    void (*laplacian)(const Rows&, const double* curvature, const double* vector, size_t begin, size_t end,
+    void (*laplacian)(const Rows&, const float* curvature, const double* vector, size_t begin, size_t end,
                       double* product);
     // Nearest centroid, up to sign, of each difference x_i - x_j; counts[item, cluster] gets the signs.
     void (*assign)(const Rows&, const double* projections, const double* norms, int clusters, size_t begin,
@@ -51,5 +54,6 @@ struct Passes {
 
 namespace baseline { extern const Passes passes; }
 namespace v3 { extern const Passes passes; }
+namespace v4 { extern const Passes passes; }
 
 }  // namespace jamrank

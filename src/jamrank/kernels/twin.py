@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 __all__ = ["assign", "expectation", "laplacian", "maximisation", "patterns"]
 
 Doubles = NDArray[np.float64]
+Floats = NDArray[np.float32]
 Ints = NDArray[np.int32]
 _LARGEST_MARGIN = 700.0
+_LEAST_CURVATURE = 0.1
 
 
 def _margins(first: Ints, second: Ints, scores: Doubles) -> Doubles:
@@ -36,25 +38,33 @@ def expectation(
     if_second: Doubles,
     scores: Doubles,
     posterior: Doubles,
-    curvature: Doubles,
+    curvature: Floats,
     gradient: Doubles,
     degree: Doubles,
     by_pattern: Doubles,
     threads: int,
 ) -> float:
-    """Compute the posterior of each row's truth, and the sums that both steps need; return the likelihood."""
+    """Compute the posterior of each row's truth (kept if wanted), and the sums that both steps need.
+
+    Returns the log-likelihood, but for what is common to both truths of each pattern.
+    """
     margin = _margins(first, second, scores)
     e = np.exp(-np.abs(margin))
     prior_first, prior_second = np.where(margin >= 0, 1.0, e), np.where(margin >= 0, e, 1.0)
     joint_first = prior_first * if_first[pattern]
     joint = joint_first + prior_second * if_second[pattern]
-    posterior[:] = joint_first / joint
-    derivative = _weighted(posterior - prior_first / (1 + e), weight)
-    curvature[:] = _weighted(e / (1 + e) ** 2, weight)
+    truth = joint_first / joint
+    # What the votes leave open of the truth bends the likelihood the other way; never let it win.
+    bend = e / (1 + e) ** 2
+    bend = _weighted(np.maximum(bend - truth * (1 - truth), _LEAST_CURVATURE * bend), weight)
+    derivative = _weighted(truth - prior_first / (1 + e), weight)
+    if len(posterior):
+        posterior[:] = truth
+    curvature[:] = bend
     gradient[:] = _scatter(first, second, derivative, -derivative, len(scores))
-    degree[:] = _scatter(first, second, curvature, curvature, len(scores))
+    degree[:] = _scatter(first, second, bend, bend, len(scores))
     if len(by_pattern):
-        by_pattern[:] = np.bincount(pattern, _weighted(posterior, weight), len(by_pattern))
+        by_pattern[:] = np.bincount(pattern, _weighted(truth, weight), len(by_pattern))
     return float(_weighted(np.log(joint / (1 + e)), weight).sum())
 
 
@@ -65,7 +75,7 @@ def maximisation(
     posterior: Doubles,
     scores: Doubles,
     loss: int,
-    curvature: Doubles,
+    curvature: Floats,
     gradient: Doubles,
     degree: Doubles,
     threads: int,
@@ -73,10 +83,10 @@ def maximisation(
     """Compute value, gradient and curvature of the M-step at new scores, the posterior held fixed."""
     margin = _margins(first, second, scores)
     value, derivative, bend = (_logistic, _smooth_hinge)[loss](margin, posterior)
-    derivative = _weighted(derivative, weight)
-    curvature[:] = _weighted(bend, weight)
+    derivative, bend = _weighted(derivative, weight), _weighted(bend, weight)
+    curvature[:] = bend
     gradient[:] = _scatter(first, second, derivative, -derivative, len(scores))
-    degree[:] = _scatter(first, second, curvature, curvature, len(scores))
+    degree[:] = _scatter(first, second, bend, bend, len(scores))
     return float(_weighted(value, weight).sum())
 
 
@@ -96,7 +106,7 @@ def _smooth_hinge(margin: Doubles, posterior: Doubles) -> tuple[Doubles, Doubles
 
 
 def laplacian(
-    first: Ints, second: Ints, curvature: Doubles, vector: Doubles, product: Doubles, threads: int
+    first: Ints, second: Ints, curvature: Floats, vector: Doubles, product: Doubles, threads: int
 ) -> None:
     """Multiply the curvature matrix, a graph Laplacian over items, with a vector."""
     flow = curvature * (vector[first] - vector[second])
@@ -119,7 +129,8 @@ def assign(
     distance = norms - 2 * np.abs(along)
     cluster[:] = distance.argmin(axis=1)
     rows = np.arange(len(first))
-    sign = np.where(along[rows, cluster] >= 0, 1.0, -1.0)
+    # A difference square to its centroid has no side: it moves the centroid nowhere.
+    sign = np.sign(along[rows, cluster])
     cells = len(counts)
     counts[:] = np.bincount(first * len(norms) + cluster, sign, cells)
     counts -= np.bincount(second * len(norms) + cluster, sign, cells)
@@ -136,6 +147,7 @@ def patterns(
     example: NDArray[np.int64],
     wins: Doubles,
     total: Doubles,
+    threads: int,
 ) -> int:
     """Number the distinct lists of decided votes in the order of their first appearance; return how many.
 

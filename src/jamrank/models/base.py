@@ -74,7 +74,7 @@ class RankingModel:
         self._annotators, self._questions, self._frames = votes.annotators, votes.questions, votes.frames
         self._pair_first, self._pair_second = votes.pair_first, votes.pair_second
         self._pair_question = votes.pair_question
-        self._pair_votes, self._annotator_votes = votes.pair_weight, votes.annotator_weight
+        self._votes = votes
         self.log_likelihoods_ = np.empty(0)
         try:
             self._fit(votes, features)
@@ -133,9 +133,21 @@ class RankingModel:
 
     @cached_property
     def _flip_information(self) -> Doubles:
-        """Information on the logit of each annotator's overall flip, as if the truths were known."""
+        """Information on the logit of each annotator's overall flip."""
+        return self._estimate_flip_information()
+
+    def _estimate_flip_information(self) -> Doubles:
+        """Return the information that there would be if the truths were known."""
         flip = self._overall_flip()
         return self._annotator_votes * flip * (1 - flip)
+
+    @cached_property
+    def _pair_votes(self) -> Doubles:
+        return self._votes.pair_weight
+
+    @cached_property
+    def _annotator_votes(self) -> Doubles:
+        return self._votes.annotator_weight
 
     def _overall_flip(self) -> Doubles:
         return self.flip_

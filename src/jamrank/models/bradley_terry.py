@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jamrank.comparisons import Comparisons
-from jamrank.engines import MemoryEngine
 from jamrank.models.agreement import disagreement
 from jamrank.models.crowd_bt import CrowdBT
 from jamrank.models.em import Point
@@ -55,7 +54,5 @@ class BradleyTerry(CrowdBT):
         margin = point.scores[votes.pair_first] - point.scores[votes.pair_second]
         return disagreement(votes, np.sign(margin))
 
-    def _annotator_information(
-        self, votes: Comparisons, engine: MemoryEngine, point: Point
-    ) -> NDArray[np.float64]:
+    def _estimate_flip_information(self) -> NDArray[np.float64]:
         return self._annotator_votes * self.flip_ * (1 - self.flip_)

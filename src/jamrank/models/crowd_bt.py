@@ -66,5 +66,7 @@ class CrowdBT(LatentModel):
         imagined = prior.flip_votes if prior else 0.0
         return Flip(rows, imagined, imagined)
 
-    def _posterior(self, votes: Comparisons, rows: Rows, point: Point) -> NDArray[np.float64]:
+    def _posterior(
+        self, votes: Comparisons, rows: Rows, point: Point, of_rows: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         return np.asarray(expit(point.scores[votes.pair_first] - point.scores[votes.pair_second]))

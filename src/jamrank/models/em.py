@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jamrank.engines import Expectation, MemoryEngine
-from jamrank.models.newton import maximise_hinge, maximise_logistic, newton_step
+from jamrank.models.newton import first_step, maximise_hinge, newton_step
 from jamrank.noise import Noise
 from jamrank.scorers import Scorer
 
-__all__ = ["Fit", "Problem", "StoppingRule", "run"]
+__all__ = ["Fit", "Point", "Problem", "StoppingRule", "climb", "largest", "run", "typical"]
 
 Doubles = NDArray[np.float64]
 
@@ -21,6 +21,16 @@ Doubles = NDArray[np.float64]
 _ROUNDING = 1e-14
 # Steps shorter than this change the objective by less than rounding does: they are taken without asking it.
 _RESOLUTION = 1e-6
+
+
+def largest(change: Doubles) -> float:
+    """Return the largest change."""
+    return float(np.abs(change).max(initial=0.0))
+
+
+def typical(change: Doubles) -> float:
+    """Return the root of the mean squared change."""
+    return float(np.sqrt((change**2).mean()))
 
 
 @dataclass(frozen=True)
@@ -31,14 +41,29 @@ class Problem:
     scorer: Scorer
     noise: Noise
     loss: str = "logistic"
+    size: Callable[[Doubles], float] = largest
+    """How long a change of all scores is: convergence is judged by it."""
 
     def evaluate(self, theta: Doubles, params: Doubles, reuse: Point | None = None) -> Point:
         """Run the E-step's pass at some parameters."""
         scores = self.scorer.scores(theta)
         log_first, log_second = self.noise.tables(params)
-        at = self.engine.expectation(scores, log_first, log_second, reuse.at if reuse else None)
-        prior = self.noise.log_prior(params) - 0.5 * float((self.scorer.precision * theta**2).sum())
-        return Point(theta, params, scores, self.noise.rates(params), at, at.value + prior)
+        at = self.engine.expectation(
+            scores, log_first, log_second, reuse.at if reuse else None, posterior=self.loss == "hinge"
+        )
+        objective = at.value + self._log_prior(theta, params)
+        return Point(theta, params, scores, self.noise.rates(params), at, objective)
+
+    def reassess(self, point: Point) -> Point:
+        """Return a point that was evaluated under another prior, with its objective under this one."""
+        return replace(point, objective=point.at.value + self._log_prior(point.theta, point.params))
+
+    def _log_prior(self, theta: Doubles, params: Doubles) -> float:
+        return self.noise.log_prior(params) - 0.5 * float((self.scorer.precision * theta**2).sum())
+
+    def posterior(self, point: Point) -> Doubles:
+        """Return the posterior of every row's truth: the E-step's answer in full."""
+        return self.engine.expectation(point.scores, *self.noise.tables(point.params), posterior=True).posterior
 
     def step(self, point: Point) -> tuple[Doubles, Doubles]:
         """Return the parameters after one M-step (for the logistic loss: one Newton step of it)."""
@@ -48,18 +73,16 @@ class Problem:
         return point.theta + newton_step(self.engine, self.scorer, point.at, point.theta), params
 
     def distance(self, a: Point, theta: Doubles, params: Doubles) -> float:
-        """Return the largest change of any item's score and any rate from ``a``."""
-        scores = np.abs(self.scorer.scores(theta) - a.scores).max(initial=0.0)
-        rates = np.abs(self.noise.rates(params) - a.rates).max(initial=0.0)
-        return float(max(scores, rates))
+        """Return how far the scores, or if further the rates, are from those of ``a``."""
+        scores = self.size(self.scorer.scores(theta) - a.scores)
+        return max(scores, largest(self.noise.rates(params) - a.rates))
 
     def start_from(self, posterior: Doubles) -> tuple[Doubles, Doubles]:
-        """Return the M-step's answer to a posterior that was guessed."""
-        theta = np.zeros(self.scorer.n_params)
+        """Return a first answer to a posterior that was guessed."""
         if self.loss == "hinge":
-            theta = maximise_hinge(self.engine, self.scorer, posterior, theta)
+            theta = maximise_hinge(self.engine, self.scorer, posterior, np.zeros(self.scorer.n_params))
         else:
-            theta, _ = maximise_logistic(self.engine, self.scorer, posterior, theta, tolerance=0.05)
+            theta = first_step(self.engine, self.scorer, posterior)
         return theta, self.noise.update(self.engine.rows.by_pattern(posterior))
 
 
@@ -113,35 +136,32 @@ class Fit:
 
 def run(
     problem: Problem,
-    theta: Doubles,
-    params: Doubles,
+    point: Point,
     *,
     max_iter: int,
     tol: float,
     progress: Callable[[int, float], None] = lambda iteration, objective: None,
 ) -> Fit:
-    """Climb from a start until the stopping rule is met.
+    """Climb from a point until the stopping rule is met.
 
     With the logistic loss every step of the objective is upward: a plain step that would lower it is halved, and
-    an extrapolated one (SQUAREM) that does not beat the plain ones is dropped.
+    an extrapolated one (SQUAREM) that does not rise is dropped for the plain one.
     """
     rule = StoppingRule(tol)
-    point = problem.evaluate(theta, params)
     objectives, converged = [point.objective], False
     older: Point | None = None
     spare: Point | None = None
-    blind = problem.loss == "hinge"
     while not converged and len(objectives) <= max_iter:
         theta, params = problem.step(point)
+        last = problem.distance(point, theta, params)
+        blind = problem.loss == "hinge" or last < _RESOLUTION
         if older is not None:
             previous = problem.distance(older, point.theta, point.params)
-            last = problem.distance(point, theta, params)
-            converged = rule.reached(previous, last, float(np.abs(point.scores).max(initial=0.0)))
-            blind = problem.loss == "hinge" or last < _RESOLUTION
+            converged = rule.reached(previous, last, largest(point.scores))
         leapt = None
         if older is not None and not converged and not blind and problem.loss == "logistic":
             leapt, spare = _leap(problem, older, point, theta, params, spare)
-        moved = leapt or _climb(problem, point, theta, params, spare, blind)
+        moved = leapt or climb(problem, point, theta, params, spare, blind)
         if moved is None:
             converged = True
             break
@@ -152,10 +172,32 @@ def run(
     return Fit(point, objectives, converged)
 
 
-def _climb(
-    problem: Problem, point: Point, theta: Doubles, params: Doubles, spare: Point | None, blind: bool
+def climb(
+    problem: Problem,
+    point: Point,
+    theta: Doubles,
+    params: Doubles,
+    spare: Point | None = None,
+    blind: bool = False,
 ) -> Point | None:
-    """Go where a plain step leads, with a shorter step of the scores where that would lower the objective."""
+    """Go where a plain step leads, with a shorter step of the scores where that would lower the objective.
+
+    Parameters
+    ----------
+    point : Point
+        Where the step began.
+    theta, params : ndarray
+        Where it leads.
+    spare : Point, optional
+        A point whose arrays may be overwritten.
+    blind : bool
+        Take the step whatever the objective says.
+
+    Returns
+    -------
+    Point or None
+        None where no step rises.
+    """
     least = point.objective - _ROUNDING * abs(point.objective)
     for _ in range(30):
         moved = problem.evaluate(theta, params, reuse=spare)
@@ -168,7 +210,7 @@ def _climb(
 def _leap(
     problem: Problem, older: Point, point: Point, theta: Doubles, params: Doubles, spare: Point | None
 ) -> tuple[Point | None, Point | None]:
-    """Extrapolate two plain steps by SQUAREM; None where that does not rise above them.
+    """Extrapolate two plain steps by SQUAREM; None where that would not rise.
 
     Also returns a point that is no longer needed, whose arrays may be overwritten.
     """

@@ -16,6 +16,7 @@ from jamrank.models.em import Problem, run
 from jamrank.models.latent import LatentModel
 from jamrank.models.prior import Prior, resolve_prior
 from jamrank.noise import NoNoise
+from jamrank.ranking import Uncertainty
 from jamrank.rows import Rows
 from jamrank.scorers import LinearScorer
 
@@ -90,7 +91,12 @@ class IAM(LatentModel):
         margin = self.scores_[votes.pair_first] - self.scores_[votes.pair_second]
         self.posterior_ = np.asarray(expit(margin))
         self.flip_ = disagreement(votes, np.sign(margin))
-        self._flip_information = self._annotator_votes * self.flip_ * (1 - self.flip_)
+
+    def _estimate_flip_information(self) -> Doubles:
+        return self._annotator_votes * self.flip_ * (1 - self.flip_)
+
+    def _estimate_uncertainty(self) -> Uncertainty:
+        return Uncertainty.unknown(len(self.items_))
 
     def _own_weights(self, votes: Comparisons, annotator: int, scorer: LinearScorer) -> Doubles:
         """Fit one annotator's votes as if they were the truth."""
@@ -102,7 +108,8 @@ class IAM(LatentModel):
         truth = rows.patterns.first_won[rows.pattern].astype(np.float64)
         theta, params = problem.start_from(truth)
         if self.loss == "logistic":
-            fit = run(problem, theta, params, max_iter=self.max_iter, tol=self.tol)
+            start = problem.evaluate(theta, params)
+            fit = run(problem, start, max_iter=self.max_iter, tol=self.tol)
             self.n_iter_ = max(self.n_iter_, fit.n_iter)
             theta = fit.point.theta
         self.n_passes_ += engine.passes

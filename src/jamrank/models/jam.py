@@ -96,7 +96,7 @@ class JAM(LatentModel):
         self.verbose = verbose
 
     def _rows(self, votes: Comparisons) -> Rows:
-        return Rows.per_pair(votes)
+        return Rows.per_pair(votes, self.n_jobs)
 
     def _noise(self, rows: Rows, prior: Prior | None) -> Noise:
         imagined = prior.flip_votes if prior else 0.0

@@ -17,7 +17,7 @@ from jamrank.models.base import RankingModel
 from jamrank.models.em import Fit, Point, Problem, run
 from jamrank.models.prior import Prior, resolve_prior
 from jamrank.models.progress import Progress
-from jamrank.models.variance import estimate_variance, free_scores, observed_curvature
+from jamrank.models.variance import estimate_variance, free_scores
 from jamrank.noise import Noise
 from jamrank.ranking import Uncertainty, laplace
 from jamrank.rows import Rows
@@ -58,14 +58,16 @@ class LatentModel(RankingModel):
         self._leave_out_ties(votes)
         prior = resolve_prior(self.prior)
         rows = self._rows(votes)
+        if not len(rows):
+            raise InputError("no decided vote", "a ranking needs votes that prefer one item to another")
         engine = MemoryEngine(rows, self.n_jobs)
         noise = self._noise(rows, prior)
         if features is None:
-            fit = self._fit_objects(engine, noise, prior)
+            problem, fit = self._fit_objects(engine, noise, prior)
         else:
             matrix = self._measure(features, votes)
-            engine, fit = self._fit_linear(votes, engine, noise, prior, matrix)
-        self._finish(votes, engine, fit)
+            problem, fit = self._fit_linear(votes, engine, noise, prior, matrix)
+        self._finish(votes, problem, fit)
 
     def _validate(self) -> None:
         if self.loss not in ("logistic", "hinge"):
@@ -82,8 +84,6 @@ class LatentModel(RankingModel):
 
     def _leave_out_ties(self, votes: Comparisons) -> None:
         self.n_ties_ = votes.n_ties
-        if not float(votes.vote_weight.sum()) > votes.n_ties:
-            raise InputError("no decided vote", "a ranking needs votes that prefer one item to another")
         if votes.n_ties:
             warnings.warn(
                 f"{votes.n_ties:g} tie votes are left out: {type(self).__name__} has no place for them",
@@ -100,48 +100,55 @@ class LatentModel(RankingModel):
 
     def _fit_linear(
         self, votes: Comparisons, engine: MemoryEngine, noise: Noise, prior: Prior | None, matrix: Doubles
-    ) -> tuple[MemoryEngine, Fit]:
+    ) -> tuple[Problem, Fit]:
         scorer = LinearScorer(matrix, prior and prior.weight_variance)
-        fit = self._best_run(Problem(engine, scorer, noise, self.loss))
-        self._finish_linear(engine, noise, prior, fit)
-        return engine, fit
+        problem = Problem(engine, scorer, noise, self.loss)
+        fit = self._best_run(problem)
+        self._finish_linear(problem, prior, fit)
+        return problem, fit
 
-    def _finish_linear(self, engine: MemoryEngine, noise: Noise, prior: Prior | None, fit: Fit) -> None:
+    def _finish_linear(self, problem: Problem, prior: Prior | None, fit: Fit) -> None:
         """Take weights from the fit, then scores from votes and features together."""
         assert self._features is not None
         point = fit.point
         self.coef_ = self._features.in_user_units(point.theta)
         self.feature_scores_ = point.scores
         self.score_variance_, refined = free_scores(
-            engine, noise, point.params, point.scores, prior and prior.score_variance
+            problem.engine, problem.noise, point, prior and prior.score_variance
         )
         self.scores_ = refined.point.scores
-        self._remember_curvature(engine, refined.point)
+        self._refined = problem, refined.point
+        self.converged_ = refined.converged
 
-    def _fit_objects(self, engine: MemoryEngine, noise: Noise, prior: Prior | None) -> Fit:
+    def _fit_objects(
+        self, engine: MemoryEngine, noise: Noise, prior: Prior | None
+    ) -> tuple[Problem, Fit]:
         def problem(variance: float | None) -> Problem:
             return Problem(engine, ObjectScorer(engine.rows.n_items, variance), noise, self.loss)
 
         variance = prior and prior.score_variance
         start = None
         if prior is not None and variance is None:
-            first = problem(1.0)
-            variance, tuned = estimate_variance(problem, *first.start_from(engine.rows.share))
-            start = tuned.point.theta, tuned.point.params
+            first = problem(3.0)
+            begin = first.evaluate(*first.start_from(engine.rows.share))
+            variance, start = estimate_variance(problem, begin)
         fit = self._best_run(problem(variance), start)
         self.score_variance_ = variance
         self.scores_ = fit.point.scores - fit.point.scores.mean()
-        self._remember_curvature(engine, fit.point)
-        return fit
+        self._refined = problem(variance), fit.point
+        return problem(variance), fit
 
     # -- starts and the end ---------------------------------------------------------------------------------
 
-    def _best_run(self, problem: Problem, start: tuple[Doubles, Doubles] | None = None) -> Fit:
-        """Run the loop from every start and keep the best end, its sign settled."""
+    def _best_run(self, problem: Problem, start: Point | None = None) -> Fit:
+        """Run the loop from every start and keep the best end, its sign settled.
+
+        With ``start``, a point of a similar problem takes the place of the start from the vote shares.
+        """
         best: Fit | None = None
         for begin in self._starts(problem, start):
             with Progress(type(self).__name__, self.verbose, self.tol) as progress:
-                fit = run(problem, *begin(), max_iter=self.max_iter, tol=self.tol, progress=progress)
+                fit = run(problem, begin(), max_iter=self.max_iter, tol=self.tol, progress=progress)
             if best is None or fit.objectives[-1] > best.objectives[-1]:
                 best = fit
         assert best is not None
@@ -154,62 +161,65 @@ class LatentModel(RankingModel):
             )
         return _settle_sign(problem, best)
 
-    def _starts(
-        self, problem: Problem, start: tuple[Doubles, Doubles] | None
-    ) -> list[Callable[[], tuple[Doubles, Doubles]]]:
+    def _starts(self, problem: Problem, start: Point | None) -> list[Callable[[], Point]]:
         rng = np.random.default_rng(self.random_state)
 
-        def from_share() -> tuple[Doubles, Doubles]:
-            return start or problem.start_from(problem.engine.rows.share)
+        def from_share() -> Point:
+            if start is not None:
+                return problem.reassess(start)
+            return problem.evaluate(*problem.start_from(problem.engine.rows.share))
 
-        def at_random() -> tuple[Doubles, Doubles]:
-            return rng.standard_normal(problem.scorer.n_params), problem.noise.random(rng)
+        def at_random() -> Point:
+            return problem.evaluate(rng.standard_normal(problem.scorer.n_params), problem.noise.random(rng))
 
         if self.init == "random":
             return [at_random] * self.n_init
         return [from_share, *[at_random] * (self.n_init - 1)]
 
-    def _finish(self, votes: Comparisons, engine: MemoryEngine, fit: Fit) -> None:
-        point = fit.point
+    def _finish(self, votes: Comparisons, problem: Problem, fit: Fit) -> None:
+        point, rows = fit.point, problem.engine.rows
         self.log_likelihoods_ = np.array(fit.objectives[1:] or fit.objectives)
         self.log_likelihood_ = point.at.value
-        self.n_iter_, self.converged_, self.n_passes_ = fit.n_iter, fit.converged, engine.passes
         self.flip_ = self._flips(votes, point)
-        self.posterior_ = self._posterior(votes, engine.rows, point)
-        self._flip_information = self._annotator_information(votes, engine, point)
+        posterior = problem.posterior(point)
+        self.posterior_ = self._posterior(votes, rows, point, posterior)
+        self._fitted = problem, point
+        self.n_iter_, self.n_passes_ = fit.n_iter, problem.engine.passes
+        self.converged_ = self.converged_ and fit.converged
 
     def _flips(self, votes: Comparisons, point: Point) -> Doubles:
         return point.rates
 
-    def _posterior(self, votes: Comparisons, rows: Rows, point: Point) -> Doubles:
+    def _posterior(self, votes: Comparisons, rows: Rows, point: Point, of_rows: Doubles) -> Doubles:
         """Return the posterior of every pair; a pair without decided votes gets what its scores say."""
         if len(rows) == votes.n_pairs:
-            return point.at.posterior.copy()
+            return of_rows
         posterior = expit(point.scores[votes.pair_first] - point.scores[votes.pair_second])
-        posterior[rows.pair] = point.at.posterior
+        posterior[rows.pair] = of_rows
         return np.asarray(posterior)
 
-    def _annotator_information(self, votes: Comparisons, engine: MemoryEngine, point: Point) -> Doubles:
+    def _estimate_flip_information(self) -> Doubles:
         """Return the information on each annotator's flip: of the known truths, less what is hidden of them."""
-        rows, flip = engine.rows, point.rates
-        patterns = rows.patterns
-        q = point.at.posterior
-        hidden = rows.by_pattern(q * (1 - q))[patterns.vote_pattern]
+        problem, point = self._fitted
+        rows = problem.engine.rows
+        patterns, posterior = rows.patterns, problem.posterior(point)
+        hidden = rows.by_pattern(posterior * (1 - posterior))[patterns.vote_pattern]
         total = rows.pattern_weight[patterns.vote_pattern] * patterns.weight
-        rate = flip[patterns.coin]
+        rate = point.rates[patterns.coin]
         information = patterns.per_coin(total * rate * (1 - rate) - hidden * patterns.weight**2)
-        per_annotator = information.reshape(votes.n_annotators, -1).sum(axis=1)
-        return np.maximum(per_annotator, 0.0)
-
-    # -- uncertainty of the scores, worked out when asked for ------------------------------------------------
-
-    def _remember_curvature(self, engine: MemoryEngine, point: Point) -> None:
-        self._curvature = engine.rows.first, engine.rows.second, observed_curvature(engine, point)
+        return np.maximum(information.reshape(len(self._annotators), -1).sum(axis=1), 0.0)
 
     def _estimate_uncertainty(self) -> Uncertainty:
-        first, second, curvature = self._curvature
+        """Approximate by the observed information; worked out only when it is asked for."""
+        problem, point = self._refined
+        rows = problem.engine.rows
+        posterior = problem.posterior(point)
+        prior = expit(point.scores[rows.first] - point.scores[rows.second])
+        observed = prior * (1 - prior) - posterior * (1 - posterior)
+        if len(rows.weight):
+            observed = observed * rows.weight
         precision = 0.0 if self.score_variance_ is None else 1.0 / self.score_variance_
-        return laplace(self.scores_, first, second, curvature, precision)
+        return laplace(self.scores_, rows.first, rows.second, rows.edges, observed, precision)
 
 
 def _settle_sign(problem: Problem, fit: Fit) -> Fit:

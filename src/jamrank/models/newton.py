@@ -1,4 +1,4 @@
-"""Steps of the M-step for the scores: Newton's for the logistic loss, L-BFGS for the hinge."""
+"""Steps of the M-step for the scores: Newton's for the logistic loss, scipy's L-BFGS for the hinge."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from scipy.optimize import minimize
 from jamrank.engines import Maximisation, MemoryEngine
 from jamrank.scorers import Scorer
 
-__all__ = ["conjugate_gradients", "gradient", "maximise_hinge", "maximise_logistic", "newton_step"]
+__all__ = ["conjugate_gradients", "first_step", "gradient", "maximise_hinge", "newton_step"]
 
 Doubles = NDArray[np.float64]
 
 # Scores are log-odds: no honest step moves one further, and near-separated votes must not overflow.
 _LONGEST_STEP = 20.0
+# How exactly a step is worked out; the next one makes up for the rest.
+_STEP_TOLERANCE = 0.1
 
 
 def gradient(scorer: Scorer, at: Maximisation, theta: Doubles) -> Doubles:
@@ -32,7 +34,7 @@ def newton_step(engine: MemoryEngine, scorer: Scorer, at: Maximisation, theta: D
         return scorer.gather(pushed) + scorer.precision * vector
 
     slope = gradient(scorer, at, theta)
-    step = conjugate_gradients(curvature_times, slope, scorer.preconditioner(at.degree))
+    step = conjugate_gradients(curvature_times, slope, scorer.preconditioner(at.degree), _STEP_TOLERANCE)
     longest = float(np.abs(scorer.spread(step)).max(initial=0.0))
     return step if longest <= _LONGEST_STEP else step * (_LONGEST_STEP / longest)
 
@@ -41,7 +43,7 @@ def conjugate_gradients(
     times: Callable[[Doubles], Doubles],
     target: Doubles,
     precondition: Callable[[Doubles], Doubles],
-    tolerance: float = 1e-2,
+    tolerance: float,
     max_iter: int = 100,
 ) -> Doubles:
     """Solve ``A x = target`` for a positive semi-definite ``A`` given by its products.
@@ -69,44 +71,13 @@ def conjugate_gradients(
     return x
 
 
-def _objective(scorer: Scorer, at: Maximisation, theta: Doubles) -> float:
-    return at.value - 0.5 * float((scorer.precision * theta**2).sum())
+def first_step(engine: MemoryEngine, scorer: Scorer, posterior: Doubles) -> Doubles:
+    """Return one Newton step of the logistic M-step from zero.
 
-
-def maximise_logistic(
-    engine: MemoryEngine,
-    scorer: Scorer,
-    posterior: Doubles,
-    theta: Doubles,
-    tolerance: float = 1e-3,
-    max_iter: int = 30,
-) -> tuple[Doubles, Maximisation]:
-    """Maximise the logistic M-step by Newton's method, with steps halved where they would not rise.
-
-    Returns
-    -------
-    theta : ndarray
-        Where no score moved by more than ``tolerance`` in the last step.
-    at : Maximisation
-        The pass there.
+    There the curvature is as large as it gets, so that the step cannot go too far.
     """
-    at = engine.maximisation(scorer.scores(theta), posterior)
-    value = _objective(scorer, at, theta)
-    for _ in range(max_iter):
-        step = newton_step(engine, scorer, at, theta)
-        moved = float(np.abs(scorer.spread(step)).max(initial=0.0))
-        for _ in range(30):
-            there = engine.maximisation(scorer.scores(theta + step), posterior)
-            risen = _objective(scorer, there, theta + step)
-            if risen >= value - 1e-12 * abs(value):
-                break
-            step = step / 2
-        else:
-            break
-        theta, at, value = theta + step, there, risen
-        if moved <= tolerance:
-            break
-    return theta, at
+    theta = np.zeros(scorer.n_params)
+    return newton_step(engine, scorer, engine.maximisation(scorer.scores(theta), posterior), theta)
 
 
 def maximise_hinge(
@@ -116,7 +87,8 @@ def maximise_hinge(
 
     def loss(point: Doubles) -> tuple[float, Doubles]:
         at = engine.maximisation(scorer.scores(point), posterior, "hinge")
-        return -_objective(scorer, at, point), -gradient(scorer, at, point)
+        penalty = 0.5 * float((scorer.precision * point**2).sum())
+        return penalty - at.value, -gradient(scorer, at, point)
 
     found = minimize(loss, theta, jac=True, method="L-BFGS-B", options={"maxiter": max_iter})
     return np.asarray(found.x, dtype=np.float64)

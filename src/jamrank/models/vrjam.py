@@ -110,9 +110,10 @@ class VRJAM(JAM):
 
     def _fit_linear(
         self, votes: Comparisons, engine: MemoryEngine, noise: Noise, prior: Prior | None, matrix: Doubles
-    ) -> tuple[MemoryEngine, Fit]:
+    ) -> tuple[Problem, Fit]:
         scorer = LinearScorer(matrix, prior and prior.weight_variance)
-        fit = self._best_run(Problem(engine, scorer, noise, self.loss))
+        problem = Problem(engine, scorer, noise, self.loss)
+        fit = self._best_run(problem)
         self.centroids_ = self._find_centroids(engine.rows, matrix)
         self.cluster_ = nearest_centroid(
             votes.pair_first, votes.pair_second, matrix, self.centroids_, self.n_jobs
@@ -121,16 +122,14 @@ class VRJAM(JAM):
         if len(self.centroids_) > 1:
             cluster = self.cluster_[engine.rows.pair]
             engine = MemoryEngine(engine.rows.clustered(cluster, len(self.centroids_)), self.n_jobs)
-            noise, fit = self._fit_clusters(engine, scorer, prior, fit)
+            problem, fit = self._fit_clusters(engine, scorer, prior, fit, problem.posterior(fit.point))
         self._cluster_votes = Flip(engine.rows).votes.reshape(votes.n_annotators, -1)
-        self._finish_linear(engine, noise, prior, fit)
-        return engine, fit
+        self._finish_linear(problem, prior, fit)
+        return problem, fit
 
     def _find_centroids(self, rows: Rows, matrix: Doubles) -> Doubles:
         """Cluster the distinct pairs of items that were voted on."""
-        new = np.diff(rows.first, prepend=-1) != 0
-        new |= np.diff(rows.second, prepend=-1) != 0
-        first, second = rows.first[new], rows.second[new]
+        first, second = rows.first[rows.edges], rows.second[rows.edges]
         if isinstance(self.n_clusters, int):
             return cluster_pairs(first, second, matrix, self.n_clusters, self.n_jobs).centroids
         return choose_clusters(
@@ -138,23 +137,32 @@ class VRJAM(JAM):
         ).centroids
 
     def _fit_clusters(
-        self, engine: MemoryEngine, scorer: LinearScorer, prior: Prior | None, jam: Fit
-    ) -> tuple[Noise, Fit]:
+        self,
+        engine: MemoryEngine,
+        scorer: LinearScorer,
+        prior: Prior | None,
+        jam: Fit,
+        posterior: Doubles,
+    ) -> tuple[Problem, Fit]:
         """Continue from JAM's answer with a flip for each cluster, shrunk as far as the votes suggest."""
         n_clusters = len(self.centroids_)
         overall, weak = jam.point.rates, prior.flip_votes if prior else 0.0
         plain = Flip(engine.rows)
         votes = plain.votes.reshape(-1, n_clusters)
-        theta, params = jam.point.theta, np.repeat(jam.point.params, n_clusters)
-        by_pattern = engine.rows.by_pattern(jam.point.at.posterior)
-        for _ in range(_STRENGTH_ROUNDS if prior else 0):
-            errors = plain.errors(by_pattern).reshape(-1, n_clusters)
-            self.strength_ = choose_strength(errors, votes, overall)
+
+        def problem() -> Problem:
             noise = ClusteredFlip(engine.rows, n_clusters, overall, self.strength_, weak)
-            fit = run(Problem(engine, scorer, noise, self.loss), theta, params, max_iter=10, tol=1e-3)
-            theta, params, by_pattern = fit.point.theta, fit.point.params, fit.point.at.by_pattern
-        noise = ClusteredFlip(engine.rows, n_clusters, overall, self.strength_, weak)
-        return noise, self._best_run(Problem(engine, scorer, noise, self.loss), (theta, params))
+            return Problem(engine, scorer, noise, self.loss)
+
+        by_pattern = engine.rows.by_pattern(posterior)
+        point = problem().evaluate(jam.point.theta, np.repeat(jam.point.params, n_clusters))
+        for _ in range(_STRENGTH_ROUNDS if prior else 0):
+            self.strength_ = choose_strength(plain.errors(by_pattern).reshape(-1, n_clusters), votes, overall)
+            now = problem()
+            point = run(now, now.reassess(point), max_iter=10, tol=1e-3).point
+            by_pattern = point.at.by_pattern
+        final = problem()
+        return final, self._best_run(final, point)
 
     def _flips(self, votes: Comparisons, point: Point) -> Doubles:
         return point.rates.reshape(votes.n_annotators, -1)

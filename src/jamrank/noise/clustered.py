@@ -39,6 +39,10 @@ class ClusteredFlip(Flip):
         overall = np.repeat(flip, n_clusters)
         super().__init__(rows, weak + strength * overall, weak + strength * (1 - overall))
 
+    def goodwill(self, params: Doubles) -> float:
+        """Return good will: the overall flips have settled the sign."""
+        return 1.0
+
 
 def choose_strength(errors: Doubles, votes: Doubles, flip: Doubles) -> float:
     """Choose how far cluster flips are drawn towards the annotator's own, from the votes alone.

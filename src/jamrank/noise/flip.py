@@ -36,9 +36,7 @@ class Flip:
         self.prior_errors = np.broadcast_to(np.asarray(errors, dtype=np.float64), self.votes.shape)
         self.prior_correct = np.broadcast_to(np.asarray(correct, dtype=np.float64), self.votes.shape)
         imagined = np.maximum(self.prior_errors + self.prior_correct, 1e-300)
-        with np.errstate(divide="ignore"):
-            mode = np.log(self.prior_errors / imagined), np.log(self.prior_correct / imagined)
-        self._log_mode = tuple(np.where(np.isfinite(log), log, 0.0) for log in mode)
+        self._mode = np.clip(self.prior_errors / imagined, 1e-300, 1 - 1e-16)
 
     def tables(self, params: Doubles) -> tuple[Doubles, Doubles]:
         """Return the log-likelihood of each pattern's votes if the first, or the second, item is truly better."""
@@ -69,10 +67,11 @@ class Flip:
 
     def log_prior(self, params: Doubles) -> float:
         """Return the log of the Beta densities, each relative to its highest value."""
-        # Differences first: a strong prior times a logarithm would drown the likelihood in rounding.
-        log_flip = -np.logaddexp(0, -params) - self._log_mode[0]
-        log_keep = -np.logaddexp(0, params) - self._log_mode[1]
-        return float((self.prior_errors * log_flip + self.prior_correct * log_keep).sum())
+        flips: Doubles = expit(params)
+        return float(
+            (self.prior_errors * _log_ratio(flips, self._mode)).sum()
+            + (self.prior_correct * _log_ratio(1 - flips, 1 - self._mode)).sum()
+        )
 
     def rates(self, params: Doubles) -> Doubles:
         """Return the flip probabilities."""
@@ -91,3 +90,16 @@ class Flip:
     def mirrored(self, params: Doubles) -> Doubles:
         """Return 1 - flip for every coin."""
         return -params
+
+
+def _log_ratio(value: Doubles, reference: Doubles) -> Doubles:
+    """Return log(value / reference), exact to rounding where they nearly agree.
+
+    A strong prior multiplies it by so much that the error of a plain difference of logarithms would drown the
+    likelihood.
+    """
+    change = (value - reference) / reference
+    near = np.abs(change) < 0.5
+    with np.errstate(divide="ignore"):
+        far = np.log(np.maximum(value, 1e-300)) - np.log(reference)
+    return np.where(near, np.log1p(np.where(near, change, 0.0)), far)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,9 +20,10 @@ _DENSE = 50
 def score_variances(
     first: NDArray[np.int32],
     second: NDArray[np.int32],
-    curvature: Doubles,
+    edges: NDArray[np.int64],
+    curvature: NDArray[np.floating[Any]],
+    degree: Doubles,
     precision: float,
-    n_items: int,
 ) -> Doubles:
     """Approximate the diagonal of the inverse of Laplacian plus prior by Gaussian belief propagation.
 
@@ -31,22 +34,23 @@ def score_variances(
     ----------
     first, second : ndarray of int32
         Items of each row, sorted by first and second.
+    edges : ndarray of int64
+        Where each distinct pair of items begins among the rows.
     curvature : ndarray
         Of each row.
+    degree : ndarray
+        Sum of the curvature over the rows of each item.
     precision : float
         Prior precision of every score.
-    n_items : int
-        Number of items.
     """
-    edge = np.flatnonzero(np.diff(first.astype(np.int64) * n_items + second, prepend=-1))
-    if not len(edge):
-        return np.full(n_items, 1.0 / max(precision, 1e-12))
-    a, b = first[edge], second[edge]
-    link = np.maximum(np.add.reduceat(curvature, edge), 0.0)
-    own = np.bincount(a, link, n_items) + np.bincount(b, link, n_items)
-    own += max(precision, 1e-6 * float(own.max()))
-    if len(link) > _DENSE * n_items:
+    n_items, own = len(degree), np.maximum(degree, 0.0)
+    own = own + max(precision, 1e-6 * float(own.max()))
+    if len(edges) > _DENSE * n_items:
         return 1.0 / own
+    a, b = first[edges], second[edges]
+    link = np.maximum(np.add.reduceat(curvature, edges, dtype=np.float64), 0.0)
+    # Where a negative curvature was cut off, the sums must follow.
+    own = np.maximum(own, np.bincount(a, link, n_items) + np.bincount(b, link, n_items) + precision)
     # What each item tells the other about how far it gives way.
     into_a, into_b = np.zeros(len(link)), np.zeros(len(link))
     for _ in range(_ROUNDS):

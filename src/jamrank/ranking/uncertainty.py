@@ -38,6 +38,7 @@ def laplace(
     scores: Doubles,
     first: NDArray[np.int32],
     second: NDArray[np.int32],
+    edges: NDArray[np.int64],
     curvature: Doubles,
     precision: float,
 ) -> Uncertainty:
@@ -48,16 +49,18 @@ def laplace(
     scores : ndarray
         Where the posterior is highest.
     first, second : ndarray of int32
-        Items of each row.
+        Items of each row, sorted by first and second.
+    edges : ndarray of int64
+        Where each distinct pair of items begins among the rows.
     curvature : ndarray
         How sharply each row's log-likelihood bends in its margin.
     precision : float
         Prior precision of each score.
     """
     n_items = len(scores)
-    if n_items > _MOST_ITEMS_DENSE:
-        return independent(scores, np.sqrt(score_variances(first, second, curvature, precision, n_items)))
     degree = np.bincount(first, curvature, n_items) + np.bincount(second, curvature, n_items)
+    if n_items > _MOST_ITEMS_DENSE:
+        return independent(scores, np.sqrt(score_variances(first, second, edges, curvature, degree, precision)))
     cells = first.astype(np.int64) * n_items + second
     links = np.bincount(cells, curvature, n_items**2).reshape(n_items, n_items)
     # Only differences of scores mean anything: pin the common level.

@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from jamrank.comparisons import Comparisons
+from jamrank.engines import MemoryEngine, memory
+from jamrank.noise import Flip
+from jamrank.rows import Rows
+
+
+@pytest.fixture(scope="module")
+def votes() -> Comparisons:
+    rng = np.random.default_rng(0)
+    left = rng.integers(0, 30, 3000)
+    right = (left + rng.integers(1, 30, 3000)) % 30
+    return Comparisons.from_arrays(
+        left, right, rng.integers(0, 8, 3000), rng.integers(0, 2, 3000), rng.choice([0.5, 1.0, 2.0], 3000)
+    )
+
+
+@pytest.fixture(scope="module", params=["pair", "vote"])
+def rows(request, votes) -> Rows:
+    return {"pair": Rows.per_pair, "vote": Rows.per_vote}[request.param](votes)
+
+
+def tables(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+    return Flip(rows).tables(np.linspace(-2, 1, rows.patterns.n_coins))
+
+
+SCORES = np.random.default_rng(1).standard_normal(30)
+
+
+def test_the_gradient_is_that_of_the_log_likelihood(rows):
+    engine = MemoryEngine(rows)
+    gradient = engine.expectation(SCORES, *tables(rows)).gradient
+    for item in range(0, 30, 7):
+        step = 1e-5 * np.eye(30)[item]
+        up, down = (engine.expectation(SCORES + s, *tables(rows)).value for s in (step, -step))
+        assert (up - down) / 2e-5 == pytest.approx(gradient[item], rel=1e-5, abs=1e-5)
+
+
+def test_expectation_and_maximisation_agree_on_the_gradient(rows):
+    engine = MemoryEngine(rows)
+    at = engine.expectation(SCORES, *tables(rows), posterior=True)
+    there = engine.maximisation(SCORES, at.posterior)
+    np.testing.assert_allclose(there.gradient, at.gradient, atol=1e-10)
+
+
+def test_only_differences_of_scores_matter(rows):
+    engine = MemoryEngine(rows)
+    here, shifted = (
+        engine.expectation(SCORES + shift, *tables(rows), posterior=True) for shift in (0.0, 5.0)
+    )
+    assert shifted.value == pytest.approx(here.value, rel=1e-12)
+    np.testing.assert_allclose(shifted.posterior, here.posterior, rtol=1e-10)
+    assert here.gradient.sum() == pytest.approx(0, abs=1e-10)
+
+
+def test_sums_by_pattern_are_those_of_the_posterior(rows):
+    at = MemoryEngine(rows).expectation(SCORES, *tables(rows), posterior=True)
+    np.testing.assert_allclose(at.by_pattern, rows.by_pattern(at.posterior), rtol=1e-12)
+
+
+def test_more_patterns_than_a_pass_adds_up_give_the_same_sums(rows, monkeypatch):
+    inside = MemoryEngine(rows).expectation(SCORES, *tables(rows))
+    monkeypatch.setattr(memory, "_MOST_PATTERNS_IN_PASS", 3)
+    outside = MemoryEngine(rows).expectation(SCORES, *tables(rows))
+    np.testing.assert_allclose(outside.by_pattern, inside.by_pattern, rtol=1e-12)
+    assert outside.value == inside.value
+
+
+def test_very_unlikely_votes_neither_overflow_nor_vanish(votes):
+    rows = Rows.per_pair(votes)
+    log_first, log_second = tables(rows)
+    engine = MemoryEngine(rows)
+    here = engine.expectation(SCORES, log_first, log_second, posterior=True)
+    shifted = engine.expectation(SCORES, log_first - 5000, log_second - 5000, posterior=True)
+    np.testing.assert_allclose(shifted.posterior, here.posterior, rtol=1e-10)
+    assert shifted.value == pytest.approx(here.value - 5000 * rows.pattern_weight.sum())
+    far = engine.expectation(1e6 * SCORES, log_first, log_second, posterior=True)
+    assert np.isfinite([far.value, *far.gradient, *far.posterior]).all()
+
+
+def test_arrays_may_be_used_again(rows):
+    engine = MemoryEngine(rows)
+    fresh = engine.expectation(SCORES, *tables(rows), posterior=True)
+    used = engine.expectation(np.zeros(30), *tables(rows), posterior=True)
+    again = engine.expectation(SCORES, *tables(rows), reuse=used, posterior=True)
+    for name in ("posterior", "curvature", "gradient", "degree", "by_pattern"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(fresh, name), err_msg=name)
+    assert again.value == fresh.value
+
+
+def test_curvature_is_never_negative_and_its_sums_are_the_degrees(rows):
+    engine = MemoryEngine(rows)
+    posterior = np.random.default_rng(2).uniform(0, 1, len(rows))
+    passes = [engine.expectation(SCORES, *tables(rows))]
+    passes += [engine.maximisation(SCORES, posterior, loss) for loss in ("logistic", "hinge")]
+    for at in passes:
+        assert (at.curvature >= 0).all()
+        degree = np.bincount(rows.first, at.curvature, 30) + np.bincount(rows.second, at.curvature, 30)
+        np.testing.assert_allclose(at.degree, degree, rtol=1e-5)
+
+
+def test_the_curvature_product_is_that_of_a_graph_laplacian(rows):
+    rng = np.random.default_rng(3)
+    curvature = rng.uniform(0, 1, len(rows)).astype(np.float32)
+    matrix = np.zeros((30, 30))
+    for i, j, c in zip(rows.first, rows.second, curvature, strict=True):
+        matrix[[i, j], [i, j]] += c
+        matrix[[i, j], [j, i]] -= c
+    vector = rng.standard_normal(30)
+    np.testing.assert_allclose(
+        MemoryEngine(rows).curvature_times(curvature, vector), matrix @ vector, rtol=1e-9
+    )
+    strided = np.repeat(vector, 2)[::2]
+    np.testing.assert_allclose(
+        MemoryEngine(rows).curvature_times(curvature, strided), matrix @ vector, rtol=1e-9
+    )
+
+
+def test_the_hinge_loss_is_rennies_smooth_hinge():
+    votes = Comparisons.from_arrays(["a", "b", "c"], ["b", "c", "d"], ["x"] * 3, [1, 1, 1])
+    scores, posterior = np.array([0.0, -0.5, 1.5, 0.0]), np.array([1.0, 0.25, 0.0])
+
+    def hinge(z):
+        return 0.0 if z >= 1 else (1 - z) ** 2 / 2 if z > 0 else 0.5 - z
+
+    margins = [0.5, -2.0, 1.5]
+    value = -sum(q * hinge(m) + (1 - q) * hinge(-m) for q, m in zip(posterior, margins, strict=True))
+    engine = MemoryEngine(Rows.per_pair(votes))
+    assert engine.maximisation(scores, posterior, "hinge").value == pytest.approx(value)
+
+
+def test_the_logistic_loss_is_the_expected_log_likelihood(rows):
+    posterior = np.random.default_rng(4).uniform(0, 1, len(rows))
+    weight = rows.weight if len(rows.weight) else np.ones(len(rows))
+    p = expit(SCORES[rows.first] - SCORES[rows.second])
+    expected = weight @ (posterior * np.log(p) + (1 - posterior) * np.log(1 - p))
+    assert MemoryEngine(rows).maximisation(SCORES, posterior).value == pytest.approx(expected, rel=1e-12)
+
+
+def test_every_pass_is_counted(rows):
+    engine = MemoryEngine(rows)
+    engine.expectation(SCORES, *tables(rows))
+    engine.maximisation(SCORES, rows.share)
+    assert engine.passes == 2
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_threads_change_no_bit(rows, threads):
+    one, more = (
+        MemoryEngine(rows, n).expectation(SCORES, *tables(rows), posterior=True) for n in (None, threads)
+    )
+    for name in ("posterior", "curvature", "gradient", "degree", "by_pattern"):
+        assert getattr(one, name).tobytes() == getattr(more, name).tobytes(), name
+    assert one.value == more.value

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import jamrank
+
+SOURCE = Path(jamrank.__file__).parent
+if not (SOURCE / "comparisons.py").exists():
+    pytest.skip("the source is not beside the package", allow_module_level=True)
+
+# A room may import from those above its own line only.
+ORDER = [
+    {"errors"},
+    {"ids"},
+    {"comparisons"},
+    {"io", "kernels"},
+    {"rows"},
+    {"scorers", "noise"},
+    {"engines"},
+    {"ranking", "diagnostics"},
+    {"models"},
+    {"report", "simulation", "paper"},
+    {"cli"},
+]
+LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
+
+OPENS_FILES = {"io", "paper"}
+FILE_CALLS = {"open", "read_text", "write_text", "read_bytes", "write_bytes", "unlink", "touch", "mkdir"}
+FILE_CALLS |= {"read_csv", "read_parquet", "scan_csv", "scan_parquet", "loadtxt", "savetxt", "genfromtxt"}
+PRINTS = {"cli"}
+PRINTING_MODULES = {"models/progress.py"}
+PRINT_CALLS = {"print", "echo", "secho", "Console", "pprint"}
+
+MODULES = sorted(path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py")
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(SOURCE).as_posix()
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def imports_at_the_top(nodes: list[ast.stmt]) -> Iterator[str]:
+    """Yield the modules that are imported when a module is: not inside functions, not for types alone."""
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            yield from imports_at_the_top(node.orelse)
+        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            for field in ("body", "orelse", "finalbody"):
+                yield from imports_at_the_top(getattr(node, field, []))
+
+
+def rooms_imported(path: Path) -> set[str]:
+    parts = (name.split(".") for name in imports_at_the_top(ast.parse(path.read_text(encoding="utf-8")).body))
+    return {part[1] for part in parts if part[0] == "jamrank"} - {room_of(path), "__version__"}
+
+
+def calls(path: Path) -> set[str]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    functions = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    named = {function.id for function in functions if isinstance(function, ast.Name)}
+    return named | {function.attr for function in functions if isinstance(function, ast.Attribute)}
+
+
+def test_every_room_has_its_place():
+    assert {room_of(path) for path in MODULES} <= set(LEVEL) | {"__main__"}
+
+
+@pytest.mark.parametrize("path", [path for path in MODULES if room_of(path) in LEVEL], ids=name_of)
+def test_imports_go_one_way(path):
+    level = LEVEL[room_of(path)]
+    assert {room for room in rooms_imported(path) if LEVEL.get(room, level) >= level} == set()
+
+
+@pytest.mark.parametrize("path", [path for path in MODULES if room_of(path) not in OPENS_FILES], ids=name_of)
+def test_only_io_and_the_papers_loaders_touch_files(path):
+    assert calls(path) & FILE_CALLS == set()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in MODULES if room_of(path) not in PRINTS and name_of(path) not in PRINTING_MODULES],
+    ids=name_of,
+)
+def test_only_the_command_line_prints(path):
+    assert calls(path) & PRINT_CALLS == set()
+
+
+@pytest.mark.parametrize("heavy", ["sklearn", "matplotlib", "pandas", "rich", "click", "fastapi", "dask"])
+def test_heavy_libraries_are_imported_where_they_are_used(heavy):
+    allowed = {"click", "rich"} if heavy in {"click", "rich"} else set()
+    guilty = [
+        name_of(path)
+        for path in MODULES
+        if not (room_of(path) == "cli" and heavy in allowed)
+        for name in imports_at_the_top(ast.parse(path.read_text(encoding="utf-8")).body)
+        if name.split(".")[0] == heavy
+    ]
+    assert guilty == []
+
+
+def test_the_check_sees_an_import_that_goes_the_wrong_way(tmp_path, monkeypatch):
+    lower = tmp_path / "kernels" / "bad.py"
+    lower.parent.mkdir()
+    lower.write_text(
+        "from __future__ import annotations\n"
+        "from typing import TYPE_CHECKING\n"
+        "import jamrank.models.jam\n"
+        "try:\n    from jamrank.engines import MemoryEngine\nexcept ImportError:\n    pass\n"
+        "if TYPE_CHECKING:\n    from jamrank.report import Report\n"
+        "def later():\n    from jamrank import cli\n    open('x')\n"
+    )
+    monkeypatch.setitem(globals(), "SOURCE", tmp_path)
+    assert rooms_imported(lower) == {"models", "engines"}
+    assert "open" in calls(lower)
