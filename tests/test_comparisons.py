@@ -106,9 +106,7 @@ def test_pairs_are_in_canonical_order_and_votes_tile_them(rows):
     assert (np.diff(votes.vote_start) >= 0).all()
     for begin, end in zip(votes.vote_start[:-1], votes.vote_start[1:], strict=True):
         assert (np.diff(votes.vote_annotator[begin:end]) >= 0).all()
-    np.testing.assert_array_equal(
-        votes.vote_pair, np.repeat(np.arange(votes.n_pairs), np.diff(votes.vote_start))
-    )
+    np.testing.assert_array_equal(votes.vote_pair, np.repeat(np.arange(votes.n_pairs), np.diff(votes.vote_start)))
 
 
 @given(ballots(), st.randoms(use_true_random=False))
@@ -128,9 +126,7 @@ def test_row_order_changes_no_bit_of_folded_weights(weight, random):
 def test_swapping_sides_with_the_outcome_turned_over_changes_only_the_side_shown(rows, data):
     swap = data.draw(st.lists(st.booleans(), min_size=len(rows), max_size=len(rows)))
     turned = [
-        (right, left, who, 1 - outcome, weight, question)
-        if flip
-        else (left, right, who, outcome, weight, question)
+        (right, left, who, 1 - outcome, weight, question) if flip else (left, right, who, outcome, weight, question)
         for flip, (left, right, who, outcome, weight, question) in zip(swap, rows, strict=True)
     ]
     a, b = of(rows), of(turned)
@@ -311,11 +307,7 @@ def test_matrix_columns_are_numbered_without_annotators():
 def test_ids_of_any_kind_come_back_as_they_are(ids):
     a, b, c = ids
     votes = Comparisons.from_arrays([a, b, c], [b, c, a], [a, b, c], [1, 1, 1])
-    assert (
-        set(votes.items.tolist())
-        == set(votes.annotators.tolist())
-        == set(np.asarray([*ids, None], object)[:3])
-    )
+    assert set(votes.items.tolist()) == set(votes.annotators.tolist()) == set(np.asarray([*ids, None], object)[:3])
     winners = {
         votes.items[(votes.pair_second, votes.pair_first)[result][pair]]
         for pair, result in zip(votes.vote_pair, votes.vote_result, strict=True)
@@ -400,10 +392,7 @@ def test_an_item_against_itself_is_refused():
 
 @pytest.mark.parametrize("winner", ["LEFT", "a", "", 1, 0.5, True])
 def test_an_unknown_winner_is_refused_never_taken_for_a_tie(winner):
-    table = {
-        name: np.array(values, dtype=object)
-        for name, values in columns(winner=["left", winner, "tie"]).items()
-    }
+    table = {name: np.array(values, dtype=object) for name, values in columns(winner=["left", winner, "tie"]).items()}
     error = refusal(Comparisons.from_frame, pd.DataFrame(table))
     assert error.row == 2
     assert f"winner is {winner!r}" in str(error)

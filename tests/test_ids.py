@@ -54,9 +54,7 @@ def test_labels_do_not_depend_on_the_order_of_values(kind, data):
 
 @given(st.data())
 def test_every_width_of_integer_keeps_its_values(data):
-    dtype = data.draw(
-        st.sampled_from([np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint64])
-    )
+    dtype = data.draw(st.sampled_from([np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint64]))
     info = np.iinfo(dtype)
     values = data.draw(st.lists(st.integers(int(info.min), int(info.max)), min_size=1, max_size=10))
     labels, (codes,) = encode(np.array(values, dtype=dtype))

@@ -20,9 +20,7 @@ def tables(draw, outcomes=(0.0, 1.0, 0.5, np.nan)):
         st.sampled_from([1.0, 1.0, 2.0, 0.5]),
         st.integers(0, 1),
     )
-    left, step, who, outcome, weight, question = zip(
-        *draw(st.lists(row, min_size=1, max_size=30)), strict=True
-    )
+    left, step, who, outcome, weight, question = zip(*draw(st.lists(row, min_size=1, max_size=30)), strict=True)
     right = [(a + b) % n_items for a, b in zip(left, step, strict=True)]
     return Comparisons.from_arrays(left, right, who, outcome, weight, question)
 

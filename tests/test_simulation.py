@@ -23,9 +23,7 @@ def test_every_item_and_annotator_appears_with_its_truth():
     assert simulate(12, 5, 300).features is None
 
 
-@pytest.mark.parametrize(
-    ("n_items", "n_annotators", "n_votes"), [(2, 1, 1), (50, 40, 7), (2, 30, 100), (1000, 3, 1)]
-)
+@pytest.mark.parametrize(("n_items", "n_annotators", "n_votes"), [(2, 1, 1), (50, 40, 7), (2, 30, 100), (1000, 3, 1)])
 def test_truths_are_aligned_with_what_was_voted_on_even_when_votes_are_few(n_items, n_annotators, n_votes):
     drawn = simulate(n_items, n_annotators, n_votes, n_features=2, random_state=1)
     assert drawn.votes.n_votes == n_votes

@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
 from jamrank.errors import InputError
-from jamrank.ids import Codes, as_column, encode, first_missing
+from jamrank.ids import Codes, as_column, encode, first_missing, is_missing
 
 __all__ = ["FIRST", "SECOND", "TIE", "Comparisons"]
 
@@ -20,6 +20,7 @@ __all__ = ["FIRST", "SECOND", "TIE", "Comparisons"]
 SECOND, FIRST, TIE = 0, 1, 2
 _MISSING = 3
 _WINNERS = {"left": 1.0, "right": 0.0, "tie": 0.5}
+_OUTCOMES = "expected 1 (left), 0 (right), 0.5 (tie) or NaN (no vote)"
 _REQUIRED = ("annotator", "left", "right", "winner")
 
 
@@ -140,9 +141,7 @@ class Comparisons:
         -------
         Comparisons
         """
-        matrix = np.asarray(outcomes)
-        if matrix.ndim != 2:
-            raise InputError(f"outcomes with {matrix.ndim} dimensions", "expected pairs × annotators")
+        matrix = _as_matrix(outcomes)
         n_pairs, n_annotators = matrix.shape
         names = as_column(range(n_annotators) if annotators is None else annotators)
         columns = {"left": as_column(left), "right": as_column(right)}
@@ -240,12 +239,12 @@ class Comparisons:
     @cached_property
     def pair_weight(self) -> NDArray[np.float64]:
         """Total weight of the votes on each pair, ties included."""
-        return np.bincount(self.vote_pair, self.vote_weight, self.n_pairs)
+        return np.asarray(np.bincount(self.vote_pair, self.vote_weight, self.n_pairs), dtype=np.float64)
 
     @cached_property
     def annotator_weight(self) -> NDArray[np.float64]:
         """Total weight of each annotator's votes, ties included."""
-        return np.bincount(self.vote_annotator, self.vote_weight, self.n_annotators)
+        return np.asarray(np.bincount(self.vote_annotator, self.vote_weight, self.n_annotators), dtype=np.float64)
 
     def frame(self, columns: dict[str, Any]) -> Any:
         """Return a data frame of the kind in which the votes came."""
@@ -292,7 +291,7 @@ def _parse_winners(column: NDArray[Any]) -> NDArray[np.float64]:
     outcomes = np.empty(len(column))
     for row, winner in enumerate(column.tolist()):
         outcome = _WINNERS.get(winner) if isinstance(winner, str) else None
-        if outcome is None and not (winner is None or winner != winner):
+        if outcome is None and not is_missing(winner):
             raise InputError(f"winner is {winner!r}", "expected 'left', 'right' or 'tie'", row=row + 1)
         outcomes[row] = np.nan if outcome is None else outcome
     return outcomes
@@ -301,14 +300,30 @@ def _parse_winners(column: NDArray[Any]) -> NDArray[np.float64]:
 def _outcomes(outcome: Any) -> NDArray[np.int8]:
     """Return a result code for each outcome, seen from the left."""
     column = as_column(outcome)
-    if column.dtype.kind not in "biuf":
-        try:
-            column = column.astype(np.float64)
-        except (TypeError, ValueError):
-            raise InputError(
-                "an outcome that is not a number", "expected 1 (left), 0 (right), 0.5 (tie) or NaN (no vote)"
-            ) from None
-    return _results(column.astype(np.float64))
+    if column.dtype.kind in "biuf":
+        return _results(column.astype(np.float64))
+    return _results(np.array([_number(value, row) for row, value in enumerate(column.tolist())], dtype=np.float64))
+
+
+def _number(value: Any, row: int) -> float:
+    if is_missing(value):
+        return np.nan
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"outcome {value!r}", _OUTCOMES, row=row + 1) from None
+
+
+def _as_matrix(outcomes: ArrayLike) -> NDArray[Any]:
+    try:
+        matrix = np.asarray(outcomes)
+        if matrix.dtype.kind not in "biuf":
+            matrix = matrix.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"outcomes that are no matrix of numbers ({error})", _OUTCOMES) from None
+    if matrix.ndim != 2:
+        raise InputError(f"outcomes with {matrix.ndim} dimensions", "expected pairs × annotators")
+    return matrix
 
 
 def _matrix_results(matrix: NDArray[Any]) -> NDArray[np.int8]:
@@ -335,7 +350,7 @@ def _results(outcome: NDArray[np.float64]) -> NDArray[np.int8]:
     if (results < 0).any():
         row = int(np.argwhere(results < 0)[0][0])
         value = outcome[results < 0][0]
-        hint = "expected 1 (left), 0 (right), 0.5 (tie) or NaN (no vote)"
+        hint = _OUTCOMES
         if 0 < value < 1:
             hint += f"; write a soft vote as two votes, 1 with weight {value:g} and 0 with weight {1 - value:g}"
         raise InputError(f"outcome {value:g}", hint, row=row + 1)
@@ -375,16 +390,14 @@ def _refuse_self_pairs(items: NDArray[Any], left: Codes, right: Codes) -> None:
     if same.any():
         row = int(same.argmax())
         item = items[left[row]]
-        raise InputError(
-            f"{item!s} is compared with itself", "left and right must be different items", row=row + 1
-        )
+        raise InputError(f"{item!s} is compared with itself", "left and right must be different items", row=row + 1)
 
 
 def _fill_questions(column: NDArray[Any]) -> NDArray[Any]:
     """Return the questions with empty ones as one question of their own."""
     if first_missing(column) is None:
         return column
-    return as_column(["" if value is None or value != value else value for value in column.tolist()])
+    return as_column(["" if is_missing(value) else value for value in column.tolist()])
 
 
 def _encode_questions(column: NDArray[Any] | None, length: int) -> tuple[NDArray[Any], Codes]:
@@ -417,7 +430,12 @@ def _fold(
     pair_key, n_keys = _mixed_radix([(first, len(items)), (second, len(items)), (question, len(questions))])
     inner = (annotator.astype(np.int64) * 2 + swapped) * 4 + _turned(results, swapped)
     key, _ = _mixed_radix([(pair_key, n_keys), (inner, 8 * len(annotators))])
-    order = None if (np.diff(key) >= 0).all() else np.argsort(key, kind="stable")
+    order: NDArray[np.int64] | None
+    if weights is not None:
+        # Equal votes by weight, so that the last bit of their sum does not depend on the order of the rows.
+        order = np.lexsort((weights, key))
+    else:
+        order = None if (np.diff(key) >= 0).all() else np.argsort(key, kind="stable")
     if order is not None:
         key, pair_key, inner = key[order], pair_key[order], inner[order]
     weight = np.ones(len(key)) if weights is None else weights if order is None else weights[order]

@@ -41,9 +41,7 @@ class InputError(JamrankError):
         The row, counted from 1 (the header of a file is not counted).
     """
 
-    def __init__(
-        self, problem: str, remedy: str = "", *, source: str | None = None, row: int | None = None
-    ) -> None:
+    def __init__(self, problem: str, remedy: str = "", *, source: str | None = None, row: int | None = None) -> None:
         self.problem, self.remedy, self.source, self.row = problem, remedy, source, row
         where = ", ".join(filter(None, [source, f"row {row}" if row is not None else None]))
         super().__init__(": ".join(filter(None, [where, "; ".join(filter(None, [problem, remedy]))])))

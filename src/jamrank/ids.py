@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from jamrank.errors import InputError, UnknownItemError
 
-__all__ = ["Codes", "as_column", "encode", "first_missing", "locate"]
+__all__ = ["Codes", "as_column", "encode", "first_missing", "is_missing", "locate"]
 
 Codes = NDArray[np.int32]
 
@@ -51,14 +51,16 @@ def first_missing(column: NDArray[Any]) -> int | None:
     elif column.dtype.kind in "mM":
         missing = np.isnat(column)
     elif column.dtype.kind == "O":
-        # A missing value is None, or one of those that do not equal themselves (NaN, NaT, NA).
-        missing = np.fromiter((v is None or _differs_from_itself(v) for v in column), bool, len(column))
+        missing = np.fromiter(map(is_missing, column), bool, len(column))
     else:
         return None
     return int(missing.argmax()) if missing.any() else None
 
 
-def _differs_from_itself(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """Tell whether a value stands for no value: None, or one that does not equal itself (NaN, NaT, NA)."""
+    if value is None:
+        return True
     try:
         return bool(value != value)
     except (TypeError, ValueError):  # pandas.NA refuses to be true or false
@@ -102,14 +104,14 @@ def _as_objects(column: NDArray[Any]) -> NDArray[Any]:
 
 def _encode_integers(column: NDArray[Any]) -> tuple[NDArray[Any], Codes]:
     low, high = (int(column.min()), int(column.max())) if len(column) else (0, 0)
-    if high - low > max(4 * len(column), 1 << 20):
+    if high - low > max(4 * len(column), 1 << 20) or high >= 2**63:
         labels, inverse = np.unique(column, return_inverse=True)
         return labels, inverse.astype(np.int32)
-    offset = (column - low).astype(np.int64)
+    offset = column.astype(np.int64) - low
     seen = np.zeros(high - low + 1, dtype=bool)
     seen[offset] = True
     rank = np.cumsum(seen, dtype=np.int32) - np.int32(1)
-    return np.flatnonzero(seen).astype(column.dtype) + column.dtype.type(low), rank[offset]
+    return (np.flatnonzero(seen) + low).astype(column.dtype), rank[offset]
 
 
 def _encode_objects(column: NDArray[Any]) -> tuple[NDArray[Any], Codes]:
@@ -144,7 +146,8 @@ def locate(labels: NDArray[Any], wanted: Sequence[Any] | NDArray[Any]) -> NDArra
     code_of = {label: code for code, label in enumerate(labels.tolist())}
     as_text = {str(label): code for label, code in code_of.items()}
     try:
-        found = [code_of.get(value, as_text.get(str(value), -1)) for value in np.asarray(wanted, object).tolist()]
+        values = as_column(wanted).tolist()
+        found = [code_of.get(value, as_text.get(str(value), -1)) for value in values]
     except TypeError as error:
         raise UnknownItemError(f"an id that cannot be looked up ({error}); use the ids of the votes") from None
     return np.array(found, dtype=np.int64)

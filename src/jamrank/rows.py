@@ -44,11 +44,11 @@ class Patterns:
 
     def per_pattern(self, values: Doubles) -> Doubles:
         """Add up one value for each vote within each pattern."""
-        return np.bincount(self.vote_pattern, values, len(self))
+        return np.asarray(np.bincount(self.vote_pattern, values, len(self)), dtype=np.float64)
 
     def per_coin(self, values: Doubles) -> Doubles:
         """Add up one value for each vote within each coin."""
-        return np.bincount(self.coin, values, self.n_coins)
+        return np.asarray(np.bincount(self.coin, values, self.n_coins), dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Rows:
     def by_pattern(self, values: Doubles) -> Doubles:
         """Add up one value for each row within each pattern, by weight."""
         weighted = values * self.weight if len(self.weight) else values
-        return np.bincount(self.pattern, weighted, len(self.patterns))
+        return np.asarray(np.bincount(self.pattern, weighted, len(self.patterns)), dtype=np.float64)
 
     @classmethod
     def per_pair(cls, votes: Comparisons, threads: int | None = None) -> Rows:

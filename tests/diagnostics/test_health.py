@@ -31,9 +31,7 @@ def test_only_decided_votes_link_items(outcome, weight):
 
 
 def test_items_linked_through_others_and_across_questions_are_comparable():
-    votes = Comparisons.from_arrays(
-        ["a", "b", "c"], ["b", "c", "d"], ["x"] * 3, [1, 1, 0], question=["p", "q", "p"]
-    )
+    votes = Comparisons.from_arrays(["a", "b", "c"], ["b", "c", "d"], ["x"] * 3, [1, 1, 0], question=["p", "q", "p"])
     health = check(votes)
     assert health.comparable
     assert health.counts["components"] == 1

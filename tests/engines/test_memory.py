@@ -50,9 +50,7 @@ def test_expectation_and_maximisation_agree_on_the_gradient(rows):
 
 def test_only_differences_of_scores_matter(rows):
     engine = MemoryEngine(rows)
-    here, shifted = (
-        engine.expectation(SCORES + shift, *tables(rows), posterior=True) for shift in (0.0, 5.0)
-    )
+    here, shifted = (engine.expectation(SCORES + shift, *tables(rows), posterior=True) for shift in (0.0, 5.0))
     assert shifted.value == pytest.approx(here.value, rel=1e-12)
     np.testing.assert_allclose(shifted.posterior, here.posterior, rtol=1e-10)
     assert here.gradient.sum() == pytest.approx(0, abs=1e-10)
@@ -112,13 +110,9 @@ def test_the_curvature_product_is_that_of_a_graph_laplacian(rows):
         matrix[[i, j], [i, j]] += c
         matrix[[i, j], [j, i]] -= c
     vector = rng.standard_normal(30)
-    np.testing.assert_allclose(
-        MemoryEngine(rows).curvature_times(curvature, vector), matrix @ vector, rtol=1e-9
-    )
+    np.testing.assert_allclose(MemoryEngine(rows).curvature_times(curvature, vector), matrix @ vector, rtol=1e-9)
     strided = np.repeat(vector, 2)[::2]
-    np.testing.assert_allclose(
-        MemoryEngine(rows).curvature_times(curvature, strided), matrix @ vector, rtol=1e-9
-    )
+    np.testing.assert_allclose(MemoryEngine(rows).curvature_times(curvature, strided), matrix @ vector, rtol=1e-9)
 
 
 def test_the_hinge_loss_is_rennies_smooth_hinge():
@@ -151,9 +145,7 @@ def test_every_pass_is_counted(rows):
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_threads_change_no_bit(rows, threads):
-    one, more = (
-        MemoryEngine(rows, n).expectation(SCORES, *tables(rows), posterior=True) for n in (None, threads)
-    )
+    one, more = (MemoryEngine(rows, n).expectation(SCORES, *tables(rows), posterior=True) for n in (None, threads))
     for name in ("posterior", "curvature", "gradient", "degree", "by_pattern"):
         assert getattr(one, name).tobytes() == getattr(more, name).tobytes(), name
     assert one.value == more.value

@@ -117,9 +117,7 @@ def test_write_together_writes_all(tmp_path):
     assert names(tmp_path) == ["a.csv", "b.bin"]
 
 
-@pytest.mark.parametrize(
-    "error", [OSError(28, "No space left on device"), KeyboardInterrupt(), MemoryError()]
-)
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt(), MemoryError()])
 @pytest.mark.parametrize("call", [1, 2, 3])
 def test_write_together_that_fails_on_the_way_changes_nothing(tmp_path, monkeypatch, error, call):
     old = {"a.csv": "old a", "b.csv": "old b"}
@@ -194,9 +192,7 @@ def test_plain_values_come_back_as_they_were(tmp_path_factory, body):
 
 
 def test_header_is_plain_to_see(tmp_path):
-    write_document(
-        tmp_path / "m", "model", 2, {"flip": np.array([0.5, 1.0]), "n": np.int64(3), "pair": (1, 2)}
-    )
+    write_document(tmp_path / "m", "model", 2, {"flip": np.array([0.5, 1.0]), "n": np.int64(3), "pair": (1, 2)})
     document = json.loads((tmp_path / "m").read_text())
     array = {
         "dtype": "<f8",

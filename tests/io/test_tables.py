@@ -222,9 +222,7 @@ CELLS = st.text(st.sampled_from('ab,"\n\r \té'), max_size=5)
 
 @settings(deadline=None, max_examples=150)
 @given(
-    st.integers(2, 4).flatmap(
-        lambda n: st.lists(st.lists(CELLS, min_size=n, max_size=n), min_size=1, max_size=8)
-    ),
+    st.integers(2, 4).flatmap(lambda n: st.lists(st.lists(CELLS, min_size=n, max_size=n), min_size=1, max_size=8)),
     # With "\n" alone as the end of a line, csv leaves a return unquoted: the file is ambiguous.
     st.sampled_from([(csv.QUOTE_MINIMAL, "\r\n"), (csv.QUOTE_ALL, "\r\n"), (csv.QUOTE_ALL, "\n")]),
 )

@@ -90,7 +90,7 @@ def assign(module, p, matrix: np.ndarray, centroids: np.ndarray) -> dict[str, np
 def patterns(module, start, annotator, result, weight) -> dict[str, np.ndarray]:
     n = len(start) - 1
     pattern, example, wins, total = np.empty(n, np.int32), np.empty(n, np.int64), np.empty(n), np.empty(n)
-    count = module.patterns(start, annotator, result, weight, pattern, example, wins, total)
+    count = module.patterns(start, annotator, result, weight, pattern, example, wins, total, 2)
     return {"pattern": pattern, "example": example[:count], "wins": wins, "total": total}
 
 
@@ -160,9 +160,7 @@ VOTE = st.tuples(st.integers(0, 2), st.integers(0, 2), st.sampled_from([1.0, 2.0
 def test_patterns_equal_their_twins(rows):
     start = np.cumsum([0, *map(len, rows)])
     votes = [vote for row in rows for vote in row]
-    annotator, result = (
-        np.array([vote[k] for vote in votes], kind) for k, kind in ((0, np.int32), (1, np.int8))
-    )
+    annotator, result = (np.array([vote[k] for vote in votes], kind) for k, kind in ((0, np.int32), (1, np.int8)))
     weight = np.array([vote[2] for vote in votes], dtype=np.float64)
     ours = patterns(kernels, start, annotator, result, weight)
     assert_close(ours, patterns(twin, start, annotator, result, weight))

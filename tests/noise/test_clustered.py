@@ -77,9 +77,7 @@ def test_strength_is_large_where_clusters_do_not_differ_and_small_where_they_do(
     rng = np.random.default_rng(seed)
     flip, votes = rng.uniform(0.1, 0.4, 20), np.full((20, 6), 200.0)
     alike = rng.binomial(200, np.repeat(flip[:, None], 6, axis=1)).astype(np.float64)
-    apart = rng.binomial(200, rng.beta(4 * flip[:, None], 4 * (1 - flip[:, None]), (20, 6))).astype(
-        np.float64
-    )
+    apart = rng.binomial(200, rng.beta(4 * flip[:, None], 4 * (1 - flip[:, None]), (20, 6))).astype(np.float64)
     assert choose_strength(alike, votes, flip) > 300
     assert 1.5 < choose_strength(apart, votes, flip) < 10
 

@@ -23,9 +23,7 @@ def draw_votes(seed: int, n_votes: int = 9, n_items: int = 4, weighted: bool = T
     left = rng.integers(0, n_items, n_votes)
     right = (left + rng.integers(1, n_items, n_votes)) % n_items
     weight = rng.choice([0.5, 1.0, 2.0], n_votes) if weighted else None
-    return Comparisons.from_arrays(
-        left, right, rng.integers(0, 3, n_votes), rng.integers(0, 2, n_votes), weight
-    )
+    return Comparisons.from_arrays(left, right, rng.integers(0, 3, n_votes), rng.integers(0, 2, n_votes), weight)
 
 
 def by_hand(votes: Comparisons, scores: np.ndarray, flips: np.ndarray) -> tuple[float, np.ndarray]:

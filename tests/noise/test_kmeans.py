@@ -55,9 +55,7 @@ def test_clusters_equal_lloyds_algorithm_on_the_differences_themselves(seed, n_c
     differences = matrix[first] - matrix[second]
     cluster, centroids, objectives = lloyd(differences, _seeds(first, second, matrix, n_clusters))
     assert partition(found.cluster) == partition(cluster)
-    assert objective(differences, found.centroids) == pytest.approx(
-        objective(differences, centroids), rel=1e-10
-    )
+    assert objective(differences, found.centroids) == pytest.approx(objective(differences, centroids), rel=1e-10)
     assert objective(differences, found.centroids) <= objectives[0]
 
 

@@ -50,9 +50,7 @@ def test_variances_are_close_on_a_sparse_random_graph(seed):
     rng = np.random.default_rng(seed)
     pairs = {tuple(sorted(rng.choice(300, 2, replace=False).tolist())) for _ in range(700)}
     rows = edges(pairs, rng)
-    np.testing.assert_allclose(
-        variances(*rows, 0.3, 300), around_the_common_level(*rows, 0.3, 300), rtol=0.12
-    )
+    np.testing.assert_allclose(variances(*rows, 0.3, 300), around_the_common_level(*rows, 0.3, 300), rtol=0.12)
 
 
 def test_variances_are_close_on_a_dense_graph():

@@ -143,9 +143,7 @@ def test_nothing_is_fetched_and_nothing_runs(large):
     html = render(large)
     page = Page(html)
     assert {t for t, _ in page.tags}.isdisjoint({"script", "link", "img", "iframe", "image", "use", "a"})
-    assert not [
-        a for _, attrs in page.tags for a in attrs if a in {"src", "href"} or a.startswith(("on", "xlink"))
-    ]
+    assert not [a for _, attrs in page.tags for a in attrs if a in {"src", "href"} or a.startswith(("on", "xlink"))]
     assert not re.search(r"https?:|//|url\(|@import", html)
 
 
@@ -217,9 +215,7 @@ def test_small_ranking_draws_every_item_with_its_interval(small):
     assert "between …" not in chart
 
 
-@pytest.mark.parametrize(
-    ("n", "dots", "gap"), [(40, 40, None), (41, 40, "1 item"), (1597, 40, "1,557 items")]
-)
+@pytest.mark.parametrize(("n", "dots", "gap"), [(40, 40, None), (41, 40, "1 item"), (1597, 40, "1,557 items")])
 def test_long_ranking_draws_both_ends_and_counts_the_rest(small, n, dots, gap):
     chart = section(render(replace(small, ranking=ranking(n))), "Ranking").split("<details>")[0]
     assert chart.count('class="dot"') == dots

@@ -72,10 +72,7 @@ def test_plain_ids(value, expected):
 
 
 def test_tag_escapes_attributes_and_leaves_out_none():
-    assert (
-        svg.tag("a", "<b>", title='"<', class_="c", aria_label=None)
-        == '<a title="&quot;&lt;" class="c"><b></a>'
-    )
+    assert svg.tag("a", "<b>", title='"<', class_="c", aria_label=None) == '<a title="&quot;&lt;" class="c"><b></a>'
 
 
 def test_scale_holds_values_inside_the_plot():

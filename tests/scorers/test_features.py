@@ -176,9 +176,7 @@ def test_a_feature_that_is_not_numeric_is_named(column, library):
     assert "'colour'" in str(error)
 
 
-@pytest.mark.parametrize(
-    "features", [{"a": ["x"], "b": ["y"], "c": ["z"]}, {}, [["x"], ["y"], ["z"]]], ids=str
-)
+@pytest.mark.parametrize("features", [{"a": ["x"], "b": ["y"], "c": ["z"]}, {}, [["x"], ["y"], ["z"]]], ids=str)
 def test_what_is_no_number_in_a_mapping_or_array_is_refused(features):
     refusal(features)
 

@@ -95,9 +95,7 @@ def test_newton_steps_solve_the_m_step(engine, name):
     posterior = np.random.default_rng(6).uniform(0.2, 0.8, len(engine.rows))
     theta = np.zeros(scorer.n_params)
     for _ in range(30):
-        theta = theta + newton_step(
-            engine, scorer, engine.maximisation(scorer.scores(theta), posterior), theta
-        )
+        theta = theta + newton_step(engine, scorer, engine.maximisation(scorer.scores(theta), posterior), theta)
     slope = gradient(scorer, engine.maximisation(scorer.scores(theta), posterior), theta)
     np.testing.assert_allclose(slope, 0, atol=1e-9)
 

@@ -108,8 +108,8 @@ def _compare(console: Console, votes: Comparisons, features: Any, truth: Any) ->
         rows,
     )
     console.print(
-        "pairs right: pairs on whose true side the method's posterior is (a tie counts half). order right: pairs that "
-        "the ranking of the single items puts in the right order.",
+        "pairs right: pairs on whose true side the method's posterior is (a tie counts half). order right: pairs "
+        "that the ranking of the single items puts in the right order.",
         highlight=False,
     )
     return jam

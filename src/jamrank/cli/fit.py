@@ -132,9 +132,7 @@ def _facts(model: RankingModel, votes: str, features: str | None, seconds: float
     return facts
 
 
-def fitted_files(
-    model: RankingModel, votes: Comparisons, title: str, facts: dict[str, str]
-) -> dict[str, str]:
+def fitted_files(model: RankingModel, votes: Comparisons, title: str, facts: dict[str, str]) -> dict[str, str]:
     """Return the files that a fit leaves behind, by name."""
     from jamrank.report import describe, render
 

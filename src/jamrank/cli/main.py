@@ -69,7 +69,7 @@ def _quiet() -> bool:
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="jamrank")
 def main() -> None:
-    """Turn noisy pairwise votes into a ranking to trust and a reliability for every annotator.
+    r"""Turn noisy pairwise votes into a ranking to trust and a reliability for every annotator.
 
     \b
     Examples:

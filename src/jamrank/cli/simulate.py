@@ -29,6 +29,13 @@ Exit code 0 when done, 2 when a file is in the way or an option makes no sense."
 @click.option("--flips", help="Flip of each annotator, with commas between; sets their number.")
 @click.option("--features", default=0, show_default=True, help="Number of features that explain the scores.")
 @click.option("--ties", default=0.0, show_default=True, help="Share of votes that are ties.")
+@click.option(
+    "--truth",
+    type=click.Choice(["pair", "vote"]),
+    default="pair",
+    show_default=True,
+    help="One truth for each pair (JAM) or for each vote (CrowdBT).",
+)
 @click.option("--seed", default=0, show_default=True, help="Same seed, same votes.")
 @click.option("--out", default="votes.csv", show_default=True, metavar="FILE", help="Votes: CSV or Parquet.")
 @click.option("--force", is_flag=True, help="Replace files that exist.")
@@ -40,6 +47,7 @@ def simulate(
     flips: str | None,
     features: int,
     ties: float,
+    truth: str,
     seed: int,
     out: str,
     force: bool,
@@ -63,6 +71,7 @@ def simulate(
         flips=rates,
         n_features=features,
         tie_rate=ties,
+        truth=truth,
         random_state=seed,
     )
     target = Path(out)
@@ -89,7 +98,7 @@ def _files(drawn: Simulation, target: object) -> dict[str, str | bytes]:
     import polars as pl
 
     path = Path(str(target))
-    votes, items, names = drawn.votes.to_frame(), drawn.votes.items, drawn.votes.annotators
+    votes, items, names = drawn.frame, drawn.votes.items, drawn.votes.annotators
     if path.suffix == ".parquet":
         buffer = io.BytesIO()
         votes.write_parquet(buffer)

@@ -93,9 +93,7 @@ def _ties(votes: Comparisons) -> list[Finding]:
     if not votes.n_ties:
         return []
     share = votes.n_ties / votes.vote_weight.sum()
-    return [
-        Finding("note", f"{votes.n_ties:g} votes ({share:.1%}) are ties; the models leave them out and say so.")
-    ]
+    return [Finding("note", f"{votes.n_ties:g} votes ({share:.1%}) are ties; the models leave them out and say so.")]
 
 
 def _missing(votes: Comparisons) -> list[Finding]:
@@ -114,8 +112,11 @@ def _sides(votes: Comparisons) -> list[Finding]:
     one_sided = (total >= _FEW_VOTES) & ((left == 0) | (left == total))
     if not one_sided.any():
         return []
-    names = ", ".join(str(name) for name in votes.annotators[one_sided][:5])
-    return [Finding("warning", f"{one_sided.sum()} annotators always pick the same side, among them {names}.")]
+    names = [str(name) for name in votes.annotators[one_sided]]
+    if len(names) == 1:
+        return [Finding("warning", f"Annotator {names[0]} always picks the same side.")]
+    told = ", ".join(names[:5])
+    return [Finding("warning", f"{len(names)} annotators always pick the same side, among them {told}.")]
 
 
 def _few(votes: Comparisons) -> list[Finding]:
@@ -125,6 +126,8 @@ def _few(votes: Comparisons) -> list[Finding]:
         return []
     return [
         Finding(
-            "note", f"{few:,} annotators cast fewer than {_FEW_VOTES} votes: little can be said of each of them."
+            "note",
+            f"{few:,} of {votes.n_annotators:,} annotators cast fewer than {_FEW_VOTES} votes: little can be said of "
+            "each of them.",
         )
     ]

@@ -34,9 +34,7 @@ def flip_intervals(flip: Doubles, information: Doubles) -> tuple[Doubles, Double
 
 def verdicts(flip: Doubles, low: Doubles, high: Doubles) -> list[str]:
     """Return one of reliable, noisy, random, adversarial and too few votes for each annotator."""
-    return [
-        _verdict(*values) for values in zip(flip.tolist(), low.tolist(), high.tolist(), strict=True)
-    ]
+    return [_verdict(*values) for values in zip(flip.tolist(), low.tolist(), high.tolist(), strict=True)]
 
 
 def _verdict(flip: float, low: float, high: float) -> str:

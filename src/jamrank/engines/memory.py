@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from jamrank.rows import Rows
 from jamrank.kernels import default_threads, kernels
+from jamrank.rows import Rows
 
 __all__ = ["LOSSES", "Expectation", "Maximisation", "MemoryEngine"]
 
@@ -136,7 +136,5 @@ class MemoryEngine:
         """Multiply the curvature matrix of the item scores, a graph Laplacian, with a vector."""
         product = np.empty(self.rows.n_items)
         rows = self.rows
-        kernels.laplacian(
-            rows.first, rows.second, curvature, np.ascontiguousarray(vector), product, self.threads
-        )
+        kernels.laplacian(rows.first, rows.second, curvature, np.ascontiguousarray(vector), product, self.threads)
         return product

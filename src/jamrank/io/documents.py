@@ -247,9 +247,7 @@ def _encode_mapping(mapping: Mapping[Any, Any]) -> dict[str, Any]:
     if strange is not None or None in mapping:
         raise ParameterError(f"the key {strange!r} is not a string; JSON has no other keys")
     if mapping.keys() == _ARRAY_KEYS:
-        raise ParameterError(
-            "a dict with the keys dtype, shape and base64 would be taken for an array; rename one"
-        )
+        raise ParameterError("a dict with the keys dtype, shape and base64 would be taken for an array; rename one")
     return {key: _encode(value) for key, value in mapping.items()}
 
 

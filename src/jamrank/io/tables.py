@@ -104,9 +104,7 @@ def _decompress(data: bytes, source: str) -> bytes:
 
 def _read_parquet(data: bytes, source: str) -> pl.DataFrame:
     if not data.startswith(_PARQUET_MAGIC):
-        raise InputError(
-            "the name says Parquet, the content is something else", "rename the file", source=source
-        )
+        raise InputError("the name says Parquet, the content is something else", "rename the file", source=source)
     try:
         return pl.read_parquet(BytesIO(data))
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
@@ -220,9 +218,7 @@ def _parse_carefully(text: str, separator: str, source: str) -> pl.DataFrame:
             raise _ragged(record, len(header), separator, source, row)
         for column, value in zip(columns, record, strict=True):
             column.append(value)
-    return pl.DataFrame(
-        [pl.Series(name, v, dtype=pl.String) for name, v in zip(header, columns, strict=True)]
-    )
+    return pl.DataFrame([pl.Series(name, v, dtype=pl.String) for name, v in zip(header, columns, strict=True)])
 
 
 def _ragged(record: list[str | None], width: int, separator: str, source: str, row: int) -> InputError:

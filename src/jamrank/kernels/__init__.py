@@ -16,7 +16,7 @@ def _load() -> Any:
     if os.environ.get("JAMRANK_KERNELS") == "numpy":
         return twin
     try:
-        from jamrank.kernels import _native
+        from jamrank.kernels import _native  # type: ignore[attr-defined,unused-ignore]
     except ImportError:
         warnings.warn(
             "jamrank was installed without its compiled kernels (no C++ compiler was found) and runs on numpy, "

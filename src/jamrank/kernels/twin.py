@@ -26,7 +26,7 @@ def _weighted(values: Doubles, weight: Doubles) -> Doubles:
 
 
 def _scatter(first: Ints, second: Ints, at_first: Doubles, at_second: Doubles, items: int) -> Doubles:
-    return np.bincount(first, at_first, items) + np.bincount(second, at_second, items)
+    return np.asarray(np.bincount(first, at_first, items) + np.bincount(second, at_second, items), dtype=np.float64)
 
 
 def expectation(
@@ -105,9 +105,7 @@ def _smooth_hinge(margin: Doubles, posterior: Doubles) -> tuple[Doubles, Doubles
     return value, posterior * gap_first - (1 - posterior) * gap_second, bend
 
 
-def laplacian(
-    first: Ints, second: Ints, curvature: Floats, vector: Doubles, product: Doubles, threads: int
-) -> None:
+def laplacian(first: Ints, second: Ints, curvature: Floats, vector: Doubles, product: Doubles, threads: int) -> None:
     """Multiply the curvature matrix, a graph Laplacian over items, with a vector."""
     flow = curvature * (vector[first] - vector[second])
     product[:] = _scatter(first, second, flow, -flow, len(vector))
@@ -149,7 +147,7 @@ def patterns(
     total: Doubles,
     threads: int,
 ) -> int:
-    """Number the distinct lists of decided votes in the order of their first appearance; return how many.
+    """Find the distinct lists of decided votes, in the order of their first appearance; return how many.
 
     Also adds up, for each pair, the weight of its first item's wins and of all its decided votes.
     """

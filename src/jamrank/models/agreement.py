@@ -33,4 +33,4 @@ def disagreement(votes: Comparisons, opinion: Doubles) -> Doubles:
     against = (1 - said * opinion[votes.vote_pair[decided]]) / 2
     total = np.bincount(who, weight, votes.n_annotators)
     wrong = np.bincount(who, weight * against, votes.n_annotators)
-    return np.divide(wrong, total, out=np.full(len(total), 0.5), where=total > 0)
+    return np.asarray(np.divide(wrong, total, out=np.full(len(total), 0.5), where=total > 0))

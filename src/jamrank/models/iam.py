@@ -78,7 +78,7 @@ class IAM(LatentModel):
         matrix = self._measure(features, votes)
         assert self._features is not None
         prior = resolve_prior(self.prior)
-        scorer = LinearScorer(matrix, prior and prior.weight_variance)
+        scorer = LinearScorer(matrix, prior.weight_variance if prior else None)
         weights = np.stack([self._own_weights(votes, k, scorer) for k in range(votes.n_annotators)])
         self.annotator_scores_ = np.stack([scorer.scores(own) for own in weights])
         if self.normalise:

@@ -101,7 +101,7 @@ class LatentModel(RankingModel):
     def _fit_linear(
         self, votes: Comparisons, engine: MemoryEngine, noise: Noise, prior: Prior | None, matrix: Doubles
     ) -> tuple[Problem, Fit]:
-        scorer = LinearScorer(matrix, prior and prior.weight_variance)
+        scorer = LinearScorer(matrix, prior.weight_variance if prior else None)
         problem = Problem(engine, scorer, noise, self.loss)
         fit = self._best_run(problem)
         self._finish_linear(problem, prior, fit)
@@ -114,19 +114,17 @@ class LatentModel(RankingModel):
         self.coef_ = self._features.in_user_units(point.theta)
         self.feature_scores_ = point.scores
         self.score_variance_, refined = free_scores(
-            problem.engine, problem.noise, point, prior and prior.score_variance
+            problem.engine, problem.noise, point, prior.score_variance if prior else None
         )
         self.scores_ = refined.point.scores
         self._refined = problem, refined.point
         self.converged_ = refined.converged
 
-    def _fit_objects(
-        self, engine: MemoryEngine, noise: Noise, prior: Prior | None
-    ) -> tuple[Problem, Fit]:
+    def _fit_objects(self, engine: MemoryEngine, noise: Noise, prior: Prior | None) -> tuple[Problem, Fit]:
         def problem(variance: float | None) -> Problem:
             return Problem(engine, ObjectScorer(engine.rows.n_items, variance), noise, self.loss)
 
-        variance = prior and prior.score_variance
+        variance = prior.score_variance if prior else None
         start = None
         if prior is not None and variance is None:
             first = problem(3.0)
@@ -207,7 +205,7 @@ class LatentModel(RankingModel):
         total = rows.pattern_weight[patterns.vote_pattern] * patterns.weight
         rate = point.rates[patterns.coin]
         information = patterns.per_coin(total * rate * (1 - rate) - hidden * patterns.weight**2)
-        return np.maximum(information.reshape(len(self._annotators), -1).sum(axis=1), 0.0)
+        return np.asarray(np.maximum(information.reshape(len(self._annotators), -1).sum(axis=1), 0.0))
 
     def _estimate_uncertainty(self) -> Uncertainty:
         """Approximate by the observed information; worked out only when it is asked for."""

@@ -22,8 +22,8 @@ _ROUNDS = 30
 _STEPS = 2
 # Good enough: a variance within 5 %, and scores that move by a tenth of their spread.
 _CLOSE, _SETTLED = 0.05, 0.1
-# Beyond a standard deviation of 4 log-odds a larger variance tells nothing about the order.
-_SMALLEST, _LARGEST = 1e-3, 16.0
+# Beyond a standard deviation of 3 log-odds a larger variance tells nothing about the order.
+_SMALLEST, _LARGEST = 1e-3, 9.0
 # How far scores may be from their limit, on average and in units of the smallest standard error of any.
 _SCORE_TOL = 0.02
 
@@ -77,7 +77,7 @@ def estimate_variance(
         updated = _mackay(now, point, variance)
         close = abs(np.log(updated / variance)) < _CLOSE
         variance = updated
-        if close and settled:
+        if close and (settled or variance == _LARGEST):
             break
     return variance, point
 
@@ -90,9 +90,7 @@ def _mackay(problem: Problem, point: Point, variance: float) -> float:
     return float(np.clip(squares / max(determined, 1e-9), _SMALLEST, _LARGEST))
 
 
-def free_scores(
-    engine: MemoryEngine, noise: Noise, near: Point, variance: float | None
-) -> tuple[float, Fit]:
+def free_scores(engine: MemoryEngine, noise: Noise, near: Point, variance: float | None) -> tuple[float, Fit]:
     """Fit a free score for each item, drawn towards the scores of a fit, with the noise as it found it.
 
     Parameters

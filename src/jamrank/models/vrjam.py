@@ -111,13 +111,11 @@ class VRJAM(JAM):
     def _fit_linear(
         self, votes: Comparisons, engine: MemoryEngine, noise: Noise, prior: Prior | None, matrix: Doubles
     ) -> tuple[Problem, Fit]:
-        scorer = LinearScorer(matrix, prior and prior.weight_variance)
+        scorer = LinearScorer(matrix, prior.weight_variance if prior else None)
         problem = Problem(engine, scorer, noise, self.loss)
         fit = self._best_run(problem)
         self.centroids_ = self._find_centroids(engine.rows, matrix)
-        self.cluster_ = nearest_centroid(
-            votes.pair_first, votes.pair_second, matrix, self.centroids_, self.n_jobs
-        )
+        self.cluster_ = nearest_centroid(votes.pair_first, votes.pair_second, matrix, self.centroids_, self.n_jobs)
         self.strength_ = 0.0
         if len(self.centroids_) > 1:
             cluster = self.cluster_[engine.rows.pair]
@@ -132,9 +130,7 @@ class VRJAM(JAM):
         first, second = rows.first[rows.edges], rows.second[rows.edges]
         if isinstance(self.n_clusters, int):
             return cluster_pairs(first, second, matrix, self.n_clusters, self.n_jobs).centroids
-        return choose_clusters(
-            first, second, matrix, self.centroid_gap, self.max_clusters, self.n_jobs
-        ).centroids
+        return choose_clusters(first, second, matrix, self.centroid_gap, self.max_clusters, self.n_jobs).centroids
 
     def _fit_clusters(
         self,
@@ -170,4 +166,4 @@ class VRJAM(JAM):
     def _overall_flip(self) -> Doubles:
         total = self._cluster_votes.sum(axis=1)
         flipped = (self.flip_ * self._cluster_votes).sum(axis=1)
-        return np.divide(flipped, total, out=self.flip_.mean(axis=1), where=total > 0)
+        return np.asarray(np.divide(flipped, total, out=self.flip_.mean(axis=1), where=total > 0))

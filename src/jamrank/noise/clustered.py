@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln
 
-from jamrank.rows import Rows
 from jamrank.noise.flip import Flip
+from jamrank.rows import Rows
 
 __all__ = ["ClusteredFlip", "choose_strength"]
 

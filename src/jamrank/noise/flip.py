@@ -59,11 +59,11 @@ class Flip:
         errors = self.errors(by_pattern)
         correct = np.maximum(self.votes - errors, 0.0) + self.prior_correct
         errors = np.maximum(errors, 0.0) + self.prior_errors
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):
             logit = np.log(errors) - np.log(correct)
         # A coin without votes or prior says nothing: a fair coin leaves the rest alone.
         logit[(errors == 0) & (correct == 0)] = 0.0
-        return np.clip(logit, -_LARGEST_LOGIT, _LARGEST_LOGIT)
+        return np.asarray(np.clip(logit, -_LARGEST_LOGIT, _LARGEST_LOGIT))
 
     def log_prior(self, params: Doubles) -> float:
         """Return the log of the Beta densities, each relative to its highest value."""

@@ -6,6 +6,7 @@ its opposite.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,11 +69,11 @@ def _round(
     cluster = np.empty(len(first), dtype=np.int32)
     counts, sizes = np.empty(projections.size), np.empty(n_clusters)
     norms = (centroids**2).sum(axis=1)
-    kernels.assign(
-        first, second, projections.ravel(), norms, cluster, counts, sizes, threads or default_threads()
-    )
+    kernels.assign(first, second, projections.ravel(), norms, cluster, counts, sizes, threads or default_threads())
     sums = np.einsum("ic,if->cf", counts.reshape(-1, n_clusters), matrix)
-    return cluster, np.where(sizes[:, None] > 0, sums / np.maximum(sizes, 1.0)[:, None], centroids)
+    moved = np.where(sizes[:, None] > 0, sums / np.maximum(sizes, 1.0)[:, None], centroids)
+    # Rounded, so that pairs halfway between two centroids do not hang on the order in which items were added.
+    return cluster, np.asarray(np.round(moved, 12), dtype=np.float64)
 
 
 def nearest_centroid(
@@ -106,9 +107,27 @@ def _even_sample(first: Ints, second: Ints, matrix: Doubles) -> Doubles:
     for begin in range(0, len(first), 1 << 16):
         rows = slice(begin, begin + (1 << 16))
         length[rows] = ((matrix[first[rows]] - matrix[second[rows]]) ** 2).sum(axis=1)
-    distinct, at = np.unique(length, return_index=True)
-    picks = at[np.unique(np.linspace(0, len(distinct) - 1, _SAMPLE).round().astype(np.int64))]
+    order = np.argsort(length, kind="stable")
+    ranks = np.unique(np.linspace(0, len(order) - 1, _SAMPLE).round().astype(np.int64))
+    picks = _break_ties(order, length[order], ranks, lambda rows: _turned(matrix[first[rows]] - matrix[second[rows]]))
     return _turned(matrix[first[picks]] - matrix[second[picks]])
+
+
+def _break_ties(
+    order: NDArray[np.int64],
+    length: Doubles,
+    ranks: NDArray[np.int64],
+    vectors: Callable[[NDArray[np.int64]], Doubles],
+) -> NDArray[np.int64]:
+    """Return the pairs at the given ranks; those of equal length are ranked by their differences."""
+    begins, ends = np.searchsorted(length, length[ranks], "left"), np.searchsorted(length, length[ranks], "right")
+    picks = order[ranks].copy()
+    for begin in np.unique(begins[ends - begins > 1]):
+        tied = begins == begin
+        group = order[begin : ends[tied][0]]
+        group = group[np.lexsort(vectors(group).T[::-1])]
+        picks[tied] = group[ranks[tied] - begin]
+    return picks
 
 
 def _turned(vectors: Doubles) -> Doubles:
@@ -119,7 +138,7 @@ def _turned(vectors: Doubles) -> Doubles:
 
 
 def _in_order(centroids: Doubles, cluster: Ints) -> Clusters:
-    """Number the clusters by the length of their centroids, shortest first, and drop empty ones."""
+    """Order the clusters by the length of their centroids, shortest first, and drop empty ones."""
     used = np.unique(cluster)
     order = used[np.argsort((centroids[used] ** 2).sum(axis=1), kind="stable")]
     rank = np.full(len(centroids), -1, dtype=np.int32)

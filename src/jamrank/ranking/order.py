@@ -26,7 +26,7 @@ def order_accuracy(scores: Doubles, truth: Doubles) -> float:
     # Walk the items by rising truth; a Fenwick tree counts those already passed by level of score.
     tree = np.zeros(int(level.max()) + 1)
     seen, right, total = 0, 0.0, 0
-    starts = np.flatnonzero(np.diff(value, prepend=value[0] - 1))
+    starts = np.flatnonzero(np.concatenate([[True], value[1:] != value[:-1]]))
     for begin, end in zip(starts, [*starts[1:], len(value)], strict=True):
         group = level[begin:end].tolist()
         right += sum((_below(tree, k - 1) + _below(tree, k)) / 2 for k in group)

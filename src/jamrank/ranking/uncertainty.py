@@ -58,13 +58,15 @@ def laplace(
         Prior precision of each score.
     """
     n_items = len(scores)
-    degree = np.bincount(first, curvature, n_items) + np.bincount(second, curvature, n_items)
+    degree = np.zeros(n_items)
+    degree += np.bincount(first, curvature, n_items)
+    degree += np.bincount(second, curvature, n_items)
     if n_items > _MOST_ITEMS_DENSE:
         return independent(scores, np.sqrt(score_variances(first, second, edges, curvature, degree, precision)))
     cells = first.astype(np.int64) * n_items + second
     links = np.bincount(cells, curvature, n_items**2).reshape(n_items, n_items)
     # Only differences of scores mean anything: pin the common level.
-    information = np.diag(degree + precision) - links - links.T + 1.0 / n_items
+    information: Doubles = np.diag(degree + precision) - links - links.T + 1.0 / n_items
     factor = _factor(information)
     covariance = cho_solve((factor, True), np.eye(n_items))
     centred = covariance - covariance.mean(axis=0)

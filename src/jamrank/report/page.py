@@ -77,9 +77,7 @@ def render(report: Report) -> str:
         _convergence(report.log_likelihoods),
         _facts(report.facts),
     )
-    header = tag(
-        "header", tag("p", "jamrank report", class_="kicker"), tag("h1", escape(plain(report.title)))
-    )
+    header = tag("header", tag("p", "jamrank report", class_="kicker"), tag("h1", escape(plain(report.title))))
     body = tag("body", tag("main", header, *sections))
     return f'<!DOCTYPE html>\n<html lang="en">\n{_head(report.title)}\n{body}\n</html>\n'
 
@@ -202,10 +200,7 @@ def _table(rows: Iterable[Row], columns: Sequence[Column], name: str, caption: s
     cells = [[write(row) for _, write in columns] for row in rows]
     kept = [i for i, (head, _) in enumerate(columns) if head == name or any(c[i] != MISSING for c in cells)]
     heads = [columns[i][0] for i in kept]
-    body = (
-        tag("tr", *(_cell(head, line[i], name) for head, i in zip(heads, kept, strict=True)))
-        for line in cells
-    )
+    body = (tag("tr", *(_cell(head, line[i], name) for head, i in zip(heads, kept, strict=True))) for line in cells)
     top = tag("thead", tag("tr", *(tag("th", escape(h), scope="col", class_=_kind(h)) for h in heads)))
     table = tag("table", tag("caption", escape(caption)), top, tag("tbody", "\n".join(body)))
     return tag("div", table, class_="scroll", tabindex="0", role="region", aria_label=caption)
@@ -337,9 +332,7 @@ def _word(text: str) -> str:
 def _convergence(log_likelihoods: Sequence[float]) -> str:
     values = [(i, v) for i, v in enumerate(map(finite, log_likelihoods), start=1) if v is not None]
     if not values:
-        return _section(
-            "Convergence", _paragraph("This model is computed in one step: there are no iterations.")
-        )
+        return _section("Convergence", _paragraph("This model is computed in one step: there are no iterations."))
     digits = min(svg.digits_for(abs(values[-1][1])) + 1, 6)
     last = decimal(values[-1][1], digits)
     sentence = f"After {_plural(values[-1][0], 'iteration')} the log-likelihood is {last}"
@@ -367,8 +360,7 @@ def _facts(facts: Mapping[str, str]) -> str:
     if not facts:
         return ""
     entries = (
-        tag("div", tag("dt", escape(plain(name))), tag("dd", escape(plain(value))))
-        for name, value in facts.items()
+        tag("div", tag("dt", escape(plain(name))), tag("dd", escape(plain(value)))) for name, value in facts.items()
     )
     return _section("How it was computed", tag("dl", *entries, class_="facts"))
 

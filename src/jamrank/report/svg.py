@@ -207,9 +207,7 @@ def value_range(marks: Sequence[Mark]) -> tuple[float, float]:
     return low - 0.02 * room, high + 0.02 * room
 
 
-def interval_chart(
-    rows: Sequence[Mark | Gap], axis: Axis, *, title: str, desc: str, heads: tuple[str, str]
-) -> str:
+def interval_chart(rows: Sequence[Mark | Gap], axis: Axis, *, title: str, desc: str, heads: tuple[str, str]) -> str:
     """Draw a dot with its interval for every row, best first.
 
     Parameters
@@ -236,9 +234,7 @@ def interval_chart(
     return _figure(body, bottom + _FOOT, title, desc)
 
 
-def line_chart(
-    values: Sequence[tuple[int, float]], *, title: str, desc: str, x_label: str, y_label: str
-) -> str:
+def line_chart(values: Sequence[tuple[int, float]], *, title: str, desc: str, x_label: str, y_label: str) -> str:
     """Draw a line through (step, value) points, with a dot at the last."""
     top, height = _HEAD, 200
     low, high = value_range([Mark("", value) for _, value in values])
@@ -323,9 +319,7 @@ def _mark(mark: Mark, scale: Scale, middle: int, indent: int) -> str:
     words = _words(mark.lead, 0, middle + 4, "lead") + _name(mark.label, indent, middle + 4)
     aside = _words(mark.aside, "100%", middle + 4, "aside end")
     drawn = "" if mark.value is None else _interval(mark, scale, middle) + _dot(scale(mark.value), middle)
-    return tag(
-        "g", tag("title", escape(mark.tip or mark.label)), hit, guide, words, aside, drawn, class_=mark.kind
-    )
+    return tag("g", tag("title", escape(mark.tip or mark.label)), hit, guide, words, aside, drawn, class_=mark.kind)
 
 
 def _name(label: str, x: int, y: int) -> str:

@@ -21,9 +21,7 @@ _MOST_NAMED = 3
 
 def describe(model: RankingModel, votes: Comparisons, title: str, facts: Mapping[str, str]) -> Report:
     """Return the report of a fitted model."""
-    ranking, annotators, pairs = (
-        pl.DataFrame(frame) for frame in (model.ranking_, model.annotators_, model.pairs_)
-    )
+    ranking, annotators, pairs = (pl.DataFrame(frame) for frame in (model.ranking_, model.annotators_, model.pairs_))
     return Report(
         title=title,
         summary=[_headline(votes, ranking), *findings(model, votes)],

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jamrank.errors import FeatureError, FeatureWarning
-from jamrank.ids import as_column, encode, first_missing, locate
+from jamrank.ids import as_column, encode, first_missing, is_missing, locate
 
 __all__ = ["Features", "align_features"]
 
@@ -88,10 +88,7 @@ def align_features(
         Names of the features of an earlier fit: a frame's columns are put in that order.
     """
     if isinstance(features, dict):
-        ids, values = as_column(list(features)), [np.asarray(v, dtype=np.float64) for v in features.values()]
-        if len({v.shape for v in values}) > 1:
-            raise FeatureError("items with different numbers of features", "give each the same ones")
-        matrix, names = np.array(values).reshape(len(values), -1), None
+        ids, matrix, names = *_from_mapping(features), None
     elif hasattr(features, "columns"):
         ids, matrix, names = _from_frame(features)
     else:
@@ -103,9 +100,17 @@ def align_features(
     return _checked(matrix[_rows_of(items, ids)], names, items), names
 
 
-def _from_array(
-    features: Any, items: NDArray[Any], expected: tuple[str, ...] | None
-) -> tuple[Doubles, list[str]]:
+def _from_mapping(features: dict[Any, Any]) -> tuple[NDArray[Any], Doubles]:
+    try:
+        values = [np.atleast_1d(np.asarray(value, dtype=np.float64)) for value in features.values()]
+    except (TypeError, ValueError):
+        raise FeatureError("features that are not numbers", "give each item a list of numbers") from None
+    if len({value.shape for value in values}) != 1:
+        raise FeatureError("items with different numbers of features, or none", "give each the same ones")
+    return as_column(list(features)), np.stack(values)
+
+
+def _from_array(features: Any, items: NDArray[Any], expected: tuple[str, ...] | None) -> tuple[Doubles, list[str]]:
     try:
         matrix = np.array(features, dtype=np.float64)
     except (TypeError, ValueError):
@@ -124,6 +129,9 @@ def _from_array(
 
 
 def _from_frame(features: Any) -> tuple[NDArray[Any], Doubles, list[str]]:
+    if hasattr(features, "index") and not features.columns.is_unique:
+        twice = features.columns[features.columns.duplicated()][0]
+        raise FeatureError(f"two columns are called {twice!r}", "give each feature a name of its own")
     table = nw.from_native(features, eager_only=True)
     if "item" in table.columns:
         key = "item"
@@ -142,7 +150,7 @@ def _from_frame(features: Any) -> tuple[NDArray[Any], Doubles, list[str]]:
 def _numbers(name: str, column: Any) -> Doubles:
     values = as_column(column)
     try:
-        return np.array([np.nan if v is None else v for v in values.tolist()], dtype=np.float64)
+        return np.array([np.nan if is_missing(v) else float(v) for v in values.tolist()], dtype=np.float64)
     except (TypeError, ValueError):
         raise FeatureError(
             f"feature {name!r} is not numeric", "encode it as numbers (one column a category) or leave it out"
