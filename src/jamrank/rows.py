@@ -131,8 +131,7 @@ class Rows:
         keep = (votes.vote_result != TIE) & (votes.vote_weight > 0)
         if annotator is not None:
             keep &= votes.vote_annotator == annotator
-        pair, weight = votes.vote_pair[keep], votes.vote_weight[keep]
-        who, first_won = votes.vote_annotator[keep], votes.vote_result[keep] == FIRST
+        pair, who, first_won, weight = _fold_sides(votes, keep)
         wins = np.bincount(pair, weight * first_won, votes.n_pairs)
         share = (wins + 1) / (np.bincount(pair, weight, votes.n_pairs) + 2)
         n_coins = votes.n_annotators
@@ -178,6 +177,20 @@ class Rows:
             n_coins=source.n_coins * n_clusters,
         )
         return replace(self, pattern=pattern.astype(np.int32), patterns=patterns)
+
+
+def _fold_sides(
+    votes: Comparisons, keep: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], Ints, NDArray[np.bool_], Doubles]:
+    """Return pair, annotator, result and weight of the votes, those that differ in the side shown made one."""
+    pair, who = votes.vote_pair[keep], votes.vote_annotator[keep]
+    new = (np.diff(pair, prepend=-1) != 0) | (np.diff(who, prepend=-1) != 0)
+    cell = np.cumsum(new) - 1
+    by_result = 2 * cell + (votes.vote_result[keep] == FIRST)
+    weight = np.bincount(by_result, votes.vote_weight[keep], 2 * int(new.sum())).astype(np.float64)
+    there = np.flatnonzero(weight)
+    at = np.flatnonzero(new)[there // 2]
+    return pair[at], who[at], there % 2 == 1, weight[there]
 
 
 def _votes_of(votes: Comparisons, pair: NDArray[np.int64]) -> Patterns:

@@ -24,7 +24,7 @@ class BradleyTerry(CrowdBT):
     prior : "auto", Prior or None
         Normal prior on the scores, its variance estimated from the votes; None for plain maximum likelihood.
     max_iter, tol, n_jobs, verbose
-        As in :class:`JAM`.
+        As in :class:`JAM`; ``tol`` is smaller, for without hidden truths every step gains digits.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class BradleyTerry(CrowdBT):
         *,
         prior: Prior | str | None = "auto",
         max_iter: int = 500,
-        tol: float = 1e-5,
+        tol: float = 1e-8,
         n_jobs: int | None = None,
         verbose: bool = False,
     ) -> None:

@@ -28,6 +28,9 @@ __all__ = ["LatentModel"]
 Doubles = NDArray[np.float64]
 
 
+_UNDECIDED = "no decided vote", "a ranking needs votes that prefer one item to another"
+
+
 class LatentModel(RankingModel):
     """Base of the models that are a scorer and a noise.
 
@@ -59,7 +62,7 @@ class LatentModel(RankingModel):
         prior = resolve_prior(self.prior)
         rows = self._rows(votes)
         if not len(rows):
-            raise InputError("no decided vote", "a ranking needs votes that prefer one item to another")
+            raise InputError(*_UNDECIDED)
         engine = MemoryEngine(rows, self.n_jobs)
         noise = self._noise(rows, prior)
         if features is None:
@@ -84,6 +87,8 @@ class LatentModel(RankingModel):
 
     def _leave_out_ties(self, votes: Comparisons) -> None:
         self.n_ties_ = votes.n_ties
+        if votes.n_ties and not float(votes.vote_weight.sum()) > votes.n_ties:
+            raise InputError(*_UNDECIDED)
         if votes.n_ties:
             warnings.warn(
                 f"{votes.n_ties:g} tie votes are left out: {type(self).__name__} has no place for them",

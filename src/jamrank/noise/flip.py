@@ -35,8 +35,7 @@ class Flip:
         self.votes = self.patterns.per_coin(self._rows_of_vote * self.patterns.weight)
         self.prior_errors = np.broadcast_to(np.asarray(errors, dtype=np.float64), self.votes.shape)
         self.prior_correct = np.broadcast_to(np.asarray(correct, dtype=np.float64), self.votes.shape)
-        imagined = np.maximum(self.prior_errors + self.prior_correct, 1e-300)
-        self._mode = np.clip(self.prior_errors / imagined, 1e-300, 1 - 1e-16)
+        self._mode = self._logit(self.prior_errors, self.prior_correct)
 
     def tables(self, params: Doubles) -> tuple[Doubles, Doubles]:
         """Return the log-likelihood of each pattern's votes if the first, or the second, item is truly better."""
@@ -56,9 +55,12 @@ class Flip:
 
     def update(self, by_pattern: Doubles) -> Doubles:
         """Return the flips that maximise the expected log-likelihood plus log prior."""
-        errors = self.errors(by_pattern)
-        correct = np.maximum(self.votes - errors, 0.0) + self.prior_correct
-        errors = np.maximum(errors, 0.0) + self.prior_errors
+        errors = np.maximum(self.errors(by_pattern), 0.0)
+        correct = np.maximum(self.votes - errors, 0.0)
+        return self._logit(errors + self.prior_errors, correct + self.prior_correct)
+
+    @staticmethod
+    def _logit(errors: Doubles, correct: Doubles) -> Doubles:
         with np.errstate(divide="ignore", invalid="ignore"):
             logit = np.log(errors) - np.log(correct)
         # A coin without votes or prior says nothing: a fair coin leaves the rest alone.
@@ -67,11 +69,12 @@ class Flip:
 
     def log_prior(self, params: Doubles) -> float:
         """Return the log of the Beta densities, each relative to its highest value."""
-        flips: Doubles = expit(params)
-        return float(
-            (self.prior_errors * _log_ratio(flips, self._mode)).sum()
-            + (self.prior_correct * _log_ratio(1 - flips, 1 - self._mode)).sum()
-        )
+        # By the distance from the mode: a strong prior times the difference of two logarithms would drown the
+        # likelihood in rounding.
+        away = params - self._mode
+        flip, keep = expit(self._mode), expit(-self._mode)
+        log_flip, log_keep = -np.log1p(keep * np.expm1(-away)), -np.log1p(flip * np.expm1(away))
+        return float((self.prior_errors * log_flip + self.prior_correct * log_keep).sum())
 
     def rates(self, params: Doubles) -> Doubles:
         """Return the flip probabilities."""
@@ -91,15 +94,3 @@ class Flip:
         """Return 1 - flip for every coin."""
         return -params
 
-
-def _log_ratio(value: Doubles, reference: Doubles) -> Doubles:
-    """Return log(value / reference), exact to rounding where they nearly agree.
-
-    A strong prior multiplies it by so much that the error of a plain difference of logarithms would drown the
-    likelihood.
-    """
-    change = (value - reference) / reference
-    near = np.abs(change) < 0.5
-    with np.errstate(divide="ignore"):
-        far = np.log(np.maximum(value, 1e-300)) - np.log(reference)
-    return np.where(near, np.log1p(np.where(near, change, 0.0)), far)

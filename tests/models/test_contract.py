@@ -1,0 +1,358 @@
+"""What every model promises."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from invariance import Written, distance, draw
+from sklearn.base import clone
+
+import jamrank as jr
+from jamrank.errors import (
+    FeatureError,
+    FormatError,
+    InputError,
+    JamrankWarning,
+    NotFittedError,
+    ParameterError,
+    TiesExcludedWarning,
+    UnknownItemError,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore::jamrank.errors.TiesExcludedWarning")
+
+# name: how to make it, and whether it gets features
+MODELS = {
+    "MajorityVote": (jr.MajorityVote, False),
+    "IAM": (jr.IAM, True),
+    "IAM normalised": (lambda: jr.IAM(normalise=True), True),
+    "JAM": (jr.JAM, True),
+    "JAM hinge": (lambda: jr.JAM(loss="hinge"), True),
+    "JAM without prior": (lambda: jr.JAM(prior=None), True),
+    "JAM on objects": (jr.JAM, False),
+    "VRJAM": (jr.VRJAM, True),
+    "VRJAM of 3": (lambda: jr.VRJAM(n_clusters=3), True),
+    "BradleyTerry": (jr.BradleyTerry, False),
+    "CrowdBT": (jr.CrowdBT, False),
+}
+EM_MODELS = [name for name in MODELS if name not in ("MajorityVote", "IAM", "IAM normalised")]
+SHARED_TRUTH = ["JAM", "JAM on objects", "VRJAM", "CrowdBT", "BradleyTerry", "IAM", "MajorityVote"]
+
+
+def fit(name: str, written: Written, votes: jr.Comparisons | None = None, **changes):
+    make, featured = MODELS[name]
+    model = make().set_params(**changes)
+    return model.fit(written.votes if votes is None else votes, written.frame if featured else None)
+
+
+@pytest.fixture(params=MODELS)
+def name(request) -> str:
+    return request.param
+
+
+@pytest.fixture
+def model(name):
+    return fit(name, draw(1))
+
+
+def test_arrays_follow_items_annotators_and_pairs(name):
+    written = draw(1)
+    model, votes = fit(name, written), written.votes
+    assert model.scores_.shape == (votes.n_items,)
+    assert model.posterior_.shape == (votes.n_pairs,)
+    assert len(model.flip_) == votes.n_annotators
+    for array in (model.scores_, model.flip_, model.posterior_):
+        assert np.isfinite(array).all()
+    assert ((model.posterior_ >= 0) & (model.posterior_ <= 1)).all()
+    assert ((model.flip_ >= 0) & (model.flip_ <= 1)).all()
+
+
+def test_frames_are_views_of_the_arrays(model):
+    ranking, annotators, pairs = model.ranking_, model.annotators_, model.pairs_
+    assert ranking.columns == ["item", "rank", "score", "score_se", "rank_low", "rank_high"]
+    assert annotators.columns == ["annotator", "votes", "flip", "flip_low", "flip_high", "verdict"]
+    assert pairs.columns == ["left", "right", "votes", "p_left"]
+    assert ranking["score"].to_list() == sorted(model.scores_.tolist(), reverse=True)
+    assert ranking["rank"][0] == 1
+    by_item = dict(zip(ranking["item"], ranking["score"], strict=True))
+    assert [by_item[item] for item in model.items_.tolist()] == model.scores_.tolist()
+    np.testing.assert_array_equal(pairs["p_left"].to_numpy(), model.posterior_)
+    assert (annotators["flip_low"] <= annotators["flip"]).all()
+    assert (annotators["flip"] <= annotators["flip_high"]).all()
+    if ranking["rank_low"].null_count() == 0:
+        assert (ranking["rank_low"] <= ranking["rank_high"]).all()
+
+
+def test_frames_are_pandas_where_the_votes_were(name):
+    written = draw(1)
+    frame = pd.DataFrame(written.votes.to_frame().to_dict(as_series=False))
+    votes = jr.Comparisons.from_frame(frame)
+    model = fit(name, written, votes)
+    for result in (model.ranking_, model.annotators_, model.pairs_):
+        assert isinstance(result, pd.DataFrame)
+
+
+def test_an_adversary_is_found(name):
+    if name.startswith(("MajorityVote", "IAM", "BradleyTerry")):
+        pytest.skip("believes every annotator")
+    model = fit(name, draw(3, n_votes=3000))
+    verdicts = model.annotators_["verdict"].to_list()
+    assert verdicts[-1] == "adversarial"
+    assert "adversarial" not in verdicts[:-1]
+
+
+def test_probabilities_of_the_two_sides_add_up_to_one(model):
+    items = model.items_.tolist()
+    left, right = items[:6], items[6:12]
+    there, back = model.predict_proba(left, right), model.predict_proba(right, left)
+    np.testing.assert_allclose(there + back, 1.0, atol=1e-15)
+    assert model.predict_proba(items[0], items[1]).shape == (1,)
+
+
+def test_unseen_items_are_scored_through_their_features_or_refused(name, model):
+    seen = model.items_.tolist()[0]
+    new = pl.DataFrame({"item": ["new"], "x0": [0.5], "x1": [0.1], "x2": [-2.0]})
+    if model.coef_ is None:
+        with pytest.raises(UnknownItemError, match="new"):
+            model.predict_proba("new", seen, new)
+        return
+    centre = model._features.mean
+    score = float((np.array([0.5, 0.1, -2.0]) - centre) @ model.coef_)
+    expected = 1 / (1 + np.exp(model.scores_[0] - score))
+    assert model.predict_proba("new", seen, new)[0] == pytest.approx(expected, rel=1e-12)
+    with pytest.raises(UnknownItemError, match="features"):
+        model.predict_proba("new", seen)
+
+
+def test_coefficients_are_in_the_units_of_the_user(name):
+    written = draw(1)
+    if not MODELS[name][1]:
+        pytest.skip("uses no features")
+    model = fit(name, written)
+    explained = written.features[model.items_] @ model.coef_
+    np.testing.assert_allclose(model.feature_scores_, explained - explained.mean(), atol=1e-9)
+
+
+def test_score_counts_pairs_on_the_true_side_and_ties_half(model):
+    truth = np.arange(len(model.items_), dtype=float)
+    pairs = model.pairs_
+    gap = truth[pairs["left"].to_numpy()] - truth[pairs["right"].to_numpy()]
+    p = pairs["p_left"].to_numpy()
+    right = np.where(p == 0.5, 0.5, (p > 0.5) == (gap > 0))
+    assert model.score(truth) == pytest.approx(right[gap != 0].mean())
+    by_id = dict(zip(model.items_.tolist(), truth.tolist(), strict=True))
+    assert model.score(by_id) == model.score(truth) == model.score(pd.Series(by_id))
+    above = np.sign(model.scores_[:, None] - model.scores_[None])[np.tril_indices(len(truth), -1)]
+    assert model.score(truth, by="scores") == pytest.approx(((above + 1) / 2).mean())
+
+
+def test_saving_and_loading_changes_no_bit(model, tmp_path):
+    model.save(tmp_path / "model.json")
+    again = jr.load(tmp_path / "model.json")
+    assert type(again) is type(model)
+    assert again.get_params() == model.get_params()
+    items = model.items_.tolist()
+    left, right = np.repeat(items, len(items)), np.tile(items, len(items))
+    other = left != right
+    before, after = (m.predict_proba(left[other], right[other]) for m in (model, again))
+    assert before.tobytes() == after.tobytes()
+    for array in ("scores_", "flip_", "posterior_", "log_likelihoods_"):
+        assert getattr(again, array).tobytes() == getattr(model, array).tobytes()
+    for frame in ("ranking_", "annotators_", "pairs_"):
+        assert getattr(again, frame).equals(getattr(model, frame))
+    again.save(tmp_path / "twice.json")
+    assert (tmp_path / "twice.json").read_bytes() == (tmp_path / "model.json").read_bytes()
+
+
+def test_a_file_of_another_kind_version_or_class_is_refused(tmp_path):
+    fit("JAM", draw(1)).save(tmp_path / "model.json")
+    text = (tmp_path / "model.json").read_text()
+    for change in (
+        text.replace('"class": "JAM"', '"class": "os.system"'),
+        text.replace('"version": 1', '"version": 99'),
+        text.replace("jamrank-model", "other-model"),
+        text.replace('"scores_"', '"score__"'),
+        text[: len(text) // 2],
+        "",
+    ):
+        (tmp_path / "changed.json").write_text(change)
+        with pytest.raises(FormatError):
+            jr.load(tmp_path / "changed.json")
+
+
+def test_parameters_follow_scikit_learn(name):
+    model = MODELS[name][0]()
+    assert clone(model).get_params() == model.get_params()
+    assert repr(model).startswith(type(model).__name__ + "(")
+    with pytest.raises(ParameterError, match="no argument 'nonsense'"):
+        model.set_params(nonsense=1)
+
+
+def test_results_before_fit_are_refused(name):
+    model = MODELS[name][0]()
+    for result in ("scores_", "ranking_", "posterior_"):
+        with pytest.raises(NotFittedError, match="fit"):
+            getattr(model, result)
+    with pytest.raises(NotFittedError):
+        model.predict_proba(["a"], ["b"])
+
+
+def test_a_failed_fit_leaves_no_half_results(name):
+    model = fit(name, draw(1))
+    with pytest.raises(ParameterError, match="Comparisons"):
+        model.fit("votes.csv", draw(1).frame if MODELS[name][1] else None)
+    only_ties = jr.Comparisons.from_arrays(["a", "b"], ["b", "c"], ["x", "y"], [0.5, 0.5])
+    if name != "MajorityVote":
+        features = {"a": [0.0, 1.0], "b": [1.0, 0.0], "c": [2.0, 5.0]}
+        with pytest.raises(InputError, match="no decided vote"):
+            model.fit(only_ties, features if MODELS[name][1] else None)
+        assert not hasattr(model, "scores_")
+
+
+def test_models_that_need_features_say_so():
+    for model in (jr.IAM(), jr.VRJAM()):
+        with pytest.raises(FeatureError, match="needs features"):
+            model.fit(draw(1).votes)
+
+
+@pytest.mark.parametrize("bad", [{"loss": "square"}, {"prior": "strong"}, {"tol": 0}, {"max_iter": 0}, {"n_init": 0}])
+def test_arguments_that_make_no_sense_are_refused(bad):
+    with pytest.raises(ParameterError):
+        jr.JAM(**bad).fit(draw(1).votes)
+
+
+def test_ties_are_left_out_with_a_count(name):
+    written = draw(1)
+    ties = int((written.outcome == 0.5).sum())
+    assert ties > 0
+    if name == "MajorityVote":
+        assert fit(name, written).n_ties_ == ties
+        return
+    with pytest.warns(TiesExcludedWarning, match=f"^{ties} tie votes"):
+        model = fit(name, written)
+    assert model.n_ties_ == ties
+    decided = written.outcome != 0.5
+    kept = jr.Comparisons.from_arrays(
+        written.left[decided], written.right[decided], written.annotator[decided], written.outcome[decided]
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", JamrankWarning)
+        without = fit(name, written, kept)
+    np.testing.assert_allclose(model.scores_, without.scores_, atol=1e-12)
+    np.testing.assert_allclose(model.flip_, without.flip_, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_writing_the_votes_in_another_way_changes_nothing(name, seed):
+    if name == "JAM hinge":
+        pytest.skip("an approximation, fitted to about 1e-6")
+    rng = np.random.default_rng(seed)
+    written = draw(seed, n_items=12 + seed, n_annotators=4 + seed, n_votes=150 + 200 * seed, whole=seed % 2 == 1)
+    items, who = rng.permutation(len(written.features)), rng.permutation(4 + seed)
+    model = fit(name, written)
+    same, same_who = np.arange(len(items)), np.arange(len(who))
+    assert distance(model, fit(name, written.permuted(rng)), same, same_who) <= 1e-10
+    assert distance(model, fit(name, written.swapped(rng)), same, same_who) <= 1e-10
+    assert distance(model, fit(name, written.renamed(items, who).permuted(rng)), items, who) <= 1e-10
+
+
+def test_threads_change_no_bit(name):
+    if name == "MajorityVote":
+        pytest.skip("has no threads")
+    written = draw(2, n_items=300, n_annotators=9, n_votes=60_000)
+    one, two, five = (fit(name, written, n_jobs=threads) for threads in (1, 2, 5))
+    for array in ("scores_", "flip_", "posterior_", "log_likelihoods_"):
+        assert getattr(one, array).tobytes() == getattr(two, array).tobytes() == getattr(five, array).tobytes()
+
+
+@pytest.mark.parametrize("name", SHARED_TRUTH)
+def test_weight_two_is_the_vote_written_twice(name):
+    written = draw(4)
+    columns = written.left, written.right, written.annotator, written.outcome
+    twice = np.random.default_rng(0).random(len(written.left)) < 0.4
+    weighted = jr.Comparisons.from_arrays(*columns, weight=np.where(twice, 2.0, 1.0))
+    repeated = jr.Comparisons.from_arrays(*(np.concatenate([c, c[twice]]) for c in columns))
+    a, b = fit(name, written, weighted), fit(name, written, repeated)
+    for array in ("scores_", "flip_", "posterior_"):
+        np.testing.assert_allclose(getattr(a, array), getattr(b, array), atol=1e-12)
+    assert a.annotators_.equals(b.annotators_)
+
+
+@pytest.mark.parametrize("name", [n for n in EM_MODELS if "hinge" not in n])
+@pytest.mark.parametrize("prior", ["auto", None])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_objective_never_falls(name, prior, seed):
+    written = draw(seed, n_votes=120 + 300 * seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = fit(name, written, prior=prior, max_iter=200)
+    assert len(model.log_likelihoods_) == model.n_iter_ or model.n_iter_ == 0
+    slack = 1e-12 * abs(model.log_likelihoods_[-1])
+    assert (np.diff(model.log_likelihoods_) >= -slack).all()
+
+
+def test_random_starts_reach_the_same_optimum_and_repeat():
+    written = draw(5, n_votes=2000)
+    usual = fit("JAM", written)
+    for seed in range(3):
+        random = fit("JAM", written, init="random", n_init=3, random_state=seed)
+        np.testing.assert_allclose(random.flip_, usual.flip_, atol=1e-3)
+    again = [fit("JAM", written, init="random", random_state=7).scores_ for _ in range(2)]
+    assert again[0].tobytes() == again[1].tobytes()
+
+
+def test_one_cluster_is_jam():
+    written = draw(6, n_votes=1000)
+    jam, vrjam = fit("JAM", written), fit("VRJAM", written, n_clusters=1)
+    for array in ("scores_", "posterior_", "coef_", "log_likelihoods_"):
+        assert getattr(jam, array).tobytes() == getattr(vrjam, array).tobytes()
+    assert vrjam.flip_[:, 0].tobytes() == jam.flip_.tobytes()
+
+
+def test_majority_vote_breaks_ties_at_random_only_in_its_decisions():
+    votes = jr.Comparisons.from_arrays(["a", "a", "a", "b"], ["b", "b", "c", "c"], [1, 2, 1, 1], [1, 0, 1, 0.5])
+    model = jr.MajorityVote().fit(votes)
+    assert model.posterior_.tolist() == [0.5, 1.0, 0.5]
+    decisions = np.array([model.decide(seed) for seed in range(200)])
+    assert decisions[:, 1].all()
+    assert 60 < decisions[:, 0].sum() < 140
+    assert model.decide(3).tolist() == model.decide(3).tolist()
+    assert model.score({"a": 3, "b": 2, "c": 1}) == pytest.approx(2 / 3)
+
+
+def test_normalising_keeps_one_scale_from_dominating():
+    written = draw(7, n_votes=2000)
+    plain, even = fit("IAM", written), fit("IAM normalised", written)
+    spread = plain.annotator_scores_.std(axis=1)
+    np.testing.assert_allclose(plain.scores_, plain.annotator_scores_.sum(axis=0), atol=1e-12)
+    np.testing.assert_allclose(even.scores_, (plain.annotator_scores_ / spread[:, None]).sum(axis=0), atol=1e-9)
+
+
+def test_a_truth_is_shared_only_within_a_question():
+    left, right = ["a"] * 6, ["b"] * 6
+    who, outcome, question = [1, 2, 3] * 2, [1, 1, 1, 0, 0, 0], ["p"] * 3 + ["q"] * 3
+    model = jr.JAM().fit(jr.Comparisons.from_arrays(left, right, who, outcome, question=question))
+    assert model.pairs_["question"].to_list() == ["p", "q"]
+    assert model.posterior_[0] > 0.6 > 0.4 > model.posterior_[1]
+    assert model.scores_[0] == pytest.approx(model.scores_[1], abs=1e-6)
+
+
+def test_a_pair_without_votes_gets_what_the_scores_say():
+    left, right, who = ["a", "b", "a"], ["b", "c", "c"], ["x", "x", "x"]
+    model = jr.JAM().fit(jr.Comparisons.from_arrays(left, right, who, [1.0, 1.0, np.nan]))
+    assert model.pairs_["votes"].to_list() == [1, 0, 1]
+    assert model.posterior_[1] == pytest.approx(model.predict_proba("a", "c")[0])
+
+
+def test_separated_and_disconnected_items_get_finite_scores():
+    left, right = ["a", "b", "c", "x", "y"] * 5, ["b", "c", "d", "y", "z"] * 5
+    votes = jr.Comparisons.from_arrays(left, right, ["k"] * 25, [1.0] * 25)
+    for model in (jr.JAM(), jr.BradleyTerry(), jr.CrowdBT()):
+        scores = dict(zip(votes.items.tolist(), model.fit(votes).scores_.tolist(), strict=True))
+        assert np.isfinite(list(scores.values())).all()
+        assert scores["a"] > scores["b"] > scores["c"] > scores["d"]
+        assert scores["x"] > scores["y"] > scores["z"]
