@@ -201,7 +201,7 @@ def test_without_noise_the_likelihood_is_that_of_bradley_terry():
     won = expit(scores[votes.pair_first] - scores[votes.pair_second])[votes.vote_pair]
     likely = np.where(votes.vote_result == FIRST, won, 1 - won)
     assert at.value == pytest.approx(float(votes.vote_weight @ np.log(likely)), rel=1e-12)
-    np.testing.assert_array_equal(at.posterior, rows.patterns.first_won[rows.pattern])
+    np.testing.assert_allclose(at.posterior, rows.patterns.first_won[rows.pattern], atol=1e-15)
 
 
 def test_without_noise_a_row_must_be_one_vote():

@@ -71,18 +71,21 @@ def _simulated(seed: int) -> tuple[Comparisons, Any, Any]:
 
 def _compare(console: Console, votes: Comparisons, features: Any, truth: Any) -> RankingModel:
     """Fit the paper's four methods, print how close each comes to the truth, and return JAM."""
+    import warnings
     from time import perf_counter
 
     from rich.console import Console
 
     from jamrank.cli.display import print_summary, print_table, stage
+    from jamrank.errors import TiesExcludedWarning
     from jamrank.models import IAM, JAM, VRJAM, MajorityVote
 
     rows, fitted = [], {}
     for model in (MajorityVote(), IAM(), JAM(), VRJAM()):
         name = type(model).__name__
         begin = perf_counter()
-        with stage(Console(stderr=True), f"fitting {name}", console.quiet):
+        with stage(Console(stderr=True), f"fitting {name}", console.quiet), warnings.catch_warnings():
+            warnings.simplefilter("ignore", TiesExcludedWarning)  # the story tells of the ties
             model.fit(votes, features)
         seconds = perf_counter() - begin
         accuracy, order = model.score(truth), model.score(truth, by="scores")
@@ -90,6 +93,7 @@ def _compare(console: Console, votes: Comparisons, features: Any, truth: Any) ->
         fitted[name] = model, seconds
     jam, seconds = fitted["JAM"]
     print_summary(console, jam, votes, seconds)
+    _print_ends(console, jam, truth)
     right = _annotator_accuracy(votes, truth)
     listed = [
         [str(name), f"{share:.1%}", f"{flip:.3f}", f"{1 - share:.3f}"]
@@ -100,6 +104,11 @@ def _compare(console: Console, votes: Comparisons, features: Any, truth: Any) ->
         "Each annotator: decided votes that are right, and the flip that JAM found without knowing the truth",
         ["annotator", "right", "flip found", "true flip"],
         listed,
+    )
+    console.print(
+        "The intervals above hold for annotators who err independently. Where several err on the same items, as "
+        "these may, flips come out too low.",
+        highlight=False,
     )
     print_table(
         console,
@@ -113,6 +122,14 @@ def _compare(console: Console, votes: Comparisons, features: Any, truth: Any) ->
         highlight=False,
     )
     return jam
+
+
+def _print_ends(console: Console, model: RankingModel, truth: Any) -> None:
+    """Print the true values of the items at both ends of the ranking."""
+    order = (-model.scores_).argsort(kind="stable")
+    for what, items in (("highest", order[:15]), ("lowest", order[-15:])):
+        values = "  ".join(f"{truth[item]:.3g}" for item in items)
+        console.print(f"True values of the 15 items ranked {what}: {values}", highlight=False)
 
 
 def _annotator_accuracy(votes: Comparisons, truth: Any) -> list[float]:

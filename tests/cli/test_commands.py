@@ -1,0 +1,229 @@
+"""The command line as a user meets it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+import jamrank as jr
+from jamrank.cli import main
+
+OUTPUTS = {"ranking.csv", "annotators.csv", "pairs.csv", "model.json", "report.html"}
+
+
+def call(*arguments: object):
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("study")
+    result = call("simulate", "--out", folder / "votes.csv", "--items", 12, "--votes", 900, "--features", 3)
+    assert result.exit_code == 0, result.output
+    return folder
+
+
+def test_help_names_every_command_and_shows_examples():
+    result = call("--help")
+    assert result.exit_code == 0
+    for word in ("demo", "fit", "check", "simulate", "Examples", "votes.csv"):
+        assert word in result.output
+    for command in ("demo", "fit", "check", "simulate"):
+        assert "Examples:" in call(command, "--help").output
+
+
+def test_help_waits_for_no_heavy_library():
+    code = (
+        "import sys; from click.testing import CliRunner; from jamrank.cli import main; "
+        "CliRunner().invoke(main, ['--help']); "
+        "print(sorted({'numpy', 'scipy', 'polars', 'sklearn', 'rich', 'pandas'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_fit_writes_all_its_files_and_prints_a_summary(study, tmp_path):
+    result = call("fit", study / "votes.csv", "--out", tmp_path / "new" / "folder")
+    assert result.exit_code == 0, result.output
+    assert {path.name for path in (tmp_path / "new" / "folder").iterdir()} == OUTPUTS
+    for word in ("Ranking", "Annotators", "What to know", "900 votes"):
+        assert word in result.output
+    ranking = pl.read_csv(tmp_path / "new" / "folder" / "ranking.csv")
+    assert ranking.columns == ["item", "rank", "score", "score_se", "rank_low", "rank_high"]
+    truth = dict(pl.read_csv(study / "votes-items.csv").iter_rows())
+    best, worst = ranking["item"][0], ranking["item"][-1]
+    assert truth[best] > truth[worst]
+    model = jr.load(tmp_path / "new" / "folder" / "model.json")
+    assert model.ranking_["item"].to_list() == ranking["item"].to_list()
+
+
+def test_annotators_come_best_first(study, tmp_path):
+    call("fit", study / "votes.csv", "--out", tmp_path, "--quiet")
+    flips = pl.read_csv(tmp_path / "annotators.csv")["flip"].to_list()
+    assert flips == sorted(flips)
+
+
+@pytest.mark.parametrize("model", ["MajorityVote", "mv", "IAM", "jam", "VRJAM", "bt", "CrowdBT"])
+def test_every_model_can_be_named(study, model):
+    features = ["--features", study / "votes-features.csv"] if model in ("IAM", "VRJAM", "jam") else []
+    result = call("fit", study / "votes.csv", "--model", model, "--json", *features)
+    assert result.exit_code == 0, result.output
+    assert len(json.loads(result.stdout)["ranking"]) == 12
+
+
+def test_json_is_all_that_goes_to_standard_output(study):
+    result = call("fit", study / "votes.csv", "--json")
+    told = json.loads(result.stdout)
+    assert told["model"] == "JAM"
+    assert told["converged"] is True
+    assert [row["rank"] for row in told["ranking"]] == list(range(1, 13))
+
+
+def test_quiet_prints_nothing(study, tmp_path):
+    result = call("fit", study / "votes.csv", "--quiet", "--out", tmp_path)
+    assert (result.exit_code, result.output) == (0, "")
+
+
+def test_results_do_not_change_from_run_to_run(study, tmp_path):
+    for name in ("a", "b"):
+        call("fit", study / "votes.csv", "--features", study / "votes-features.csv", "--out", tmp_path / name)
+    for name in OUTPUTS - {"report.html"}:
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+def test_parquet_is_as_good_as_csv(tmp_path):
+    for name in ("votes.csv", "votes.parquet"):
+        assert call("simulate", "--out", tmp_path / name, "--force").exit_code == 0
+    a, b = (call("fit", tmp_path / name, "--json").stdout for name in ("votes.csv", "votes.parquet"))
+    assert json.loads(a) == json.loads(b)
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("annotator,left,right,winner\nk,a,b,left\nk,a,c,draw\n", "row 2: winner is 'draw'"),
+        ("annotator,left,right,winner\nk,a,a,left\n", "row 1: a is compared with itself"),
+        ("annotator,left,right\nk,a,b\n", "no column 'winner'"),
+        ("annotator,left,right,winner\n", "no"),
+        ("", "empty"),
+        ("annotator,left,right,winner\n,a,b,left\n", "row 1: annotator is missing"),
+        ("annotator,left,right,winner,weight\nk,a,b,left,-1\n", "row 1: weight is -1"),
+        ("annotator,left,right,winner,weight\nk,a,b,left,much\n", "much"),
+        ("annotator,left,right,winner\nk,a,b,left,extra\n", "row 1"),
+        ("annotator,left,right,winner\nk,a,b,tie\n", "no decided vote"),
+    ],
+)
+def test_bad_votes_get_one_line_and_exit_code_2(tmp_path, content, told):
+    (tmp_path / "votes.csv").write_text(content)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "ranking.csv").write_text("precious")
+    result = call("fit", tmp_path / "votes.csv", "--out", tmp_path / "out")
+    assert result.exit_code == 2
+    assert told in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["ranking.csv"]
+    assert (tmp_path / "out" / "ranking.csv").read_text() == "precious"
+
+
+def test_other_bad_input_gets_one_line_and_exit_code_2(study, tmp_path):
+    (tmp_path / "latin.csv").write_bytes("annotator,left,right,winner\nk,caf\xe9,b,left\n".encode("latin-1"))
+    (tmp_path / "few.csv").write_text("item,x\nitem00,1\n")
+    (tmp_path / "words.csv").write_text("item,x\nitem00,red\n")
+    votes = study / "votes.csv"
+    for arguments in (
+        ["fit", tmp_path / "nowhere.csv"],
+        ["fit", tmp_path],
+        ["fit", tmp_path / "latin.csv"],
+        ["fit", votes, "--model", "Nonsense"],
+        ["fit", votes, "--model", "VRJAM"],
+        ["fit", votes, "--model", "mv", "--tol", "1"],
+        ["fit", votes, "--features", tmp_path / "few.csv"],
+        ["fit", votes, "--features", tmp_path / "words.csv"],
+        ["fit", votes, "--tol", "-1"],
+        ["check", tmp_path / "nowhere.csv"],
+        ["simulate", "--out", votes],
+        ["simulate", "--flips", "a,b", "--out", tmp_path / "x.csv"],
+        ["simulate", "--items", "1", "--out", tmp_path / "x.csv"],
+    ):
+        result = call(*arguments)
+        assert result.exit_code == 2, arguments
+        assert result.stderr.startswith("jamrank: "), arguments
+        assert len(result.stderr.strip().splitlines()) == 1, arguments
+
+
+def test_an_output_folder_that_cannot_be_made_is_told_before_the_fit(study, tmp_path):
+    (tmp_path / "file").write_text("")
+    result = call("fit", study / "votes.csv", "--out", tmp_path / "file" / "out")
+    assert result.exit_code == 2
+    assert "file" in result.stderr
+
+
+def test_check_says_good_and_exits_0(study):
+    result = call("check", study / "votes.csv")
+    assert result.exit_code == 0
+    assert "linked" in result.output
+    told = json.loads(call("check", study / "votes.csv", "--json").stdout)
+    assert told["comparable"] is True
+    assert told["counts"]["votes"] == 900
+
+
+def test_check_exits_1_where_scores_cannot_be_compared(tmp_path):
+    (tmp_path / "votes.csv").write_text("annotator,left,right,winner\nk,a,b,left\nk,c,d,right\n")
+    result = call("check", tmp_path / "votes.csv")
+    assert result.exit_code == 1
+    assert "2 groups" in result.output
+
+
+def test_simulate_repeats_and_never_overwrites_unasked(tmp_path):
+    for name in ("a.csv", "b.csv"):
+        call("simulate", "--seed", 5, "--out", tmp_path / name)
+    assert (tmp_path / "a.csv").read_text() == (tmp_path / "b.csv").read_text()
+    before = (tmp_path / "a.csv").read_text()
+    assert call("simulate", "--seed", 6, "--out", tmp_path / "a.csv").exit_code == 2
+    assert (tmp_path / "a.csv").read_text() == before
+    assert call("simulate", "--seed", 6, "--out", tmp_path / "a.csv", "--force").exit_code == 0
+    assert (tmp_path / "a.csv").read_text() != before
+
+
+def test_ties_are_told_in_one_note(tmp_path):
+    call("simulate", "--ties", 0.1, "--out", tmp_path / "votes.csv")
+    result = call("fit", tmp_path / "votes.csv")
+    assert result.exit_code == 0
+    assert "tie votes are left out" in result.stderr
+
+
+def test_demo_without_scikit_learn_simulates(tmp_path):
+    code = "import sys; sys.modules['sklearn'] = None; from jamrank.cli import main; main(['demo', '--out', sys.argv[1]])"
+    done = subprocess.run(
+        [sys.executable, "-c", code, tmp_path / "out"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "COLUMNS": "120"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert "simulated votes instead" in done.stdout
+    assert "How close each method comes to the truth" in done.stdout
+    assert {path.name for path in (tmp_path / "out").iterdir()} == OUTPUTS
+
+
+def test_demo_ranks_digits_and_beats_majority_vote(tmp_path):
+    result = call("demo", "--out", tmp_path)
+    assert result.exit_code == 0, result.output
+    lines = [line for line in result.output.splitlines() if "%" in line]
+    share = {
+        name: float(line.split("│")[2].strip().rstrip("%"))
+        for line in lines
+        for name in ("MajorityVote", "IAM", "JAM", "VRJAM")
+        if line.split("│")[1:2] and line.split("│")[1].strip() == name
+    }
+    assert set(share) == {"MajorityVote", "IAM", "JAM", "VRJAM"}
+    assert share["JAM"] > share["MajorityVote"] + 1
+    assert {path.name for path in tmp_path.iterdir()} == OUTPUTS
