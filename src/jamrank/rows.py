@@ -103,7 +103,7 @@ class Rows:
     def per_pair(cls, votes: Comparisons, threads: int | None = None) -> Rows:
         """One row for each pair with a decided vote: all its votes report on one truth."""
         pattern, example = np.empty(votes.n_pairs, dtype=np.int32), np.empty(votes.n_pairs, dtype=np.int64)
-        wins, total = np.empty(votes.n_pairs), np.empty(votes.n_pairs)
+        share = np.empty(votes.n_pairs)
         n_patterns = kernels.patterns(
             votes.vote_start,
             votes.vote_annotator,
@@ -111,15 +111,14 @@ class Rows:
             votes.vote_weight,
             pattern,
             example,
-            wins,
-            total,
+            share,
             threads or default_threads(),
         )
         patterns = _votes_of(votes, example[:n_patterns])
-        share = (wins + 1) / (total + 2)
-        pair = np.flatnonzero(total > 0)
-        if len(pair) == votes.n_pairs:
-            return cls._over(votes, pair, pattern, np.empty(0), patterns, share)
+        empty = np.flatnonzero(np.diff(patterns.start) == 0)
+        if not len(empty):
+            return cls._over(votes, np.arange(votes.n_pairs), pattern, np.empty(0), patterns, share)
+        pair = np.flatnonzero(pattern != empty[0])
         return cls._over(votes, pair, pattern[pair], np.empty(0), patterns, share[pair])
 
     @classmethod
@@ -198,7 +197,7 @@ def _votes_of(votes: Comparisons, pair: NDArray[np.int64]) -> Patterns:
     lengths = votes.vote_start[pair + 1] - votes.vote_start[pair]
     begin = np.concatenate([[0], np.cumsum(lengths)])
     vote = np.arange(begin[-1]) + np.repeat(votes.vote_start[pair] - begin[:-1], lengths)
-    decided = votes.vote_result[vote] != TIE
+    decided = (votes.vote_result[vote] != TIE) & (votes.vote_weight[vote] > 0)
     counts = np.bincount(np.repeat(np.arange(len(pair)), lengths)[decided], minlength=len(pair))
     vote = vote[decided]
     return Patterns(

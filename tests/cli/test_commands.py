@@ -200,9 +200,10 @@ def test_ties_are_told_in_one_note(tmp_path):
 
 
 def test_demo_without_scikit_learn_simulates(tmp_path):
-    code = "import sys; sys.modules['sklearn'] = None; from jamrank.cli import main; main(['demo', '--out', sys.argv[1]])"
+    code = "import sys; sys.modules['sklearn'] = None; from jamrank.cli import main; main(['demo', '--out', 'out'])"
     done = subprocess.run(
-        [sys.executable, "-c", code, tmp_path / "out"],
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
         capture_output=True,
         text=True,
         check=False,

@@ -89,9 +89,9 @@ def assign(module, p, matrix: np.ndarray, centroids: np.ndarray) -> dict[str, np
 
 def patterns(module, start, annotator, result, weight) -> dict[str, np.ndarray]:
     n = len(start) - 1
-    pattern, example, wins, total = np.empty(n, np.int32), np.empty(n, np.int64), np.empty(n), np.empty(n)
-    count = module.patterns(start, annotator, result, weight, pattern, example, wins, total, 2)
-    return {"pattern": pattern, "example": example[:count], "wins": wins, "total": total}
+    pattern, example, share = np.empty(n, np.int32), np.empty(n, np.int64), np.empty(n)
+    count = module.patterns(start, annotator, result, weight, pattern, example, share, 2)
+    return {"pattern": pattern, "example": example[:count], "share": share}
 
 
 def assert_close(a: dict[str, np.ndarray], b: dict[str, np.ndarray], relative: float = 1e-12) -> None:

@@ -23,9 +23,7 @@ class Written:
 
     @property
     def votes(self) -> jr.Comparisons:
-        return jr.Comparisons.from_arrays(
-            self.left, self.right, self.annotator, self.outcome, question=self.question
-        )
+        return jr.Comparisons.from_arrays(self.left, self.right, self.annotator, self.outcome, question=self.question)
 
     @property
     def frame(self) -> pl.DataFrame:

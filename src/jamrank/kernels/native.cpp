@@ -222,11 +222,14 @@ struct Votes {
     const int8_t* result;
     const double* weight;
 
+    // Ties, and votes of no weight, say nothing of the truth.
+    bool idle(int64_t v) const { return result[v] == kTie || weight[v] == 0.0; }
+
     bool same(size_t a, size_t b) const {
         int64_t u = start[a], v = start[b];
         for (;; ++u, ++v) {
-            while (u < start[a + 1] && result[u] == kTie) ++u;
-            while (v < start[b + 1] && result[v] == kTie) ++v;
+            while (u < start[a + 1] && idle(u)) ++u;
+            while (v < start[b + 1] && idle(v)) ++v;
             if (u == start[a + 1] || v == start[b + 1]) return u == start[a + 1] && v == start[b + 1];
             if (annotator[u] != annotator[v] || result[u] != result[v] || weight[u] != weight[v]) return false;
         }
@@ -272,15 +275,14 @@ class PatternTable {
     std::vector<int32_t> slots_;
 };
 
-// Numbers the distinct lists of decided votes in the order of their first appearance, and adds up, for each pair,
-// the weight of its first item's wins and of all its decided votes. Returns how many lists there are;
+// Numbers the distinct lists of decided votes in the order of their first appearance, and computes each pair's
+// shrunken share of votes for its first item, (wins + 1) / (votes + 2). Returns how many lists there are;
 // `example[u]` is a pair whose votes are list u.
 size_t patterns(const Array<const int64_t>& start, const Ints& annotator, const Array<const int8_t>& result,
-                const Doubles& weight, OutInts pattern, Array<int64_t> example, OutDoubles wins,
-                OutDoubles total, int threads) {
+                const Doubles& weight, OutInts pattern, Array<int64_t> example, OutDoubles share, int threads) {
     const size_t pairs = pattern.size(), count = annotator.size();
     require(start.size() == pairs + 1 && example.size() == pairs, "one entry a pair");
-    require(wins.size() == pairs && total.size() == pairs, "one entry a pair");
+    require(share.size() == pairs, "one entry a pair");
     require(result.size() == count && weight.size() == count, "one entry a vote");
     const Votes votes{start.data(), annotator.data(), result.data(), weight.data()};
     nb::gil_scoped_release release;
@@ -293,16 +295,15 @@ size_t patterns(const Array<const int64_t>& start, const Ints& annotator, const 
             double won = 0.0, cast = 0.0;
             uint64_t hash = 0;
             for (int64_t v = votes.start[pair]; v < votes.start[pair + 1]; ++v) {
+                if (votes.idle(v)) continue;
                 const auto how = static_cast<uint64_t>(votes.result[v]);
-                if (how == kTie) continue;
                 won += static_cast<double>(how) * votes.weight[v];
                 cast += votes.weight[v];
                 uint64_t bits;
                 std::memcpy(&bits, votes.weight + v, sizeof bits);
                 hash = mix(hash, bits + ((static_cast<uint64_t>(votes.annotator[v]) << 2) | how));
             }
-            wins.data()[pair] = won;
-            total.data()[pair] = cast;
+            share.data()[pair] = (won + 1.0) / (cast + 2.0);
             pattern.data()[pair] = tables[block].number(pair, hash);
         }
     });

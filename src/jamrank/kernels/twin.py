@@ -143,18 +143,17 @@ def patterns(
     weight: Doubles,
     pattern: Ints,
     example: NDArray[np.int64],
-    wins: Doubles,
-    total: Doubles,
+    share: Doubles,
     threads: int,
 ) -> int:
     """Find the distinct lists of decided votes, in the order of their first appearance; return how many.
 
-    Also adds up, for each pair, the weight of its first item's wins and of all its decided votes.
+    Also computes each pair's shrunken share of votes for its first item.
     """
-    decided = result != 2
+    decided = (result != 2) & (weight > 0)
     pair = np.repeat(np.arange(len(pattern)), np.diff(start))
-    wins[:] = np.bincount(pair[decided], (weight * result)[decided], len(wins))
-    total[:] = np.bincount(pair[decided], weight[decided], len(total))
+    wins = np.bincount(pair[decided], (weight * result)[decided], len(share))
+    share[:] = (wins + 1) / (np.bincount(pair[decided], weight[decided], len(share)) + 2)
     known: dict[bytes, int] = {}
     votes = np.rec.fromarrays([annotator, result, weight])
     for row, (begin, end) in enumerate(zip(start[:-1].tolist(), start[1:].tolist(), strict=True)):

@@ -107,16 +107,27 @@ class StoppingRule:
 
     tol: float
     remaining: float = field(default=np.inf, init=False)
+    ratio: float = field(default=1.0, init=False)
 
-    def reached(self, previous: float, last: float, scale: float) -> bool:
-        """Take the lengths of two successive steps, and tell whether the limit is within ``tol``."""
+    def reached(self, previous: float | None, last: float, scale: float) -> bool:
+        """Tell whether the limit is within ``tol``.
+
+        Parameters
+        ----------
+        previous : float or None
+            Length of the step before the last; None after a leap, when the ratio known so far is kept: a leap
+            leaves the steps that shrink faster.
+        last : float
+            Length of the last step.
+        scale : float
+            Size of what moves, for rounding.
+        """
+        if previous is not None:
+            self.ratio = last / previous if last < previous else 1.0
         if last <= 1e-14 * (1.0 + scale):
             self.remaining = 0.0
-        elif last < previous:
-            ratio = last / previous
-            self.remaining = last * ratio / (1.0 - ratio)
         else:
-            self.remaining = np.inf
+            self.remaining = last * self.ratio / (1.0 - self.ratio) if self.ratio < 1.0 else np.inf
         return self.remaining <= self.tol
 
 
@@ -155,9 +166,8 @@ def run(
         theta, params = problem.step(point)
         last = problem.distance(point, theta, params)
         blind = problem.loss == "hinge" or last < _RESOLUTION
-        if older is not None:
-            previous = problem.distance(older, point.theta, point.params)
-            converged = rule.reached(previous, last, largest(point.scores))
+        previous = None if older is None else problem.distance(older, point.theta, point.params)
+        converged = rule.reached(previous, last, largest(point.scores))
         leapt = None
         if older is not None and not converged and not blind and problem.loss == "logistic":
             leapt, spare = _leap(problem, older, point, theta, params, spare)

@@ -93,4 +93,3 @@ class Flip:
     def mirrored(self, params: Doubles) -> Doubles:
         """Return 1 - flip for every coin."""
         return -params
-
