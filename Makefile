@@ -2,55 +2,70 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PIP := $(BIN)/pip install -q --disable-pip-version-check
+# What an editable install depends on: the build, and which modules there are.
 BUILD_INPUTS := pyproject.toml CMakeLists.txt $(wildcard src/jamrank/kernels/*.cpp src/jamrank/kernels/*.hpp)
+MODULES := $(shell find src -name '*.py' | sort | cksum | cut -d ' ' -f 1)
 
-.PHONY: demo test lint format typecheck unit benchmark test-oldest docs clean
+.PHONY: demo test lint typecheck unit format benchmark figure test-oldest docs clean
 
-demo: $(VENV)/.demo
+demo: $(VENV)/demo-$(MODULES)
 	$(BIN)/jamrank demo
 
 test: lint typecheck unit
 
-lint: $(VENV)/.dev
+lint: $(VENV)/dev-$(MODULES)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-typecheck: $(VENV)/.dev
+typecheck: $(VENV)/dev-$(MODULES)
 	$(BIN)/mypy
 
-unit: $(VENV)/.dev
+unit: $(VENV)/dev-$(MODULES)
 	$(BIN)/python -m pytest
 
-format: $(VENV)/.dev
+format: $(VENV)/dev-$(MODULES)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-benchmark: $(VENV)/.dev
+# Prints the ratios and writes them to benchmarks/results.md.
+benchmark: $(VENV)/dev-$(MODULES)
 	$(BIN)/python -m benchmarks.core
 
-# The oldest versions that pyproject.toml claims, on the oldest Python.
+# The picture of the README and its numbers.
+figure: $(VENV)/figure-$(MODULES)
+	$(BIN)/python examples/overview.py
+
+# The oldest versions that pyproject.toml claims.
 test-oldest:
 	$(PYTHON) -m venv .venv-oldest
-	.venv-oldest/bin/pip install -q -c tests/oldest.txt ".[test]"
+	.venv-oldest/bin/pip install -q --disable-pip-version-check -c tests/oldest.txt ".[test]"
 	.venv-oldest/bin/python -m pytest
 
-docs: $(VENV)/.docs
+docs: $(VENV)/docs-$(MODULES)
 	$(BIN)/sphinx-build -W -b html docs docs/_build
+	@echo "Open docs/_build/index.html"
 
-$(VENV)/bin/python:
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "jamrank needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "jamrank needs Python 3.11 or newer; try: make PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.demo: $(BUILD_INPUTS) | $(VENV)/bin/python
-	$(BIN)/pip install -q --disable-pip-version-check -e ".[demo]"
+$(VENV)/demo-$(MODULES): $(BUILD_INPUTS) | $(BIN)/python
+	@echo "Installing jamrank into $(VENV); the first time this takes a minute or two."
+	$(PIP) -e ".[demo]"
 	touch $@
 
-$(VENV)/.dev: $(BUILD_INPUTS) | $(VENV)/bin/python
-	$(BIN)/pip install -q --disable-pip-version-check -e ".[dev]"
-	touch $@ $(VENV)/.demo
+$(VENV)/dev-$(MODULES): $(BUILD_INPUTS) | $(BIN)/python
+	@echo "Installing jamrank and its test tools into $(VENV); the first time this takes a minute or two."
+	$(PIP) -e ".[dev]"
+	touch $@ $(VENV)/demo-$(MODULES)
 
-$(VENV)/.docs: docs/conf.py $(VENV)/.dev
-	$(BIN)/pip install -q --disable-pip-version-check ".[docs]"
+$(VENV)/figure-$(MODULES): $(VENV)/dev-$(MODULES)
+	$(PIP) -e ".[dev,figures]"
+	touch $@
+
+$(VENV)/docs-$(MODULES): $(VENV)/dev-$(MODULES)
+	$(PIP) -e ".[dev,docs]"
 	touch $@
 
 clean:

@@ -26,6 +26,8 @@ def as_column(values: Any) -> NDArray[Any]:
         return _from_objects(list(values))
     if values.ndim != 1:
         raise InputError(f"a column with {values.ndim} dimensions", "expected one value for each vote")
+    if values.dtype.kind == "M":
+        return values.astype("datetime64[us]")
     return _from_objects(values.tolist()) if values.dtype.kind in "OUST" else values
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 __all__ = ["order_accuracy", "ranks"]
 
@@ -13,7 +12,7 @@ Doubles = NDArray[np.float64]
 
 def ranks(scores: Doubles) -> NDArray[np.int64]:
     """Return the rank of each item, 1 for the highest score; equal scores share the better rank."""
-    return np.asarray(rankdata(-scores, method="min"), dtype=np.int64)
+    return np.searchsorted(np.sort(-scores), -scores).astype(np.int64) + 1
 
 
 def order_accuracy(scores: Doubles, truth: Doubles) -> float:
@@ -22,7 +21,7 @@ def order_accuracy(scores: Doubles, truth: Doubles) -> float:
     A pair with equal scores counts one half. Runs in the time of a sort, without listing the pairs.
     """
     order = np.lexsort((scores, truth))
-    value, level = truth[order], rankdata(scores, method="dense").astype(np.int64)[order]
+    value, level = truth[order], np.unique(scores, return_inverse=True)[1][order] + 1
     # Walk the items by rising truth; a Fenwick tree counts those already passed by level of score.
     tree = np.zeros(int(level.max()) + 1)
     seen, right, total = 0, 0.0, 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import narwhals as nw
@@ -149,12 +150,14 @@ def _from_frame(features: Any) -> tuple[NDArray[Any], Doubles, list[str]]:
 
 def _numbers(name: str, column: Any) -> Doubles:
     values = as_column(column)
-    try:
-        return np.array([np.nan if is_missing(v) else float(v) for v in values.tolist()], dtype=np.float64)
-    except (TypeError, ValueError):
+    if values.dtype.kind in "biuf":
+        return values.astype(np.float64)
+    present = [np.nan if is_missing(value) else value for value in values.tolist()]
+    if values.dtype.kind != "O" or not all(isinstance(value, (int, float, np.number, Decimal)) for value in present):
         raise FeatureError(
             f"feature {name!r} is not numeric", "encode it as numbers (one column a category) or leave it out"
-        ) from None
+        )
+    return np.array(present, dtype=np.float64)
 
 
 def _rows_of(items: NDArray[Any], ids: NDArray[Any]) -> NDArray[np.int64]:
