@@ -14,7 +14,7 @@ if not (SOURCE / "comparisons.py").exists():
 
 # A room may import from those above its own line only.
 ORDER = [
-    {"errors"},
+    {"errors", "text"},
     {"ids"},
     {"comparisons"},
     {"io", "kernels"},

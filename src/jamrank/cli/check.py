@@ -37,6 +37,7 @@ def check(votes: str, as_json: bool, quiet: bool) -> None:
     from jamrank.cli.display import stage
     from jamrank.diagnostics import check as look_over
     from jamrank.io import read_comparisons
+    from jamrank.text import number
 
     with stage(Console(stderr=True), f"reading {votes}", quiet or as_json):
         health = look_over(read_comparisons(votes))
@@ -46,6 +47,6 @@ def check(votes: str, as_json: bool, quiet: bool) -> None:
         console = Console()
         for finding in health.findings:
             console.print(f"{_MARKS[finding.level]}: {finding.sentence}", highlight=False, soft_wrap=True)
-        told = ", ".join(f"{value:,g} {name}" for name, value in health.counts.items())
-        console.print(told, highlight=False, soft_wrap=True)
+        told = ", ".join(f"{name} {number(value)}" for name, value in health.counts.items())
+        console.print(f"Counts: {told}", highlight=False, soft_wrap=True)
     sys.exit(0 if health.comparable else 1)

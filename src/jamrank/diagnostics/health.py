@@ -9,6 +9,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from jamrank.comparisons import FIRST, TIE, Comparisons
+from jamrank.text import many
 
 __all__ = ["Finding", "Health", "check"]
 
@@ -93,13 +94,15 @@ def _ties(votes: Comparisons) -> list[Finding]:
     if not votes.n_ties:
         return []
     share = votes.n_ties / votes.vote_weight.sum()
-    return [Finding("note", f"{votes.n_ties:g} votes ({share:.1%}) are ties; the models leave them out and say so.")]
+    verb = "is a tie" if votes.n_ties == 1 else "are ties"
+    told = f"{many(votes.n_ties, 'vote')} ({share:.1%}) {verb}; the models leave ties out and say so."
+    return [Finding("note", told)]
 
 
 def _missing(votes: Comparisons) -> list[Finding]:
     if not votes.n_missing:
         return []
-    return [Finding("note", f"{votes.n_missing:,} votes have no winner and count as not cast.")]
+    return [Finding("note", f"{many(votes.n_missing, 'vote')} without a winner: counted as not cast.")]
 
 
 def _sides(votes: Comparisons) -> list[Finding]:

@@ -22,6 +22,7 @@ from jamrank.noise import Noise
 from jamrank.ranking import Uncertainty, laplace
 from jamrank.rows import Rows
 from jamrank.scorers import Features, LinearScorer, ObjectScorer, align_features
+from jamrank.text import number
 
 __all__ = ["LatentModel"]
 
@@ -91,7 +92,7 @@ class LatentModel(RankingModel):
             raise InputError(*_UNDECIDED)
         if votes.n_ties:
             warnings.warn(
-                f"{votes.n_ties:g} tie votes are left out: {type(self).__name__} has no place for them",
+                f"{number(votes.n_ties)} tie votes are left out: {type(self).__name__} has no place for them",
                 TiesExcludedWarning,
                 stacklevel=4,
             )

@@ -11,6 +11,7 @@ from jamrank.comparisons import Comparisons
 from jamrank.diagnostics import check
 from jamrank.models import RankingModel
 from jamrank.report.page import Report
+from jamrank.text import many
 
 __all__ = ["describe", "findings"]
 
@@ -36,8 +37,8 @@ def describe(model: RankingModel, votes: Comparisons, title: str, facts: Mapping
 def _headline(votes: Comparisons, ranking: pl.DataFrame) -> str:
     first, last = ranking["item"][0], ranking["item"][-1]
     return (
-        f"{votes.n_votes:,} votes by {_many(votes.n_annotators, 'annotator')} on {_many(votes.n_pairs, 'pair')} of "
-        f"{_many(votes.n_items, 'item')}: {first} ranks first, {last} last."
+        f"{votes.n_votes:,} votes by {many(votes.n_annotators, 'annotator')} on {many(votes.n_pairs, 'pair')} of "
+        f"{many(votes.n_items, 'item')}: {first} ranks first, {last} last."
     )
 
 
@@ -60,16 +61,12 @@ def findings(model: RankingModel, votes: Comparisons) -> list[str]:
     told = [finding.sentence for finding in health.findings if finding.level in ("problem", "warning")]
     told += _annotator_sentences(model) + _rank_sentences(model) + _pair_sentences(model)
     if model.n_ties_ and type(model).__name__ != "MajorityVote":
-        told.append(f"{model.n_ties_:g} tie votes were left out.")
+        told.append(f"{many(model.n_ties_, 'tie vote')} left out.")
     if votes.n_missing:
         told.append(f"{votes.n_missing:,} listed votes had no winner and count as not cast.")
     if not model.converged_:
         told.append(f"The fit stopped after {model.n_iter_} iterations, before it had converged.")
     return told
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
 def _annotator_sentences(model: RankingModel) -> list[str]:
@@ -85,7 +82,7 @@ def _annotator_sentences(model: RankingModel) -> list[str]:
         if names:
             shown = ", ".join(names[:_MOST_NAMED]) + (", …" if len(names) > _MOST_NAMED else "")
             verb = meaning if len(names) > 1 else meaning.replace("vote ", "votes ", 1)
-            told.append(f"{_many(len(names), 'annotator')} ({shown}) {verb}.")
+            told.append(f"{many(len(names), 'annotator')} ({shown}) {verb}.")
     return told
 
 
@@ -108,6 +105,6 @@ def _pair_sentences(model: RankingModel) -> list[str]:
     if not unsettled:
         return ["No pair is open: on each, one side has more than three chances in four."]
     return [
-        f"{unsettled:,} of {_many(total, 'pair')} {'is' if unsettled == 1 else 'are'} open: neither side has three "
+        f"{unsettled:,} of {many(total, 'pair')} {'is' if unsettled == 1 else 'are'} open: neither side has three "
         "chances in four."
     ]
