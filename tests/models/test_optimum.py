@@ -94,7 +94,7 @@ class Case:
         self.model = jr.JAM(prior=prior, tol=1e-10, max_iter=5000).fit(votes, features)
         self.phi = self.standardised if scorer == "linear" else np.eye(n)
         self.variance = {"linear": 6.25, "objects": self.model.score_variance_}[scorer]
-        self.imagined = 0.0 if prior is None else 1.0
+        self.imagined = 0.0 if prior is None else 1.0  # wrong votes; twice as many right ones
         self.precision = 0.0 if prior is None else 1.0 / self.variance
         scale = self.x.std(axis=0)
         theta = self.model.coef_ * scale if scorer == "linear" else self.model.scores_
@@ -112,7 +112,8 @@ class Case:
         cast = ~np.isnan(self.z)
         first = log_expit(margin) + np.where(cast, np.where(self.z == 1, keep, flip), 0).sum(axis=1)
         second = log_expit(-margin) + np.where(cast, np.where(self.z == 1, flip, keep), 0).sum(axis=1)
-        prior = self.imagined * (flip + keep + 2 * np.log(2)).sum() - 0.5 * self.precision * (theta**2).sum()
+        flips = (flip - np.log(1 / 3)) + 2 * (keep - np.log(2 / 3))
+        prior = self.imagined * flips.sum() - 0.5 * self.precision * (theta**2).sum()
         return -float(np.logaddexp(first, second).sum() + prior)
 
 

@@ -63,8 +63,7 @@ class CrowdBT(LatentModel):
         return Rows.per_vote(votes)
 
     def _noise(self, rows: Rows, prior: Prior | None) -> Noise:
-        imagined = prior.flip_votes if prior else 0.0
-        return Flip(rows, imagined, imagined)
+        return Flip(rows, prior.flip_wrong, prior.flip_right) if prior else Flip(rows, 0.0, 0.0)
 
     def _posterior(
         self, votes: Comparisons, rows: Rows, point: Point, of_rows: NDArray[np.float64]

@@ -21,6 +21,10 @@ Doubles = NDArray[np.float64]
 _ROUNDING = 1e-14
 # Steps shorter than this change the objective by less than rounding does: they are taken without asking it.
 _RESOLUTION = 1e-6
+# A step this long that gains this little (relatively) leads nowhere.
+_FAR, _NOTHING = 1e-2, 1e-12
+# Scores are log-odds: an extrapolation that moves one further has left the ground.
+_LONGEST_LEAP = 20.0
 
 
 def largest(change: Doubles) -> float:
@@ -175,6 +179,9 @@ def run(
         if moved is None:
             converged = True
             break
+        if last > _FAR and moved.objective - point.objective <= _NOTHING * (1.0 + abs(point.objective)):
+            # Scores run away and nothing is gained: without a prior, separated items have no optimum.
+            break
         # A leap breaks the chain of plain steps from which the next one would be extrapolated.
         older, spare, point = (None, point, moved) if leapt else (point, older, moved)
         objectives.append(point.objective)
@@ -230,8 +237,9 @@ def _leap(
     turn = second - first
     bend = float((turn**2).sum())
     alpha = np.sqrt(float((first**2).sum()) / bend) if bend > 0 else 0.0
-    if alpha <= 1.0:
-        return None, spare
     far = here - first + 2 * alpha * first + alpha**2 * turn
-    leapt = problem.evaluate(far[: len(theta)], far[len(theta) :], reuse=spare)
+    ahead, rates = far[: len(theta)], far[len(theta) :]
+    if alpha <= 1.0 or largest(problem.scorer.spread(ahead - point.theta)) > _LONGEST_LEAP:
+        return None, spare
+    leapt = problem.evaluate(ahead, rates, reuse=spare)
     return (leapt, None) if leapt.objective >= point.objective else (None, leapt)

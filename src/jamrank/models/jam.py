@@ -99,5 +99,4 @@ class JAM(LatentModel):
         return Rows.per_pair(votes, self.n_jobs)
 
     def _noise(self, rows: Rows, prior: Prior | None) -> Noise:
-        imagined = prior.flip_votes if prior else 0.0
-        return Flip(rows, imagined, imagined)
+        return Flip(rows, prior.flip_wrong, prior.flip_right) if prior else Flip(rows, 0.0, 0.0)

@@ -151,19 +151,25 @@ class LatentModel(RankingModel):
         """
         best: Fit | None = None
         for begin in self._starts(problem, start):
-            with Progress(type(self).__name__, self.verbose, self.tol) as progress:
-                fit = run(problem, begin(), max_iter=self.max_iter, tol=self.tol, progress=progress)
+            fit = self._run(problem, begin())
+            if problem.noise.goodwill(fit.point.params) < 0:
+                # The mirror image fits the votes as well and takes them, as a whole, for well meant.
+                mirrored = problem.noise.mirrored(fit.point.params)
+                fit = self._run(problem, problem.evaluate(-fit.point.theta, mirrored))
             if best is None or fit.objectives[-1] > best.objectives[-1]:
                 best = fit
         assert best is not None
         if not best.converged:
             warnings.warn(
-                f"{type(self).__name__} stopped at max_iter={self.max_iter} before reaching tol={self.tol:g}; "
-                "raise max_iter",
+                f"{type(self).__name__} stopped at {_why(best, self.max_iter)}",
                 NotConvergedWarning,
                 stacklevel=6,
             )
-        return _settle_sign(problem, best)
+        return best
+
+    def _run(self, problem: Problem, start: Point) -> Fit:
+        with Progress(type(self).__name__, self.verbose, self.tol) as progress:
+            return run(problem, start, max_iter=self.max_iter, tol=self.tol, progress=progress)
 
     def _starts(self, problem: Problem, start: Point | None) -> list[Callable[[], Point]]:
         rng = np.random.default_rng(self.random_state)
@@ -226,10 +232,7 @@ class LatentModel(RankingModel):
         return laplace(self.scores_, rows.first, rows.second, rows.edges, observed, precision)
 
 
-def _settle_sign(problem: Problem, fit: Fit) -> Fit:
-    """Return the fit or its mirror image, whichever takes the votes as a whole for well meant."""
-    point = fit.point
-    if problem.noise.goodwill(point.params) >= 0:
-        return fit
-    mirrored = problem.evaluate(-point.theta, problem.noise.mirrored(point.params), reuse=point)
-    return Fit(mirrored, fit.objectives, fit.converged)
+def _why(fit: Fit, max_iter: int) -> str:
+    if fit.n_iter >= max_iter:
+        return f"max_iter={max_iter} before reaching tol; raise max_iter"
+    return "scores that would grow for ever: some items only win or only lose; use a prior"

@@ -15,22 +15,24 @@ class Prior:
 
     Parameters
     ----------
-    flip_votes : float
-        Imagined votes of each kind, right and wrong, for each annotator: a Beta(1 + flip_votes, 1 + flip_votes)
-        prior on the flip.
+    flip_wrong, flip_right : float
+        Imagined votes of each annotator, wrong and right: a Beta(1 + flip_wrong, 1 + flip_right) prior on the flip.
+        More right than wrong, so that a single vote is taken for what it says.
     weight_variance : float
         Variance of the normal prior on the weight of each standardised feature.
     score_variance : float, optional
         Variance of the normal prior on free item scores; estimated from the votes unless given.
     """
 
-    flip_votes: float = 1.0
+    flip_wrong: float = 1.0
+    flip_right: float = 2.0
     weight_variance: float = 6.25
     score_variance: float | None = None
 
     def __post_init__(self) -> None:
-        if not self.flip_votes >= 0:
-            raise ParameterError(f"flip_votes is {self.flip_votes!r}; expected a number of at least 0")
+        for name in ("flip_wrong", "flip_right"):
+            if not getattr(self, name) >= 0:
+                raise ParameterError(f"{name} is {getattr(self, name)!r}; expected a number of at least 0")
         for name in ("weight_variance", "score_variance"):
             value = getattr(self, name)
             if value is not None and not value > 0:

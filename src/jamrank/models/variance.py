@@ -24,6 +24,8 @@ _STEPS = 2
 _CLOSE, _SETTLED = 0.05, 0.1
 # Beyond a standard deviation of 3 log-odds a larger variance tells nothing about the order.
 _SMALLEST, _LARGEST = 1e-3, 9.0
+# Two imagined items of variance 1: with a handful of votes the estimate would collapse to nothing.
+_IMAGINED_ITEMS = 2.0
 # How far scores may be from their limit, on average and in units of the smallest standard error of any.
 _SCORE_TOL = 0.05
 
@@ -46,8 +48,9 @@ def estimate_variance(
 ) -> tuple[float, Point]:
     """Estimate the variance of free scores by MacKay's fixed point.
 
-    The variance is the sum of squares of the fitted scores over the number of scores that the votes determine. It
-    is updated as the fit goes along, every few steps.
+    The variance is the sum of squares of the fitted scores over the number of scores that the votes determine, with
+    two imagined items of variance 1, which keep it from collapsing where votes are very few. It is updated as the
+    fit goes along, every few steps.
 
     Parameters
     ----------
@@ -87,7 +90,8 @@ def _mackay(problem: Problem, point: Point, variance: float) -> float:
     left_open = score_variances(rows.first, rows.second, rows.edges, at.curvature, at.degree, 1.0 / variance)
     determined = float((1.0 - left_open / variance).sum())
     squares = float((point.theta**2).sum())
-    return float(np.clip(squares / max(determined, 1e-9), _SMALLEST, _LARGEST))
+    updated = (squares + _IMAGINED_ITEMS) / (max(determined, 0.0) + _IMAGINED_ITEMS)
+    return float(np.clip(updated, _SMALLEST, _LARGEST))
 
 
 def free_scores(engine: MemoryEngine, noise: Noise, near: Point, variance: float | None) -> tuple[float, Fit]:

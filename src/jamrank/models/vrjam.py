@@ -142,12 +142,13 @@ class VRJAM(JAM):
     ) -> tuple[Problem, Fit]:
         """Continue from JAM's answer with a flip for each cluster, shrunk as far as the votes suggest."""
         n_clusters = len(self.centroids_)
-        overall, weak = jam.point.rates, prior.flip_votes if prior else 0.0
+        overall = jam.point.rates
+        weak = (prior.flip_wrong, prior.flip_right) if prior else (0.0, 0.0)
         plain = Flip(engine.rows)
         votes = plain.votes.reshape(-1, n_clusters)
 
         def problem() -> Problem:
-            noise = ClusteredFlip(engine.rows, n_clusters, overall, self.strength_, weak)
+            noise = ClusteredFlip(engine.rows, n_clusters, overall, self.strength_, *weak)
             return Problem(engine, scorer, noise, self.loss)
 
         by_pattern = engine.rows.by_pattern(posterior)

@@ -31,13 +31,15 @@ class ClusteredFlip(Flip):
         The annotators' overall flips, held fixed.
     strength : float
         Number of imagined votes.
-    weak : float
-        Imagined votes of each kind in the weak prior.
+    wrong, right : float
+        Imagined votes of the weak prior.
     """
 
-    def __init__(self, rows: Rows, n_clusters: int, flip: Doubles, strength: float, weak: float) -> None:
+    def __init__(
+        self, rows: Rows, n_clusters: int, flip: Doubles, strength: float, wrong: float = 0.0, right: float = 0.0
+    ) -> None:
         overall = np.repeat(flip, n_clusters)
-        super().__init__(rows, weak + strength * overall, weak + strength * (1 - overall))
+        super().__init__(rows, wrong + strength * overall, right + strength * (1 - overall))
 
     def goodwill(self, params: Doubles) -> float:
         """Return good will: the overall flips have settled the sign."""

@@ -71,7 +71,7 @@ class Flip:
         """Return the log of the Beta densities, each relative to its highest value."""
         # By the distance from the mode: a strong prior times the difference of two logarithms would drown the
         # likelihood in rounding.
-        away = params - self._mode
+        away = np.clip(params, -_LARGEST_LOGIT, _LARGEST_LOGIT) - self._mode
         flip, keep = expit(self._mode), expit(-self._mode)
         log_flip, log_keep = -np.log1p(keep * np.expm1(-away)), -np.log1p(flip * np.expm1(away))
         return float((self.prior_errors * log_flip + self.prior_correct * log_keep).sum())
