@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 Doubles = NDArray[np.float64]
-WEIGHT_VARIANCE, FLIP_VOTES = 6.25, 1.0
+WEIGHT_VARIANCE, FLIP_WRONG, FLIP_RIGHT = 6.25, 1.0, 2.0
 BLOCK = 1 << 14
 
 
@@ -109,7 +109,7 @@ def _loop(
         iteration += 1
         before, flips_before = weights, flips
         weights = minimize(loss, weights, jac=True, method="L-BFGS-B").x
-        flips = (errors(q) + FLIP_VOTES) / (n_pairs + 2 * FLIP_VOTES)
+        flips = (errors(q) + FLIP_WRONG) / (n_pairs + FLIP_WRONG + FLIP_RIGHT)
         q = e_step(x @ weights, flips)
         steps = np.concatenate([weights - before, flips - flips_before])
         moved = np.inf if iteration == 1 else float(np.abs(steps).max())

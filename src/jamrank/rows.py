@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,7 +102,16 @@ class Rows:
 
     @classmethod
     def per_pair(cls, votes: Comparisons, threads: int | None = None) -> Rows:
-        """One row for each pair with a decided vote: all its votes report on one truth."""
+        """One row for each pair with a decided vote: all its votes report on one truth.
+
+        Votes are frozen, so their rows are found once and kept for the next fit.
+        """
+        if votes not in _ROWS_OF:
+            _ROWS_OF[votes] = cls._find_per_pair(votes, threads)
+        return _ROWS_OF[votes]
+
+    @classmethod
+    def _find_per_pair(cls, votes: Comparisons, threads: int | None) -> Rows:
         pattern, example = np.empty(votes.n_pairs, dtype=np.int32), np.empty(votes.n_pairs, dtype=np.int64)
         share = np.empty(votes.n_pairs)
         n_patterns = kernels.patterns(
@@ -176,6 +186,9 @@ class Rows:
             n_coins=source.n_coins * n_clusters,
         )
         return replace(self, pattern=pattern.astype(np.int32), patterns=patterns)
+
+
+_ROWS_OF: WeakKeyDictionary[Comparisons, Rows] = WeakKeyDictionary()
 
 
 def _fold_sides(

@@ -107,7 +107,7 @@ def _compare(console: Console, votes: Comparisons, features: Any, truth: Any) ->
     )
     console.print(
         "The intervals above hold for annotators who err independently. Where several err on the same items, as "
-        "these may, flips come out too low.",
+        "these do, they vouch for each other and most flips come out too low.",
         highlight=False,
     )
     print_table(

@@ -179,7 +179,7 @@ def run(
         if moved is None:
             converged = True
             break
-        if last > _FAR and moved.objective - point.objective <= _NOTHING * (1.0 + abs(point.objective)):
+        if not blind and last > _FAR and moved.objective - point.objective <= _NOTHING * (1.0 + abs(point.objective)):
             # Scores run away and nothing is gained: without a prior, separated items have no optimum.
             break
         # A leap breaks the chain of plain steps from which the next one would be extrapolated.

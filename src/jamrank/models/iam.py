@@ -85,6 +85,7 @@ class IAM(LatentModel):
             spread = self.annotator_scores_.std(axis=1)
             share = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
             weights = weights * share[:, None]
+        self._warn_unless(self.converged_, f"max_iter={self.max_iter} for some annotator; raise it or use a prior")
         total = weights.sum(axis=0)
         self.coef_ = self._features.in_user_units(total)
         self.scores_ = self.feature_scores_ = scorer.scores(total)
@@ -111,6 +112,7 @@ class IAM(LatentModel):
             start = problem.evaluate(theta, params)
             fit = run(problem, start, max_iter=self.max_iter, tol=self.tol)
             self.n_iter_ = max(self.n_iter_, fit.n_iter)
+            self.converged_ = self.converged_ and fit.converged
             theta = fit.point.theta
         self.n_passes_ += engine.passes
         return theta

@@ -125,6 +125,7 @@ class LatentModel(RankingModel):
         self.scores_ = refined.point.scores
         self._refined = problem, refined.point
         self.converged_ = refined.converged
+        self._warn_unless(refined.converged, "item scores that had not settled; flips and posterior have")
 
     def _fit_objects(self, engine: MemoryEngine, noise: Noise, prior: Prior | None) -> tuple[Problem, Fit]:
         def problem(variance: float | None) -> Problem:
@@ -159,13 +160,12 @@ class LatentModel(RankingModel):
             if best is None or fit.objectives[-1] > best.objectives[-1]:
                 best = fit
         assert best is not None
-        if not best.converged:
-            warnings.warn(
-                f"{type(self).__name__} stopped at {_why(best, self.max_iter)}",
-                NotConvergedWarning,
-                stacklevel=6,
-            )
+        self._warn_unless(best.converged, _why(best, self.max_iter))
         return best
+
+    def _warn_unless(self, converged: bool, stopped_at: str) -> None:
+        if not converged:
+            warnings.warn(f"{type(self).__name__} stopped at {stopped_at}", NotConvergedWarning, stacklevel=7)
 
     def _run(self, problem: Problem, start: Point) -> Fit:
         with Progress(type(self).__name__, self.verbose, self.tol) as progress:
@@ -235,4 +235,4 @@ class LatentModel(RankingModel):
 def _why(fit: Fit, max_iter: int) -> str:
     if fit.n_iter >= max_iter:
         return f"max_iter={max_iter} before reaching tol; raise max_iter"
-    return "scores that would grow for ever: some items only win or only lose; use a prior"
+    return "scores that grow without end and gain nothing, as where items only win or only lose; use a prior"
