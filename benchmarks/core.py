@@ -80,7 +80,7 @@ def measure() -> dict[str, dict[str, float]]:
             "ratio": statistics.median(seconds[name]) / ours,
             "iterations": result.n_iter_ if name.startswith("jamrank") else result.n_iter,
             "largest error of a flip": float(np.abs(flips - FLIPS).max()),
-            "accuracy": float(((posterior > 0.5) == truth).mean()),
+            "accuracy": float(np.where(posterior == 0.5, 0.5, (posterior > 0.5) == truth).mean()),
         }
     return table
 
@@ -111,8 +111,8 @@ def as_markdown(table: dict[str, dict[str, float]], about: dict[str, str]) -> st
     lines = [
         "# JAM on every pair of different quality, six annotators",
         "",
-        "jamrank fits the EM loop *and* a score for each item; the numpy loops only do the former. All in one run. Votes",
-        "are encoded once and kept for the next fit; the second line does it every time.",
+        "jamrank fits the EM loop *and* a score for each item; the numpy loops only do the former. All in one run.",
+        "Votes are encoded once and kept for the next fit; the second line does it every time.",
         "",
         "| | seconds | times jamrank | iterations | largest error of a flip | accuracy |",
         "|---|---|---|---|---|---|",
