@@ -27,7 +27,7 @@ def disagreement(votes: Comparisons, opinion: Doubles) -> Doubles:
     ndarray
         One an annotator; 1/2 for one without decided votes.
     """
-    decided = votes.vote_result != TIE
+    decided = votes.vote_result != TIE if votes.n_ties else slice(None)
     who, weight = votes.vote_annotator[decided], votes.vote_weight[decided]
     said = np.where(votes.vote_result[decided] == FIRST, 1.0, -1.0)
     against = (1 - said * opinion[votes.vote_pair[decided]]) / 2

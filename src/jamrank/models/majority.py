@@ -39,7 +39,9 @@ class MajorityVote(RankingModel):
 
     def _fit(self, votes: Comparisons, features: Any) -> None:
         self.n_ties_ = votes.n_ties
-        credit = np.where(votes.vote_result == TIE, 0.5, votes.vote_result == FIRST) * votes.vote_weight
+        credit = votes.vote_weight * (votes.vote_result == FIRST)
+        if votes.n_ties:
+            credit += 0.5 * votes.vote_weight * (votes.vote_result == TIE)
         wins = np.bincount(votes.vote_pair, credit, votes.n_pairs)
         total = self._pair_votes
         self.posterior_ = np.divide(wins, total, out=np.full(len(total), 0.5), where=total > 0)

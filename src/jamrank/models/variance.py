@@ -67,15 +67,17 @@ def estimate_variance(
     point : Point
         Near the fit at that variance.
     """
-    spare = None
+    # Of the points on the way, those made here may be overwritten; the one to start from may not.
+    spare, given = None, True
     for _ in range(_ROUNDS):
         now = problem(variance)
-        point, began = now.reassess(point), point
+        began = now.reassess(point)
+        point = began
         for _ in range(_STEPS):
             moved = climb(now, point, *now.step(point), spare)
             if moved is None:
                 break
-            point, spare = moved, None if point is began else point
+            point, spare, given = moved, None if given else point, False
         settled = now.distance(began, point.theta, point.params) <= _SETTLED * np.sqrt(variance)
         updated = _mackay(now, point, variance)
         close = abs(np.log(updated / variance)) < _CLOSE
