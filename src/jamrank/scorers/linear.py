@@ -11,6 +11,7 @@ from scipy.linalg import cho_factor, cho_solve
 __all__ = ["LinearScorer"]
 
 Doubles = NDArray[np.float64]
+_BLOCK = 64
 
 
 class LinearScorer:
@@ -49,13 +50,24 @@ class LinearScorer:
     def preconditioner(self, degree: Doubles) -> Callable[[Doubles], Doubles]:
         """Return the inverse curvature of comparisons that spread evenly over the items.
 
-        Then the Laplacian is ``D - d dᵀ / Σd`` with ``d`` its diagonal, and the curvature a covariance.
+        Then the Laplacian is ``D - d dᵀ / Σd`` with ``d`` its diagonal, and the curvature a covariance. Of many
+        features it is taken block by block: large matrices would be factored in threads, to other last bits.
         """
         total = degree.sum()
         mean = self.gather(degree) / total if total > 0 else np.zeros(self.n_params)
-        centred = self.matrix - mean
+        blocks = [slice(at, at + _BLOCK) for at in range(0, self.n_params, _BLOCK)]
+        factors = [self._factor(block, degree, mean[block]) for block in blocks]
+
+        def solve(vector: Doubles) -> Doubles:
+            parts = [cho_solve(factor, vector[block]) for factor, block in zip(factors, blocks, strict=True)]
+            return np.concatenate(parts)
+
+        return solve
+
+    def _factor(self, block: slice, degree: Doubles, mean: Doubles) -> tuple[Doubles, bool]:
+        centred = self.matrix[:, block] - mean
         curvature = np.einsum("if,ig->fg", centred * degree[:, None], centred)
         diagonal = np.einsum("ff->f", curvature)
-        diagonal += self.precision + 1e-9 * max(float(diagonal.max(initial=0.0)), 1e-9)
-        factor = cho_factor(curvature)
-        return lambda vector: np.asarray(cho_solve(factor, vector))
+        diagonal += self.precision[block] + 1e-9 * max(float(diagonal.max(initial=0.0)), 1e-9)
+        factor: tuple[Doubles, bool] = cho_factor(curvature)
+        return factor
