@@ -69,4 +69,4 @@ $(VENV)/docs-$(MODULES): $(VENV)/dev-$(MODULES)
 	touch $@
 
 clean:
-	rm -rf $(VENV) .venv-oldest build dist docs/_build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .venv-oldest jamrank-demo build dist docs/_build .pytest_cache .mypy_cache .ruff_cache

@@ -185,7 +185,13 @@ class Comparisons:
         Comparisons
             Its models answer in pandas where the votes came as pandas, in polars otherwise.
         """
-        table = nw.from_native(frame, eager_only=True)
+        try:
+            table = nw.from_native(frame, eager_only=True)
+        except TypeError:
+            raise InputError(
+                f"votes as {type(frame).__name__}",
+                "give a pandas, polars or arrow frame (collect() a lazy one); read_comparisons reads files",
+            ) from None
         missing = [name for name in _REQUIRED if name not in table.columns]
         if missing:
             raise InputError(

@@ -6,6 +6,9 @@ where, and what would be right. The command line prints that line and exits with
 
 from __future__ import annotations
 
+import sys
+import warnings
+
 __all__ = [
     "FeatureError",
     "FeatureWarning",
@@ -19,6 +22,7 @@ __all__ = [
     "SlowKernelsWarning",
     "TiesExcludedWarning",
     "UnknownItemError",
+    "warn",
 ]
 
 
@@ -89,3 +93,11 @@ class NotConvergedWarning(JamrankWarning):
 
 class SlowKernelsWarning(JamrankWarning):
     """The compiled kernels are missing and numpy does their work."""
+
+
+def warn(message: str, category: type[JamrankWarning]) -> None:
+    """Warn at the line outside jamrank that led here."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "jamrank":
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level - 1)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import polars as pl
@@ -16,6 +18,7 @@ import jamrank as jr
 from jamrank.cli import main
 
 OUTPUTS = {"ranking.csv", "annotators.csv", "pairs.csv", "model.json", "report.html"}
+WITH_FEATURES = {*OUTPUTS, "features.csv"}
 
 
 def call(*arguments: object):
@@ -158,6 +161,54 @@ def test_other_bad_input_gets_one_line_and_exit_code_2(study, tmp_path):
         assert len(result.stderr.strip().splitlines()) == 1, arguments
 
 
+def test_features_show_what_drives_the_score(study, tmp_path):
+    result = call("fit", study / "votes.csv", "--features", study / "votes-features.csv", "--out", tmp_path)
+    assert "What drives the score" in result.output
+    table = pl.read_csv(tmp_path / "features.csv")
+    assert table.columns == ["feature", "coef", "effect"]
+    assert table["feature"].to_list() == ["x0", "x1", "x2"]
+
+
+def test_a_usage_error_is_one_line_too(study):
+    for arguments in (["fit"], ["fit", study / "votes.csv", "--bogus"], ["nonsense"], ["fit", study, "--tol", "x"]):
+        result = call(*arguments)
+        assert result.exit_code == 2
+        assert result.stderr.startswith("jamrank: ")
+        assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_a_failed_fit_leaves_no_folder_behind(tmp_path):
+    assert call("fit", tmp_path / "nowhere.csv", "--out", tmp_path / "out").exit_code == 2
+    assert not (tmp_path / "out").exists()
+    assert call("fit", tmp_path / "nowhere.csv", "--out", "").exit_code == 2
+
+
+def test_control_characters_in_ids_do_not_reach_the_terminal(tmp_path):
+    (tmp_path / "votes.csv").write_text("annotator,left,right,winner\nk,\x1b[31mred,b,left\n")
+    result = call("fit", tmp_path / "votes.csv")
+    assert result.exit_code == 0
+    assert "\x1b[31mred" not in result.output
+    assert "red" in result.output
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
+def test_a_terminated_run_leaves_old_results_and_no_temporary_files(tmp_path):
+    # A pipe that nobody fills: the run is sure to be reading when the signal comes.
+    os.mkfifo(tmp_path / "votes.csv")
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "ranking.csv").write_text("precious")
+    command = [sys.executable, "-m", "jamrank", "fit", str(tmp_path / "votes.csv"), "--out", str(out)]
+    for name, code in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        with (tmp_path / "votes.csv").open("wb"):
+            time.sleep(0.3)
+            process.send_signal(name)
+            assert process.wait(30) == code
+        assert [path.name for path in out.iterdir()] == ["ranking.csv"]
+        assert (out / "ranking.csv").read_text() == "precious"
+
+
 def test_an_output_folder_that_cannot_be_made_is_told_before_the_fit(study, tmp_path):
     (tmp_path / "file").write_text("")
     result = call("fit", study / "votes.csv", "--out", tmp_path / "file" / "out")
@@ -196,7 +247,7 @@ def test_ties_are_told_in_one_note(tmp_path):
     call("simulate", "--ties", 0.1, "--out", tmp_path / "votes.csv")
     result = call("fit", tmp_path / "votes.csv")
     assert result.exit_code == 0
-    assert "tie votes are left out" in result.stderr
+    assert "tie votes left out" in result.stderr
 
 
 def test_demo_without_scikit_learn_simulates(tmp_path):
@@ -212,7 +263,7 @@ def test_demo_without_scikit_learn_simulates(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "simulated votes instead" in done.stdout
     assert "How close each method comes to the truth" in done.stdout
-    assert {path.name for path in (tmp_path / "out").iterdir()} == OUTPUTS
+    assert {path.name for path in (tmp_path / "out").iterdir()} == WITH_FEATURES
 
 
 def test_demo_ranks_digits_and_beats_majority_vote(tmp_path):
@@ -227,4 +278,4 @@ def test_demo_ranks_digits_and_beats_majority_vote(tmp_path):
     }
     assert set(share) == {"MajorityVote", "IAM", "JAM", "VRJAM"}
     assert share["JAM"] > share["MajorityVote"] + 1
-    assert {path.name for path in tmp_path.iterdir()} == OUTPUTS
+    assert {path.name for path in tmp_path.iterdir()} == WITH_FEATURES

@@ -232,7 +232,7 @@ def test_ties_are_left_out_with_a_count(name):
     if name == "MajorityVote":
         assert fit(name, written).n_ties_ == ties
         return
-    with pytest.warns(TiesExcludedWarning, match=f"^{ties} tie votes"):
+    with pytest.warns(TiesExcludedWarning, match=f"^{ties} tie vote"):
         model = fit(name, written)
     assert model.n_ties_ == ties
     decided = written.outcome != 0.5

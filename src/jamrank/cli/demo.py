@@ -99,9 +99,12 @@ def _compare(console: Console, votes: Comparisons, features: Any, truth: Any) ->
         [str(name), f"{share:.1%}", f"{flip:.3f}", f"{1 - share:.3f}"]
         for name, share, flip in zip(votes.annotators.tolist(), right, jam.flip_.tolist(), strict=True)
     ]
+    console.print(
+        "Each annotator: decided votes that are right, and the flip that JAM found without the truth", style="bold"
+    )
     print_table(
         console,
-        "Each annotator: decided votes that are right, and the flip that JAM found without knowing the truth",
+        "",
         ["annotator", "right", "flip found", "true flip"],
         listed,
     )
@@ -148,7 +151,12 @@ def _write(console: Console, model: RankingModel, votes: Comparisons, out: str) 
     from jamrank.cli.fit import fitted_files
     from jamrank.io import ensure_folder, write_together
 
-    facts = {"Command": "jamrank demo", "Model": repr(model), "Version": f"jamrank {__version__}"}
+    facts = {
+        "Command": "jamrank demo",
+        "Model": repr(model),
+        "Intervals": "95 %, for annotators who err independently; these do not, and most flips come out too low",
+        "Version": f"jamrank {__version__}",
+    }
     write_together(ensure_folder(out), fitted_files(model, votes, "the demo", facts))
     console.print(f"Wrote the ranking, annotators, pairs, model and report of JAM to {out}.", highlight=False)
     console.print(f"Open {Path(out) / 'report.html'} in a browser.", highlight=False)

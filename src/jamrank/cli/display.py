@@ -8,13 +8,15 @@ from typing import Any
 
 import polars as pl
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from jamrank.comparisons import Comparisons
 from jamrank.models import RankingModel
 from jamrank.report import findings
+from jamrank.text import many, number
 
-__all__ = ["print_summary", "print_table", "stage"]
+__all__ = ["plain", "print_summary", "print_table", "stage"]
 
 _TOP, _BOTTOM = 10, 5
 
@@ -32,36 +34,54 @@ def stage(console: Console, text: str, quiet: bool = False) -> Iterator[None]:
 def print_summary(console: Console, model: RankingModel, votes: Comparisons, seconds: float) -> None:
     """Print the ranking's two ends, the annotators from best to worst, and what the model could not tell."""
     console.print(
-        f"[bold]{type(model).__name__}[/bold] on {votes.n_votes:,} votes by {votes.n_annotators:,} annotators on "
-        f"{votes.n_pairs:,} pairs of {votes.n_items:,} items, {_ending(model)} in {seconds:.2f} s",
+        f"{type(model).__name__} on {many(votes.n_votes, 'vote')} by {many(votes.n_annotators, 'annotator')} on "
+        f"{many(votes.n_pairs, 'pair')} of {many(votes.n_items, 'item')}, {_ending(model)} in {seconds:.2f}\u00a0s",
         highlight=False,
+        style="bold",
     )
     ranking = pl.DataFrame(model.ranking_)
     print_table(console, "Ranking", ["rank", "item", "score", "± se", "rank between"], _rank_rows(ranking))
     annotators = pl.DataFrame(model.annotators_).sort("flip", maintain_order=True)
     rows = [
-        [str(row["annotator"]), f"{row['votes']:,}", f"{row['flip']:.3f}", _interval(row), row["verdict"]]
+        [plain(row["annotator"]), number(row["votes"]), f"{row['flip']:.3f}", _interval(row), row["verdict"]]
         for row in annotators.iter_rows(named=True)
     ]
-    columns = ["annotator", "votes", "flip", "95 % interval", "verdict"]
-    print_table(console, "Annotators, best first (flip = chance of saying the opposite)", columns, rows)
-    console.print("[bold]What to know[/bold]")
+    console.print("Annotators, best first (flip = chance of saying the opposite)", style="bold")
+    print_table(console, "", ["annotator", "votes", "flip", "95 % interval", "verdict"], rows)
+    if model.features_ is not None:
+        _print_features(console, pl.DataFrame(model.features_))
+    console.print("What to know", style="bold")
+    grid = Table.grid(padding=(0, 1))
     for sentence in findings(model, votes):
-        console.print(f"  • {sentence}", highlight=False, markup=False)
+        grid.add_row("  •", escape(plain(sentence, longest=1000)))
+    console.print(grid)
+
+
+def _print_features(console: Console, features: pl.DataFrame) -> None:
+    ordered = features.sort(pl.col("effect").abs(), descending=True, maintain_order=True)
+    rows = [[plain(name), f"{effect:+.3f}", f"{coef:+.4g}"] for name, coef, effect in ordered.iter_rows()]
+    console.print("What drives the score (effect = change for one standard deviation of the feature)", style="bold")
+    print_table(console, "", ["feature", "effect", "for one unit"], rows)
+
+
+def plain(value: object, longest: int = 60) -> str:
+    """Return an id as it may be shown on a terminal: no control characters, not too long."""
+    text = "".join(c if c.isprintable() else "�" for c in str(value))
+    return text if len(text) <= longest else f"{text[: longest // 2]}…{text[-longest // 3 :]}"
 
 
 def _ending(model: RankingModel) -> str:
     if not len(model.log_likelihoods_):
         return "fitted"
-    return f"{'converged' if model.converged_ else 'stopped'} after {model.n_iter_} iterations"
+    return f"{'converged' if model.converged_ else 'stopped'} after {many(model.n_iter_, 'iteration')}"
 
 
 def _rank_rows(ranking: pl.DataFrame) -> list[list[str]]:
     return [
         [
             str(row["rank"]),
-            str(row["item"]),
-            f"{row['score']:.3f}",
+            plain(row["item"]),
+            f"{row['score']:.3f}".replace("-0.000", "0.000"),
             "" if row["score_se"] is None else f"{row['score_se']:.3f}",
             "" if row["rank_low"] is None else f"{row['rank_low']}–{row['rank_high']}",
         ]
@@ -76,16 +96,17 @@ def _interval(row: dict[str, Any]) -> str:
 def print_table(
     console: Console, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], ends: bool = True
 ) -> None:
-    """Print a table; of a long one, the first and the last rows."""
-    table = Table(title=title, title_justify="left", title_style="bold")
-    for column in columns:
-        numeric = column not in ("item", "annotator", "verdict", "method", "what")
+    """Print a table; of a long one, the first and the last rows, and no column without a value."""
+    kept = [k for k in range(len(columns)) if any(row[k] for row in rows)]
+    table = Table(title=title or None, title_justify="left", title_style="bold")
+    for column in (columns[k] for k in kept):
+        numeric = column not in ("item", "annotator", "feature", "verdict", "method", "what")
         table.add_column(column, justify="right" if numeric else "left", overflow="fold")
     left_out = len(rows) - _TOP - _BOTTOM
-    for number, row in enumerate(rows):
-        if ends and left_out > 1 and _TOP <= number < _TOP + left_out:
-            if number == _TOP:
-                table.add_row("…", f"({left_out:,} more)", *[""] * (len(columns) - 2))
+    for place, row in enumerate(rows):
+        if ends and left_out > 1 and _TOP <= place < _TOP + left_out:
+            if place == _TOP:
+                table.add_row(*["…" if columns[k] != "item" else f"({left_out:,} more)" for k in kept])
             continue
-        table.add_row(*(cell.replace("[", r"\[") for cell in row))
+        table.add_row(*(escape(row[k]) for k in kept))
     console.print(table)

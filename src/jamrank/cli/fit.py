@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from jamrank.errors import ParameterError
+from jamrank.errors import FeatureError, InputError, ParameterError
 
 if TYPE_CHECKING:
     from jamrank.comparisons import Comparisons
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["fit", "fitted_files"]
 
 _ALIASES = {"mv": "MajorityVote", "bt": "BradleyTerry"}
-_OUTPUTS = "ranking.csv, annotators.csv, pairs.csv, model.json and report.html"
+_OUTPUTS = "ranking.csv, annotators.csv, pairs.csv, model.json and report.html (with features: features.csv)"
 
 
 @click.command(
@@ -62,21 +62,28 @@ def fit(
     from rich.console import Console
 
     from jamrank.cli.display import print_summary, stage
-    from jamrank.io import ensure_folder, read_comparisons, read_features, write_together
+    from jamrank.io import check_folder, ensure_folder, read_comparisons, read_features, write_together
 
     progress = Console(stderr=True)
     model = _make_model(model_name, max_iter, tol, verbose=progress.is_terminal and not quiet)
     if out is not None:
-        ensure_folder(out)
+        check_folder(out)
     with stage(progress, f"reading {votes}", quiet):
         table = read_comparisons(votes)
         known = None if features is None else read_features(features)
+    if known is not None and type(model).__name__ == "MajorityVote" and not quiet:
+        click.echo("note: MajorityVote uses no features", err=True)
     begin = perf_counter()
-    model.fit(table, known)
+    try:
+        model.fit(table, known)
+    except InputError as error:
+        raise error.within(features if features and isinstance(error, FeatureError) else votes) from None
     seconds = perf_counter() - begin
     if out is not None:
         with stage(progress, f"writing to {out}", quiet):
-            write_together(out, fitted_files(model, table, votes, _facts(model, votes, features, seconds)))
+            write_together(
+                ensure_folder(out), fitted_files(model, table, votes, _facts(model, votes, features, seconds))
+            )
     if as_json:
         click.echo(_as_json(model))
     elif not quiet:
@@ -137,13 +144,16 @@ def fitted_files(model: RankingModel, votes: Comparisons, title: str, facts: dic
     from jamrank.report import describe, render
 
     report = describe(model, votes, f"jamrank: {title}", facts)
-    return {
+    files = {
         "ranking.csv": report.ranking.write_csv(),
         "annotators.csv": report.annotators.write_csv(),
         "pairs.csv": report.pairs.write_csv(),
         "model.json": model.to_json(),
         "report.html": render(report),
     }
+    if model.features_ is not None:
+        files["features.csv"] = model.features_.write_csv()
+    return files
 
 
 def _as_json(model: RankingModel) -> str:
@@ -163,6 +173,7 @@ def _as_json(model: RankingModel) -> str:
             "ties_left_out": model.n_ties_,
             "ranking": rows(model.ranking_),
             "annotators": rows(model.annotators_),
+            "features": None if model.features_ is None else rows(model.features_),
         },
         indent=1,
         default=str,

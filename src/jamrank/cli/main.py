@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
+import signal
 import sys
+import threading
 import warnings
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -38,10 +41,21 @@ class _Commands(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(list(_COMMANDS.items()))
 
-    def invoke(self, ctx: click.Context) -> Any:
-        warnings.showwarning = _note
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run, and turn whatever goes wrong into one line and an exit code."""
+        _prepare()
         try:
-            return super().invoke(ctx)
+            sys.exit(super().main(*args, **{**kwargs, "standalone_mode": False}))
+        except click.exceptions.NoArgsIsHelpError as error:
+            click.echo(error.format_message())
+            sys.exit(0)
+        except click.UsageError as error:
+            where = error.ctx.command_path if error.ctx else "jamrank"
+            _fail(f"{error.format_message().rstrip('.?')}; see {where} --help")
+        except click.ClickException as error:
+            _fail(error.format_message())
+        except (click.Abort, KeyboardInterrupt):
+            _fail("interrupted", code=130)
         except JamrankError as error:
             _fail(str(error))
         except OSError as error:
@@ -50,9 +64,21 @@ class _Commands(click.Group):
             _fail("not enough memory for these votes; fit a part of them, or use a larger machine")
 
 
-def _fail(line: str) -> None:
+def _prepare() -> None:
+    """Make every ending an orderly one: half-written files are removed, odd terminals get question marks."""
+    warnings.showwarning = _note
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    if threading.current_thread() is threading.main_thread():
+        for name in ("SIGTERM", "SIGHUP"):
+            if hasattr(signal, name):
+                signal.signal(getattr(signal, name), lambda number, frame: sys.exit(128 + number))
+
+
+def _fail(line: str, code: int = 2) -> NoReturn:
     click.echo(f"jamrank: {' '.join(line.split())}", err=True)
-    sys.exit(2)
+    sys.exit(code)
 
 
 def _note(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
@@ -66,18 +92,19 @@ def _quiet() -> bool:
     return bool(context and context.params.get("quiet"))
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=_Commands,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="""\b
+Examples:
+  jamrank demo
+  jamrank check votes.csv
+  jamrank fit votes.csv --out results
+  jamrank fit votes.csv --features items.csv --model VRJAM --out results
+
+A file of votes has the columns annotator, left, right and winner (left, right or tie), and if need be weight and
+question. CSV (also TSV or gzip) or Parquet.""",
+)
 @click.version_option(__version__, prog_name="jamrank")
 def main() -> None:
-    r"""Turn noisy pairwise votes into a ranking to trust and a reliability for every annotator.
-
-    \b
-    Examples:
-      jamrank demo
-      jamrank check votes.csv
-      jamrank fit votes.csv --out results
-      jamrank fit votes.csv --features items.csv --model VRJAM --out results
-
-    A file of votes has the columns annotator, left, right and winner (left, right or tie), and if need be weight
-    and question; CSV or Parquet.
-    """
+    """Turn noisy pairwise votes into a ranking to trust and a reliability for every annotator."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jamrank.io.canonical import read_comparisons, read_features
 from jamrank.io.documents import (
+    check_folder,
     ensure_folder,
     read_document,
     write_atomically,
@@ -13,6 +14,7 @@ from jamrank.io.documents import (
 from jamrank.io.tables import read_table
 
 __all__ = [
+    "check_folder",
     "ensure_folder",
     "read_comparisons",
     "read_document",

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from jamrank.errors import FormatError, InputError, ParameterError
 
 __all__ = [
+    "check_folder",
     "document_text",
     "ensure_folder",
     "read_bytes",
@@ -68,6 +69,24 @@ def shown(value: object) -> str:
     """Return a value as an error message shows it: in quotes, on one line, cut where it is long."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def check_folder(path: str | os.PathLike[str]) -> None:
+    """Make sure that a folder can be written to, or made, without making it.
+
+    Raises
+    ------
+    InputError
+        If it cannot.
+    """
+    if not str(path).strip():
+        raise InputError("the name of the folder is empty", "give the folder a name")
+    folder = Path(path)
+    nearest = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
+    if not nearest.is_dir():
+        raise InputError("is a file, not a folder", "choose another folder", source=str(nearest))
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise InputError("the folder may not be written to", "choose another one", source=str(nearest))
 
 
 def ensure_folder(path: str | os.PathLike[str]) -> Path:

@@ -13,7 +13,7 @@ from scipy.special import expit
 
 from jamrank.comparisons import Comparisons, make_frame
 from jamrank.diagnostics.verdicts import flip_intervals, verdicts
-from jamrank.errors import FeatureError, FormatError, NotFittedError, ParameterError, UnknownItemError
+from jamrank.errors import FeatureError, FormatError, InputError, NotFittedError, ParameterError, UnknownItemError
 from jamrank.ids import as_column, encode, locate
 from jamrank.io.documents import document_text, read_document, write_atomically
 from jamrank.models.state import from_document, to_document
@@ -24,6 +24,8 @@ __all__ = ["RankingModel", "load"]
 
 Doubles = NDArray[np.float64]
 _VERSION = 1
+# Scores closer than this differ by rounding alone.
+_SAME_SCORE = 1e-9
 
 
 class RankingModel:
@@ -38,17 +40,18 @@ class RankingModel:
 
     items_: NDArray[Any]
     scores_: Doubles
-    feature_scores_: Doubles | None = None
-    coef_: Doubles | None = None
+    feature_scores_: Doubles | None
+    coef_: Doubles | None
     flip_: Doubles
     posterior_: Doubles
     log_likelihoods_: Doubles
-    log_likelihood_: float | None = None
-    n_iter_: int = 0
-    n_passes_: int = 0
-    converged_: bool = True
-    n_ties_: float = 0.0
-    _features: Features | None = None
+    log_likelihood_: float | None
+    score_variance_: float | None
+    n_iter_: int
+    n_passes_: int
+    converged_: bool
+    n_ties_: float
+    _features: Features | None
 
     def fit(self, votes: Comparisons, features: Any = None) -> Self:
         """Fit the model.
@@ -75,7 +78,9 @@ class RankingModel:
         self._pair_first, self._pair_second = votes.pair_first, votes.pair_second
         self._pair_question = votes.pair_question
         self._votes = votes
-        self.log_likelihoods_ = np.empty(0)
+        self.feature_scores_ = self.coef_ = self._features = None
+        self.log_likelihoods_, self.log_likelihood_, self.score_variance_ = np.empty(0), None, None
+        self.n_iter_, self.n_passes_, self.converged_, self.n_ties_ = 0, 0, True, 0.0
         try:
             self._fit(votes, features)
         except BaseException:
@@ -108,6 +113,14 @@ class RankingModel:
                 raise ParameterError(f"{type(self).__name__} has no argument {name!r}; it has {', '.join(known)}")
             setattr(self, name, value)
         return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "scores_" in vars(self)
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import Tags, TargetTags
+
+        return Tags(estimator_type=None, target_tags=TargetTags(required=False))
 
     def __repr__(self) -> str:
         defaults = inspect.signature(type(self).__init__).parameters
@@ -156,6 +169,16 @@ class RankingModel:
         if "scores_" not in vars(self):
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first")
 
+    def _with_gaps(self, values: NDArray[Any], known: NDArray[np.bool_]) -> NDArray[Any]:
+        """Return values with what their kind of frame takes for missing: NaN in pandas, null in polars."""
+        if known.all():
+            return values
+        if self._frames == "pandas":
+            return np.where(known, values, np.nan)
+        gaps = np.empty(len(values), dtype=object)
+        gaps[:] = [value if there else None for value, there in zip(values.tolist(), known, strict=True)]
+        return gaps
+
     def _frame(self, columns: dict[str, Any]) -> Any:
         return make_frame(columns, self._frames)
 
@@ -165,14 +188,15 @@ class RankingModel:
         self._require_fit()
         unsure = self._uncertainty
         known = unsure.rank_low > 0
-        order = np.lexsort((np.arange(len(self.scores_)), -self.scores_))
+        rank = ranks(self.scores_, within=_SAME_SCORE)
+        order = np.lexsort((np.arange(len(rank)), rank))
         columns = {
             "item": self.items_,
-            "rank": ranks(self.scores_),
+            "rank": rank,
             "score": self.scores_,
-            "score_se": _with_gaps(unsure.score_se, np.isfinite(unsure.score_se)),
-            "rank_low": _with_gaps(unsure.rank_low, known),
-            "rank_high": _with_gaps(unsure.rank_high, known),
+            "score_se": self._with_gaps(unsure.score_se, np.isfinite(unsure.score_se)),
+            "rank_low": self._with_gaps(unsure.rank_low, known),
+            "rank_high": self._with_gaps(unsure.rank_high, known),
         }
         return self._frame({name: column[order] for name, column in columns.items()})
 
@@ -206,6 +230,20 @@ class RankingModel:
         if len(self._questions) > 1:
             columns["question"] = self._questions[self._pair_question]
         return self._frame(columns)
+
+    @property
+    def features_(self) -> Any:
+        """Frame of the features: feature, coef (for one unit), effect (for one standard deviation); None without."""
+        self._require_fit()
+        if self._features is None or self.coef_ is None:
+            return None
+        return self._frame(
+            {
+                "feature": np.array(self._features.names, dtype=object),
+                "coef": self.coef_,
+                "effect": self.coef_ * self._features.scale,
+            }
+        )
 
     # -- prediction -----------------------------------------------------------------------------------------
 
@@ -272,7 +310,12 @@ class RankingModel:
         float
         """
         self._require_fit()
-        value = align_features(_by_item(truth), self.items_)[0][:, 0]
+        try:
+            value = align_features(_by_item(truth), self.items_)[0][:, 0]
+        except FeatureError:
+            raise InputError(
+                "truth does not fit the items", "give one number for each item, by id or in order"
+            ) from None
         if by == "scores":
             return order_accuracy(self.scores_, value)
         if by != "posterior":
@@ -328,14 +371,6 @@ def _by_item(truth: Any) -> Any:
     if hasattr(truth, "index") and hasattr(truth, "to_dict") and not hasattr(truth, "columns"):
         return truth.to_dict()
     return truth.to_numpy() if hasattr(truth, "to_numpy") and not hasattr(truth, "columns") else truth
-
-
-def _with_gaps(values: NDArray[Any], known: NDArray[np.bool_]) -> NDArray[Any]:
-    if known.all():
-        return values
-    gaps = np.empty(len(values), dtype=object)
-    gaps[:] = [value if there else None for value, there in zip(values.tolist(), known, strict=True)]
-    return gaps
 
 
 def _counts(weights: Doubles) -> NDArray[Any]:

@@ -73,9 +73,11 @@ class IAM(LatentModel):
     def _fit(self, votes: Comparisons, features: Any) -> None:
         self._validate()
         if features is None:
-            raise FeatureError("IAM needs features", "give one row an item, or use JAM, which can do without")
-        self._leave_out_ties(votes)
+            raise FeatureError(
+                "IAM needs features", "give one row an item (--features FILE), or use JAM, which needs none"
+            )
         matrix = self._measure(features, votes)
+        self._leave_out_ties(votes)
         assert self._features is not None
         prior = resolve_prior(self.prior)
         scorer = LinearScorer(matrix, prior.weight_variance if prior else None)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +11,7 @@ from scipy.special import expit
 
 from jamrank.comparisons import Comparisons
 from jamrank.engines import MemoryEngine
-from jamrank.errors import InputError, NotConvergedWarning, ParameterError, TiesExcludedWarning
+from jamrank.errors import InputError, NotConvergedWarning, ParameterError, TiesExcludedWarning, warn
 from jamrank.models.base import RankingModel
 from jamrank.models.em import Fit, Point, Problem, run
 from jamrank.models.prior import Prior, resolve_prior
@@ -22,7 +21,7 @@ from jamrank.noise import Noise
 from jamrank.ranking import Uncertainty, laplace
 from jamrank.rows import Rows
 from jamrank.scorers import Features, LinearScorer, ObjectScorer, align_features
-from jamrank.text import number
+from jamrank.text import many
 
 __all__ = ["LatentModel"]
 
@@ -37,9 +36,6 @@ class LatentModel(RankingModel):
 
     A subclass says how rows are made (``_rows``) and which noise distorts them (``_noise``).
     """
-
-    _extra_state: ClassVar[tuple[str, ...]] = ("score_variance_",)
-    score_variance_: float | None = None
 
     prior: Prior | str | None
     loss: str = "logistic"
@@ -59,17 +55,17 @@ class LatentModel(RankingModel):
 
     def _fit(self, votes: Comparisons, features: Any) -> None:
         self._validate()
-        self._leave_out_ties(votes)
         prior = resolve_prior(self.prior)
+        matrix = None if features is None else self._measure(features, votes)
+        self._leave_out_ties(votes)
         rows = self._rows(votes)
         if not len(rows):
             raise InputError(*_UNDECIDED)
         engine = MemoryEngine(rows, self.n_jobs)
         noise = self._noise(rows, prior)
-        if features is None:
+        if matrix is None:
             problem, fit = self._fit_objects(engine, noise, prior)
         else:
-            matrix = self._measure(features, votes)
             problem, fit = self._fit_linear(votes, engine, noise, prior, matrix)
         self._finish(votes, problem, fit)
 
@@ -78,24 +74,20 @@ class LatentModel(RankingModel):
             raise ParameterError(f"loss is {self.loss!r}; expected 'logistic' or 'hinge'")
         if self.init not in ("share", "random"):
             raise ParameterError(f"init is {self.init!r}; expected 'share' or 'random'")
-        for name, least in (("n_init", 1), ("max_iter", 1)):
-            if not getattr(self, name) >= least:
-                raise ParameterError(f"{name} is {getattr(self, name)!r}; expected at least {least}")
-        if not self.tol > 0:
+        for name in ("n_init", "max_iter", "n_jobs"):
+            value = getattr(self, name)
+            if not (isinstance(value, (int, np.integer)) and value >= 1) and (name, value) != ("n_jobs", None):
+                raise ParameterError(f"{name} is {value!r}; expected a whole number of at least 1")
+        if not (isinstance(self.tol, (int, float, np.number)) and self.tol > 0):
             raise ParameterError(f"tol is {self.tol!r}; expected a number above 0")
-        if self.n_jobs is not None and self.n_jobs < 1:
-            raise ParameterError(f"n_jobs is {self.n_jobs!r}; expected None or at least 1")
 
     def _leave_out_ties(self, votes: Comparisons) -> None:
         self.n_ties_ = votes.n_ties
         if votes.n_ties and not float(votes.vote_weight.sum()) > votes.n_ties:
             raise InputError(*_UNDECIDED)
         if votes.n_ties:
-            warnings.warn(
-                f"{number(votes.n_ties)} tie votes are left out: {type(self).__name__} has no place for them",
-                TiesExcludedWarning,
-                stacklevel=4,
-            )
+            told = f"{many(votes.n_ties, 'tie vote')} left out: {type(self).__name__} has no place for ties"
+            warn(told, TiesExcludedWarning)
 
     def _measure(self, features: Any, votes: Comparisons) -> Doubles:
         matrix, names = align_features(features, votes.items)
@@ -165,7 +157,7 @@ class LatentModel(RankingModel):
 
     def _warn_unless(self, converged: bool, stopped_at: str) -> None:
         if not converged:
-            warnings.warn(f"{type(self).__name__} stopped at {stopped_at}", NotConvergedWarning, stacklevel=7)
+            warn(f"{type(self).__name__} stopped at {stopped_at}", NotConvergedWarning)
 
     def _run(self, problem: Problem, start: Point) -> Fit:
         with Progress(type(self).__name__, self.verbose, self.tol) as progress:

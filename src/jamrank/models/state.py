@@ -26,6 +26,7 @@ _STATE = (
     "posterior_",
     "log_likelihoods_",
     "log_likelihood_",
+    "score_variance_",
     "n_iter_",
     "n_passes_",
     "converged_",
@@ -64,6 +65,7 @@ def from_document(cls: type[RankingModel], body: dict[str, Any], source: str) ->
         for name in _IDS:
             setattr(model, name, _ids(body["ids"][name]))
         model._uncertainty = Uncertainty(*body["uncertainty"])
+        model._features = None
         if body["features"] is not None:
             told = body["features"]
             model._features = Features(tuple(told["names"]), told["mean"], told["scale"])

@@ -57,7 +57,6 @@ class VRJAM(JAM):
     """
 
     _extra_state: ClassVar[tuple[str, ...]] = (
-        *JAM._extra_state,
         "centroids_",
         "cluster_",
         "strength_",
@@ -105,7 +104,9 @@ class VRJAM(JAM):
 
     def _fit(self, votes: Comparisons, features: Any) -> None:
         if features is None:
-            raise FeatureError("VRJAM needs features", "give one row an item, or use JAM, which can do without")
+            raise FeatureError(
+                "VRJAM needs features", "give one row an item (--features FILE), or use JAM, which needs none"
+            )
         super()._fit(votes, features)
 
     def _fit_linear(

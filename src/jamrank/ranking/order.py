@@ -10,9 +10,18 @@ __all__ = ["order_accuracy", "ranks"]
 Doubles = NDArray[np.float64]
 
 
-def ranks(scores: Doubles) -> NDArray[np.int64]:
-    """Return the rank of each item, 1 for the highest score; equal scores share the better rank."""
-    return np.searchsorted(np.sort(-scores), -scores).astype(np.int64) + 1
+def ranks(scores: Doubles, within: float = 0.0) -> NDArray[np.int64]:
+    """Return the rank of each item, 1 for the highest score; equal scores share the better rank.
+
+    Scores no further apart than ``within``, one from the next, count as equal.
+    """
+    order = np.argsort(-scores, kind="stable")
+    with np.errstate(invalid="ignore"):  # infinite scores are equal to each other
+        apart = -np.diff(scores[order]) > within
+    new = np.concatenate([[True], apart])[: len(scores)]
+    rank = np.empty(len(scores), dtype=np.int64)
+    rank[order] = np.maximum.accumulate(np.where(new, np.arange(1, len(scores) + 1), 1))
+    return rank
 
 
 def order_accuracy(scores: Doubles, truth: Doubles) -> float:

@@ -36,9 +36,11 @@ def describe(model: RankingModel, votes: Comparisons, title: str, facts: Mapping
 
 def _headline(votes: Comparisons, ranking: pl.DataFrame) -> str:
     first, last = ranking["item"][0], ranking["item"][-1]
+    shared = int((ranking["rank"] == 1).sum())
+    told = f"{first} ranks first" if shared == 1 else f"{shared:,} items share the first rank"
     return (
         f"{votes.n_votes:,} votes by {many(votes.n_annotators, 'annotator')} on {many(votes.n_pairs, 'pair')} of "
-        f"{many(votes.n_items, 'item')}: {first} ranks first, {last} last."
+        f"{many(votes.n_items, 'item')}: {told}, {last} comes last."
     )
 
 
@@ -59,11 +61,16 @@ def findings(model: RankingModel, votes: Comparisons) -> list[str]:
     """
     health = check(votes)
     told = [finding.sentence for finding in health.findings if finding.level in ("problem", "warning")]
-    told += _annotator_sentences(model) + _rank_sentences(model) + _pair_sentences(model)
+    told += [
+        *_annotator_sentences(model),
+        *_feature_sentence(model),
+        *_rank_sentences(model),
+        *_pair_sentences(model),
+    ]
     if model.n_ties_ and type(model).__name__ != "MajorityVote":
         told.append(f"{many(model.n_ties_, 'tie vote')} left out.")
     if votes.n_missing:
-        told.append(f"{votes.n_missing:,} listed votes had no winner and count as not cast.")
+        told.append(f"{many(votes.n_missing, 'listed vote')} without a winner: counted as not cast.")
     if not model.converged_:
         told.append(f"The fit stopped after {model.n_iter_} iterations, before it had converged.")
     return told
@@ -84,6 +91,15 @@ def _annotator_sentences(model: RankingModel) -> list[str]:
             verb = meaning if len(names) > 1 else meaning.replace("vote ", "votes ", 1)
             told.append(f"{many(len(names), 'annotator')} ({shown}) {verb}.")
     return told
+
+
+def _feature_sentence(model: RankingModel) -> list[str]:
+    if model.features_ is None:
+        return []
+    frame = pl.DataFrame(model.features_).sort(pl.col("effect").abs(), descending=True, maintain_order=True)
+    effects = zip(frame["feature"], frame["effect"], strict=True)
+    strongest = ", ".join(f"{name} ({effect:+.2f})" for name, effect in list(effects)[:_MOST_NAMED])
+    return [f"The score moves most with {strongest}: change for one standard deviation of the feature."]
 
 
 def _rank_sentences(model: RankingModel) -> list[str]:

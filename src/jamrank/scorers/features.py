@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -12,7 +11,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from jamrank.errors import FeatureError, FeatureWarning
+from jamrank.errors import FeatureError, FeatureWarning, warn
 from jamrank.ids import as_column, encode, first_missing, is_missing, locate
 
 __all__ = ["Features", "align_features"]
@@ -70,7 +69,7 @@ def _mean(values: Doubles) -> float:
 def _tell(what: str, names: Sequence[str], which: NDArray[np.bool_]) -> None:
     if which.any():
         told = ", ".join(name for name, chosen in zip(names, which, strict=True) if chosen)
-        warnings.warn(f"feature {told}: {what}", FeatureWarning, stacklevel=6)
+        warn(f"feature {told}: {what}", FeatureWarning)
 
 
 def align_features(
@@ -94,6 +93,11 @@ def align_features(
         ids, matrix, names = _from_frame(features)
     else:
         return _from_array(features, items, expected)
+    if names is None and expected is not None and matrix.shape[1] != len(expected):
+        raise FeatureError(
+            f"{matrix.shape[1]} features for an item",
+            f"the model was fitted with {len(expected)}: {', '.join(expected)}",
+        )
     names = names or list(expected or (f"x{f}" for f in range(matrix.shape[1])))
     if expected is not None:
         matrix = _reorder(matrix, names, expected)
@@ -133,7 +137,13 @@ def _from_frame(features: Any) -> tuple[NDArray[Any], Doubles, list[str]]:
     if hasattr(features, "index") and not features.columns.is_unique:
         twice = features.columns[features.columns.duplicated()][0]
         raise FeatureError(f"two columns are called {twice!r}", "give each feature a name of its own")
-    table = nw.from_native(features, eager_only=True)
+    try:
+        table = nw.from_native(features, eager_only=True)
+    except TypeError:
+        raise FeatureError(
+            f"features as {type(features).__name__}",
+            "give a pandas, polars or arrow frame; collect() a lazy one first",
+        ) from None
     if "item" in table.columns:
         key = "item"
     elif table.implementation.is_pandas():
