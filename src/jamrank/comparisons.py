@@ -496,10 +496,14 @@ def _fold_matrix(
         if (np.diff(key[order]) == 0).any():
             return None
         first, second, swapped, results = first[order], second[order], swapped[order], results[order]
-    turned = _turned(results, swapped[:, None])
+    turned = _turned(results, swapped[:, None]) if swapped.any() else results
     voted = turned != _MISSING
-    counts = voted.sum(axis=1)
-    n_votes = int(counts.sum())
+    who = np.broadcast_to(np.arange(len(annotators), dtype=np.int32), turned.shape)
+    if voted.all():  # a whole jury needs no picking
+        counts, who, said = np.full(len(first), len(annotators)), who.ravel(), turned.ravel()
+    else:
+        counts, who, said = voted.sum(axis=1), who[voted], turned[voted]
+    n_votes = len(said)
     return Comparisons(
         items,
         annotators,
@@ -508,8 +512,8 @@ def _fold_matrix(
         second.astype(np.int32),
         np.zeros(len(first), dtype=np.int32),
         np.concatenate([[0], np.cumsum(counts)]),
-        np.broadcast_to(np.arange(len(annotators), dtype=np.int32), turned.shape)[voted],
-        turned[voted],
+        who,
+        np.ascontiguousarray(said),
         np.repeat(swapped, counts),
         np.ones(n_votes),
         n_votes=n_votes,
