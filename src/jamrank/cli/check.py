@@ -8,6 +8,7 @@ import click
 
 __all__ = ["check"]
 
+_NAMES = {"folded": "repeated votes", "components": "linked groups of items"}
 _MARKS = {
     "problem": "[red]problem[/red]",
     "warning": "[yellow]warning[/yellow]",
@@ -47,6 +48,6 @@ def check(votes: str, as_json: bool, quiet: bool) -> None:
         console = Console()
         for finding in health.findings:
             console.print(f"{_MARKS[finding.level]}: {finding.sentence}", highlight=False, soft_wrap=True)
-        told = ", ".join(f"{name} {number(value)}" for name, value in health.counts.items())
+        told = ", ".join(f"{_NAMES.get(name, name)} {number(value)}" for name, value in health.counts.items())
         console.print(f"Counts: {told}", highlight=False, soft_wrap=True)
     sys.exit(0 if health.comparable else 1)
