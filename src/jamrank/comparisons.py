@@ -185,13 +185,7 @@ class Comparisons:
         Comparisons
             Its models answer in pandas where the votes came as pandas, in polars otherwise.
         """
-        try:
-            table = nw.from_native(frame, eager_only=True)
-        except TypeError:
-            raise InputError(
-                f"votes as {type(frame).__name__}",
-                "give a pandas, polars or arrow frame (collect() a lazy one); read_comparisons reads files",
-            ) from None
+        table = open_frame(frame, InputError)
         missing = [name for name in _REQUIRED if name not in table.columns]
         if missing:
             raise InputError(
@@ -252,6 +246,15 @@ class Comparisons:
         """Total weight of each annotator's votes, ties included."""
         return np.asarray(np.bincount(self.vote_annotator, self.vote_weight, self.n_annotators), dtype=np.float64)
 
+    @cached_property
+    def annotator_decided(self) -> NDArray[np.float64]:
+        """Total weight of each annotator's decided votes."""
+        if not self.n_ties:
+            return self.annotator_weight
+        ties = self.vote_result == TIE
+        tied = np.bincount(self.vote_annotator[ties], self.vote_weight[ties], self.n_annotators)
+        return self.annotator_weight - tied
+
     def frame(self, columns: dict[str, Any]) -> Any:
         """Return a data frame of the kind in which the votes came."""
         return make_frame(columns, self.frames)
@@ -278,6 +281,17 @@ class Comparisons:
             f"Comparisons({self.n_votes:,} votes by {self.n_annotators:,} annotators "
             f"on {self.n_pairs:,} pairs of {self.n_items:,} items)"
         )
+
+
+def open_frame(frame: Any, error: type[InputError]) -> nw.DataFrame[Any]:
+    """Return a user's data frame behind one interface, whichever library it is from."""
+    try:
+        return nw.from_native(frame, eager_only=True)
+    except TypeError:
+        raise error(
+            f"a {type(frame).__name__} where a data frame should be",
+            "give a pandas, polars or arrow frame (collect() a lazy one; files are for read_comparisons)",
+        ) from None
 
 
 def make_frame(columns: dict[str, Any], library: str) -> Any:

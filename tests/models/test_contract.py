@@ -219,10 +219,38 @@ def test_models_that_need_features_say_so():
             model.fit(draw(1).votes)
 
 
-@pytest.mark.parametrize("bad", [{"loss": "square"}, {"prior": "strong"}, {"tol": 0}, {"max_iter": 0}, {"n_init": 0}])
+def test_clusters_may_be_counted_by_numpy():
+    assert fit("VRJAM", draw(1), n_clusters=np.int64(2)).flip_.shape[1] == 2
+    with pytest.raises(ParameterError, match="n_clusters"):
+        fit("VRJAM", draw(1), n_clusters="many")
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"random_state": "x"},
+        {"max_iter": 2.5},
+        {"n_jobs": 1.5},
+        {"loss": "square"},
+        {"prior": "strong"},
+        {"tol": 0},
+        {"max_iter": 0},
+        {"n_init": 0},
+    ],
+)
 def test_arguments_that_make_no_sense_are_refused(bad):
     with pytest.raises(ParameterError):
         jr.JAM(**bad).fit(draw(1).votes)
+
+
+@pytest.mark.parametrize("model", [jr.MajorityVote(), jr.BradleyTerry()])
+def test_an_annotator_who_is_never_contradicted_is_known_to_be_reliable(model):
+    left, right = np.tril_indices(30, -1)
+    votes = jr.Comparisons.from_arrays(left, right, np.full(len(left), "k"), np.ones(len(left)))
+    (row,) = model.fit(votes).annotators_.to_dicts()
+    assert row["flip"] == row["flip_low"] == 0.0
+    assert 0.001 < row["flip_high"] < 0.02
+    assert row["verdict"] == "reliable"
 
 
 def test_ties_are_left_out_with_a_count(name):

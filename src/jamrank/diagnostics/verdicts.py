@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-__all__ = ["flip_intervals", "verdicts"]
+__all__ = ["flip_intervals", "inner_flip", "verdicts"]
 
 Doubles = NDArray[np.float64]
 
@@ -17,7 +17,7 @@ _TOO_WIDE = 0.4
 _NORMAL_95 = 1.959963984540054
 
 
-def flip_intervals(flip: Doubles, information: Doubles) -> tuple[Doubles, Doubles]:
+def flip_intervals(flip: Doubles, information: Doubles, votes: Doubles) -> tuple[Doubles, Doubles]:
     """Return 95 % intervals of the flips, normal on the logit scale.
 
     Parameters
@@ -26,10 +26,19 @@ def flip_intervals(flip: Doubles, information: Doubles) -> tuple[Doubles, Double
         Estimates.
     information : ndarray
         Information on each flip's logit; where it is not positive nothing is known.
+    votes : ndarray
+        Decided votes of each annotator: from none wrong in n follows a flip of about half a vote in n, not of 0.
     """
-    centre = logit(np.clip(flip, 1e-9, 1 - 1e-9))
+    centre = logit(inner_flip(flip, votes))
     reach = _NORMAL_95 / np.sqrt(np.maximum(information, 1e-6))
-    return np.asarray(expit(centre - reach)), np.asarray(expit(centre + reach))
+    low, high = np.asarray(expit(centre - reach)), np.asarray(expit(centre + reach))
+    return np.minimum(low, flip), np.maximum(high, flip)
+
+
+def inner_flip(flip: Doubles, votes: Doubles) -> Doubles:
+    """Return the flips, those nearer to 0 or 1 than half a vote moved to there."""
+    least = 0.5 / (votes + 1)
+    return np.clip(flip, least, 1 - least)
 
 
 def verdicts(flip: Doubles, low: Doubles, high: Doubles) -> list[str]:

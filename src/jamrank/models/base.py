@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from jamrank.comparisons import Comparisons, make_frame
-from jamrank.diagnostics.verdicts import flip_intervals, verdicts
+from jamrank.diagnostics.verdicts import flip_intervals, inner_flip, verdicts
 from jamrank.errors import FeatureError, FormatError, InputError, NotFittedError, ParameterError, UnknownItemError
 from jamrank.ids import as_column, encode, locate
 from jamrank.io.documents import document_text, read_document, write_atomically
@@ -151,12 +151,16 @@ class RankingModel:
 
     def _estimate_flip_information(self) -> Doubles:
         """Return the information that there would be if the truths were known."""
-        flip = self._overall_flip()
-        return self._annotator_votes * flip * (1 - flip)
+        flip = inner_flip(self._overall_flip(), self._decided_votes)
+        return self._decided_votes * flip * (1 - flip)
 
     @cached_property
     def _pair_votes(self) -> Doubles:
         return self._votes.pair_weight
+
+    @cached_property
+    def _decided_votes(self) -> Doubles:
+        return self._votes.annotator_decided
 
     @cached_property
     def _annotator_votes(self) -> Doubles:
@@ -205,7 +209,7 @@ class RankingModel:
         """Frame of the annotators: annotator, votes, flip, flip_low, flip_high, verdict."""
         self._require_fit()
         flip = self._overall_flip()
-        low, high = flip_intervals(flip, self._flip_information)
+        low, high = flip_intervals(flip, self._flip_information, self._decided_votes)
         return self._frame(
             {
                 "annotator": self._annotators,

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from jamrank.comparisons import Comparisons
 from jamrank.models.agreement import disagreement
+from jamrank.models.base import RankingModel
 from jamrank.models.crowd_bt import CrowdBT
 from jamrank.models.em import Point
 from jamrank.models.prior import Prior
@@ -54,5 +55,5 @@ class BradleyTerry(CrowdBT):
         margin = point.scores[votes.pair_first] - point.scores[votes.pair_second]
         return disagreement(votes, np.sign(margin))
 
-    def _estimate_flip_information(self) -> NDArray[np.float64]:
-        return self._annotator_votes * self.flip_ * (1 - self.flip_)
+    # Flips are counted here, not estimated: as in the base of all models.
+    _estimate_flip_information = RankingModel._estimate_flip_information

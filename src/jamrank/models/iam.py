@@ -12,11 +12,11 @@ from jamrank.comparisons import Comparisons
 from jamrank.engines import MemoryEngine
 from jamrank.errors import FeatureError
 from jamrank.models.agreement import disagreement
+from jamrank.models.base import RankingModel
 from jamrank.models.em import Problem, run
 from jamrank.models.latent import LatentModel
 from jamrank.models.prior import Prior, resolve_prior
 from jamrank.noise import NoNoise
-from jamrank.ranking import Uncertainty
 from jamrank.rows import Rows
 from jamrank.scorers import LinearScorer
 
@@ -95,11 +95,9 @@ class IAM(LatentModel):
         self.posterior_ = np.asarray(expit(margin))
         self.flip_ = disagreement(votes, np.sign(margin))
 
-    def _estimate_flip_information(self) -> Doubles:
-        return self._annotator_votes * self.flip_ * (1 - self.flip_)
-
-    def _estimate_uncertainty(self) -> Uncertainty:
-        return Uncertainty.unknown(len(self.items_))
+    # Flips are counted here, not estimated, and scores have no standard errors: as in the base of all models.
+    _estimate_flip_information = RankingModel._estimate_flip_information
+    _estimate_uncertainty = RankingModel._estimate_uncertainty
 
     def _own_weights(self, votes: Comparisons, annotator: int, scorer: LinearScorer) -> Doubles:
         """Fit one annotator's votes as if they were the truth."""

@@ -80,6 +80,12 @@ class LatentModel(RankingModel):
             value = getattr(self, name)
             if not (isinstance(value, (int, np.integer)) and value >= 1) and (name, value) != ("n_jobs", None):
                 raise ParameterError(f"{name} is {value!r}; expected a whole number of at least 1")
+        try:
+            np.random.default_rng(self.random_state)
+        except (TypeError, ValueError):
+            raise ParameterError(
+                f"random_state is {self.random_state!r}; expected None, a whole number or a Generator"
+            ) from None
         if not (isinstance(self.tol, (int, float, np.number)) and self.tol > 0):
             raise ParameterError(f"tol is {self.tol!r}; expected a number above 0")
 
@@ -101,11 +107,14 @@ class LatentModel(RankingModel):
     def _fit_linear(
         self, votes: Comparisons, engine: MemoryEngine, noise: Noise, prior: Prior | None, matrix: Doubles
     ) -> tuple[Problem, Fit]:
-        scorer = LinearScorer(matrix, prior.weight_variance if prior else None)
-        problem = Problem(engine, scorer, noise, self.loss)
+        problem = self._linear_problem(engine, noise, prior, matrix)
         fit = self._best_run(problem)
         self._finish_linear(problem, prior, fit)
         return problem, fit
+
+    def _linear_problem(self, engine: MemoryEngine, noise: Noise, prior: Prior | None, matrix: Doubles) -> Problem:
+        scorer = LinearScorer(matrix, prior.weight_variance if prior else None)
+        return Problem(engine, scorer, noise, self.loss)
 
     def _finish_linear(self, problem: Problem, prior: Prior | None, fit: Fit) -> None:
         """Take weights from the fit, then scores from votes and features together."""

@@ -37,6 +37,7 @@ _STATE = (
     "_pair_question",
     "_pair_votes",
     "_annotator_votes",
+    "_decided_votes",
     "_flip_information",
 )
 _IDS = ("items_", "_annotators", "_questions")

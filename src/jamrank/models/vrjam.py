@@ -17,7 +17,7 @@ from jamrank.noise import ClusteredFlip, Flip, Noise
 from jamrank.noise.clustered import choose_strength
 from jamrank.noise.kmeans import choose_clusters, cluster_pairs, nearest_centroid
 from jamrank.rows import Rows
-from jamrank.scorers import LinearScorer
+from jamrank.scorers import Scorer
 
 __all__ = ["VRJAM"]
 
@@ -99,8 +99,10 @@ class VRJAM(JAM):
 
     def _validate(self) -> None:
         super()._validate()
-        if self.n_clusters != "auto" and not (isinstance(self.n_clusters, int) and self.n_clusters >= 1):
-            raise ParameterError(f"n_clusters is {self.n_clusters!r}; expected 'auto' or at least 1")
+        for name in ("n_clusters", "max_clusters"):
+            value = getattr(self, name)
+            if not (isinstance(value, (int, np.integer)) and value >= 1) and (name, value) != ("n_clusters", "auto"):
+                raise ParameterError(f"{name} is {value!r}; expected a whole number of at least 1")
 
     def _fit(self, votes: Comparisons, features: Any) -> None:
         if features is None:
@@ -112,8 +114,7 @@ class VRJAM(JAM):
     def _fit_linear(
         self, votes: Comparisons, engine: MemoryEngine, noise: Noise, prior: Prior | None, matrix: Doubles
     ) -> tuple[Problem, Fit]:
-        scorer = LinearScorer(matrix, prior.weight_variance if prior else None)
-        problem = Problem(engine, scorer, noise, self.loss)
+        problem = self._linear_problem(engine, noise, prior, matrix)
         fit = self._best_run(problem)
         self.centroids_ = self._find_centroids(engine.rows, matrix)
         self.cluster_ = nearest_centroid(votes.pair_first, votes.pair_second, matrix, self.centroids_, self.n_jobs)
@@ -121,7 +122,7 @@ class VRJAM(JAM):
         if len(self.centroids_) > 1:
             cluster = self.cluster_[engine.rows.pair]
             engine = MemoryEngine(engine.rows.clustered(cluster, len(self.centroids_)), self.n_jobs)
-            problem, fit = self._fit_clusters(engine, scorer, prior, fit, problem.posterior(fit.point))
+            problem, fit = self._fit_clusters(engine, problem.scorer, prior, fit, problem.posterior(fit.point))
         self._cluster_votes = Flip(engine.rows).votes.reshape(votes.n_annotators, -1)
         self._finish_linear(problem, prior, fit)
         return problem, fit
@@ -129,14 +130,14 @@ class VRJAM(JAM):
     def _find_centroids(self, rows: Rows, matrix: Doubles) -> Doubles:
         """Cluster the distinct pairs of items that were voted on."""
         first, second = rows.first[rows.edges], rows.second[rows.edges]
-        if isinstance(self.n_clusters, int):
-            return cluster_pairs(first, second, matrix, self.n_clusters, self.n_jobs).centroids
+        if self.n_clusters != "auto":
+            return cluster_pairs(first, second, matrix, int(self.n_clusters), self.n_jobs).centroids
         return choose_clusters(first, second, matrix, self.centroid_gap, self.max_clusters, self.n_jobs).centroids
 
     def _fit_clusters(
         self,
         engine: MemoryEngine,
-        scorer: LinearScorer,
+        scorer: Scorer,
         prior: Prior | None,
         jam: Fit,
         posterior: Doubles,

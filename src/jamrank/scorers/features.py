@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from jamrank.comparisons import open_frame
 from jamrank.errors import FeatureError, FeatureWarning, warn
 from jamrank.ids import as_column, encode, first_missing, is_missing, locate
 
@@ -137,13 +137,7 @@ def _from_frame(features: Any) -> tuple[NDArray[Any], Doubles, list[str]]:
     if hasattr(features, "index") and not features.columns.is_unique:
         twice = features.columns[features.columns.duplicated()][0]
         raise FeatureError(f"two columns are called {twice!r}", "give each feature a name of its own")
-    try:
-        table = nw.from_native(features, eager_only=True)
-    except TypeError:
-        raise FeatureError(
-            f"features as {type(features).__name__}",
-            "give a pandas, polars or arrow frame; collect() a lazy one first",
-        ) from None
+    table = open_frame(features, FeatureError)
     if "item" in table.columns:
         key = "item"
     elif table.implementation.is_pandas():
