@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import datetime as dt
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -285,6 +287,105 @@ def test_matrix_columns_are_numbered_without_annotators():
     assert Comparisons.from_matrix(["a"], ["b"], [[True, False]]).annotators.tolist() == [0, 1]
 
 
+# -- ratings ------------------------------------------------------------------------------------------------
+
+
+@st.composite
+def ratings(draw):
+    """Rows of (item, annotator, rating, question); an item may be rated more than once."""
+    rating = st.sampled_from([1.0, 2.0, 2.5, 3.0, np.nan, None])
+    row = st.tuples(st.sampled_from("edcba"), st.sampled_from("zyx"), rating, st.sampled_from(["p", "q", None]))
+    return draw(st.lists(row, min_size=1, max_size=25))
+
+
+def rated(rows) -> Comparisons:
+    item, annotator, rating, question = (list(column) for column in zip(*rows, strict=True))
+    return Comparisons.from_ratings(item, annotator, rating, question)
+
+
+def pair_by_pair(rows) -> list[tuple]:
+    """Spell out the votes (left, right, annotator, outcome, question) of ratings by a double loop."""
+    known = [(item, who, rating, question or "") for item, who, rating, question in rows if rating == rating]
+    known = [row for row in known if row[2] is not None]
+    return [
+        (left, right, who, 0.5 if high == low else float(high > low), question)
+        for left, who, high, question in known
+        for right, other, low, topic in known
+        if left < right and (who, question) == (other, topic)
+    ]
+
+
+@given(ratings())
+def test_ratings_are_a_vote_for_every_two_items_of_an_annotator(rows):
+    votes = pair_by_pair(rows)
+    if not votes:
+        refusal(rated, rows)
+        return
+    left, right, who, outcome, question = (list(column) for column in zip(*votes, strict=True))
+    assert_same(rated(rows), Comparisons.from_arrays(left, right, who, outcome, question=question))
+
+
+@given(ratings(), st.randoms(use_true_random=False))
+def test_the_order_of_ratings_changes_nothing(rows, random):
+    if pair_by_pair(rows):
+        assert_same(rated(rows), rated(random.sample(rows, len(rows))))
+
+
+def test_the_higher_rating_wins_and_equal_ratings_tie():
+    votes = Comparisons.from_ratings(["b", "a", "c", "a", "c"], ["x", "x", "x", "y", "y"], [5, 3, 5, 2, 1])
+    assert told(votes) == [
+        ("a", "b", "x", SECOND, False, 1.0),
+        ("a", "c", "x", SECOND, False, 1.0),
+        ("a", "c", "y", FIRST, False, 1.0),
+        ("b", "c", "x", TIE, False, 1.0),
+    ]
+    assert (votes.n_votes, votes.n_missing, votes.n_ties) == (4, 0, 1.0)
+
+
+def test_an_item_rated_twice_is_compared_twice_but_not_with_itself():
+    votes = Comparisons.from_ratings(["a", "b", "a"], ["x"] * 3, [1, 2, 3])
+    assert told(votes) == [("a", "b", "x", SECOND, False, 1.0), ("a", "b", "x", FIRST, False, 1.0)]
+
+
+def test_what_is_compared_with_nothing_is_not_there():
+    votes = Comparisons.from_ratings(
+        ["a", "b", "alone", "unrated"], ["x", "x", "single", "x"], [1.0, 2.0, 3.0, np.nan], ["q", "q", "r", "q"]
+    )
+    assert votes.items.tolist() == ["a", "b"]
+    assert votes.annotators.tolist() == ["x"]
+    assert votes.questions.tolist() == ["q"]
+    assert (votes.n_votes, votes.n_missing) == (1, 0)
+
+
+def test_ratings_are_compared_within_a_question_only():
+    votes = Comparisons.from_ratings([1, 2, 2, 3], ["x"] * 4, [5, 4, 1, 2], question=["p", "p", "q", "q"])
+    assert told(votes) == [(1, 2, "x", FIRST, False, 1.0), (2, 3, "x", SECOND, False, 1.0)]
+    assert votes.questions[votes.pair_question].tolist() == ["p", "q"]
+
+
+@pytest.mark.parametrize(
+    "rating",
+    [
+        [2, 1, None],
+        pd.Series([2, 1, None], dtype="Int64"),
+        pl.Series([2, 1, None]),
+        pl.Series([2, 1, None], dtype=pl.UInt8),
+        [Decimal(2), Fraction(1, 2), float("nan")],
+        np.array([2.0, 1.0, np.nan], dtype=np.float16),
+        [True, False, pd.NA],
+    ],
+    ids=lambda rating: type(rating).__name__,
+)
+def test_ratings_of_any_kind_of_number_may_be_missing(rating):
+    votes = Comparisons.from_ratings(["a", "b", "c"], ["x"] * 3, rating)
+    assert told(votes) == [("a", "b", "x", FIRST, False, 1.0)]
+
+
+def test_whole_ratings_are_compared_as_they_are():
+    for rating in ([2**60 + 1, 2**60], np.array([200, 100], dtype=np.uint8), np.array([True, False])):
+        assert told(Comparisons.from_ratings(["a", "b"], ["x"] * 2, rating))[0][3] == FIRST
+
+
 # -- ids and frames -----------------------------------------------------------------------------------------
 
 
@@ -491,6 +592,46 @@ def test_two_matrix_columns_of_one_annotator_are_refused():
 
 def test_a_column_with_two_dimensions_is_refused():
     refusal(Comparisons.from_arrays, np.zeros((2, 2)), ["a", "b"], ["x", "x"], [1, 1])
+
+
+@pytest.mark.parametrize(
+    "rating", ["good", "4", b"4", float("inf"), -float("inf"), 10**400, 1 + 2j, (1, 2), dt.date(2024, 1, 1)], ids=str
+)
+def test_a_rating_that_is_no_finite_number_is_refused_with_row_and_value(rating):
+    error = refusal(Comparisons.from_ratings, ["a", "b", "c"], ["x"] * 3, [1, rating, 3])
+    assert error.row == 2
+    assert f"rating is {rating!r}" in str(error)
+    assert "finite number" in str(error)
+
+
+def test_ratings_of_no_two_items_are_refused_with_what_is_needed():
+    for item, annotator, rating in (
+        (["a", "b"], ["x", "y"], [1, 2]),
+        (["a", "a"], ["x", "x"], [1, 2]),
+        (["a", "b"], ["x", "x"], [1.0, np.nan]),
+        (["a", "b"], ["x", "x"], [None, None]),
+        ([1, 2], [1.5, 1.5], [None, None]),
+    ):
+        error = refusal(Comparisons.from_ratings, item, annotator, rating)
+        assert "at least two different items" in error.remedy
+        assert "question" not in error.remedy
+    error = refusal(Comparisons.from_ratings, ["a", "b"], ["x", "x"], [1, 2], ["p", "q"])
+    assert "within one question" in error.remedy
+
+
+def test_ratings_that_are_none_at_all_or_of_other_lengths_are_refused():
+    assert "no ratings" in str(refusal(Comparisons.from_ratings, [], [], []))
+    assert "rating 1" in str(refusal(Comparisons.from_ratings, ["a", "b"], ["x", "x"], [1]))
+    assert "question 3" in str(refusal(Comparisons.from_ratings, ["a", "b"], ["x", "x"], [1, 2], [1, 2, 3]))
+
+
+@pytest.mark.parametrize("place", ["item", "annotator"])
+def test_a_rating_without_an_id_is_refused_even_if_it_is_missing(place):
+    rows = {"item": ["a", "b", "c"], "annotator": ["x"] * 3, "rating": [1, None, 2]}
+    rows[place] = [rows[place][0], None, rows[place][2]]
+    error = refusal(Comparisons.from_ratings, **rows)
+    assert error.row == 2
+    assert place in error.problem
 
 
 # -- keys ---------------------------------------------------------------------------------------------------

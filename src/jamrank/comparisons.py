@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -21,6 +21,7 @@ SECOND, FIRST, TIE = 0, 1, 2
 _MISSING = 3
 _WINNERS = {"left": 1.0, "right": 0.0, "tie": 0.5}
 _OUTCOMES = "expected 1 (left), 0 (right), 0.5 (tie) or NaN (no vote)"
+_RATINGS = "expected a finite number, higher for better, or NaN (no rating)"
 _REQUIRED = ("annotator", "left", "right", "winner")
 
 
@@ -28,7 +29,7 @@ _REQUIRED = ("annotator", "left", "right", "winner")
 class Comparisons:
     """Votes on pairs of items: encoded, in canonical order, equal votes folded into weights.
 
-    Build one with :meth:`from_arrays`, :meth:`from_matrix`, :meth:`from_frame` or
+    Build one with :meth:`from_arrays`, :meth:`from_matrix`, :meth:`from_frame`, :meth:`from_ratings` or
     :func:`jamrank.read_comparisons`.
 
     A pair is two items within a question, ``pair_first < pair_second`` in the order of ``items``; pairs are
@@ -204,6 +205,66 @@ class Comparisons:
         if table.implementation.is_pandas():
             object.__setattr__(votes, "frames", "pandas")
         return votes
+
+    @classmethod
+    def from_ratings(cls, item: Any, annotator: Any, rating: Any, question: Any = None) -> Comparisons:
+        """Turn ratings on an ordinal scale into votes.
+
+        Every two ratings of different items by one annotator, within one question, are a vote for the item that
+        is rated higher, or a tie where both are rated the same. Ratings of different annotators are never
+        compared, so each may use the scale in their own way.
+
+        Parameters
+        ----------
+        item : array-like
+            Ids of the items that were rated, of any kind.
+        annotator : array-like
+            Who rated.
+        rating : array-like
+            Numbers, higher for better; NaN or None for no rating. Only their order counts.
+        question : array-like, optional
+            Prompt, scene or topic; only ratings within one question are compared.
+
+        Returns
+        -------
+        Comparisons
+            With the item that sorts first on the left of every vote, so that sides mean nothing. An annotator
+            who rated a single item casts no votes. Annotators without votes, and items that nobody compared
+            with another, are not in it.
+        """
+        columns = {"item": as_column(item), "annotator": as_column(annotator)}
+        if question is not None:
+            columns["question"] = _fill_questions(as_column(question))
+        ratings = _ratings(rating)
+        _check_lengths({**columns, "rating": ratings}, "rating")
+        for name, column in columns.items():
+            _refuse_missing(name, column, "rating")
+        rated = ~np.isnan(ratings)
+        ratings, columns = ratings[rated], {name: column[rated] for name, column in columns.items()}
+        items, (item_code,) = encode(columns["item"])
+        annotators, (annotator_code,) = encode(columns["annotator"])
+        questions, question_code = _encode_questions(columns.get("question"), len(ratings))
+        ballot, n_ballots = _mixed_radix([(annotator_code, len(annotators)), (question_code, len(questions))])
+        left, right = _pairs_within(ballot, n_ballots, item_code, len(items))
+        if not len(left):
+            raise InputError(
+                "no two ratings to compare",
+                "expected an annotator who rated at least two different items"
+                + ("" if question is None else " within one question"),
+            )
+        votes = cls.from_arrays(
+            item_code[left],
+            item_code[right],
+            annotator_code[left],
+            np.where(ratings[left] == ratings[right], 0.5, ratings[left] > ratings[right]),
+            question=question_code[left],
+        )
+        return replace(
+            votes,
+            items=items[votes.items],
+            annotators=annotators[votes.annotators],
+            questions=questions[votes.questions],
+        )
 
     @property
     def n_items(self) -> int:
@@ -390,19 +451,44 @@ def _weights(weight: Any) -> NDArray[np.float64]:
     return weights
 
 
-def _check_lengths(columns: dict[str, NDArray[Any]]) -> None:
+def _ratings(rating: Any) -> NDArray[Any]:
+    """Return the ratings as integers or floats, NaN for none."""
+    column = as_column(rating)
+    if column.dtype.kind in "biu":
+        return column
+    if column.dtype.kind != "f":
+        column = np.array([_rating(value, row) for row, value in enumerate(column.tolist())], dtype=np.float64)
+    infinite = np.isinf(column)
+    if infinite.any():
+        row = int(infinite.argmax())
+        raise InputError(f"rating is {column[row]:g}", _RATINGS, row=row + 1)
+    return column
+
+
+def _rating(value: Any, row: int) -> float:
+    if is_missing(value):
+        return np.nan
+    try:
+        if not isinstance(value, (str, bytes)):
+            return float(value)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise InputError(f"rating is {value!r}", _RATINGS, row=row + 1)
+
+
+def _check_lengths(columns: dict[str, NDArray[Any]], of: str = "vote") -> None:
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
         told = ", ".join(f"{name} {length}" for name, length in lengths.items())
-        raise InputError(f"columns of different length ({told})", "expected one value for each vote")
+        raise InputError(f"columns of different length ({told})", f"expected one value for each {of}")
     if not any(lengths.values()):
-        raise InputError("no votes", "expected at least one")
+        raise InputError(f"no {of}s", "expected at least one")
 
 
-def _refuse_missing(name: str, column: NDArray[Any]) -> None:
+def _refuse_missing(name: str, column: NDArray[Any], of: str = "vote") -> None:
     row = first_missing(column)
     if row is not None:
-        raise InputError(f"{name} is missing", "every vote needs an id there", row=row + 1)
+        raise InputError(f"{name} is missing", f"every {of} needs an id there", row=row + 1)
 
 
 def _refuse_self_pairs(items: NDArray[Any], left: Codes, right: Codes) -> None:
@@ -425,6 +511,21 @@ def _encode_questions(column: NDArray[Any] | None, length: int) -> tuple[NDArray
         return np.array([""], dtype=object), np.zeros(length, dtype=np.int32)
     labels, (codes,) = encode(column)
     return labels, codes
+
+
+def _pairs_within(
+    ballot: NDArray[np.int64], n_ballots: int, item: Codes, n_items: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return every two rows of one ballot and different items, the row of the lower item first."""
+    key, _ = _mixed_radix([(ballot, n_ballots), (item, n_items)])
+    order = np.argsort(key, kind="stable")
+    key, ballot = key[order], ballot[order]
+    # A row is paired with all rows of its ballot that come after those of its item.
+    begin = np.searchsorted(key, key, side="right")
+    count = np.searchsorted(ballot, ballot, side="right") - begin
+    left = np.repeat(np.arange(len(key)), count)
+    right = np.arange(len(left)) + np.repeat(begin - (np.cumsum(count) - count), count)
+    return order[left], order[right]
 
 
 def _turned(results: NDArray[np.int8], swapped: NDArray[np.bool_]) -> NDArray[np.int8]:

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jamrank.comparisons import Comparisons
+from jamrank.models import MajorityVote, RankingModel
+from jamrank.models.agreement import disagreement
+from jamrank.paper.data import Data
+from jamrank.paper.methods import METHODS
+from jamrank.paper.trials import Measurement
 
-__all__ = ["CLASSIFIERS", "DigitVotes", "digit_votes", "machine_predictions"]
+__all__ = ["CLASSIFIERS", "RIVALS", "DigitVotes", "DigitsTrial", "digit_votes", "machine_predictions"]
 
 CLASSIFIERS = ("nearest neighbours", "logistic regression", "naive Bayes", "random forest", "perceptron")
+# Which method against which, for McNemar's test.
+RIVALS = (("JAM", "MV"), ("VRJAM", "MV"), ("VRJAM", "JAM"), ("JAM", "IAM"))
 _FOLDS = 10
 
 
@@ -95,9 +102,88 @@ def digit_votes(seed: int = 0, told: Callable[[str], None] = lambda name: None) 
     data = load_digits()
     features = data.data[:, data.data.std(axis=0) > 2.0]
     read = machine_predictions(features, data.target, seed, told)
-    left, right = np.triu_indices(len(data.target), 1)
-    different = data.target[left] != data.target[right]
-    left, right = left[different], right[different]
-    outcomes = np.where(read[left] == read[right], 0.5, read[left] > read[right])
-    votes = Comparisons.from_matrix(left, right, outcomes, annotators=CLASSIFIERS)
+    votes = Comparisons.from_matrix(*_pairs_and_outcomes(data.target, read), annotators=CLASSIFIERS)
     return DigitVotes(votes, features, data.target)
+
+
+def _pairs_and_outcomes(
+    digits: NDArray[np.int64], read: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Return the pairs of images of different digits, and each classifier's vote: a tie where it reads the same."""
+    left, right = np.triu_indices(len(digits), 1)
+    different = digits[left] != digits[right]
+    left, right = left[different], right[different]
+    return left, right, np.where(read[left] == read[right], 0.5, read[left] > read[right])
+
+
+@dataclass(frozen=True)
+class DigitsTrial:
+    """The four methods on the votes of machine annotators on pen-written digits.
+
+    Attributes
+    ----------
+    seed : int
+        Of the images, the features that each classifier sees, the folds and the coins.
+    n_images : int
+    """
+
+    seed: int
+    n_images: int = 1000
+    files: ClassVar[tuple[str, ...]] = ("pendigits.tra",)
+
+    @property
+    def cost(self) -> float:
+        """About how many seconds it takes."""
+        return 4 + self.n_images**2 * 8e-6
+
+    def run(self, data: Data) -> list[Measurement]:
+        """Train the classifiers, turn what they read into votes, and fit each method to them."""
+        features, digits = data.digits()
+        rng = np.random.default_rng(self.seed)
+        chosen = np.sort(rng.choice(len(digits), self.n_images, replace=False))
+        features, digits = features[chosen], digits[chosen]
+        left, right, outcomes = _pairs_and_outcomes(digits, machine_predictions(features, digits, self.seed))
+        tied = outcomes == 0.5
+        coins = np.where(tied, rng.random(outcomes.shape) < 0.5, outcomes)
+        found = [Measurement("data", "pairs", "", len(left)), Measurement("data", "ties", "", 100 * tied.mean())]
+        # from_matrix sorts annotators by name; numbers keep them in the paper's order.
+        for setting, said in (("ties=random", coins), ("ties=left out", np.where(tied, np.nan, outcomes))):
+            votes = Comparisons.from_matrix(left, right, said)
+            found += _compare(votes, features, digits.astype(np.float64), setting, self.seed)
+        return found
+
+
+def _compare(
+    votes: Comparisons, features: NDArray[np.float64], digits: NDArray[np.float64], setting: str, seed: int
+) -> list[Measurement]:
+    """Measure the annotators, the methods, and each method against its rivals."""
+    truth = digits[votes.pair_first] > digits[votes.pair_second]
+    right = 1 - disagreement(votes, np.where(truth, 1.0, -1.0))
+    found = [
+        Measurement(name, "annotator", setting, 100 * value) for name, value in zip(CLASSIFIERS, right, strict=True)
+    ]
+    hits: dict[str, NDArray[np.bool_]] = {}
+    for name, method in METHODS.items():
+        model = method().fit(votes, features)
+        found.append(Measurement(name, "accuracy", setting, 100 * model.score(digits)))
+        found.append(Measurement(name, "order", setting, 100 * model.score(digits, by="scores")))
+        hits[name] = _decisions(model, seed) == truth
+    for one, other in RIVALS:
+        better, worse = (hits[one] & ~hits[other]).sum(), (hits[other] & ~hits[one]).sum()
+        found.append(Measurement(f"{one} - {other}", "difference", setting, 100 * (better - worse) / len(truth)))
+        found.append(Measurement(f"{one} - {other}", "McNemar p", setting, _mcnemar(int(better), int(worse))))
+    return found
+
+
+def _decisions(model: RankingModel, seed: int) -> NDArray[np.bool_]:
+    """Decide every pair, tied ones at random as in the paper."""
+    if isinstance(model, MajorityVote):
+        return model.decide(seed)
+    return np.asarray(model.posterior_ > 0.5)
+
+
+def _mcnemar(better: int, worse: int) -> float:
+    """Return the p-value of McNemar's exact test: a binomial test on the pairs that the two decide differently."""
+    from scipy.stats import binomtest
+
+    return float(binomtest(better, better + worse).pvalue) if better + worse else 1.0

@@ -1,0 +1,46 @@
+"""Accuracy as annotators are added, each worse than the one before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from jamrank.paper.experiments.series import N_PAIRS, draw_curves, series_records, series_table
+from jamrank.paper.trials import Record, Results, Trial
+from jamrank.paper.wine import COLOURS, WineTrial
+
+__all__ = ["Annotators"]
+
+_NUMBERS = range(3, 10)
+
+
+class Annotators:
+    """The paper's figure of performance against the number of annotators."""
+
+    name = "annotators"
+    title = "Accuracy against the number of annotators, who flip with chance k/20"
+
+    def trials(self, seeds: int, quick: bool) -> list[Trial]:
+        """Return both wines with 3 to 9 annotators."""
+        numbers = _NUMBERS[::3] if quick else _NUMBERS
+        return [
+            WineTrial(colour, seed, n_annotators=number, n_pairs=20_000 if quick else N_PAIRS[colour])
+            for seed in range(seeds)
+            for colour in COLOURS
+            for number in numbers
+        ]
+
+    def records(self, results: Results) -> list[Record]:
+        """Return the accuracies for each number."""
+        return series_records(self.name, results, lambda trial: f"K={trial.n_annotators}")
+
+    def table(self, records: Sequence[Record]) -> str:
+        """Return a table for each wine."""
+        return series_table(records, lambda number: f"{number:.0f}", "annotators", given=False)
+
+    def draw(self, records: Sequence[Record]) -> dict[str, Any]:
+        """Draw accuracy against the number of annotators, IAM on an axis of its own scale."""
+        figure, axes = draw_curves(records, "annotators, K", None, given=False)
+        for axis in axes:
+            axis.set(ylim=(75, 100.5), xticks=list(_NUMBERS))
+        return {self.name: figure}

@@ -1,0 +1,56 @@
+"""Accuracy as the annotators become noisier."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from jamrank.paper.experiments.series import N_PAIRS, draw_curves, series_records, series_table
+from jamrank.paper.trials import Record, Results, Trial
+from jamrank.paper.wine import COLOURS, WineTrial, wine_flips
+
+__all__ = ["Noise"]
+
+# Ten percent more at each step; the mean of b passes 1/2 at alpha = 2.9.
+_ALPHAS = tuple(round(1.1**step, 4) for step in range(14))
+
+
+class Noise:
+    """The paper's figure of performance against noise: b = alpha · k/20."""
+
+    name = "noise"
+    title = "Accuracy against the annotators' noise, six annotators who flip with chance alpha · k/20"
+
+    def trials(self, seeds: int, quick: bool) -> list[Trial]:
+        """Return both wines at every alpha."""
+        alphas = _ALPHAS[::4] if quick else _ALPHAS
+        return [
+            WineTrial(colour, seed, noise=alpha, n_pairs=20_000 if quick else N_PAIRS[colour])
+            for seed in range(seeds)
+            for colour in COLOURS
+            for alpha in alphas
+        ]
+
+    def records(self, results: Results) -> list[Record]:
+        """Return the accuracies at each alpha."""
+        return series_records(self.name, results, lambda trial: f"alpha={trial.noise:g}")
+
+    def table(self, records: Sequence[Record]) -> str:
+        """Return a table for each wine."""
+        text = series_table(records, _label, "alpha (mean b)", given=True)
+        return text + (
+            "\n*Sign given*: the same fit, turned over where it takes annotator 1 for worse than a coin.\n"
+        )
+
+    def draw(self, records: Sequence[Record]) -> dict[str, Any]:
+        """Draw accuracy against alpha."""
+        figure, axes = draw_curves(records, "noise, alpha", lambda alpha: wine_flips(6, alpha), given=True)
+        for axis in axes:
+            axis.axvline(20 / 7, color="#BBBBBB", linewidth=1, zorder=0)
+            axis.text(20 / 7 - 0.03, 8, "mean b = 1/2", rotation=90, ha="right", va="bottom", fontsize=8)
+            axis.set(ylim=(0, 101))
+        return {self.name: figure}
+
+
+def _label(alpha: float) -> str:
+    return f"{alpha:.2f} ({wine_flips(6, alpha).mean():.3f})"

@@ -1,0 +1,106 @@
+"""What the two experiments over a grid of synthetic annotators share: records, tables and figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jamrank.paper.figures import canvas, draw_series, grouped
+from jamrank.paper.methods import METHODS
+from jamrank.paper.tables import markdown
+from jamrank.paper.theory import best_rule_accuracy, majority_accuracy
+from jamrank.paper.trials import Estimate, Record, Results, estimate, pick
+from jamrank.paper.wine import COLOURS, WineTrial, wine_flips
+
+__all__ = ["BEST", "GIVEN", "MAJORITY", "N_PAIRS", "at", "draw_curves", "series_records", "series_table"]
+
+# The paper does not say how many pairs it used; so many of the white wines' eight million are enough for a curve.
+N_PAIRS = {"red": None, "white": 600_000}
+MAJORITY, BEST = "theory: majority vote", "theory: best rule"
+GIVEN = "accuracy, sign given"
+
+
+def at(record: Record) -> float:
+    """Return the place of a record on the grid."""
+    return float(record.setting.split("=")[1])
+
+
+def series_records(name: str, results: Results, setting: Callable[[WineTrial], str]) -> list[Record]:
+    """Return the accuracies of each trial, and of theory for each place on the grid."""
+    records = []
+    trials = [trial for trial in results if isinstance(trial, WineTrial)]
+    for colour, where, n_annotators, noise in dict.fromkeys(
+        (t.colour, setting(t), t.n_annotators, t.noise) for t in trials
+    ):
+        flips = wine_flips(n_annotators, noise)
+        for model, rule in ((MAJORITY, majority_accuracy), (BEST, best_rule_accuracy)):
+            records.append(Record(name, colour, model, "accuracy", where, None, 100 * rule(flips)))
+    for trial in trials:
+        where = setting(trial)
+        records += [
+            Record(name, trial.colour, m.model, m.metric, where, trial.seed, m.value)
+            for m in results[trial]
+            if m.metric in ("pairs", "accuracy", GIVEN)
+        ]
+    return records
+
+
+def series_table(records: Sequence[Record], label: Callable[[float], str], head: str, given: bool) -> str:
+    """Return a table for each wine: a row for each place on the grid, ours beside theory."""
+    text = []
+    for colour in COLOURS:
+        mine = pick(records, dataset=colour)
+        rows = []
+        for place in sorted({at(record) for record in mine}):
+            here = [record for record in mine if at(record) == place]
+            cells = [estimate(pick(here, model=model, metric="accuracy")).text() for model in METHODS]
+            if given:
+                cells.append(estimate(pick(here, model="JAM", metric=GIVEN)).text())
+            cells += [f"{pick(here, model=model)[0].value:.2f}" for model in (MAJORITY, BEST)]
+            rows.append([label(place), *cells])
+        header = [
+            head,
+            *METHODS,
+            *(["JAM, sign given"] if given else []),
+            "majority in theory",
+            "best rule in theory",
+        ]
+        text.append(f"{_describe(mine, colour)}:\n\n" + markdown(header, rows))
+    return "\n".join(text)
+
+
+def _describe(mine: Sequence[Record], colour: str) -> str:
+    pairs = int(estimate(pick(mine, metric="pairs")).mean)
+    return f"{colour.capitalize()} wine, {_sample(colour, pairs)}"
+
+
+def _sample(colour: str, pairs: int) -> str:
+    every = {"red": 821_581, "white": 8_102_166}[colour]
+    return f"all {pairs:,} pairs" if pairs == every else f"{pairs:,} random pairs"
+
+
+def draw_curves(
+    records: Sequence[Record], xlabel: str, smooth: Callable[[float], NDArray[np.float64]] | None, given: bool
+) -> tuple[Any, list[Any]]:
+    """Draw accuracy against the grid for both wines, with the curves of theory."""
+    figure, axes = canvas(2, height=3.8, sharey=True)
+    for axis, colour in zip(axes, COLOURS, strict=True):
+        mine = pick(records, dataset=colour)
+        grid = sorted({at(record) for record in mine})
+        fine = np.linspace(grid[0], grid[-1], 200) if smooth else np.array(grid)
+        for rule, style, label in ((majority_accuracy, "--", MAJORITY), (best_rule_accuracy, ":", BEST)):
+            curve = [100 * rule(smooth(x) if smooth else wine_flips(int(x))) for x in fine]
+            axis.plot(fine, curve, linestyle=style, color="#555555", linewidth=1.1, label=label, zorder=1)
+        for model in METHODS:
+            draw_series(axis, grouped(pick(mine, model=model, metric="accuracy"), at), model)
+        if given:
+            points: list[tuple[float, Estimate]] = grouped(pick(mine, model="JAM", metric=GIVEN), at)
+            draw_series(axis, points, "JAM", "JAM, sign given", linestyle="-.", markerfacecolor="white")
+        axis.set(xlabel=xlabel)
+        axis.set_title(_describe(mine, colour))
+    axes[0].set_ylabel("pairs inferred rightly (%)")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8)
+    return figure, axes

@@ -1,0 +1,164 @@
+"""Ratings on an ordinal scale, turned into votes: which of two populations ranks above the other, and how sure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jamrank.comparisons import Comparisons
+from jamrank.paper.data import Data
+from jamrank.paper.methods import METHODS
+from jamrank.paper.trials import Measurement
+from jamrank.ranking import GroupShare, group_share
+
+__all__ = ["ATTRIBUTES", "SimulatedTrial", "SpeakersTrial", "population_shares", "simulate_ratings"]
+
+Doubles = NDArray[np.float64]
+
+ATTRIBUTES = ("expressiveness", "naturalness")
+# The paper's sizes, and raters of whom two are good and three are nearly useless.
+_FIRST, _SECOND = 40, 65
+_RATER_NOISE = (0.3, 0.5, 3.0, 4.0, 5.0)
+_N_FEATURES, _EXPLAINED = 8, 0.5
+_STEPS = (-1.0, -0.3, 0.3, 1.0)
+
+
+def population_shares(votes: Comparisons, features: Doubles, member: NDArray[np.bool_]) -> Mapping[str, GroupShare]:
+    """Return, for each method, how often items of the first population rank above those of the second.
+
+    Parameters
+    ----------
+    votes : Comparisons
+        As :meth:`Comparisons.from_ratings` makes them, or any others.
+    features : ndarray of shape (items, features)
+        In the order of ``votes.items``.
+    member : ndarray of bool
+        True for the items of the first population, in the order of ``votes.items``.
+
+    Returns
+    -------
+    mapping of str to GroupShare
+        The share among pairs between the populations that were voted on, with a 95 % bootstrap interval over items.
+    """
+    shares = {}
+    for name, method in METHODS.items():
+        posterior = method().fit(votes, features).posterior_
+        verdict = (1 + np.sign(posterior - 0.5)) / 2
+        shares[name] = group_share(votes.pair_first, votes.pair_second, verdict, member)
+    return shares
+
+
+def simulate_ratings(effect: float, rng: np.random.Generator) -> tuple[Doubles, Doubles, Doubles, NDArray[np.bool_]]:
+    """Draw two populations, features of their items, and ratings from 0 to 4 by five raters.
+
+    Parameters
+    ----------
+    effect : float
+        Chance that an item of the first population is truly above one of the second.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    quality : ndarray
+        Truth, normal in each population.
+    features : ndarray of shape (items, 8)
+        Explain half of the variance of the quality.
+    ratings : ndarray of shape (items, raters)
+    member : ndarray of bool
+        True for the first population.
+    """
+    from scipy.stats import norm
+
+    n_items = _FIRST + _SECOND
+    member = np.arange(n_items) < _FIRST
+    quality = rng.standard_normal(n_items) + np.sqrt(2) * norm.ppf(effect) * member
+    features = rng.standard_normal((n_items, _N_FEATURES))
+    standard = (quality - quality.mean()) / quality.std()
+    features[:, 0] = np.sqrt(_EXPLAINED) * standard + np.sqrt(1 - _EXPLAINED) * features[:, 0]
+    # A rotation hides the one that matters among the others.
+    features = features @ np.linalg.qr(rng.standard_normal((_N_FEATURES, _N_FEATURES)))[0]
+    noise = np.array(_RATER_NOISE)
+    seen = (quality[:, None] + noise * rng.standard_normal((n_items, len(noise)))) / np.sqrt(1 + noise**2)
+    ratings = np.digitize(seen + 0.3 * rng.standard_normal(len(noise)), _STEPS).astype(np.float64)
+    return quality, features, ratings, member
+
+
+@dataclass(frozen=True)
+class SimulatedTrial:
+    """Ten simulations of ratings with a known effect."""
+
+    seed: int
+    effect: float
+    n_simulations: int = 10
+    files: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def cost(self) -> float:
+        """About how many seconds it takes."""
+        return 0.15 * self.n_simulations
+
+    def run(self, data: Data) -> list[Measurement]:
+        """Draw ratings, turn them into votes, and measure what each method makes of the populations."""
+        found = []
+        for simulation in range(self.n_simulations):
+            rng = np.random.default_rng([self.seed, simulation])
+            quality, features, ratings, member = simulate_ratings(self.effect, rng)
+            item, rater = np.indices(ratings.shape)
+            votes = Comparisons.from_ratings(item.ravel(), rater.ravel(), ratings.ravel())
+            shares = dict(population_shares(votes, features[votes.items], member[votes.items]))
+            verdict = (quality[votes.pair_first] > quality[votes.pair_second]).astype(np.float64)
+            shares["truth"] = group_share(votes.pair_first, votes.pair_second, verdict, member)
+            for model, share in shares.items():
+                found += _as_measured(model, share, f"simulation={simulation}")
+        return found
+
+
+@dataclass(frozen=True)
+class SpeakersTrial:
+    """Ratings of 300 speakers by 114 listeners: how often women rank above men.
+
+    Attributes
+    ----------
+    attribute : str
+        ``"expressiveness"`` (the slider from unemotional to emotional) or ``"naturalness"`` (from artificial to
+        genuine).
+    """
+
+    attribute: str
+    seed: int = 0
+    files: ClassVar[tuple[str, ...]] = (
+        "SC_ratings.csv",
+        "eGeMAPSv01a_88_femalespk.csv",
+        "eGeMAPSv01a_88_malespk.csv",
+    )
+
+    @property
+    def cost(self) -> float:
+        """About how many seconds it takes."""
+        return 4.0
+
+    def run(self, data: Data) -> list[Measurement]:
+        """Bin the sliders to 0–4, turn ratings into votes, and compare women with men."""
+        speakers = data.speakers()
+        slider = speakers.ratings["emotional" if self.attribute == ATTRIBUTES[0] else "aufgesetzt"]
+        rising = slider if self.attribute == ATTRIBUTES[0] else 100 - slider
+        votes = Comparisons.from_ratings(speakers.item, speakers.rater, np.minimum(rising // 20, 4))
+        place = np.searchsorted(speakers.items, votes.items)
+        shares = population_shares(votes, speakers.features[place], speakers.female[place])
+        found = [
+            Measurement("data", "votes", "", votes.n_votes),
+            Measurement("data", "pairs", "", next(iter(shares.values())).n_pairs),
+            Measurement("data", "ties", "", 100 * votes.n_ties / votes.n_votes),
+        ]
+        for model, share in shares.items():
+            found += _as_measured(model, share, "")
+        return found
+
+
+def _as_measured(model: str, share: GroupShare, setting: str) -> list[Measurement]:
+    values = {"share": share.share, "low": share.low, "high": share.high}
+    return [Measurement(model, metric, setting, 100 * value) for metric, value in values.items()]

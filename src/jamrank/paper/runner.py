@@ -1,0 +1,319 @@
+"""Runs the trials of experiments, keeps what each found, and writes tables and figures."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from jamrank import __file__ as _here
+from jamrank import __version__
+from jamrank.errors import InputError, JamrankWarning, ParameterError
+from jamrank.io import ensure_folder, write_atomically, write_together
+from jamrank.paper.data import SOURCES, Data
+from jamrank.paper.experiments import EXPERIMENTS
+from jamrank.paper.figures import figure_files
+from jamrank.paper.trials import Experiment, Measurement, Record, Trial
+
+__all__ = ["Report", "choose", "reproduce"]
+
+_KEPT = ".trials"
+_RESULTS, _RUNS, _TABLES = "results.json", "runs.json", "results.md"
+_READING = (
+    "Accuracies and shares are in percent. `±` is the half-width of the 95 % interval of the mean over seeds "
+    "(Student's t). All records, seed by seed, are in `results.json`."
+)
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "matplotlib", "polars")
+# What only shows results: a change there does not make kept ones stale.
+_SHOWN = ("cli/", "report/", "paper/experiments/", "paper/figures.py", "paper/tables.py", "paper/runner.py")
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a run left behind.
+
+    Attributes
+    ----------
+    records : list of Record
+        Everything found by the experiments of this run.
+    n_run, n_kept : int
+        Trials that were run, and trials whose results had been kept.
+    files : dict of str to str or bytes
+        What was written, by name of the file.
+    """
+
+    records: list[Record]
+    n_run: int
+    n_kept: int
+    files: dict[str, str | bytes]
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """What a trial found, the seconds it took and the most memory that its process had held by then, in MiB."""
+
+    found: list[Measurement]
+    seconds: float
+    peak: float
+
+
+def choose(names: Sequence[str]) -> list[Experiment]:
+    """Return the experiments of these names, each once and in the paper's order; all without names."""
+    unknown = [name for name in names if name not in EXPERIMENTS]
+    if unknown:
+        raise ParameterError(f"no experiment {unknown[0]!r}; known are {', '.join(EXPERIMENTS)}")
+    return [experiment for name, experiment in EXPERIMENTS.items() if not names or name in names]
+
+
+def reproduce(
+    names: Sequence[str] = (),
+    *,
+    data: Data | None = None,
+    out: str | os.PathLike[str] = "jamrank-reproduction",
+    seeds: int = 10,
+    jobs: int = 1,
+    quick: bool = False,
+    fetching: Callable[[str], None] = lambda name: None,
+    started: Callable[[float], None] = lambda cost: None,
+    advanced: Callable[[str, float], None] = lambda what, cost: None,
+) -> Report:
+    """Run experiments of the paper and write ``results.json``, ``results.md`` and figures.
+
+    What a trial found is kept in the folder, so that an interrupted run goes on where it was and a run with more
+    seeds does only what is new. Results kept by other code, data or versions of libraries are not used.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Experiments; all without names.
+    data : Data, optional
+        Where the data sets are.
+    out : path-like
+        Folder of the results; those of other experiments in it are kept.
+    seeds : int
+        Repetitions of whatever is random.
+    jobs : int
+        Trials at a time, each in a process of its own; the cores are shared out.
+    quick : bool
+        A small version that shows the trends, in a minute or two.
+    fetching, started, advanced : callable
+        Told the name of each file before it is downloaded, the seconds of work expected, and those of each trial
+        when it is done.
+
+    Returns
+    -------
+    Report
+    """
+    if seeds < 1 or jobs < 1:
+        raise ParameterError(f"seeds={seeds}, jobs={jobs}; both must be at least 1")
+    _require_libraries()
+    chosen = choose(names)
+    data = data or Data()
+    folder = ensure_folder(out)
+    kept = ensure_folder(folder / _KEPT)
+    wanted = list(dict.fromkeys(trial for each in chosen for trial in each.trials(seeds, quick)))
+    data.require(sorted({name for trial in wanted for name in trial.files}), fetching)
+    stamp = _stamp()
+    done = {trial: before for trial in wanted if (before := _read(_place(kept, trial, stamp))) is not None}
+    left = [trial for trial in wanted if trial not in done]
+    started(sum(trial.cost for trial in left))
+    for trial, outcome in _run(left, data, jobs):
+        write_atomically(_place(kept, trial, stamp), json.dumps(asdict(outcome)))
+        done[trial] = outcome
+        advanced(repr(trial), trial.cost)
+    fresh = {each.name: each.records({t: done[t].found for t in each.trials(seeds, quick)}) for each in chosen}
+    runs = {each.name: _describe(each.trials(seeds, quick), done, seeds, quick) for each in chosen}
+    files = _render(_merge(folder, fresh), _merge_runs(folder, runs))
+    write_together(folder, files)
+    records = [record for each in fresh.values() for record in each]
+    return Report(records, len(left), len(wanted) - len(left), files)
+
+
+def _require_libraries() -> None:
+    missing = [name for name, module in (("scikit-learn", "sklearn"), ("matplotlib", "matplotlib")) if _lacks(module)]
+    if missing:
+        raise InputError(f"{' and '.join(missing)} not installed", "run: pip install 'jamrank[paper]'")
+
+
+def _lacks(module: str) -> bool:
+    from importlib.util import find_spec
+
+    return find_spec(module) is None
+
+
+def _run(trials: Sequence[Trial], data: Data, jobs: int) -> Iterator[tuple[Trial, _Outcome]]:
+    if jobs == 1:
+        for trial in trials:
+            yield trial, _measure(trial, data)
+        return
+    from multiprocessing import get_context
+
+    from jamrank.kernels import default_threads
+
+    threads = max(1, default_threads() // jobs)
+    pool = ProcessPoolExecutor(jobs, get_context("spawn"), _share_cores, (threads,))
+    try:
+        waiting = {pool.submit(_measure, trial, data): trial for trial in trials}
+        for done in as_completed(waiting):
+            yield waiting[done], done.result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _measure(trial: Trial, data: Data) -> _Outcome:
+    begin = perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", JamrankWarning)  # ties and unsettled signs are what is studied here
+        found = trial.run(data)
+    return _Outcome(found, perf_counter() - begin, _peak_memory())
+
+
+def _peak_memory() -> float:
+    """Return the most memory that this process has held, in MiB; 0 where the system does not say."""
+    try:
+        import resource
+    except ImportError:
+        return 0.0
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+def _share_cores(threads: int) -> None:
+    os.environ["JAMRANK_THREADS"] = str(threads)
+
+
+def _stamp() -> str:
+    """Return a digest of all that results depend on beside the trial: code, versions and data."""
+    digest = hashlib.sha256()
+    package = Path(_here).parent
+    for path in sorted(package.rglob("*")):
+        name = path.relative_to(package).as_posix()
+        if path.suffix in (".py", ".cpp", ".hpp") and not name.startswith(_SHOWN):
+            digest.update(name.encode() + b"\0" + path.read_bytes())
+    digest.update(repr([_versions(), {name: source.sha256 for name, source in SOURCES.items()}]).encode())
+    return digest.hexdigest()
+
+
+def _versions() -> dict[str, str]:
+    found = {"jamrank": __version__, "Python": platform.python_version()}
+    for name in _PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _place(kept: Path, trial: Trial, stamp: str) -> Path:
+    return kept / f"{hashlib.sha256(f'{stamp} {trial!r}'.encode()).hexdigest()[:32]}.json"
+
+
+def _read(place: Path) -> _Outcome | None:
+    """Return what a trial found before; None where nothing was kept, or it is damaged."""
+    try:
+        kept = json.loads(place.read_bytes())
+        found = [Measurement(str(a), str(b), str(c), float(value)) for a, b, c, value in kept["found"]]
+        return _Outcome(found, float(kept["seconds"]), float(kept["peak"]))
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def _describe(trials: Sequence[Trial], done: dict[Trial, _Outcome], seeds: int, quick: bool) -> dict[str, Any]:
+    """Return what someone needs to know to get the same numbers again."""
+    return {
+        "seeds": seeds,
+        "quick": quick,
+        "trials": len(trials),
+        "seconds": round(sum(done[trial].seconds for trial in trials), 1),
+        "peak_mib": round(max((done[trial].peak for trial in trials), default=0.0)),
+        "versions": _versions(),
+        "commit": _commit(),
+        "machine": _machine(),
+    }
+
+
+def _commit() -> str:
+    """Return the commit of the code, where it lies in a repository of its own."""
+    package = Path(_here).parent
+    if not (package.parents[1] / ".git").exists():
+        return "none"
+    asked = ["git", "-C", str(package), "describe", "--always", "--dirty", "--abbrev=12"]
+    try:
+        return subprocess.run(asked, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return "unknown"
+
+
+def _machine() -> str:
+    from jamrank.kernels import compiled, default_threads
+
+    name = platform.processor() or platform.machine()
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+        name = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        pass
+    kernels = "compiled" if compiled else "numpy"
+    return f"{name}, {default_threads()} threads, {platform.system()} {platform.machine()}, {kernels} kernels"
+
+
+def _merge(folder: Path, fresh: dict[str, list[Record]]) -> dict[str, list[Record]]:
+    """Return the fresh records, and those of other experiments that the folder has."""
+    try:
+        rows = json.loads((folder / _RESULTS).read_bytes())
+        old = [Record(**row) for row in rows]
+    except FileNotFoundError:
+        old = []
+    except (OSError, ValueError, TypeError):
+        raise InputError(
+            "is not a list of records", "move it away, or choose another --out", source=str(folder / _RESULTS)
+        ) from None
+    merged = {name: [record for record in old if record.experiment == name] for name in EXPERIMENTS} | fresh
+    return {name: merged[name] for name in EXPERIMENTS if merged[name]}
+
+
+def _merge_runs(folder: Path, fresh: dict[str, Any]) -> dict[str, Any]:
+    try:
+        old = dict(json.loads((folder / _RUNS).read_bytes()))
+    except (OSError, ValueError, TypeError):
+        old = {}
+    return {name: (old | fresh)[name] for name in EXPERIMENTS if name in old | fresh}
+
+
+def _render(records: dict[str, list[Record]], runs: dict[str, Any]) -> dict[str, str | bytes]:
+    """Return the files of a folder of results."""
+    rows = [json.dumps(record.as_dict(), allow_nan=False) for each in records.values() for record in each]
+    files: dict[str, str | bytes] = {
+        _RESULTS: "[\n" + ",\n".join(rows) + "\n]\n",
+        _RUNS: json.dumps(runs, indent=1) + "\n",
+    }
+    text = [f"# The paper, reproduced\n\n{_READING}\n"]
+    for name, found in records.items():
+        experiment = EXPERIMENTS[name]
+        figures = experiment.draw(found)
+        files |= figure_files(figures)
+        shown = [f"![{experiment.title}]({figure}.png)\n" for figure in figures]
+        body = "\n".join([experiment.table(found), *shown, _origin(runs.get(name))])
+        text.append(f"## {name}: {experiment.title}\n\n<!-- {name} -->\n\n{body}\n<!-- end of {name} -->\n")
+    files[_TABLES] = "\n".join(text)
+    return files
+
+
+def _origin(run: dict[str, Any] | None) -> str:
+    if run is None:
+        return ""
+    versions = ", ".join(f"{name} {number}" for name, number in run["versions"].items())
+    seeds = f"{run['seeds']} seed{'s' if run['seeds'] > 1 else ''} (0 to {run['seeds'] - 1})"
+    quick = "; a quick run on a small part of the data" if run["quick"] else ""
+    return f"*{seeds}{quick}. {versions}; commit {run['commit']}; {run['machine']}.*\n"
