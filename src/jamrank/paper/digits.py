@@ -13,7 +13,7 @@ from jamrank.comparisons import Comparisons
 from jamrank.models import MajorityVote, RankingModel
 from jamrank.models.agreement import disagreement
 from jamrank.paper.data import Data
-from jamrank.paper.methods import METHODS
+from jamrank.paper.methods import fit_methods
 from jamrank.paper.trials import Measurement
 
 __all__ = ["CLASSIFIERS", "RIVALS", "DigitVotes", "DigitsTrial", "digit_votes", "machine_predictions"]
@@ -163,8 +163,7 @@ def _compare(
         Measurement(name, "annotator", setting, 100 * value) for name, value in zip(CLASSIFIERS, right, strict=True)
     ]
     hits: dict[str, NDArray[np.bool_]] = {}
-    for name, method in METHODS.items():
-        model = method().fit(votes, features)
+    for name, model in fit_methods(votes, features).items():
         found.append(Measurement(name, "accuracy", setting, 100 * model.score(digits)))
         found.append(Measurement(name, "order", setting, 100 * model.score(digits, by="scores")))
         hits[name] = _decisions(model, seed) == truth

@@ -6,7 +6,6 @@ import io
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from jamrank.paper.trials import Estimate, Record, estimate
@@ -19,8 +18,9 @@ MARKERS = {"MV": "s", "IAM": "^", "JAM": "o", "VRJAM": "D"}
 _PAPER = {"linestyle": "none", "marker": "x", "color": "black", "markersize": 7, "markeredgewidth": 1.6, "zorder": 5}
 _STYLE: Any = {
     "font.family": "DejaVu Sans",
-    "font.size": 9,
-    "axes.titlesize": 10,
+    "font.size": 8.5,
+    "axes.titlesize": 9.5,
+    "legend.fontsize": 8,
     "axes.titlelocation": "left",
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -34,28 +34,27 @@ _STYLE: Any = {
 }
 
 
-def canvas(columns: int = 1, height: float = 3.4, width: float = 7.2, **shared: Any) -> tuple[Any, list[Any]]:
-    """Return a figure as wide as a journal's page, and its axes from left to right."""
-    import matplotlib as mpl
+def canvas(
+    columns: int = 1, rows: int = 1, height: float = 3.2, width: float = 7.2, **shared: Any
+) -> tuple[Any, Any]:
+    """Return a figure as wide as a journal's page, and its axes as an array of rows and columns."""
     from matplotlib.figure import Figure
 
-    with mpl.rc_context(_STYLE):
-        figure = Figure(figsize=(width, height), layout="constrained")
-        axes = list(np.atleast_1d(figure.subplots(1, columns, **shared)))
-    return figure, axes
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.subplots(rows, columns, squeeze=False, **shared)
 
 
-def figure_files(figures: dict[str, Any]) -> dict[str, bytes]:
-    """Return each figure as PNG and as SVG, by file name."""
+def figure_files(draw: Callable[[], dict[str, Any]]) -> dict[str, bytes]:
+    """Return the figures that a function draws, each as PNG and as SVG, by file name."""
     import matplotlib as mpl
 
     files = {}
-    for name, figure in figures.items():
-        for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None, "Creator": None})):
-            buffer = io.BytesIO()
-            with mpl.rc_context(_STYLE):
+    with mpl.rc_context(_STYLE):
+        for name, figure in draw().items():
+            for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None, "Creator": None})):
+                buffer = io.BytesIO()
                 figure.savefig(buffer, format=kind, dpi=200, metadata=metadata)
-            files[f"{name}.{kind}"] = buffer.getvalue()
+                files[f"{name}.{kind}"] = buffer.getvalue()
     return files
 
 
@@ -72,6 +71,8 @@ def draw_series(
 ) -> None:
     """Draw a model's means against x, with the interval over seeds as bars."""
     x = [at for at, _ in points]
+    # VRJAM often lies on JAM: drawn open, larger and behind, it stays visible.
+    shape = {"markerfacecolor": "white", "markersize": 7, "zorder": 2} if model == "VRJAM" else {"zorder": 3}
     axis.errorbar(
         x,
         [value.mean for _, value in points],
@@ -80,7 +81,7 @@ def draw_series(
         marker=MARKERS[model],
         capsize=2,
         label=label or model,
-        **look,
+        **(shape | look),
     )
 
 

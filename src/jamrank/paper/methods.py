@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from jamrank.comparisons import Comparisons
 from jamrank.models import IAM, JAM, VRJAM, MajorityVote, RankingModel
 
-__all__ = ["METHODS"]
+__all__ = ["METHODS", "fit_methods"]
 
 METHODS: dict[str, type[RankingModel]] = {"MV": MajorityVote, "IAM": IAM, "JAM": JAM, "VRJAM": VRJAM}
+
+
+def fit_methods(votes: Comparisons, features: Any) -> dict[str, RankingModel]:
+    """Return each method, fitted at its defaults."""
+    return {name: method().fit(votes, features) for name, method in METHODS.items()}

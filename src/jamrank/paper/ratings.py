@@ -10,16 +10,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jamrank.comparisons import Comparisons
+from jamrank.models import RankingModel
 from jamrank.paper.data import Data
-from jamrank.paper.methods import METHODS
+from jamrank.paper.methods import fit_methods
 from jamrank.paper.trials import Measurement
 from jamrank.ranking import GroupShare, group_share
 
-__all__ = ["ATTRIBUTES", "SimulatedTrial", "SpeakersTrial", "population_shares", "simulate_ratings"]
+__all__ = [
+    "ATTRIBUTES",
+    "EXPECTED",
+    "MEAN",
+    "SimulatedTrial",
+    "SpeakersTrial",
+    "population_shares",
+    "simulate_ratings",
+]
 
 Doubles = NDArray[np.float64]
 
 ATTRIBUTES = ("expressiveness", "naturalness")
+EXPECTED, MEAN = "JAM, mean posterior", "mean rating"
 # The paper's sizes, and raters of whom two are good and three are nearly useless.
 _FIRST, _SECOND = 40, 65
 _RATER_NOISE = (0.3, 0.5, 3.0, 4.0, 5.0)
@@ -27,29 +37,41 @@ _N_FEATURES, _EXPLAINED = 8, 0.5
 _STEPS = (-1.0, -0.3, 0.3, 1.0)
 
 
-def population_shares(votes: Comparisons, features: Doubles, member: NDArray[np.bool_]) -> Mapping[str, GroupShare]:
-    """Return, for each method, how often items of the first population rank above those of the second.
+def population_shares(
+    votes: Comparisons, fits: Mapping[str, RankingModel], member: NDArray[np.bool_]
+) -> dict[str, GroupShare]:
+    """Return, for each fitted model, how often items of the first population rank above those of the second.
 
     Parameters
     ----------
     votes : Comparisons
         As :meth:`Comparisons.from_ratings` makes them, or any others.
-    features : ndarray of shape (items, features)
-        In the order of ``votes.items``.
+    fits : mapping of str to RankingModel
+        Models fitted to them.
     member : ndarray of bool
         True for the items of the first population, in the order of ``votes.items``.
 
     Returns
     -------
-    mapping of str to GroupShare
-        The share among pairs between the populations that were voted on, with a 95 % bootstrap interval over items.
+    dict of str to GroupShare
+        The share among pairs between the populations that were voted on, with a 95 % bootstrap interval over items:
+        of pairs decided for the first population; for JAM also the mean posterior.
     """
-    shares = {}
-    for name, method in METHODS.items():
-        posterior = method().fit(votes, features).posterior_
-        verdict = (1 + np.sign(posterior - 0.5)) / 2
-        shares[name] = group_share(votes.pair_first, votes.pair_second, verdict, member)
-    return shares
+    shares = {name: _share(votes, _decided(fit.posterior_ - 0.5), member) for name, fit in fits.items()}
+    return shares | {EXPECTED: _share(votes, fits["JAM"].posterior_, member)}
+
+
+def _decided(margin: Doubles) -> Doubles:
+    return (1 + np.sign(margin)) / 2
+
+
+def _share(votes: Comparisons, verdict: Doubles, member: NDArray[np.bool_]) -> GroupShare:
+    return group_share(votes.pair_first, votes.pair_second, verdict, member)
+
+
+def _share_by(values: Doubles, votes: Comparisons, member: NDArray[np.bool_]) -> GroupShare:
+    """Return the share by which items are ordered by values that are known for each."""
+    return _share(votes, _decided(values[votes.pair_first] - values[votes.pair_second]), member)
 
 
 def simulate_ratings(effect: float, rng: np.random.Generator) -> tuple[Doubles, Doubles, Doubles, NDArray[np.bool_]]:
@@ -109,9 +131,9 @@ class SimulatedTrial:
             quality, features, ratings, member = simulate_ratings(self.effect, rng)
             item, rater = np.indices(ratings.shape)
             votes = Comparisons.from_ratings(item.ravel(), rater.ravel(), ratings.ravel())
-            shares = dict(population_shares(votes, features[votes.items], member[votes.items]))
-            verdict = (quality[votes.pair_first] > quality[votes.pair_second]).astype(np.float64)
-            shares["truth"] = group_share(votes.pair_first, votes.pair_second, verdict, member)
+            shares = population_shares(votes, fit_methods(votes, features), member)
+            shares[MEAN] = _share_by(ratings.mean(axis=1), votes, member)
+            shares["truth"] = _share_by(quality, votes, member)
             for model, share in shares.items():
                 found += _as_measured(model, share, f"simulation={simulation}")
         return found
@@ -146,13 +168,19 @@ class SpeakersTrial:
         speakers = data.speakers()
         slider = speakers.ratings["emotional" if self.attribute == ATTRIBUTES[0] else "aufgesetzt"]
         rising = slider if self.attribute == ATTRIBUTES[0] else 100 - slider
-        votes = Comparisons.from_ratings(speakers.item, speakers.rater, np.minimum(rising // 20, 4))
+        rating = np.minimum(rising // 20, 4)
+        votes = Comparisons.from_ratings(speakers.item, speakers.rater, rating)
         place = np.searchsorted(speakers.items, votes.items)
-        shares = population_shares(votes, speakers.features[place], speakers.female[place])
+        features, female = speakers.features[place], speakers.female[place]
+        fits = fit_methods(votes, features)
+        shares = population_shares(votes, fits, female)
+        item = np.searchsorted(votes.items, speakers.item)
+        shares[MEAN] = _share_by(np.bincount(item, rating) / np.bincount(item), votes, female)
         found = [
             Measurement("data", "votes", "", votes.n_votes),
-            Measurement("data", "pairs", "", next(iter(shares.values())).n_pairs),
+            Measurement("data", "pairs", "", shares[MEAN].n_pairs),
             Measurement("data", "ties", "", 100 * votes.n_ties / votes.n_votes),
+            Measurement("JAM", "median flip", "", float(np.median(fits["JAM"].flip_))),
         ]
         for model, share in shares.items():
             found += _as_measured(model, share, "")

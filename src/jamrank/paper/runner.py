@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from time import perf_counter
@@ -301,9 +302,9 @@ def _render(records: dict[str, list[Record]], runs: dict[str, Any]) -> dict[str,
     text = [f"# The paper, reproduced\n\n{_READING}\n"]
     for name, found in records.items():
         experiment = EXPERIMENTS[name]
-        figures = experiment.draw(found)
-        files |= figure_files(figures)
-        shown = [f"![{experiment.title}]({figure}.png)\n" for figure in figures]
+        figures = figure_files(partial(experiment.draw, found))
+        files |= figures
+        shown = [f"![{experiment.title}]({figure})\n" for figure in figures if figure.endswith(".png")]
         body = "\n".join([experiment.table(found), *shown, _origin(runs.get(name))])
         text.append(f"## {name}: {experiment.title}\n\n<!-- {name} -->\n\n{body}\n<!-- end of {name} -->\n")
     files[_TABLES] = "\n".join(text)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from jamrank.comparisons import Comparisons
 from jamrank.models import IAM, JAM, RankingModel
 from jamrank.paper.data import Data
-from jamrank.paper.methods import METHODS
+from jamrank.paper.methods import fit_methods
 from jamrank.paper.trials import Measurement
 from jamrank.ranking import order_accuracy
 
@@ -96,8 +96,8 @@ class WineTrial:
         votes = noisy_votes(left, right, quality, wine_flips(self.n_annotators, self.noise), rng)
         truth, known = quality[votes.items], features[votes.items]
         found = [Measurement("data", "pairs", "", votes.n_pairs)]
-        for name, method in METHODS.items():
-            found += _measure(name, method().fit(votes, known), truth)
+        for name, fit in fit_methods(votes, known).items():
+            found += _measure(name, fit, truth)
         return found
 
 
@@ -121,10 +121,10 @@ def _measure(name: str, model: RankingModel, truth: NDArray[np.float64]) -> list
 
 @dataclass(frozen=True)
 class RankerTrial:
-    """The annotators' own rankers by a plain support vector machine, with and without standardised features.
+    """The annotators' own rankers by a support vector machine, after one epoch of stochastic gradient descent.
 
-    Shows how weak they become where stochastic gradient descent meets features as they are in the file, whose
-    scales differ a thousandfold.
+    Shows how weak rankers are whose training has not converged, with features as they are in the file and with
+    standardised ones.
     """
 
     colour: str

@@ -88,7 +88,7 @@ class Accuracy:
             means = sorted(estimate(pick(own, setting=setting)).mean for setting in {r.setting for r in own})
             values = [r.value for r in own]
             total = estimate(pick(mine, model=model, metric="accuracy"))
-            name = {"IAM": "jamrank's IAM"}.get(model, f"{model} features")
+            name = {"IAM": "jamrank's IAM"}.get(model, f"{model} features, one epoch")
             rows.append(
                 [
                     f"{colour}, {name}",
@@ -104,7 +104,7 @@ class Accuracy:
 
     def draw(self, records: Sequence[Record]) -> dict[str, Any]:
         """Draw the accuracies beside the paper's and the bounds, and the rankers."""
-        figure, (left, right) = canvas(2, width=7.6)
+        figure, ((left, right),) = canvas(2, width=7.6)
         ticks = []
         for place, colour in enumerate(COLOURS):
             mine = pick(records, dataset=colour)
@@ -123,14 +123,14 @@ class Accuracy:
         left.set(ylabel="pairs inferred rightly (%)", ylim=(95.5, 99.4))
         left.set_xticks([x for x, _ in ticks], [name for _, name in ticks])
         left.set_title("Fusion")
-        left.legend(loc="lower right", fontsize=8)
-        names = {"IAM": "jamrank's IAM,\nstandardised", "SVM, standardised": "SVM by SGD,\nstandardised"}
-        names["SVM, raw"] = "SVM by SGD,\nraw features"
+        left.legend(loc="center", bbox_to_anchor=(0.55, 0.45))
+        names = {"IAM": "jamrank's IAM,\nstandardised", "SVM, standardised": "SVM, one epoch,\nstandardised"}
+        names["SVM, raw"] = "SVM, one epoch,\nraw features"
         for x, model in enumerate(names):
             own = [r.value for r in pick(records, dataset="red", model=model, metric="ranker")]
             right.plot([x] * len(own), own, "o", color=HUES["IAM"], alpha=0.35, markersize=4, markeredgewidth=0)
         right.axhspan(*published.RANKERS, color="#BBBBBB", alpha=0.5, linewidth=0)
-        right.text(len(names) - 0.55, published.RANKERS[1] + 0.3, "in the paper", ha="right", va="bottom", fontsize=8)
+        right.text(len(names) - 0.55, published.RANKERS[1] + 0.3, "in the paper", ha="right", va="bottom")
         right.set_xticks(range(len(names)), list(names.values()))
         right.set(ylabel="pairs in the right order (%)", xlim=(-0.5, len(names) - 0.5))
         right.set_title("Annotators' own rankers, red wine")

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from jamrank.paper.experiments.series import N_PAIRS, draw_curves, series_records, series_table
 from jamrank.paper.trials import Record, Results, Trial
-from jamrank.paper.wine import COLOURS, WineTrial
+from jamrank.paper.wine import COLOURS, WineTrial, wine_flips
 
 __all__ = ["Annotators"]
 
@@ -40,7 +43,9 @@ class Annotators:
 
     def draw(self, records: Sequence[Record]) -> dict[str, Any]:
         """Draw accuracy against the number of annotators, IAM on an axis of its own scale."""
-        figure, axes = draw_curves(records, "annotators, K", None, given=False)
-        for axis in axes:
-            axis.set(ylim=(75, 100.5), xticks=list(_NUMBERS))
+        figure, _ = draw_curves(records, "annotators, K", _flips, windows=[(95.5, 99.3), (74, 82)])
         return {self.name: figure}
+
+
+def _flips(number: float) -> NDArray[np.float64]:
+    return wine_flips(int(number))

@@ -89,7 +89,7 @@ class Digits:
 
     def draw(self, records: Sequence[Record]) -> dict[str, Any]:
         """Draw every seed of every method, for both treatments of ties, and the differences to majority vote."""
-        figure, (left, right) = canvas(2, width=7.6)
+        figure, ((left, right),) = canvas(2, width=7.6)
         for place, setting in enumerate(_TIES):
             mine = pick(records, setting=setting)
             for k, model in enumerate(METHODS):
@@ -104,16 +104,16 @@ class Digits:
                 draw_paper(right, [4 * place + k], [paper], "paper" if place + k == 0 else None)
         left.set_xticks([5 * p + k for p in range(2) for k in range(4)], [*METHODS, *METHODS], rotation=45)
         names = ["JAM\n− MV", "VRJAM\n− MV", "VRJAM\n− JAM"]
-        right.set_xticks([4 * p + k for p in range(2) for k in range(3)], names * 2, fontsize=7)
+        right.set_xticks([4 * p + k for p in range(2) for k in range(3)], names * 2)
         right.axhline(0, color="#999999", linewidth=0.8)
         left.set_ylabel("pairs inferred rightly (%)")
         right.set_ylabel("difference (points)")
         for axis, width, title in ((left, 5, "Each seed and the mean"), (right, 4, "Differences, seed by seed")):
-            axis.set_title(title)
-            top = axis.get_ylim()[1]
+            axis.set_title(title, pad=18)
             for place, setting in enumerate(_TIES):
-                axis.text(width * place + (width - 2) / 2, top, setting.replace("=", " "), ha="center", fontsize=8)
-            axis.legend(loc="lower right", fontsize=8)
+                middle, text = width * place + (width - 2) / 2, setting.replace("=", " ")
+                axis.text(middle, 1.01, text, ha="center", transform=axis.get_xaxis_transform())
+            axis.legend(loc="lower right")
         return {self.name: figure}
 
     def _dots(self, axis: Any, x: float, values: Sequence[Record], model: str) -> None:

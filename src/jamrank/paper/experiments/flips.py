@@ -85,7 +85,7 @@ class Flips:
 
     def draw(self, records: Sequence[Record]) -> dict[str, Any]:
         """Draw found against true flips, and the error against the number of pairs."""
-        figure, (left, right) = canvas(2)
+        figure, ((left, right),) = canvas(2)
         left.plot([0, 0.35], [0, 0.35], color="#999999", linewidth=1, label="found = true")
         for model, shift in zip(_MODELS, (-0.004, 0.004), strict=True):
             found = pick(records, dataset="red", model=model, metric="flip")
@@ -96,7 +96,7 @@ class Flips:
         points = grouped(self._errors(records, "JAM"), _size)
         draw_series(right, points, "JAM")
         right.axhline(_OFF["JAM"], color="black", linewidth=1, linestyle=":")
-        right.text(points[-1][0], _OFF["JAM"] * 1.06, "JAM in the paper", ha="right", va="bottom", fontsize=8)
+        right.text(points[-1][0], _OFF["JAM"] * 1.06, "JAM in the paper", ha="right", va="bottom")
         right.set(xscale="log", yscale="log", xlabel="pairs voted on", ylabel="mean error of the flips")
         left.set_title(f"Red wine, {points[-1][0]:,.0f} pairs")
         right.set_title("Red wine, from fewer pairs")

@@ -52,7 +52,7 @@ class Loss:
 
     def draw(self, records: Sequence[Record]) -> dict[str, Any]:
         """Draw the three curves against the margin."""
-        figure, (axis,) = canvas(1, width=4.4)
+        figure, ((axis,),) = canvas(1, width=4.4)
         for model, (colour, style) in _LOOKS.items():
             points = grouped(pick(records, model=model), lambda r: float(r.setting.split("=")[1]))
             x, y = zip(*[(x, value.mean) for x, value in points], strict=True)

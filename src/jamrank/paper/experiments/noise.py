@@ -44,11 +44,12 @@ class Noise:
 
     def draw(self, records: Sequence[Record]) -> dict[str, Any]:
         """Draw accuracy against alpha."""
-        figure, axes = draw_curves(records, "noise, alpha", lambda alpha: wine_flips(6, alpha), given=True)
-        for axis in axes:
+        figure, axes = draw_curves(
+            records, "noise, alpha", lambda alpha: wine_flips(6, alpha), windows=[(0, 101)], given=True, smooth=True
+        )
+        for axis in axes.flat:
             axis.axvline(20 / 7, color="#BBBBBB", linewidth=1, zorder=0)
-            axis.text(20 / 7 - 0.03, 8, "mean b = 1/2", rotation=90, ha="right", va="bottom", fontsize=8)
-            axis.set(ylim=(0, 101))
+            axis.text(20 / 7 - 0.03, 4, "mean b = 1/2", rotation=90, ha="right", va="bottom")
         return {self.name: figure}
 
 

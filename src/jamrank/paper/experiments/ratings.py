@@ -10,13 +10,14 @@ import numpy as np
 from jamrank.paper import published
 from jamrank.paper.figures import COLOURS, MARKERS, canvas
 from jamrank.paper.methods import METHODS
-from jamrank.paper.ratings import ATTRIBUTES, SimulatedTrial, SpeakersTrial
+from jamrank.paper.ratings import ATTRIBUTES, EXPECTED, MEAN, SimulatedTrial, SpeakersTrial
 from jamrank.paper.tables import markdown
 from jamrank.paper.trials import Record, Results, Trial, pick
 
 __all__ = ["Ratings"]
 
 _EFFECTS = (65.0, 80.0)
+_SHOWN = (*METHODS, EXPECTED, MEAN)
 
 
 class Ratings:
@@ -59,27 +60,25 @@ class Ratings:
 
     def table(self, records: Sequence[Record]) -> str:
         """Return the stand-in beside the paper's own data, then bias and coverage on simulations."""
+        real = pick(records, dataset="speakers")
         rows = []
-        for attribute in ATTRIBUTES:
-            mine = pick(records, setting=f"attribute={attribute}")
+        for model in _SHOWN:
             cells = []
-            for model in METHODS:
-                share, low, high = (
-                    pick(mine, model=model, metric=metric)[0].value for metric in ("share", "low", "high")
-                )
-                cells.append(f"{share:.1f} ({low:.1f}–{high:.1f})")
-            rows.append([f"{attribute}, speakers", *cells])
-            rows.append([f"{attribute}, paper", *[f"{value}" for value in published.SHARES[attribute].values()]])
-        (votes, pairs, ties) = (
-            pick(records, dataset="speakers", metric=m)[0].value for m in ("votes", "pairs", "ties")
-        )
+            for attribute in ATTRIBUTES:
+                share, low, high = _interval(pick(real, setting=f"attribute={attribute}", model=model))
+                paper = published.SHARES[attribute].get(model)
+                cells += [f"{share:.1f} ({low:.1f}–{high:.1f})", f"{paper}" if paper else ""]
+            rows.append([model, *cells])
+        votes, pairs, ties = (pick(real, metric=metric)[0].value for metric in ("votes", "pairs", "ties"))
+        flips = " and ".join(f"{r.value:.2f} for {r.setting[10:]}" for r in pick(real, metric="median flip"))
         text = (
             "Speakers: 114 listeners rated 300 speakers; share of pairs in which a woman ranks above a man, with the "
             f"95 % bootstrap interval over speakers ({votes:,.0f} votes for {ATTRIBUTES[0]}, {ties:.0f} % of them "
-            f"ties; {pairs:,.0f} pairs of a woman and a man). The paper's rows are from its own, private recordings of two "
-            "populations of children: the analysis is the same, the numbers are not comparable.\n\n"
+            f"ties; {pairs:,.0f} pairs of a woman and a man; median flip of a listener {flips}). The paper's numbers "
+            "are from its own, private recordings of two populations of children: the analysis is the same, the "
+            "numbers are not comparable.\n\n"
         )
-        text += markdown(["attribute, data", *METHODS], rows)
+        text += markdown(["method", *[head for each in ATTRIBUTES for head in (each, "paper")]], rows)
         for effect in _EFFECTS:
             text += f"\n{self._simulated(records, effect)}"
         return text
@@ -87,7 +86,7 @@ class Ratings:
     def _simulated(self, records: Sequence[Record], effect: float) -> str:
         truth = _by_simulation(records, effect, "truth")["share"]
         rows = []
-        for model in (*METHODS, "truth"):
+        for model in (*_SHOWN, "truth"):
             found = _by_simulation(records, effect, model)
             off = found["share"] - truth
             covered = (found["low"] <= effect) & (effect <= found["high"])
@@ -108,11 +107,11 @@ class Ratings:
 
     def draw(self, records: Sequence[Record]) -> dict[str, Any]:
         """Draw the shares of the stand-in, and the error of each method on simulations."""
-        figure, (left, right) = canvas(2, width=7.6)
+        figure, ((left, right),) = canvas(2, width=7.6)
         for place, attribute in enumerate(ATTRIBUTES):
             for k, model in enumerate(METHODS):
                 mine = pick(records, setting=f"attribute={attribute}", model=model)
-                share, low, high = (pick(mine, metric=metric)[0].value for metric in ("share", "low", "high"))
+                share, low, high = _interval(mine)
                 bar = [[share - low], [high - share]]
                 label = model if place == 0 else None
                 left.errorbar(
@@ -122,7 +121,7 @@ class Ratings:
         left.set_xticks([1.5, 6.5], [f"{attribute}\n(speakers)" for attribute in ATTRIBUTES])
         left.set(ylabel="women rank above men (% of pairs)")
         left.set_title("Stand-in data, bootstrap over speakers")
-        left.legend(ncols=2, fontsize=8)
+        left.legend(ncols=2)
         for place, effect in enumerate(_EFFECTS):
             truth = _by_simulation(records, effect, "truth")["share"]
             for k, model in enumerate(METHODS):
@@ -144,3 +143,8 @@ def _by_simulation(records: Sequence[Record], effect: float, model: str) -> dict
     mine = [r for r in pick(records, dataset="simulated", model=model) if r.setting.startswith(start)]
     mine.sort(key=lambda r: (r.seed or 0, r.setting))
     return {metric: np.array([r.value for r in pick(mine, metric=metric)]) for metric in ("share", "low", "high")}
+
+
+def _interval(mine: Sequence[Record]) -> tuple[float, float, float]:
+    share, low, high = (pick(mine, metric=metric)[0].value for metric in ("share", "low", "high"))
+    return share, low, high

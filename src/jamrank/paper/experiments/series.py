@@ -12,7 +12,7 @@ from jamrank.paper.figures import canvas, draw_series, grouped
 from jamrank.paper.methods import METHODS
 from jamrank.paper.tables import markdown
 from jamrank.paper.theory import best_rule_accuracy, majority_accuracy
-from jamrank.paper.trials import Estimate, Record, Results, estimate, pick
+from jamrank.paper.trials import Record, Results, estimate, pick
 from jamrank.paper.wine import COLOURS, WineTrial, wine_flips
 
 __all__ = ["BEST", "GIVEN", "MAJORITY", "N_PAIRS", "at", "draw_curves", "series_records", "series_table"]
@@ -83,24 +83,39 @@ def _sample(colour: str, pairs: int) -> str:
 
 
 def draw_curves(
-    records: Sequence[Record], xlabel: str, smooth: Callable[[float], NDArray[np.float64]] | None, given: bool
-) -> tuple[Any, list[Any]]:
-    """Draw accuracy against the grid for both wines, with the curves of theory."""
-    figure, axes = canvas(2, height=3.8, sharey=True)
-    for axis, colour in zip(axes, COLOURS, strict=True):
+    records: Sequence[Record],
+    xlabel: str,
+    flips: Callable[[float], NDArray[np.float64]],
+    *,
+    windows: Sequence[tuple[float, float]],
+    given: bool = False,
+    smooth: bool = False,
+) -> tuple[Any, Any]:
+    """Draw accuracy against the grid for both wines, with the curves of theory, in windows one above the other."""
+    tall = {"height_ratios": [3.0, *[1.0] * (len(windows) - 1)]}
+    figure, axes = canvas(2, len(windows), 3.9, sharex="col", sharey="row", gridspec_kw=tall)
+    for column, colour in enumerate(COLOURS):
         mine = pick(records, dataset=colour)
-        grid = sorted({at(record) for record in mine})
-        fine = np.linspace(grid[0], grid[-1], 200) if smooth else np.array(grid)
-        for rule, style, label in ((majority_accuracy, "--", MAJORITY), (best_rule_accuracy, ":", BEST)):
-            curve = [100 * rule(smooth(x) if smooth else wine_flips(int(x))) for x in fine]
-            axis.plot(fine, curve, linestyle=style, color="#555555", linewidth=1.1, label=label, zorder=1)
-        for model in METHODS:
-            draw_series(axis, grouped(pick(mine, model=model, metric="accuracy"), at), model)
-        if given:
-            points: list[tuple[float, Estimate]] = grouped(pick(mine, model="JAM", metric=GIVEN), at)
-            draw_series(axis, points, "JAM", "JAM, sign given", linestyle="-.", markerfacecolor="white")
-        axis.set(xlabel=xlabel)
-        axis.set_title(_describe(mine, colour))
-    axes[0].set_ylabel("pairs inferred rightly (%)")
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8)
+        for axis, window in zip(axes[:, column], windows, strict=True):
+            _draw_methods(axis, mine, flips, given, smooth)
+            axis.set(ylim=window)
+        axes[0, column].set_title(_describe(mine, colour))
+        axes[-1, column].set(xlabel=xlabel)
+    axes[0, 0].set_ylabel("pairs inferred rightly (%)")
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
     return figure, axes
+
+
+def _draw_methods(
+    axis: Any, mine: Sequence[Record], flips: Callable[[float], NDArray[np.float64]], given: bool, smooth: bool
+) -> None:
+    grid = sorted({at(record) for record in mine})
+    fine = np.linspace(grid[0], grid[-1], 200) if smooth else np.array(grid)
+    for rule, style, label in ((majority_accuracy, "--", MAJORITY), (best_rule_accuracy, ":", BEST)):
+        curve = [100 * rule(flips(x)) for x in fine]
+        axis.plot(fine, curve, linestyle=style, color="#555555", linewidth=1.1, label=label, zorder=1)
+    for model in METHODS:
+        draw_series(axis, grouped(pick(mine, model=model, metric="accuracy"), at), model)
+    if given:
+        points = grouped(pick(mine, model="JAM", metric=GIVEN), at)
+        draw_series(axis, points, "JAM", "JAM, sign given", linestyle="-.", markerfacecolor="white")
