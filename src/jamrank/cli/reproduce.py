@@ -118,10 +118,12 @@ def _progress(console: Console) -> Iterator[_Bar]:
 
 
 def _print(console: Console, report: Report, out: str) -> None:
-    from rich.markdown import Markdown
+    from pathlib import Path
 
+    from jamrank.cli.display import print_table
     from jamrank.text import many
 
-    console.print(Markdown(str(report.files["results.md"])))
+    print_table(console, "", ["what", "ours", "paper"], [list(row) for row in report.summary], ends=False)
     kept = f", {many(report.n_kept, 'trial')} kept from before" if report.n_kept else ""
-    console.print(f"{many(report.n_run, 'trial')} run{kept}. Results in {out}.", highlight=False)
+    console.print(f"{many(report.n_run, 'trial')} run{kept}.", highlight=False)
+    console.print(f"Tables and figures: {Path(out) / 'results.md'}", highlight=False, soft_wrap=True)

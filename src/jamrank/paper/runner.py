@@ -25,6 +25,7 @@ from jamrank.io import ensure_folder, write_atomically, write_together
 from jamrank.paper.data import SOURCES, Data
 from jamrank.paper.experiments import EXPERIMENTS
 from jamrank.paper.figures import figure_files
+from jamrank.paper.tables import markdown
 from jamrank.paper.trials import Experiment, Measurement, Record, Trial
 
 __all__ = ["Report", "choose", "reproduce"]
@@ -37,7 +38,8 @@ _READING = (
 )
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "matplotlib", "polars")
 # What only shows results: a change there does not make kept ones stale.
-_SHOWN = ("cli/", "report/", "paper/experiments/", "paper/figures.py", "paper/tables.py", "paper/runner.py")
+_SHOWN = ("cli/", "report/", "paper/")
+_MEASURING = {f"paper/{name}.py" for name in ("data", "digits", "losses", "methods", "ratings", "wine")}
 
 
 @dataclass(frozen=True)
@@ -50,14 +52,14 @@ class Report:
         Everything found by the experiments of this run.
     n_run, n_kept : int
         Trials that were run, and trials whose results had been kept.
-    files : dict of str to str or bytes
-        What was written, by name of the file.
+    summary : list of (str, str, str)
+        What matters most: what it is, what this run found, what the paper says.
     """
 
     records: list[Record]
     n_run: int
     n_kept: int
-    files: dict[str, str | bytes]
+    summary: list[tuple[str, str, str]]
 
 
 @dataclass(frozen=True)
@@ -138,7 +140,8 @@ def reproduce(
     files = _render(_merge(folder, fresh), _merge_runs(folder, runs))
     write_together(folder, files)
     records = [record for each in fresh.values() for record in each]
-    return Report(records, len(left), len(wanted) - len(left), files)
+    summary = [row for each in chosen for row in each.summary(fresh[each.name])]
+    return Report(records, len(left), len(wanted) - len(left), summary)
 
 
 def _require_libraries() -> None:
@@ -200,7 +203,7 @@ def _stamp() -> str:
     package = Path(_here).parent
     for path in sorted(package.rglob("*")):
         name = path.relative_to(package).as_posix()
-        if path.suffix in (".py", ".cpp", ".hpp") and not name.startswith(_SHOWN):
+        if path.suffix in (".py", ".cpp", ".hpp") and (name in _MEASURING or not name.startswith(_SHOWN)):
             digest.update(name.encode() + b"\0" + path.read_bytes())
     digest.update(repr([_versions(), {name: source.sha256 for name, source in SOURCES.items()}]).encode())
     return digest.hexdigest()
@@ -299,7 +302,7 @@ def _render(records: dict[str, list[Record]], runs: dict[str, Any]) -> dict[str,
         _RESULTS: "[\n" + ",\n".join(rows) + "\n]\n",
         _RUNS: json.dumps(runs, indent=1) + "\n",
     }
-    text = [f"# The paper, reproduced\n\n{_READING}\n"]
+    text = [f"# The paper, reproduced\n\n{_READING}\n\n{_at_a_glance(records)}"]
     for name, found in records.items():
         experiment = EXPERIMENTS[name]
         figures = figure_files(partial(experiment.draw, found))
@@ -309,6 +312,11 @@ def _render(records: dict[str, list[Record]], runs: dict[str, Any]) -> dict[str,
         text.append(f"## {name}: {experiment.title}\n\n<!-- {name} -->\n\n{body}\n<!-- end of {name} -->\n")
     files[_TABLES] = "\n".join(text)
     return files
+
+
+def _at_a_glance(records: dict[str, list[Record]]) -> str:
+    rows = [[name, *row] for name, found in records.items() for row in EXPERIMENTS[name].summary(found)]
+    return f"<!-- summary -->\n\n{markdown(['experiment', 'what', 'ours', 'paper'], rows)}\n<!-- end of summary -->\n"
 
 
 def _origin(run: dict[str, Any] | None) -> str:

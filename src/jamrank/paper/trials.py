@@ -87,6 +87,10 @@ class Experiment(Protocol):
         """Return everything that the trials found, beside the paper and theory."""
         ...
 
+    def summary(self, records: Sequence[Record]) -> list[tuple[str, str, str]]:
+        """Return what matters most: what it is, what we find, what the paper says."""
+        ...
+
     def table(self, records: Sequence[Record]) -> str:
         """Return the tables as Markdown."""
         ...

@@ -59,6 +59,16 @@ class Accuracy:
             ]
         return records
 
+    def summary(self, records: Sequence[Record]) -> list[tuple[str, str, str]]:
+        """Return the accuracies of the four methods on each wine."""
+        rows = []
+        for colour in COLOURS:
+            mine = pick(records, dataset=colour, metric="accuracy")
+            ours = " / ".join(f"{estimate(pick(mine, model=model)).mean:.2f}" for model in METHODS)
+            theirs = " / ".join(f"{value}" for value in published.ACCURACY[colour].values())
+            rows.append((f"{' / '.join(METHODS)}, {colour}", ours, theirs))
+        return rows
+
     def table(self, records: Sequence[Record]) -> str:
         """Return accuracies beside the paper and theory, then the rankers."""
         rows, rankers = [], []

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jamrank.paper.experiments.series import N_PAIRS, draw_curves, series_records, series_table
+from jamrank.paper.experiments.series import N_PAIRS, draw_curves, gap, series_records, series_table
 from jamrank.paper.trials import Record, Results, Trial
 from jamrank.paper.wine import COLOURS, WineTrial, wine_flips
 
@@ -37,13 +37,20 @@ class Annotators:
         """Return the accuracies for each number."""
         return series_records(self.name, results, lambda trial: f"K={trial.n_annotators}")
 
+    def summary(self, records: Sequence[Record]) -> list[tuple[str, str, str]]:
+        """Return the gap between JAM and majority vote with the fewest and the most annotators."""
+        return [
+            (f"JAM minus MV with {number} annotators, red", f"{gap(records, 'red', number):+.2f}", says)
+            for number, says in ((_NUMBERS[0], "the same"), (_NUMBERS[-1], "more than with fewer"))
+        ]
+
     def table(self, records: Sequence[Record]) -> str:
         """Return a table for each wine."""
         return series_table(records, lambda number: f"{number:.0f}", "annotators", given=False)
 
     def draw(self, records: Sequence[Record]) -> dict[str, Any]:
         """Draw accuracy against the number of annotators, IAM on an axis of its own scale."""
-        figure, _ = draw_curves(records, "annotators, K", _flips, windows=[(95.5, 99.3), (74, 82)])
+        figure, _ = draw_curves(records, "annotators, K", _flips, windows=[(95.5, 99.3), (74, 82)], table_at=6)
         return {self.name: figure}
 
 

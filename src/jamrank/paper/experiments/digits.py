@@ -38,6 +38,13 @@ class Digits:
             for m in found
         ]
 
+    def summary(self, records: Sequence[Record]) -> list[tuple[str, str, str]]:
+        """Return the accuracies of the four methods, ties at random."""
+        mine = pick(records, metric="accuracy", setting=_TIES[0])
+        ours = " / ".join(f"{estimate(pick(mine, model=model)).mean:.1f}" for model in METHODS)
+        theirs = " / ".join(f"{value}" for value in published.DIGITS.values())
+        return [(f"{' / '.join(METHODS)}, digits", ours, theirs)]
+
     def table(self, records: Sequence[Record]) -> str:
         """Return annotators, methods, and McNemar's tests."""
         pairs, ties = (estimate(pick(records, metric=metric)).mean for metric in ("pairs", "ties"))

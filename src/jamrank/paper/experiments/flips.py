@@ -60,6 +60,20 @@ class Flips:
                     )
         return records
 
+    def summary(self, records: Sequence[Record]) -> list[tuple[str, str, str]]:
+        """Return the mean error of the flips."""
+        rows = []
+        for colour in COLOURS:
+            error = grouped(pick(records, dataset=colour, model="JAM", metric="flip error"), _size)[-1][1]
+            rows.append(
+                (
+                    f"mean error of JAM's flips, {colour}",
+                    error.text(5),
+                    f"{_OFF['JAM']:.4f}" if colour == "red" else "",
+                )
+            )
+        return rows
+
     def table(self, records: Sequence[Record]) -> str:
         """Return the flips of each annotator, then the error by the number of pairs."""
         rows = [["*b = k/20*", *[f"{flip:.3f}" for flip in _TRUE], ""]]

@@ -42,6 +42,13 @@ class Loss:
             for m in found
         ]
 
+    def summary(self, records: Sequence[Record]) -> list[tuple[str, str, str]]:
+        """Return the accuracy of JAM with either loss."""
+        mine = pick(records, dataset="red")
+        models = list(dict.fromkeys(r.model for r in mine))
+        ours = " / ".join(f"{estimate(pick(mine, model=model)).mean:.2f}" for model in models)
+        return [("JAM with logistic / hinge loss, red", ours, "similar")]
+
     def table(self, records: Sequence[Record]) -> str:
         """Return the accuracy of JAM with either loss."""
         mine = pick(records, dataset="red")

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from jamrank.paper.experiments.series import N_PAIRS, draw_curves, series_records, series_table
+from jamrank.paper.experiments.series import N_PAIRS, at, draw_curves, gap, series_records, series_table
 from jamrank.paper.trials import Record, Results, Trial
 from jamrank.paper.wine import COLOURS, WineTrial, wine_flips
 
 __all__ = ["Noise"]
 
 # Ten percent more at each step; the mean of b passes 1/2 at alpha = 2.9.
+_SAFE = 0.48
 _ALPHAS = tuple(round(1.1**step, 4) for step in range(14))
 
 
@@ -35,6 +36,14 @@ class Noise:
         """Return the accuracies at each alpha."""
         return series_records(self.name, results, lambda trial: f"alpha={trial.noise:g}")
 
+    def summary(self, records: Sequence[Record]) -> list[tuple[str, str, str]]:
+        """Return the gap between JAM and majority vote at the ends of the range in which the sign is safe."""
+        alphas = sorted({at(record) for record in records if wine_flips(6, at(record)).mean() < _SAFE})
+        return [
+            (f"JAM minus MV at alpha {alpha:.2f}, red", f"{gap(records, 'red', alpha):+.2f}", says)
+            for alpha, says in ((alphas[0], "+2.0"), (alphas[-1], "they converge"))
+        ]
+
     def table(self, records: Sequence[Record]) -> str:
         """Return a table for each wine."""
         text = series_table(records, _label, "alpha (mean b)", given=True)
@@ -45,7 +54,13 @@ class Noise:
     def draw(self, records: Sequence[Record]) -> dict[str, Any]:
         """Draw accuracy against alpha."""
         figure, axes = draw_curves(
-            records, "noise, alpha", lambda alpha: wine_flips(6, alpha), windows=[(0, 101)], given=True, smooth=True
+            records,
+            "noise, alpha",
+            lambda alpha: wine_flips(6, alpha),
+            windows=[(0, 101)],
+            table_at=1,
+            given=True,
+            smooth=True,
         )
         for axis in axes.flat:
             axis.axvline(20 / 7, color="#BBBBBB", linewidth=1, zorder=0)

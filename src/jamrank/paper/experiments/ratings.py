@@ -58,6 +58,16 @@ class Ratings:
                 ]
         return records
 
+    def summary(self, records: Sequence[Record]) -> list[tuple[str, str, str]]:
+        """Return how many of JAM's intervals cover the known effect."""
+        rows = []
+        for effect in _EFFECTS:
+            covered = _covers(_by_simulation(records, effect, "JAM"), effect)
+            rows.append(
+                (f"JAM's intervals that cover a share of {effect:g} %", f"{covered.sum()} of {len(covered)}", "")
+            )
+        return rows
+
     def table(self, records: Sequence[Record]) -> str:
         """Return the stand-in beside the paper's own data, then bias and coverage on simulations."""
         real = pick(records, dataset="speakers")
@@ -89,7 +99,7 @@ class Ratings:
         for model in (*_SHOWN, "truth"):
             found = _by_simulation(records, effect, model)
             off = found["share"] - truth
-            covered = (found["low"] <= effect) & (effect <= found["high"])
+            covered = _covers(found, effect)
             rows.append(
                 [
                     {"truth": "*true order of the items*"}.get(model, model),
@@ -115,10 +125,13 @@ class Ratings:
                 bar = [[share - low], [high - share]]
                 label = model if place == 0 else None
                 left.errorbar(
-                    5 * place + k, share, yerr=bar, fmt=MARKERS[model], color=COLOURS[model], capsize=3, label=label
+                    6 * place + k, share, yerr=bar, fmt=MARKERS[model], color=COLOURS[model], capsize=3, label=label
                 )
+            share, low, high = _interval(pick(records, setting=f"attribute={attribute}", model=MEAN))
+            bar, label = [[share - low], [high - share]], MEAN if place == 0 else None
+            left.errorbar(6 * place + 4, share, yerr=bar, fmt="_", color="#555555", capsize=3, label=label)
         left.axhline(50, color="#999999", linewidth=0.8)
-        left.set_xticks([1.5, 6.5], [f"{attribute}\n(speakers)" for attribute in ATTRIBUTES])
+        left.set_xticks([2, 8], [f"{attribute}\n(speakers)" for attribute in ATTRIBUTES])
         left.set(ylabel="women rank above men (% of pairs)")
         left.set_title("Stand-in data, bootstrap over speakers")
         left.legend(ncols=2)
@@ -126,12 +139,12 @@ class Ratings:
             truth = _by_simulation(records, effect, "truth")["share"]
             for k, model in enumerate(METHODS):
                 off = _by_simulation(records, effect, model)["share"] - truth
-                x = 5 * place + k
+                x = 6 * place + k
                 right.plot(np.full(len(off), x - 0.12), off, ".", color=COLOURS[model], alpha=0.3, markeredgewidth=0)
                 half = 1.96 * off.std(ddof=1) / np.sqrt(len(off))
                 right.errorbar(x + 0.15, off.mean(), yerr=half, fmt=MARKERS[model], color=COLOURS[model], capsize=3)
         right.axhline(0, color="#999999", linewidth=0.8)
-        right.set_xticks([1.5, 6.5], [f"true share {effect:g} %" for effect in _EFFECTS])
+        right.set_xticks([1.5, 7.5], [f"true share {effect:g} %" for effect in _EFFECTS])
         right.set(ylabel="error of the share (points)")
         right.set_title("Simulated ratings of known truth")
         return {self.name: figure}
@@ -143,6 +156,10 @@ def _by_simulation(records: Sequence[Record], effect: float, model: str) -> dict
     mine = [r for r in pick(records, dataset="simulated", model=model) if r.setting.startswith(start)]
     mine.sort(key=lambda r: (r.seed or 0, r.setting))
     return {metric: np.array([r.value for r in pick(mine, metric=metric)]) for metric in ("share", "low", "high")}
+
+
+def _covers(found: dict[str, Any], effect: float) -> Any:
+    return (found["low"] <= effect) & (effect <= found["high"])
 
 
 def _interval(mine: Sequence[Record]) -> tuple[float, float, float]:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from jamrank.paper.figures import canvas, draw_series, grouped
+from jamrank.paper import published
+from jamrank.paper.figures import canvas, draw_paper, draw_series, grouped
 from jamrank.paper.methods import METHODS
 from jamrank.paper.tables import markdown
 from jamrank.paper.theory import best_rule_accuracy, majority_accuracy
 from jamrank.paper.trials import Record, Results, estimate, pick
 from jamrank.paper.wine import COLOURS, WineTrial, wine_flips
 
-__all__ = ["BEST", "GIVEN", "MAJORITY", "N_PAIRS", "at", "draw_curves", "series_records", "series_table"]
+__all__ = ["BEST", "GIVEN", "MAJORITY", "N_PAIRS", "at", "draw_curves", "gap", "series_records", "series_table"]
 
 # The paper does not say how many pairs it used; so many of the white wines' eight million are enough for a curve.
 N_PAIRS = {"red": None, "white": 600_000}
@@ -26,6 +27,12 @@ GIVEN = "accuracy, sign given"
 def at(record: Record) -> float:
     """Return the place of a record on the grid."""
     return float(record.setting.split("=")[1])
+
+
+def gap(records: Sequence[Record], colour: str, place: float) -> float:
+    """Return by how many points JAM is above majority vote."""
+    here = [record for record in pick(records, dataset=colour, metric="accuracy") if at(record) == place]
+    return estimate(pick(here, model="JAM")).mean - estimate(pick(here, model="MV")).mean
 
 
 def series_records(name: str, results: Results, setting: Callable[[WineTrial], str]) -> list[Record]:
@@ -88,6 +95,7 @@ def draw_curves(
     flips: Callable[[float], NDArray[np.float64]],
     *,
     windows: Sequence[tuple[float, float]],
+    table_at: float,
     given: bool = False,
     smooth: bool = False,
 ) -> tuple[Any, Any]:
@@ -98,12 +106,19 @@ def draw_curves(
         mine = pick(records, dataset=colour)
         for axis, window in zip(axes[:, column], windows, strict=True):
             _draw_methods(axis, mine, flips, given, smooth)
+            _draw_table(axis, published.ACCURACY[colour], table_at, window)
             axis.set(ylim=window)
         axes[0, column].set_title(_describe(mine, colour))
         axes[-1, column].set(xlabel=xlabel)
     axes[0, 0].set_ylabel("pairs inferred rightly (%)")
     figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
     return figure, axes
+
+
+def _draw_table(axis: Any, printed: Mapping[str, float], place: float, window: tuple[float, float]) -> None:
+    """Mark the numbers of the paper's table where they belong; it prints none of its curves."""
+    seen = [value for value in printed.values() if window[0] < value < window[1]]
+    draw_paper(axis, [place] * len(seen), seen, "paper's table")
 
 
 def _draw_methods(
