@@ -46,6 +46,9 @@ class Flips:
         for trial, found in results.items():
             colour, size = trial.colour, sizes[trial]
             whole = size == most[colour]
+            for model in ("MV", "JAM"):
+                accuracy = value_of(found, model, "accuracy")
+                records.append(Record(self.name, colour, model, "accuracy", f"pairs={size}", trial.seed, accuracy))
             for model in _MODELS:
                 flips = [value_of(found, model, "flip", f"annotator={k}") for k in _ANNOTATORS]
                 paper = published.FLIPS[model] if whole and colour == "red" else None
@@ -86,13 +89,28 @@ class Flips:
                 if colour == "red":
                     printed = [f"{flip:.3f}" for flip in published.FLIPS[model]]
                     rows.append([f"red, {model}, paper", *printed, f"{_OFF[model]:.4f}"])
-        by_model = [dict(grouped(self._errors(records, model), _size)) for model in _MODELS]
-        by_size = [[f"{size:,.0f}", *[errors[size].text(4) for errors in by_model]] for size in by_model[0]]
+        errors = [dict(grouped(self._errors(records, model), _size)) for model in _MODELS]
+        by_size = [
+            [
+                f"{size:,.0f}",
+                *[each[size].text(4) for each in errors],
+                *[self._spread(records, m, size) for m in ("MV", "JAM")],
+            ]
+            for size in errors[0]
+        ]
         return (
             markdown(["wine, model", *[f"k = {k}" for k in _ANNOTATORS], "mean error"], rows)
-            + "\nMean error of the flips by the number of pairs that were voted on, red wine:\n\n"
-            + markdown(["pairs", *_MODELS], by_size)
+            + "\nRed wine by the number of pairs that were voted on: mean error of the flips, and the range of "
+            "accuracies over seeds.\n\n"
+            + markdown(
+                ["pairs", *[f"{model}'s flips" for model in _MODELS], "accuracy of MV", "accuracy of JAM"], by_size
+            )
         )
+
+    def _spread(self, records: Sequence[Record], model: str, size: float) -> str:
+        mine = pick(records, metric="accuracy", dataset="red", model=model, setting=f"pairs={size:.0f}")
+        values = [record.value for record in mine]
+        return f"{min(values):.1f} to {max(values):.1f}"
 
     def _errors(self, records: Sequence[Record], model: str) -> list[Record]:
         return pick(records, metric="flip error", dataset="red", model=model)
