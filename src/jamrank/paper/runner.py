@@ -18,7 +18,6 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from jamrank import __file__ as _here
 from jamrank import __version__
 from jamrank.errors import InputError, JamrankWarning, ParameterError
 from jamrank.io import ensure_folder, write_atomically, write_together
@@ -200,7 +199,7 @@ def _share_cores(threads: int) -> None:
 def _stamp() -> str:
     """Return a digest of all that results depend on beside the trial: code, versions and data."""
     digest = hashlib.sha256()
-    package = Path(_here).parent
+    package = Path(__file__).parents[1]
     for path in sorted(package.rglob("*")):
         name = path.relative_to(package).as_posix()
         if path.suffix in (".py", ".cpp", ".hpp") and (name in _MEASURING or not name.startswith(_SHOWN)):
@@ -249,7 +248,7 @@ def _describe(trials: Sequence[Trial], done: dict[Trial, _Outcome], seeds: int, 
 
 def _commit() -> str:
     """Return the commit of the code, where it lies in a repository of its own."""
-    package = Path(_here).parent
+    package = Path(__file__).parents[1]
     if not (package.parents[1] / ".git").exists():
         return "none"
     asked = ["git", "-C", str(package), "describe", "--always", "--dirty", "--abbrev=12"]
