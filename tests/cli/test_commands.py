@@ -36,9 +36,9 @@ def study(tmp_path_factory) -> Path:
 def test_help_names_every_command_and_shows_examples():
     result = call("--help")
     assert result.exit_code == 0
-    for word in ("demo", "fit", "check", "simulate", "Examples", "votes.csv"):
+    for word in ("demo", "fit", "check", "simulate", "reproduce", "Examples", "votes.csv"):
         assert word in result.output
-    for command in ("demo", "fit", "check", "simulate"):
+    for command in ("demo", "fit", "check", "simulate", "reproduce"):
         assert "Examples:" in call(command, "--help").output
 
 
@@ -46,7 +46,7 @@ def test_help_waits_for_no_heavy_library():
     code = (
         "import sys; from click.testing import CliRunner; from jamrank.cli import main; "
         "CliRunner().invoke(main, ['--help']); "
-        "print(sorted({'numpy', 'scipy', 'polars', 'sklearn', 'rich', 'pandas'} & set(sys.modules)))"
+        "print(sorted({'numpy', 'scipy', 'polars', 'sklearn', 'rich', 'pandas', 'matplotlib'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

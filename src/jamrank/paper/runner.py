@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import platform
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
 from jamrank import __version__
-from jamrank.errors import InputError, JamrankWarning, ParameterError
+from jamrank.errors import InputError, JamrankError, JamrankWarning, ParameterError
 from jamrank.io import ensure_folder, write_atomically, write_together
 from jamrank.paper.data import SOURCES, Data
 from jamrank.paper.experiments import EXPERIMENTS
@@ -28,6 +30,8 @@ from jamrank.paper.tables import markdown
 from jamrank.paper.trials import Experiment, Measurement, Record, Trial
 
 __all__ = ["Report", "choose", "reproduce"]
+
+T = TypeVar("T")
 
 _KEPT = ".trials"
 _RESULTS, _RUNS, _TABLES = "results.json", "runs.json", "results.md"
@@ -122,11 +126,13 @@ def reproduce(
     _require_libraries()
     chosen = choose(names)
     data = data or Data()
-    folder = ensure_folder(out)
-    kept = ensure_folder(folder / _KEPT)
+    # Whatever could stop the run at its end is looked at before it begins.
+    older, older_runs = _read_results(Path(out) / _RESULTS), _read_runs(Path(out) / _RUNS)
     wanted = list(dict.fromkeys(trial for each in chosen for trial in each.trials(seeds, quick)))
     data.require(sorted({name for trial in wanted for name in trial.files}), fetching)
-    stamp = _stamp()
+    folder = ensure_folder(out)
+    kept = ensure_folder(folder / _KEPT)
+    stamp, origin = _stamp(), {"versions": _versions(), "commit": _commit(), "machine": _machine()}
     done = {trial: before for trial in wanted if (before := _read(_place(kept, trial, stamp))) is not None}
     left = [trial for trial in wanted if trial not in done]
     started(sum(trial.cost for trial in left))
@@ -135,9 +141,8 @@ def reproduce(
         done[trial] = outcome
         advanced(repr(trial), trial.cost)
     fresh = {each.name: each.records({t: done[t].found for t in each.trials(seeds, quick)}) for each in chosen}
-    runs = {each.name: _describe(each.trials(seeds, quick), done, seeds, quick) for each in chosen}
-    files = _render(_merge(folder, fresh), _merge_runs(folder, runs))
-    write_together(folder, files)
+    runs = {each.name: _describe(each.trials(seeds, quick), done, seeds, quick) | origin for each in chosen}
+    write_together(folder, _render(_in_order(_by_experiment(older) | fresh), _in_order(older_runs | runs), fresh))
     records = [record for each in fresh.values() for record in each]
     summary = [row for each in chosen for row in each.summary(fresh[each.name])]
     return Report(records, len(left), len(wanted) - len(left), summary)
@@ -170,6 +175,8 @@ def _run(trials: Sequence[Trial], data: Data, jobs: int) -> Iterator[tuple[Trial
         waiting = {pool.submit(_measure, trial, data): trial for trial in trials}
         for done in as_completed(waiting):
             yield waiting[done], done.result()
+    except BrokenProcessPool:
+        raise JamrankError("a process died, perhaps for lack of memory; try again with fewer --jobs") from None
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 
@@ -178,7 +185,10 @@ def _measure(trial: Trial, data: Data) -> _Outcome:
     begin = perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", JamrankWarning)  # ties and unsettled signs are what is studied here
-        found = trial.run(data)
+        found = [Measurement(m.model, m.metric, m.setting, float(m.value)) for m in trial.run(data)]
+    unknown = next((m for m in found if not math.isfinite(m.value)), None)
+    if unknown is not None:
+        raise JamrankError(f"{trial!r} found no number for {unknown.metric} of {unknown.model}")
     return _Outcome(found, perf_counter() - begin, _peak_memory())
 
 
@@ -204,7 +214,8 @@ def _stamp() -> str:
         name = path.relative_to(package).as_posix()
         if path.suffix in (".py", ".cpp", ".hpp") and (name in _MEASURING or not name.startswith(_SHOWN)):
             digest.update(name.encode() + b"\0" + path.read_bytes())
-    digest.update(repr([_versions(), {name: source.sha256 for name, source in SOURCES.items()}]).encode())
+    versions = {name: number for name, number in _versions().items() if name != "matplotlib"}
+    digest.update(repr([versions, {name: source.sha256 for name, source in SOURCES.items()}]).encode())
     return digest.hexdigest()
 
 
@@ -240,9 +251,6 @@ def _describe(trials: Sequence[Trial], done: dict[Trial, _Outcome], seeds: int, 
         "trials": len(trials),
         "seconds": round(sum(done[trial].seconds for trial in trials), 1),
         "peak_mib": round(max((done[trial].peak for trial in trials), default=0.0)),
-        "versions": _versions(),
-        "commit": _commit(),
-        "machine": _machine(),
     }
 
 
@@ -271,51 +279,87 @@ def _machine() -> str:
     return f"{name}, {default_threads()} threads, {platform.system()} {platform.machine()}, {kernels} kernels"
 
 
-def _merge(folder: Path, fresh: dict[str, list[Record]]) -> dict[str, list[Record]]:
-    """Return the fresh records, and those of other experiments that the folder has."""
+def _read_results(path: Path) -> list[Record]:
+    """Return the records of an earlier run; none where there was none."""
     try:
-        rows = json.loads((folder / _RESULTS).read_bytes())
-        old = [Record(**row) for row in rows]
+        rows = json.loads(path.read_bytes())
+        if not isinstance(rows, list):
+            raise TypeError("not a list")
+        return [Record(**row) for row in rows]
     except FileNotFoundError:
-        old = []
+        return []
     except (OSError, ValueError, TypeError):
-        raise InputError(
-            "is not a list of records", "move it away, or choose another --out", source=str(folder / _RESULTS)
-        ) from None
-    merged = {name: [record for record in old if record.experiment == name] for name in EXPERIMENTS} | fresh
-    return {name: merged[name] for name in EXPERIMENTS if merged[name]}
+        remedy = "move it away, or choose another --out"
+        raise InputError("is not a list of this command's records", remedy, source=str(path)) from None
 
 
-def _merge_runs(folder: Path, fresh: dict[str, Any]) -> dict[str, Any]:
+def _read_runs(path: Path) -> dict[str, Any]:
+    """Return what is known of earlier runs; of damaged ones nothing."""
     try:
-        old = dict(json.loads((folder / _RUNS).read_bytes()))
-    except (OSError, ValueError, TypeError):
-        old = {}
-    return {name: (old | fresh)[name] for name in EXPERIMENTS if name in old | fresh}
+        runs = json.loads(path.read_bytes())
+        return {
+            name: run for name, run in runs.items() if {"seeds", "quick", "versions", "commit", "machine"} <= set(run)
+        }
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}
 
 
-def _render(records: dict[str, list[Record]], runs: dict[str, Any]) -> dict[str, str | bytes]:
+def _by_experiment(records: Sequence[Record]) -> dict[str, list[Record]]:
+    groups: dict[str, list[Record]] = {}
+    for record in records:
+        groups.setdefault(record.experiment, []).append(record)
+    return groups
+
+
+def _in_order(by_name: dict[str, T]) -> dict[str, T]:
+    """Return what belongs to experiments in the paper's order; those that this version does not know come last."""
+    return {name: by_name[name] for name in [*EXPERIMENTS, *by_name] if name in by_name}
+
+
+@dataclass(frozen=True)
+class _Section:
+    """What is shown of one experiment."""
+
+    summary: list[tuple[str, str, str]]
+    text: str
+    figures: dict[str, bytes]
+
+    @classmethod
+    def of(cls, experiment: Experiment, records: Sequence[Record], origin: str) -> _Section:
+        figures = figure_files(partial(experiment.draw, records))
+        shown = [f"![{experiment.title}]({name})\n" for name in figures if name.endswith(".png")]
+        return cls(experiment.summary(records), "\n".join([experiment.table(records), *shown, origin]), figures)
+
+
+def _render(records: dict[str, list[Record]], runs: dict[str, Any], fresh: Container[str]) -> dict[str, str | bytes]:
     """Return the files of a folder of results."""
     rows = [json.dumps(record.as_dict(), allow_nan=False) for each in records.values() for record in each]
     files: dict[str, str | bytes] = {
         _RESULTS: "[\n" + ",\n".join(rows) + "\n]\n",
         _RUNS: json.dumps(runs, indent=1) + "\n",
     }
-    text = [f"# The paper, reproduced\n\n{_READING}\n\n{_at_a_glance(records)}"]
-    for name, found in records.items():
+    glance, sections = [], []
+    for name in [name for name in records if name in EXPERIMENTS]:
         experiment = EXPERIMENTS[name]
-        figures = figure_files(partial(experiment.draw, found))
-        files |= figures
-        shown = [f"![{experiment.title}]({figure})\n" for figure in figures if figure.endswith(".png")]
-        body = "\n".join([experiment.table(found), *shown, _origin(runs.get(name))])
-        text.append(f"## {name}: {experiment.title}\n\n<!-- {name} -->\n\n{body}\n<!-- end of {name} -->\n")
-    files[_TABLES] = "\n".join(text)
+        try:
+            section = _Section.of(experiment, records[name], _origin(runs.get(name)))
+        except (ValueError, LookupError):
+            if name in fresh:
+                raise
+            section = _Section(
+                [], f"These records are of another version; run `jamrank reproduce {name}` again.\n", {}
+            )
+        glance += [[name, *row] for row in section.summary]
+        files |= section.figures
+        sections.append(f"## {name}: {experiment.title}\n\n{_marked(name, section.text)}")
+    summary = _marked("summary", markdown(["experiment", "what", "ours", "paper"], glance))
+    files[_TABLES] = "\n".join([f"# The paper, reproduced\n\n{_READING}\n", summary, *sections])
     return files
 
 
-def _at_a_glance(records: dict[str, list[Record]]) -> str:
-    rows = [[name, *row] for name, found in records.items() for row in EXPERIMENTS[name].summary(found)]
-    return f"<!-- summary -->\n\n{markdown(['experiment', 'what', 'ours', 'paper'], rows)}\n<!-- end of summary -->\n"
+def _marked(name: str, text: str) -> str:
+    """Return a text between marks by which a page can include it."""
+    return f"<!-- {name} -->\n\n{text}\n<!-- end of {name} -->\n"
 
 
 def _origin(run: dict[str, Any] | None) -> str:

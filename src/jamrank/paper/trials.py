@@ -56,7 +56,7 @@ Results = Mapping[Any, Sequence[Measurement]]
 class Record:
     """A row of ``results.json``: one number, and the paper's where it gives one.
 
-    Accuracies and shares are in percent, as the paper has them. ``seed`` is None for what theory says.
+    Accuracies and shares are in percent, as the paper has them. ``seed`` is None where nothing is random.
     """
 
     experiment: str
