@@ -296,9 +296,7 @@ def test_results_of_other_experiments_survive(offer, tmp_path):
 )
 def test_a_file_that_is_not_ours_is_left_alone(offer, tmp_path, content):
     (tmp_path / "results.json").write_bytes(content)
-    with pytest.raises(
-        InputError, match="is not a list of this command's records; move it away, or choose another --out"
-    ) as caught:
+    with pytest.raises(InputError, match="is not a list of this command's records") as caught:
         run(tmp_path, "a")
     assert str(tmp_path / "results.json") in str(caught.value)
     assert (tmp_path / "results.json").read_bytes() == content

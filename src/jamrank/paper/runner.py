@@ -349,10 +349,10 @@ def _render(records: dict[str, list[Record]], runs: dict[str, Any], fresh: Conta
             section = _Section(
                 [], f"These records are of another version; run `jamrank reproduce {name}` again.\n", {}
             )
-        glance += [[name, *row] for row in section.summary]
+        glance += section.summary
         files |= section.figures
         sections.append(f"## {name}: {experiment.title}\n\n{_marked(name, section.text)}")
-    summary = _marked("summary", markdown(["experiment", "what", "ours", "paper"], glance))
+    summary = _marked("summary", markdown(["what", "ours", "paper"], glance))
     files[_TABLES] = "\n".join([f"# The paper, reproduced\n\n{_READING}\n", summary, *sections])
     return files
 
