@@ -123,9 +123,9 @@ def printed_in_the_paper(row: Record) -> float | None:
             return float(np.abs(np.array(published.FLIPS[row.model]) - np.arange(1, 7) / 20).mean())
         case "accuracy", colour, "accuracy":
             return published.ACCURACY[colour].get(row.model)
-        case "digits", _, "annotator":
+        case "digits", _, "annotator" if row.setting == "ties=random":
             return published.CLASSIFIERS[CLASSIFIERS.index(row.model)]
-        case "digits", _, "accuracy":
+        case "digits", _, "accuracy" if row.setting == "ties=random":
             return published.DIGITS[row.model]
         case "ratings", "speakers", "share":
             return published.SHARES[row.setting.removeprefix("attribute=")].get(row.model)

@@ -264,7 +264,7 @@ def test_a_run_writes_what_it_reports(offer, tmp_path):
     assert rows(tmp_path) == [record.as_dict() for record in report.records]
     assert report.summary == [("records of a", "2", "")]
     text = (tmp_path / "results.md").read_text(encoding="utf-8")
-    for part in ("## a: Made for a test", "| a | records of a | 2 |", "| 0 | 90.1 |", "](one.png)", "](two.png)"):
+    for part in ("## a: Made for a test", "| records of a | 2 |", "| 0 | 90.1 |", "](one.png)", "](two.png)"):
         assert part in text
     assert "2 seeds (0 to 1)" in text
     about = json.loads((tmp_path / "runs.json").read_bytes())["a"]
