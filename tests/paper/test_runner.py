@@ -397,13 +397,13 @@ def test_costs_add_up_to_what_was_announced(offer, tmp_path):
         tmp_path,
         seeds=3,
         started=announced.append,
-        advanced=lambda what, cost: advances.append((what, cost)),
+        advanced=lambda done, cost: advances.append((done, cost)),
         fetching=fetched.append,
     )
     assert announced == [pytest.approx(sum(cost for _, cost in advances))]
     # Kept trials cost nothing: the third seed of a, and all of b.
     assert sum(cost for _, cost in advances) == pytest.approx(3.5 + 1.5 + 2.5 + 3.5)
-    assert [what for what, _ in advances] == [repr(Small("a", 2)), *(repr(Small("b", seed)) for seed in range(3))]
+    assert [done for done, _ in advances] == [f"{number} of 4 trials" for number in range(1, 5)]
     assert fetched == ["small.csv"]
 
 

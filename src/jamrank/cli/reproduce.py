@@ -87,10 +87,10 @@ class _Bar:
     def start(self, cost: float) -> None:
         # A new task: time left is reckoned from here, without the downloads.
         self._progress.remove_task(self._task)
-        self._task = self._progress.add_task("running", total=max(cost, 1e-9))
+        self._task = self._progress.add_task("starting", total=max(cost, 1e-9))
 
-    def advance(self, what: str, cost: float) -> None:
-        self._progress.update(self._task, description=what, advance=cost)
+    def advance(self, done: str, cost: float) -> None:
+        self._progress.update(self._task, description=done, advance=cost)
 
 
 @contextmanager

@@ -28,6 +28,7 @@ from jamrank.paper.experiments import EXPERIMENTS
 from jamrank.paper.figures import figure_files
 from jamrank.paper.tables import markdown
 from jamrank.paper.trials import Experiment, Measurement, Record, Trial
+from jamrank.text import many
 
 __all__ = ["Report", "choose", "reproduce"]
 
@@ -92,7 +93,7 @@ def reproduce(
     quick: bool = False,
     fetching: Callable[[str], None] = lambda name: None,
     started: Callable[[float], None] = lambda cost: None,
-    advanced: Callable[[str, float], None] = lambda what, cost: None,
+    advanced: Callable[[str, float], None] = lambda done, cost: None,
 ) -> Report:
     """Run experiments of the paper and write ``results.json``, ``results.md`` and figures.
 
@@ -114,8 +115,8 @@ def reproduce(
     quick : bool
         A small version that shows the trends, in a minute or two.
     fetching, started, advanced : callable
-        Told the name of each file before it is downloaded, the seconds of work expected, and those of each trial
-        when it is done.
+        Told the name of each file before it is downloaded; the seconds of work expected; and, after each trial, how
+        many are done and its share of those seconds.
 
     Returns
     -------
@@ -136,10 +137,10 @@ def reproduce(
     done = {trial: before for trial in wanted if (before := _read(_place(kept, trial, stamp))) is not None}
     left = [trial for trial in wanted if trial not in done]
     started(sum(trial.cost for trial in left))
-    for trial, outcome in _run(left, data, jobs):
+    for number, (trial, outcome) in enumerate(_run(left, data, jobs), 1):
         write_atomically(_place(kept, trial, stamp), json.dumps(asdict(outcome)))
         done[trial] = outcome
-        advanced(repr(trial), trial.cost)
+        advanced(f"{number} of {many(len(left), 'trial')}", trial.cost)
     fresh = {each.name: each.records({t: done[t].found for t in each.trials(seeds, quick)}) for each in chosen}
     runs = {each.name: _describe(each.trials(seeds, quick), done, seeds, quick) | origin for each in chosen}
     write_together(folder, _render(_in_order(_by_experiment(older) | fresh), _in_order(older_runs | runs), fresh))
