@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import jamrank.rows as rows_module
 from jamrank.comparisons import FIRST, TIE, Comparisons
-from jamrank.rows import Rows
+from jamrank.rows import Lists, Patterns, Rows
 
 
 @st.composite
@@ -33,14 +34,27 @@ def votes_of(votes: Comparisons, pair: int) -> list[tuple[int, bool, float]]:
 
 
 def votes_in(rows: Rows, row: int) -> list[tuple[int, bool, float]]:
-    p = rows.patterns
-    at = slice(p.start[rows.pattern[row]], p.start[rows.pattern[row] + 1])
-    return list(zip(p.coin[at].tolist(), p.first_won[at].tolist(), p.weight[at].tolist(), strict=True))
+    ballots = rows.ballots
+    place = ballots.of_row[row] if isinstance(ballots, Patterns) else row
+    at = slice(ballots.start[place], ballots.start[place + 1])
+    cast = ballots.vote[at]
+    weight = ballots.weight[at] if len(ballots.weight) else np.ones(len(cast))
+    return list(zip((cast // 2).tolist(), (cast % 2 == 1).tolist(), weight.tolist(), strict=True))
 
 
-@given(tables())
-def test_patterns_give_back_the_votes_of_every_pair(votes):
-    rows = Rows.per_pair(votes)
+def rows_of(votes: Comparisons, kind: str) -> Rows:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rows_module, "_repeats_itself", lambda votes: kind == "patterns")
+        return Rows._find_per_pair(votes, 1)
+
+
+KINDS = pytest.mark.parametrize("kind", ["patterns", "lists"])
+
+
+@KINDS
+@given(votes=tables())
+def test_rows_give_back_the_votes_of_every_pair(kind, votes):
+    rows = rows_of(votes, kind)
     assert rows.pair.tolist() == [pair for pair in range(votes.n_pairs) if votes_of(votes, pair)]
     for row, pair in enumerate(rows.pair):
         assert votes_in(rows, row) == votes_of(votes, pair)
@@ -51,7 +65,7 @@ def test_patterns_give_back_the_votes_of_every_pair(votes):
 def test_rows_with_equal_votes_share_a_pattern(votes):
     rows = Rows.per_pair(votes)
     distinct = {tuple(votes_in(rows, row)) for row in range(len(rows))}
-    assert len(distinct) == len(set(rows.pattern.tolist()))
+    assert len(distinct) == len(set(rows.ballots.of_row.tolist()))
 
 
 def test_a_jury_has_few_patterns_however_many_pairs():
@@ -59,13 +73,21 @@ def test_a_jury_has_few_patterns_however_many_pairs():
     first, second = np.triu_indices(60, 1)
     rows = Rows.per_pair(Comparisons.from_matrix(first, second, rng.integers(0, 2, (len(first), 3))))
     assert len(rows) == 1770
-    assert len(rows.patterns) == 8
-    np.testing.assert_array_equal(rows.pattern_weight, np.bincount(rows.pattern))
+    assert isinstance(rows.ballots, Patterns)
+    assert len(rows.ballots) == 8
 
 
-@given(tables())
-def test_the_share_is_wins_plus_one_over_votes_plus_two(votes):
-    rows = Rows.per_pair(votes)
+def test_a_crowd_has_a_list_for_each_pair():
+    rng = np.random.default_rng(0)
+    first, second = (np.repeat(side, 3) for side in np.triu_indices(100, 1))
+    votes = Comparisons.from_arrays(first, second, rng.integers(0, 500, len(first)), rng.integers(0, 2, len(first)))
+    assert isinstance(Rows.per_pair(votes).ballots, Lists)
+
+
+@KINDS
+@given(votes=tables())
+def test_the_share_is_wins_plus_one_over_votes_plus_two(kind, votes):
+    rows = rows_of(votes, kind)
     for row, pair in enumerate(rows.pair):
         cast = votes_of(votes, pair)
         wins, total = sum(w for _, won, w in cast if won), sum(w for *_, w in cast)
@@ -95,9 +117,9 @@ def test_per_vote_of_one_annotator_keeps_only_theirs(votes, name):
         return
     who = votes.annotators.tolist().index(name)
     everyone, theirs = Rows.per_vote(votes), Rows.per_vote(votes, annotator=who)
-    mine = everyone.patterns.coin[everyone.patterns.start[everyone.pattern]] == who
+    mine = everyone.ballots.of_row // 2 == who
     assert theirs.pair.tolist() == everyone.pair[mine].tolist()
-    assert theirs.pattern.tolist() == everyone.pattern[mine].tolist()
+    assert theirs.first_won.tolist() == everyone.first_won[mine].tolist()
     weights = [rows.weight if len(rows.weight) else np.ones(len(rows)) for rows in (theirs, everyone)]
     assert weights[0].tolist() == weights[1][mine].tolist()
 
@@ -108,13 +130,14 @@ def test_rows_are_sorted_by_their_first_item(votes):
         assert (np.diff(rows.first) >= 0).all()
 
 
-@given(tables(), st.data())
-def test_clusters_keep_the_votes_and_give_each_annotator_a_coin_within_each(votes, data):
-    rows, n_clusters = Rows.per_pair(votes), 3
+@KINDS
+@given(votes=tables(), data=st.data())
+def test_clusters_keep_the_votes_and_give_each_annotator_a_coin_within_each(kind, votes, data):
+    rows, n_clusters = rows_of(votes, kind), 3
     drawn = data.draw(st.lists(st.integers(0, 2), min_size=len(rows), max_size=len(rows)))
     cluster = np.array(drawn, dtype=np.int32)
     clustered = rows.clustered(cluster, n_clusters)
-    assert clustered.patterns.n_coins == votes.n_annotators * n_clusters
+    assert clustered.n_coins == votes.n_annotators * n_clusters
     for row in range(len(rows)):
         expected = [(who * n_clusters + cluster[row], won, w) for who, won, w in votes_in(rows, row)]
         assert votes_in(clustered, row) == expected
@@ -124,27 +147,24 @@ def test_clusters_keep_the_votes_and_give_each_annotator_a_coin_within_each(vote
 def test_one_cluster_changes_nothing(votes):
     rows = Rows.per_pair(votes)
     clustered = rows.clustered(np.zeros(len(rows), dtype=np.int32), 1)
-    assert clustered.patterns.n_coins == rows.patterns.n_coins
+    assert clustered.n_coins == rows.n_coins
     for row in range(len(rows)):
         assert votes_in(clustered, row) == votes_in(rows, row)
 
 
-@given(tables())
-def test_sums_by_pattern_and_coin_add_up(votes):
-    rows = Rows.per_vote(votes)
-    weight = rows.weight if len(rows.weight) else np.ones(len(rows))
-    values = np.arange(len(rows), dtype=np.float64)
-    by_pattern = rows.by_pattern(values)
-    for pattern in range(len(rows.patterns)):
-        chosen = rows.pattern == pattern
-        assert by_pattern[pattern] == pytest.approx((values * weight)[chosen].sum())
-        assert rows.pattern_weight[pattern] == pytest.approx(weight[chosen].sum())
-    coins = rows.patterns.per_coin(rows.pattern_weight[rows.patterns.vote_pattern])
-    cast = np.zeros(votes.n_annotators)
-    for pair in range(votes.n_pairs):
-        for who, _, w in votes_of(votes, pair):
-            cast[who] += w
-    np.testing.assert_allclose(coins, cast)
+@pytest.mark.parametrize("kind", ["patterns", "lists", "votes"])
+@pytest.mark.parametrize("power", [1, 2])
+@given(votes=tables())
+def test_sums_over_votes_add_up(kind, power, votes):
+    rows = Rows.per_vote(votes) if kind == "votes" else rows_of(votes, kind)
+    values = np.arange(1.0, len(rows) + 1)
+    expected = np.zeros((votes.n_annotators, 2))
+    for row in range(len(rows)):
+        weight_of_row = rows.weight[row] if len(rows.weight) else 1.0
+        for who, won, weight in votes_in(rows, row):
+            expected[who, int(won)] += values[row] * weight_of_row * weight**power
+    np.testing.assert_allclose(rows.over_votes(values, power), expected)
+    np.testing.assert_allclose(rows.cast, rows.over_votes(np.ones(len(rows))))
 
 
 def test_only_ties_leave_no_rows():

@@ -1,13 +1,15 @@
 """Rows of a fit: pairs of items, each with the list of votes that share one truth.
 
-Lists that occur often are stored once, as a *pattern*. A jury of six has at most 3⁶ of them however many pairs
-it judges; in a crowd nearly every pair has its own. Both are the same to the rest of the code.
+Where the same lists occur again and again they are stored once, as *patterns*: a jury of six has at most 3⁶ of them
+however many pairs it judges. In a crowd nearly every row has a list of its own, and *lists* say so. The rest of the
+code knows neither by name: it asks rows for sums over their votes.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Protocol
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -16,22 +18,64 @@ from numpy.typing import NDArray
 from jamrank.comparisons import FIRST, TIE, Comparisons
 from jamrank.kernels import default_threads, kernels
 
-__all__ = ["Patterns", "Rows"]
+__all__ = ["Ballots", "Lists", "Patterns", "Rows"]
 
 Doubles = NDArray[np.float64]
 Ints = NDArray[np.int32]
+Longs = NDArray[np.int64]
+
+# Patterns pay while few are distinct: looked for in a sample of the pairs, if there are more than these.
+_SAMPLE, _MOST_DISTINCT = 4096, 0.5
+
+
+class Ballots(Protocol):
+    """The votes on each row.
+
+    A *coin* is what decides how a vote distorts the truth: an annotator, or an annotator within a cluster. A vote is
+    one integer, twice its coin plus 1 if it is for the row's first item.
+    """
+
+    n_coins: int
+
+    def over_votes(self, values: Doubles, power: int) -> Doubles:
+        """Add up a value for each row over its votes, times a power of their weight, by coin and side."""
+        ...
+
+    def clustered(self, cluster: Ints, n_clusters: int) -> Ballots:
+        """Return the same votes with a coin for each annotator and cluster of rows."""
+        ...
+
+
+@dataclass(frozen=True)
+class Lists:
+    """A list of votes for each row: those of row ``r`` are ``start[r]:start[r + 1]``; no weights: all 1."""
+
+    start: Longs
+    vote: Ints
+    weight: Doubles
+    n_coins: int
+
+    def over_votes(self, values: Doubles, power: int) -> Doubles:
+        """Add up a value for each row over its votes, by coin and side."""
+        per_vote = np.repeat(values, np.diff(self.start))
+        if len(self.weight):
+            per_vote *= self.weight**power
+        return _by_coin(self.vote, per_vote, self.n_coins)
+
+    def clustered(self, cluster: Ints, n_clusters: int) -> Lists:
+        """Return the same votes with a coin for each annotator and cluster of rows."""
+        of_vote = np.repeat(cluster, np.diff(self.start))
+        vote = _in_cluster(self.vote, of_vote, n_clusters)
+        return replace(self, vote=vote.astype(np.int32), n_coins=self.n_coins * n_clusters)
 
 
 @dataclass(frozen=True)
 class Patterns:
-    """The distinct lists of votes; the votes of pattern ``u`` are ``start[u]:start[u + 1]``.
+    """The distinct lists of votes, and which each row has; those of pattern ``u`` are ``start[u]:start[u + 1]``."""
 
-    A *coin* is what decides whether a vote tells the truth: an annotator, or an annotator within a cluster.
-    """
-
-    start: NDArray[np.int64]
-    coin: NDArray[np.int64]
-    first_won: NDArray[np.bool_]
+    of_row: Ints
+    start: Longs
+    vote: Ints
     weight: Doubles
     n_coins: int
 
@@ -39,17 +83,45 @@ class Patterns:
         return len(self.start) - 1
 
     @cached_property
-    def vote_pattern(self) -> NDArray[np.int64]:
+    def vote_pattern(self) -> Longs:
         """The pattern of each vote."""
         return np.repeat(np.arange(len(self)), np.diff(self.start))
 
-    def per_pattern(self, values: Doubles) -> Doubles:
-        """Add up one value for each vote within each pattern."""
-        return np.asarray(np.bincount(self.vote_pattern, values, len(self)), dtype=np.float64)
+    def log_likelihoods(self, tables: Doubles) -> tuple[Doubles, Doubles]:
+        """Return the log-likelihood of each pattern if the first, or the second, item is truly better."""
+        by_vote = tables.reshape(-1, 2)[self.vote] * self.weight[:, None]
+        first, second = (np.bincount(self.vote_pattern, by_vote[:, truth], len(self)) for truth in (1, 0))
+        return first.astype(np.float64), second.astype(np.float64)
 
-    def per_coin(self, values: Doubles) -> Doubles:
-        """Add up one value for each vote within each coin."""
-        return np.asarray(np.bincount(self.coin, values, self.n_coins), dtype=np.float64)
+    def over_patterns(self, values: Doubles, power: int = 1) -> Doubles:
+        """Add up a value for each pattern over its votes, by coin and side."""
+        return _by_coin(self.vote, values[self.vote_pattern] * self.weight**power, self.n_coins)
+
+    def over_votes(self, values: Doubles, power: int) -> Doubles:
+        """Add up a value for each row over its votes, by coin and side."""
+        by_pattern = np.bincount(self.of_row, values, len(self)).astype(np.float64)
+        return self.over_patterns(by_pattern, power)
+
+    def clustered(self, cluster: Ints, n_clusters: int) -> Patterns:
+        """Return the same votes with a coin for each annotator and cluster of rows."""
+        used, of_row = np.unique(self.of_row.astype(np.int64) * n_clusters + cluster, return_inverse=True)
+        old, in_cluster = used // n_clusters, used % n_clusters
+        lengths = np.diff(self.start)[old]
+        start = np.concatenate([[0], np.cumsum(lengths)])
+        at = np.arange(start[-1]) + np.repeat(self.start[old] - start[:-1], lengths)
+        vote = _in_cluster(self.vote[at], np.repeat(in_cluster, lengths), n_clusters)
+        return Patterns(
+            of_row.astype(np.int32), start, vote.astype(np.int32), self.weight[at], self.n_coins * n_clusters
+        )
+
+
+def _by_coin(vote: Ints, values: Doubles, n_coins: int) -> Doubles:
+    return np.bincount(vote, values, 2 * n_coins).astype(np.float64).reshape(n_coins, 2)
+
+
+def _in_cluster(vote: Ints, cluster: NDArray[np.integer], n_clusters: int) -> Longs:
+    coin: Longs = (vote // 2).astype(np.int64) * n_clusters + cluster
+    return coin * 2 + vote % 2
 
 
 @dataclass(frozen=True)
@@ -60,45 +132,63 @@ class Rows:
     ----------
     first, second : ndarray of int32
         Codes of the two items.
-    pattern : ndarray of int32
-        Which of ``patterns`` the row's votes are.
     weight : ndarray of float64
         How often the row counts; empty where all count once.
+    ballots : Patterns or Lists
+        The votes on each row.
     pair : ndarray of int64
         The pair of the votes' table to which each row belongs.
     share : ndarray of float64
         (wins of the first item + 1) / (votes + 2) on the row's pair: where a fit starts.
+    n_items : int
+    single_votes : bool
+        Whether every row is one vote.
     """
 
     first: Ints
     second: Ints
-    pattern: Ints
     weight: Doubles
-    patterns: Patterns
-    pair: NDArray[np.int64]
+    ballots: Patterns | Lists
+    pair: Longs
     share: Doubles
     n_items: int
+    single_votes: bool = False
 
     def __len__(self) -> int:
         return len(self.first)
 
-    @cached_property
-    def pattern_weight(self) -> Doubles:
-        """How many rows have each pattern, by weight."""
-        weight = self.weight if len(self.weight) else None
-        return np.bincount(self.pattern, weight, len(self.patterns)).astype(np.float64)
+    @property
+    def n_coins(self) -> int:
+        """Number of coins."""
+        return self.ballots.n_coins
 
     @cached_property
-    def edges(self) -> NDArray[np.int64]:
+    def cast(self) -> Doubles:
+        """Votes of each coin for the second and for the first item of their rows, by weight."""
+        return self.over_votes(np.ones(len(self)))
+
+    @cached_property
+    def edges(self) -> Longs:
         """Where each distinct pair of items begins."""
         new = np.diff(self.first, prepend=-1) != 0
         new |= np.diff(self.second, prepend=-1) != 0
         return np.flatnonzero(new)
 
-    def by_pattern(self, values: Doubles) -> Doubles:
-        """Add up one value for each row within each pattern, by weight."""
-        weighted = values * self.weight if len(self.weight) else values
-        return np.asarray(np.bincount(self.pattern, weighted, len(self.patterns)), dtype=np.float64)
+    def over_votes(self, values: Doubles, power: int = 1) -> Doubles:
+        """Add up a value for each row over its votes, by coin and by whether the vote is for the first item.
+
+        Parameters
+        ----------
+        values : ndarray
+            One for each row.
+        power : int
+            Of the votes' weights, which multiply the values.
+
+        Returns
+        -------
+        ndarray of shape (coins, 2)
+        """
+        return self.ballots.over_votes(values * self.weight if len(self.weight) else values, power)
 
     @classmethod
     def per_pair(cls, votes: Comparisons, threads: int | None = None) -> Rows:
@@ -112,24 +202,16 @@ class Rows:
 
     @classmethod
     def _find_per_pair(cls, votes: Comparisons, threads: int | None) -> Rows:
-        pattern, example = np.empty(votes.n_pairs, dtype=np.int32), np.empty(votes.n_pairs, dtype=np.int64)
-        share = np.empty(votes.n_pairs)
-        n_patterns = kernels.patterns(
-            votes.vote_start,
-            votes.vote_annotator,
-            votes.vote_result,
-            votes.vote_weight,
-            pattern,
-            example,
-            share,
-            threads or default_threads(),
-        )
-        patterns = _votes_of(votes, example[:n_patterns])
-        empty = np.flatnonzero(np.diff(patterns.start) == 0)
-        if not len(empty):
-            return cls._over(votes, np.arange(votes.n_pairs), pattern, np.empty(0), patterns, share)
-        pair = np.flatnonzero(pattern != empty[0])
-        return cls._over(votes, pair, pattern[pair], np.empty(0), patterns, share[pair])
+        find = _find_patterns if _repeats_itself(votes) else _find_lists
+        ballots, share = find(votes, threads or default_threads())
+        counts = np.diff(ballots.start)
+        voted = counts[ballots.of_row] > 0 if isinstance(ballots, Patterns) else counts > 0
+        if voted.all():
+            pair = np.arange(votes.n_pairs)
+        else:
+            pair, share = np.flatnonzero(voted), share[voted]
+            ballots = _keep(ballots, voted)
+        return cls._over(votes, pair, np.empty(0), ballots, share)
 
     @classmethod
     def per_vote(cls, votes: Comparisons, annotator: int | None = None) -> Rows:
@@ -143,57 +225,102 @@ class Rows:
         pair, who, first_won, weight = _fold_sides(votes, keep)
         wins = np.bincount(pair, weight * first_won, votes.n_pairs)
         share = (wins + 1) / (np.bincount(pair, weight, votes.n_pairs) + 2)
-        n_coins = votes.n_annotators
-        patterns = Patterns(
-            start=np.arange(2 * n_coins + 1),
-            coin=np.repeat(np.arange(n_coins), 2),
-            first_won=np.tile([False, True], n_coins),
-            weight=np.ones(2 * n_coins),
-            n_coins=n_coins,
+        kinds = 2 * votes.n_annotators
+        of_row = who * np.int32(2) + first_won
+        ballots = Patterns(
+            of_row, np.arange(kinds + 1), np.arange(kinds, dtype=np.int32), np.ones(kinds), votes.n_annotators
         )
-        pattern = who * np.int32(2) + first_won
-        return cls._over(votes, pair, pattern, weight if (weight != 1).any() else np.empty(0), patterns, share[pair])
+        own = weight if (weight != 1).any() else np.empty(0)
+        return replace(cls._over(votes, pair, own, ballots, share[pair]), single_votes=True)
+
+    @cached_property
+    def first_won(self) -> NDArray[np.bool_]:
+        """Whether the vote of each row is for its first item, where every row is one vote."""
+        assert self.single_votes and isinstance(self.ballots, Patterns)
+        return np.asarray(self.ballots.of_row % 2 == 1)
 
     @classmethod
     def _over(
-        cls,
-        votes: Comparisons,
-        pair: NDArray[np.int64],
-        pattern: Ints,
-        weight: Doubles,
-        patterns: Patterns,
-        share: Doubles,
+        cls, votes: Comparisons, pair: Longs, weight: Doubles, ballots: Patterns | Lists, share: Doubles
     ) -> Rows:
         first, second = votes.pair_first, votes.pair_second
         if not np.array_equal(pair, np.arange(len(first))):
             first, second = first[pair], second[pair]
-        return cls(first, second, pattern, weight, patterns, pair, share, votes.n_items)
+        return cls(first, second, weight, ballots, pair, share, votes.n_items)
 
     def clustered(self, cluster: Ints, n_clusters: int) -> Rows:
         """Return the same rows with a coin for each annotator and cluster of rows."""
-        key = self.pattern.astype(np.int64) * n_clusters + cluster
-        used, pattern = np.unique(key, return_inverse=True)
-        old, in_cluster = used // n_clusters, used % n_clusters
-        source = self.patterns
-        lengths = np.diff(source.start)[old]
-        start = np.concatenate([[0], np.cumsum(lengths)])
-        vote = np.arange(start[-1]) + np.repeat(source.start[old] - start[:-1], lengths)
-        patterns = Patterns(
-            start=start,
-            coin=source.coin[vote] * n_clusters + np.repeat(in_cluster, lengths),
-            first_won=source.first_won[vote],
-            weight=source.weight[vote],
-            n_coins=source.n_coins * n_clusters,
-        )
-        return replace(self, pattern=pattern.astype(np.int32), patterns=patterns)
+        return replace(self, ballots=self.ballots.clustered(cluster, n_clusters))
 
 
 _ROWS_OF: WeakKeyDictionary[Comparisons, Rows] = WeakKeyDictionary()
 
 
-def _fold_sides(
-    votes: Comparisons, keep: NDArray[np.bool_]
-) -> tuple[NDArray[np.int64], Ints, NDArray[np.bool_], Doubles]:
+def _repeats_itself(votes: Comparisons) -> bool:
+    """Tell whether few lists of votes are distinct, from pairs spread evenly over the table."""
+    if votes.n_pairs <= _SAMPLE:
+        return True
+    sample = np.linspace(0, votes.n_pairs - 1, _SAMPLE).astype(np.int64)
+    start, stop = votes.vote_start[sample].tolist(), votes.vote_start[sample + 1].tolist()
+    seen = {
+        (votes.vote_annotator[a:b].tobytes(), votes.vote_result[a:b].tobytes(), votes.vote_weight[a:b].tobytes())
+        for a, b in zip(start, stop, strict=True)
+    }
+    return len(seen) <= _MOST_DISTINCT * _SAMPLE
+
+
+def _find_patterns(votes: Comparisons, threads: int) -> tuple[Patterns, Doubles]:
+    of_row, example = np.empty(votes.n_pairs, dtype=np.int32), np.empty(votes.n_pairs, dtype=np.int64)
+    share = np.empty(votes.n_pairs)
+    n_patterns = kernels.patterns(
+        votes.vote_start,
+        votes.vote_annotator,
+        votes.vote_result,
+        votes.vote_weight,
+        of_row,
+        example,
+        share,
+        threads,
+    )
+    pair = example[:n_patterns]
+    lengths = votes.vote_start[pair + 1] - votes.vote_start[pair]
+    begin = np.concatenate([[0], np.cumsum(lengths)])
+    at = np.arange(begin[-1]) + np.repeat(votes.vote_start[pair] - begin[:-1], lengths)
+    start, at = _leave_out_idle(votes, begin, at)
+    return Patterns(of_row, start, _as_votes(votes, at), votes.vote_weight[at], votes.n_annotators), share
+
+
+def _find_lists(votes: Comparisons, threads: int) -> tuple[Lists, Doubles]:
+    start = votes.vote_start
+    at: Longs | slice = slice(None)
+    if votes.n_ties or not votes.vote_weight.all():
+        start, at = _leave_out_idle(votes, start, np.arange(len(votes.vote_result)))
+    vote, weight = _as_votes(votes, at), votes.vote_weight[at]
+    pair = np.repeat(np.arange(votes.n_pairs), np.diff(start))
+    wins, cast = (np.bincount(pair, values, votes.n_pairs) for values in (weight * (vote % 2), weight))
+    own = weight if (weight != 1).any() else np.empty(0)
+    return Lists(start, vote, own, votes.n_annotators), (wins + 1) / (cast + 2)
+
+
+def _leave_out_idle(votes: Comparisons, start: Longs, at: Longs) -> tuple[Longs, Longs]:
+    """Leave out ties and votes of no weight, which say nothing of the truth."""
+    says = (votes.vote_result[at] != TIE) & (votes.vote_weight[at] > 0)
+    counts = np.bincount(np.repeat(np.arange(len(start) - 1), np.diff(start))[says], minlength=len(start) - 1)
+    return np.concatenate([[0], np.cumsum(counts)]), at[says]
+
+
+def _as_votes(votes: Comparisons, at: Longs | slice) -> Ints:
+    return np.asarray(votes.vote_annotator[at] * np.int32(2) + (votes.vote_result[at] == FIRST))
+
+
+def _keep(ballots: Patterns | Lists, rows: NDArray[np.bool_]) -> Patterns | Lists:
+    """Return the ballots of some rows; the others have no votes."""
+    if isinstance(ballots, Patterns):
+        return replace(ballots, of_row=ballots.of_row[rows])
+    return replace(ballots, start=ballots.start[np.concatenate([np.flatnonzero(rows), [len(rows)]])])
+
+
+def _fold_sides(votes: Comparisons, keep: NDArray[np.bool_]) -> tuple[Longs, Ints, NDArray[np.bool_], Doubles]:
     """Return pair, annotator, result and weight of the votes, those that differ in the side shown made one."""
     pair, who = votes.vote_pair[keep], votes.vote_annotator[keep]
     new = (np.diff(pair, prepend=-1) != 0) | (np.diff(who, prepend=-1) != 0)
@@ -203,20 +330,3 @@ def _fold_sides(
     there = np.flatnonzero(weight)
     at = np.flatnonzero(new)[there // 2]
     return pair[at], who[at], there % 2 == 1, weight[there]
-
-
-def _votes_of(votes: Comparisons, pair: NDArray[np.int64]) -> Patterns:
-    """Return the decided votes on some pairs as patterns."""
-    lengths = votes.vote_start[pair + 1] - votes.vote_start[pair]
-    begin = np.concatenate([[0], np.cumsum(lengths)])
-    vote = np.arange(begin[-1]) + np.repeat(votes.vote_start[pair] - begin[:-1], lengths)
-    decided = (votes.vote_result[vote] != TIE) & (votes.vote_weight[vote] > 0)
-    counts = np.bincount(np.repeat(np.arange(len(pair)), lengths)[decided], minlength=len(pair))
-    vote = vote[decided]
-    return Patterns(
-        start=np.concatenate([[0], np.cumsum(counts)]),
-        coin=votes.vote_annotator[vote].astype(np.int64),
-        first_won=votes.vote_result[vote] == FIRST,
-        weight=votes.vote_weight[vote],
-        n_coins=votes.n_annotators,
-    )

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
+import jamrank.rows as rows_module
 from jamrank.comparisons import Comparisons
 from jamrank.engines import MemoryEngine, memory
 from jamrank.noise import Flip
-from jamrank.rows import Rows
+from jamrank.rows import Lists, Rows
 
 
 @pytest.fixture(scope="module")
@@ -20,13 +21,30 @@ def votes() -> Comparisons:
     )
 
 
-@pytest.fixture(scope="module", params=["pair", "vote"])
+def as_lists(votes: Comparisons) -> Rows:
+    """Make rows as a crowd has them: a list of votes for each."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rows_module, "_repeats_itself", lambda votes: False)
+        return Rows._find_per_pair(votes, 1)
+
+
+@pytest.fixture(scope="module", params=["patterns", "lists", "vote"])
 def rows(request, votes) -> Rows:
-    return {"pair": Rows.per_pair, "vote": Rows.per_vote}[request.param](votes)
+    return {"patterns": Rows.per_pair, "lists": as_lists, "vote": Rows.per_vote}[request.param](votes)
 
 
-def tables(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-    return Flip(rows).tables(np.linspace(-2, 1, rows.patterns.n_coins))
+def test_lists_and_patterns_say_the_same(votes):
+    one, other = Rows.per_pair(votes), as_lists(votes)
+    assert isinstance(other.ballots, Lists)
+    np.testing.assert_array_equal(one.share, other.share)
+    np.testing.assert_allclose(one.cast, other.cast, rtol=1e-13)
+    here, there = (MemoryEngine(r).expectation(SCORES, tables(r), posterior=True) for r in (one, other))
+    for name in ("value", "posterior", "curvature", "gradient", "degree", "truly_first"):
+        np.testing.assert_allclose(getattr(here, name), getattr(there, name), rtol=1e-12, atol=1e-12, err_msg=name)
+
+
+def tables(rows: Rows) -> np.ndarray:
+    return Flip(rows.cast).tables(np.linspace(-2, 1, rows.n_coins))
 
 
 SCORES = np.random.default_rng(1).standard_normal(30)
@@ -34,59 +52,59 @@ SCORES = np.random.default_rng(1).standard_normal(30)
 
 def test_the_gradient_is_that_of_the_log_likelihood(rows):
     engine = MemoryEngine(rows)
-    gradient = engine.expectation(SCORES, *tables(rows)).gradient
+    gradient = engine.expectation(SCORES, tables(rows)).gradient
     for item in range(0, 30, 7):
         step = 1e-5 * np.eye(30)[item]
-        up, down = (engine.expectation(SCORES + s, *tables(rows)).value for s in (step, -step))
+        up, down = (engine.expectation(SCORES + s, tables(rows)).value for s in (step, -step))
         assert (up - down) / 2e-5 == pytest.approx(gradient[item], rel=1e-5, abs=1e-5)
 
 
 def test_expectation_and_maximisation_agree_on_the_gradient(rows):
     engine = MemoryEngine(rows)
-    at = engine.expectation(SCORES, *tables(rows), posterior=True)
+    at = engine.expectation(SCORES, tables(rows), posterior=True)
     there = engine.maximisation(SCORES, at.posterior)
     np.testing.assert_allclose(there.gradient, at.gradient, atol=1e-10)
 
 
 def test_only_differences_of_scores_matter(rows):
     engine = MemoryEngine(rows)
-    here, shifted = (engine.expectation(SCORES + shift, *tables(rows), posterior=True) for shift in (0.0, 5.0))
+    here, shifted = (engine.expectation(SCORES + shift, tables(rows), posterior=True) for shift in (0.0, 5.0))
     assert shifted.value == pytest.approx(here.value, rel=1e-12)
     np.testing.assert_allclose(shifted.posterior, here.posterior, rtol=1e-10)
     assert here.gradient.sum() == pytest.approx(0, abs=1e-10)
 
 
-def test_sums_by_pattern_are_those_of_the_posterior(rows):
-    at = MemoryEngine(rows).expectation(SCORES, *tables(rows), posterior=True)
-    np.testing.assert_allclose(at.by_pattern, rows.by_pattern(at.posterior), rtol=1e-12)
+def test_sums_over_votes_are_those_of_the_posterior(rows):
+    at = MemoryEngine(rows).expectation(SCORES, tables(rows), posterior=True)
+    np.testing.assert_allclose(at.truly_first, rows.over_votes(at.posterior), rtol=1e-12)
 
 
-def test_more_patterns_than_a_pass_adds_up_give_the_same_sums(rows, monkeypatch):
-    inside = MemoryEngine(rows).expectation(SCORES, *tables(rows))
+def test_more_patterns_than_a_pass_adds_up_give_the_same_sums(votes, monkeypatch):
+    rows = Rows.per_pair(votes)
+    inside = MemoryEngine(rows).expectation(SCORES, tables(rows))
     monkeypatch.setattr(memory, "_MOST_PATTERNS_IN_PASS", 3)
-    outside = MemoryEngine(rows).expectation(SCORES, *tables(rows))
-    np.testing.assert_allclose(outside.by_pattern, inside.by_pattern, rtol=1e-12)
+    outside = MemoryEngine(rows).expectation(SCORES, tables(rows))
+    np.testing.assert_allclose(outside.truly_first, inside.truly_first, rtol=1e-12)
     assert outside.value == inside.value
 
 
-def test_very_unlikely_votes_neither_overflow_nor_vanish(votes):
-    rows = Rows.per_pair(votes)
-    log_first, log_second = tables(rows)
+def test_very_unlikely_votes_neither_overflow_nor_vanish(rows):
+    table = tables(rows)
     engine = MemoryEngine(rows)
-    here = engine.expectation(SCORES, log_first, log_second, posterior=True)
-    shifted = engine.expectation(SCORES, log_first - 5000, log_second - 5000, posterior=True)
-    np.testing.assert_allclose(shifted.posterior, here.posterior, rtol=1e-10)
-    assert shifted.value == pytest.approx(here.value - 5000 * rows.pattern_weight.sum())
-    far = engine.expectation(1e6 * SCORES, log_first, log_second, posterior=True)
+    here = engine.expectation(SCORES, table, posterior=True)
+    shifted = engine.expectation(SCORES, table - 5000, posterior=True)
+    np.testing.assert_allclose(shifted.posterior, here.posterior, rtol=1e-8)
+    assert shifted.value == pytest.approx(here.value - 5000 * rows.cast.sum())
+    far = engine.expectation(1e6 * SCORES, table, posterior=True)
     assert np.isfinite([far.value, *far.gradient, *far.posterior]).all()
 
 
 def test_arrays_may_be_used_again(rows):
     engine = MemoryEngine(rows)
-    fresh = engine.expectation(SCORES, *tables(rows), posterior=True)
-    used = engine.expectation(np.zeros(30), *tables(rows), posterior=True)
-    again = engine.expectation(SCORES, *tables(rows), reuse=used, posterior=True)
-    for name in ("posterior", "curvature", "gradient", "degree", "by_pattern"):
+    fresh = engine.expectation(SCORES, tables(rows), posterior=True)
+    used = engine.expectation(np.zeros(30), tables(rows), posterior=True)
+    again = engine.expectation(SCORES, tables(rows), reuse=used, posterior=True)
+    for name in ("posterior", "curvature", "gradient", "degree", "truly_first"):
         np.testing.assert_array_equal(getattr(again, name), getattr(fresh, name), err_msg=name)
     assert again.value == fresh.value
 
@@ -94,7 +112,7 @@ def test_arrays_may_be_used_again(rows):
 def test_curvature_is_never_negative_and_its_sums_are_the_degrees(rows):
     engine = MemoryEngine(rows)
     posterior = np.random.default_rng(2).uniform(0, 1, len(rows))
-    passes = [engine.expectation(SCORES, *tables(rows))]
+    passes = [engine.expectation(SCORES, tables(rows))]
     passes += [engine.maximisation(SCORES, posterior, loss) for loss in ("logistic", "hinge")]
     for at in passes:
         assert (at.curvature >= 0).all()
@@ -138,14 +156,14 @@ def test_the_logistic_loss_is_the_expected_log_likelihood(rows):
 
 def test_every_pass_is_counted(rows):
     engine = MemoryEngine(rows)
-    engine.expectation(SCORES, *tables(rows))
+    engine.expectation(SCORES, tables(rows))
     engine.maximisation(SCORES, rows.share)
     assert engine.passes == 2
 
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_threads_change_no_bit(rows, threads):
-    one, more = (MemoryEngine(rows, n).expectation(SCORES, *tables(rows), posterior=True) for n in (None, threads))
-    for name in ("posterior", "curvature", "gradient", "degree", "by_pattern"):
+    one, more = (MemoryEngine(rows, n).expectation(SCORES, tables(rows), posterior=True) for n in (None, threads))
+    for name in ("posterior", "curvature", "gradient", "degree", "truly_first"):
         assert getattr(one, name).tobytes() == getattr(more, name).tobytes(), name
     assert one.value == more.value

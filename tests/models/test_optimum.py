@@ -173,7 +173,7 @@ def test_crowd_bt_recovers_scores_and_flips():
 def test_the_loop_can_be_driven_without_a_model():
     drawn = jr.simulate(20, 4, 3000, n_features=3, random_state=0)
     rows = Rows.per_pair(drawn.votes)
-    problem = Problem(MemoryEngine(rows, 1), LinearScorer(drawn.features, None), Flip(rows, 0.0, 0.0))
+    problem = Problem(MemoryEngine(rows, 1), LinearScorer(drawn.features, None), Flip(rows.cast, 0.0, 0.0))
     fit = run(problem, problem.evaluate(*problem.start_from(rows.share)), max_iter=100, tol=1e-8)
     assert fit.converged
     assert fit.n_iter == len(fit.objectives) - 1

@@ -27,7 +27,7 @@ def halves(rows: Rows) -> np.ndarray:
 
 def test_the_prior_is_highest_at_the_annotators_own_flip(rows):
     flip = np.array([0.1, 0.3, 0.8])
-    noise = ClusteredFlip(rows.clustered(halves(rows), 2), 2, flip, strength=20.0, wrong=0.0, right=0.0)
+    noise = ClusteredFlip(rows.clustered(halves(rows), 2).cast, 2, flip, strength=20.0, wrong=0.0, right=0.0)
     found = minimize(lambda params: -noise.log_prior(params), np.zeros(6))
     np.testing.assert_allclose(expit(found.x).reshape(3, 2), np.repeat(flip[:, None], 2, axis=1), atol=1e-4)
 
@@ -36,8 +36,8 @@ def test_a_cell_without_votes_keeps_the_annotators_flip(rows):
     flip = np.array([0.1, 0.3, 0.8])
     cluster = np.zeros(len(rows), dtype=np.int32)
     clustered = rows.clustered(cluster, 2)
-    noise = ClusteredFlip(clustered, 2, flip, strength=5.0, wrong=0.0, right=0.0)
-    updated = noise.rates(noise.update(clustered.by_pattern(rows.share))).reshape(3, 2)
+    noise = ClusteredFlip(clustered.cast, 2, flip, strength=5.0, wrong=0.0, right=0.0)
+    updated = noise.rates(noise.update(clustered.over_votes(rows.share))).reshape(3, 2)
     np.testing.assert_allclose(updated[:, 1], flip)
     assert (np.abs(updated[:, 0] - flip) > 1e-3).all()
 
@@ -47,8 +47,8 @@ def test_a_strong_prior_draws_every_cell_to_the_annotators_flip(rows):
     clustered = rows.clustered(halves(rows), 2)
     distance = []
     for strength in (1.0, 100.0, 1e6):
-        noise = ClusteredFlip(clustered, 2, flip, strength, wrong=1.0, right=1.0)
-        updated = noise.rates(noise.update(clustered.by_pattern(rows.share))).reshape(3, 2)
+        noise = ClusteredFlip(clustered.cast, 2, flip, strength, wrong=1.0, right=1.0)
+        updated = noise.rates(noise.update(clustered.over_votes(rows.share))).reshape(3, 2)
         distance.append(np.abs(updated - flip[:, None]).max())
     assert distance[0] > distance[1] > distance[2]
     assert distance[2] < 1e-4
@@ -56,17 +56,17 @@ def test_a_strong_prior_draws_every_cell_to_the_annotators_flip(rows):
 
 def test_no_strength_is_a_free_flip_in_each_cell(rows):
     clustered = rows.clustered(halves(rows), 2)
-    by_pattern = clustered.by_pattern(rows.share)
-    free = ClusteredFlip(clustered, 2, np.array([0.1, 0.3, 0.8]), strength=0.0, wrong=1.0, right=1.0)
-    np.testing.assert_allclose(free.update(by_pattern), Flip(clustered, 1.0, 1.0).update(by_pattern))
+    truly_first = clustered.over_votes(rows.share)
+    free = ClusteredFlip(clustered.cast, 2, np.array([0.1, 0.3, 0.8]), strength=0.0, wrong=1.0, right=1.0)
+    np.testing.assert_allclose(free.update(truly_first), Flip(clustered.cast, 1.0, 1.0).update(truly_first))
 
 
 def test_the_same_flip_in_every_cluster_has_the_likelihood_of_one_flip(rows):
     params, scores = np.array([-1.0, 0.2, 1.5]), np.linspace(-1, 1, 8)
     clustered = rows.clustered(halves(rows), 2)
-    one = MemoryEngine(rows, 1).expectation(scores, *Flip(rows).tables(params), posterior=True)
+    one = MemoryEngine(rows, 1).expectation(scores, Flip(rows.cast).tables(params), posterior=True)
     two = MemoryEngine(clustered, 1).expectation(
-        scores, *Flip(clustered).tables(np.repeat(params, 2)), posterior=True
+        scores, Flip(clustered.cast).tables(np.repeat(params, 2)), posterior=True
     )
     assert two.value == pytest.approx(one.value, rel=1e-13)
     np.testing.assert_allclose(two.posterior, one.posterior, rtol=1e-13)

@@ -48,7 +48,7 @@ def test_posterior_and_likelihood_equal_the_sum_over_all_truths(seed):
     rng = np.random.default_rng(100 + seed)
     scores, flips = rng.standard_normal(votes.n_items), rng.uniform(0.05, 0.95, votes.n_annotators)
     rows = Rows.per_pair(votes)
-    at = MemoryEngine(rows, 1).expectation(scores, *Flip(rows).tables(logit(flips)), posterior=True)
+    at = MemoryEngine(rows, 1).expectation(scores, Flip(rows.cast).tables(logit(flips)), posterior=True)
     likelihood, posterior = by_hand(votes, scores, flips)
     assert at.value == pytest.approx(likelihood, rel=1e-12)
     np.testing.assert_allclose(at.posterior, posterior, rtol=1e-12)
@@ -60,7 +60,7 @@ def test_a_truth_per_vote_weighs_the_log_likelihood_of_each_vote(seed):
     rng = np.random.default_rng(200 + seed)
     scores, flips = rng.standard_normal(votes.n_items), rng.uniform(0.05, 0.95, votes.n_annotators)
     rows = Rows.per_vote(votes)
-    at = MemoryEngine(rows, 1).expectation(scores, *Flip(rows).tables(logit(flips)), posterior=True)
+    at = MemoryEngine(rows, 1).expectation(scores, Flip(rows.cast).tables(logit(flips)), posterior=True)
     prior = expit(scores[votes.pair_first] - scores[votes.pair_second])[votes.vote_pair]
     flip = flips[votes.vote_annotator]
     first = prior * (1 - flip) + (1 - prior) * flip
@@ -76,9 +76,9 @@ def test_a_vote_of_weight_two_counts_like_two(kind):
     results = []
     for votes in (Comparisons.from_arrays(*column, weight=[2, 1, 1]), Comparisons.from_arrays(*doubled)):
         rows = KINDS[kind](votes)
-        noise = Flip(rows)
-        at = MemoryEngine(rows, 1).expectation(scores, *noise.tables(params))
-        results.append([at.value, *at.gradient, *noise.update(at.by_pattern)])
+        noise = Flip(rows.cast)
+        at = MemoryEngine(rows, 1).expectation(scores, noise.tables(params))
+        results.append([at.value, *at.gradient, *noise.update(at.truly_first)])
     np.testing.assert_allclose(results[0], results[1], rtol=1e-14)
 
 
@@ -96,7 +96,7 @@ def test_update_maximises_the_expected_log_likelihood_plus_prior(seed, errors, c
     votes = draw_votes(seed, n_votes=30)
     rows = Rows.per_pair(votes)
     posterior = np.random.default_rng(seed).uniform(0.05, 0.95, len(rows))
-    flips = expit(Flip(rows, errors, correct).update(rows.by_pattern(posterior)))
+    flips = expit(Flip(rows.cast, errors, correct).update(rows.over_votes(posterior)))
     for who in range(votes.n_annotators):
 
         def loss(flip: float, who: int = who) -> float:
@@ -109,7 +109,7 @@ def test_update_maximises_the_expected_log_likelihood_plus_prior(seed, errors, c
 
 def test_log_prior_is_highest_at_the_mode_and_zero_there():
     rows = Rows.per_pair(draw_votes(0))
-    noise = Flip(rows, errors=2.0, correct=6.0)
+    noise = Flip(rows.cast, errors=2.0, correct=6.0)
     mode = np.full(len(noise.votes), logit(0.25))
     assert noise.log_prior(mode) == pytest.approx(0.0, abs=1e-12)
     for shift in (-1.0, -1e-3, 1e-3, 1.0):
@@ -117,7 +117,7 @@ def test_log_prior_is_highest_at_the_mode_and_zero_there():
 
 
 def test_differences_of_the_log_prior_are_those_of_the_beta_density():
-    noise = Flip(Rows.per_pair(draw_votes(0)), errors=2.0, correct=6.0)
+    noise = Flip(Rows.per_pair(draw_votes(0)).cast, errors=2.0, correct=6.0)
     a, b = np.array([0.1, 0.2, 0.3]), np.array([0.4, 0.25, 0.9])
     wanted = (2 * np.log(a / b) + 6 * np.log((1 - a) / (1 - b))).sum()
     assert noise.log_prior(logit(a)) - noise.log_prior(logit(b)) == pytest.approx(wanted, rel=1e-12)
@@ -126,14 +126,14 @@ def test_differences_of_the_log_prior_are_those_of_the_beta_density():
 def test_the_gradient_of_objective_and_prior_vanishes_at_the_update():
     votes = draw_votes(4, n_votes=40)
     rows = Rows.per_pair(votes)
-    noise, engine = Flip(rows), MemoryEngine(rows, 1)
+    noise, engine = Flip(rows.cast), MemoryEngine(rows, 1)
     scores = np.array([0.5, -0.5, 0.2, 0.0])
     params = np.zeros(3)
     for _ in range(2000):
-        params = noise.update(engine.expectation(scores, *noise.tables(params)).by_pattern)
+        params = noise.update(engine.expectation(scores, noise.tables(params)).truly_first)
 
     def objective(at):
-        return engine.expectation(scores, *noise.tables(at)).value + noise.log_prior(at)
+        return engine.expectation(scores, noise.tables(at)).value + noise.log_prior(at)
 
     for coin in range(3):
         step = 1e-5 * np.eye(3)[coin]
@@ -143,20 +143,20 @@ def test_the_gradient_of_objective_and_prior_vanishes_at_the_update():
 def test_an_annotator_without_votes_or_prior_is_a_fair_coin():
     votes = Comparisons.from_arrays(["a", "a"], ["b", "b"], ["x", "y"], [1, np.nan])
     rows = Rows.per_pair(votes)
-    noise = Flip(rows, 0.0, 0.0)
+    noise = Flip(rows.cast, 0.0, 0.0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        flips = noise.rates(noise.update(rows.by_pattern(np.array([0.7]))))
+        flips = noise.rates(noise.update(rows.over_votes(np.array([0.7]))))
     np.testing.assert_allclose(flips, [0.3, 0.5])
 
 
 def test_certain_flips_keep_the_likelihood_finite():
     votes = Comparisons.from_arrays(["a", "a"], ["b", "b"], ["x", "y"], [1, 0])
     rows = Rows.per_pair(votes)
-    noise = Flip(rows, 0.0, 0.0)
-    params = noise.update(rows.by_pattern(np.array([1.0])))
+    noise = Flip(rows.cast, 0.0, 0.0)
+    params = noise.update(rows.over_votes(np.array([1.0])))
     np.testing.assert_allclose(noise.rates(params), [0, 1], atol=1e-12)
-    at = MemoryEngine(rows, 1).expectation(np.array([-800.0, 800.0]), *noise.tables(params))
+    at = MemoryEngine(rows, 1).expectation(np.array([-800.0, 800.0]), noise.tables(params))
     assert np.isfinite(at.value)
     assert np.isfinite(at.gradient).all()
 
@@ -166,10 +166,10 @@ def test_certain_flips_keep_the_likelihood_finite():
 def test_mirrored_flips_with_negated_scores_say_the_same(seed):
     rng = np.random.default_rng(seed)
     rows = Rows.per_pair(draw_votes(seed, n_votes=20))
-    noise, engine = Flip(rows), MemoryEngine(rows, 1)
+    noise, engine = Flip(rows.cast), MemoryEngine(rows, 1)
     params, scores = 2 * rng.standard_normal(len(noise.votes)), rng.standard_normal(rows.n_items)
-    here = engine.expectation(scores, *noise.tables(params), posterior=True)
-    mirror = engine.expectation(-scores, *noise.tables(noise.mirrored(params)), posterior=True)
+    here = engine.expectation(scores, noise.tables(params), posterior=True)
+    mirror = engine.expectation(-scores, noise.tables(noise.mirrored(params)), posterior=True)
     assert mirror.value == pytest.approx(here.value, rel=1e-12)
     np.testing.assert_allclose(mirror.posterior, 1 - here.posterior, atol=1e-12)
     assert noise.log_prior(noise.mirrored(params)) == pytest.approx(noise.log_prior(params), rel=1e-12)
@@ -179,13 +179,13 @@ def test_mirrored_flips_with_negated_scores_say_the_same(seed):
 def test_good_will_counts_votes_not_annotators():
     left, who = ["a"] * 4, ["x", "x", "x", "y"]
     rows = Rows.per_pair(Comparisons.from_arrays(left, ["b", "c", "d", "b"], who, [1, 1, 1, 0]))
-    noise = Flip(rows)
+    noise = Flip(rows.cast)
     assert noise.votes.tolist() == [3, 1]
     assert noise.goodwill(logit([0.1, 0.9])) > 0 > noise.goodwill(logit([0.6, 0.1]) * [1, 0])
 
 
 def test_random_starts_are_better_than_chance_and_follow_the_seed():
-    noise = Flip(Rows.per_pair(draw_votes(0)))
+    noise = Flip(Rows.per_pair(draw_votes(0)).cast)
     drawn = noise.random(np.random.default_rng(1))
     assert ((noise.rates(drawn) > 0) & (noise.rates(drawn) < 0.5)).all()
     np.testing.assert_array_equal(drawn, noise.random(np.random.default_rng(1)))
@@ -197,11 +197,11 @@ def test_without_noise_the_likelihood_is_that_of_bradley_terry():
     rows = Rows.per_vote(votes)
     noise = NoNoise(rows)
     scores = np.array([0.1, 0.9, -0.3, 0.0])
-    at = MemoryEngine(rows, 1).expectation(scores, *noise.tables(np.empty(0)), posterior=True)
+    at = MemoryEngine(rows, 1).expectation(scores, noise.tables(np.empty(0)), posterior=True)
     won = expit(scores[votes.pair_first] - scores[votes.pair_second])[votes.vote_pair]
     likely = np.where(votes.vote_result == FIRST, won, 1 - won)
     assert at.value == pytest.approx(float(votes.vote_weight @ np.log(likely)), rel=1e-12)
-    np.testing.assert_allclose(at.posterior, rows.patterns.first_won[rows.pattern], atol=1e-15)
+    np.testing.assert_allclose(at.posterior, rows.first_won, atol=1e-15)
 
 
 def test_without_noise_a_row_must_be_one_vote():

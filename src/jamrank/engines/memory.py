@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jamrank.kernels import default_threads, kernels
-from jamrank.rows import Rows
+from jamrank.rows import Lists, Patterns, Rows
 
 __all__ = ["LOSSES", "Expectation", "Maximisation", "MemoryEngine"]
 
@@ -38,12 +38,12 @@ class Maximisation:
 class Expectation(Maximisation):
     """What the fused pass says.
 
-    ``value`` is the log-likelihood with the truths summed out, ``by_pattern`` the expected number of rows of each
-    pattern in which the first item is truly better, ``posterior`` its probability for each row (empty unless asked
-    for).
+    ``value`` is the log-likelihood with the truths summed out; ``truly_first`` says, by coin and side, how many votes
+    were cast where the first item is truly better; ``posterior`` is the probability of that for each row (empty
+    unless asked for).
     """
 
-    by_pattern: Doubles
+    truly_first: Doubles
     posterior: Doubles
 
 
@@ -62,40 +62,44 @@ class MemoryEngine:
         self.rows = rows
         self.threads = threads or default_threads()
         self.passes = 0
+        self._weights: Doubles | None = None
 
     def expectation(
-        self,
-        scores: Doubles,
-        log_first: Doubles,
-        log_second: Doubles,
-        reuse: Expectation | None = None,
-        posterior: bool = False,
+        self, scores: Doubles, tables: Doubles, reuse: Expectation | None = None, posterior: bool = False
     ) -> Expectation:
-        """Run the fused pass: log-likelihood, sums by pattern, gradient, curvature and, if wanted, posterior.
+        """Run the fused pass: log-likelihood, sums over votes, gradient, curvature and, if wanted, posterior.
 
         Parameters
         ----------
         scores : ndarray
             One an item.
-        log_first, log_second : ndarray
-            Log-likelihood of each pattern's votes when the first, or the second, item is truly better.
+        tables : ndarray of shape (coins, 2, 2)
+            Log-likelihood of a vote by coin, by whether it is for the first item, and by the truth.
         reuse : Expectation, optional
             An earlier result whose curvature may be overwritten.
         posterior : bool
             Whether to keep the posterior of every row.
         """
-        rows, n_items, n_patterns = self.rows, self.rows.n_items, len(self.rows.patterns)
-        largest = np.maximum(log_first, log_second)
-        in_pass = n_patterns <= _MOST_PATTERNS_IN_PASS
-        truth = np.empty(len(rows) if posterior or not in_pass else 0)
-        curvature = reuse.curvature if reuse else np.empty(len(rows), dtype=np.float32)
-        gradient, degree = np.empty(n_items), np.empty(n_items)
-        by_pattern = np.empty(n_patterns if in_pass else 0)
         self.passes += 1
+        curvature = reuse.curvature if reuse else np.empty(len(self.rows), dtype=np.float32)
+        if isinstance(self.rows.ballots, Lists):
+            return self._over_lists(self.rows.ballots, scores, tables, curvature, posterior)
+        return self._over_patterns(self.rows.ballots, scores, tables, curvature, posterior)
+
+    def _over_patterns(
+        self, ballots: Patterns, scores: Doubles, tables: Doubles, curvature: Floats, posterior: bool
+    ) -> Expectation:
+        rows = self.rows
+        log_first, log_second = ballots.log_likelihoods(tables)
+        largest = np.maximum(log_first, log_second)
+        in_pass = len(ballots) <= _MOST_PATTERNS_IN_PASS
+        truth = np.empty(len(rows) if posterior or not in_pass else 0)
+        gradient, degree = np.empty(rows.n_items), np.empty(rows.n_items)
+        by_pattern = np.empty(len(ballots) if in_pass else 0)
         value = kernels.expectation(
             rows.first,
             rows.second,
-            rows.pattern,
+            ballots.of_row,
             rows.weight,
             np.exp(log_first - largest),
             np.exp(log_second - largest),
@@ -107,10 +111,40 @@ class MemoryEngine:
             by_pattern,
             self.threads,
         )
-        value += float((rows.pattern_weight * largest).sum())
-        if not in_pass:
-            by_pattern = rows.by_pattern(truth)
-        return Expectation(value, gradient, degree, curvature, by_pattern, truth)
+        value += float((self._pattern_weight(ballots) * largest).sum())
+        truly_first = ballots.over_patterns(by_pattern) if in_pass else rows.over_votes(truth)
+        return Expectation(value, gradient, degree, curvature, truly_first, truth)
+
+    def _pattern_weight(self, ballots: Patterns) -> Doubles:
+        """Return how many rows have each pattern, by weight."""
+        if self._weights is None:
+            weight = self.rows.weight if len(self.rows.weight) else None
+            self._weights = np.bincount(ballots.of_row, weight, len(ballots)).astype(np.float64)
+        return self._weights
+
+    def _over_lists(
+        self, ballots: Lists, scores: Doubles, tables: Doubles, curvature: Floats, posterior: bool
+    ) -> Expectation:
+        rows = self.rows
+        truth = np.empty(len(rows) if posterior else 0)
+        gradient, degree = np.empty(rows.n_items), np.empty(rows.n_items)
+        truly_first = np.empty(2 * ballots.n_coins)
+        value = kernels.expectation_lists(
+            rows.first,
+            rows.second,
+            ballots.start,
+            ballots.vote,
+            ballots.weight,
+            np.ascontiguousarray(tables).ravel(),
+            np.ascontiguousarray(scores),
+            truth,
+            curvature,
+            gradient,
+            degree,
+            truly_first,
+            self.threads,
+        )
+        return Expectation(value, gradient, degree, curvature, truly_first.reshape(-1, 2), truth)
 
     def maximisation(self, scores: Doubles, posterior: Doubles, loss: str = "logistic") -> Maximisation:
         """Run the pass of the M-step at new scores, with the posterior held fixed."""

@@ -141,6 +141,39 @@ double expectation(const Ints& first, const Ints& second, const Ints& pattern, c
     return value;
 }
 
+double expectation_lists(const Ints& first, const Ints& second, const Array<const int64_t>& start,
+                         const Ints& vote, const Doubles& vote_weight, const Doubles& tables,
+                         const Doubles& scores, OutDoubles posterior, OutFloats curvature, OutDoubles gradient,
+                         OutDoubles degree, OutDoubles truly_first, int threads) {
+    const size_t n = first.size(), items = scores.size(), kinds = truly_first.size();
+    require(second.size() == n && start.size() == n + 1 && curvature.size() == n, "one entry a row");
+    require(posterior.size() == 0 || posterior.size() == n, "posterior must be empty or one a row");
+    require(vote_weight.size() == 0 || vote_weight.size() == vote.size(), "weight must be empty or one a vote");
+    require(gradient.size() == items && degree.size() == items, "one entry an item");
+    require(tables.size() == 2 * kinds, "two entries a kind of vote");
+    const Rows rows{first.data(), second.data(), nullptr, nullptr};
+    const Lists lists{start.data(), vote.data(), vote_weight.size() ? vote_weight.data() : nullptr, tables.data()};
+    const size_t size = 2 * items + kinds + 1;
+    const size_t blocks = block_count(n, size);
+    nb::gil_scoped_release release;
+    Accumulators sums(blocks, size);
+    for_blocks(blocks, threads, [&](size_t block) {
+        double* own = sums.of(block);
+        Sums part{own, nullptr, 0, 0.0};
+        const Span span = span_of(block, blocks, n);
+        active->expectation_lists(rows, lists, scores.data(), span.begin, span.end,
+                                  posterior.size() ? posterior.data() : nullptr, curvature.data(), own + 2 * items,
+                                  part);
+        own[size - 1] = part.value;
+    });
+    sums.collect(0, items, gradient.data(), 2);
+    sums.collect(1, items, degree.data(), 2);
+    sums.collect(2 * items, kinds, truly_first.data());
+    double value;
+    sums.collect(size - 1, 1, &value);
+    return value;
+}
+
 double maximisation(const Ints& first, const Ints& second, const Doubles& weight, const Doubles& posterior,
                     const Doubles& scores, int loss, OutFloats curvature, OutDoubles gradient,
                     OutDoubles degree, int threads) {
@@ -326,6 +359,7 @@ size_t patterns(const Array<const int64_t>& start, const Ints& annotator, const 
 NB_MODULE(_native, m) {
     m.doc() = "Compiled passes over rows; each has a plain twin in jamrank.kernels.twin.";
     m.def("expectation", &expectation);
+    m.def("expectation_lists", &expectation_lists);
     m.def("maximisation", &maximisation);
     m.def("laplacian", &laplacian);
     m.def("assign", &assign);

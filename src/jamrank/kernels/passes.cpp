@@ -161,6 +161,26 @@ inline void lookup(const Table& table, const int32_t* pattern, size_t count, dou
     }
 }
 
+// Posterior, derivative, curvature and likelihood of each row of a chunk.
+inline void infer(size_t count, const double* margin, const double* first, const double* second, double* q,
+                  double* derivative, double* c, double* value) {
+    for (size_t k = 0; k < count; ++k) {
+        const double m = margin[k];
+        const double e = exp_nonpositive(-std::fabs(m));
+        const double prior_first = m >= 0 ? 1.0 : e, prior_second = m >= 0 ? e : 1.0;
+        const double joint_first = prior_first * first[k];
+        const double joint = joint_first + prior_second * second[k];
+        const double inverse = 1.0 / ((1.0 + e) * joint);
+        const double normaliser = inverse * joint;
+        q[k] = std::min(joint_first * (inverse * (1.0 + e)), 1.0);
+        derivative[k] = q[k] - prior_first * normaliser;
+        // What the votes leave open of the truth bends the likelihood the other way; never let it win.
+        const double bend = e * normaliser * normaliser;
+        c[k] = std::max(bend - q[k] * (1.0 - q[k]), kLeastCurvature * bend);
+        value[k] = joint * normaliser;
+    }
+}
+
 void expectation(const Rows& rows, const Table& table, const double* scores, size_t begin, size_t end,
                  double* posterior, float* curvature, Sums& sums) {
     double margin[kChunk], first[kChunk], second[kChunk], q[kChunk], value[kChunk], derivative[kChunk], c[kChunk];
@@ -169,21 +189,7 @@ void expectation(const Rows& rows, const Table& table, const double* scores, siz
         const int32_t* pattern = rows.pattern + at;
         margins(rows, scores, at, count, margin);
         lookup(table, pattern, count, first, second);
-        for (size_t k = 0; k < count; ++k) {
-            const double m = margin[k];
-            const double e = exp_nonpositive(-std::fabs(m));
-            const double prior_first = m >= 0 ? 1.0 : e, prior_second = m >= 0 ? e : 1.0;
-            const double joint_first = prior_first * first[k];
-            const double joint = joint_first + prior_second * second[k];
-            const double inverse = 1.0 / ((1.0 + e) * joint);
-            const double normaliser = inverse * joint;
-            q[k] = std::min(joint_first * (inverse * (1.0 + e)), 1.0);
-            derivative[k] = q[k] - prior_first * normaliser;
-            // What the votes leave open of the truth bends the likelihood the other way; never let it win.
-            const double bend = e * normaliser * normaliser;
-            c[k] = std::max(bend - q[k] * (1.0 - q[k]), kLeastCurvature * bend);
-            value[k] = joint * normaliser;
-        }
+        infer(count, margin, first, second, q, derivative, c, value);
         if (posterior) std::copy(q, q + count, posterior + at);
         sums.value += log_sum(rows.weight ? rows.weight + at : nullptr, count, value);
         weigh(rows, at, count, derivative, c, value);
@@ -192,6 +198,46 @@ void expectation(const Rows& rows, const Table& table, const double* scores, siz
         if (!sums.by_pattern) continue;
         weigh(rows, at, count, q, derivative, value);
         tally(pattern, count, q, sums);
+    }
+}
+
+// Likelihoods of each row's votes under both truths, divided by the larger, whose logarithms are added to `value`.
+inline void collect(const Lists& lists, size_t at, size_t count, double* first, double* second, double& value) {
+    double larger[kChunk];
+    for (size_t k = 0; k < count; ++k) {
+        double a = 0.0, b = 0.0;
+        for (int64_t v = lists.start[at + k]; v < lists.start[at + k + 1]; ++v) {
+            const double* entry = lists.log_likelihood + 2 * static_cast<size_t>(lists.vote[v]);
+            const double weight = lists.weight ? lists.weight[v] : 1.0;
+            b += weight * entry[0];
+            a += weight * entry[1];
+        }
+        first[k] = a;
+        second[k] = b;
+    }
+    for (size_t k = 0; k < count; ++k) {
+        larger[k] = std::max(first[k], second[k]);
+        first[k] = exp_nonpositive(std::max(first[k] - larger[k], -kLargestMargin));
+        second[k] = exp_nonpositive(std::max(second[k] - larger[k], -kLargestMargin));
+    }
+    for (size_t k = 0; k < count; ++k) value += larger[k];
+}
+
+void expectation_lists(const Rows& rows, const Lists& lists, const double* scores, size_t begin, size_t end,
+                       double* posterior, float* curvature, double* truly_first, Sums& sums) {
+    double margin[kChunk], first[kChunk], second[kChunk], q[kChunk], value[kChunk], derivative[kChunk], c[kChunk];
+    for (size_t at = begin; at < end; at += kChunk) {
+        const size_t count = std::min(kChunk, end - at);
+        margins(rows, scores, at, count, margin);
+        collect(lists, at, count, first, second, sums.value);
+        infer(count, margin, first, second, q, derivative, c, value);
+        if (posterior) std::copy(q, q + count, posterior + at);
+        sums.value += log_sum(nullptr, count, value);
+        std::copy(c, c + count, curvature + at);
+        scatter(rows, at, count, derivative, c, sums);
+        for (size_t k = 0; k < count; ++k)
+            for (int64_t v = lists.start[at + k]; v < lists.start[at + k + 1]; ++v)
+                truly_first[lists.vote[v]] += lists.weight ? lists.weight[v] * q[k] : q[k];
     }
 }
 
@@ -287,7 +333,7 @@ void assign(const Rows& rows, const double* projections, const double* norms, in
 
 }  // namespace
 
-extern const Passes passes = {expectation, maximisation, laplacian, assign};
+extern const Passes passes = {expectation, expectation_lists, maximisation, laplacian, assign};
 
 }  // namespace JAMRANK_ISA
 }  // namespace jamrank

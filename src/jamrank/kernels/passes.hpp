@@ -24,6 +24,15 @@ struct Table {
     const double* if_second;
 };
 
+// A list of votes for each row. A vote is twice its coin plus 1 if it is for the first item; `log_likelihood` has
+// two entries for each, if the second and if the first item is truly better.
+struct Lists {
+    const int64_t* start;
+    const int32_t* vote;
+    const double* weight;  // null: all 1
+    const double* log_likelihood;
+};
+
 // What one block hands back.
 struct Sums {
     double* by_item;     // gradient and degree of each item, side by side
@@ -41,6 +50,9 @@ struct Passes {
     // Posterior of the truth of each row (null: not kept), curvature there, and the sums of both steps.
     void (*expectation)(const Rows&, const Table&, const double* scores, size_t begin, size_t end,
                         double* posterior, float* curvature, Sums& sums);
+    // The same for rows with a list of votes each; `truly_first` gets the posterior of each kind of vote.
+    void (*expectation_lists)(const Rows&, const Lists&, const double* scores, size_t begin, size_t end,
+                              double* posterior, float* curvature, double* truly_first, Sums& sums);
     // Value, derivative and curvature of the M-step at new scores, with the posterior held fixed.
     void (*maximisation)(const Rows&, const double* posterior, const double* scores, Loss loss, size_t begin,
                          size_t end, float* curvature, Sums& sums);

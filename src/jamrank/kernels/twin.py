@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["assign", "expectation", "laplacian", "maximisation", "patterns"]
+__all__ = ["assign", "expectation", "expectation_lists", "laplacian", "maximisation", "patterns"]
 
 Doubles = NDArray[np.float64]
 Floats = NDArray[np.float32]
@@ -48,24 +48,70 @@ def expectation(
 
     Returns the log-likelihood, but for what is common to both truths of each pattern.
     """
+    truth, value = _infer(
+        first, second, weight, if_first[pattern], if_second[pattern], scores, curvature, gradient, degree
+    )
+    if len(posterior):
+        posterior[:] = truth
+    if len(by_pattern):
+        by_pattern[:] = np.bincount(pattern, _weighted(truth, weight), len(by_pattern))
+    return value
+
+
+def expectation_lists(
+    first: Ints,
+    second: Ints,
+    start: NDArray[np.int64],
+    vote: Ints,
+    vote_weight: Doubles,
+    tables: Doubles,
+    scores: Doubles,
+    posterior: Doubles,
+    curvature: Floats,
+    gradient: Doubles,
+    degree: Doubles,
+    truly_first: Doubles,
+    threads: int,
+) -> float:
+    """Do the same for rows with a list of votes each, and log-likelihoods for each kind of vote and truth."""
+    row = np.repeat(np.arange(len(first)), np.diff(start))
+    by_vote = tables.reshape(-1, 2)[vote] * (vote_weight[:, None] if len(vote_weight) else 1.0)
+    log_second, log_first = (np.bincount(row, by_vote[:, truth], len(first)) for truth in (0, 1))
+    largest = np.maximum(log_first, log_second)
+    if_first, if_second = np.exp(log_first - largest), np.exp(log_second - largest)
+    truth, value = _infer(first, second, np.empty(0), if_first, if_second, scores, curvature, gradient, degree)
+    if len(posterior):
+        posterior[:] = truth
+    truly_first[:] = np.bincount(vote, _weighted(truth[row], vote_weight), len(truly_first))
+    return value + float(largest.sum())
+
+
+def _infer(
+    first: Ints,
+    second: Ints,
+    weight: Doubles,
+    if_first: Doubles,
+    if_second: Doubles,
+    scores: Doubles,
+    curvature: Floats,
+    gradient: Doubles,
+    degree: Doubles,
+) -> tuple[Doubles, float]:
+    """Return the posterior of each row's truth and the log-likelihood; write what both steps need."""
     margin = _margins(first, second, scores)
     e = np.exp(-np.abs(margin))
     prior_first, prior_second = np.where(margin >= 0, 1.0, e), np.where(margin >= 0, e, 1.0)
-    joint_first = prior_first * if_first[pattern]
-    joint = joint_first + prior_second * if_second[pattern]
+    joint_first = prior_first * if_first
+    joint = joint_first + prior_second * if_second
     truth = joint_first / joint
     # What the votes leave open of the truth bends the likelihood the other way; never let it win.
     bend = e / (1 + e) ** 2
     bend = _weighted(np.maximum(bend - truth * (1 - truth), _LEAST_CURVATURE * bend), weight)
     derivative = _weighted(truth - prior_first / (1 + e), weight)
-    if len(posterior):
-        posterior[:] = truth
     curvature[:] = bend
     gradient[:] = _scatter(first, second, derivative, -derivative, len(scores))
     degree[:] = _scatter(first, second, bend, bend, len(scores))
-    if len(by_pattern):
-        by_pattern[:] = np.bincount(pattern, _weighted(truth, weight), len(by_pattern))
-    return float(_weighted(np.log(joint / (1 + e)), weight).sum())
+    return truth, float(_weighted(np.log(joint / (1 + e)), weight).sum())
 
 
 def maximisation(

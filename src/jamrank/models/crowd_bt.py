@@ -63,7 +63,7 @@ class CrowdBT(LatentModel):
         return Rows.per_vote(votes)
 
     def _noise(self, rows: Rows, prior: Prior | None) -> Noise:
-        return Flip(rows, prior.flip_wrong, prior.flip_right) if prior else Flip(rows, 0.0, 0.0)
+        return Flip(rows.cast, prior.flip_wrong, prior.flip_right) if prior else Flip(rows.cast, 0.0, 0.0)
 
     def _posterior(
         self, votes: Comparisons, rows: Rows, point: Point, of_rows: NDArray[np.float64]

@@ -51,9 +51,8 @@ class Problem:
     def evaluate(self, theta: Doubles, params: Doubles, reuse: Point | None = None) -> Point:
         """Run the E-step's pass at some parameters."""
         scores = self.scorer.scores(theta)
-        log_first, log_second = self.noise.tables(params)
         at = self.engine.expectation(
-            scores, log_first, log_second, reuse.at if reuse else None, posterior=self.loss == "hinge"
+            scores, self.noise.tables(params), reuse.at if reuse else None, posterior=self.loss == "hinge"
         )
         objective = at.value + self._log_prior(theta, params)
         return Point(theta, params, scores, self.noise.rates(params), at, objective)
@@ -67,11 +66,11 @@ class Problem:
 
     def posterior(self, point: Point) -> Doubles:
         """Return the posterior of every row's truth: the E-step's answer in full."""
-        return self.engine.expectation(point.scores, *self.noise.tables(point.params), posterior=True).posterior
+        return self.engine.expectation(point.scores, self.noise.tables(point.params), posterior=True).posterior
 
     def step(self, point: Point) -> tuple[Doubles, Doubles]:
         """Return the parameters after one M-step (for the logistic loss: one Newton step of it)."""
-        params = self.noise.update(point.at.by_pattern)
+        params = self.noise.update(point.at.truly_first)
         if self.loss == "hinge":
             return maximise_hinge(self.engine, self.scorer, point.at.posterior, point.theta), params
         return point.theta + newton_step(self.engine, self.scorer, point.at, point.theta), params
@@ -87,7 +86,7 @@ class Problem:
             theta = maximise_hinge(self.engine, self.scorer, posterior, np.zeros(self.scorer.n_params))
         else:
             theta = first_step(self.engine, self.scorer, posterior)
-        return theta, self.noise.update(self.engine.rows.by_pattern(posterior))
+        return theta, self.noise.update(self.engine.rows.over_votes(posterior))
 
 
 @dataclass(frozen=True)

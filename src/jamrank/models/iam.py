@@ -106,7 +106,7 @@ class IAM(LatentModel):
             return np.zeros(scorer.n_params)
         engine = MemoryEngine(rows, self.n_jobs)
         problem = Problem(engine, scorer, NoNoise(rows), self.loss)
-        truth = rows.patterns.first_won[rows.pattern].astype(np.float64)
+        truth = rows.first_won.astype(np.float64)
         theta, params = problem.start_from(truth)
         if self.loss == "logistic":
             start = problem.evaluate(theta, params)

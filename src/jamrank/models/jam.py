@@ -99,4 +99,4 @@ class JAM(LatentModel):
         return Rows.per_pair(votes, self.n_jobs)
 
     def _noise(self, rows: Rows, prior: Prior | None) -> Noise:
-        return Flip(rows, prior.flip_wrong, prior.flip_right) if prior else Flip(rows, 0.0, 0.0)
+        return Flip(rows.cast, prior.flip_wrong, prior.flip_right) if prior else Flip(rows.cast, 0.0, 0.0)

@@ -227,11 +227,10 @@ class LatentModel(RankingModel):
         """Return the information on each annotator's flip: of the known truths, less what is hidden of them."""
         problem, point = self._fitted
         rows = problem.engine.rows
-        patterns, posterior = rows.patterns, problem.posterior(point)
-        hidden = rows.by_pattern(posterior * (1 - posterior))[patterns.vote_pattern]
-        total = rows.pattern_weight[patterns.vote_pattern] * patterns.weight
-        rate = point.rates[patterns.coin]
-        information = patterns.per_coin(total * rate * (1 - rate) - hidden * patterns.weight**2)
+        posterior = problem.posterior(point)
+        hidden = rows.over_votes(posterior * (1 - posterior), power=2).sum(axis=1)
+        rate = point.rates
+        information = rows.cast.sum(axis=1) * rate * (1 - rate) - hidden
         return np.asarray(np.maximum(information.reshape(len(self._annotators), -1).sum(axis=1), 0.0))
 
     def _estimate_uncertainty(self) -> Uncertainty:

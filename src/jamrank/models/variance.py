@@ -38,7 +38,7 @@ class FixedNoise:
         self.tables, self.log_prior, self.rates = noise.tables, noise.log_prior, noise.rates
         self.random, self.goodwill, self.mirrored = noise.random, noise.goodwill, noise.mirrored
 
-    def update(self, by_pattern: Doubles) -> Doubles:
+    def update(self, truly_first: Doubles) -> Doubles:
         """Return the known parameters."""
         return self.params
 

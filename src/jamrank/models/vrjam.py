@@ -123,7 +123,7 @@ class VRJAM(JAM):
             cluster = self.cluster_[engine.rows.pair]
             engine = MemoryEngine(engine.rows.clustered(cluster, len(self.centroids_)), self.n_jobs)
             problem, fit = self._fit_clusters(engine, problem.scorer, prior, fit, problem.posterior(fit.point))
-        self._cluster_votes = Flip(engine.rows).votes.reshape(votes.n_annotators, -1)
+        self._cluster_votes = engine.rows.cast.sum(axis=1).reshape(votes.n_annotators, -1)
         self._finish_linear(problem, prior, fit)
         return problem, fit
 
@@ -146,20 +146,20 @@ class VRJAM(JAM):
         n_clusters = len(self.centroids_)
         overall = jam.point.rates
         weak = (prior.flip_wrong, prior.flip_right) if prior else (0.0, 0.0)
-        plain = Flip(engine.rows)
+        plain = Flip(engine.rows.cast)
         votes = plain.votes.reshape(-1, n_clusters)
 
         def problem() -> Problem:
-            noise = ClusteredFlip(engine.rows, n_clusters, overall, self.strength_, *weak)
+            noise = ClusteredFlip(engine.rows.cast, n_clusters, overall, self.strength_, *weak)
             return Problem(engine, scorer, noise, self.loss)
 
-        by_pattern = engine.rows.by_pattern(posterior)
+        truly_first = engine.rows.over_votes(posterior)
         point = problem().evaluate(jam.point.theta, np.repeat(jam.point.params, n_clusters))
         for _ in range(_STRENGTH_ROUNDS if prior else 0):
-            self.strength_ = choose_strength(plain.errors(by_pattern).reshape(-1, n_clusters), votes, overall)
+            self.strength_ = choose_strength(plain.errors(truly_first).reshape(-1, n_clusters), votes, overall)
             now = problem()
             point = run(now, now.reassess(point), max_iter=10, tol=1e-3).point
-            by_pattern = point.at.by_pattern
+            truly_first = point.at.truly_first
         final = problem()
         return final, self._best_run(final, point)
 

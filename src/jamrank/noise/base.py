@@ -13,17 +13,26 @@ Doubles = NDArray[np.float64]
 
 
 class Noise(Protocol):
-    """How votes arise from a row's truth.
+    """How votes arise from the truth.
 
-    Parameters are one vector on an unbounded scale, so that the loop may extrapolate them.
+    A *coin* is what decides how a vote distorts it: an annotator, or an annotator within a cluster. Parameters are
+    one vector on an unbounded scale, so that the loop may extrapolate them.
     """
 
-    def tables(self, params: Doubles) -> tuple[Doubles, Doubles]:
-        """Return the log-likelihood of each pattern's votes if the first, or the second, item is truly better."""
+    def tables(self, params: Doubles) -> Doubles:
+        """Return the log-likelihood of a vote by coin, by whether it is for the first item, and by the truth.
+
+        ``tables(params)[coin, said, truth]``: ``said`` is 1 for a vote for the first item of a row, ``truth`` is 1
+        where the first item is truly better.
+        """
         ...
 
-    def update(self, by_pattern: Doubles) -> Doubles:
-        """Return the best parameters when the first item is truly better in ``by_pattern`` rows of each pattern."""
+    def update(self, truly_first: Doubles) -> Doubles:
+        """Return the best parameters for the votes as the E-step sees them.
+
+        ``truly_first[coin, said]`` is how many of the votes of each kind were cast where the first item is truly
+        better.
+        """
         ...
 
     def log_prior(self, params: Doubles) -> float:

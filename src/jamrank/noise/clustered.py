@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 from scipy.special import betaln
 
 from jamrank.noise.flip import Flip
-from jamrank.rows import Rows
 
 __all__ = ["ClusteredFlip", "choose_strength"]
 
@@ -23,8 +22,8 @@ class ClusteredFlip(Flip):
 
     Parameters
     ----------
-    rows : Rows
-        Rows with one coin for each annotator and cluster, see ``Rows.clustered``.
+    cast : ndarray
+        Votes of each annotator and cluster, as in :class:`Flip`.
     n_clusters : int
         Number of clusters.
     flip : ndarray
@@ -36,10 +35,10 @@ class ClusteredFlip(Flip):
     """
 
     def __init__(
-        self, rows: Rows, n_clusters: int, flip: Doubles, strength: float, wrong: float = 0.0, right: float = 0.0
+        self, cast: Doubles, n_clusters: int, flip: Doubles, strength: float, wrong: float = 0.0, right: float = 0.0
     ) -> None:
         overall = np.repeat(flip, n_clusters)
-        super().__init__(rows, wrong + strength * overall, right + strength * (1 - overall))
+        super().__init__(cast, wrong + strength * overall, right + strength * (1 - overall))
 
     def goodwill(self, params: Doubles) -> float:
         """Return good will: the overall flips have settled the sign."""

@@ -6,8 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from jamrank.rows import Rows
-
 __all__ = ["Flip"]
 
 Doubles = NDArray[np.float64]
@@ -23,39 +21,32 @@ class Flip:
 
     Parameters
     ----------
-    rows : Rows
-        The rows of the fit.
+    cast : ndarray of shape (coins, 2)
+        Votes of each coin for the second and for the first item of their rows, by weight.
     errors, correct : float or ndarray
         Imagined votes for each coin; 0 and 0 for plain maximum likelihood.
     """
 
-    def __init__(self, rows: Rows, errors: float | Doubles = 1.0, correct: float | Doubles = 1.0) -> None:
-        self.patterns = rows.patterns
-        self._rows_of_vote = rows.pattern_weight[self.patterns.vote_pattern]
-        self.votes = self.patterns.per_coin(self._rows_of_vote * self.patterns.weight)
+    def __init__(self, cast: Doubles, errors: float | Doubles = 1.0, correct: float | Doubles = 1.0) -> None:
+        self.cast = cast
+        self.votes = np.asarray(cast.sum(axis=1))
         self.prior_errors = np.broadcast_to(np.asarray(errors, dtype=np.float64), self.votes.shape)
         self.prior_correct = np.broadcast_to(np.asarray(correct, dtype=np.float64), self.votes.shape)
         self._mode = self._logit(self.prior_errors, self.prior_correct)
 
-    def tables(self, params: Doubles) -> tuple[Doubles, Doubles]:
-        """Return the log-likelihood of each pattern's votes if the first, or the second, item is truly better."""
-        patterns = self.patterns
+    def tables(self, params: Doubles) -> Doubles:
+        """Return the log-likelihood of a vote that is true, and of one that is not."""
         log_flip, log_keep = -np.logaddexp(0, -params), -np.logaddexp(0, params)
-        flipped, kept = patterns.weight * log_flip[patterns.coin], patterns.weight * log_keep[patterns.coin]
-        return (
-            patterns.per_pattern(np.where(patterns.first_won, kept, flipped)),
-            patterns.per_pattern(np.where(patterns.first_won, flipped, kept)),
-        )
+        return np.stack([np.stack([log_keep, log_flip], axis=1), np.stack([log_flip, log_keep], axis=1)], axis=1)
 
-    def errors(self, by_pattern: Doubles) -> Doubles:
+    def errors(self, truly_first: Doubles) -> Doubles:
         """Return the expected number of flipped votes of each coin."""
-        truly_first = by_pattern[self.patterns.vote_pattern]
-        flipped = np.where(self.patterns.first_won, self._rows_of_vote - truly_first, truly_first)
-        return self.patterns.per_coin(self.patterns.weight * flipped)
+        flipped: Doubles = truly_first[:, 0] + (self.cast[:, 1] - truly_first[:, 1])
+        return flipped
 
-    def update(self, by_pattern: Doubles) -> Doubles:
+    def update(self, truly_first: Doubles) -> Doubles:
         """Return the flips that maximise the expected log-likelihood plus log prior."""
-        errors = np.maximum(self.errors(by_pattern), 0.0)
+        errors = np.maximum(self.errors(truly_first), 0.0)
         correct = np.maximum(self.votes - errors, 0.0)
         return self._logit(errors + self.prior_errors, correct + self.prior_correct)
 

@@ -16,16 +16,16 @@ class NoNoise:
     """Every vote reports the truth of its own row, so rows must be single votes."""
 
     def __init__(self, rows: Rows) -> None:
-        first_won = rows.patterns.first_won
-        if len(first_won) != len(rows.patterns):
+        if not rows.single_votes:
             raise ValueError("without noise a row is one vote: use Rows.per_vote")
-        self._tables = np.where(first_won, 0.0, -np.inf), np.where(first_won, -np.inf, 0.0)
+        certain = np.where(np.eye(2, dtype=bool), 0.0, -np.inf)
+        self._tables = np.broadcast_to(certain, (rows.n_coins, 2, 2))
 
-    def tables(self, params: Doubles) -> tuple[Doubles, Doubles]:
+    def tables(self, params: Doubles) -> Doubles:
         """Return certainty: the vote says which item is better."""
         return self._tables
 
-    def update(self, by_pattern: Doubles) -> Doubles:
+    def update(self, truly_first: Doubles) -> Doubles:
         """Return no parameters."""
         return np.empty(0)
 
