@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import statistics
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -17,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 import jamrank as jr
+from benchmarks.machine import commit, processor, versions
 from benchmarks.numpy_jam import blocks_and_patterns, whole_arrays
 from jamrank.kernels import compiled, default_threads
 
@@ -86,25 +85,15 @@ def measure() -> dict[str, dict[str, float]]:
 
 
 def machine() -> dict[str, str]:
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=HERE, check=False
-    )
     return {
         "data": items()[2],
         "seed": str(SEED),
         "repeats": f"{REPEATS}, interleaved; medians",
-        "commit": commit.stdout.strip() or "unknown",
-        "machine": f"{_processor()}, {default_threads()} cores",
-        "versions": f"Python {platform.python_version()}, numpy {np.__version__}, jamrank {jr.__version__}",
+        "commit": commit(),
+        "machine": f"{processor()}, {default_threads()} cores",
+        "versions": versions("numpy", "jamrank"),
         "kernels": "compiled" if compiled else "numpy",
     }
-
-
-def _processor() -> str:
-    for line in Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []:
-        if line.startswith("model name"):
-            return line.split(":")[1].strip()
-    return platform.processor() or platform.machine()
 
 
 def as_markdown(table: dict[str, dict[str, float]], about: dict[str, str]) -> str:

@@ -2,7 +2,8 @@
 
 Both start from the shrunken vote share, have jamrank's prior, maximise the logistic M-step by scipy's L-BFGS from
 exact gradients, and stop when no weight and no flip moves by more than ``tol``. Neither forms the pairs × features
-matrix, and neither goes on to score the single items, as jamrank does.
+matrix, and neither goes on to score the single items, as jamrank does. Both need every annotator's vote on every
+pair; ``rivals/numpy_jam.py`` has the same loop for missing and repeated votes.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 Doubles = NDArray[np.float64]
+MStep = Callable[[Doubles, Doubles], tuple[float, Doubles]]
 WEIGHT_VARIANCE, FLIP_WRONG, FLIP_RIGHT = 6.25, 1.0, 2.0
 BLOCK = 1 << 14
 
@@ -33,13 +35,6 @@ class Result:
 def whole_arrays(first, second, said, features, tol: float = 1e-5) -> Result:
     """Fit with whole float64 arrays and one ``np.where`` an annotator in the E-step."""
 
-    def m_step(q: Doubles, scores: Doubles) -> tuple[float, Doubles]:
-        margin = scores[first] - scores[second]
-        slope = 1 / (1 + np.exp(-margin)) - q
-        value = float((np.logaddexp(0, margin) - q * margin).sum())
-        n = len(scores)
-        return value, np.bincount(first, slope, n) - np.bincount(second, slope, n)
-
     def e_step(scores: Doubles, flips: Doubles) -> Doubles:
         left = 1 / (1 + np.exp(scores[second] - scores[first]))
         right = 1 - left
@@ -51,7 +46,7 @@ def whole_arrays(first, second, said, features, tol: float = 1e-5) -> Result:
     def errors(q: Doubles) -> Doubles:
         return np.array([np.where(said[:, k] == 1, 1 - q, q).sum() for k in range(said.shape[1])])
 
-    return _loop(said, features, m_step, e_step, errors, tol)
+    return loop(standardised(features), *_start(said), whole_m_step(first, second), e_step, errors, tol)
 
 
 def blocks_and_patterns(first, second, said, features, tol: float = 1e-5) -> Result:
@@ -60,16 +55,7 @@ def blocks_and_patterns(first, second, said, features, tol: float = 1e-5) -> Res
     pattern = (said << np.arange(n_annotators)).sum(axis=1)
     bits = (np.arange(2**n_annotators)[:, None] >> np.arange(n_annotators)) & 1
     counts = np.bincount(pattern, minlength=2**n_annotators)
-    blocks = [slice(at, at + BLOCK) for at in range(0, len(first), BLOCK)]
-
-    def m_step(q: Doubles, scores: Doubles) -> tuple[float, Doubles]:
-        value, gradient, n = 0.0, np.zeros(len(scores)), len(scores)
-        for part in blocks:
-            margin = scores[first[part]] - scores[second[part]]
-            slope = 1 / (1 + np.exp(-margin)) - q[part]
-            value += float((np.logaddexp(0, margin) - q[part] * margin).sum())
-            gradient += np.bincount(first[part], slope, n) - np.bincount(second[part], slope, n)
-        return value, gradient
+    blocks = blocks_of(len(first))
 
     def e_step(scores: Doubles, flips: Doubles) -> Doubles:
         odds = np.exp(np.where(bits == 1, np.log(flips / (1 - flips)), np.log((1 - flips) / flips)).sum(axis=1))
@@ -82,20 +68,59 @@ def blocks_and_patterns(first, second, said, features, tol: float = 1e-5) -> Res
         sums = np.bincount(pattern, q, 2**n_annotators)
         return np.where(bits == 1, (counts - sums)[:, None], sums[:, None]).sum(axis=0)
 
-    return _loop(said, features, m_step, e_step, errors, tol)
+    return loop(standardised(features), *_start(said), blocks_m_step(first, second), e_step, errors, tol)
 
 
-def _loop(
-    said,
-    features,
-    m_step: Callable[[Doubles, Doubles], tuple[float, Doubles]],
+def whole_m_step(first, second) -> MStep:
+    def m_step(q: Doubles, scores: Doubles) -> tuple[float, Doubles]:
+        margin = scores[first] - scores[second]
+        slope = 1 / (1 + np.exp(-margin)) - q
+        value = float((np.logaddexp(0, margin) - q * margin).sum())
+        n = len(scores)
+        return value, np.bincount(first, slope, n) - np.bincount(second, slope, n)
+
+    return m_step
+
+
+def blocks_m_step(first, second) -> MStep:
+    blocks = blocks_of(len(first))
+
+    def m_step(q: Doubles, scores: Doubles) -> tuple[float, Doubles]:
+        value, gradient, n = 0.0, np.zeros(len(scores)), len(scores)
+        for part in blocks:
+            margin = scores[first[part]] - scores[second[part]]
+            slope = 1 / (1 + np.exp(-margin)) - q[part]
+            value += float((np.logaddexp(0, margin) - q[part] * margin).sum())
+            gradient += np.bincount(first[part], slope, n) - np.bincount(second[part], slope, n)
+        return value, gradient
+
+    return m_step
+
+
+def blocks_of(length: int) -> list[slice]:
+    return [slice(at, at + BLOCK) for at in range(0, length, BLOCK)]
+
+
+def standardised(features) -> Doubles:
+    return (features - features.mean(axis=0)) / features.std(axis=0)
+
+
+def _start(said) -> tuple[Doubles, Doubles]:
+    n_pairs, n_annotators = said.shape
+    return (said.sum(axis=1) + 1) / (n_annotators + 2), np.full(n_annotators, float(n_pairs))
+
+
+def loop(
+    x: Doubles,
+    q: Doubles,
+    n_said: Doubles,
+    m_step: MStep,
     e_step: Callable[[Doubles, Doubles], Doubles],
     errors: Callable[[Doubles], Doubles],
     tol: float,
 ) -> Result:
-    x = (features - features.mean(axis=0)) / features.std(axis=0)
-    n_pairs, n_annotators = said.shape
-    q = (said.sum(axis=1) + 1) / (n_annotators + 2)
+    """Run EM from the truths ``q``; items have features ``x``, annotators ``n_said`` votes each."""
+    n_annotators = len(n_said)
     weights, flips, evaluations = np.zeros(x.shape[1]), np.full(n_annotators, np.nan), 0
 
     def loss(w: Doubles) -> tuple[float, Doubles]:
@@ -109,7 +134,7 @@ def _loop(
         iteration += 1
         before, flips_before = weights, flips
         weights = minimize(loss, weights, jac=True, method="L-BFGS-B").x
-        flips = (errors(q) + FLIP_WRONG) / (n_pairs + FLIP_WRONG + FLIP_RIGHT)
+        flips = (errors(q) + FLIP_WRONG) / (n_said + FLIP_WRONG + FLIP_RIGHT)
         q = e_step(x @ weights, flips)
         steps = np.concatenate([weights - before, flips - flips_before])
         moved = np.inf if iteration == 1 else float(np.abs(steps).max())

@@ -15,7 +15,7 @@ if not (SOURCE / "comparisons.py").exists():
 # A room may import from those above its own line only.
 ORDER = [
     {"errors", "text"},
-    {"ids"},
+    {"ids", "votes"},
     {"comparisons"},
     {"io", "kernels"},
     {"rows"},

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jamrank.errors import InputError, UnknownItemError
-from jamrank.ids import as_column, encode, first_missing, locate
+from jamrank.ids import as_array, as_column, encode, first_missing, locate
 
 KINDS = {
     "int": st.integers(-(2**63), 2**63 - 1),
@@ -89,9 +89,10 @@ def test_text_and_number_stay_two_ids():
     ids=lambda values: type(values).__module__ + str(getattr(values, "dtype", "")),
 )
 def test_a_column_of_text_is_the_same_from_any_container(values):
-    column = as_column(values)
+    column = as_array(values)
     assert column.tolist() == ["a", "b"]
     assert all(type(value) is str for value in column)
+    assert isinstance(as_column(values), pl.Series)
 
 
 def test_whole_numbers_beside_floats_are_left_as_they_are():

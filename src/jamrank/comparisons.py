@@ -12,16 +12,15 @@ import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
 from jamrank.errors import InputError
-from jamrank.ids import Codes, as_column, encode, first_missing, is_missing
+from jamrank.ids import Codes, Column, as_array, as_column, encode, first_missing, is_missing, take
+from jamrank.votes import FIRST, MISSING, SECOND, TIE, Jury, VoteTable
 
 __all__ = ["FIRST", "SECOND", "TIE", "Comparisons"]
 
-# How a vote came out, seen from the canonical order of its pair.
-SECOND, FIRST, TIE = 0, 1, 2
-_MISSING = 3
 _WINNERS = {"left": 1.0, "right": 0.0, "tie": 0.5}
 _OUTCOMES = "expected 1 (left), 0 (right), 0.5 (tie) or NaN (no vote)"
 _RATINGS = "expected a finite number, higher for better, or NaN (no rating)"
+_EXPECTED_WINNERS = "expected 'left', 'right' or 'tie'"
 _REQUIRED = ("annotator", "left", "right", "winner")
 
 
@@ -43,16 +42,8 @@ class Comparisons:
         The ids, sorted.
     pair_first, pair_second, pair_question : ndarray of int32
         Codes into ``items`` and ``questions``, one for each pair.
-    vote_start : ndarray of int64
-        Where the votes on each pair begin; one entry more than there are pairs.
-    vote_annotator : ndarray of int32
-        Codes into ``annotators``.
-    vote_result : ndarray of int8
-        1 where the pair's first item won, 0 where the second did, 2 for a tie.
-    vote_swapped : ndarray of bool
-        True where the first item was shown on the right.
-    vote_weight : ndarray of float64
-        Weight of each folded vote.
+    cast : VoteTable or Jury
+        The votes, as they are stored; ``vote_start`` and its kin show them one by one.
     n_votes : int
         Votes as given, before folding; ties included, missing ones not.
     n_missing : int
@@ -65,11 +56,7 @@ class Comparisons:
     pair_first: Codes
     pair_second: Codes
     pair_question: Codes
-    vote_start: NDArray[np.int64]
-    vote_annotator: Codes
-    vote_result: NDArray[np.int8]
-    vote_swapped: NDArray[np.bool_]
-    vote_weight: NDArray[np.float64]
+    cast: VoteTable | Jury
     n_votes: int
     n_missing: int
     frames: Literal["polars", "pandas"] = "polars"
@@ -79,6 +66,33 @@ class Comparisons:
             value = getattr(self, field.name)
             if isinstance(value, np.ndarray):
                 value.flags.writeable = False
+
+    @property
+    def vote_start(self) -> NDArray[np.int64]:
+        """Where the votes on each pair begin; one entry more than there are pairs."""
+        return self.cast.table.start
+
+    @property
+    def vote_annotator(self) -> Codes:
+        """Codes into ``annotators``, one for each folded vote."""
+        return self.cast.table.annotator
+
+    @property
+    def vote_result(self) -> NDArray[np.int8]:
+        """1 where the pair's first item won, 0 where the second did, 2 for a tie."""
+        return self.cast.table.result
+
+    @property
+    def vote_swapped(self) -> NDArray[np.bool_]:
+        """True where the first item was shown on the right."""
+        swapped = self.cast.table.swapped
+        return swapped if len(swapped) else np.broadcast_to(np.False_, len(self.vote_result))
+
+    @property
+    def vote_weight(self) -> NDArray[np.float64]:
+        """Weight of each folded vote."""
+        weight = self.cast.table.weight
+        return weight if len(weight) else np.broadcast_to(np.float64(1.0), len(self.vote_result))
 
     @classmethod
     def from_arrays(
@@ -120,7 +134,7 @@ class Comparisons:
         items, (left_code, right_code) = encode(columns["left"], columns["right"])
         _refuse_self_pairs(items, left_code, right_code)
         annotators, (annotator_code,) = encode(columns["annotator"])
-        questions, question_code = _encode_questions(columns.get("question"), len(results))
+        questions, question_code = _encode_questions(columns.get("question"))
         return _fold(
             items, annotators, questions, left_code, right_code, annotator_code, question_code, results, weights
         )
@@ -166,7 +180,7 @@ class Comparisons:
             np.repeat(left_code, n_annotators),
             np.repeat(right_code, n_annotators),
             np.tile(np.arange(n_annotators, dtype=np.int32), n_pairs),
-            np.zeros(matrix.size, dtype=np.int32),
+            None,
             results.ravel(),
             None,
         )
@@ -240,11 +254,12 @@ class Comparisons:
         for name, column in columns.items():
             _refuse_missing(name, column, "rating")
         rated = ~np.isnan(ratings)
-        ratings, columns = ratings[rated], {name: column[rated] for name, column in columns.items()}
+        ratings, columns = ratings[rated], {name: take(column, rated) for name, column in columns.items()}
         items, (item_code,) = encode(columns["item"])
         annotators, (annotator_code,) = encode(columns["annotator"])
-        questions, question_code = _encode_questions(columns.get("question"), len(ratings))
-        ballot, n_ballots = _mixed_radix([(annotator_code, len(annotators)), (question_code, len(questions))])
+        questions, question_code = _encode_questions(columns.get("question"))
+        asked = np.zeros(len(ratings), dtype=np.int32) if question_code is None else question_code
+        ballot, n_ballots = _mixed_radix([(annotator_code, len(annotators)), (asked, len(questions))])
         left, right = _pairs_within(ballot, n_ballots, item_code, len(items))
         if not len(left):
             raise InputError(
@@ -257,7 +272,7 @@ class Comparisons:
             item_code[right],
             annotator_code[left],
             np.where(ratings[left] == ratings[right], 0.5, ratings[left] > ratings[right]),
-            question=question_code[left],
+            question=asked[left],
         )
         return replace(
             votes,
@@ -284,6 +299,8 @@ class Comparisons:
     @cached_property
     def n_ties(self) -> float:
         """Total weight of the tie votes."""
+        if isinstance(self.cast, Jury):
+            return float(np.count_nonzero(self.cast.results == TIE))
         tied = self.vote_result == TIE
         return float(self.vote_weight[tied].sum()) if tied.any() else 0.0
 
@@ -300,11 +317,17 @@ class Comparisons:
     @cached_property
     def pair_weight(self) -> NDArray[np.float64]:
         """Total weight of the votes on each pair, ties included."""
+        if isinstance(self.cast, Jury):
+            return np.asarray((self.cast.results != MISSING).sum(axis=1), dtype=np.float64)
+        if not len(self.cast.weight):
+            return np.diff(self.vote_start).astype(np.float64)
         return np.asarray(np.bincount(self.vote_pair, self.vote_weight, self.n_pairs), dtype=np.float64)
 
     @cached_property
     def annotator_weight(self) -> NDArray[np.float64]:
         """Total weight of each annotator's votes, ties included."""
+        if isinstance(self.cast, Jury):
+            return np.asarray((self.cast.results != MISSING).sum(axis=0), dtype=np.float64)
         return np.asarray(np.bincount(self.vote_annotator, self.vote_weight, self.n_annotators), dtype=np.float64)
 
     @cached_property
@@ -365,22 +388,35 @@ def make_frame(columns: dict[str, Any], library: str) -> Any:
     return pl.DataFrame(plain, strict=False)
 
 
-def _parse_winners(column: NDArray[Any]) -> NDArray[np.float64]:
+def _parse_winners(column: Column) -> NDArray[np.float64]:
     """Return outcomes for the canonical winners; anything else is refused, never taken for a tie."""
-    if column.dtype.kind != "O" and len(column):
-        column = np.array(column.tolist(), dtype=object)
+    if not isinstance(column, pl.Series):
+        return _parse_objects(column)
+    outcomes = np.full(len(column), np.nan)
+    known = column.is_null()
+    for winner, outcome in _WINNERS.items():
+        same = (column == winner).fill_null(False)
+        outcomes[same.to_numpy()] = outcome
+        known |= same
+    if not known.all():
+        row = int((~known).arg_max() or 0)
+        raise InputError(f"winner is {column[row]!r}", _EXPECTED_WINNERS, row=row + 1)
+    return outcomes
+
+
+def _parse_objects(column: NDArray[Any]) -> NDArray[np.float64]:
     outcomes = np.empty(len(column))
     for row, winner in enumerate(column.tolist()):
         outcome = _WINNERS.get(winner) if isinstance(winner, str) else None
         if outcome is None and not is_missing(winner):
-            raise InputError(f"winner is {winner!r}", "expected 'left', 'right' or 'tie'", row=row + 1)
+            raise InputError(f"winner is {winner!r}", _EXPECTED_WINNERS, row=row + 1)
         outcomes[row] = np.nan if outcome is None else outcome
     return outcomes
 
 
 def _outcomes(outcome: Any) -> NDArray[np.int8]:
     """Return a result code for each outcome, seen from the left."""
-    column = as_column(outcome)
+    column = as_array(outcome)
     if column.dtype.kind in "biuf":
         return _results(column.astype(np.float64))
     return _results(np.array([_number(value, row) for row, value in enumerate(column.tolist())], dtype=np.float64))
@@ -410,24 +446,27 @@ def _as_matrix(outcomes: ArrayLike) -> NDArray[Any]:
 def _matrix_results(matrix: NDArray[Any]) -> NDArray[np.int8]:
     if matrix.dtype.kind == "b":
         return matrix.astype(np.int8)
-    if matrix.dtype.kind == "i":
-        bad = (matrix < -1) | (matrix > 1)
-        if bad.any():
-            row, column = np.argwhere(bad)[0]
-            raise InputError(
-                f"outcome {matrix[row, column]} in column {column + 1}",
-                "expected 1 (left), 0 (right) or -1 (no vote)",
-                row=int(row) + 1,
-            )
-        return np.where(matrix < 0, _MISSING, matrix).astype(np.int8)
-    return _results(matrix.astype(np.float64))
+    if matrix.dtype.kind != "i":
+        return _results(matrix.astype(np.float64))
+    low, high = (int(matrix.min()), int(matrix.max())) if matrix.size else (0, 0)
+    if low < -1 or high > 1:
+        row, column = np.argwhere((matrix < -1) | (matrix > 1))[0]
+        raise InputError(
+            f"outcome {matrix[row, column]} in column {column + 1}",
+            "expected 1 (left), 0 (right) or -1 (no vote)",
+            row=int(row) + 1,
+        )
+    results = np.array(matrix, dtype=np.int8, order="C")
+    if low < 0:
+        results[results < 0] = MISSING
+    return results
 
 
 def _results(outcome: NDArray[np.float64]) -> NDArray[np.int8]:
     results = np.full(outcome.shape, -1, dtype=np.int8)
     for value, result in ((1.0, FIRST), (0.0, SECOND), (0.5, TIE)):
         results[outcome == value] = result
-    results[np.isnan(outcome)] = _MISSING
+    results[np.isnan(outcome)] = MISSING
     if (results < 0).any():
         row = int(np.argwhere(results < 0)[0][0])
         value = outcome[results < 0][0]
@@ -439,7 +478,7 @@ def _results(outcome: NDArray[np.float64]) -> NDArray[np.int8]:
 
 
 def _weights(weight: Any) -> NDArray[np.float64]:
-    column = as_column(weight)
+    column = as_array(weight)
     try:
         weights = column.astype(np.float64)
     except (TypeError, ValueError):
@@ -453,7 +492,7 @@ def _weights(weight: Any) -> NDArray[np.float64]:
 
 def _ratings(rating: Any) -> NDArray[Any]:
     """Return the ratings as integers or floats, NaN for none."""
-    column = as_column(rating)
+    column = as_array(rating)
     if column.dtype.kind in "biu":
         return column
     if column.dtype.kind != "f":
@@ -476,7 +515,7 @@ def _rating(value: Any, row: int) -> float:
     raise InputError(f"rating is {value!r}", _RATINGS, row=row + 1)
 
 
-def _check_lengths(columns: dict[str, NDArray[Any]], of: str = "vote") -> None:
+def _check_lengths(columns: dict[str, Any], of: str = "vote") -> None:
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
         told = ", ".join(f"{name} {length}" for name, length in lengths.items())
@@ -485,7 +524,7 @@ def _check_lengths(columns: dict[str, NDArray[Any]], of: str = "vote") -> None:
         raise InputError(f"no {of}s", "expected at least one")
 
 
-def _refuse_missing(name: str, column: NDArray[Any], of: str = "vote") -> None:
+def _refuse_missing(name: str, column: Column, of: str = "vote") -> None:
     row = first_missing(column)
     if row is not None:
         raise InputError(f"{name} is missing", f"every {of} needs an id there", row=row + 1)
@@ -499,16 +538,18 @@ def _refuse_self_pairs(items: NDArray[Any], left: Codes, right: Codes) -> None:
         raise InputError(f"{item!s} is compared with itself", "left and right must be different items", row=row + 1)
 
 
-def _fill_questions(column: NDArray[Any]) -> NDArray[Any]:
+def _fill_questions(column: Column) -> Column:
     """Return the questions with empty ones as one question of their own."""
     if first_missing(column) is None:
         return column
+    if isinstance(column, pl.Series):
+        return column.fill_null("")
     return as_column(["" if is_missing(value) else value for value in column.tolist()])
 
 
-def _encode_questions(column: NDArray[Any] | None, length: int) -> tuple[NDArray[Any], Codes]:
+def _encode_questions(column: Column | None) -> tuple[NDArray[Any], Codes | None]:
     if column is None:
-        return np.array([""], dtype=object), np.zeros(length, dtype=np.int32)
+        return np.array([""], dtype=object), None
     labels, (codes,) = encode(column)
     return labels, codes
 
@@ -541,49 +582,110 @@ def _fold(
     left: Codes,
     right: Codes,
     annotator: Codes,
-    question: Codes,
+    question: Codes | None,
     results: NDArray[np.int8],
     weights: NDArray[np.float64] | None,
 ) -> Comparisons:
     """Sort the votes by pair and annotator and fold equal ones."""
     swapped = left > right
     first, second = np.where(swapped, right, left), np.where(swapped, left, right)
-    pair_key, n_keys = _mixed_radix([(first, len(items)), (second, len(items)), (question, len(questions))])
-    inner = (annotator.astype(np.int64) * 2 + swapped) * 4 + _turned(results, swapped)
-    key, _ = _mixed_radix([(pair_key, n_keys), (inner, 8 * len(annotators))])
-    order: NDArray[np.int64] | None
-    if weights is not None:
-        # Equal votes by weight, so that the last bit of their sum does not depend on the order of the rows.
-        order = np.lexsort((weights, key))
-    else:
-        order = None if (np.diff(key) >= 0).all() else np.argsort(key, kind="stable")
-    if order is not None:
-        key, pair_key, inner = key[order], pair_key[order], inner[order]
-    weight = np.ones(len(key)) if weights is None else weights if order is None else weights[order]
-
-    starts = np.flatnonzero(np.diff(key, prepend=key[0] - 1))
-    weight, pair_key, inner = np.add.reduceat(weight, starts), pair_key[starts], inner[starts]
-    pair_at = np.flatnonzero(np.diff(pair_key, prepend=pair_key[0] - 1))
-    source = starts[pair_at] if order is None else order[starts[pair_at]]
-    pair_of_vote = np.repeat(np.arange(len(pair_at)), np.diff(pair_at, append=len(pair_key)))
-    voted = inner % 4 != _MISSING
-    counts = np.bincount(pair_of_vote[voted], minlength=len(pair_at))
-    n_missing = int((results == _MISSING).sum())
+    inner = (annotator.astype(np.int64) << 3) | (swapped.astype(np.int64) << 2) | _turned(results, swapped)
+    n_missing = int(np.count_nonzero(results == MISSING))
+    inner_bits = _bits(len(annotators)) + 3
+    pairs = _PairKeys.of((first, second, question), (len(items), len(items), len(questions)), 63 - inner_bits)
+    key, weight = _sorted_keys((pairs.keys << inner_bits) | inner, weights)
+    pair_key = key >> inner_bits
+    new = _starts_of_runs(pair_key)
+    result = (key & 3).astype(np.int8)
+    who, turned = ((key >> 3) & ((1 << (inner_bits - 3)) - 1)).astype(np.int32), (key & 4) != 0
+    pair_at = np.flatnonzero(new)
+    start = np.append(pair_at, len(key))
+    if n_missing:
+        voted = result != MISSING
+        start = np.concatenate([[0], np.cumsum(voted)])[start]
+        who, result, turned = who[voted], result[voted], turned[voted]
+        weight = weight[voted] if len(weight) else weight
     return Comparisons(
         items,
         annotators,
         questions,
-        first[source].astype(np.int32),
-        second[source].astype(np.int32),
-        question[source].astype(np.int32),
-        np.concatenate([[0], np.cumsum(counts)]),
-        (inner[voted] // 8).astype(np.int32),
-        (inner[voted] % 4).astype(np.int8),
-        (inner[voted] // 4 % 2).astype(bool),
-        weight[voted],
+        *pairs.decode(pair_key[pair_at]),
+        VoteTable(start, who, result, turned if turned.any() else np.empty(0, dtype=bool), weight),
         n_votes=len(results) - n_missing,
         n_missing=n_missing,
     )
+
+
+def _bits(count: int) -> int:
+    """Return how many bits the codes of so many ids need."""
+    return max(count - 1, 0).bit_length()
+
+
+@dataclass(frozen=True)
+class _PairKeys:
+    """One sortable integer for the pair and question of each vote.
+
+    It is made of their codes side by side or, where these leave no room for the rest of a vote, it is the rank among
+    those that occur.
+    """
+
+    keys: NDArray[np.int64]
+    bits: tuple[int, int, int]
+    known: tuple[Codes, Codes, Codes] | None
+
+    @classmethod
+    def of(cls, codes: tuple[Codes, Codes, Codes | None], counts: tuple[int, int, int], room: int) -> _PairKeys:
+        first, second, question = codes
+        bits = (_bits(counts[0]), _bits(counts[1]), _bits(counts[2]))
+        if sum(bits) <= room:
+            keys = (first.astype(np.int64) << bits[1]) | second
+            return cls(keys if question is None else (keys << bits[2]) | question, bits, None)
+        asked = np.zeros(len(first), dtype=np.int32) if question is None else question
+        wide, _ = _mixed_radix([(first, counts[0]), (second, counts[1]), (asked, counts[2])])
+        _, at, rank = np.unique(wide, return_index=True, return_inverse=True)
+        return cls(rank, bits, (first[at], second[at], asked[at]))
+
+    def decode(self, keys: NDArray[np.int64]) -> tuple[Codes, Codes, Codes]:
+        """Return first item, second item and question of keys."""
+        if self.known is not None:
+            first, second, question = (codes[keys] for codes in self.known)
+            return first, second, question
+        _, second_bits, question_bits = self.bits
+        pair = keys >> question_bits
+        return (
+            (pair >> second_bits).astype(np.int32),
+            (pair & ((1 << second_bits) - 1)).astype(np.int32),
+            (keys & ((1 << question_bits) - 1)).astype(np.int32),
+        )
+
+
+def _starts_of_runs(keys: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Tell for each of some sorted keys whether it differs from the one before."""
+    new = np.empty(len(keys), dtype=bool)
+    new[:1] = True
+    np.not_equal(keys[1:], keys[:-1], out=new[1:])
+    return new
+
+
+def _sorted_keys(
+    key: NDArray[np.int64], weights: NDArray[np.float64] | None
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Sort keys and fold equal ones: distinct keys, and the weight of each (empty: all 1)."""
+    if weights is None:
+        if not (key[1:] >= key[:-1]).all():
+            key = pl.Series(key).sort().to_numpy()
+    else:
+        # Equal votes by weight, so that the last bit of their sum does not depend on the order of the rows.
+        order = np.lexsort((weights, key))
+        key, weights = key[order], weights[order]
+    new = _starts_of_runs(key)
+    if weights is None and new.all():
+        return key, np.empty(0)
+    starts = np.flatnonzero(new)
+    if weights is None:
+        return key[starts], np.diff(starts, append=len(key)).astype(np.float64)
+    folded = np.add.reduceat(weights, starts)
+    return key[starts], folded if (folded != 1).any() else np.empty(0)
 
 
 def _mixed_radix(digits: list[tuple[NDArray[Any], int]]) -> tuple[NDArray[np.int64], int]:
@@ -602,35 +704,29 @@ def _mixed_radix(digits: list[tuple[NDArray[Any], int]]) -> tuple[NDArray[np.int
 def _fold_matrix(
     items: NDArray[Any], annotators: NDArray[Any], left: Codes, right: Codes, results: NDArray[np.int8]
 ) -> Comparisons | None:
-    """Encode a matrix whose rows are distinct pairs, without spelling out its votes; None where they are not."""
+    """Encode a matrix whose rows are distinct pairs as a jury; None where they are not."""
     swapped = left > right
-    first, second = np.where(swapped, right, left), np.where(swapped, left, right)
+    if swapped.any():
+        first, second = np.where(swapped, right, left), np.where(swapped, left, right)
+        results = _turned(results, swapped[:, None])
+    else:
+        first, second, swapped = left, right, np.empty(0, dtype=bool)
     key = first.astype(np.int64) * len(items) + second
-    if not (np.diff(key) > 0).all():
+    if not (key[1:] > key[:-1]).all():
         order = np.argsort(key, kind="stable")
         if (np.diff(key[order]) == 0).any():
             return None
-        first, second, swapped, results = first[order], second[order], swapped[order], results[order]
-    turned = _turned(results, swapped[:, None]) if swapped.any() else results
-    voted = turned != _MISSING
-    who = np.broadcast_to(np.arange(len(annotators), dtype=np.int32), turned.shape)
-    if voted.all():  # a whole jury needs no picking
-        counts, who, said = np.full(len(first), len(annotators)), who.ravel(), turned.ravel()
-    else:
-        counts, who, said = voted.sum(axis=1), who[voted], turned[voted]
-    n_votes = len(said)
+        first, second, results = first[order], second[order], results[order]
+        swapped = swapped[order] if len(swapped) else swapped
+    n_missing = int(np.count_nonzero(results == MISSING))
     return Comparisons(
         items,
         annotators,
         np.array([""], dtype=object),
-        first.astype(np.int32),
-        second.astype(np.int32),
-        np.zeros(len(first), dtype=np.int32),
-        np.concatenate([[0], np.cumsum(counts)]),
-        who,
-        np.ascontiguousarray(said),
-        np.repeat(swapped, counts),
-        np.ones(n_votes),
-        n_votes=n_votes,
-        n_missing=turned.size - n_votes,
+        first,
+        second,
+        np.broadcast_to(np.int32(0), len(first)),
+        Jury(results, swapped),
+        n_votes=results.size - n_missing,
+        n_missing=n_missing,
     )

@@ -11,15 +11,32 @@ from numpy.typing import NDArray
 
 from jamrank.errors import InputError, UnknownItemError
 
-__all__ = ["Codes", "as_column", "encode", "first_missing", "is_missing", "locate"]
+__all__ = [
+    "Codes",
+    "Column",
+    "as_array",
+    "as_column",
+    "as_objects",
+    "encode",
+    "first_missing",
+    "is_missing",
+    "locate",
+    "take",
+]
 
 Codes = NDArray[np.int32]
+# Text stays with polars, which encodes it in threads; all else is numpy's.
+Column = NDArray[Any] | pl.Series
 
 
-def as_column(values: Any) -> NDArray[Any]:
-    """Return ``values`` as a one-dimensional numpy array without changing what any of them is."""
+def as_column(values: Any) -> Column:
+    """Return ``values`` as one column without changing what any of them is: text for polars, the rest for numpy."""
     if isinstance(values, pl.Series):
-        values = values.to_list() if values.dtype in (pl.String, pl.Categorical, pl.Object) else values.to_numpy()
+        if values.dtype == pl.String:
+            return values
+        if values.dtype in (pl.Categorical, pl.Enum):
+            return values.cast(pl.String)
+        values = values.to_list() if values.dtype == pl.Object else values.to_numpy()
     elif hasattr(values, "to_numpy"):
         values = values.to_numpy()
     if not isinstance(values, np.ndarray):
@@ -31,9 +48,22 @@ def as_column(values: Any) -> NDArray[Any]:
     return _from_objects(values.tolist()) if values.dtype.kind in "OUST" else values
 
 
-def _from_objects(values: list[Any]) -> NDArray[Any]:
-    """Return an array of integers or floats where all values are, and of untouched objects otherwise."""
+def as_array(values: Any) -> NDArray[Any]:
+    """Return ``values`` as a numpy array, text as objects."""
+    column = as_column(values)
+    return as_objects(column) if isinstance(column, pl.Series) else column
+
+
+def take(column: Column, chosen: NDArray[np.bool_]) -> Column:
+    """Return the chosen values of a column."""
+    return column.filter(pl.Series(chosen)) if isinstance(column, pl.Series) else column[chosen]
+
+
+def _from_objects(values: list[Any]) -> Column:
+    """Return text, integers or floats where all values are, and untouched objects otherwise."""
     kinds = set(map(type, values))
+    if kinds and kinds <= {str, type(None)}:
+        return pl.Series(values, dtype=pl.String)
     if kinds and all(issubclass(kind, (int, np.integer)) and kind is not bool for kind in kinds):
         try:
             return np.array(values, dtype=np.int64)
@@ -46,8 +76,10 @@ def _from_objects(values: list[Any]) -> NDArray[Any]:
     return column
 
 
-def first_missing(column: NDArray[Any]) -> int | None:
+def first_missing(column: Column) -> int | None:
     """Return the position of the first missing value (None, NaN, NaT, NA), or None."""
+    if isinstance(column, pl.Series):
+        return column.is_null().arg_max() if column.null_count() else None
     if column.dtype.kind == "f":
         missing = np.isnan(column)
     elif column.dtype.kind in "mM":
@@ -69,12 +101,12 @@ def is_missing(value: Any) -> bool:
         return True
 
 
-def encode(*columns: NDArray[Any]) -> tuple[NDArray[Any], list[Codes]]:
+def encode(*columns: Column) -> tuple[NDArray[Any], list[Codes]]:
     """Return the sorted distinct values of the columns together, and each column in codes.
 
     Parameters
     ----------
-    *columns : ndarray
+    *columns : ndarray or polars.Series
         From :func:`as_column`, without missing values.
 
     Returns
@@ -84,45 +116,58 @@ def encode(*columns: NDArray[Any]) -> tuple[NDArray[Any], list[Codes]]:
     codes : list of ndarray of int32
         ``labels[codes[c]]`` equals ``columns[c]``.
     """
-    if len({column.dtype.kind for column in columns}) > 1:
-        columns = tuple(_as_objects(column) for column in columns)
-    together = np.concatenate(columns) if len(columns) > 1 else columns[0]
-    if together.dtype.kind in "iu":
-        labels, codes = _encode_integers(together)
-    elif together.dtype.kind == "O":
+    texts = [column for column in columns if isinstance(column, pl.Series)]
+    if len(texts) == len(columns):
+        return _encode_text(texts)
+    arrays = [as_objects(column) if isinstance(column, pl.Series) else column for column in columns]
+    if all(array.dtype.kind in "iu" for array in arrays):
+        return _encode_integers(arrays)
+    if len({array.dtype.kind for array in arrays}) > 1:
+        arrays = [as_objects(array) for array in arrays]
+    together = np.concatenate(arrays) if len(arrays) > 1 else arrays[0]
+    if together.dtype.kind == "O":
         labels, codes = _encode_objects(together)
     else:
         labels, inverse = np.unique(together, return_inverse=True)
         codes = inverse.astype(np.int32)
-    ends = np.cumsum([len(column) for column in columns])[:-1]
+    ends = np.cumsum([len(array) for array in arrays])[:-1]
     return labels, np.split(codes, ends)
 
 
-def _as_objects(column: NDArray[Any]) -> NDArray[Any]:
+def as_objects(column: Column) -> NDArray[Any]:
+    """Return a column as an array of Python objects."""
     objects = np.empty(len(column), dtype=object)
-    objects[:] = column.tolist()
+    objects[:] = column.to_list() if isinstance(column, pl.Series) else column.tolist()
     return objects
 
 
-def _encode_integers(column: NDArray[Any]) -> tuple[NDArray[Any], Codes]:
-    low, high = (int(column.min()), int(column.max())) if len(column) else (0, 0)
-    if high - low > max(4 * len(column), 1 << 20) or high >= 2**63:
-        labels, inverse = np.unique(column, return_inverse=True)
-        return labels, inverse.astype(np.int32)
-    offset = column.astype(np.int64) - low
+def _encode_integers(columns: list[NDArray[Any]]) -> tuple[NDArray[Any], list[Codes]]:
+    filled = [column for column in columns if len(column)]
+    low, high = min((int(c.min()) for c in filled), default=0), max((int(c.max()) for c in filled), default=0)
+    kind = np.result_type(*columns)
+    if high - low > max(4 * sum(map(len, columns)), 1 << 20) or high >= 2**63:
+        labels, inverse = np.unique(np.concatenate(columns), return_inverse=True)
+        ends = np.cumsum([len(column) for column in columns])[:-1]
+        return labels, np.split(inverse.astype(np.int32), ends)
+    offsets = [column.astype(np.int64) - low if low else column for column in columns]
     seen = np.zeros(high - low + 1, dtype=bool)
-    seen[offset] = True
+    for offset in offsets:
+        seen[offset] = True
+    if seen.all():
+        return np.arange(low, high + 1, dtype=kind), [offset.astype(np.int32) for offset in offsets]
     rank = np.cumsum(seen, dtype=np.int32) - np.int32(1)
-    return (np.flatnonzero(seen) + low).astype(column.dtype), rank[offset]
+    return (np.flatnonzero(seen) + low).astype(kind), [rank[offset] for offset in offsets]
+
+
+def _encode_text(columns: list[pl.Series]) -> tuple[NDArray[Any], list[Codes]]:
+    distinct = pl.concat([column.unique() for column in columns]).unique().sort()
+    kind = pl.Enum(distinct)
+    codes = [column.cast(kind).to_physical().to_numpy().astype(np.int32) for column in columns]
+    return as_objects(distinct), codes
 
 
 def _encode_objects(column: NDArray[Any]) -> tuple[NDArray[Any], Codes]:
     values = column.tolist()
-    if set(map(type, values)) <= {str}:
-        series = pl.Series(values, dtype=pl.String)
-        distinct = series.unique().sort()
-        codes = series.cast(pl.Enum(distinct)).to_physical().to_numpy()
-        return _as_objects(np.array(distinct.to_list(), dtype=object)), codes.astype(np.int32)
     try:
         distinct_values = _sorted(set(values))
     except TypeError as error:
@@ -148,7 +193,7 @@ def locate(labels: NDArray[Any], wanted: Sequence[Any] | NDArray[Any]) -> NDArra
     code_of = {label: code for code, label in enumerate(labels.tolist())}
     as_text = {str(label): code for label, code in code_of.items()}
     try:
-        values = as_column(wanted).tolist()
+        values = as_objects(as_column(wanted)).tolist()
         found = [code_of.get(value, as_text.get(str(value), -1)) for value in values]
     except TypeError as error:
         raise UnknownItemError(f"an id that cannot be looked up ({error}); use the ids of the votes") from None

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from jamrank.comparisons import FIRST, TIE, Comparisons
 from jamrank.kernels import default_threads, kernels
+from jamrank.votes import Jury
 
 __all__ = ["Ballots", "Lists", "Patterns", "Rows"]
 
@@ -26,6 +27,7 @@ Longs = NDArray[np.int64]
 
 # Patterns pay while few are distinct: looked for in a sample of the pairs, if there are more than these.
 _SAMPLE, _MOST_DISTINCT = 4096, 0.5
+_LARGEST_JURY = 64
 
 
 class Ballots(Protocol):
@@ -54,6 +56,11 @@ class Lists:
     vote: Ints
     weight: Doubles
     n_coins: int
+
+    @property
+    def vote_row(self) -> Longs:
+        """The row of each vote."""
+        return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
 
     def over_votes(self, values: Doubles, power: int) -> Doubles:
         """Add up a value for each row over its votes, by coin and side."""
@@ -219,19 +226,47 @@ class Rows:
 
         With ``annotator``, only that annotator's votes.
         """
+        if annotator is not None and (quick := cls._of_juror(votes, annotator)) is not None:
+            return quick
         keep = (votes.vote_result != TIE) & (votes.vote_weight > 0)
         if annotator is not None:
             keep &= votes.vote_annotator == annotator
         pair, who, first_won, weight = _fold_sides(votes, keep)
         wins = np.bincount(pair, weight * first_won, votes.n_pairs)
         share = (wins + 1) / (np.bincount(pair, weight, votes.n_pairs) + 2)
-        kinds = 2 * votes.n_annotators
-        of_row = who * np.int32(2) + first_won
-        ballots = Patterns(
-            of_row, np.arange(kinds + 1), np.arange(kinds, dtype=np.int32), np.ones(kinds), votes.n_annotators
-        )
         own = weight if (weight != 1).any() else np.empty(0)
-        return replace(cls._over(votes, pair, own, ballots, share[pair]), single_votes=True)
+        return cls._single(votes, pair, who * np.int32(2) + first_won, own, share[pair])
+
+    @classmethod
+    def _of_juror(cls, votes: Comparisons, annotator: int) -> Rows | None:
+        """Return the rows of one of a jury, who has at most one vote on a pair; None for other votes."""
+        if not isinstance(votes.cast, Jury):
+            return None
+        said = votes.cast.results[:, annotator]
+        decided = said < TIE
+        pair = np.arange(len(said)) if decided.all() else np.flatnonzero(decided)
+        said = said[pair]
+        return cls._single(votes, pair, said + np.int32(2 * annotator), np.empty(0), (said + 1) / 3)
+
+    @classmethod
+    def _single(cls, votes: Comparisons, pair: Longs, vote: Ints, weight: Doubles, share: Doubles) -> Rows:
+        """Return rows of one vote each."""
+        kinds = 2 * votes.n_annotators
+        every = np.arange(kinds, dtype=np.int32)
+        ballots = Patterns(vote, np.arange(kinds + 1), every, np.ones(kinds), votes.n_annotators)
+        return replace(cls._over(votes, pair, weight, ballots, share), single_votes=True)
+
+    def tally(self) -> tuple[Doubles, Doubles]:
+        """Return the weight of the votes for each row's first item, and of all votes on it."""
+        ballots = self.ballots
+        lists = ballots.vote_pattern if isinstance(ballots, Patterns) else ballots.vote_row
+        weight = ballots.weight if len(ballots.weight) else np.ones(len(ballots.vote))
+        n_lists = len(ballots.start) - 1
+        wins = np.bincount(lists, weight * (ballots.vote % 2), n_lists).astype(np.float64)
+        total = np.bincount(lists, weight, n_lists).astype(np.float64)
+        if isinstance(ballots, Patterns):
+            return wins[ballots.of_row], total[ballots.of_row]
+        return wins, total
 
     @cached_property
     def first_won(self) -> NDArray[np.bool_]:
@@ -261,6 +296,8 @@ def _repeats_itself(votes: Comparisons) -> bool:
     if votes.n_pairs <= _SAMPLE:
         return True
     sample = np.linspace(0, votes.n_pairs - 1, _SAMPLE).astype(np.int64)
+    if isinstance(votes.cast, Jury):
+        return len(np.unique(votes.cast.results[sample], axis=0)) <= _MOST_DISTINCT * _SAMPLE
     start, stop = votes.vote_start[sample].tolist(), votes.vote_start[sample + 1].tolist()
     seen = {
         (votes.vote_annotator[a:b].tobytes(), votes.vote_result[a:b].tobytes(), votes.vote_weight[a:b].tobytes())
@@ -271,12 +308,14 @@ def _repeats_itself(votes: Comparisons) -> bool:
 
 def _find_patterns(votes: Comparisons, threads: int) -> tuple[Patterns, Doubles]:
     of_row, example = np.empty(votes.n_pairs, dtype=np.int32), np.empty(votes.n_pairs, dtype=np.int64)
+    if isinstance(votes.cast, Jury) and votes.n_annotators <= _LARGEST_JURY:
+        return _find_verdicts(votes.cast.results, of_row, example, threads)
     share = np.empty(votes.n_pairs)
     n_patterns = kernels.patterns(
         votes.vote_start,
         votes.vote_annotator,
         votes.vote_result,
-        votes.vote_weight,
+        votes.cast.table.weight,
         of_row,
         example,
         share,
@@ -290,15 +329,27 @@ def _find_patterns(votes: Comparisons, threads: int) -> tuple[Patterns, Doubles]
     return Patterns(of_row, start, _as_votes(votes, at), votes.vote_weight[at], votes.n_annotators), share
 
 
+def _find_verdicts(results: NDArray[np.int8], of_row: Ints, example: Longs, threads: int) -> tuple[Patterns, Doubles]:
+    """Find the patterns of a jury without spelling out its votes."""
+    n_annotators = results.shape[1]
+    n_patterns = kernels.jury_patterns(results.ravel(), n_annotators, of_row, example, threads)
+    distinct = results[example[:n_patterns]]
+    decided = distinct < TIE
+    start = np.concatenate([[0], np.cumsum(decided.sum(axis=1))])
+    vote = (2 * np.arange(n_annotators, dtype=np.int32) + distinct)[decided].astype(np.int32)
+    share = ((distinct == FIRST).sum(axis=1) + 1) / (decided.sum(axis=1) + 2)
+    return Patterns(of_row, start, vote, np.ones(len(vote)), n_annotators), share[of_row]
+
+
 def _find_lists(votes: Comparisons, threads: int) -> tuple[Lists, Doubles]:
     start = votes.vote_start
     at: Longs | slice = slice(None)
-    if votes.n_ties or not votes.vote_weight.all():
+    if votes.n_ties or not votes.cast.table.weight.all():
         start, at = _leave_out_idle(votes, start, np.arange(len(votes.vote_result)))
     vote, weight = _as_votes(votes, at), votes.vote_weight[at]
     pair = np.repeat(np.arange(votes.n_pairs), np.diff(start))
     wins, cast = (np.bincount(pair, values, votes.n_pairs) for values in (weight * (vote % 2), weight))
-    own = weight if (weight != 1).any() else np.empty(0)
+    own = weight if len(votes.cast.table.weight) else np.empty(0)
     return Lists(start, vote, own, votes.n_annotators), (wins + 1) / (cast + 2)
 
 

@@ -253,10 +253,12 @@ struct Votes {
     const int64_t* start;
     const int32_t* annotator;
     const int8_t* result;
-    const double* weight;
+    const double* weights;  // null: all 1
+
+    double weight(int64_t v) const { return weights ? weights[v] : 1.0; }
 
     // Ties, and votes of no weight, say nothing of the truth.
-    bool idle(int64_t v) const { return result[v] == kTie || weight[v] == 0.0; }
+    bool idle(int64_t v) const { return result[v] == kTie || weight(v) == 0.0; }
 
     bool same(size_t a, size_t b) const {
         int64_t u = start[a], v = start[b];
@@ -264,7 +266,7 @@ struct Votes {
             while (u < start[a + 1] && idle(u)) ++u;
             while (v < start[b + 1] && idle(v)) ++v;
             if (u == start[a + 1] || v == start[b + 1]) return u == start[a + 1] && v == start[b + 1];
-            if (annotator[u] != annotator[v] || result[u] != result[v] || weight[u] != weight[v]) return false;
+            if (annotator[u] != annotator[v] || result[u] != result[v] || weight(u) != weight(v)) return false;
         }
     }
 };
@@ -316,8 +318,9 @@ size_t patterns(const Array<const int64_t>& start, const Ints& annotator, const 
     const size_t pairs = pattern.size(), count = annotator.size();
     require(start.size() == pairs + 1 && example.size() == pairs, "one entry a pair");
     require(share.size() == pairs, "one entry a pair");
-    require(result.size() == count && weight.size() == count, "one entry a vote");
-    const Votes votes{start.data(), annotator.data(), result.data(), weight.data()};
+    require(result.size() == count, "one entry a vote");
+    require(weight.size() == 0 || weight.size() == count, "weight must be empty or one a vote");
+    const Votes votes{start.data(), annotator.data(), result.data(), weight.size() ? weight.data() : nullptr};
     nb::gil_scoped_release release;
     // Every block numbers its own lists; then the blocks' tables are merged in order and the numbers replaced.
     const size_t blocks = block_count(pairs, 1);
@@ -330,10 +333,11 @@ size_t patterns(const Array<const int64_t>& start, const Ints& annotator, const 
             for (int64_t v = votes.start[pair]; v < votes.start[pair + 1]; ++v) {
                 if (votes.idle(v)) continue;
                 const auto how = static_cast<uint64_t>(votes.result[v]);
-                won += static_cast<double>(how) * votes.weight[v];
-                cast += votes.weight[v];
+                const double weight_of_vote = votes.weight(v);
+                won += static_cast<double>(how) * weight_of_vote;
+                cast += weight_of_vote;
                 uint64_t bits;
-                std::memcpy(&bits, votes.weight + v, sizeof bits);
+                std::memcpy(&bits, &weight_of_vote, sizeof bits);
                 hash = mix(hash, bits + ((static_cast<uint64_t>(votes.annotator[v]) << 2) | how));
             }
             share.data()[pair] = (won + 1.0) / (cast + 2.0);
@@ -354,6 +358,84 @@ size_t patterns(const Array<const int64_t>& start, const Ints& annotator, const 
     return merged.hashes.size();
 }
 
+// What a jury said of a pair, two bits an annotator: 1 for the second item, 2 for the first, 0 where nothing was decided.
+struct Verdicts {
+    uint64_t low, high;
+    bool operator==(const Verdicts& other) const { return low == other.low && high == other.high; }
+};
+
+inline Verdicts verdicts_of(const int8_t* said, size_t annotators) {
+    // Results are 0, 1, a tie or no vote: the last two become nothing.
+    constexpr uint64_t code[4] = {1, 2, 0, 0};
+    Verdicts all{0, 0};
+    for (size_t k = 0; k < std::min<size_t>(annotators, 32); ++k) all.low |= code[said[k] & 3] << (2 * k);
+    for (size_t k = 32; k < annotators; ++k) all.high |= code[said[k] & 3] << (2 * (k - 32));
+    return all;
+}
+
+// Numbers distinct verdicts in the order of their first appearance.
+class VerdictTable {
+  public:
+    VerdictTable() : slots_(1024, -1) {}
+
+    int32_t number(const Verdicts& verdicts, size_t row) {
+        size_t slot = mix(mix(0, verdicts.low), verdicts.high) & (slots_.size() - 1);
+        for (; slots_[slot] >= 0; slot = (slot + 1) & (slots_.size() - 1))
+            if (known[slots_[slot]] == verdicts) return slots_[slot];
+        const auto fresh = static_cast<int32_t>(known.size());
+        slots_[slot] = fresh;
+        known.push_back(verdicts);
+        examples.push_back(row);
+        if (2 * known.size() >= slots_.size()) grow();
+        return fresh;
+    }
+
+    std::vector<Verdicts> known;
+    std::vector<size_t> examples;
+
+  private:
+    void grow() {
+        std::vector<int32_t> larger(2 * slots_.size(), -1);
+        for (size_t k = 0; k < known.size(); ++k) {
+            size_t at = mix(mix(0, known[k].low), known[k].high) & (larger.size() - 1);
+            while (larger[at] >= 0) at = (at + 1) & (larger.size() - 1);
+            larger[at] = static_cast<int32_t>(k);
+        }
+        slots_.swap(larger);
+    }
+
+    std::vector<int32_t> slots_;
+};
+
+// As `patterns`, for the results of a jury of at most 64 on each pair, one row of the matrix a pair. Returns how many
+// distinct verdicts there are.
+size_t jury_patterns(const Array<const int8_t>& results, size_t annotators, OutInts pattern, Array<int64_t> example,
+                     int threads) {
+    const size_t pairs = pattern.size();
+    require(annotators >= 1 && annotators <= 64, "a jury has 1 to 64 annotators");
+    require(results.size() == pairs * annotators && example.size() == pairs, "one entry a pair");
+    nb::gil_scoped_release release;
+    const size_t blocks = block_count(pairs, 1);
+    std::vector<VerdictTable> tables(blocks);
+    for_blocks(blocks, threads, [&](size_t block) {
+        const Span span = span_of(block, blocks, pairs);
+        for (size_t row = span.begin; row < span.end; ++row)
+            pattern.data()[row] = tables[block].number(verdicts_of(results.data() + row * annotators, annotators), row);
+    });
+    VerdictTable merged;
+    std::vector<std::vector<int32_t>> renumbered(blocks);
+    for (size_t block = 0; block < blocks; ++block)
+        for (size_t k = 0; k < tables[block].known.size(); ++k)
+            renumbered[block].push_back(merged.number(tables[block].known[k], tables[block].examples[k]));
+    for_blocks(blocks, threads, [&](size_t block) {
+        const Span span = span_of(block, blocks, pairs);
+        for (size_t row = span.begin; row < span.end; ++row)
+            pattern.data()[row] = renumbered[block][pattern.data()[row]];
+    });
+    std::copy(merged.examples.begin(), merged.examples.end(), example.data());
+    return merged.known.size();
+}
+
 }  // namespace
 
 NB_MODULE(_native, m) {
@@ -364,6 +446,7 @@ NB_MODULE(_native, m) {
     m.def("laplacian", &laplacian);
     m.def("assign", &assign);
     m.def("patterns", &patterns);
+    m.def("jury_patterns", &jury_patterns);
     m.def("select", &select, "instruction_set"_a,
           "Use the passes for 'baseline', 'v3', 'v4' or 'auto'; False where this processor lacks them.");
 }

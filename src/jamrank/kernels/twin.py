@@ -8,7 +8,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["assign", "expectation", "expectation_lists", "laplacian", "maximisation", "patterns"]
+__all__ = [
+    "assign",
+    "expectation",
+    "expectation_lists",
+    "jury_patterns",
+    "laplacian",
+    "maximisation",
+    "patterns",
+]
 
 Doubles = NDArray[np.float64]
 Floats = NDArray[np.float32]
@@ -196,6 +204,7 @@ def patterns(
 
     Also computes each pair's shrunken share of votes for its first item.
     """
+    weight = weight if len(weight) else np.ones(len(result))
     decided = (result != 2) & (weight > 0)
     pair = np.repeat(np.arange(len(pattern)), np.diff(start))
     wins = np.bincount(pair[decided], (weight * result)[decided], len(share))
@@ -209,3 +218,15 @@ def patterns(
             known[cast] = len(known)
         pattern[row] = known[cast]
     return len(known)
+
+
+def jury_patterns(
+    results: NDArray[np.int8], annotators: int, pattern: Ints, example: NDArray[np.int64], threads: int
+) -> int:
+    """Do the same for the results of a jury, one row of the matrix a pair; ties and gaps are no decided votes."""
+    decided = np.where(results > 1, np.int8(2), results).reshape(-1, annotators)
+    _, first_seen, code = np.unique(decided, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(first_seen)
+    example[: len(order)] = first_seen[order]
+    pattern[:] = np.argsort(order)[code.ravel()]
+    return len(order)

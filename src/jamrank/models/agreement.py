@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from jamrank.comparisons import FIRST, TIE, Comparisons
+from jamrank.comparisons import Comparisons
+from jamrank.rows import Rows
 
 __all__ = ["disagreement"]
 
@@ -27,10 +28,8 @@ def disagreement(votes: Comparisons, opinion: Doubles) -> Doubles:
     ndarray
         One an annotator; 1/2 for one without decided votes.
     """
-    decided = votes.vote_result != TIE if votes.n_ties else slice(None)
-    who, weight = votes.vote_annotator[decided], votes.vote_weight[decided]
-    said = np.where(votes.vote_result[decided] == FIRST, 1.0, -1.0)
-    against = (1 - said * opinion[votes.vote_pair[decided]]) / 2
-    total = np.bincount(who, weight, votes.n_annotators)
-    wrong = np.bincount(who, weight * against, votes.n_annotators)
+    rows = Rows.per_pair(votes)
+    lean = opinion[rows.pair]
+    wrong = rows.over_votes((1 - lean) / 2)[:, 1] + rows.over_votes((1 + lean) / 2)[:, 0]
+    total = rows.cast.sum(axis=1)
     return np.asarray(np.divide(wrong, total, out=np.full(len(total), 0.5), where=total > 0))

@@ -14,7 +14,7 @@ from scipy.special import expit
 from jamrank.comparisons import Comparisons, make_frame
 from jamrank.diagnostics.verdicts import flip_intervals, inner_flip, verdicts
 from jamrank.errors import FeatureError, FormatError, InputError, NotFittedError, ParameterError, UnknownItemError
-from jamrank.ids import as_column, encode, locate
+from jamrank.ids import as_column, as_objects, encode, locate
 from jamrank.io.documents import document_text, read_document, write_atomically
 from jamrank.models.state import from_document, to_document
 from jamrank.ranking import Uncertainty, order_accuracy, ranks
@@ -364,10 +364,7 @@ def load(path: str | Path) -> RankingModel:
 
 def _ids(values: Any) -> NDArray[Any]:
     scalar = isinstance(values, (str, bytes)) or not hasattr(values, "__len__")
-    column = as_column([values] if scalar else values)
-    objects = np.empty(len(column), dtype=object)
-    objects[:] = column.tolist()
-    return objects
+    return as_objects(as_column([values] if scalar else values))
 
 
 def _by_item(truth: Any) -> Any:

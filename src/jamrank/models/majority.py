@@ -7,12 +7,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from jamrank.comparisons import FIRST, TIE, Comparisons
+from jamrank.comparisons import Comparisons
 from jamrank.errors import UnknownItemError
 from jamrank.ids import locate
 from jamrank.models.agreement import disagreement
 from jamrank.models.base import RankingModel, _ids
 from jamrank.ranking import Uncertainty, independent
+from jamrank.rows import Rows
 
 __all__ = ["MajorityVote"]
 
@@ -39,11 +40,10 @@ class MajorityVote(RankingModel):
 
     def _fit(self, votes: Comparisons, features: Any) -> None:
         self.n_ties_ = votes.n_ties
-        credit = votes.vote_weight * (votes.vote_result == FIRST)
-        if votes.n_ties:
-            credit += 0.5 * votes.vote_weight * (votes.vote_result == TIE)
-        wins = np.bincount(votes.vote_pair, credit, votes.n_pairs)
-        total = self._pair_votes
+        rows, total = Rows.per_pair(votes), self._pair_votes
+        won_by_first, decided = rows.tally()
+        wins = 0.5 * total  # of ties; decided votes follow
+        wins[rows.pair] += won_by_first - 0.5 * decided
         self.posterior_ = np.divide(wins, total, out=np.full(len(total), 0.5), where=total > 0)
         won = np.bincount(votes.pair_first, wins, votes.n_items)
         won += np.bincount(votes.pair_second, total - wins, votes.n_items)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from jamrank.comparisons import open_frame
 from jamrank.errors import FeatureError, FeatureWarning, warn
-from jamrank.ids import as_column, encode, first_missing, is_missing, locate
+from jamrank.ids import as_array, encode, first_missing, is_missing, locate
 
 __all__ = ["Features", "align_features"]
 
@@ -112,7 +112,7 @@ def _from_mapping(features: dict[Any, Any]) -> tuple[NDArray[Any], Doubles]:
         raise FeatureError("features that are not numbers", "give each item a list of numbers") from None
     if len({value.shape for value in values}) != 1:
         raise FeatureError("items with different numbers of features, or none", "give each the same ones")
-    return as_column(list(features)), np.stack(values)
+    return as_array(list(features)), np.stack(values)
 
 
 def _from_array(features: Any, items: NDArray[Any], expected: tuple[str, ...] | None) -> tuple[Doubles, list[str]]:
@@ -144,7 +144,7 @@ def _from_frame(features: Any) -> tuple[NDArray[Any], Doubles, list[str]]:
         key = None
     else:
         key = table.columns[0]
-    ids = as_column(features.index if key is None else table.get_column(key).to_native())
+    ids = as_array(features.index if key is None else table.get_column(key).to_native())
     names = [name for name in table.columns if name != key]
     if not names:
         raise FeatureError("no feature columns", "expected at least one beside the item ids")
@@ -153,7 +153,7 @@ def _from_frame(features: Any) -> tuple[NDArray[Any], Doubles, list[str]]:
 
 
 def _numbers(name: str, column: Any) -> Doubles:
-    values = as_column(column)
+    values = as_array(column)
     if values.dtype.kind in "biuf":
         return values.astype(np.float64)
     present = [np.nan if is_missing(value) else value for value in values.tolist()]

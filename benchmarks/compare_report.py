@@ -1,0 +1,139 @@
+"""The comparison as text, numbers and a picture."""
+
+from __future__ import annotations
+
+import json
+from itertools import groupby
+from pathlib import Path
+
+from benchmarks.machine import commit, cores, processor, versions
+from benchmarks.trials import Ratio, Trial
+
+PACKAGES = ("jamrank", "evalica", "choix", "crowd-kit", "arena-rank", "jax", "evaluatorq", "numba")
+BELOW = ("numpy", "scipy", "pandas", "polars", "matplotlib")
+# Okabe and Ito's colours, told apart by the colour-blind: one a package. Markers tell its models apart.
+COLOURS = {
+    "jamrank": "#0072B2",
+    "numpy": "#000000",
+    "evalica": "#E69F00",
+    "choix": "#56B4E9",
+    "crowd-kit": "#CC79A7",
+    "arena-rank": "#009E73",
+    "evaluatorq": "#D55E00",
+}
+MARKERS = "osD"
+INTRODUCTION = """\
+# jamrank and its rivals on the same votes
+
+Each row is one contender, given the same arrays of items, annotators and outcomes. *Cold* is its first fit in a new
+process, with all its imports (numpy's apart) and its preparation; *warm* is the median of later ones, preparation
+included. *Preparation* turns the arrays into the contender's own input, for jamrank the encoded votes; *fit* is the
+rest. *Peak* is the memory of the cold fit beyond a process with numpy and the votes' arrays, so imports count. τ is
+Kendall's with the true scores. Contenders marked "no" believe every annotator equally and solve an easier problem.
+"""
+HEADER = """\
+| contender | annotators | cold s | warm s | times {ours} | preparation s | fit s | peak MiB | τ |
+|---|---|---|---|---|---|---|---|---|"""
+
+
+def about() -> dict[str, str]:
+    return {
+        "commit": commit(),
+        "machine": f"{processor()}, {cores()} cores",
+        "kernels of jamrank": _kernels(),
+        "versions": versions(*PACKAGES, *BELOW),
+    }
+
+
+def _kernels() -> str:
+    try:
+        from jamrank.kernels import compiled
+    except Exception as error:
+        return f"unknown ({type(error).__name__}: {error})"
+    return "compiled" if compiled else "numpy"
+
+
+def write(folder: Path, trials: list[Trial], ratios: list[Ratio], about: dict[str, str], ours: str) -> str:
+    """Write compare.md, compare.json and compare.png; return the text."""
+    text = as_markdown(trials, ratios, about, ours)
+    numbers = {
+        "about": about,
+        "results": [trial.as_row() for trial in trials],
+        "ratios": [ratio.as_row() for ratio in ratios],
+    }
+    (folder / "compare.md").write_text(text)
+    (folder / "compare.json").write_text(json.dumps(numbers, indent=1, ensure_ascii=False) + "\n")
+    plot(trials, folder / "compare.png")
+    return text
+
+
+def as_markdown(trials: list[Trial], ratios: list[Ratio], about: dict[str, str], ours: str) -> str:
+    lines = [INTRODUCTION]
+    for n_votes, at_size in groupby(trials, key=lambda trial: trial.n_votes):
+        here = list(at_size)
+        unit = next((trial.seconds for trial in here if trial.name == ours), None)
+        lines += [f"## {n_votes:,} votes", "", HEADER.format(ours=ours.split()[-1])]
+        lines += [_row(trial, unit) for trial in here] + [""]
+    if ratios:
+        lines += ["## Ratios", "", "Preparation and fit together, warm unless it says otherwise.", ""]
+        lines += [f"- {ratio}" for ratio in ratios] + [""]
+    return "\n".join([*lines, "## Made with", "", *(f"- {key}: {value}" for key, value in about.items()), ""])
+
+
+def _row(trial: Trial, unit: float | None) -> str:
+    row = trial.as_row()
+    warm = row["seconds_warm"]
+    cells = [trial.name, trial.contender.annotators, _seconds(row["seconds_cold"]), _seconds(warm)]
+    cells.append(f"{warm / unit:.3g}" if warm and unit else "")
+    cells += [_seconds(row["seconds_prepare"]), _seconds(row["seconds_fit"])]
+    cells.append("" if row["peak_mib"] is None else f"{row['peak_mib']:.0f}")
+    cells.append("" if trial.tau is None else f"{trial.tau:.3f}")
+    if trial.trouble:
+        cells[3 if trial.cold else 2] = trial.trouble.replace("|", "\\|").replace("\n", " ")
+    return f"| {' | '.join(cells)} |"
+
+
+def _seconds(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:.{0 if value >= 100 else 1 if value >= 10 else 2 if value >= 1 else 3 if value >= 0.1 else 4}f}"
+
+
+def plot(trials: list[Trial], path: Path) -> None:
+    """Draw time and memory against votes; whole lines for contenders that model annotators."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, (time, memory) = plt.subplots(1, 2, figsize=(12, 4.8), layout="constrained")
+    for name, style in _styles(trials).items():
+        mine = [trial.as_row() for trial in trials if trial.name == name]
+        for axes, what in ((time, "seconds_warm"), (memory, "peak_mib")):
+            points = [(row["votes"], row[what]) for row in mine if row[what]]
+            axes.plot(*zip(*points, strict=True), label=name, **style) if points else None
+    time.set(xlabel="votes", ylabel="seconds, warm, preparation included")
+    memory.set(xlabel="votes", ylabel="peak MiB beyond the votes")
+    for axes in (time, memory):
+        axes.set(xscale="log", yscale="log")
+        axes.grid(True, which="major", alpha=0.25)
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.legend(*time.get_legend_handles_labels(), loc="outside right center", frameon=False, fontsize=8)
+    figure.savefig(path, dpi=150)
+    plt.close(figure)
+
+
+def _styles(trials: list[Trial]) -> dict[str, dict[str, str | float]]:
+    styles: dict[str, dict[str, str | float]] = {}
+    used: dict[str, int] = {}
+    for contender in {trial.name: trial.contender for trial in trials}.values():
+        marker = MARKERS[used.get(contender.package, 0) % len(MARKERS)]
+        used[contender.package] = used.get(contender.package, 0) + 1
+        styles[contender.name] = {
+            "color": COLOURS[contender.package],
+            "marker": marker,
+            "markersize": 4,
+            "linestyle": "--" if contender.annotators == "no" else "-",
+            "linewidth": 2.2 if contender.package == "jamrank" else 1.2,
+        }
+    return styles
