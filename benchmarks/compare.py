@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks import compare_report as report
+from benchmarks.machine import commit
 from benchmarks.rivals import CONTENDERS
 from benchmarks.trials import Ratio, Trial
 from benchmarks.votes import draw
@@ -136,7 +137,7 @@ def smaller_sizes(world: World, name: str, smallest: int, usual: Plan) -> tuple[
     if not CONTENDERS[name].installed:
         return None
     for share in SMALLER:
-        measured = measure_at(world, round(share * smallest), {name: Plan(1, 0, usual.limit), OURS: usual})
+        measured = measure_at(world, round(share * smallest), {name: Plan(1, 1, usual.limit), OURS: usual})
         if not measured[name].over_limit:
             return measured[name], measured[OURS]
     return None
@@ -169,6 +170,7 @@ def main() -> None:
     given = arguments()
     world = World(given.items, given.annotators, given.seed)
     usual = Plan(given.repeats, WARM, given.limit)
+    begun_at = commit()
     trials = measure_sizes(world, [round(size) for size in given.sizes], dict.fromkeys(given.chosen, usual))
     ratios = [] if given.no_ratios else measure_ratios(world, trials, given.chosen, usual)
     about = {
@@ -176,7 +178,7 @@ def main() -> None:
         "seed": str(world.seed),
         "rounds": f"{usual.rounds}, interleaved; a new process each, with up to {WARM} warm fits; medians",
         "limit": f"{usual.limit:g} s for one fit",
-        **report.about(),
+        **report.about(begun_at),
     }
     sys.stdout.write(report.write(given.out, trials, ratios, about, OURS))
 

@@ -36,9 +36,11 @@ HEADER = """\
 |---|---|---|---|---|---|---|---|---|"""
 
 
-def about() -> dict[str, str]:
+def about(begun_at: str) -> dict[str, str]:
+    """Return where it was measured, and on which commit: on two, where it changed since ``begun_at``."""
+    ended_at = commit()
     return {
-        "commit": commit(),
+        "commit": begun_at if begun_at == ended_at else f"changed meanwhile: {begun_at}, then {ended_at}",
         "machine": f"{processor()}, {cores()} cores",
         "kernels of jamrank": _kernels(),
         "versions": versions(*PACKAGES, *BELOW),
@@ -60,9 +62,10 @@ def write(folder: Path, trials: list[Trial], ratios: list[Ratio], about: dict[st
         "about": about,
         "results": [trial.as_row() for trial in trials],
         "ratios": [ratio.as_row() for ratio in ratios],
+        "behind_the_ratios": [trial.as_row() for ratio in ratios for trial in (ratio.rival, ratio.ours)],
     }
     (folder / "compare.md").write_text(text)
-    (folder / "compare.json").write_text(json.dumps(numbers, indent=1, ensure_ascii=False) + "\n")
+    (folder / "compare.json").write_text(json.dumps(numbers, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     plot(trials, folder / "compare.png")
     return text
 
@@ -87,7 +90,7 @@ def _row(trial: Trial, unit: float | None) -> str:
     cells.append(f"{warm / unit:.3g}" if warm and unit else "")
     cells += [_seconds(row["seconds_prepare"]), _seconds(row["seconds_fit"])]
     cells.append("" if row["peak_mib"] is None else f"{row['peak_mib']:.0f}")
-    cells.append("" if trial.tau is None else f"{trial.tau:.3f}")
+    cells.append(f"{trial.tau:.3f}" if trial.tau is not None else "undefined" if trial.cold else "")
     if trial.trouble:
         cells[3 if trial.cold else 2] = trial.trouble.replace("|", "\\|").replace("\n", " ")
     return f"| {' | '.join(cells)} |"
@@ -111,7 +114,8 @@ def plot(trials: list[Trial], path: Path) -> None:
         mine = [trial.as_row() for trial in trials if trial.name == name]
         for axes, what in ((time, "seconds_warm"), (memory, "peak_mib")):
             points = [(row["votes"], row[what]) for row in mine if row[what]]
-            axes.plot(*zip(*points, strict=True), label=name, **style) if points else None
+            label = name if points else f"{name} ({mine[0]['trouble']})"
+            axes.plot([x for x, _ in points], [y for _, y in points], label=label, **style)
     time.set(xlabel="votes", ylabel="seconds, warm, preparation included")
     memory.set(xlabel="votes", ylabel="peak MiB beyond the votes")
     for axes in (time, memory):

@@ -24,7 +24,7 @@ class Trial:
     cold, warm : list of dict
         The records of :mod:`benchmarks.measure`.
     tau : float or None
-        Kendall's τ of the scores with the true ones.
+        Kendall's τ of the scores with the true ones; None where all scores are equal or NaN.
     """
 
     contender: Contender
@@ -60,7 +60,8 @@ class Trial:
         if self.cold:
             scores = np.array([*self.cold, *self.warm][-1]["scores"], dtype=np.float64)
             known = ~np.isnan(scores)
-            self.tau = float(kendalltau(scores[known], truth[known]).statistic) if known.any() else None
+            tau = float(kendalltau(scores[known], truth[known]).statistic)
+            self.tau = None if np.isnan(tau) else tau
 
     def median(self, what: str, warm: bool) -> float | None:
         records = self.warm if warm else self.cold
@@ -141,6 +142,6 @@ class Ratio:
             verdict = "reached" if reached else "not shown"
             bound = f"> {self.rival.limit:g} s / {self.ours.seconds:.3g} s, so more than {self.value:.3g}"
             return f"{what}: {bound} (a lower bound: stopped at the limit; target ≥ {self.target:g}: {verdict})"
-        how = "" if self.rival.warm else "one cold fit of the rival; "
+        how = "" if self.rival.warm else "one cold fit of the rival, imports included; "
         verdict = f"({how}target ≥ {self.target:g}: {'reached' if reached else 'missed'})"
         return f"{what}: {self.rival.seconds:.3g} s / {self.ours.seconds:.3g} s = {self.value:.3g} {verdict}"
