@@ -169,7 +169,10 @@ class Comparisons:
         labels, (annotator_code,) = encode(names)
         if len(labels) < n_annotators:
             raise InputError("two columns of outcomes have the same annotator", "give each column its own id")
-        results = _matrix_results(matrix)[:, np.argsort(annotator_code)]
+        results = _matrix_results(matrix)
+        order = np.argsort(annotator_code)
+        if (np.diff(order) < 0).any():
+            results = np.ascontiguousarray(results[:, order])
         folded = _fold_matrix(items, labels, left_code, right_code, results)
         if folded is not None:
             return folded

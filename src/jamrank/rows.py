@@ -24,6 +24,9 @@ __all__ = ["Ballots", "Lists", "Patterns", "Rows"]
 Doubles = NDArray[np.float64]
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
+# One byte where there are few patterns, else four.
+Codes = NDArray[np.uint8] | NDArray[np.int32]
+_FEW = 256
 
 # Patterns pay while few are distinct: looked for in a sample of the pairs, if there are more than these.
 _SAMPLE, _MOST_DISTINCT = 4096, 0.5
@@ -80,7 +83,7 @@ class Lists:
 class Patterns:
     """The distinct lists of votes, and which each row has; those of pattern ``u`` are ``start[u]:start[u + 1]``."""
 
-    of_row: Ints
+    of_row: Codes
     start: Longs
     vote: Ints
     weight: Doubles
@@ -118,8 +121,12 @@ class Patterns:
         at = np.arange(start[-1]) + np.repeat(self.start[old] - start[:-1], lengths)
         vote = _in_cluster(self.vote[at], np.repeat(in_cluster, lengths), n_clusters)
         return Patterns(
-            of_row.astype(np.int32), start, vote.astype(np.int32), self.weight[at], self.n_coins * n_clusters
+            _codes(of_row, len(used)), start, vote.astype(np.int32), self.weight[at], self.n_coins * n_clusters
         )
+
+
+def _codes(of_row: NDArray[np.integer], n_patterns: int) -> Codes:
+    return of_row.astype(np.uint8) if n_patterns <= _FEW else of_row.astype(np.int32)
 
 
 def _by_coin(vote: Ints, values: Doubles, n_coins: int) -> Doubles:
@@ -148,6 +155,8 @@ class Rows:
     share : ndarray of float64
         (wins of the first item + 1) / (votes + 2) on the row's pair: where a fit starts.
     n_items : int
+    distinct : bool
+        Whether no two rows are known to be of the same items.
     single_votes : bool
         Whether every row is one vote.
     """
@@ -159,6 +168,7 @@ class Rows:
     pair: Longs
     share: Doubles
     n_items: int
+    distinct: bool = False
     single_votes: bool = False
 
     def __len__(self) -> int:
@@ -170,13 +180,36 @@ class Rows:
         return self.ballots.n_coins
 
     @cached_property
+    def layout(self) -> tuple[Longs, NDArray[np.integer]]:
+        """The items as passes read them: where the rows of each first item begin, and the second items.
+
+        Both are empty where the rows are all pairs, which a pass can walk without being told. Second items take two
+        bytes where that is enough.
+        """
+        if self.distinct and len(self) == self.n_items * (self.n_items - 1) // 2:
+            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32)
+        start = np.searchsorted(self.first, np.arange(self.n_items + 1))
+        return start, self.second.astype(np.uint16) if self.n_items <= 1 << 16 else self.second
+
+    @cached_property
+    def pattern_weight(self) -> Doubles:
+        """How many rows have each pattern, by weight."""
+        assert isinstance(self.ballots, Patterns)
+        weight = self.weight if len(self.weight) else None
+        return np.bincount(self.ballots.of_row, weight, len(self.ballots)).astype(np.float64)
+
+    @cached_property
     def cast(self) -> Doubles:
         """Votes of each coin for the second and for the first item of their rows, by weight."""
+        if isinstance(self.ballots, Patterns):
+            return self.ballots.over_patterns(self.pattern_weight)
         return self.over_votes(np.ones(len(self)))
 
     @cached_property
     def edges(self) -> Longs:
         """Where each distinct pair of items begins."""
+        if self.distinct:
+            return np.arange(len(self))
         new = np.diff(self.first, prepend=-1) != 0
         new |= np.diff(self.second, prepend=-1) != 0
         return np.flatnonzero(new)
@@ -211,14 +244,13 @@ class Rows:
     def _find_per_pair(cls, votes: Comparisons, threads: int | None) -> Rows:
         find = _find_patterns if _repeats_itself(votes) else _find_lists
         ballots, share = find(votes, threads or default_threads())
-        counts = np.diff(ballots.start)
-        voted = counts[ballots.of_row] > 0 if isinstance(ballots, Patterns) else counts > 0
+        voted = np.diff(ballots.start) > 0
         if voted.all():
-            pair = np.arange(votes.n_pairs)
+            rows = cls._over(votes, None, np.empty(0), ballots, share)
         else:
-            pair, share = np.flatnonzero(voted), share[voted]
-            ballots = _keep(ballots, voted)
-        return cls._over(votes, pair, np.empty(0), ballots, share)
+            kept = voted[ballots.of_row] if isinstance(ballots, Patterns) else voted
+            rows = cls._over(votes, np.flatnonzero(kept), np.empty(0), _keep(ballots, kept), share[kept])
+        return replace(rows, distinct=not votes.has_questions)
 
     @classmethod
     def per_vote(cls, votes: Comparisons, annotator: int | None = None) -> Rows:
@@ -244,16 +276,16 @@ class Rows:
             return None
         said = votes.cast.results[:, annotator]
         decided = said < TIE
-        pair = np.arange(len(said)) if decided.all() else np.flatnonzero(decided)
-        said = said[pair]
+        pair = None if decided.all() else np.flatnonzero(decided)
+        said = said[pair] if pair is not None else said
         return cls._single(votes, pair, said + np.int32(2 * annotator), np.empty(0), (said + 1) / 3)
 
     @classmethod
-    def _single(cls, votes: Comparisons, pair: Longs, vote: Ints, weight: Doubles, share: Doubles) -> Rows:
+    def _single(cls, votes: Comparisons, pair: Longs | None, vote: Ints, weight: Doubles, share: Doubles) -> Rows:
         """Return rows of one vote each."""
         kinds = 2 * votes.n_annotators
         every = np.arange(kinds, dtype=np.int32)
-        ballots = Patterns(vote, np.arange(kinds + 1), every, np.ones(kinds), votes.n_annotators)
+        ballots = Patterns(_codes(vote, kinds), np.arange(kinds + 1), every, np.ones(kinds), votes.n_annotators)
         return replace(cls._over(votes, pair, weight, ballots, share), single_votes=True)
 
     def tally(self) -> tuple[Doubles, Doubles]:
@@ -276,12 +308,13 @@ class Rows:
 
     @classmethod
     def _over(
-        cls, votes: Comparisons, pair: Longs, weight: Doubles, ballots: Patterns | Lists, share: Doubles
+        cls, votes: Comparisons, pair: Longs | None, weight: Doubles, ballots: Patterns | Lists, share: Doubles
     ) -> Rows:
+        """Return rows over some pairs; None for one over each."""
         first, second = votes.pair_first, votes.pair_second
-        if not np.array_equal(pair, np.arange(len(first))):
-            first, second = first[pair], second[pair]
-        return cls(first, second, weight, ballots, pair, share, votes.n_items)
+        if pair is None:
+            return cls(first, second, weight, ballots, np.arange(len(first)), share, votes.n_items)
+        return cls(first[pair], second[pair], weight, ballots, pair, share, votes.n_items)
 
     def clustered(self, cluster: Ints, n_clusters: int) -> Rows:
         """Return the same rows with a coin for each annotator and cluster of rows."""
@@ -326,7 +359,9 @@ def _find_patterns(votes: Comparisons, threads: int) -> tuple[Patterns, Doubles]
     begin = np.concatenate([[0], np.cumsum(lengths)])
     at = np.arange(begin[-1]) + np.repeat(votes.vote_start[pair] - begin[:-1], lengths)
     start, at = _leave_out_idle(votes, begin, at)
-    return Patterns(of_row, start, _as_votes(votes, at), votes.vote_weight[at], votes.n_annotators), share
+    return Patterns(
+        _codes(of_row, n_patterns), start, _as_votes(votes, at), votes.vote_weight[at], votes.n_annotators
+    ), share
 
 
 def _find_verdicts(results: NDArray[np.int8], of_row: Ints, example: Longs, threads: int) -> tuple[Patterns, Doubles]:
@@ -338,7 +373,7 @@ def _find_verdicts(results: NDArray[np.int8], of_row: Ints, example: Longs, thre
     start = np.concatenate([[0], np.cumsum(decided.sum(axis=1))])
     vote = (2 * np.arange(n_annotators, dtype=np.int32) + distinct)[decided].astype(np.int32)
     share = ((distinct == FIRST).sum(axis=1) + 1) / (decided.sum(axis=1) + 2)
-    return Patterns(of_row, start, vote, np.ones(len(vote)), n_annotators), share[of_row]
+    return Patterns(_codes(of_row, n_patterns), start, vote, np.ones(len(vote)), n_annotators), share[of_row]
 
 
 def _find_lists(votes: Comparisons, threads: int) -> tuple[Lists, Doubles]:

@@ -26,7 +26,12 @@ def problems(draw):
     """Random rows with margins up to ±2000, tables with zeros, and sometimes weights."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n, n_items, n_patterns = draw(st.integers(1, 1500)), draw(st.integers(2, 40)), draw(st.integers(1, 20))
-    first, second = rows_of(rng, n, n_items)
+    kind = draw(st.sampled_from(["near", "far", "walk"]))
+    if kind == "walk":
+        first, second = (side.astype(np.int32) for side in np.triu_indices(n_items, 1))
+        n = len(first)
+    else:
+        first, second = rows_of(rng, n, n_items)
     scores = rng.standard_normal(n_items) * draw(st.sampled_from([0.0, 1e-9, 1.0, 30.0, 1000.0]))
     table = np.exp(rng.standard_normal((2, n_patterns)) * draw(st.sampled_from([0.0, 3.0, 100.0])))
     table /= table.max(axis=0)
@@ -40,15 +45,24 @@ def problems(draw):
         "scores": scores,
         "if_first": np.ascontiguousarray(table[0]),
         "if_second": np.ascontiguousarray(table[1]),
-        "pattern": rng.integers(0, n_patterns, n).astype(np.int32),
+        "pattern": rng.integers(0, n_patterns, n).astype(draw(st.sampled_from([np.int32, np.uint8]))),
+        "layout": kind,
         "weight": rng.uniform(0, 3, n) if draw(st.booleans()) else np.empty(0),
         "posterior": rng.choice([0.0, 1.0, 0.3, 0.999], n),
         "threads": draw(st.integers(1, 4)),
     }
 
 
+def layout(p) -> tuple[np.ndarray, np.ndarray]:
+    """Return the items as passes read them; all pairs need none, few items take two bytes."""
+    if p.get("layout") == "walk":
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32)
+    start = np.searchsorted(p["first"], np.arange(len(p["scores"]) + 1))
+    return start, p["second"].astype(np.uint16) if p.get("layout") == "near" else p["second"]
+
+
 def expectation(module, p, sums: bool = True, posterior: bool = True) -> dict[str, np.ndarray]:
-    n, n_items, n_patterns = len(p["first"]), len(p["scores"]), len(p["if_first"])
+    n, n_items, n_patterns = len(p["first"]), len(p["scores"]), len(p["if_second"])
     out = {
         "posterior": np.full(n if posterior else 0, np.nan),
         "curvature": np.full(n, np.nan, dtype=np.float32),
@@ -56,7 +70,7 @@ def expectation(module, p, sums: bool = True, posterior: bool = True) -> dict[st
         "degree": np.full(n_items, np.nan),
         "by_pattern": np.full(n_patterns if sums else 0, np.nan),
     }
-    inputs = (p[name] for name in ("first", "second", "pattern", "weight", "if_first", "if_second", "scores"))
+    inputs = [*layout(p), *(p[name] for name in ("pattern", "weight", "if_first", "if_second", "scores"))]
     out["value"] = np.array(module.expectation(*inputs, *out.values(), p["threads"]))
     return out
 
@@ -64,14 +78,14 @@ def expectation(module, p, sums: bool = True, posterior: bool = True) -> dict[st
 def maximisation(module, p, loss: int) -> dict[str, np.ndarray]:
     n, n_items = len(p["first"]), len(p["scores"])
     out = {"curvature": np.empty(n, np.float32), "gradient": np.empty(n_items), "degree": np.empty(n_items)}
-    inputs = (p[name] for name in ("first", "second", "weight", "posterior", "scores"))
+    inputs = [*layout(p), *(p[name] for name in ("weight", "posterior", "scores"))]
     out["value"] = np.array(module.maximisation(*inputs, loss, *out.values(), p["threads"]))
     return out
 
 
 def laplacian(module, p, vector: np.ndarray) -> dict[str, np.ndarray]:
     product, curvature = np.empty(len(vector)), p["posterior"].astype(np.float32)
-    module.laplacian(p["first"], p["second"], curvature, vector, product, p["threads"])
+    module.laplacian(*layout(p), curvature, vector, product, p["threads"])
     return {"product": product}
 
 
@@ -112,6 +126,61 @@ def assert_close(a: dict[str, np.ndarray], b: dict[str, np.ndarray], relative: f
 @given(problems(), st.booleans(), st.booleans())
 def test_expectation_equals_its_twin(problem, sums, posterior):
     assert_close(expectation(kernels, problem, sums, posterior), expectation(twin, problem, sums, posterior))
+
+
+@needs_compiled
+@settings(deadline=None)
+@given(problems())
+def test_one_table_of_ratios_says_the_same_as_two(problem):
+    known = problem["if_first"] > 0
+    problem = problem | {
+        "if_first": np.empty(0),
+        "if_second": np.where(known, problem["if_second"] / np.where(known, problem["if_first"], 1.0), 1.0),
+    }
+    assert_close(expectation(kernels, problem), expectation(twin, problem))
+
+
+@needs_compiled
+@settings(deadline=None)
+@given(problems(), st.integers(1, 8), st.booleans(), st.booleans())
+def test_expectation_over_lists_equals_its_twin(problem, n_coins, weighted, posterior):
+    rng = np.random.default_rng(len(problem["first"]))
+    n, n_items = len(problem["first"]), len(problem["scores"])
+    vote_start = np.concatenate([[0], np.cumsum(rng.integers(0, 5, n))])
+    vote = rng.integers(0, 2 * n_coins, vote_start[-1]).astype(np.int32)
+    weight = rng.uniform(0, 3, len(vote)) if weighted else np.empty(0)
+    tables = -rng.exponential(2.0, 4 * n_coins)
+    results = []
+    for module in (kernels, twin):
+        out = {
+            "posterior": np.full(n if posterior else 0, np.nan),
+            "curvature": np.full(n, np.nan, dtype=np.float32),
+            "gradient": np.full(n_items, np.nan),
+            "degree": np.full(n_items, np.nan),
+            "truly_first": np.full(2 * n_coins, np.nan),
+        }
+        inputs = *layout(problem), vote_start, vote, weight, tables, problem["scores"]
+        out["value"] = np.array(module.expectation_lists(*inputs, *out.values(), problem["threads"]))
+        results.append(out)
+    assert_close(*results)
+
+
+@needs_compiled
+@settings(deadline=None)
+@given(st.integers(1, 64), st.integers(1, 300), st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.3, 0.9]))
+def test_verdicts_of_a_jury_equal_their_twins(annotators, pairs, seed, gaps):
+    rng = np.random.default_rng(seed)
+    pool = rng.integers(0, 2, (rng.integers(1, 20), annotators))
+    results = pool[rng.integers(0, len(pool), pairs)]
+    results = np.where(rng.random(results.shape) < gaps, rng.integers(2, 4, results.shape), results).astype(np.int8)
+    found = []
+    for module in (kernels, twin):
+        pattern, example = np.empty(pairs, dtype=np.int32), np.empty(pairs, dtype=np.int64)
+        count = module.jury_patterns(results.ravel(), annotators, pattern, example, 3)
+        found.append((count, pattern.tolist()))
+        decided = np.minimum(results, 2)
+        np.testing.assert_array_equal(decided[example[:count]][pattern], decided)
+    assert found[0] == found[1]
 
 
 @needs_compiled

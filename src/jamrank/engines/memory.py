@@ -18,6 +18,7 @@ Floats = NDArray[np.float32]
 LOSSES = {"logistic": 0, "hinge": 1}
 # Beyond this many patterns a table of sums for each block would not stay in cache.
 _MOST_PATTERNS_IN_PASS = 1 << 14
+_LARGEST_LOG_RATIO = 300.0
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,6 @@ class MemoryEngine:
         self.rows = rows
         self.threads = threads or default_threads()
         self.passes = 0
-        self._weights: Doubles | None = None
 
     def expectation(
         self, scores: Doubles, tables: Doubles, reuse: Expectation | None = None, posterior: bool = False
@@ -91,18 +91,19 @@ class MemoryEngine:
     ) -> Expectation:
         rows = self.rows
         log_first, log_second = ballots.log_likelihoods(tables)
-        largest = np.maximum(log_first, log_second)
+        # One table is quicker than two, where the ratio of the likelihoods can be written as a number.
+        one_table = bool((np.abs(log_second - log_first) <= _LARGEST_LOG_RATIO).all())
+        base = log_first if one_table else np.maximum(log_first, log_second)
         in_pass = len(ballots) <= _MOST_PATTERNS_IN_PASS
         truth = np.empty(len(rows) if posterior or not in_pass else 0)
         gradient, degree = np.empty(rows.n_items), np.empty(rows.n_items)
         by_pattern = np.empty(len(ballots) if in_pass else 0)
         value = kernels.expectation(
-            rows.first,
-            rows.second,
+            *rows.layout,
             ballots.of_row,
             rows.weight,
-            np.exp(log_first - largest),
-            np.exp(log_second - largest),
+            np.empty(0) if one_table else np.exp(log_first - base),
+            np.exp(log_second - base),
             np.ascontiguousarray(scores),
             truth,
             curvature,
@@ -111,16 +112,9 @@ class MemoryEngine:
             by_pattern,
             self.threads,
         )
-        value += float((self._pattern_weight(ballots) * largest).sum())
+        value += float((rows.pattern_weight * base).sum())
         truly_first = ballots.over_patterns(by_pattern) if in_pass else rows.over_votes(truth)
         return Expectation(value, gradient, degree, curvature, truly_first, truth)
-
-    def _pattern_weight(self, ballots: Patterns) -> Doubles:
-        """Return how many rows have each pattern, by weight."""
-        if self._weights is None:
-            weight = self.rows.weight if len(self.rows.weight) else None
-            self._weights = np.bincount(ballots.of_row, weight, len(ballots)).astype(np.float64)
-        return self._weights
 
     def _over_lists(
         self, ballots: Lists, scores: Doubles, tables: Doubles, curvature: Floats, posterior: bool
@@ -130,8 +124,7 @@ class MemoryEngine:
         gradient, degree = np.empty(rows.n_items), np.empty(rows.n_items)
         truly_first = np.empty(2 * ballots.n_coins)
         value = kernels.expectation_lists(
-            rows.first,
-            rows.second,
+            *rows.layout,
             ballots.start,
             ballots.vote,
             ballots.weight,
@@ -153,8 +146,7 @@ class MemoryEngine:
         gradient, degree = np.empty(n_items), np.empty(n_items)
         self.passes += 1
         value = kernels.maximisation(
-            rows.first,
-            rows.second,
+            *rows.layout,
             rows.weight,
             posterior,
             np.ascontiguousarray(scores),
@@ -170,5 +162,5 @@ class MemoryEngine:
         """Multiply the curvature matrix of the item scores, a graph Laplacian, with a vector."""
         product = np.empty(self.rows.n_items)
         rows = self.rows
-        kernels.laplacian(rows.first, rows.second, curvature, np.ascontiguousarray(vector), product, self.threads)
+        kernels.laplacian(*rows.layout, curvature, np.ascontiguousarray(vector), product, self.threads)
         return product

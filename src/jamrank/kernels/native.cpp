@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstring>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <unordered_map>
 #include <vector>
 
 #include "passes.hpp"
@@ -104,31 +107,81 @@ Span span_of(size_t block, size_t blocks, size_t rows) {
     return {rows * block / blocks, rows * (block + 1) / blocks};
 }
 
-Rows as_rows(const Ints& first, const Ints& second, const int32_t* pattern, const Doubles& weight) {
-    require(first.size() == second.size(), "first and second differ in length");
-    require(weight.size() == 0 || weight.size() == first.size(), "weight must be empty or one a row");
-    return {first.data(), second.data(), pattern, weight.size() ? weight.data() : nullptr};
+using Seconds = nb::ndarray<nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// Rows sorted by their first item; without any they are all pairs of `items`, in order.
+Rows as_rows(const Array<const int64_t>& start, const Seconds& second, size_t n, size_t items) {
+    Rows rows{items, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr};
+    if (start.size() == 0) {
+        require(n == items * (items - 1) / 2 && second.size() == 0, "without items the rows are all pairs");
+        return rows;
+    }
+    require(start.size() == items + 1 && second.size() == n, "one start an item, one second item a row");
+    require(start.data()[0] == 0 && start.data()[items] == static_cast<int64_t>(n), "starts must cover the rows");
+    rows.start = start.data();
+    if (second.dtype() == nb::dtype<uint16_t>()) {
+        rows.near_second = static_cast<const uint16_t*>(second.data());
+    } else {
+        require(second.dtype() == nb::dtype<int32_t>(), "second items are int32 or uint16");
+        rows.second = static_cast<const int32_t*>(second.data());
+    }
+    return rows;
 }
 
-double expectation(const Ints& first, const Ints& second, const Ints& pattern, const Doubles& weight,
+const double* weights_or_null(const Doubles& weight, size_t n) {
+    require(weight.size() == 0 || weight.size() == n, "weight must be empty or one a row");
+    return weight.size() ? weight.data() : nullptr;
+}
+
+// Scores within these bounds can be exponentiated once an item, and multiplied for each row.
+constexpr double kLargestScore = 150.0;
+
+class Exponentials {
+  public:
+    explicit Exponentials(const Doubles& scores) : scores_(scores.data()) {
+        const auto [low, high] = std::minmax_element(scores_, scores_ + scores.size());
+        if (scores.size() == 0 || !(*low >= -kLargestScore && *high <= kLargestScore)) return;
+        for (size_t i = 0; i < scores.size(); ++i) {
+            up_.push_back(std::exp(scores_[i]));
+            down_.push_back(std::exp(-scores_[i]));
+        }
+    }
+    Scores view() const {
+        return {scores_, up_.empty() ? nullptr : up_.data(), up_.empty() ? nullptr : down_.data()};
+    }
+
+  private:
+    const double* scores_;
+    std::vector<double> up_, down_;
+};
+
+template <typename Code>
+double expectation(const Array<const int64_t>& start, const Seconds& second, const Array<const Code>& pattern, const Doubles& weight,
                    const Doubles& if_first, const Doubles& if_second, const Doubles& scores,
                    OutDoubles posterior, OutFloats curvature, OutDoubles gradient, OutDoubles degree,
                    OutDoubles by_pattern, int threads) {
-    const size_t n = first.size(), items = scores.size(), patterns = by_pattern.size();
-    require(pattern.size() == n && curvature.size() == n, "one entry a row");
+    const size_t n = pattern.size(), items = scores.size(), patterns = by_pattern.size();
+    require(curvature.size() == n, "one entry a row");
     require(posterior.size() == 0 || posterior.size() == n, "posterior must be empty or one a row");
     require(gradient.size() == items && degree.size() == items, "one entry an item");
-    const Rows rows = as_rows(first, second, pattern.data(), weight);
-    const Table table{if_first.data(), if_second.data()};
+    Rows rows = as_rows(start, second, n, items);
+    rows.weight = weights_or_null(weight, n);
+    if constexpr (sizeof(Code) == 1) {
+        rows.few_patterns = pattern.data();
+    } else {
+        rows.pattern = pattern.data();
+    }
+    const Table table{if_first.size() ? if_first.data() : nullptr, if_second.data()};
     const size_t size = 2 * items + kPatternTables * patterns + 1;
     const size_t blocks = block_count(n, size);
     nb::gil_scoped_release release;
+    const Exponentials exponentials(scores);
     Accumulators sums(blocks, size);
     for_blocks(blocks, threads, [&](size_t block) {
         double* own = sums.of(block);
         Sums part{own, patterns ? own + 2 * items : nullptr, patterns, 0.0};
         const Span span = span_of(block, blocks, n);
-        active->expectation(rows, table, scores.data(), span.begin, span.end,
+        active->expectation(rows, table, exponentials.view(), span.begin, span.end,
                             posterior.size() ? posterior.data() : nullptr, curvature.data(), part);
         own[size - 1] = part.value;
     });
@@ -141,27 +194,28 @@ double expectation(const Ints& first, const Ints& second, const Ints& pattern, c
     return value;
 }
 
-double expectation_lists(const Ints& first, const Ints& second, const Array<const int64_t>& start,
-                         const Ints& vote, const Doubles& vote_weight, const Doubles& tables,
+double expectation_lists(const Array<const int64_t>& start, const Seconds& second,
+                         const Array<const int64_t>& vote_start, const Ints& vote, const Doubles& vote_weight, const Doubles& tables,
                          const Doubles& scores, OutDoubles posterior, OutFloats curvature, OutDoubles gradient,
                          OutDoubles degree, OutDoubles truly_first, int threads) {
-    const size_t n = first.size(), items = scores.size(), kinds = truly_first.size();
-    require(second.size() == n && start.size() == n + 1 && curvature.size() == n, "one entry a row");
+    const size_t n = curvature.size(), items = scores.size(), kinds = truly_first.size();
+    require(vote_start.size() == n + 1, "one entry a row");
     require(posterior.size() == 0 || posterior.size() == n, "posterior must be empty or one a row");
     require(vote_weight.size() == 0 || vote_weight.size() == vote.size(), "weight must be empty or one a vote");
     require(gradient.size() == items && degree.size() == items, "one entry an item");
     require(tables.size() == 2 * kinds, "two entries a kind of vote");
-    const Rows rows{first.data(), second.data(), nullptr, nullptr};
-    const Lists lists{start.data(), vote.data(), vote_weight.size() ? vote_weight.data() : nullptr, tables.data()};
+    const Rows rows = as_rows(start, second, n, items);
+    const Lists lists{vote_start.data(), vote.data(), vote_weight.size() ? vote_weight.data() : nullptr, tables.data()};
     const size_t size = 2 * items + kinds + 1;
     const size_t blocks = block_count(n, size);
     nb::gil_scoped_release release;
+    const Exponentials exponentials(scores);
     Accumulators sums(blocks, size);
     for_blocks(blocks, threads, [&](size_t block) {
         double* own = sums.of(block);
         Sums part{own, nullptr, 0, 0.0};
         const Span span = span_of(block, blocks, n);
-        active->expectation_lists(rows, lists, scores.data(), span.begin, span.end,
+        active->expectation_lists(rows, lists, exponentials.view(), span.begin, span.end,
                                   posterior.size() ? posterior.data() : nullptr, curvature.data(), own + 2 * items,
                                   part);
         own[size - 1] = part.value;
@@ -174,14 +228,16 @@ double expectation_lists(const Ints& first, const Ints& second, const Array<cons
     return value;
 }
 
-double maximisation(const Ints& first, const Ints& second, const Doubles& weight, const Doubles& posterior,
+double maximisation(const Array<const int64_t>& start, const Seconds& second, const Doubles& weight, const Doubles& posterior,
                     const Doubles& scores, int loss, OutFloats curvature, OutDoubles gradient,
                     OutDoubles degree, int threads) {
-    const size_t n = first.size(), items = scores.size();
-    require(posterior.size() == n && curvature.size() == n, "one entry a row");
+    const size_t n = posterior.size(), items = scores.size();
+    require(curvature.size() == n, "one entry a row");
     require(gradient.size() == items && degree.size() == items, "one entry an item");
     require(loss == kLogistic || loss == kSmoothHinge, "unknown loss");
-    const Rows rows = as_rows(first, second, nullptr, weight);
+    Rows rows = as_rows(start, second, n, items);
+    rows.weight = weights_or_null(weight, n);
+    const Scores plain{scores.data(), nullptr, nullptr};
     const size_t size = 2 * items + 1;
     const size_t blocks = block_count(n, size);
     nb::gil_scoped_release release;
@@ -190,7 +246,7 @@ double maximisation(const Ints& first, const Ints& second, const Doubles& weight
         double* own = sums.of(block);
         Sums part{own, nullptr, 0, 0.0};
         const Span span = span_of(block, blocks, n);
-        active->maximisation(rows, posterior.data(), scores.data(), static_cast<Loss>(loss), span.begin,
+        active->maximisation(rows, posterior.data(), plain, static_cast<Loss>(loss), span.begin,
                              span.end, curvature.data(), part);
         own[size - 1] = part.value;
     });
@@ -201,12 +257,11 @@ double maximisation(const Ints& first, const Ints& second, const Doubles& weight
     return value;
 }
 
-void laplacian(const Ints& first, const Ints& second, const Floats& curvature, const Doubles& vector,
+void laplacian(const Array<const int64_t>& start, const Seconds& second, const Floats& curvature, const Doubles& vector,
                OutDoubles product, int threads) {
-    const size_t n = first.size(), items = vector.size();
-    require(curvature.size() == n && second.size() == n, "one entry a row");
+    const size_t n = curvature.size(), items = vector.size();
     require(product.size() == items, "one entry an item");
-    const Rows rows{first.data(), second.data(), nullptr, nullptr};
+    const Rows rows = as_rows(start, second, n, items);
     const size_t blocks = block_count(n, items);
     nb::gil_scoped_release release;
     Accumulators sums(blocks, items);
@@ -223,7 +278,7 @@ double assign(const Ints& first, const Ints& second, const Doubles& projections,
     require(second.size() == n && cluster.size() == n, "one entry a row");
     require(clusters > 0 && sizes.size() == clusters, "one entry a cluster");
     require(counts.size() == projections.size(), "one entry an item and cluster");
-    const Rows rows{first.data(), second.data(), nullptr, nullptr};
+    const Pairs rows{first.data(), second.data()};
     const size_t size = counts.size() + clusters + 1;
     const size_t blocks = block_count(n, size);
     nb::gil_scoped_release release;
@@ -358,89 +413,103 @@ size_t patterns(const Array<const int64_t>& start, const Ints& annotator, const 
     return merged.hashes.size();
 }
 
-// What a jury said of a pair, two bits an annotator: 1 for the second item, 2 for the first, 0 where nothing was decided.
+// What a jury said of a pair, two bits an annotator from the highest down: 0 for the second item, 1 for the first, 2 where
+// nothing was decided.
 struct Verdicts {
-    uint64_t low, high;
+    uint64_t high, low;
     bool operator==(const Verdicts& other) const { return low == other.low && high == other.high; }
+    bool operator<(const Verdicts& other) const { return high != other.high ? high < other.high : low < other.low; }
 };
 
-inline Verdicts verdicts_of(const int8_t* said, size_t annotators) {
-    // Results are 0, 1, a tie or no vote: the last two become nothing.
-    constexpr uint64_t code[4] = {1, 2, 0, 0};
-    Verdicts all{0, 0};
-    for (size_t k = 0; k < std::min<size_t>(annotators, 32); ++k) all.low |= code[said[k] & 3] << (2 * k);
-    for (size_t k = 32; k < annotators; ++k) all.high |= code[said[k] & 3] << (2 * (k - 32));
-    return all;
+inline uint64_t pack(const int8_t* said, size_t count) {
+    uint64_t packed = 0;
+    for (size_t k = 0; k < count; ++k) packed = packed << 2 | (said[k] > 2 ? 2 : said[k]);
+    return packed;
 }
 
-// Numbers distinct verdicts in the order of their first appearance.
-class VerdictTable {
-  public:
-    VerdictTable() : slots_(1024, -1) {}
+inline Verdicts verdicts_of(const int8_t* said, size_t annotators) {
+    const size_t high = annotators > 32 ? annotators - 32 : 0;
+    return {pack(said, high), pack(said + high, annotators - high)};
+}
 
-    int32_t number(const Verdicts& verdicts, size_t row) {
-        size_t slot = mix(mix(0, verdicts.low), verdicts.high) & (slots_.size() - 1);
-        for (; slots_[slot] >= 0; slot = (slot + 1) & (slots_.size() - 1))
-            if (known[slots_[slot]] == verdicts) return slots_[slot];
-        const auto fresh = static_cast<int32_t>(known.size());
-        slots_[slot] = fresh;
-        known.push_back(verdicts);
-        examples.push_back(row);
-        if (2 * known.size() >= slots_.size()) grow();
-        return fresh;
-    }
-
-    std::vector<Verdicts> known;
-    std::vector<size_t> examples;
-
-  private:
-    void grow() {
-        std::vector<int32_t> larger(2 * slots_.size(), -1);
-        for (size_t k = 0; k < known.size(); ++k) {
-            size_t at = mix(mix(0, known[k].low), known[k].high) & (larger.size() - 1);
-            while (larger[at] >= 0) at = (at + 1) & (larger.size() - 1);
-            larger[at] = static_cast<int32_t>(k);
-        }
-        slots_.swap(larger);
-    }
-
-    std::vector<int32_t> slots_;
+struct HashVerdicts {
+    size_t operator()(const Verdicts& verdicts) const { return mix(mix(0, verdicts.low), verdicts.high); }
 };
 
-// As `patterns`, for the results of a jury of at most 64 on each pair, one row of the matrix a pair. Returns how many
-// distinct verdicts there are.
+// Eight annotators at most: verdicts are places in a table.
+size_t number_small_jury(const int8_t* results, size_t annotators, size_t pairs, int32_t* pattern, int64_t* example,
+                         int threads) {
+    const size_t blocks = block_count(pairs, 1), kinds = size_t{1} << (2 * annotators);
+    std::vector<std::vector<char>> seen(blocks);
+    for_blocks(blocks, threads, [&](size_t block) {
+        seen[block].assign(kinds, 0);
+        const Span span = span_of(block, blocks, pairs);
+        for (size_t row = span.begin; row < span.end; ++row) {
+            const uint64_t verdicts = pack(results + row * annotators, annotators);
+            pattern[row] = static_cast<int32_t>(verdicts);
+            seen[block][verdicts] = 1;
+        }
+    });
+    std::vector<int32_t> number(kinds, -1);
+    int32_t count = 0;
+    for (size_t kind = 0; kind < kinds; ++kind)
+        if (std::any_of(seen.begin(), seen.end(), [&](const auto& block) { return block[kind]; })) number[kind] = count++;
+    std::fill_n(example, count, static_cast<int64_t>(pairs));
+    for_blocks(blocks, threads, [&](size_t block) {
+        const Span span = span_of(block, blocks, pairs);
+        for (size_t row = span.begin; row < span.end; ++row) pattern[row] = number[pattern[row]];
+    });
+    // Distinct verdicts are soon found: any row will do as an example.
+    for (size_t row = 0, left = count; left > 0; ++row)
+        if (example[pattern[row]] == static_cast<int64_t>(pairs)) {
+            example[pattern[row]] = static_cast<int64_t>(row);
+            --left;
+        }
+    return count;
+}
+
+size_t number_jury(const int8_t* results, size_t annotators, size_t pairs, int32_t* pattern, int64_t* example,
+                   int threads) {
+    const size_t blocks = block_count(pairs, 1);
+    std::vector<std::unordered_map<Verdicts, size_t, HashVerdicts>> seen(blocks);
+    for_blocks(blocks, threads, [&](size_t block) {
+        const Span span = span_of(block, blocks, pairs);
+        for (size_t row = span.begin; row < span.end; ++row)
+            seen[block].emplace(verdicts_of(results + row * annotators, annotators), row);
+    });
+    std::map<Verdicts, size_t> distinct;
+    for (const auto& block : seen) distinct.insert(block.begin(), block.end());
+    std::unordered_map<Verdicts, int32_t, HashVerdicts> number;
+    for (const auto& [verdicts, row] : distinct) {
+        example[number.size()] = static_cast<int64_t>(row);
+        number.emplace(verdicts, static_cast<int32_t>(number.size()));
+    }
+    for_blocks(blocks, threads, [&](size_t block) {
+        const Span span = span_of(block, blocks, pairs);
+        for (size_t row = span.begin; row < span.end; ++row)
+            pattern[row] = number.find(verdicts_of(results + row * annotators, annotators))->second;
+    });
+    return number.size();
+}
+
+// Numbers the distinct verdicts of a jury of at most 64, one row of results a pair, in their order; returns how many
+// there are. `example[u]` is a pair with verdicts u.
 size_t jury_patterns(const Array<const int8_t>& results, size_t annotators, OutInts pattern, Array<int64_t> example,
                      int threads) {
     const size_t pairs = pattern.size();
     require(annotators >= 1 && annotators <= 64, "a jury has 1 to 64 annotators");
     require(results.size() == pairs * annotators && example.size() == pairs, "one entry a pair");
     nb::gil_scoped_release release;
-    const size_t blocks = block_count(pairs, 1);
-    std::vector<VerdictTable> tables(blocks);
-    for_blocks(blocks, threads, [&](size_t block) {
-        const Span span = span_of(block, blocks, pairs);
-        for (size_t row = span.begin; row < span.end; ++row)
-            pattern.data()[row] = tables[block].number(verdicts_of(results.data() + row * annotators, annotators), row);
-    });
-    VerdictTable merged;
-    std::vector<std::vector<int32_t>> renumbered(blocks);
-    for (size_t block = 0; block < blocks; ++block)
-        for (size_t k = 0; k < tables[block].known.size(); ++k)
-            renumbered[block].push_back(merged.number(tables[block].known[k], tables[block].examples[k]));
-    for_blocks(blocks, threads, [&](size_t block) {
-        const Span span = span_of(block, blocks, pairs);
-        for (size_t row = span.begin; row < span.end; ++row)
-            pattern.data()[row] = renumbered[block][pattern.data()[row]];
-    });
-    std::copy(merged.examples.begin(), merged.examples.end(), example.data());
-    return merged.known.size();
+    const auto number = annotators <= 8 ? number_small_jury : number_jury;
+    return number(results.data(), annotators, pairs, pattern.data(), example.data(), threads);
 }
 
 }  // namespace
 
 NB_MODULE(_native, m) {
     m.doc() = "Compiled passes over rows; each has a plain twin in jamrank.kernels.twin.";
-    m.def("expectation", &expectation);
+    m.def("expectation", &expectation<uint8_t>);
+    m.def("expectation", &expectation<int32_t>);
     m.def("expectation_lists", &expectation_lists);
     m.def("maximisation", &maximisation);
     m.def("laplacian", &laplacian);

@@ -65,9 +65,65 @@ inline double log_positive(double x) {
     return exponent * 6.93147180559945309417e-01 + 2.0 * s * p;
 }
 
-inline void margins(const Rows& rows, const double* scores, size_t begin, size_t count, double* margin) {
+// A run of rows with the same first item, within a chunk.
+struct Run {
+    int32_t item;
+    int32_t from, to;
+};
+
+// The items of one chunk of rows after another.
+class Chunks {
+  public:
+    Chunks(const Rows& rows, size_t begin) : rows_(rows), at_(begin) {
+        // The first item of the row at which to begin.
+        size_t low = 0, high = rows.items;
+        while (high - low > 1) {
+            const size_t middle = (low + high) / 2;
+            (start(middle) <= begin ? low : high) = middle;
+        }
+        item_ = low;
+    }
+
+    void next(size_t count) {
+        runs = 0;
+        for (size_t k = 0; k < count;) {
+            while (start(item_ + 1) <= at_ + k) ++item_;
+            const size_t end = std::min(count, start(item_ + 1) - at_);
+            run[runs++] = {static_cast<int32_t>(item_), static_cast<int32_t>(k), static_cast<int32_t>(end)};
+            const auto item = static_cast<int32_t>(item_);
+            for (size_t r = k; r < end; ++r) first[r] = item;
+            if (!rows_.start) {
+                const auto skip = static_cast<int32_t>(item_ + 1 + at_ - start(item_));
+                for (size_t r = k; r < end; ++r) own_[r] = skip + static_cast<int32_t>(r);
+            }
+            k = end;
+        }
+        if (rows_.start && rows_.near_second)
+            for (size_t k = 0; k < count; ++k) own_[k] = rows_.near_second[at_ + k];
+        second = rows_.start && !rows_.near_second ? rows_.second + at_ : own_;
+        at_ += count;
+    }
+
+    // Whether the second items of a run follow each other.
+    bool consecutive() const { return !rows_.start; }
+
+    int32_t first[kChunk];
+    const int32_t* second = nullptr;
+    Run run[kChunk];
+    size_t runs = 0;
+
+  private:
+    size_t start(size_t item) const {
+        return rows_.start ? static_cast<size_t>(rows_.start[item]) : item * rows_.items - item * (item + 1) / 2;
+    }
+    const Rows& rows_;
+    size_t at_, item_;
+    int32_t own_[kChunk];
+};
+
+inline void margins(const Chunks& items, const double* scores, size_t count, double* margin) {
     for (size_t k = 0; k < count; ++k) {
-        const double m = scores[rows.first[begin + k]] - scores[rows.second[begin + k]];
+        const double m = scores[items.first[k]] - scores[items.second[k]];
         margin[k] = std::min(std::max(m, -kLargestMargin), kLargestMargin);
     }
 }
@@ -86,31 +142,35 @@ inline double sum_of(const double* value, size_t count) {
     return (a + b) + (c + d);
 }
 
-// Calls visit(item, from, to) for every run of rows with the same first item; rows are sorted by it.
-template <typename Visit>
-inline void for_runs(const int32_t* first, size_t count, const Visit& visit) {
-    for (size_t from = 0, to; from < count; from = to) {
-        for (to = from + 1; to < count && first[to] == first[from];) ++to;
-        visit(first[from], from, to);
-    }
-}
-
 // An item's gradient and degree lie side by side: one row touches two places, not four.
-inline void scatter(const Rows& rows, size_t begin, size_t count, const double* derivative,
-                    const double* curvature, Sums& sums) {
-    for_runs(rows.first + begin, count, [&](size_t item, size_t from, size_t to) {
-        sums.by_item[2 * item] += sum_of(derivative + from, to - from);
-        sums.by_item[2 * item + 1] += sum_of(curvature + from, to - from);
-    });
-    for (size_t k = 0; k < count; ++k) {
-        double* other = sums.by_item + 2 * static_cast<size_t>(rows.second[begin + k]);
-        other[0] -= derivative[k];
-        other[1] += curvature[k];
+inline void scatter(const Chunks& items, const double* derivative, const double* curvature, Sums& sums) {
+    for (size_t r = 0; r < items.runs; ++r) {
+        const Run run = items.run[r];
+        const size_t length = run.to - run.from;
+        double* own = sums.by_item + 2 * static_cast<size_t>(run.item);
+        own[0] += sum_of(derivative + run.from, length);
+        own[1] += sum_of(curvature + run.from, length);
+        if (items.consecutive()) {
+            double* other = sums.by_item + 2 * static_cast<size_t>(items.second[run.from]);
+            const double* d = derivative + run.from;
+            const double* c = curvature + run.from;
+            for (size_t k = 0; k < length; ++k) {
+                other[2 * k] -= d[k];
+                other[2 * k + 1] += c[k];
+            }
+            continue;
+        }
+        for (int32_t k = run.from; k < run.to; ++k) {
+            double* other = sums.by_item + 2 * static_cast<size_t>(items.second[k]);
+            other[0] -= derivative[k];
+            other[1] += curvature[k];
+        }
     }
 }
 
 // Neighbouring rows often have the same pattern: four tables in turn keep one sum from waiting for the last.
-inline void tally(const int32_t* pattern, size_t count, const double* value, Sums& sums) {
+template <typename Code>
+inline void tally(const Code* pattern, size_t count, const double* value, Sums& sums) {
     double* table = sums.by_pattern;
     const size_t stride = sums.patterns;
     size_t k = 0;
@@ -134,12 +194,15 @@ inline void weigh(const Rows& rows, size_t begin, size_t count, double* a, doubl
 }
 
 // Sum of the weighted logarithms of likelihoods. Without weights eight are multiplied before each logarithm: none
-// is so small that their product could vanish, for one that is (margins beyond 80) sends the chunk the long way.
+// is so small or large that their product could vanish or overflow, for one that is sends the chunk the long way.
 inline double log_sum(const double* weight, size_t count, const double* likelihood) {
-    double term[kChunk], sum = 0.0, smallest = 1.0;
-    for (size_t k = 0; k < count; ++k) smallest = std::min(smallest, likelihood[k]);
+    double term[kChunk], sum = 0.0, smallest = 1.0, largest = 1.0;
+    for (size_t k = 0; k < count; ++k) {
+        smallest = std::min(smallest, likelihood[k]);
+        largest = std::max(largest, likelihood[k]);
+    }
     size_t terms = count;
-    if (!weight && smallest > 1e-37) {
+    if (!weight && smallest > 1e-37 && largest < 1e37) {
         terms = count / 8;
         std::copy(likelihood, likelihood + terms, term);
         for (size_t part = 1; part < 8; ++part)
@@ -153,51 +216,115 @@ inline double log_sum(const double* weight, size_t count, const double* likeliho
     return sum;
 }
 
-inline void lookup(const Table& table, const int32_t* pattern, size_t count, double* if_first,
+template <typename Code>
+inline void lookup(const Table& table, const Code* pattern, size_t count, double* if_first,
                    double* if_second) {
-    for (size_t k = 0; k < count; ++k) {
-        if_first[k] = table.if_first[pattern[k]];
-        if_second[k] = table.if_second[pattern[k]];
-    }
+    if (table.if_first)
+        for (size_t k = 0; k < count; ++k) if_first[k] = table.if_first[pattern[k]];
+    for (size_t k = 0; k < count; ++k) if_second[k] = table.if_second[pattern[k]];
 }
 
 // Posterior, derivative, curvature and likelihood of each row of a chunk.
-inline void infer(size_t count, const double* margin, const double* first, const double* second, double* q,
-                  double* derivative, double* c, double* value) {
+struct Inferred {
+    double q[kChunk], derivative[kChunk], curvature[kChunk], value[kChunk];
+};
+
+// What the votes leave open of the truth bends the likelihood the other way; never let it win.
+inline double curvature_of(double bend, double q) { return std::max(bend - q * (1.0 - q), kLeastCurvature * bend); }
+
+// From exp(-margin), a product where no score is too large for that. Without `first` all of it is 1.
+inline void infer_by_product(const Chunks& items, const Scores& scores, size_t count, const double* first,
+                             const double* second, Inferred& out) {
+    double odds[kChunk];
+    for (size_t r = 0; r < items.runs; ++r) {
+        const double down = scores.down[items.run[r].item];
+        for (int32_t k = items.run[r].from; k < items.run[r].to; ++k) odds[k] = down;
+    }
+    for (size_t k = 0; k < count; ++k) odds[k] *= scores.up[items.second[k]];
+    if (!first) {
+        for (size_t k = 0; k < count; ++k) {
+            const double e = odds[k];
+            const double joint = 1.0 + e * second[k];
+            const double inverse = 1.0 / ((1.0 + e) * joint);
+            const double prior = inverse * joint;
+            const double q = std::min(inverse * (1.0 + e), 1.0);
+            out.q[k] = q;
+            out.derivative[k] = q - prior;
+            out.curvature[k] = curvature_of(e * prior * prior, q);
+            out.value[k] = joint * prior;
+        }
+        return;
+    }
+    for (size_t k = 0; k < count; ++k) {
+        const double e = odds[k];
+        const double joint = first[k] + e * second[k];
+        const double inverse = 1.0 / ((1.0 + e) * joint);
+        const double prior = inverse * joint;
+        const double q = std::min(first[k] * (inverse * (1.0 + e)), 1.0);
+        out.q[k] = q;
+        out.derivative[k] = q - prior;
+        out.curvature[k] = curvature_of(e * prior * prior, q);
+        out.value[k] = joint * prior;
+    }
+}
+
+// From exp(-|margin|), which neither overflows nor loses a small posterior.
+inline void infer_by_margin(const Chunks& items, const Scores& scores, size_t count, const double* first,
+                            const double* second, Inferred& out) {
+    double margin[kChunk];
+    margins(items, scores.score, count, margin);
     for (size_t k = 0; k < count; ++k) {
         const double m = margin[k];
         const double e = exp_nonpositive(-std::fabs(m));
         const double prior_first = m >= 0 ? 1.0 : e, prior_second = m >= 0 ? e : 1.0;
-        const double joint_first = prior_first * first[k];
+        const double joint_first = first ? prior_first * first[k] : prior_first;
         const double joint = joint_first + prior_second * second[k];
         const double inverse = 1.0 / ((1.0 + e) * joint);
         const double normaliser = inverse * joint;
-        q[k] = std::min(joint_first * (inverse * (1.0 + e)), 1.0);
-        derivative[k] = q[k] - prior_first * normaliser;
-        // What the votes leave open of the truth bends the likelihood the other way; never let it win.
-        const double bend = e * normaliser * normaliser;
-        c[k] = std::max(bend - q[k] * (1.0 - q[k]), kLeastCurvature * bend);
-        value[k] = joint * normaliser;
+        const double q = std::min(joint_first * (inverse * (1.0 + e)), 1.0);
+        out.q[k] = q;
+        out.derivative[k] = q - prior_first * normaliser;
+        out.curvature[k] = curvature_of(e * normaliser * normaliser, q);
+        out.value[k] = joint * normaliser;
     }
 }
 
-void expectation(const Rows& rows, const Table& table, const double* scores, size_t begin, size_t end,
-                 double* posterior, float* curvature, Sums& sums) {
-    double margin[kChunk], first[kChunk], second[kChunk], q[kChunk], value[kChunk], derivative[kChunk], c[kChunk];
+inline void infer(const Chunks& items, const Scores& scores, size_t count, const double* first, const double* second,
+                  Inferred& out) {
+    if (scores.up) {
+        infer_by_product(items, scores, count, first, second, out);
+    } else {
+        infer_by_margin(items, scores, count, first, second, out);
+    }
+}
+
+template <typename Code>
+void expect(const Rows& rows, const Code* patterns, const Table& table, const Scores& scores, size_t begin, size_t end,
+            double* posterior, float* curvature, Sums& sums) {
+    double first[kChunk], second[kChunk];
+    Inferred row;
+    Chunks items(rows, begin);
     for (size_t at = begin; at < end; at += kChunk) {
         const size_t count = std::min(kChunk, end - at);
-        const int32_t* pattern = rows.pattern + at;
-        margins(rows, scores, at, count, margin);
+        const Code* pattern = patterns + at;
+        items.next(count);
         lookup(table, pattern, count, first, second);
-        infer(count, margin, first, second, q, derivative, c, value);
-        if (posterior) std::copy(q, q + count, posterior + at);
-        sums.value += log_sum(rows.weight ? rows.weight + at : nullptr, count, value);
-        weigh(rows, at, count, derivative, c, value);
-        std::copy(c, c + count, curvature + at);
-        scatter(rows, at, count, derivative, c, sums);
-        if (!sums.by_pattern) continue;
-        weigh(rows, at, count, q, derivative, value);
-        tally(pattern, count, q, sums);
+        infer(items, scores, count, table.if_first ? first : nullptr, second, row);
+        if (posterior) std::copy(row.q, row.q + count, posterior + at);
+        sums.value += log_sum(rows.weight ? rows.weight + at : nullptr, count, row.value);
+        weigh(rows, at, count, row.derivative, row.curvature, row.q);
+        std::copy(row.curvature, row.curvature + count, curvature + at);
+        scatter(items, row.derivative, row.curvature, sums);
+        if (sums.by_pattern) tally(pattern, count, row.q, sums);
+    }
+}
+
+void expectation(const Rows& rows, const Table& table, const Scores& scores, size_t begin, size_t end,
+                 double* posterior, float* curvature, Sums& sums) {
+    if (rows.few_patterns) {
+        expect(rows, rows.few_patterns, table, scores, begin, end, posterior, curvature, sums);
+    } else {
+        expect(rows, rows.pattern, table, scores, begin, end, posterior, curvature, sums);
     }
 }
 
@@ -223,21 +350,23 @@ inline void collect(const Lists& lists, size_t at, size_t count, double* first, 
     for (size_t k = 0; k < count; ++k) value += larger[k];
 }
 
-void expectation_lists(const Rows& rows, const Lists& lists, const double* scores, size_t begin, size_t end,
+void expectation_lists(const Rows& rows, const Lists& lists, const Scores& scores, size_t begin, size_t end,
                        double* posterior, float* curvature, double* truly_first, Sums& sums) {
-    double margin[kChunk], first[kChunk], second[kChunk], q[kChunk], value[kChunk], derivative[kChunk], c[kChunk];
+    double first[kChunk], second[kChunk];
+    Inferred row;
+    Chunks items(rows, begin);
     for (size_t at = begin; at < end; at += kChunk) {
         const size_t count = std::min(kChunk, end - at);
-        margins(rows, scores, at, count, margin);
+        items.next(count);
         collect(lists, at, count, first, second, sums.value);
-        infer(count, margin, first, second, q, derivative, c, value);
-        if (posterior) std::copy(q, q + count, posterior + at);
-        sums.value += log_sum(nullptr, count, value);
-        std::copy(c, c + count, curvature + at);
-        scatter(rows, at, count, derivative, c, sums);
+        infer(items, scores, count, first, second, row);
+        if (posterior) std::copy(row.q, row.q + count, posterior + at);
+        sums.value += log_sum(nullptr, count, row.value);
+        std::copy(row.curvature, row.curvature + count, curvature + at);
+        scatter(items, row.derivative, row.curvature, sums);
         for (size_t k = 0; k < count; ++k)
             for (int64_t v = lists.start[at + k]; v < lists.start[at + k + 1]; ++v)
-                truly_first[lists.vote[v]] += lists.weight ? lists.weight[v] * q[k] : q[k];
+                truly_first[lists.vote[v]] += lists.weight ? lists.weight[v] * row.q[k] : row.q[k];
     }
 }
 
@@ -271,42 +400,56 @@ inline void smooth_hinge(size_t count, const double* margin, const double* q, do
     }
 }
 
-void maximisation(const Rows& rows, const double* posterior, const double* scores, Loss loss, size_t begin,
+void maximisation(const Rows& rows, const double* posterior, const Scores& scores, Loss loss, size_t begin,
                   size_t end, float* curvature, Sums& sums) {
     double margin[kChunk], value[kChunk], derivative[kChunk], c[kChunk];
+    Chunks items(rows, begin);
     for (size_t at = begin; at < end; at += kChunk) {
         const size_t count = std::min(kChunk, end - at);
-        margins(rows, scores, at, count, margin);
+        items.next(count);
+        margins(items, scores.score, count, margin);
         const auto apply = loss == kLogistic ? logistic : smooth_hinge;
         apply(count, margin, posterior + at, value, derivative, c);
         weigh(rows, at, count, derivative, c, value);
         std::copy(c, c + count, curvature + at);
         for (size_t k = 0; k < count; ++k) sums.value += value[k];
-        scatter(rows, at, count, derivative, c, sums);
+        scatter(items, derivative, c, sums);
     }
 }
 
 void laplacian(const Rows& rows, const float* curvature, const double* vector, size_t begin, size_t end,
                double* product) {
-    if (begin == end) return;
-    int32_t item = rows.first[begin];
-    double own = vector[item], sum = 0.0;
-    for (size_t r = begin; r < end; ++r) {
-        const int32_t i = rows.first[r], j = rows.second[r];
-        if (i != item) {
-            product[item] += sum;
-            item = i;
-            own = vector[item];
-            sum = 0.0;
+    Chunks items(rows, begin);
+    for (size_t at = begin; at < end; at += kChunk) {
+        const size_t count = std::min(kChunk, end - at);
+        items.next(count);
+        const float* bend = curvature + at;
+        for (size_t r = 0; r < items.runs; ++r) {
+            const Run run = items.run[r];
+            const double own = vector[run.item];
+            double sum = 0.0;
+            if (items.consecutive()) {
+                double flow[kChunk];
+                const size_t length = run.to - run.from;
+                const double* other = vector + items.second[run.from];
+                double* out = product + items.second[run.from];
+                for (size_t k = 0; k < length; ++k) flow[k] = bend[run.from + k] * (own - other[k]);
+                for (size_t k = 0; k < length; ++k) out[k] -= flow[k];
+                sum = sum_of(flow, length);
+            } else {
+                for (int32_t k = run.from; k < run.to; ++k) {
+                    const size_t j = items.second[k];
+                    const double flow = bend[k] * (own - vector[j]);
+                    sum += flow;
+                    product[j] -= flow;
+                }
+            }
+            product[run.item] += sum;
         }
-        const double flow = curvature[r] * (own - vector[j]);
-        sum += flow;
-        product[j] -= flow;
     }
-    product[item] += sum;
 }
 
-void assign(const Rows& rows, const double* projections, const double* norms, int clusters, size_t begin,
+void assign(const Pairs& rows, const double* projections, const double* norms, int clusters, size_t begin,
             size_t end, int32_t* cluster, double* counts, double* sizes, double& value) {
     for (size_t r = begin; r < end; ++r) {
         const size_t i = rows.first[r], j = rows.second[r];

@@ -9,16 +9,34 @@
 
 namespace jamrank {
 
-// Rows of a fit: two items, the pattern of the votes on them, and a weight (null: all 1).
+// Rows of a fit, sorted by their first item: those of item i are start[i] to start[i + 1]. The second item is kept in two
+// bytes where there are few items, the pattern of the votes in one where there are few patterns. Without `start` the rows
+// are all pairs of the items, in order. A weight of null: all 1.
 struct Rows {
-    const int32_t* first;
+    size_t items;
+    const int64_t* start;
+    const uint16_t* near_second;
     const int32_t* second;
+    const uint8_t* few_patterns;
     const int32_t* pattern;
     const double* weight;
 };
 
-// Likelihood of each pattern's votes when the first item is truly better, and when the second is, both divided
-// by the larger of the two.
+// Two items a row, for rows in any order.
+struct Pairs {
+    const int32_t* first;
+    const int32_t* second;
+};
+
+// The scores of the items, with exp(score) and exp(-score) where none is so large that these could not be multiplied.
+struct Scores {
+    const double* score;
+    const double* up;
+    const double* down;
+};
+
+// Likelihood of each pattern's votes when the first item is truly better, and when the second is, both divided by the
+// larger of the two; or, with `if_first` null, by the former.
 struct Table {
     const double* if_first;
     const double* if_second;
@@ -48,19 +66,19 @@ enum Loss : int { kLogistic = 0, kSmoothHinge = 1 };
 // waits for. Everything else is double.
 struct Passes {
     // Posterior of the truth of each row (null: not kept), curvature there, and the sums of both steps.
-    void (*expectation)(const Rows&, const Table&, const double* scores, size_t begin, size_t end,
+    void (*expectation)(const Rows&, const Table&, const Scores& scores, size_t begin, size_t end,
                         double* posterior, float* curvature, Sums& sums);
     // The same for rows with a list of votes each; `truly_first` gets the posterior of each kind of vote.
-    void (*expectation_lists)(const Rows&, const Lists&, const double* scores, size_t begin, size_t end,
+    void (*expectation_lists)(const Rows&, const Lists&, const Scores& scores, size_t begin, size_t end,
                               double* posterior, float* curvature, double* truly_first, Sums& sums);
     // Value, derivative and curvature of the M-step at new scores, with the posterior held fixed.
-    void (*maximisation)(const Rows&, const double* posterior, const double* scores, Loss loss, size_t begin,
+    void (*maximisation)(const Rows&, const double* posterior, const Scores& scores, Loss loss, size_t begin,
                          size_t end, float* curvature, Sums& sums);
     // Curvature matrix (a graph Laplacian) times a vector over items.
     void (*laplacian)(const Rows&, const float* curvature, const double* vector, size_t begin, size_t end,
                       double* product);
     // Nearest centroid, up to sign, of each difference x_i - x_j; counts[item, cluster] gets the signs.
-    void (*assign)(const Rows&, const double* projections, const double* norms, int clusters, size_t begin,
+    void (*assign)(const Pairs&, const double* projections, const double* norms, int clusters, size_t begin,
                    size_t end, int32_t* cluster, double* counts, double* sizes, double& value);
 };
 

@@ -21,8 +21,17 @@ __all__ = [
 Doubles = NDArray[np.float64]
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int32]
+Longs = NDArray[np.int64]
 _LARGEST_MARGIN = 700.0
 _LEAST_CURVATURE = 0.1
+
+
+def _first_items(start: Longs, second: Ints, n_items: int) -> tuple[Ints, Ints]:
+    """Return the items of each row; without starts the rows are all pairs, in order."""
+    if not len(start):
+        first, other = np.triu_indices(n_items, 1)
+        return first.astype(np.int32), other.astype(np.int32)
+    return np.repeat(np.arange(n_items, dtype=np.int32), np.diff(start)), second.astype(np.int32)
 
 
 def _margins(first: Ints, second: Ints, scores: Doubles) -> Doubles:
@@ -38,7 +47,7 @@ def _scatter(first: Ints, second: Ints, at_first: Doubles, at_second: Doubles, i
 
 
 def expectation(
-    first: Ints,
+    start: Longs,
     second: Ints,
     pattern: Ints,
     weight: Doubles,
@@ -56,8 +65,17 @@ def expectation(
 
     Returns the log-likelihood, but for what is common to both truths of each pattern.
     """
+    first, second = _first_items(start, second, len(scores))
     truth, value = _infer(
-        first, second, weight, if_first[pattern], if_second[pattern], scores, curvature, gradient, degree
+        first,
+        second,
+        weight,
+        if_first[pattern] if len(if_first) else 1.0,
+        if_second[pattern],
+        scores,
+        curvature,
+        gradient,
+        degree,
     )
     if len(posterior):
         posterior[:] = truth
@@ -67,9 +85,9 @@ def expectation(
 
 
 def expectation_lists(
-    first: Ints,
+    start: Longs,
     second: Ints,
-    start: NDArray[np.int64],
+    vote_start: Longs,
     vote: Ints,
     vote_weight: Doubles,
     tables: Doubles,
@@ -82,7 +100,8 @@ def expectation_lists(
     threads: int,
 ) -> float:
     """Do the same for rows with a list of votes each, and log-likelihoods for each kind of vote and truth."""
-    row = np.repeat(np.arange(len(first)), np.diff(start))
+    first, second = _first_items(start, second, len(scores))
+    row = np.repeat(np.arange(len(first)), np.diff(vote_start))
     by_vote = tables.reshape(-1, 2)[vote] * (vote_weight[:, None] if len(vote_weight) else 1.0)
     log_second, log_first = (np.bincount(row, by_vote[:, truth], len(first)) for truth in (0, 1))
     largest = np.maximum(log_first, log_second)
@@ -98,7 +117,7 @@ def _infer(
     first: Ints,
     second: Ints,
     weight: Doubles,
-    if_first: Doubles,
+    if_first: Doubles | float,
     if_second: Doubles,
     scores: Doubles,
     curvature: Floats,
@@ -123,7 +142,7 @@ def _infer(
 
 
 def maximisation(
-    first: Ints,
+    start: Longs,
     second: Ints,
     weight: Doubles,
     posterior: Doubles,
@@ -135,6 +154,7 @@ def maximisation(
     threads: int,
 ) -> float:
     """Compute value, gradient and curvature of the M-step at new scores, the posterior held fixed."""
+    first, second = _first_items(start, second, len(scores))
     margin = _margins(first, second, scores)
     value, derivative, bend = (_logistic, _smooth_hinge)[loss](margin, posterior)
     derivative, bend = _weighted(derivative, weight), _weighted(bend, weight)
@@ -159,8 +179,9 @@ def _smooth_hinge(margin: Doubles, posterior: Doubles) -> tuple[Doubles, Doubles
     return value, posterior * gap_first - (1 - posterior) * gap_second, bend
 
 
-def laplacian(first: Ints, second: Ints, curvature: Floats, vector: Doubles, product: Doubles, threads: int) -> None:
+def laplacian(start: Longs, second: Ints, curvature: Floats, vector: Doubles, product: Doubles, threads: int) -> None:
     """Multiply the curvature matrix, a graph Laplacian over items, with a vector."""
+    first, second = _first_items(start, second, len(vector))
     flow = curvature * (vector[first] - vector[second])
     product[:] = _scatter(first, second, flow, -flow, len(vector))
 
@@ -220,13 +241,10 @@ def patterns(
     return len(known)
 
 
-def jury_patterns(
-    results: NDArray[np.int8], annotators: int, pattern: Ints, example: NDArray[np.int64], threads: int
-) -> int:
-    """Do the same for the results of a jury, one row of the matrix a pair; ties and gaps are no decided votes."""
-    decided = np.where(results > 1, np.int8(2), results).reshape(-1, annotators)
-    _, first_seen, code = np.unique(decided, axis=0, return_index=True, return_inverse=True)
-    order = np.argsort(first_seen)
-    example[: len(order)] = first_seen[order]
-    pattern[:] = np.argsort(order)[code.ravel()]
-    return len(order)
+def jury_patterns(results: NDArray[np.int8], annotators: int, pattern: Ints, example: Longs, threads: int) -> int:
+    """Find the distinct verdicts of a jury and number them in their order; ties and gaps are no decided votes."""
+    decided = np.minimum(results, 2).reshape(-1, annotators)
+    _, seen_at, code = np.unique(decided, axis=0, return_index=True, return_inverse=True)
+    example[: len(seen_at)] = seen_at
+    pattern[:] = code.ravel()
+    return len(seen_at)

@@ -15,8 +15,8 @@ __all__ = ["conjugate_gradients", "first_step", "gradient", "maximise_hinge", "n
 
 Doubles = NDArray[np.float64]
 
-# Scores are log-odds: no honest step moves one further, and near-separated votes must not overflow.
-_LONGEST_STEP = 20.0
+# Scores are log-odds: an honest step hardly moves one further, and near-separated votes must not overflow.
+_LONGEST_STEP = 5.0
 # How exactly a step is worked out; the next one makes up for the rest.
 _STEP_TOLERANCE = 0.1
 
@@ -35,8 +35,7 @@ def newton_step(engine: MemoryEngine, scorer: Scorer, at: Maximisation, theta: D
 
     slope = gradient(scorer, at, theta)
     step = conjugate_gradients(curvature_times, slope, scorer.preconditioner(at.degree), _STEP_TOLERANCE)
-    longest = float(np.abs(scorer.spread(step)).max(initial=0.0))
-    return step if longest <= _LONGEST_STEP else step * (_LONGEST_STEP / longest)
+    return scorer.shortened(step, _LONGEST_STEP)
 
 
 def conjugate_gradients(

@@ -28,6 +28,10 @@ class Scorer(Protocol):
         """Return ``Φ`` times a direction of the parameters: how every item's score moves."""
         ...
 
+    def shortened(self, step: Doubles, longest: float) -> Doubles:
+        """Return a step of the parameters that moves no score further than ``longest``."""
+        ...
+
     def gather(self, per_item: Doubles) -> Doubles:
         """Return ``Φᵀ`` times a vector over items: a gradient by item becomes one by parameter."""
         ...

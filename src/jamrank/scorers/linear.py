@@ -42,6 +42,11 @@ class LinearScorer:
         scores: Doubles = np.einsum("if,f->i", self.matrix, direction)
         return scores
 
+    def shortened(self, step: Doubles, longest: float) -> Doubles:
+        """Return a step in the same direction that moves no score too far."""
+        far = float(np.abs(self.spread(step)).max(initial=0.0))
+        return step if far <= longest else step * (longest / far)
+
     def gather(self, per_item: Doubles) -> Doubles:
         """Return ``Xᵀ`` times a vector over items."""
         sums: Doubles = np.einsum("if,i->f", self.matrix, per_item)

@@ -38,6 +38,10 @@ class ObjectScorer:
         """Return the direction itself."""
         return direction
 
+    def shortened(self, step: Doubles, longest: float) -> Doubles:
+        """Return the step with each score held back on its own: one that runs away must not keep the others."""
+        return np.clip(step, -longest, longest)
+
     def gather(self, per_item: Doubles) -> Doubles:
         """Return the vector itself."""
         return per_item
