@@ -619,6 +619,12 @@ def _fold(
     )
 
 
+def _rising(first: Codes, second: Codes) -> bool:
+    """Tell whether pairs are in order and no two are the same."""
+    same = first[1:] == first[:-1]
+    return bool((first[1:] >= first[:-1]).all() and (~same | (second[1:] > second[:-1])).all())
+
+
 def _bits(count: int) -> int:
     """Return how many bits the codes of so many ids need."""
     return max(count - 1, 0).bit_length()
@@ -714,8 +720,8 @@ def _fold_matrix(
         results = _turned(results, swapped[:, None])
     else:
         first, second, swapped = left, right, np.empty(0, dtype=bool)
-    key = first.astype(np.int64) * len(items) + second
-    if not (key[1:] > key[:-1]).all():
+    if not _rising(first, second):
+        key = first.astype(np.int64) * len(items) + second
         order = np.argsort(key, kind="stable")
         if (np.diff(key[order]) == 0).any():
             return None

@@ -150,8 +150,8 @@ class Rows:
         How often the row counts; empty where all count once.
     ballots : Patterns or Lists
         The votes on each row.
-    pair : ndarray of int64
-        The pair of the votes' table to which each row belongs.
+    of_pair : ndarray of int64 or None
+        The pair of the votes' table to which each row belongs; None for one row a pair, in order.
     share : ndarray of float64
         (wins of the first item + 1) / (votes + 2) on the row's pair: where a fit starts.
     n_items : int
@@ -165,7 +165,7 @@ class Rows:
     second: Ints
     weight: Doubles
     ballots: Patterns | Lists
-    pair: Longs
+    of_pair: Longs | None
     share: Doubles
     n_items: int
     distinct: bool = False
@@ -173,6 +173,11 @@ class Rows:
 
     def __len__(self) -> int:
         return len(self.first)
+
+    @property
+    def pair(self) -> Longs | slice:
+        """What picks the rows' values out of an array with one for each pair."""
+        return slice(None) if self.of_pair is None else self.of_pair
 
     @property
     def n_coins(self) -> int:
@@ -312,9 +317,9 @@ class Rows:
     ) -> Rows:
         """Return rows over some pairs; None for one over each."""
         first, second = votes.pair_first, votes.pair_second
-        if pair is None:
-            return cls(first, second, weight, ballots, np.arange(len(first)), share, votes.n_items)
-        return cls(first[pair], second[pair], weight, ballots, pair, share, votes.n_items)
+        if pair is not None:
+            first, second = first[pair], second[pair]
+        return cls(first, second, weight, ballots, pair, share, votes.n_items)
 
     def clustered(self, cluster: Ints, n_clusters: int) -> Rows:
         """Return the same rows with a coin for each annotator and cluster of rows."""
