@@ -167,3 +167,19 @@ def test_threads_change_no_bit(rows, threads):
     for name in ("posterior", "curvature", "gradient", "degree", "truly_first"):
         assert getattr(one, name).tobytes() == getattr(more, name).tobytes(), name
     assert one.value == more.value
+
+
+def test_more_items_than_two_bytes_can_number():
+    n_items = (1 << 16) + 10
+    left = np.arange(n_items - 1)
+    votes = Comparisons.from_arrays(left, left + 1, left % 3, (left % 5 > 0).astype(float))
+    rows = Rows.per_pair(votes)
+    assert rows.layout[1].dtype == np.int32
+    scores = np.random.default_rng(0).standard_normal(n_items)
+    engine = MemoryEngine(rows)
+    at = engine.expectation(scores, tables(rows), posterior=True)
+    np.testing.assert_allclose(at.truly_first, rows.over_votes(at.posterior), rtol=1e-9)
+    assert engine.maximisation(scores, at.posterior).gradient == pytest.approx(at.gradient, abs=1e-9)
+    product = engine.curvature_times(at.curvature, scores)
+    flow = at.curvature.astype(float) * (scores[:-1] - scores[1:])
+    np.testing.assert_allclose(product, np.append(flow, 0) - np.append(0, flow), atol=1e-9)

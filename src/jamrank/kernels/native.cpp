@@ -107,7 +107,7 @@ Span span_of(size_t block, size_t blocks, size_t rows) {
     return {rows * block / blocks, rows * (block + 1) / blocks};
 }
 
-using Seconds = nb::ndarray<nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Seconds = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 // Rows sorted by their first item; without any they are all pairs of `items`, in order.
 Rows as_rows(const Array<const int64_t>& start, const Seconds& second, size_t n, size_t items) {
