@@ -15,9 +15,9 @@ if not (SOURCE / "comparisons.py").exists():
 # A room may import from those above its own line only.
 ORDER = [
     {"errors", "text"},
-    {"ids", "votes"},
+    {"ids", "votes", "kernels"},
     {"comparisons"},
-    {"io", "kernels"},
+    {"io"},
     {"rows"},
     {"scorers", "noise"},
     {"engines"},

@@ -13,14 +13,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from jamrank.errors import InputError
 from jamrank.ids import Codes, Column, as_array, as_column, encode, first_missing, is_missing, take
+from jamrank.kernels import default_threads, kernels
 from jamrank.votes import FIRST, MISSING, SECOND, TIE, Jury, VoteTable
 
 __all__ = ["FIRST", "SECOND", "TIE", "Comparisons"]
 
-_WINNERS = {"left": 1.0, "right": 0.0, "tie": 0.5}
+_WINNERS = {"left": FIRST, "right": SECOND, "tie": TIE}
 _OUTCOMES = "expected 1 (left), 0 (right), 0.5 (tie) or NaN (no vote)"
 _RATINGS = "expected a finite number, higher for better, or NaN (no rating)"
-_EXPECTED_WINNERS = "expected 'left', 'right' or 'tie'"
 _REQUIRED = ("annotator", "left", "right", "winner")
 
 
@@ -123,10 +123,15 @@ class Comparisons:
         -------
         Comparisons
         """
+        return cls._from_results(left, right, annotator, _outcomes(outcome), weight, question)
+
+    @classmethod
+    def _from_results(
+        cls, left: Any, right: Any, annotator: Any, results: NDArray[np.int8], weight: Any, question: Any
+    ) -> Comparisons:
         columns = {"left": as_column(left), "right": as_column(right), "annotator": as_column(annotator)}
         if question is not None:
             columns["question"] = _fill_questions(as_column(question))
-        results = _outcomes(outcome)
         weights = None if weight is None else _weights(weight)
         _check_lengths({**columns, "outcome": results, **({} if weights is None else {"weight": weights})})
         for name, column in columns.items():
@@ -211,13 +216,13 @@ class Comparisons:
                 "needed: annotator, left, right, winner; optional: weight, question",
             )
         column = {name: table.get_column(name).to_native() for name in table.columns}
-        votes = cls.from_arrays(
+        votes = cls._from_results(
             column["left"],
             column["right"],
             column["annotator"],
             _parse_winners(as_column(column["winner"])),
-            weight=column.get("weight"),
-            question=column.get("question"),
+            column.get("weight"),
+            column.get("question"),
         )
         if table.implementation.is_pandas():
             object.__setattr__(votes, "frames", "pandas")
@@ -391,30 +396,27 @@ def make_frame(columns: dict[str, Any], library: str) -> Any:
     return pl.DataFrame(plain, strict=False)
 
 
-def _parse_winners(column: Column) -> NDArray[np.float64]:
-    """Return outcomes for the canonical winners; anything else is refused, never taken for a tie."""
+def _parse_winners(column: Column) -> NDArray[np.int8]:
+    """Return a result code for each canonical winner; anything else is refused, never taken for a tie."""
     if not isinstance(column, pl.Series):
-        return _parse_objects(column)
-    outcomes = np.full(len(column), np.nan)
+        return np.array([_winner(value, row) for row, value in enumerate(column.tolist())], dtype=np.int8)
+    results = np.full(len(column), MISSING, dtype=np.int8)
     known = column.is_null()
-    for winner, outcome in _WINNERS.items():
+    for winner, result in _WINNERS.items():
         same = (column == winner).fill_null(False)
-        outcomes[same.to_numpy()] = outcome
+        results[same.to_numpy()] = result
         known |= same
     if not known.all():
         row = int((~known).arg_max() or 0)
-        raise InputError(f"winner is {column[row]!r}", _EXPECTED_WINNERS, row=row + 1)
-    return outcomes
+        _winner(column[row], row)
+    return results
 
 
-def _parse_objects(column: NDArray[Any]) -> NDArray[np.float64]:
-    outcomes = np.empty(len(column))
-    for row, winner in enumerate(column.tolist()):
-        outcome = _WINNERS.get(winner) if isinstance(winner, str) else None
-        if outcome is None and not is_missing(winner):
-            raise InputError(f"winner is {winner!r}", _EXPECTED_WINNERS, row=row + 1)
-        outcomes[row] = np.nan if outcome is None else outcome
-    return outcomes
+def _winner(value: Any, row: int) -> int:
+    result = _WINNERS.get(value) if isinstance(value, str) else None
+    if result is None and not is_missing(value):
+        raise InputError(f"winner is {value!r}", "expected 'left', 'right' or 'tie'", row=row + 1)
+    return MISSING if result is None else result
 
 
 def _outcomes(outcome: Any) -> NDArray[np.int8]:
@@ -590,32 +592,77 @@ def _fold(
     weights: NDArray[np.float64] | None,
 ) -> Comparisons:
     """Sort the votes by pair and annotator and fold equal ones."""
-    swapped = left > right
-    first, second = np.where(swapped, right, left), np.where(swapped, left, right)
-    inner = (annotator.astype(np.int64) << 3) | (swapped.astype(np.int64) << 2) | _turned(results, swapped)
+    bits = _bits(len(items)), _bits(len(questions)), _bits(len(annotators))
+    if 2 * bits[0] + bits[1] + bits[2] + 3 > 63:
+        return _fold_many(items, annotators, questions, left, right, annotator, question, results, weights)
+    threads, nothing = default_threads(), np.empty(0, dtype=np.int32)
+    keys = np.empty(len(results), dtype=np.int64)
+    kernels.pack_votes(
+        left, right, annotator, nothing if question is None else question, results, *bits, keys, threads
+    )
+    keys, weight = _sorted_keys(keys, weights)
+    n_pairs = kernels.count_pairs(keys, bits[2] + 3, threads)
+    first, second = np.empty(n_pairs, dtype=np.int32), np.empty(n_pairs, dtype=np.int32)
+    asked = nothing if question is None else np.empty(n_pairs, dtype=np.int32)
+    start, who = np.empty(n_pairs + 1, dtype=np.int64), np.empty(len(keys), dtype=np.int32)
+    result, swapped = np.empty(len(keys), dtype=np.int8), np.empty(len(keys), dtype=bool)
+    kernels.unpack_votes(keys, *bits, first, second, asked, start, who, result, swapped, threads)
     n_missing = int(np.count_nonzero(results == MISSING))
-    inner_bits = _bits(len(annotators)) + 3
-    pairs = _PairKeys.of((first, second, question), (len(items), len(items), len(questions)), 63 - inner_bits)
-    key, weight = _sorted_keys((pairs.keys << inner_bits) | inner, weights)
-    pair_key = key >> inner_bits
-    new = _starts_of_runs(pair_key)
-    result = (key & 3).astype(np.int8)
-    who, turned = ((key >> 3) & ((1 << (inner_bits - 3)) - 1)).astype(np.int32), (key & 4) != 0
-    pair_at = np.flatnonzero(new)
-    start = np.append(pair_at, len(key))
     if n_missing:
         voted = result != MISSING
         start = np.concatenate([[0], np.cumsum(voted)])[start]
-        who, result, turned = who[voted], result[voted], turned[voted]
+        who, result, swapped = who[voted], result[voted], swapped[voted]
         weight = weight[voted] if len(weight) else weight
     return Comparisons(
         items,
         annotators,
         questions,
-        *pairs.decode(pair_key[pair_at]),
-        VoteTable(start, who, result, turned if turned.any() else np.empty(0, dtype=bool), weight),
+        first,
+        second,
+        np.broadcast_to(np.int32(0), n_pairs) if question is None else asked,
+        VoteTable(start, who, result, swapped if swapped.any() else np.empty(0, dtype=bool), weight),
         n_votes=len(results) - n_missing,
         n_missing=n_missing,
+    )
+
+
+def _fold_many(
+    items: NDArray[Any],
+    annotators: NDArray[Any],
+    questions: NDArray[Any],
+    left: Codes,
+    right: Codes,
+    annotator: Codes,
+    question: Codes | None,
+    results: NDArray[np.int8],
+    weights: NDArray[np.float64] | None,
+) -> Comparisons:
+    """Fold votes with so many ids that a vote does not fit into an integer: by the ranks of the pairs that occur."""
+    first, second = np.minimum(left, right), np.maximum(left, right)
+    asked = np.zeros(len(left), dtype=np.int32) if question is None else question
+    wide, _ = _mixed_radix([(first, len(items)), (second, len(items)), (asked, len(questions))])
+    _, at, rank = np.unique(wide, return_index=True, return_inverse=True)
+    # Ranks keep the order of the pairs; two made-up items a rank keep the side on which each was shown.
+    swapped = left > right
+    rank = rank.astype(np.int32)
+    folded = _fold(
+        np.arange(len(at) + 1),
+        annotators,
+        np.array([""], dtype=object),
+        np.where(swapped, np.int32(len(at)), rank),
+        np.where(swapped, rank, np.int32(len(at))),
+        annotator,
+        None,
+        results,
+        weights,
+    )
+    return replace(
+        folded,
+        items=items,
+        questions=questions,
+        pair_first=first[at],
+        pair_second=second[at],
+        pair_question=asked[at],
     )
 
 
@@ -628,44 +675,6 @@ def _rising(first: Codes, second: Codes) -> bool:
 def _bits(count: int) -> int:
     """Return how many bits the codes of so many ids need."""
     return max(count - 1, 0).bit_length()
-
-
-@dataclass(frozen=True)
-class _PairKeys:
-    """One sortable integer for the pair and question of each vote.
-
-    It is made of their codes side by side or, where these leave no room for the rest of a vote, it is the rank among
-    those that occur.
-    """
-
-    keys: NDArray[np.int64]
-    bits: tuple[int, int, int]
-    known: tuple[Codes, Codes, Codes] | None
-
-    @classmethod
-    def of(cls, codes: tuple[Codes, Codes, Codes | None], counts: tuple[int, int, int], room: int) -> _PairKeys:
-        first, second, question = codes
-        bits = (_bits(counts[0]), _bits(counts[1]), _bits(counts[2]))
-        if sum(bits) <= room:
-            keys = (first.astype(np.int64) << bits[1]) | second
-            return cls(keys if question is None else (keys << bits[2]) | question, bits, None)
-        asked = np.zeros(len(first), dtype=np.int32) if question is None else question
-        wide, _ = _mixed_radix([(first, counts[0]), (second, counts[1]), (asked, counts[2])])
-        _, at, rank = np.unique(wide, return_index=True, return_inverse=True)
-        return cls(rank, bits, (first[at], second[at], asked[at]))
-
-    def decode(self, keys: NDArray[np.int64]) -> tuple[Codes, Codes, Codes]:
-        """Return first item, second item and question of keys."""
-        if self.known is not None:
-            first, second, question = (codes[keys] for codes in self.known)
-            return first, second, question
-        _, second_bits, question_bits = self.bits
-        pair = keys >> question_bits
-        return (
-            (pair >> second_bits).astype(np.int32),
-            (pair & ((1 << second_bits) - 1)).astype(np.int32),
-            (keys & ((1 << question_bits) - 1)).astype(np.int32),
-        )
 
 
 def _starts_of_runs(keys: NDArray[np.int64]) -> NDArray[np.bool_]:

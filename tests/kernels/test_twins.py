@@ -185,6 +185,44 @@ def test_verdicts_of_a_jury_equal_their_twins(annotators, pairs, seed, gaps):
 
 @needs_compiled
 @settings(deadline=None)
+@given(st.integers(1, 400), st.integers(2, 40), st.integers(1, 5), st.integers(1, 9), st.integers(0, 2**32 - 1))
+def test_packed_votes_equal_their_twins_and_come_back(n, n_items, n_questions, n_annotators, seed):
+    rng = np.random.default_rng(seed)
+    left = rng.integers(0, n_items, n).astype(np.int32)
+    right = ((left + rng.integers(1, n_items, n)) % n_items).astype(np.int32)
+    who, asked = (rng.integers(0, count, n).astype(np.int32) for count in (n_annotators, n_questions))
+    asked = asked if n_questions > 1 else np.empty(0, dtype=np.int32)
+    result = rng.integers(0, 4, n).astype(np.int8)
+    bits = tuple((count - 1).bit_length() for count in (n_items, n_questions, n_annotators))
+    packed = []
+    for module in (kernels, twin):
+        keys = np.empty(n, dtype=np.int64)
+        module.pack_votes(left, right, who, asked, result, *bits, keys, 3)
+        packed.append(keys)
+    np.testing.assert_array_equal(*packed)
+    keys = np.sort(packed[0])
+    found = []
+    for module in (kernels, twin):
+        pairs = module.count_pairs(keys, bits[2] + 3, 3)
+        of_pair = [np.empty(pairs, dtype=np.int32) for _ in range(3)]
+        of_pair[2] = of_pair[2][: pairs if n_questions > 1 else 0]
+        start, annotator = np.empty(pairs + 1, dtype=np.int64), np.empty(n, dtype=np.int32)
+        said, swapped = np.empty(n, dtype=np.int8), np.empty(n, dtype=bool)
+        module.unpack_votes(keys, *bits, *of_pair, start, annotator, said, swapped, 3)
+        found.append([*of_pair, start, annotator, said, swapped])
+    for ours, plain in zip(*found, strict=True):
+        np.testing.assert_array_equal(ours, plain)
+    first, second, question, start, annotator, said, swapped = found[0]
+    pair = np.repeat(np.arange(len(first)), np.diff(start))
+    shown_left, shown_right = (np.where(swapped, b[pair], a[pair]) for a, b in ((first, second), (second, first)))
+    back = np.where((said < 2) & swapped, 1 - said, said)
+    question = question[pair] if len(question) else np.zeros(n)
+    ours = sorted(zip(shown_left, shown_right, annotator, question, back, strict=True))
+    assert ours == sorted(zip(left, right, who, asked if len(asked) else np.zeros(n), result, strict=True))
+
+
+@needs_compiled
+@settings(deadline=None)
 @given(problems())
 def test_small_posteriors_are_as_exact_as_large_ones(problem):
     ours, plain = expectation(kernels, problem)["posterior"], expectation(twin, problem)["posterior"]

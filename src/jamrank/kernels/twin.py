@@ -10,12 +10,15 @@ from numpy.typing import NDArray
 
 __all__ = [
     "assign",
+    "count_pairs",
     "expectation",
     "expectation_lists",
     "jury_patterns",
     "laplacian",
     "maximisation",
+    "pack_votes",
     "patterns",
+    "unpack_votes",
 ]
 
 Doubles = NDArray[np.float64]
@@ -248,3 +251,66 @@ def jury_patterns(results: NDArray[np.int8], annotators: int, pattern: Ints, exa
     example[: len(seen_at)] = seen_at
     pattern[:] = code.ravel()
     return len(seen_at)
+
+
+def pack_votes(
+    left: Ints,
+    right: Ints,
+    annotator: Ints,
+    question: Ints,
+    result: NDArray[np.int8],
+    item_bits: int,
+    question_bits: int,
+    annotator_bits: int,
+    keys: Longs,
+    threads: int,
+) -> None:
+    """Pack each vote into one integer that sorts by pair, question and annotator.
+
+    From the highest bits: the items of the pair in order, question, annotator, whether it was shown the other way
+    round, and the result seen from the pair's order.
+    """
+    swapped = left > right
+    said = np.where(swapped & (result < 2), 1 - result, result)
+    keys[:] = np.minimum(left, right)
+    for digit, bits in (
+        (np.maximum(left, right), item_bits),
+        (question if len(question) else 0, question_bits),
+        (annotator, annotator_bits),
+        (swapped * 4 + said, 3),
+    ):
+        keys <<= bits
+        keys |= digit
+
+
+def count_pairs(keys: Longs, inner_bits: int, threads: int) -> int:
+    """Count the pairs, within questions, of sorted keys; ``inner_bits`` is what comes after them."""
+    return int(np.count_nonzero(np.diff(keys >> inner_bits, prepend=-1)))
+
+
+def unpack_votes(
+    keys: Longs,
+    item_bits: int,
+    question_bits: int,
+    annotator_bits: int,
+    first: Ints,
+    second: Ints,
+    question: Ints,
+    start: Longs,
+    annotator: Ints,
+    result: NDArray[np.int8],
+    swapped: NDArray[np.bool_],
+    threads: int,
+) -> None:
+    """Turn sorted keys into votes, and the pairs they are on."""
+    annotator[:] = (keys >> 3) & ((1 << annotator_bits) - 1)
+    result[:] = keys & 3
+    swapped[:] = keys & 4
+    pair_keys = keys >> (annotator_bits + 3)
+    begins = np.flatnonzero(np.diff(pair_keys, prepend=-1))
+    start[:] = np.append(begins, len(keys))
+    own = pair_keys[begins]
+    if len(question):
+        question[:] = own & ((1 << question_bits) - 1)
+    first[:] = own >> (question_bits + item_bits)
+    second[:] = (own >> question_bits) & ((1 << item_bits) - 1)
