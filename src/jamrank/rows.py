@@ -19,7 +19,7 @@ from jamrank.comparisons import FIRST, TIE, Comparisons
 from jamrank.kernels import default_threads, kernels
 from jamrank.votes import Jury
 
-__all__ = ["Ballots", "Lists", "Patterns", "Rows"]
+__all__ = ["Ballots", "Links", "Lists", "Patterns", "Rows"]
 
 Doubles = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -31,6 +31,7 @@ _FEW = 256
 # Patterns pay while few are distinct: looked for in a sample of the pairs, if there are more than these.
 _SAMPLE, _MOST_DISTINCT = 4096, 0.5
 _LARGEST_JURY = 64
+_MOST_REPEATS = 1.5
 
 
 class Ballots(Protocol):
@@ -139,6 +140,23 @@ def _in_cluster(vote: Ints, cluster: NDArray[np.integer], n_clusters: int) -> Lo
 
 
 @dataclass(frozen=True)
+class Links:
+    """Pairs of items, sorted, and where the rows of each begin (None: each row is one); see ``Rows.layout``."""
+
+    first: Ints
+    second: Ints
+    begin: Longs | None
+    layout: tuple[Longs, NDArray[np.integer]]
+
+
+def _lay_out(first: Ints, second: Ints, n_items: int, distinct: bool) -> tuple[Longs, NDArray[np.integer]]:
+    if distinct and len(first) == n_items * (n_items - 1) // 2:
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32)
+    start = np.searchsorted(first, np.arange(n_items + 1))
+    return start, second.astype(np.uint16) if n_items <= 1 << 16 else second
+
+
+@dataclass(frozen=True)
 class Rows:
     """Rows of a fit, sorted by their first and second item.
 
@@ -191,10 +209,15 @@ class Rows:
         Both are empty where the rows are all pairs, which a pass can walk without being told. Second items take two
         bytes where that is enough.
         """
-        if self.distinct and len(self) == self.n_items * (self.n_items - 1) // 2:
-            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32)
-        start = np.searchsorted(self.first, np.arange(self.n_items + 1))
-        return start, self.second.astype(np.uint16) if self.n_items <= 1 << 16 else self.second
+        return _lay_out(self.first, self.second, self.n_items, self.distinct)
+
+    @cached_property
+    def links(self) -> Links:
+        """The pairs of items between which there are rows: where several have the same pair, it is there but once."""
+        if self.distinct or 2 * len(self.edges) > len(self):
+            return Links(self.first, self.second, None, self.layout)
+        first, second = self.first[self.edges], self.second[self.edges]
+        return Links(first, second, self.edges, _lay_out(first, second, self.n_items, True))
 
     @cached_property
     def pattern_weight(self) -> Doubles:
@@ -265,14 +288,31 @@ class Rows:
         """
         if annotator is not None and (quick := cls._of_juror(votes, annotator)) is not None:
             return quick
-        keep = (votes.vote_result != TIE) & (votes.vote_weight > 0)
+        keep = votes.vote_result != TIE
+        if len(votes.cast.table.weight):
+            keep &= votes.vote_weight > 0
         if annotator is not None:
             keep &= votes.vote_annotator == annotator
+        if _few_repeats(votes):
+            return cls._every_vote(votes, keep)
         pair, who, first_won, weight = _fold_sides(votes, keep)
         wins = np.bincount(pair, weight * first_won, votes.n_pairs)
         share = (wins + 1) / (np.bincount(pair, weight, votes.n_pairs) + 2)
         own = weight if (weight != 1).any() else np.empty(0)
         return cls._single(votes, pair, who * np.int32(2) + first_won, own, share[pair])
+
+    @classmethod
+    def _every_vote(cls, votes: Comparisons, keep: NDArray[np.bool_]) -> Rows:
+        """Return a row for each vote, repeated ones again and again: without weights a pass is quicker."""
+        table = votes.cast.table
+        at = np.flatnonzero(keep)
+        if len(table.weight):
+            at = np.repeat(at, table.weight[at].astype(np.int64))
+        pair = votes.vote_pair[at]
+        vote = _as_votes(votes, at)
+        cast = np.bincount(pair, minlength=votes.n_pairs)
+        share = (np.bincount(pair, vote % 2, votes.n_pairs) + 1) / (cast + 2)
+        return cls._single(votes, pair, vote, np.empty(0), share[pair])
 
     @classmethod
     def _of_juror(cls, votes: Comparisons, annotator: int) -> Rows | None:
@@ -327,6 +367,14 @@ class Rows:
 
 
 _ROWS_OF: WeakKeyDictionary[Comparisons, Rows] = WeakKeyDictionary()
+
+
+def _few_repeats(votes: Comparisons) -> bool:
+    """Tell whether weights are but a few votes that were cast more than once."""
+    weight = votes.cast.table.weight
+    if not len(weight):
+        return True
+    return bool((weight == np.floor(weight)).all() and weight.sum() <= _MOST_REPEATS * len(weight))
 
 
 def _repeats_itself(votes: Comparisons) -> bool:

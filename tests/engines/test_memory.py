@@ -116,15 +116,17 @@ def test_curvature_is_never_negative_and_its_sums_are_the_degrees(rows):
     passes += [engine.maximisation(SCORES, posterior, loss) for loss in ("logistic", "hinge")]
     for at in passes:
         assert (at.curvature >= 0).all()
-        degree = np.bincount(rows.first, at.curvature, 30) + np.bincount(rows.second, at.curvature, 30)
+        links = rows.links
+        degree = np.bincount(links.first, at.curvature, 30) + np.bincount(links.second, at.curvature, 30)
         np.testing.assert_allclose(at.degree, degree, rtol=1e-5)
 
 
 def test_the_curvature_product_is_that_of_a_graph_laplacian(rows):
     rng = np.random.default_rng(3)
-    curvature = rng.uniform(0, 1, len(rows)).astype(np.float32)
+    links = rows.links
+    curvature = rng.uniform(0, 1, len(links.first)).astype(np.float32)
     matrix = np.zeros((30, 30))
-    for i, j, c in zip(rows.first, rows.second, curvature, strict=True):
+    for i, j, c in zip(links.first, links.second, curvature, strict=True):
         matrix[[i, j], [i, j]] += c
         matrix[[i, j], [j, i]] -= c
     vector = rng.standard_normal(30)

@@ -26,7 +26,7 @@ class Maximisation:
     """What a pass says of the M-step at some scores.
 
     ``gradient`` and ``degree`` have one entry an item: the derivative in its score, and the diagonal of the
-    curvature. ``curvature`` has one entry a row, never negative, in single precision.
+    curvature. ``curvature`` has one entry for each of the rows' ``links``, never negative, in single precision.
     """
 
     value: float
@@ -63,6 +63,7 @@ class MemoryEngine:
         self.rows = rows
         self.threads = threads or default_threads()
         self.passes = 0
+        self._scratch: Floats | None = None
 
     def expectation(
         self, scores: Doubles, tables: Doubles, reuse: Expectation | None = None, posterior: bool = False
@@ -81,7 +82,7 @@ class MemoryEngine:
             Whether to keep the posterior of every row.
         """
         self.passes += 1
-        curvature = reuse.curvature if reuse else np.empty(len(self.rows), dtype=np.float32)
+        curvature = self._room_for_curvature(reuse)
         if isinstance(self.rows.ballots, Lists):
             return self._over_lists(self.rows.ballots, scores, tables, curvature, posterior)
         return self._over_patterns(self.rows.ballots, scores, tables, curvature, posterior)
@@ -114,7 +115,7 @@ class MemoryEngine:
         )
         value += float((rows.pattern_weight * base).sum())
         truly_first = ballots.over_patterns(by_pattern) if in_pass else rows.over_votes(truth)
-        return Expectation(value, gradient, degree, curvature, truly_first, truth)
+        return Expectation(value, gradient, degree, self._by_link(curvature), truly_first, truth)
 
     def _over_lists(
         self, ballots: Lists, scores: Doubles, tables: Doubles, curvature: Floats, posterior: bool
@@ -137,12 +138,27 @@ class MemoryEngine:
             truly_first,
             self.threads,
         )
-        return Expectation(value, gradient, degree, curvature, truly_first.reshape(-1, 2), truth)
+        return Expectation(value, gradient, degree, self._by_link(curvature), truly_first.reshape(-1, 2), truth)
+
+    def _room_for_curvature(self, reuse: Expectation | None) -> Floats:
+        """Return where a pass may write the curvature of each row."""
+        if self.rows.links.begin is None:
+            return reuse.curvature if reuse else np.empty(len(self.rows), dtype=np.float32)
+        if self._scratch is None:
+            self._scratch = np.empty(len(self.rows), dtype=np.float32)
+        return self._scratch
+
+    def _by_link(self, curvature: Floats) -> Floats:
+        """Add up the curvature of rows of the same two items: products with it then cost less."""
+        begin = self.rows.links.begin
+        if begin is None:
+            return curvature
+        return np.asarray(np.add.reduceat(curvature, begin, dtype=np.float64), dtype=np.float32)
 
     def maximisation(self, scores: Doubles, posterior: Doubles, loss: str = "logistic") -> Maximisation:
         """Run the pass of the M-step at new scores, with the posterior held fixed."""
         rows, n_items = self.rows, self.rows.n_items
-        curvature = np.empty(len(rows), dtype=np.float32)
+        curvature = self._room_for_curvature(None)
         gradient, degree = np.empty(n_items), np.empty(n_items)
         self.passes += 1
         value = kernels.maximisation(
@@ -156,11 +172,10 @@ class MemoryEngine:
             degree,
             self.threads,
         )
-        return Maximisation(value, gradient, degree, curvature)
+        return Maximisation(value, gradient, degree, self._by_link(curvature))
 
     def curvature_times(self, curvature: Floats, vector: Doubles) -> Doubles:
         """Multiply the curvature matrix of the item scores, a graph Laplacian, with a vector."""
         product = np.empty(self.rows.n_items)
-        rows = self.rows
-        kernels.laplacian(*rows.layout, curvature, np.ascontiguousarray(vector), product, self.threads)
+        kernels.laplacian(*self.rows.links.layout, curvature, np.ascontiguousarray(vector), product, self.threads)
         return product

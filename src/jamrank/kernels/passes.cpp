@@ -162,8 +162,14 @@ inline void scatter(const Chunks& items, const double* derivative, const double*
         }
         for (int32_t k = run.from; k < run.to; ++k) {
             double* other = sums.by_item + 2 * static_cast<size_t>(items.second[k]);
-            other[0] -= derivative[k];
-            other[1] += curvature[k];
+            double d = derivative[k], c = curvature[k];
+            // Rows of the same pair are neighbours: one visit will do.
+            for (; k + 1 < run.to && items.second[k + 1] == items.second[k]; ++k) {
+                d += derivative[k + 1];
+                c += curvature[k + 1];
+            }
+            other[0] -= d;
+            other[1] += c;
         }
     }
 }

@@ -89,7 +89,9 @@ def estimate_variance(
 
 def _mackay(problem: Problem, point: Point, variance: float) -> float:
     rows, at = problem.engine.rows, point.at
-    left_open = score_variances(rows.first, rows.second, rows.edges, at.curvature, at.degree, 1.0 / variance)
+    links = rows.links
+    edges = rows.edges if links.begin is None else np.arange(len(links.first))
+    left_open = score_variances(links.first, links.second, edges, at.curvature, at.degree, 1.0 / variance)
     determined = float((1.0 - left_open / variance).sum())
     squares = float((point.theta**2).sum())
     updated = (squares + _IMAGINED_ITEMS) / (max(determined, 0.0) + _IMAGINED_ITEMS)
