@@ -36,7 +36,7 @@ benchmark: $(VENV)/dev-$(MODULES)
 figure: $(VENV)/figure-$(MODULES)
 	$(BIN)/python examples/overview.py
 
-# The paper's experiments, all of them with ten seeds: most of an hour on two cores. Downloads the data sets unless
+# The paper's experiments, all of them with ten seeds: about half an hour on two cores. Downloads the data sets unless
 # JAMRANK_DATA names a folder with copies. Interrupted and started again, it goes on where it was.
 reproduce: $(VENV)/dev-$(MODULES)
 	$(BIN)/jamrank reproduce --out docs/reproduction
@@ -74,4 +74,4 @@ $(VENV)/docs-$(MODULES): $(VENV)/dev-$(MODULES)
 	touch $@
 
 clean:
-	rm -rf $(VENV) .venv-oldest jamrank-demo build dist docs/_build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .venv-oldest jamrank-reproduction docs/reproduction/.trials jamrank-demo build dist docs/_build .pytest_cache .mypy_cache .ruff_cache

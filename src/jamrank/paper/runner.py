@@ -21,8 +21,9 @@ from time import perf_counter
 from typing import Any, TypeVar
 
 from jamrank import __version__
-from jamrank.errors import InputError, JamrankError, JamrankWarning, ParameterError
+from jamrank.errors import InputError, JamrankError, ParameterError, TiesExcludedWarning
 from jamrank.io import ensure_folder, write_atomically, write_together
+from jamrank.kernels import compiled, default_threads
 from jamrank.paper.data import SOURCES, Data
 from jamrank.paper.experiments import EXPERIMENTS
 from jamrank.paper.figures import figure_files
@@ -129,7 +130,8 @@ def reproduce(
     data = data or Data()
     # Whatever could stop the run at its end is looked at before it begins.
     older, older_runs = _read_results(Path(out) / _RESULTS), _read_runs(Path(out) / _RUNS)
-    wanted = list(dict.fromkeys(trial for each in chosen for trial in each.trials(seeds, quick)))
+    planned = {each.name: each.trials(seeds, quick) for each in chosen}
+    wanted = list(dict.fromkeys(trial for trials in planned.values() for trial in trials))
     data.require(sorted({name for trial in wanted for name in trial.files}), fetching)
     folder = ensure_folder(out)
     kept = ensure_folder(folder / _KEPT)
@@ -141,8 +143,8 @@ def reproduce(
         write_atomically(_place(kept, trial, stamp), json.dumps(asdict(outcome)))
         done[trial] = outcome
         advanced(f"{number} of {many(len(left), 'trial')}", trial.cost)
-    fresh = {each.name: each.records({t: done[t].found for t in each.trials(seeds, quick)}) for each in chosen}
-    runs = {each.name: _describe(each.trials(seeds, quick), done, seeds, quick) | origin for each in chosen}
+    fresh = {each.name: each.records({t: done[t].found for t in planned[each.name]}) for each in chosen}
+    runs = {name: _describe(trials, done, seeds, quick) | origin for name, trials in planned.items()}
     write_together(folder, _render(_in_order(_by_experiment(older) | fresh), _in_order(older_runs | runs), fresh))
     records = [record for each in fresh.values() for record in each]
     summary = [row for each in chosen for row in each.summary(fresh[each.name])]
@@ -168,8 +170,6 @@ def _run(trials: Sequence[Trial], data: Data, jobs: int) -> Iterator[tuple[Trial
         return
     from multiprocessing import get_context
 
-    from jamrank.kernels import default_threads
-
     threads = max(1, default_threads() // jobs)
     pool = ProcessPoolExecutor(jobs, get_context("spawn"), _share_cores, (threads,))
     try:
@@ -185,7 +185,7 @@ def _run(trials: Sequence[Trial], data: Data, jobs: int) -> Iterator[tuple[Trial
 def _measure(trial: Trial, data: Data) -> _Outcome:
     begin = perf_counter()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", JamrankWarning)  # ties and unsettled signs are what is studied here
+        warnings.simplefilter("ignore", TiesExcludedWarning)  # ties are part of what is studied
         found = [Measurement(m.model, m.metric, m.setting, float(m.value)) for m in trial.run(data)]
     unknown = next((m for m in found if not math.isfinite(m.value)), None)
     if unknown is not None:
@@ -216,7 +216,8 @@ def _stamp() -> str:
         if path.suffix in (".py", ".cpp", ".hpp") and (name in _MEASURING or not name.startswith(_SHOWN)):
             digest.update(name.encode() + b"\0" + path.read_bytes())
     versions = {name: number for name, number in _versions().items() if name != "matplotlib"}
-    digest.update(repr([versions, {name: source.sha256 for name, source in SOURCES.items()}]).encode())
+    files = {name: source.sha256 for name, source in SOURCES.items()}
+    digest.update(repr([compiled, platform.machine(), versions, files]).encode())
     return digest.hexdigest()
 
 
@@ -268,8 +269,6 @@ def _commit() -> str:
 
 
 def _machine() -> str:
-    from jamrank.kernels import compiled, default_threads
-
     name = platform.processor() or platform.machine()
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()

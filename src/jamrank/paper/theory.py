@@ -28,9 +28,10 @@ def majority_accuracy(flips: ArrayLike) -> float:
 
 
 def best_rule_accuracy(flips: ArrayLike) -> float:
-    """Return how often the best rule is right that knows every flip, but nothing of the items.
+    """Return how often the best rule is right that knows every flip, and of a pair nothing but its own votes.
 
-    For each pattern of votes it says what is the likelier truth; no rule without features can do better.
+    For each pattern of votes it says what is the likelier truth; no rule that looks at one pair at a time, without
+    features, can do better. (Votes on other pairs of the same items tell more.)
 
     Parameters
     ----------

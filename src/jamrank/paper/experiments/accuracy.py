@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from jamrank.paper import published
+from jamrank.paper.experiments.series import BEST, MAJORITY
 from jamrank.paper.figures import COLOURS as HUES
 from jamrank.paper.figures import canvas, draw_paper
 from jamrank.paper.methods import METHODS
@@ -17,7 +18,6 @@ from jamrank.paper.wine import COLOURS, RankerTrial, WineTrial, wine_flips
 __all__ = ["Accuracy"]
 
 _MACHINES = ("SVM, raw", "SVM, standardised")
-_MAJORITY, _BEST = "theory: majority vote", "theory: best rule"
 
 
 class Accuracy:
@@ -35,7 +35,7 @@ class Accuracy:
     def records(self, results: Results) -> list[Record]:
         """Return accuracies, orders and the annotators' own rankers."""
         flips = wine_flips()
-        theory = {_MAJORITY: majority_accuracy(flips), _BEST: best_rule_accuracy(flips)}
+        theory = {MAJORITY: majority_accuracy(flips), BEST: best_rule_accuracy(flips)}
         records = [
             Record(self.name, colour, model, "accuracy", "", None, 100 * value)
             for colour in COLOURS
@@ -76,7 +76,7 @@ class Accuracy:
             mine = pick(records, dataset=colour)
             pairs = estimate(pick(mine, metric="pairs")).mean
             accuracy = [estimate(pick(mine, model=model, metric="accuracy")).text() for model in METHODS]
-            bounds = [f"{pick(mine, model=model)[0].value:.2f}" for model in (_MAJORITY, _BEST)]
+            bounds = [f"{pick(mine, model=model)[0].value:.2f}" for model in (MAJORITY, BEST)]
             rows.append([f"{colour}, {pairs:,.0f} pairs", *accuracy, *bounds])
             rows.append([f"{colour}, paper", *[f"{value}" for value in published.ACCURACY[colour].values()], "", ""])
             orders = [estimate(pick(mine, model=model, metric="order")).text() for model in METHODS]
@@ -85,7 +85,7 @@ class Accuracy:
         return (
             markdown(["wine", *METHODS, "majority vote in theory", "best rule in theory"], rows)
             + "\n*Order of all items*: pairs that the single ranking of the items (`scores_`) puts in the right "
-            "order. *Best rule*: knows every flip, but no features.\n"
+            "order. *Best rule*: knows every flip, and decides each pair from its own votes alone.\n"
             "\nEach annotator's own ranker, which IAM adds up: pairs in the right order, from the worst annotator to "
             "the best (means over seeds, and the range of single rankers), and of the sum.\n\n"
             + markdown(["wine, ranker", "worst to best annotator", "range over seeds", "sum"], rankers)
@@ -113,7 +113,7 @@ class Accuracy:
         return rows
 
     def draw(self, records: Sequence[Record]) -> dict[str, Any]:
-        """Draw the accuracies beside the paper's and the bounds, and the rankers."""
+        """Draw the accuracies beside the paper's and the bounds (IAM would be far below), and the rankers."""
         figure, ((left, right),) = canvas(2, width=7.6)
         ticks = []
         for place, colour in enumerate(COLOURS):
@@ -127,7 +127,7 @@ class Accuracy:
                 left.errorbar(x, value.mean, yerr=value.half, fmt="o", color=HUES[model], capsize=3)
                 draw_paper(left, [x], [published.ACCURACY[colour][model]], None if ticks[1:] else "paper")
             left.text(5 * place + 1.5, 99.2, f"{colour} wine", ha="center", fontsize=9)
-        for model, style in ((_MAJORITY, "--"), (_BEST, ":")):
+        for model, style in ((MAJORITY, "--"), (BEST, ":")):
             bound = pick(records, model=model)[0].value
             left.axhline(bound, color="#777777", linestyle=style, linewidth=1, label=model)
         left.set(ylabel="pairs inferred rightly (%)", ylim=(95.5, 99.4))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from jamrank.paper import published
@@ -63,7 +64,18 @@ class Digits:
             + "\nDifferences between methods, in points; how many of the seeds are better, and in how many McNemar's "
             f"test calls the difference significant at {_SIGNIFICANT:.0%}, either way:\n\n"
         )
-        return text + self._tests(records)
+        return text + self._tests(records) + "\n" + self._over_best(records)
+
+    def _over_best(self, records: Sequence[Record]) -> str:
+        mine = pick(records, setting=_TIES[0])
+        best: dict[int | None, float] = {}
+        for record in pick(mine, metric="annotator"):
+            best[record.seed] = max(record.value, best.get(record.seed, 0.0))
+        rows = []
+        for model in METHODS:
+            off = [replace(r, value=r.value - best[r.seed]) for r in pick(mine, model=model, metric="accuracy")]
+            rows.append([model, estimate(off).text(), f"{sum(r.value > 0 for r in off)} of {len(off)}"])
+        return markdown(["over the best annotator of the seed, random", "difference", "seeds better"], rows)
 
     def _means(self, records: Sequence[Record], metric: str, models: Any, paper: tuple[float, ...] | None) -> str:
         rows = []

@@ -11,8 +11,9 @@ from jamrank.paper.wine import COLOURS, WineTrial, wine_flips
 
 __all__ = ["Noise"]
 
-# Ten percent more at each step; the mean of b passes 1/2 at alpha = 2.9.
+# Mean flip below which the sign is safe; it passes 1/2 at alpha = 20/7.
 _SAFE = 0.48
+# Ten percent more at each step.
 _ALPHAS = tuple(round(1.1**step, 4) for step in range(14))
 
 
@@ -48,7 +49,8 @@ class Noise:
         """Return a table for each wine."""
         text = series_table(records, _label, "alpha (mean b)", given=True)
         return text + (
-            "\n*Sign given*: the same fit, turned over where it takes annotator 1 for worse than a coin.\n"
+            "\n*Sign given*: the same fit, turned over where it takes annotator 1 for worse than a coin. No "
+            "annotator flips with a chance above 0.95, which matters in the last row only.\n"
         )
 
     def draw(self, records: Sequence[Record]) -> dict[str, Any]:

@@ -29,7 +29,9 @@ class Ratings:
     def trials(self, seeds: int, quick: bool) -> list[Trial]:
         """Return the speakers, and ten simulations a seed of each effect."""
         real: list[Trial] = [SpeakersTrial(attribute) for attribute in ATTRIBUTES]
-        return real + [SimulatedTrial(s, effect / 100) for effect in _EFFECTS for s in range(2 if quick else seeds)]
+        return real + [
+            SimulatedTrial(s, effect / 100) for effect in _EFFECTS for s in range(min(seeds, 2) if quick else seeds)
+        ]
 
     def records(self, results: Results) -> list[Record]:
         """Return shares and the ends of their intervals."""
@@ -80,7 +82,9 @@ class Ratings:
                 cells += [f"{share:.1f} ({low:.1f}–{high:.1f})", f"{paper}" if paper else ""]
             rows.append([model, *cells])
         votes, pairs, ties = (pick(real, metric=metric)[0].value for metric in ("votes", "pairs", "ties"))
-        flips = " and ".join(f"{r.value:.2f} for {r.setting[10:]}" for r in pick(real, metric="median flip"))
+        flips = " and ".join(
+            f"{r.value:.2f} for {r.setting.removeprefix('attribute=')}" for r in pick(real, metric="median flip")
+        )
         text = (
             "Speakers: 114 listeners rated 300 speakers; share of pairs in which a woman ranks above a man, with the "
             f"95 % bootstrap interval over speakers ({votes:,.0f} votes for {ATTRIBUTES[0]}, {ties:.0f} % of them "

@@ -18,7 +18,7 @@ from jamrank.paper.wine import COLOURS, WineTrial, wine_flips
 
 __all__ = ["BEST", "GIVEN", "MAJORITY", "N_PAIRS", "at", "draw_curves", "gap", "series_records", "series_table"]
 
-# The paper does not say how many pairs it used; so many of the white wines' eight million are enough for a curve.
+# So many of the white wines' eight million pairs are enough for a curve.
 N_PAIRS = {"red": None, "white": 600_000}
 MAJORITY, BEST = "theory: majority vote", "theory: best rule"
 GIVEN = "accuracy, sign given"
