@@ -7,7 +7,7 @@ PIP := $(BIN)/pip install -q --disable-pip-version-check
 BUILD_INPUTS := pyproject.toml CMakeLists.txt $(wildcard src/jamrank/kernels/*.cpp src/jamrank/kernels/*.hpp)
 MODULES := $(shell find src -name '*.py' | sort | cksum | cut -d ' ' -f 1)
 
-.PHONY: demo test lint typecheck unit format benchmark figure reproduce test-oldest docs clean
+.PHONY: demo test lint typecheck unit format benchmark benchmark-rivals figure reproduce test-oldest docs clean
 
 demo: $(VENV)/demo-$(MODULES)
 	$(BIN)/jamrank demo
@@ -28,9 +28,17 @@ format: $(VENV)/dev-$(MODULES)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# Prints the ratios and writes them to benchmarks/results.md.
+# Prints the ratios and writes them to benchmarks/results.md and benchmarks/passes.md.
 benchmark: $(VENV)/dev-$(MODULES)
+	$(BIN)/python -m benchmarks.passes
 	$(BIN)/python -m benchmarks.core
+
+# jamrank and its rivals on the same votes, most of an hour: benchmarks/compare.md, .json and .png. The rivals get an
+# environment of their own.
+benchmark-rivals:
+	$(PYTHON) -m venv .venv-rivals
+	.venv-rivals/bin/pip install -q --disable-pip-version-check -r benchmarks/requirements.txt ".[figures]"
+	.venv-rivals/bin/python -m benchmarks.compare
 
 # The picture of the README and its numbers.
 figure: $(VENV)/figure-$(MODULES)
@@ -74,4 +82,5 @@ $(VENV)/docs-$(MODULES): $(VENV)/dev-$(MODULES)
 	touch $@
 
 clean:
-	rm -rf $(VENV) .venv-oldest jamrank-reproduction docs/reproduction/.trials jamrank-demo build dist docs/_build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .venv-oldest .venv-rivals jamrank-demo jamrank-reproduction docs/reproduction/.trials
+	rm -rf build dist docs/_build .pytest_cache .mypy_cache .ruff_cache

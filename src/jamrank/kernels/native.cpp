@@ -171,7 +171,10 @@ double expectation(const Array<const int64_t>& start, const Seconds& second, con
     } else {
         rows.pattern = pattern.data();
     }
-    const Table table{if_first.size() ? if_first.data() : nullptr, if_second.data()};
+    // A row's likelihood lies between 1 and the ratio of its pattern.
+    const auto [least, most] = std::minmax_element(if_second.data(), if_second.data() + if_second.size());
+    const bool mild = if_first.size() == 0 && if_second.size() > 0 && *least > 1e-37 && *most < 1e37;
+    const Table table{if_first.size() ? if_first.data() : nullptr, if_second.data(), mild};
     const size_t size = 2 * items + kPatternTables * patterns + 1;
     const size_t blocks = block_count(n, size);
     nb::gil_scoped_release release;

@@ -201,12 +201,13 @@ inline void weigh(const Rows& rows, size_t begin, size_t count, double* a, doubl
 
 // Sum of the weighted logarithms of likelihoods. Without weights eight are multiplied before each logarithm: none
 // is so small or large that their product could vanish or overflow, for one that is sends the chunk the long way.
-inline double log_sum(const double* weight, size_t count, const double* likelihood) {
+inline double log_sum(const double* weight, size_t count, const double* likelihood, bool mild) {
     double term[kChunk], sum = 0.0, smallest = 1.0, largest = 1.0;
-    for (size_t k = 0; k < count; ++k) {
-        smallest = std::min(smallest, likelihood[k]);
-        largest = std::max(largest, likelihood[k]);
-    }
+    if (!mild)
+        for (size_t k = 0; k < count; ++k) {
+            smallest = std::min(smallest, likelihood[k]);
+            largest = std::max(largest, likelihood[k]);
+        }
     size_t terms = count;
     if (!weight && smallest > 1e-37 && largest < 1e37) {
         terms = count / 8;
@@ -317,7 +318,7 @@ void expect(const Rows& rows, const Code* patterns, const Table& table, const Sc
         lookup(table, pattern, count, first, second);
         infer(items, scores, count, table.if_first ? first : nullptr, second, row);
         if (posterior) std::copy(row.q, row.q + count, posterior + at);
-        sums.value += log_sum(rows.weight ? rows.weight + at : nullptr, count, row.value);
+        sums.value += log_sum(rows.weight ? rows.weight + at : nullptr, count, row.value, table.mild);
         weigh(rows, at, count, row.derivative, row.curvature, row.q);
         std::copy(row.curvature, row.curvature + count, curvature + at);
         scatter(items, row.derivative, row.curvature, sums);
@@ -367,7 +368,7 @@ void expectation_lists(const Rows& rows, const Lists& lists, const Scores& score
         collect(lists, at, count, first, second, sums.value);
         infer(items, scores, count, first, second, row);
         if (posterior) std::copy(row.q, row.q + count, posterior + at);
-        sums.value += log_sum(nullptr, count, row.value);
+        sums.value += log_sum(nullptr, count, row.value, false);
         std::copy(row.curvature, row.curvature + count, curvature + at);
         scatter(items, row.derivative, row.curvature, sums);
         for (size_t k = 0; k < count; ++k)

@@ -40,6 +40,7 @@ struct Scores {
 struct Table {
     const double* if_first;
     const double* if_second;
+    bool mild;  // no ratio of the two is so extreme that eight likelihoods of rows could not be multiplied
 };
 
 // A list of votes for each row. A vote is twice its coin plus 1 if it is for the first item; `log_likelihood` has
