@@ -222,6 +222,29 @@ def test_packed_votes_equal_their_twins_and_come_back(n, n_items, n_questions, n
 
 
 @needs_compiled
+@settings(deadline=None, max_examples=400)
+@given(st.text(alphabet='ab,"\n\r', max_size=60), st.integers(1, 4), st.integers(0, 50))
+def test_regular_lines_equal_their_twins(text, width, repeats):
+    rows = '"x, y",b\n' * repeats + text + "a,b\n"
+    for shape in (text, text + "\n", rows):
+        data = np.frombuffer(shape.encode(), dtype=np.uint8)
+        ours, plain = (module.regular_lines(data, ord(","), width, 3) for module in (kernels, twin))
+        assert ours == plain
+
+
+@needs_compiled
+def test_lines_that_cross_blocks_are_counted_once():
+    rng = np.random.default_rng(0)
+    fields = np.array(["abc", '"a, b"', '"line\nbreak"', '"say ""x"""', ""])
+    drawn = fields[rng.integers(0, len(fields), (60_000, 3))]
+    data = np.frombuffer("".join(",".join(row) + "\n" for row in drawn).encode(), dtype=np.uint8)
+    assert len(data) > 40 * 16384
+    assert [module.regular_lines(data, ord(","), 3, 4) for module in (kernels, twin)] == [60_000, 60_000]
+    broken = np.append(data, np.frombuffer(b"a,b\n", dtype=np.uint8))
+    assert [module.regular_lines(broken, ord(","), 3, 4) for module in (kernels, twin)] == [-1, -1]
+
+
+@needs_compiled
 @settings(deadline=None)
 @given(problems())
 def test_small_posteriors_are_as_exact_as_large_ones(problem):

@@ -17,10 +17,10 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from jamrank.errors import InputError
 from jamrank.io.documents import read_bytes, shown
+from jamrank.kernels import default_threads, kernels
 
 __all__ = ["load_table", "read_table"]
 
@@ -37,10 +37,7 @@ _FOREIGN = {
 _BINARY = ("this is neither text nor Parquet", "expected a CSV file in UTF-8, or Parquet")
 _CONTROLS = bytes(set(range(32)) - set(b"\t\n\r\f\v"))
 _SEPARATOR_NAMES = {",": "commas", "\t": "tabs", ";": "semicolons"}
-_BYTES = bytes(range(256))
-_QUOTE, _NEWLINE, _RETURN = b'"\n\r'
-
-_Mask = NDArray[np.bool_]
+_HEAD = 1 << 16
 
 
 def read_table(path: str | os.PathLike[str]) -> pl.DataFrame:
@@ -114,22 +111,34 @@ def _read_parquet(data: bytes, source: str) -> pl.DataFrame:
 
 
 def _read_csv(data: bytes, separator: str, source: str) -> pl.DataFrame:
-    data = data.removeprefix(_UTF8_BOM).strip(b"\r\n") + b"\n"
-    text = _decode(data, separator, source)
-    header = _read_header(text, separator, source)
+    data = _trimmed(data)
+    _check_encoding(data, separator, source)
+    header = _read_header(data, separator, source)
     n_rows = _count_regular_rows(data, separator.encode(), len(header))
     frame = None if n_rows is None else _parse_quickly(data, separator, header, n_rows)
-    return _parse_carefully(text, separator, source) if frame is None else frame
+    return _parse_carefully(data.decode("utf-8"), separator, source) if frame is None else frame
 
 
-def _decode(data: bytes, separator: str, source: str) -> str:
+def _trimmed(data: bytes) -> bytes:
+    """Return a text without blank lines at its ends, closed by a newline; as it is where it is that already."""
+    data = data.removeprefix(_UTF8_BOM)
+    ends = data[-2:]
+    if data[:1] not in (b"\n", b"\r") and ends[-1:] == b"\n" and ends[:1] not in (b"\n", b"\r"):
+        return data
+    return data.strip(b"\r\n") + b"\n"
+
+
+def _check_encoding(data: bytes, separator: str, source: str) -> None:
     for magic, (problem, remedy) in _FOREIGN.items():
         if data.startswith(magic):
             raise InputError(problem, remedy, source=source)
     if b"\0" in data:
         raise InputError(*_BINARY, source=source)
+    if data.isascii():
+        return
     try:
-        return data.decode("utf-8")
+        data.decode("utf-8")
+        return
     except UnicodeDecodeError as error:
         bad = error.start
     if len(data[:4096].translate(None, _CONTROLS)) < len(data[:4096]):
@@ -151,8 +160,14 @@ def _row_at_end(text: str, separator: str) -> int:
     return row
 
 
-def _read_header(text: str, separator: str, source: str) -> list[str]:
-    header = [name or "" for name in next(_records(text, separator, source))]
+def _read_header(data: bytes, separator: str, source: str) -> list[str]:
+    # All but the oddest headers are in the first lines; a large file need not be decoded for it.
+    head = data[: data.find(b"\n", _HEAD) + 1] or data
+    try:
+        first = next(_records(head.decode("utf-8"), separator, source))
+    except InputError:
+        first = next(_records(data.decode("utf-8"), separator, source))
+    header = [name or "" for name in first]
     twice = next((name for name in header if header.count(name) > 1), None)
     if twice is not None:
         raise InputError(f"the column {shown(twice)} is there twice", "rename or remove one", source=source)
@@ -166,32 +181,11 @@ def _read_header(text: str, separator: str, source: str) -> list[str]:
 
 def _count_regular_rows(data: bytes, separator: bytes, width: int) -> int | None:
     """Return the number of rows of a CSV whose every line plainly has ``width`` fields; None in any doubt."""
-    # In a single column a blank line looks like a row; a return without a newline may or may not end a line.
-    if width == 1 or data.count(b"\r") != data.count(b"\r\n"):
+    if width == 1:  # a blank line would look like a row
         return None
-    marks = _marks_outside_quotes(data, separator)
-    if marks is None or len(marks) % width:
-        return None
-    n_lines = len(marks) // width
-    return n_lines - 1 if marks == (separator * (width - 1) + b"\n") * n_lines else None
-
-
-def _marks_outside_quotes(data: bytes, separator: bytes) -> bytes | None:
-    """Return the separators and newlines of a CSV in their order; None where its quotes break the rules."""
-    if b'"' not in data:
-        return data.translate(None, _BYTES.translate(None, separator + b"\n"))
-    buffer = np.frombuffer(data, dtype=np.uint8)
-    is_quote, is_end = buffer == _QUOTE, (buffer == separator[0]) | (buffer == _NEWLINE)
-    inside = np.logical_xor.accumulate(is_quote)
-    if inside[-1] or not _quotes_enclose_fields(is_quote, inside, is_end | (buffer == _RETURN)):
-        return None
-    return bytes(buffer[is_end & ~inside])
-
-
-def _quotes_enclose_fields(is_quote: _Mask, inside: _Mask, is_end: _Mask) -> bool:
-    """Whether each opening quote begins a field and each closing one ends it, or both stand for one quote."""
-    opening, closing, is_edge = is_quote & inside, is_quote & ~inside, is_quote | is_end
-    return not ((opening[1:] & ~is_edge[:-1]).any() or (closing[:-1] & ~is_edge[1:]).any())
+    text = np.frombuffer(data, dtype=np.uint8)
+    n_lines = kernels.regular_lines(text, separator[0], width, default_threads())
+    return n_lines - 1 if n_lines > 0 else None
 
 
 def _parse_quickly(data: bytes, separator: str, header: list[str], n_rows: int) -> pl.DataFrame | None:
