@@ -326,6 +326,8 @@ class Comparisons:
     def pair_weight(self) -> NDArray[np.float64]:
         """Total weight of the votes on each pair, ties included."""
         if isinstance(self.cast, Jury):
+            if not self.n_missing:
+                return np.full(self.n_pairs, float(self.n_annotators))
             return np.asarray((self.cast.results != MISSING).sum(axis=1), dtype=np.float64)
         if not len(self.cast.weight):
             return np.diff(self.vote_start).astype(np.float64)
@@ -335,6 +337,8 @@ class Comparisons:
     def annotator_weight(self) -> NDArray[np.float64]:
         """Total weight of each annotator's votes, ties included."""
         if isinstance(self.cast, Jury):
+            if not self.n_missing:
+                return np.full(self.n_annotators, float(self.n_pairs))
             return np.asarray((self.cast.results != MISSING).sum(axis=0), dtype=np.float64)
         return np.asarray(np.bincount(self.vote_annotator, self.vote_weight, self.n_annotators), dtype=np.float64)
 

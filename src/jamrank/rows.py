@@ -19,7 +19,7 @@ from jamrank.comparisons import FIRST, TIE, Comparisons
 from jamrank.kernels import default_threads, kernels
 from jamrank.votes import Jury
 
-__all__ = ["Ballots", "Links", "Lists", "Patterns", "Rows"]
+__all__ = ["Ballots", "Codes", "Links", "Lists", "Patterns", "Rows"]
 
 Doubles = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -30,7 +30,7 @@ _FEW = 256
 
 # Patterns pay while few are distinct: looked for in a sample of the pairs, if there are more than these.
 _SAMPLE, _MOST_DISTINCT = 4096, 0.5
-_LARGEST_JURY = 64
+_LARGEST_JURY, _SMALL_JURY = 64, 8
 _MOST_REPEATS = 1.5
 
 
@@ -97,6 +97,15 @@ class Patterns:
     def vote_pattern(self) -> Longs:
         """The pattern of each vote."""
         return np.repeat(np.arange(len(self)), np.diff(self.start))
+
+    @cached_property
+    def share(self) -> Doubles:
+        """(votes for the first item + 1) / (votes + 2) of each pattern."""
+        wins, cast = (
+            np.bincount(self.vote_pattern, values, len(self))
+            for values in (self.weight * (self.vote % 2), self.weight)
+        )
+        return np.asarray((wins + 1) / (cast + 2), dtype=np.float64)
 
     def log_likelihoods(self, tables: Doubles) -> tuple[Doubles, Doubles]:
         """Return the log-likelihood of each pattern if the first, or the second, item is truly better."""
@@ -170,8 +179,8 @@ class Rows:
         The votes on each row.
     of_pair : ndarray of int64 or None
         The pair of the votes' table to which each row belongs; None for one row a pair, in order.
-    share : ndarray of float64
-        (wins of the first item + 1) / (votes + 2) on the row's pair: where a fit starts.
+    known_share : ndarray of float64 or None
+        The ``share`` of each row, where it is known already.
     n_items : int
     distinct : bool
         Whether no two rows are known to be of the same items.
@@ -184,13 +193,21 @@ class Rows:
     weight: Doubles
     ballots: Patterns | Lists
     of_pair: Longs | None
-    share: Doubles
+    known_share: Doubles | None
     n_items: int
     distinct: bool = False
     single_votes: bool = False
 
     def __len__(self) -> int:
         return len(self.first)
+
+    @cached_property
+    def share(self) -> Doubles:
+        """(wins of the first item + 1) / (votes + 2) on the row's pair: where a fit starts."""
+        if self.known_share is not None:
+            return self.known_share
+        assert isinstance(self.ballots, Patterns)
+        return np.asarray(self.ballots.share[self.ballots.of_row])
 
     @property
     def pair(self) -> Longs | slice:
@@ -277,7 +294,8 @@ class Rows:
             rows = cls._over(votes, None, np.empty(0), ballots, share)
         else:
             kept = voted[ballots.of_row] if isinstance(ballots, Patterns) else voted
-            rows = cls._over(votes, np.flatnonzero(kept), np.empty(0), _keep(ballots, kept), share[kept])
+            share = None if share is None else share[kept]
+            rows = cls._over(votes, np.flatnonzero(kept), np.empty(0), _keep(ballots, kept), share)
         return replace(rows, distinct=not votes.has_questions)
 
     @classmethod
@@ -353,7 +371,12 @@ class Rows:
 
     @classmethod
     def _over(
-        cls, votes: Comparisons, pair: Longs | None, weight: Doubles, ballots: Patterns | Lists, share: Doubles
+        cls,
+        votes: Comparisons,
+        pair: Longs | None,
+        weight: Doubles,
+        ballots: Patterns | Lists,
+        share: Doubles | None,
     ) -> Rows:
         """Return rows over some pairs; None for one over each."""
         first, second = votes.pair_first, votes.pair_second
@@ -392,10 +415,10 @@ def _repeats_itself(votes: Comparisons) -> bool:
     return len(seen) <= _MOST_DISTINCT * _SAMPLE
 
 
-def _find_patterns(votes: Comparisons, threads: int) -> tuple[Patterns, Doubles]:
-    of_row, example = np.empty(votes.n_pairs, dtype=np.int32), np.empty(votes.n_pairs, dtype=np.int64)
+def _find_patterns(votes: Comparisons, threads: int) -> tuple[Patterns, Doubles | None]:
     if isinstance(votes.cast, Jury) and votes.n_annotators <= _LARGEST_JURY:
-        return _find_verdicts(votes.cast.results, of_row, example, threads)
+        return _find_verdicts(votes.cast.results, threads), None
+    of_row, example = np.empty(votes.n_pairs, dtype=np.int32), np.empty(votes.n_pairs, dtype=np.int64)
     share = np.empty(votes.n_pairs)
     n_patterns = kernels.patterns(
         votes.vote_start,
@@ -412,21 +435,31 @@ def _find_patterns(votes: Comparisons, threads: int) -> tuple[Patterns, Doubles]
     begin = np.concatenate([[0], np.cumsum(lengths)])
     at = np.arange(begin[-1]) + np.repeat(votes.vote_start[pair] - begin[:-1], lengths)
     start, at = _leave_out_idle(votes, begin, at)
-    return Patterns(
-        _codes(of_row, n_patterns), start, _as_votes(votes, at), votes.vote_weight[at], votes.n_annotators
-    ), share
+    codes = _codes(of_row, n_patterns)
+    return Patterns(codes, start, _as_votes(votes, at), votes.vote_weight[at], votes.n_annotators), share
 
 
-def _find_verdicts(results: NDArray[np.int8], of_row: Ints, example: Longs, threads: int) -> tuple[Patterns, Doubles]:
+def _find_verdicts(results: NDArray[np.int8], threads: int) -> Patterns:
     """Find the patterns of a jury without spelling out its votes."""
-    n_annotators = results.shape[1]
-    n_patterns = kernels.jury_patterns(results.ravel(), n_annotators, of_row, example, threads)
-    distinct = results[example[:n_patterns]]
+    n_pairs, n_annotators = results.shape
+    of_row: Codes
+    if n_annotators <= _SMALL_JURY:
+        seen = np.empty(4**n_annotators, dtype=np.uint8)
+        kernels.mark_verdicts(results.ravel(), n_annotators, seen, threads)
+        kinds = np.flatnonzero(seen)
+        distinct = (kinds[:, None] >> 2 * np.arange(n_annotators - 1, -1, -1)) & 3
+        numbers = (np.cumsum(seen) - 1).astype(np.int32)
+        few = len(kinds) <= _FEW
+        of_row = np.empty(n_pairs, dtype=np.uint8) if few else np.empty(n_pairs, dtype=np.int32)
+        kernels.number_verdicts(results.ravel(), n_annotators, numbers, of_row, threads)
+    else:
+        wide, example = np.empty(n_pairs, dtype=np.int32), np.empty(n_pairs, dtype=np.int64)
+        n_patterns = kernels.jury_patterns(results.ravel(), n_annotators, wide, example, threads)
+        distinct, of_row = results[example[:n_patterns]], _codes(wide, n_patterns)
     decided = distinct < TIE
     start = np.concatenate([[0], np.cumsum(decided.sum(axis=1))])
-    vote = (2 * np.arange(n_annotators, dtype=np.int32) + distinct)[decided].astype(np.int32)
-    share = ((distinct == FIRST).sum(axis=1) + 1) / (decided.sum(axis=1) + 2)
-    return Patterns(_codes(of_row, n_patterns), start, vote, np.ones(len(vote)), n_annotators), share[of_row]
+    vote = (2 * np.arange(n_annotators) + distinct)[decided].astype(np.int32)
+    return Patterns(of_row, start, vote, np.ones(len(vote)), n_annotators)
 
 
 def _find_lists(votes: Comparisons, threads: int) -> tuple[Lists, Doubles]:

@@ -78,7 +78,7 @@ def expectation(module, p, sums: bool = True, posterior: bool = True) -> dict[st
 def maximisation(module, p, loss: int) -> dict[str, np.ndarray]:
     n, n_items = len(p["first"]), len(p["scores"])
     out = {"curvature": np.empty(n, np.float32), "gradient": np.empty(n_items), "degree": np.empty(n_items)}
-    inputs = [*layout(p), *(p[name] for name in ("weight", "posterior", "scores"))]
+    inputs = [*layout(p), p.get("pattern_of", np.empty(0, np.int32)), p["weight"], p["posterior"], p["scores"]]
     out["value"] = np.array(module.maximisation(*inputs, loss, *out.values(), p["threads"]))
     return out
 
@@ -163,6 +163,34 @@ def test_expectation_over_lists_equals_its_twin(problem, n_coins, weighted, post
         out["value"] = np.array(module.expectation_lists(*inputs, *out.values(), problem["threads"]))
         results.append(out)
     assert_close(*results)
+
+
+@needs_compiled
+@settings(deadline=None)
+@given(problems())
+def test_maximisation_by_pattern_is_that_by_row(problem):
+    by_pattern = np.random.default_rng(0).uniform(0, 1, len(problem["if_second"]))
+    looked_up = problem | {"posterior": by_pattern[problem["pattern"]]}
+    given_by_pattern = problem | {"posterior": by_pattern, "pattern_of": problem["pattern"]}
+    for module in (kernels, twin):
+        assert_close(maximisation(module, given_by_pattern, 0), maximisation(twin, looked_up, 0))
+
+
+@needs_compiled
+@settings(deadline=None)
+@given(st.integers(1, 8), st.integers(1, 300), st.integers(0, 2**32 - 1), st.sampled_from([np.uint8, np.int32]))
+def test_verdicts_of_a_small_jury_equal_their_twins(annotators, pairs, seed, kind):
+    rng = np.random.default_rng(seed)
+    results = rng.choice(4, (pairs, annotators), p=[0.45, 0.45, 0.05, 0.05]).astype(np.int8)
+    found = []
+    for module in (kernels, twin):
+        seen = np.empty(4**annotators, dtype=np.uint8)
+        module.mark_verdicts(results.ravel(), annotators, seen, 3)
+        numbers, pattern = (np.cumsum(seen) - 1).astype(np.int32) % 256, np.empty(pairs, dtype=kind)
+        module.number_verdicts(results.ravel(), annotators, numbers, pattern, 3)
+        found.append((seen.tolist(), pattern.tolist()))
+    assert found[0] == found[1]
+    assert sum(found[0][0]) == len(np.unique(np.minimum(results, 2), axis=0))
 
 
 @needs_compiled

@@ -540,11 +540,11 @@ def test_the_smooth_hinge_is_rennies():
 @pytest.mark.parametrize(("loss", "curve"), [(0, "log of the logistic"), (1, "negative smooth hinge")])
 @pytest.mark.parametrize("margin", [-2.5, -1.0, -0.3, 0.0, 0.4, 1.0, 3.0])
 def test_curves_are_what_the_m_step_raises(loss, curve, margin):
-    layout = np.array([0, 1, 1]), np.array([1], dtype=np.int32)
+    layout, none = (np.array([0, 1, 1]), np.array([1], dtype=np.int32)), np.empty(0, dtype=np.int32)
     scores = np.array([margin, 0.0])
     for posterior, orientation in ((1.0, 1), (0.0, -1)):
         sums = np.empty(1, dtype=np.float32), np.empty(2), np.empty(2)
-        value = kernels.maximisation(*layout, np.empty(0), np.array([posterior]), scores, loss, *sums, 1)
+        value = kernels.maximisation(*layout, none, np.empty(0), np.array([posterior]), scores, loss, *sums, 1)
         assert value == pytest.approx(float(CURVES[curve](np.array([orientation * margin]))[0]), abs=1e-12)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jamrank.kernels import default_threads, kernels
-from jamrank.rows import Lists, Patterns, Rows
+from jamrank.rows import Codes, Lists, Patterns, Rows
 
 __all__ = ["LOSSES", "Expectation", "Maximisation", "MemoryEngine"]
 
@@ -155,14 +155,41 @@ class MemoryEngine:
             return curvature
         return np.asarray(np.add.reduceat(curvature, begin, dtype=np.float64), dtype=np.float32)
 
-    def maximisation(self, scores: Doubles, posterior: Doubles, loss: str = "logistic") -> Maximisation:
-        """Run the pass of the M-step at new scores, with the posterior held fixed."""
+    def beginning(self, scores: Doubles, loss: str) -> tuple[Maximisation, Doubles]:
+        """Run the pass of the M-step as if the shares of votes were the posterior.
+
+        Also returns what the E-step would say of the votes then.
+        """
+        rows, ballots = self.rows, self.rows.ballots
+        if not isinstance(ballots, Patterns) or rows.single_votes:
+            return self.maximisation(scores, rows.share, loss), rows.over_votes(rows.share)
+        share = ballots.share
+        return (
+            self.maximisation(scores, share, loss, ballots.of_row),
+            ballots.over_patterns(rows.pattern_weight * share),
+        )
+
+    def maximisation(
+        self, scores: Doubles, posterior: Doubles, loss: str = "logistic", pattern: Codes | None = None
+    ) -> Maximisation:
+        """Run the pass of the M-step at new scores, with the posterior held fixed.
+
+        Parameters
+        ----------
+        scores : ndarray
+            One an item.
+        posterior : ndarray
+            One for each row; with ``pattern``, which has the pattern of each row, one for each of these.
+        loss : {"logistic", "hinge"}
+        pattern : ndarray, optional
+        """
         rows, n_items = self.rows, self.rows.n_items
         curvature = self._room_for_curvature(None)
         gradient, degree = np.empty(n_items), np.empty(n_items)
         self.passes += 1
         value = kernels.maximisation(
             *rows.layout,
+            np.empty(0, dtype=np.int32) if pattern is None else pattern,
             rows.weight,
             posterior,
             np.ascontiguousarray(scores),

@@ -107,7 +107,9 @@ Span span_of(size_t block, size_t blocks, size_t rows) {
     return {rows * block / blocks, rows * (block + 1) / blocks};
 }
 
-using Seconds = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+// Small integers, in as few bytes as will do.
+using Codes = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Seconds = Codes;
 
 // Rows sorted by their first item; without any they are all pairs of `items`, in order.
 Rows as_rows(const Array<const int64_t>& start, const Seconds& second, size_t n, size_t items) {
@@ -231,15 +233,22 @@ double expectation_lists(const Array<const int64_t>& start, const Seconds& secon
     return value;
 }
 
-double maximisation(const Array<const int64_t>& start, const Seconds& second, const Doubles& weight, const Doubles& posterior,
-                    const Doubles& scores, int loss, OutFloats curvature, OutDoubles gradient,
+// With patterns, the posterior is one for each of them.
+double maximisation(const Array<const int64_t>& start, const Seconds& second, const Codes& pattern,
+                    const Doubles& weight, const Doubles& posterior, const Doubles& scores, int loss, OutFloats curvature, OutDoubles gradient,
                     OutDoubles degree, int threads) {
-    const size_t n = posterior.size(), items = scores.size();
-    require(curvature.size() == n, "one entry a row");
+    const size_t n = curvature.size(), items = scores.size();
+    require(pattern.size() == n || (pattern.size() == 0 && posterior.size() == n), "one entry a row");
     require(gradient.size() == items && degree.size() == items, "one entry an item");
     require(loss == kLogistic || loss == kSmoothHinge, "unknown loss");
     Rows rows = as_rows(start, second, n, items);
     rows.weight = weights_or_null(weight, n);
+    if (pattern.size() && pattern.dtype() == nb::dtype<uint8_t>()) {
+        rows.few_patterns = static_cast<const uint8_t*>(pattern.data());
+    } else if (pattern.size()) {
+        require(pattern.dtype() == nb::dtype<int32_t>(), "patterns are int32 or uint8");
+        rows.pattern = static_cast<const int32_t*>(pattern.data());
+    }
     const Scores plain{scores.data(), nullptr, nullptr};
     const size_t size = 2 * items + 1;
     const size_t blocks = block_count(n, size);
@@ -439,38 +448,6 @@ struct HashVerdicts {
     size_t operator()(const Verdicts& verdicts) const { return mix(mix(0, verdicts.low), verdicts.high); }
 };
 
-// Eight annotators at most: verdicts are places in a table.
-size_t number_small_jury(const int8_t* results, size_t annotators, size_t pairs, int32_t* pattern, int64_t* example,
-                         int threads) {
-    const size_t blocks = block_count(pairs, 1), kinds = size_t{1} << (2 * annotators);
-    std::vector<std::vector<char>> seen(blocks);
-    for_blocks(blocks, threads, [&](size_t block) {
-        seen[block].assign(kinds, 0);
-        const Span span = span_of(block, blocks, pairs);
-        for (size_t row = span.begin; row < span.end; ++row) {
-            const uint64_t verdicts = pack(results + row * annotators, annotators);
-            pattern[row] = static_cast<int32_t>(verdicts);
-            seen[block][verdicts] = 1;
-        }
-    });
-    std::vector<int32_t> number(kinds, -1);
-    int32_t count = 0;
-    for (size_t kind = 0; kind < kinds; ++kind)
-        if (std::any_of(seen.begin(), seen.end(), [&](const auto& block) { return block[kind]; })) number[kind] = count++;
-    std::fill_n(example, count, static_cast<int64_t>(pairs));
-    for_blocks(blocks, threads, [&](size_t block) {
-        const Span span = span_of(block, blocks, pairs);
-        for (size_t row = span.begin; row < span.end; ++row) pattern[row] = number[pattern[row]];
-    });
-    // Distinct verdicts are soon found: any row will do as an example.
-    for (size_t row = 0, left = count; left > 0; ++row)
-        if (example[pattern[row]] == static_cast<int64_t>(pairs)) {
-            example[pattern[row]] = static_cast<int64_t>(row);
-            --left;
-        }
-    return count;
-}
-
 size_t number_jury(const int8_t* results, size_t annotators, size_t pairs, int32_t* pattern, int64_t* example,
                    int threads) {
     const size_t blocks = block_count(pairs, 1);
@@ -503,8 +480,41 @@ size_t jury_patterns(const Array<const int8_t>& results, size_t annotators, OutI
     require(annotators >= 1 && annotators <= 64, "a jury has 1 to 64 annotators");
     require(results.size() == pairs * annotators && example.size() == pairs, "one entry a pair");
     nb::gil_scoped_release release;
-    const auto number = annotators <= 8 ? number_small_jury : number_jury;
-    return number(results.data(), annotators, pairs, pattern.data(), example.data(), threads);
+    return number_jury(results.data(), annotators, pairs, pattern.data(), example.data(), threads);
+}
+
+// Verdicts of at most eight annotators are places in a table: marks those that occur.
+void mark_verdicts(const Array<const int8_t>& results, size_t annotators, Array<uint8_t> seen, int threads) {
+    require(annotators >= 1 && annotators <= 8 && seen.size() == size_t{1} << (2 * annotators), "a mark for each verdict");
+    const size_t pairs = results.size() / annotators, blocks = block_count(pairs, 1);
+    nb::gil_scoped_release release;
+    std::vector<std::vector<uint8_t>> marks(blocks);
+    for_blocks(blocks, threads, [&](size_t block) {
+        marks[block].assign(seen.size(), 0);
+        const Span span = span_of(block, blocks, pairs);
+        for (size_t row = span.begin; row < span.end; ++row)
+            marks[block][pack(results.data() + row * annotators, annotators)] = 1;
+    });
+    std::fill_n(seen.data(), seen.size(), 0);
+    for (const auto& own : marks)
+        for (size_t kind = 0; kind < own.size(); ++kind) seen.data()[kind] |= own[kind];
+}
+
+// Gives each row the number of its verdicts.
+template <typename Code>
+void number_verdicts(const Array<const int8_t>& results, size_t annotators, const Ints& numbers, Array<Code> pattern,
+                     int threads) {
+    const size_t pairs = pattern.size(), blocks = block_count(pairs, 1);
+    require(annotators >= 1 && annotators <= 8 && numbers.size() == size_t{1} << (2 * annotators), "a number a verdict");
+    require(results.size() == pairs * annotators, "one entry a pair");
+    nb::gil_scoped_release release;
+    for_blocks(blocks, threads, [&](size_t block) {
+        const Span span = span_of(block, blocks, pairs);
+        for (size_t row = span.begin; row < span.end; ++row) {
+            const uint64_t verdicts = pack(results.data() + row * annotators, annotators);
+            pattern.data()[row] = static_cast<Code>(numbers.data()[verdicts]);
+        }
+    });
 }
 
 // How a vote is packed into the bits of one integer, from the highest: the items of its pair in order, its question, its
@@ -688,6 +698,9 @@ NB_MODULE(_native, m) {
     m.def("assign", &assign);
     m.def("patterns", &patterns);
     m.def("jury_patterns", &jury_patterns);
+    m.def("mark_verdicts", &mark_verdicts);
+    m.def("number_verdicts", &number_verdicts<uint8_t>);
+    m.def("number_verdicts", &number_verdicts<int32_t>);
     m.def("regular_lines", &regular_lines);
     m.def("pack_votes", &pack_votes);
     m.def("count_pairs", &count_pairs);

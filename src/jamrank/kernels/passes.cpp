@@ -409,14 +409,21 @@ inline void smooth_hinge(size_t count, const double* margin, const double* q, do
 
 void maximisation(const Rows& rows, const double* posterior, const Scores& scores, Loss loss, size_t begin,
                   size_t end, float* curvature, Sums& sums) {
-    double margin[kChunk], value[kChunk], derivative[kChunk], c[kChunk];
+    double margin[kChunk], q[kChunk], value[kChunk], derivative[kChunk], c[kChunk];
     Chunks items(rows, begin);
     for (size_t at = begin; at < end; at += kChunk) {
         const size_t count = std::min(kChunk, end - at);
         items.next(count);
         margins(items, scores.score, count, margin);
+        if (rows.few_patterns) {
+            for (size_t k = 0; k < count; ++k) q[k] = posterior[rows.few_patterns[at + k]];
+        } else if (rows.pattern) {
+            for (size_t k = 0; k < count; ++k) q[k] = posterior[rows.pattern[at + k]];
+        } else {
+            std::copy(posterior + at, posterior + at + count, q);
+        }
         const auto apply = loss == kLogistic ? logistic : smooth_hinge;
-        apply(count, margin, posterior + at, value, derivative, c);
+        apply(count, margin, q, value, derivative, c);
         weigh(rows, at, count, derivative, c, value);
         std::copy(c, c + count, curvature + at);
         for (size_t k = 0; k < count; ++k) sums.value += value[k];

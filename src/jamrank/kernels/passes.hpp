@@ -72,7 +72,8 @@ struct Passes {
     // The same for rows with a list of votes each; `truly_first` gets the posterior of each kind of vote.
     void (*expectation_lists)(const Rows&, const Lists&, const Scores& scores, size_t begin, size_t end,
                               double* posterior, float* curvature, double* truly_first, Sums& sums);
-    // Value, derivative and curvature of the M-step at new scores, with the posterior held fixed.
+    // Value, derivative and curvature of the M-step at new scores, with the posterior held fixed: one a row, or one a
+    // pattern where the rows have patterns.
     void (*maximisation)(const Rows&, const double* posterior, const Scores& scores, Loss loss, size_t begin,
                          size_t end, float* curvature, Sums& sums);
     // Curvature matrix (a graph Laplacian) times a vector over items.

@@ -15,7 +15,9 @@ __all__ = [
     "expectation_lists",
     "jury_patterns",
     "laplacian",
+    "mark_verdicts",
     "maximisation",
+    "number_verdicts",
     "pack_votes",
     "patterns",
     "regular_lines",
@@ -148,6 +150,7 @@ def _infer(
 def maximisation(
     start: Longs,
     second: Ints,
+    pattern: Ints,
     weight: Doubles,
     posterior: Doubles,
     scores: Doubles,
@@ -157,8 +160,12 @@ def maximisation(
     degree: Doubles,
     threads: int,
 ) -> float:
-    """Compute value, gradient and curvature of the M-step at new scores, the posterior held fixed."""
+    """Compute value, gradient and curvature of the M-step at new scores, the posterior held fixed.
+
+    With patterns, the posterior is one for each of them.
+    """
     first, second = _first_items(start, second, len(scores))
+    posterior = posterior[pattern] if len(pattern) else posterior
     margin = _margins(first, second, scores)
     value, derivative, bend = (_logistic, _smooth_hinge)[loss](margin, posterior)
     derivative, bend = _weighted(derivative, weight), _weighted(bend, weight)
@@ -252,6 +259,24 @@ def jury_patterns(results: NDArray[np.int8], annotators: int, pattern: Ints, exa
     example[: len(seen_at)] = seen_at
     pattern[:] = code.ravel()
     return len(seen_at)
+
+
+def _packed_verdicts(results: NDArray[np.int8], annotators: int) -> Longs:
+    place = 4 ** np.arange(annotators - 1, -1, -1)
+    return np.asarray((np.minimum(results, 2).reshape(-1, annotators) * place).sum(axis=1), dtype=np.int64)
+
+
+def mark_verdicts(results: NDArray[np.int8], annotators: int, seen: NDArray[np.uint8], threads: int) -> None:
+    """Mark the verdicts of at most eight annotators that occur, two bits each, the first highest."""
+    seen[:] = 0
+    seen[_packed_verdicts(results, annotators)] = 1
+
+
+def number_verdicts(
+    results: NDArray[np.int8], annotators: int, numbers: Ints, pattern: NDArray[np.integer], threads: int
+) -> None:
+    """Give each row the number of its verdicts."""
+    pattern[:] = numbers[_packed_verdicts(results, annotators)]
 
 
 def pack_votes(

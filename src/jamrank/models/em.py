@@ -80,6 +80,14 @@ class Problem:
         scores = self.size(self.scorer.scores(theta) - a.scores)
         return max(scores, largest(self.noise.rates(params) - a.rates))
 
+    def start(self) -> tuple[Doubles, Doubles]:
+        """Return a first answer: to the shares of the votes, as if they were the posterior."""
+        if self.loss == "hinge":
+            return self.start_from(self.engine.rows.share)
+        theta = np.zeros(self.scorer.n_params)
+        at, truly_first = self.engine.beginning(self.scorer.scores(theta), self.loss)
+        return theta + newton_step(self.engine, self.scorer, at, theta), self.noise.update(truly_first)
+
     def start_from(self, posterior: Doubles) -> tuple[Doubles, Doubles]:
         """Return a first answer to a posterior that was guessed."""
         if self.loss == "hinge":

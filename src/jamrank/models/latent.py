@@ -138,7 +138,7 @@ class LatentModel(RankingModel):
         start = None
         if prior is not None and variance is None:
             first = problem(3.0)
-            begin = first.evaluate(*first.start_from(engine.rows.share))
+            begin = first.evaluate(*first.start())
             variance, start = estimate_variance(problem, begin)
         fit = self._best_run(problem(variance), start)
         self.score_variance_ = variance
@@ -192,7 +192,7 @@ class LatentModel(RankingModel):
         def from_share() -> Point:
             if start is not None:
                 return problem.reassess(start)
-            return problem.evaluate(*problem.start_from(problem.engine.rows.share))
+            return problem.evaluate(*problem.start())
 
         def at_random() -> Point:
             return problem.evaluate(rng.standard_normal(problem.scorer.n_params), problem.noise.random(rng))
