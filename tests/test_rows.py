@@ -171,6 +171,22 @@ def test_sums_over_votes_add_up(kind, power, votes):
     np.testing.assert_allclose(rows.cast, rows.over_votes(np.ones(len(rows))))
 
 
+@given(tables())
+def test_per_side_counts_the_votes_for_either_item_of_each_pair(votes):
+    rows = Rows.per_side(votes)
+    told = {}
+    for row in range(len(rows)):
+        ((coin, won, one),) = votes_in(rows, row)
+        assert (coin, one) == (0, 1.0)
+        told[int(pairs_of(rows, votes)[row]), won] = float(rows.weight[row])
+    expected = {}
+    for pair in range(votes.n_pairs):
+        for _, won, cast in votes_of(votes, pair):
+            expected[pair, won] = expected.get((pair, won), 0.0) + cast
+    assert told == pytest.approx({key: cast for key, cast in expected.items() if cast > 0})
+    assert (np.diff(rows.first) >= 0).all()
+
+
 def test_only_ties_leave_no_rows():
     votes = Comparisons.from_arrays(["a", "b"], ["b", "c"], ["x", "x"], [0.5, 0.5])
     assert len(Rows.per_pair(votes)) == len(Rows.per_vote(votes)) == 0

@@ -320,6 +320,27 @@ class Rows:
         return cls._single(votes, pair, who * np.int32(2) + first_won, own, share[pair])
 
     @classmethod
+    def per_side(cls, votes: Comparisons, threads: int | None = None) -> Rows:
+        """Two rows for each pair, of the votes for either item, whoever cast them: for models that do not ask."""
+        pairs = cls.per_pair(votes, threads)
+        wins, cast = pairs.tally()
+        weight = np.stack([cast - wins, wins], axis=1).ravel()
+        there = np.flatnonzero(weight > 0)
+        row, said = there // 2, there % 2
+        ballots = Patterns(_codes(said, 2), np.arange(3), np.arange(2, dtype=np.int32), np.ones(2), 1)
+        of_pair = row if pairs.of_pair is None else pairs.of_pair[row]
+        return cls(
+            pairs.first[row],
+            pairs.second[row],
+            weight[there],
+            ballots,
+            of_pair,
+            pairs.share[row],
+            votes.n_items,
+            single_votes=True,
+        )
+
+    @classmethod
     def _every_vote(cls, votes: Comparisons, keep: NDArray[np.bool_]) -> Rows:
         """Return a row for each vote, repeated ones again and again: without weights a pass is quicker."""
         table = votes.cast.table

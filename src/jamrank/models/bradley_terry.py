@@ -48,6 +48,9 @@ class BradleyTerry(CrowdBT):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    def _rows(self, votes: Comparisons) -> Rows:
+        return Rows.per_side(votes, self.n_jobs)
+
     def _noise(self, rows: Rows, prior: Prior | None) -> Noise:
         return NoNoise(rows)
 
