@@ -141,7 +141,9 @@ class Comparisons:
         annotators, (annotator_code,) = encode(columns["annotator"])
         questions, question_code = _encode_questions(columns.get("question"))
         return _fold(
-            items, annotators, questions, left_code, right_code, annotator_code, question_code, results, weights
+            _Encoded(
+                items, annotators, questions, left_code, right_code, annotator_code, question_code, results, weights
+            )
         )
 
     @classmethod
@@ -182,15 +184,17 @@ class Comparisons:
         if folded is not None:
             return folded
         return _fold(
-            items,
-            labels,
-            np.array([""], dtype=object),
-            np.repeat(left_code, n_annotators),
-            np.repeat(right_code, n_annotators),
-            np.tile(np.arange(n_annotators, dtype=np.int32), n_pairs),
-            None,
-            results.ravel(),
-            None,
+            _Encoded(
+                items,
+                labels,
+                np.array([""], dtype=object),
+                np.repeat(left_code, n_annotators),
+                np.repeat(right_code, n_annotators),
+                np.tile(np.arange(n_annotators, dtype=np.int32), n_pairs),
+                None,
+                results.ravel(),
+                None,
+            )
         )
 
     @classmethod
@@ -584,27 +588,32 @@ def _turned(results: NDArray[np.int8], swapped: NDArray[np.bool_]) -> NDArray[np
     return turned
 
 
-def _fold(
-    items: NDArray[Any],
-    annotators: NDArray[Any],
-    questions: NDArray[Any],
-    left: Codes,
-    right: Codes,
-    annotator: Codes,
-    question: Codes | None,
-    results: NDArray[np.int8],
-    weights: NDArray[np.float64] | None,
-) -> Comparisons:
+@dataclass(frozen=True)
+class _Encoded:
+    """Votes in codes, as they were given; no question where there is but one, no weights where all are 1."""
+
+    items: NDArray[Any]
+    annotators: NDArray[Any]
+    questions: NDArray[Any]
+    left: Codes
+    right: Codes
+    annotator: Codes
+    question: Codes | None
+    results: NDArray[np.int8]
+    weights: NDArray[np.float64] | None
+
+
+def _fold(votes: _Encoded) -> Comparisons:
     """Sort the votes by pair and annotator and fold equal ones."""
-    bits = _bits(len(items)), _bits(len(questions)), _bits(len(annotators))
+    bits = _bits(len(votes.items)), _bits(len(votes.questions)), _bits(len(votes.annotators))
     if 2 * bits[0] + bits[1] + bits[2] + 3 > 63:
-        return _fold_many(items, annotators, questions, left, right, annotator, question, results, weights)
+        return _fold_many(votes)
+    question, results = votes.question, votes.results
     threads, nothing = default_threads(), np.empty(0, dtype=np.int32)
     keys = np.empty(len(results), dtype=np.int64)
-    kernels.pack_votes(
-        left, right, annotator, nothing if question is None else question, results, *bits, keys, threads
-    )
-    keys, weight = _sorted_keys(keys, weights)
+    asked = nothing if question is None else question
+    kernels.pack_votes(votes.left, votes.right, votes.annotator, asked, results, *bits, keys, threads)
+    keys, weight = _sorted_keys(keys, votes.weights)
     n_pairs = kernels.count_pairs(keys, bits[2] + 3, threads)
     first, second = np.empty(n_pairs, dtype=np.int32), np.empty(n_pairs, dtype=np.int32)
     asked = nothing if question is None else np.empty(n_pairs, dtype=np.int32)
@@ -618,9 +627,9 @@ def _fold(
         who, result, swapped = who[voted], result[voted], swapped[voted]
         weight = weight[voted] if len(weight) else weight
     return Comparisons(
-        items,
-        annotators,
-        questions,
+        votes.items,
+        votes.annotators,
+        votes.questions,
         first,
         second,
         np.broadcast_to(np.int32(0), n_pairs) if question is None else asked,
@@ -630,40 +639,29 @@ def _fold(
     )
 
 
-def _fold_many(
-    items: NDArray[Any],
-    annotators: NDArray[Any],
-    questions: NDArray[Any],
-    left: Codes,
-    right: Codes,
-    annotator: Codes,
-    question: Codes | None,
-    results: NDArray[np.int8],
-    weights: NDArray[np.float64] | None,
-) -> Comparisons:
+def _fold_many(votes: _Encoded) -> Comparisons:
     """Fold votes with so many ids that a vote does not fit into an integer: by the ranks of the pairs that occur."""
-    first, second = np.minimum(left, right), np.maximum(left, right)
-    asked = np.zeros(len(left), dtype=np.int32) if question is None else question
-    wide, _ = _mixed_radix([(first, len(items)), (second, len(items)), (asked, len(questions))])
+    first, second = np.minimum(votes.left, votes.right), np.maximum(votes.left, votes.right)
+    asked = np.zeros(len(first), dtype=np.int32) if votes.question is None else votes.question
+    n_items, n_questions = len(votes.items), len(votes.questions)
+    wide, _ = _mixed_radix([(first, n_items), (second, n_items), (asked, n_questions)])
     _, at, rank = np.unique(wide, return_index=True, return_inverse=True)
-    # Ranks keep the order of the pairs; two made-up items a rank keep the side on which each was shown.
-    swapped = left > right
-    rank = rank.astype(np.int32)
+    # Two made-up items keep the side on which each was shown; the rank of the pair, in order, is the question.
+    swapped = (votes.left > votes.right).astype(np.int32)
     folded = _fold(
-        np.arange(len(at) + 1),
-        annotators,
-        np.array([""], dtype=object),
-        np.where(swapped, np.int32(len(at)), rank),
-        np.where(swapped, rank, np.int32(len(at))),
-        annotator,
-        None,
-        results,
-        weights,
+        replace(
+            votes,
+            items=np.arange(2),
+            questions=np.arange(len(at)),
+            left=swapped,
+            right=1 - swapped,
+            question=rank.astype(np.int32),
+        )
     )
     return replace(
         folded,
-        items=items,
-        questions=questions,
+        items=votes.items,
+        questions=votes.questions,
         pair_first=first[at],
         pair_second=second[at],
         pair_question=asked[at],

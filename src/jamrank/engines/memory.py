@@ -155,17 +155,17 @@ class MemoryEngine:
             return curvature
         return np.asarray(np.add.reduceat(curvature, begin, dtype=np.float64), dtype=np.float32)
 
-    def beginning(self, scores: Doubles, loss: str) -> tuple[Maximisation, Doubles]:
+    def beginning(self, scores: Doubles) -> tuple[Maximisation, Doubles]:
         """Run the pass of the M-step as if the shares of votes were the posterior.
 
         Also returns what the E-step would say of the votes then.
         """
         rows, ballots = self.rows, self.rows.ballots
         if not isinstance(ballots, Patterns) or rows.single_votes:
-            return self.maximisation(scores, rows.share, loss), rows.over_votes(rows.share)
+            return self.maximisation(scores, rows.share), rows.over_votes(rows.share)
         share = ballots.share
         return (
-            self.maximisation(scores, share, loss, ballots.of_row),
+            self.maximisation(scores, share, pattern=ballots.of_row),
             ballots.over_patterns(rows.pattern_weight * share),
         )
 

@@ -157,9 +157,18 @@ class Exponentials {
     std::vector<double> up_, down_;
 };
 
+// Every pass over rows sums up gradient and degree by item, side by side, first, and its value last; returns the latter.
+double hand_over(const Accumulators& sums, size_t size, OutDoubles& gradient, OutDoubles& degree) {
+    sums.collect(0, gradient.size(), gradient.data(), 2);
+    sums.collect(1, degree.size(), degree.data(), 2);
+    double value;
+    sums.collect(size - 1, 1, &value);
+    return value;
+}
+
 template <typename Code>
-double expectation(const Array<const int64_t>& start, const Seconds& second, const Array<const Code>& pattern, const Doubles& weight,
-                   const Doubles& if_first, const Doubles& if_second, const Doubles& scores,
+double expectation(const Array<const int64_t>& start, const Seconds& second, const Array<const Code>& pattern,
+                   const Doubles& weight, const Doubles& if_first, const Doubles& if_second, const Doubles& scores,
                    OutDoubles posterior, OutFloats curvature, OutDoubles gradient, OutDoubles degree,
                    OutDoubles by_pattern, int threads) {
     const size_t n = pattern.size(), items = scores.size(), patterns = by_pattern.size();
@@ -190,18 +199,14 @@ double expectation(const Array<const int64_t>& start, const Seconds& second, con
                             posterior.size() ? posterior.data() : nullptr, curvature.data(), part);
         own[size - 1] = part.value;
     });
-    sums.collect(0, items, gradient.data(), 2);
-    sums.collect(1, items, degree.data(), 2);
     std::fill_n(by_pattern.data(), patterns, 0.0);
     for (size_t t = 0; t < kPatternTables; ++t) sums.add(2 * items + t * patterns, patterns, by_pattern.data());
-    double value;
-    sums.collect(size - 1, 1, &value);
-    return value;
+    return hand_over(sums, size, gradient, degree);
 }
 
 double expectation_lists(const Array<const int64_t>& start, const Seconds& second,
-                         const Array<const int64_t>& vote_start, const Ints& vote, const Doubles& vote_weight, const Doubles& tables,
-                         const Doubles& scores, OutDoubles posterior, OutFloats curvature, OutDoubles gradient,
+                         const Array<const int64_t>& vote_start, const Ints& vote, const Doubles& vote_weight,
+                         const Doubles& tables, const Doubles& scores, OutDoubles posterior, OutFloats curvature, OutDoubles gradient,
                          OutDoubles degree, OutDoubles truly_first, int threads) {
     const size_t n = curvature.size(), items = scores.size(), kinds = truly_first.size();
     require(vote_start.size() == n + 1, "one entry a row");
@@ -225,18 +230,14 @@ double expectation_lists(const Array<const int64_t>& start, const Seconds& secon
                                   part);
         own[size - 1] = part.value;
     });
-    sums.collect(0, items, gradient.data(), 2);
-    sums.collect(1, items, degree.data(), 2);
     sums.collect(2 * items, kinds, truly_first.data());
-    double value;
-    sums.collect(size - 1, 1, &value);
-    return value;
+    return hand_over(sums, size, gradient, degree);
 }
 
 // With patterns, the posterior is one for each of them.
 double maximisation(const Array<const int64_t>& start, const Seconds& second, const Codes& pattern,
-                    const Doubles& weight, const Doubles& posterior, const Doubles& scores, int loss, OutFloats curvature, OutDoubles gradient,
-                    OutDoubles degree, int threads) {
+                    const Doubles& weight, const Doubles& posterior, const Doubles& scores, int loss,
+                    OutFloats curvature, OutDoubles gradient, OutDoubles degree, int threads) {
     const size_t n = curvature.size(), items = scores.size();
     require(pattern.size() == n || (pattern.size() == 0 && posterior.size() == n), "one entry a row");
     require(gradient.size() == items && degree.size() == items, "one entry an item");
@@ -262,11 +263,7 @@ double maximisation(const Array<const int64_t>& start, const Seconds& second, co
                              span.end, curvature.data(), part);
         own[size - 1] = part.value;
     });
-    sums.collect(0, items, gradient.data(), 2);
-    sums.collect(1, items, degree.data(), 2);
-    double value;
-    sums.collect(size - 1, 1, &value);
-    return value;
+    return hand_over(sums, size, gradient, degree);
 }
 
 void laplacian(const Array<const int64_t>& start, const Seconds& second, const Floats& curvature, const Doubles& vector,
@@ -517,13 +514,8 @@ void number_verdicts(const Array<const int8_t>& results, size_t annotators, cons
     });
 }
 
-// How a vote is packed into the bits of one integer, from the highest: the items of its pair in order, its question, its
+// A vote is packed into the bits of one integer, from the highest: the items of its pair in order, its question, its
 // annotator, whether it was shown the other way round, and its result seen from the pair's order.
-struct Packing {
-    int items, questions, annotators;
-    int inner() const { return annotators + 3; }
-};
-
 constexpr int8_t kDecided = 2;  // results below this have a side
 
 void pack_votes(const Ints& left, const Ints& right, const Ints& annotator, const Ints& question,
@@ -573,13 +565,13 @@ void unpack_votes(const Array<const int64_t>& keys, int item_bits, int question_
                   OutInts second, OutInts question, Array<int64_t> start, OutInts annotator, Array<int8_t> result,
                   Array<bool> swapped, int threads) {
     const size_t n = keys.size(), pairs = first.size();
-    const Packing packing{item_bits, question_bits, annotator_bits};
+    const int inner = annotator_bits + 3;
     require(second.size() == pairs && start.size() == pairs + 1, "one entry a pair");
     require(question.size() == 0 || question.size() == pairs, "question must be empty or one a pair");
     require(annotator.size() == n && result.size() == n && swapped.size() == n, "one entry a vote");
     nb::gil_scoped_release release;
     const size_t blocks = block_count(n, 1);
-    const std::vector<size_t> begins = pairs_before(keys.data(), n, packing.inner(), blocks, threads);
+    const std::vector<size_t> begins = pairs_before(keys.data(), n, inner, blocks, threads);
     require(begins.back() == pairs, "the keys have another number of pairs");
     const auto low = [](int bits) { return (uint64_t{1} << bits) - 1; };
     for_blocks(blocks, threads, [&](size_t block) {
@@ -590,8 +582,8 @@ void unpack_votes(const Array<const int64_t>& keys, int item_bits, int question_
             annotator.data()[v] = static_cast<int32_t>(key >> 3 & low(annotator_bits));
             result.data()[v] = static_cast<int8_t>(key & 3);
             swapped.data()[v] = key >> 2 & 1;
-            const uint64_t own = key >> packing.inner();
-            if (v > 0 && own == static_cast<uint64_t>(keys.data()[v - 1]) >> packing.inner()) continue;
+            const uint64_t own = key >> inner;
+            if (v > 0 && own == static_cast<uint64_t>(keys.data()[v - 1]) >> inner) continue;
             const uint64_t both = own >> question_bits;
             first.data()[pair] = static_cast<int32_t>(both >> item_bits);
             second.data()[pair] = static_cast<int32_t>(both & low(item_bits));

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from jamrank.engines import Expectation, MemoryEngine
-from jamrank.models.newton import first_step, maximise_hinge, newton_step
+from jamrank.engines import Expectation, Maximisation, MemoryEngine
+from jamrank.models.newton import maximise_hinge, newton_step
 from jamrank.noise import Noise
 from jamrank.scorers import Scorer
 
@@ -84,17 +84,23 @@ class Problem:
         """Return a first answer: to the shares of the votes, as if they were the posterior."""
         if self.loss == "hinge":
             return self.start_from(self.engine.rows.share)
-        theta = np.zeros(self.scorer.n_params)
-        at, truly_first = self.engine.beginning(self.scorer.scores(theta), self.loss)
-        return theta + newton_step(self.engine, self.scorer, at, theta), self.noise.update(truly_first)
+        at, truly_first = self.engine.beginning(self.scorer.scores(self._zero()))
+        return self._first_step(at), self.noise.update(truly_first)
 
     def start_from(self, posterior: Doubles) -> tuple[Doubles, Doubles]:
         """Return a first answer to a posterior that was guessed."""
         if self.loss == "hinge":
-            theta = maximise_hinge(self.engine, self.scorer, posterior, np.zeros(self.scorer.n_params))
+            theta = maximise_hinge(self.engine, self.scorer, posterior, self._zero())
         else:
-            theta = first_step(self.engine, self.scorer, posterior)
+            theta = self._first_step(self.engine.maximisation(self.scorer.scores(self._zero()), posterior))
         return theta, self.noise.update(self.engine.rows.over_votes(posterior))
+
+    def _zero(self) -> Doubles:
+        return np.zeros(self.scorer.n_params)
+
+    def _first_step(self, at: Maximisation) -> Doubles:
+        """Return one Newton step from zero: there the curvature is largest, so that it cannot go too far."""
+        return newton_step(self.engine, self.scorer, at, self._zero())
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from jamrank.engines import Maximisation, MemoryEngine
 from jamrank.scorers import Scorer
 
-__all__ = ["conjugate_gradients", "first_step", "gradient", "maximise_hinge", "newton_step"]
+__all__ = ["conjugate_gradients", "gradient", "maximise_hinge", "newton_step"]
 
 Doubles = NDArray[np.float64]
 
@@ -68,15 +68,6 @@ def conjugate_gradients(
         rho, previous = float((residual * z).sum()), rho
         direction = z + (rho / previous) * direction
     return x
-
-
-def first_step(engine: MemoryEngine, scorer: Scorer, posterior: Doubles) -> Doubles:
-    """Return one Newton step of the logistic M-step from zero.
-
-    There the curvature is as large as it gets, so that the step cannot go too far.
-    """
-    theta = np.zeros(scorer.n_params)
-    return newton_step(engine, scorer, engine.maximisation(scorer.scores(theta), posterior), theta)
 
 
 def maximise_hinge(
