@@ -7,6 +7,7 @@ code knows neither by name: it asks rows for sums over their votes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
@@ -19,7 +20,7 @@ from jamrank.comparisons import FIRST, TIE, Comparisons
 from jamrank.kernels import default_threads, kernels
 from jamrank.votes import Jury
 
-__all__ = ["Ballots", "Codes", "Links", "Lists", "Patterns", "Rows"]
+__all__ = ["ROWS_BY", "Ballots", "Codes", "Links", "Lists", "Patterns", "Rows"]
 
 Doubles = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -411,6 +412,13 @@ class Rows:
 
 
 _ROWS_OF: WeakKeyDictionary[Comparisons, Rows] = WeakKeyDictionary()
+
+# What may be a row: a truth shared by the votes on a pair, one for each vote, or votes that are the truth.
+ROWS_BY: dict[str, Callable[[Comparisons, int | None], Rows]] = {
+    "pair": Rows.per_pair,
+    "vote": lambda votes, threads: Rows.per_vote(votes),
+    "side": Rows.per_side,
+}
 
 
 def _few_repeats(votes: Comparisons) -> bool:

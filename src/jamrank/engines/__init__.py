@@ -1,5 +1,6 @@
 """Where a pass over the votes runs; so far: in memory."""
 
-from jamrank.engines.memory import Expectation, Maximisation, MemoryEngine
+from jamrank.engines.base import Engine, Expectation, Links, Maximisation
+from jamrank.engines.memory import MemoryEngine
 
-__all__ = ["Expectation", "Maximisation", "MemoryEngine"]
+__all__ = ["Engine", "Expectation", "Links", "Maximisation", "MemoryEngine"]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
+from jamrank.engines.base import Expectation, Links, Maximisation
 from jamrank.kernels import default_threads, kernels
 from jamrank.rows import Codes, Lists, Patterns, Rows
 
-__all__ = ["LOSSES", "Expectation", "Maximisation", "MemoryEngine"]
+__all__ = ["LOSSES", "MemoryEngine"]
 
 Doubles = NDArray[np.float64]
 Floats = NDArray[np.float32]
@@ -19,33 +21,6 @@ LOSSES = {"logistic": 0, "hinge": 1}
 # Beyond this many patterns a table of sums for each block would not stay in cache.
 _MOST_PATTERNS_IN_PASS = 1 << 14
 _LARGEST_LOG_RATIO = 300.0
-
-
-@dataclass(frozen=True)
-class Maximisation:
-    """What a pass says of the M-step at some scores.
-
-    ``gradient`` and ``degree`` have one entry an item: the derivative in its score, and the diagonal of the
-    curvature. ``curvature`` has one entry for each of the rows' ``links``, never negative, in single precision.
-    """
-
-    value: float
-    gradient: Doubles
-    degree: Doubles
-    curvature: Floats
-
-
-@dataclass(frozen=True)
-class Expectation(Maximisation):
-    """What the fused pass says.
-
-    ``value`` is the log-likelihood with the truths summed out; ``truly_first`` says, by coin and side, how many votes
-    were cast where the first item is truly better; ``posterior`` is the probability of that for each row (empty
-    unless asked for).
-    """
-
-    truly_first: Doubles
-    posterior: Doubles
 
 
 class MemoryEngine:
@@ -65,10 +40,33 @@ class MemoryEngine:
         self.passes = 0
         self._scratch: Floats | None = None
 
-    def expectation(
-        self, scores: Doubles, tables: Doubles, reuse: Expectation | None = None, posterior: bool = False
-    ) -> Expectation:
-        """Run the fused pass: log-likelihood, sums over votes, gradient, curvature and, if wanted, posterior.
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return self.rows.n_items
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.rows)
+
+    @property
+    def n_links(self) -> int:
+        """Number of distinct pairs of items."""
+        return len(self.rows.edges)
+
+    @property
+    def n_coins(self) -> int:
+        """Number of coins."""
+        return self.rows.n_coins
+
+    @property
+    def cast(self) -> Doubles:
+        """Votes of each coin for the second and for the first item of their rows, by weight."""
+        return self.rows.cast
+
+    def expectation(self, scores: Doubles, tables: Doubles, reuse: Expectation | None = None) -> Expectation:
+        """Run the fused pass: log-likelihood, sums over votes, gradient and curvature.
 
         Parameters
         ----------
@@ -78,17 +76,27 @@ class MemoryEngine:
             Log-likelihood of a vote by coin, by whether it is for the first item, and by the truth.
         reuse : Expectation, optional
             An earlier result whose curvature may be overwritten.
-        posterior : bool
-            Whether to keep the posterior of every row.
         """
+        return self._expectation(scores, tables, np.empty(0), reuse)
+
+    def posterior(self, scores: Doubles, tables: Doubles) -> Doubles:
+        """Return the probability that the first item is truly better, for each row."""
+        posterior = np.empty(len(self.rows))
+        self._expectation(scores, tables, posterior)
+        return posterior
+
+    def _expectation(
+        self, scores: Doubles, tables: Doubles, truth: Doubles, reuse: Expectation | None = None
+    ) -> Expectation:
+        """Run the fused pass; the posterior goes to ``truth``, unless that is empty."""
         self.passes += 1
         curvature = self._room_for_curvature(reuse)
         if isinstance(self.rows.ballots, Lists):
-            return self._over_lists(self.rows.ballots, scores, tables, curvature, posterior)
-        return self._over_patterns(self.rows.ballots, scores, tables, curvature, posterior)
+            return self._over_lists(self.rows.ballots, scores, tables, curvature, truth)
+        return self._over_patterns(self.rows.ballots, scores, tables, curvature, truth)
 
     def _over_patterns(
-        self, ballots: Patterns, scores: Doubles, tables: Doubles, curvature: Floats, posterior: bool
+        self, ballots: Patterns, scores: Doubles, tables: Doubles, curvature: Floats, truth: Doubles
     ) -> Expectation:
         rows = self.rows
         log_first, log_second = ballots.log_likelihoods(tables)
@@ -96,7 +104,7 @@ class MemoryEngine:
         one_table = bool((np.abs(log_second - log_first) <= _LARGEST_LOG_RATIO).all())
         base = log_first if one_table else np.maximum(log_first, log_second)
         in_pass = len(ballots) <= _MOST_PATTERNS_IN_PASS
-        truth = np.empty(len(rows) if posterior or not in_pass else 0)
+        truth = truth if in_pass or len(truth) else np.empty(len(rows))
         gradient, degree = np.empty(rows.n_items), np.empty(rows.n_items)
         by_pattern = np.empty(len(ballots) if in_pass else 0)
         value = kernels.expectation(
@@ -115,13 +123,12 @@ class MemoryEngine:
         )
         value += float((rows.pattern_weight * base).sum())
         truly_first = ballots.over_patterns(by_pattern) if in_pass else rows.over_votes(truth)
-        return Expectation(value, gradient, degree, self._by_link(curvature), truly_first, truth)
+        return Expectation(value, gradient, degree, self._by_link(curvature), truly_first)
 
     def _over_lists(
-        self, ballots: Lists, scores: Doubles, tables: Doubles, curvature: Floats, posterior: bool
+        self, ballots: Lists, scores: Doubles, tables: Doubles, curvature: Floats, truth: Doubles
     ) -> Expectation:
         rows = self.rows
-        truth = np.empty(len(rows) if posterior else 0)
         gradient, degree = np.empty(rows.n_items), np.empty(rows.n_items)
         truly_first = np.empty(2 * ballots.n_coins)
         value = kernels.expectation_lists(
@@ -138,7 +145,7 @@ class MemoryEngine:
             truly_first,
             self.threads,
         )
-        return Expectation(value, gradient, degree, self._by_link(curvature), truly_first.reshape(-1, 2), truth)
+        return Expectation(value, gradient, degree, self._by_link(curvature), truly_first.reshape(-1, 2))
 
     def _room_for_curvature(self, reuse: Expectation | None) -> Floats:
         """Return where a pass may write the curvature of each row."""
@@ -206,3 +213,37 @@ class MemoryEngine:
         product = np.empty(self.rows.n_items)
         kernels.laplacian(*self.rows.links.layout, curvature, np.ascontiguousarray(vector), product, self.threads)
         return product
+
+    def links(self, curvature: Floats) -> Links:
+        """Return the curvature by pair of items."""
+        if len(curvature) < len(self.rows):
+            by_pair = curvature.astype(np.float64)
+        else:
+            by_pair = np.asarray(np.add.reduceat(curvature, self.rows.edges, dtype=np.float64))
+        return Links(*self._pairs, by_pair)
+
+    @cached_property
+    def _pairs(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        rows = self.rows
+        if rows.distinct:
+            return rows.first, rows.second
+        return rows.first[rows.edges], rows.second[rows.edges]
+
+    def observed(self, scores: Doubles, tables: Doubles, links: bool) -> tuple[Doubles, Links | None]:
+        """Return the observed information on the scores: by item and, where wanted, by pair of items."""
+        rows = self.rows
+        posterior = self.posterior(scores, tables)
+        prior = expit(scores[rows.first] - scores[rows.second])
+        bend = prior * (1 - prior) - posterior * (1 - posterior)
+        if len(rows.weight):
+            bend = bend * rows.weight
+        degree = np.zeros(rows.n_items)
+        for item in (rows.first, rows.second):
+            degree += np.bincount(item, bend, rows.n_items)
+        by_pair = np.asarray(np.add.reduceat(bend, rows.edges)) if links else None
+        return degree, None if by_pair is None else Links(*self._pairs, by_pair)
+
+    def hidden(self, scores: Doubles, tables: Doubles) -> Doubles:
+        """Return the variance of the truths behind each coin's votes, by coin and side."""
+        posterior = self.posterior(scores, tables)
+        return self.rows.over_votes(posterior * (1 - posterior), power=2)

@@ -32,7 +32,7 @@ class RankingModel:
     """Base of all models; follows scikit-learn's conventions.
 
     A subclass stores its arguments in ``__init__`` and, in ``_fit``, sets the fitted attributes: at least
-    ``scores_``, ``flip_`` and ``posterior_``.
+    ``scores_``, ``flip_`` and ``posterior_``; the last may be left to ``_estimate_posterior``.
     """
 
     # Fitted attributes that a subclass adds to the saved state.
@@ -43,7 +43,6 @@ class RankingModel:
     feature_scores_: Doubles | None
     coef_: Doubles | None
     flip_: Doubles
-    posterior_: Doubles
     log_likelihoods_: Doubles
     log_likelihood_: float | None
     score_variance_: float | None
@@ -75,8 +74,6 @@ class RankingModel:
         self._reset()
         self.items_ = votes.items
         self._annotators, self._questions, self._frames = votes.annotators, votes.questions, votes.frames
-        self._pair_first, self._pair_second = votes.pair_first, votes.pair_second
-        self._pair_question = votes.pair_question
         self._votes = votes
         self.feature_scores_ = self.coef_ = self._features = None
         self.log_likelihoods_, self.log_likelihood_, self.score_variance_ = np.empty(0), None, None
@@ -137,6 +134,15 @@ class RankingModel:
     # -- results for people ---------------------------------------------------------------------------------
 
     @cached_property
+    def posterior_(self) -> Doubles:
+        """P(left truly beats right) for each pair of ``pairs_``; worked out when it is asked for."""
+        self._require_fit()
+        return self._estimate_posterior()
+
+    def _estimate_posterior(self) -> Doubles:
+        raise NotImplementedError
+
+    @cached_property
     def _uncertainty(self) -> Uncertainty:
         self._require_fit()
         return self._estimate_uncertainty()
@@ -153,6 +159,18 @@ class RankingModel:
         """Return the information that there would be if the truths were known."""
         flip = inner_flip(self._overall_flip(), self._decided_votes)
         return self._decided_votes * flip * (1 - flip)
+
+    @cached_property
+    def _pair_first(self) -> NDArray[np.int32]:
+        return self._votes.pair_first
+
+    @cached_property
+    def _pair_second(self) -> NDArray[np.int32]:
+        return self._votes.pair_second
+
+    @cached_property
+    def _pair_question(self) -> NDArray[np.int32]:
+        return self._votes.pair_question
 
     @cached_property
     def _pair_votes(self) -> Doubles:

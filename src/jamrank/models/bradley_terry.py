@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 from numpy.typing import NDArray
 
 from jamrank.comparisons import Comparisons
+from jamrank.engines import Engine
 from jamrank.models.agreement import disagreement
 from jamrank.models.base import RankingModel
 from jamrank.models.crowd_bt import CrowdBT
 from jamrank.models.em import Point
 from jamrank.models.prior import Prior
 from jamrank.noise import Noise, NoNoise
-from jamrank.rows import Rows
 
 __all__ = ["BradleyTerry"]
 
@@ -33,6 +35,8 @@ class BradleyTerry(CrowdBT):
         Share of each annotator's votes that go against the scores.
     """
 
+    _rows_by: ClassVar[str] = "side"
+
     def __init__(
         self,
         *,
@@ -48,11 +52,8 @@ class BradleyTerry(CrowdBT):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _rows(self, votes: Comparisons) -> Rows:
-        return Rows.per_side(votes, self.n_jobs)
-
-    def _noise(self, rows: Rows, prior: Prior | None) -> Noise:
-        return NoNoise(rows)
+    def _noise(self, engine: Engine, prior: Prior | None) -> Noise:
+        return NoNoise(engine.n_coins)
 
     def _flips(self, votes: Comparisons, point: Point) -> NDArray[np.float64]:
         margin = point.scores[votes.pair_first] - point.scores[votes.pair_second]

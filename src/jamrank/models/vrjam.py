@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jamrank.comparisons import Comparisons
-from jamrank.engines import MemoryEngine
+from jamrank.engines import Engine, MemoryEngine
 from jamrank.errors import FeatureError, ParameterError
 from jamrank.models.em import Fit, Point, Problem, run
 from jamrank.models.jam import JAM
@@ -112,8 +112,9 @@ class VRJAM(JAM):
         super()._fit(votes, features)
 
     def _fit_linear(
-        self, votes: Comparisons, engine: MemoryEngine, noise: Noise, prior: Prior | None, matrix: Doubles
+        self, votes: Comparisons, engine: Engine, noise: Noise, prior: Prior | None, matrix: Doubles
     ) -> tuple[Problem, Fit]:
+        assert isinstance(engine, MemoryEngine)
         problem = self._linear_problem(engine, noise, prior, matrix)
         fit = self._best_run(problem)
         self.centroids_ = self._find_centroids(engine.rows, matrix)
