@@ -162,8 +162,15 @@ class Links:
 def _lay_out(first: Ints, second: Ints, n_items: int, distinct: bool) -> tuple[Longs, NDArray[np.integer]]:
     if distinct and len(first) == n_items * (n_items - 1) // 2:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32)
-    start = np.searchsorted(first, np.arange(n_items + 1))
-    return start, second.astype(np.uint16) if n_items <= 1 << 16 else second
+    return _item_start(first, n_items), _narrow(second, n_items)
+
+
+def _item_start(first: Ints, n_items: int) -> Longs:
+    return np.asarray(np.searchsorted(first, np.arange(n_items + 1)))
+
+
+def _narrow(second: Ints, n_items: int) -> NDArray[np.integer]:
+    return second.astype(np.uint16) if n_items <= 1 << 16 else second
 
 
 @dataclass(frozen=True)
@@ -228,6 +235,11 @@ class Rows:
         bytes where that is enough.
         """
         return _lay_out(self.first, self.second, self.n_items, self.distinct)
+
+    @property
+    def index(self) -> tuple[Longs, NDArray[np.integer]]:
+        """The layout with all spelled out."""
+        return _item_start(self.first, self.n_items), _narrow(self.second, self.n_items)
 
     @cached_property
     def links(self) -> Links:

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from jamrank.engines.base import Expectation, Links, Maximisation
+from jamrank.engines.passes import expectation
 from jamrank.kernels import default_threads, kernels
-from jamrank.rows import Codes, Lists, Patterns, Rows
+from jamrank.rows import Codes, Patterns, Rows
 
 __all__ = ["LOSSES", "MemoryEngine"]
 
@@ -18,9 +19,8 @@ Doubles = NDArray[np.float64]
 Floats = NDArray[np.float32]
 
 LOSSES = {"logistic": 0, "hinge": 1}
-# Beyond this many patterns a table of sums for each block would not stay in cache.
-_MOST_PATTERNS_IN_PASS = 1 << 14
-_LARGEST_LOG_RATIO = 300.0
+# Rows that are looked at together where numpy does the work, so that its temporary arrays stay small.
+_BLOCK = 1 << 20
 
 
 class MemoryEngine:
@@ -91,61 +91,8 @@ class MemoryEngine:
         """Run the fused pass; the posterior goes to ``truth``, unless that is empty."""
         self.passes += 1
         curvature = self._room_for_curvature(reuse)
-        if isinstance(self.rows.ballots, Lists):
-            return self._over_lists(self.rows.ballots, scores, tables, curvature, truth)
-        return self._over_patterns(self.rows.ballots, scores, tables, curvature, truth)
-
-    def _over_patterns(
-        self, ballots: Patterns, scores: Doubles, tables: Doubles, curvature: Floats, truth: Doubles
-    ) -> Expectation:
-        rows = self.rows
-        log_first, log_second = ballots.log_likelihoods(tables)
-        # One table is quicker than two, where the ratio of the likelihoods can be written as a number.
-        one_table = bool((np.abs(log_second - log_first) <= _LARGEST_LOG_RATIO).all())
-        base = log_first if one_table else np.maximum(log_first, log_second)
-        in_pass = len(ballots) <= _MOST_PATTERNS_IN_PASS
-        truth = truth if in_pass or len(truth) else np.empty(len(rows))
-        gradient, degree = np.empty(rows.n_items), np.empty(rows.n_items)
-        by_pattern = np.empty(len(ballots) if in_pass else 0)
-        value = kernels.expectation(
-            *rows.layout,
-            ballots.of_row,
-            rows.weight,
-            np.empty(0) if one_table else np.exp(log_first - base),
-            np.exp(log_second - base),
-            np.ascontiguousarray(scores),
-            truth,
-            curvature,
-            gradient,
-            degree,
-            by_pattern,
-            self.threads,
-        )
-        value += float((rows.pattern_weight * base).sum())
-        truly_first = ballots.over_patterns(by_pattern) if in_pass else rows.over_votes(truth)
+        value, gradient, degree, truly_first = expectation(self.rows, scores, tables, curvature, truth, self.threads)
         return Expectation(value, gradient, degree, self._by_link(curvature), truly_first)
-
-    def _over_lists(
-        self, ballots: Lists, scores: Doubles, tables: Doubles, curvature: Floats, truth: Doubles
-    ) -> Expectation:
-        rows = self.rows
-        gradient, degree = np.empty(rows.n_items), np.empty(rows.n_items)
-        truly_first = np.empty(2 * ballots.n_coins)
-        value = kernels.expectation_lists(
-            *rows.layout,
-            ballots.start,
-            ballots.vote,
-            ballots.weight,
-            np.ascontiguousarray(tables).ravel(),
-            np.ascontiguousarray(scores),
-            truth,
-            curvature,
-            gradient,
-            degree,
-            truly_first,
-            self.threads,
-        )
-        return Expectation(value, gradient, degree, self._by_link(curvature), truly_first.reshape(-1, 2))
 
     def _room_for_curvature(self, reuse: Expectation | None) -> Floats:
         """Return where a pass may write the curvature of each row."""
@@ -232,18 +179,21 @@ class MemoryEngine:
     def observed(self, scores: Doubles, tables: Doubles, links: bool) -> tuple[Doubles, Links | None]:
         """Return the observed information on the scores: by item and, where wanted, by pair of items."""
         rows = self.rows
-        posterior = self.posterior(scores, tables)
-        prior = expit(scores[rows.first] - scores[rows.second])
-        bend = prior * (1 - prior) - posterior * (1 - posterior)
-        if len(rows.weight):
-            bend = bend * rows.weight
-        degree = np.zeros(rows.n_items)
-        for item in (rows.first, rows.second):
-            degree += np.bincount(item, bend, rows.n_items)
-        by_pair = np.asarray(np.add.reduceat(bend, rows.edges)) if links else None
-        return degree, None if by_pair is None else Links(*self._pairs, by_pair)
+        bend, degree = self.posterior(scores, tables), np.zeros(rows.n_items)
+        for begin in range(0, len(rows), _BLOCK):
+            block = slice(begin, begin + _BLOCK)
+            first, second, posterior = rows.first[block], rows.second[block], bend[block]
+            prior = expit(scores[first] - scores[second])
+            own = prior * (1 - prior) - posterior * (1 - posterior)
+            if len(rows.weight):
+                own *= rows.weight[block]
+            for item in (first, second):
+                degree += np.bincount(item, own, rows.n_items)
+            bend[block] = own
+        return degree, Links(*self._pairs, np.asarray(np.add.reduceat(bend, rows.edges))) if links else None
 
     def hidden(self, scores: Doubles, tables: Doubles) -> Doubles:
         """Return the variance of the truths behind each coin's votes, by coin and side."""
         posterior = self.posterior(scores, tables)
-        return self.rows.over_votes(posterior * (1 - posterior), power=2)
+        posterior *= 1 - posterior
+        return self.rows.over_votes(posterior, power=2)

@@ -16,6 +16,7 @@ from jamrank.diagnostics.verdicts import flip_intervals, inner_flip, verdicts
 from jamrank.errors import FeatureError, FormatError, InputError, NotFittedError, ParameterError, UnknownItemError
 from jamrank.ids import as_column, as_objects, encode, locate
 from jamrank.io.documents import document_text, read_document, write_atomically
+from jamrank.io.store import StoredComparisons, Votes
 from jamrank.models.state import from_document, to_document
 from jamrank.ranking import Uncertainty, order_accuracy, ranks
 from jamrank.scorers import Features, align_features
@@ -35,6 +36,8 @@ class RankingModel:
     ``scores_``, ``flip_`` and ``posterior_``; the last may be left to ``_estimate_posterior``.
     """
 
+    # Whether votes may stay on disk.
+    _from_disk: ClassVar[bool] = False
     # Fitted attributes that a subclass adds to the saved state.
     _extra_state: ClassVar[tuple[str, ...]] = ()
 
@@ -52,13 +55,13 @@ class RankingModel:
     n_ties_: float
     _features: Features | None
 
-    def fit(self, votes: Comparisons, features: Any = None) -> Self:
+    def fit(self, votes: Votes, features: Any = None) -> Self:
         """Fit the model.
 
         Parameters
         ----------
-        votes : Comparisons
-            The votes.
+        votes : Comparisons or StoredComparisons
+            The votes; those on disk only for JAM, CrowdBT and BradleyTerry.
         features : data frame, mapping or array, optional
             One row for each item: a frame with a column ``item`` (or, in pandas, indexed by item), a mapping from
             item to values, or an array in the order of ``votes.items``.
@@ -67,7 +70,10 @@ class RankingModel:
         -------
         self
         """
-        if not isinstance(votes, Comparisons):
+        if isinstance(votes, StoredComparisons) and not self._from_disk:
+            name = type(self).__name__
+            raise ParameterError(f"{name} needs the votes in memory; JAM, CrowdBT and BradleyTerry fit from disk")
+        if not isinstance(votes, (Comparisons, StoredComparisons)):
             raise ParameterError(
                 f"votes is a {type(votes).__name__}; expected jamrank.Comparisons (see Comparisons.from_frame)"
             )
@@ -85,7 +91,7 @@ class RankingModel:
             raise
         return self
 
-    def _fit(self, votes: Comparisons, features: Any) -> None:
+    def _fit(self, votes: Votes, features: Any) -> None:
         raise NotImplementedError
 
     def _reset(self) -> None:

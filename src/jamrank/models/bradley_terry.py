@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from jamrank.comparisons import Comparisons
 from jamrank.engines import Engine
+from jamrank.io.store import Votes
 from jamrank.models.agreement import disagreement
 from jamrank.models.base import RankingModel
 from jamrank.models.crowd_bt import CrowdBT
@@ -55,9 +56,11 @@ class BradleyTerry(CrowdBT):
     def _noise(self, engine: Engine, prior: Prior | None) -> Noise:
         return NoNoise(engine.n_coins)
 
-    def _flips(self, votes: Comparisons, point: Point) -> NDArray[np.float64]:
-        margin = point.scores[votes.pair_first] - point.scores[votes.pair_second]
-        return disagreement(votes, np.sign(margin))
+    def _flips(self, votes: Votes, point: Point) -> NDArray[np.float64]:
+        def opinion(part: Comparisons) -> NDArray[np.float64]:
+            return np.sign(point.scores[part.pair_first] - point.scores[part.pair_second])
+
+        return disagreement(votes, opinion)
 
     # Flips are counted here, not estimated: as in the base of all models.
     _estimate_flip_information = RankingModel._estimate_flip_information

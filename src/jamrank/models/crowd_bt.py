@@ -11,6 +11,7 @@ from scipy.special import expit
 from jamrank.comparisons import Comparisons
 from jamrank.engines import Engine, MemoryEngine
 from jamrank.errors import ParameterError
+from jamrank.io.store import Votes
 from jamrank.models.em import Point
 from jamrank.models.latent import LatentModel
 from jamrank.models.prior import Prior
@@ -34,6 +35,7 @@ class CrowdBT(LatentModel):
     """
 
     _rows_by: ClassVar[str] = "vote"
+    _from_disk: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -56,7 +58,7 @@ class CrowdBT(LatentModel):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _fit(self, votes: Comparisons, features: Any) -> None:
+    def _fit(self, votes: Votes, features: Any) -> None:
         if features is not None:
             raise ParameterError(f"{type(self).__name__} uses no features; JAM does")
         super()._fit(votes, None)

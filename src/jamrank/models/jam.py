@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from jamrank.engines import Engine
 from jamrank.models.latent import LatentModel
@@ -70,6 +70,8 @@ class JAM(LatentModel):
     >>> jr.JAM().fit(votes).ranking_["item"].to_list()
     ['a', 'b', 'c']
     """
+
+    _from_disk: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from jamrank.comparisons import Comparisons
-from jamrank.engines import Engine, MemoryEngine
+from jamrank.engines import DiskEngine, Engine, MemoryEngine
 from jamrank.errors import InputError, NotConvergedWarning, ParameterError, TiesExcludedWarning, warn
+from jamrank.io.store import StoredComparisons, Votes
 from jamrank.models.base import RankingModel
 from jamrank.models.em import Fit, Point, Problem, run
 from jamrank.models.prior import Prior, resolve_prior
@@ -54,8 +55,12 @@ class LatentModel(RankingModel):
     def _noise(self, engine: Engine, prior: Prior | None) -> Noise:
         raise NotImplementedError
 
-    def _fit(self, votes: Comparisons, features: Any) -> None:
+    def _fit(self, votes: Votes, features: Any) -> None:
         self._validate()
+        with Progress(type(self).__name__, self.verbose, self.tol) as self._progress:
+            self._fit_votes(votes, features)
+
+    def _fit_votes(self, votes: Votes, features: Any) -> None:
         prior = resolve_prior(self.prior)
         matrix = None if features is None else self._measure(features, votes)
         self._leave_out_ties(votes)
@@ -69,7 +74,11 @@ class LatentModel(RankingModel):
             problem, fit = self._fit_linear(votes, engine, noise, prior, matrix)
         self._finish(votes, problem, fit)
 
-    def _engine(self, votes: Comparisons) -> Engine:
+    def _engine(self, votes: Votes) -> Engine:
+        if isinstance(votes, StoredComparisons):
+            if self.loss == "hinge":
+                raise ParameterError("loss is 'hinge', which needs the votes in memory; from disk only 'logistic'")
+            return DiskEngine(votes, self._rows_by, self.n_jobs, self._progress.part)
         return MemoryEngine(ROWS_BY[self._rows_by](votes, self.n_jobs), self.n_jobs)
 
     def _validate(self) -> None:
@@ -90,7 +99,7 @@ class LatentModel(RankingModel):
         if not (isinstance(self.tol, (int, float, np.number)) and self.tol > 0):
             raise ParameterError(f"tol is {self.tol!r}; expected a number above 0")
 
-    def _leave_out_ties(self, votes: Comparisons) -> None:
+    def _leave_out_ties(self, votes: Votes) -> None:
         self.n_ties_ = votes.n_ties
         if votes.n_ties and not float(votes.annotator_weight.sum()) > votes.n_ties:
             raise InputError(*_UNDECIDED)
@@ -98,7 +107,7 @@ class LatentModel(RankingModel):
             told = f"{many(votes.n_ties, 'tie vote')} left out: {type(self).__name__} has no place for ties"
             warn(told, TiesExcludedWarning)
 
-    def _measure(self, features: Any, votes: Comparisons) -> Doubles:
+    def _measure(self, features: Any, votes: Votes) -> Doubles:
         matrix, names = align_features(features, votes.items)
         self._features = Features.of(matrix, names)
         return self._features.standardise(matrix)
@@ -106,7 +115,12 @@ class LatentModel(RankingModel):
     # -- the two scorers ------------------------------------------------------------------------------------
 
     def _fit_linear(
-        self, votes: Comparisons, engine: Engine, noise: Noise, prior: Prior | None, matrix: Doubles
+        self,
+        votes: Votes,
+        engine: Engine,
+        noise: Noise,
+        prior: Prior | None,
+        matrix: Doubles,
     ) -> tuple[Problem, Fit]:
         problem = self._linear_problem(engine, noise, prior, matrix)
         fit = self._best_run(problem)
@@ -184,8 +198,7 @@ class LatentModel(RankingModel):
             warn(f"{type(self).__name__} stopped at {stopped_at}", NotConvergedWarning)
 
     def _run(self, problem: Problem, start: Point) -> Fit:
-        with Progress(type(self).__name__, self.verbose, self.tol) as progress:
-            return run(problem, start, max_iter=self.max_iter, tol=self.tol, progress=progress)
+        return run(problem, start, max_iter=self.max_iter, tol=self.tol, progress=self._progress)
 
     def _starts(self, problem: Problem, start: Point | None) -> list[Callable[[], Point]]:
         rng = np.random.default_rng(self.random_state)
@@ -202,7 +215,7 @@ class LatentModel(RankingModel):
             return [at_random] * self.n_init
         return [from_share, *[at_random] * (self.n_init - 1)]
 
-    def _finish(self, votes: Comparisons, problem: Problem, fit: Fit) -> None:
+    def _finish(self, votes: Votes, problem: Problem, fit: Fit) -> None:
         point = fit.point
         self.log_likelihoods_ = np.array(fit.objectives[1:] or fit.objectives)
         self.log_likelihood_ = point.at.value
@@ -211,7 +224,7 @@ class LatentModel(RankingModel):
         self.n_iter_, self.n_passes_ = fit.n_iter, problem.engine.passes
         self.converged_ = self.converged_ and fit.converged
 
-    def _flips(self, votes: Comparisons, point: Point) -> Doubles:
+    def _flips(self, votes: Votes, point: Point) -> Doubles:
         return point.rates
 
     def _estimate_posterior(self) -> Doubles:
@@ -221,8 +234,10 @@ class LatentModel(RankingModel):
     def _parts(self) -> Iterator[tuple[Comparisons, MemoryEngine]]:
         """Yield the votes, and what passes over them."""
         engine = self._fitted[0].engine
-        assert isinstance(engine, MemoryEngine)
-        yield self._votes, engine
+        if isinstance(engine, DiskEngine):
+            yield from engine.parts()
+        elif isinstance(engine, MemoryEngine) and isinstance(self._votes, Comparisons):
+            yield self._votes, engine
 
     def _posterior(self, votes: Comparisons, engine: MemoryEngine, point: Point) -> Doubles:
         """Return the posterior of every pair; one without decided votes gets what its scores say."""
