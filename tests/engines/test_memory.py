@@ -8,7 +8,7 @@ from scipy.special import expit
 
 import jamrank.rows as rows_module
 from jamrank.comparisons import Comparisons
-from jamrank.engines import MemoryEngine, memory
+from jamrank.engines import MemoryEngine, passes
 from jamrank.noise import Flip
 from jamrank.rows import Lists, Rows
 
@@ -90,7 +90,7 @@ def test_sums_over_votes_are_those_of_the_posterior(rows):
 def test_more_patterns_than_a_pass_adds_up_give_the_same_sums(votes, monkeypatch):
     rows = Rows.per_pair(votes)
     inside = MemoryEngine(rows).expectation(SCORES, tables(rows))
-    monkeypatch.setattr(memory, "_MOST_PATTERNS_IN_PASS", 3)
+    monkeypatch.setattr(passes, "_MOST_PATTERNS_IN_PASS", 3)
     outside = MemoryEngine(rows).expectation(SCORES, tables(rows))
     np.testing.assert_allclose(outside.truly_first, inside.truly_first, rtol=1e-12)
     assert outside.value == inside.value

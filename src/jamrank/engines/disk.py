@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from jamrank.comparisons import Comparisons
 from jamrank.engines.base import Expectation, Links, Maximisation
 from jamrank.engines.memory import MemoryEngine
-from jamrank.engines.passes import expectation
+from jamrank.engines.passes import Sums, expectation
 from jamrank.io.arrays import read_into, write_array
-from jamrank.io.documents import read_document, write_document
+from jamrank.io.documents import ensure_folder, read_document, write_document
 from jamrank.io.store import Journal, StoredComparisons
 from jamrank.kernels import default_threads, kernels
 from jamrank.rows import ROWS_BY, Lists, Patterns, Rows
@@ -29,9 +29,9 @@ Tick = Callable[[int, int], None]
 _KIND, _VERSION = "rows", 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _At:
-    """Where a curvature was taken; it is worked out anew for each product, for it would fill the disk."""
+    """Where a curvature was taken. That of the last pass lies on disk, any other is worked out anew."""
 
     scores: Doubles
     tables: Doubles | None
@@ -117,10 +117,6 @@ class _Shelf:
     def load(self, number: int) -> _Part:
         """Read a part into the room for it; the part before is gone then."""
         told = self.parts[number]
-        start = np.zeros(self.n_items + 1, dtype=np.int64)
-        low, own = told["low"], told["start"]
-        start[low : low + len(own)] = own
-        start[low + len(own) :] = own[-1]
         ballots: Patterns | Lists
         if told["lists"]:
             count = self._column(number, "count")
@@ -137,7 +133,7 @@ class _Shelf:
             ballots = Patterns(pattern, told["list_start"], told["vote"], told["vote_weight"], told["n_coins"])
             pattern_weight = told["pattern_weight"]
         return _Part(
-            (start, self._column(number, "second")),
+            self.layout(number),
             self._column(number, "weight"),
             ballots,
             pattern_weight,
@@ -146,9 +142,31 @@ class _Shelf:
             told["single_votes"],
         )
 
-    def curvature(self, n_rows: int) -> NDArray[np.float32]:
+    def layout(self, number: int) -> tuple[NDArray[np.int64], NDArray[np.integer]]:
+        """Read where the rows of each first item of a part begin, and the second items."""
+        told = self.parts[number]
+        start = np.zeros(self.n_items + 1, dtype=np.int64)
+        low, own = told["low"], told["start"]
+        start[low : low + len(own)] = own
+        start[low + len(own) :] = own[-1]
+        return start, self._column(number, "second")
+
+    def n_rows(self, number: int) -> int:
+        """Return how many rows a part has."""
+        length: int = self.parts[number]["columns"]["second"][1]
+        return length
+
+    def room_for_curvature(self, number: int) -> NDArray[np.float32]:
         """Return room for the curvature of a part."""
-        return self._space("curvature", n_rows, np.float32)
+        return self._space("curvature", self.n_rows(number), np.float32)
+
+    def write_curvature(self, number: int) -> None:
+        """Write the curvature of a part, which is in the room for it, to disk."""
+        write_array(_file(self.folder, number, "curvature"), self.room_for_curvature(number))
+
+    def read_curvature(self, number: int) -> None:
+        """Read the curvature of a part into the room for it."""
+        read_into(_file(self.folder, number, "curvature"), self.room_for_curvature(number))
 
     def _column(self, number: int, name: str) -> NDArray[Any]:
         kind, length = self.parts[number]["columns"][name]
@@ -206,6 +224,7 @@ class DiskEngine:
         self.threads = threads or default_threads()
         self.passes = 0
         self._tick = tick or (lambda done, total: None)
+        self._last: _At | None = None
         self._journal = Journal(votes.folder / f"journal-{rows_by}")
         self._folder = votes.folder / f"rows-{rows_by}"
 
@@ -219,7 +238,7 @@ class DiskEngine:
 
     def _make_rows(self) -> dict[str, Any]:
         """Write the rows of every part, and find where a fit begins on the way."""
-        self._folder.mkdir(exist_ok=True)
+        ensure_folder(self._folder)
         told, n_links, cast = [], 0, np.zeros((0, 0))
         begin: Doubles = np.zeros(0)
         origin = np.zeros(self.votes.n_items)
@@ -246,10 +265,9 @@ class DiskEngine:
     def _shelf(self) -> _Shelf:
         return _Shelf(self._folder, self.votes.n_items, self._known["parts"])
 
-    def _loaded(self) -> Iterator[_Part]:
-        """Yield the parts that have rows, each in place of the one before."""
-        parts = (self._shelf.load(number) for number in range(len(self._shelf)))
-        return (part for part in self._counted(parts) if len(part))
+    def _numbers(self) -> Iterator[int]:
+        """Yield the numbers of the parts that have rows."""
+        return (number for number in self._counted(iter(range(len(self._shelf)))) if self._shelf.n_rows(number))
 
     @property
     def n_items(self) -> int:
@@ -259,7 +277,7 @@ class DiskEngine:
     @cached_property
     def n_rows(self) -> int:
         """Number of rows."""
-        return sum(part["columns"]["second"][1] for part in self._known["parts"])
+        return sum(map(self._shelf.n_rows, range(len(self._shelf))))
 
     @property
     def n_links(self) -> int:
@@ -280,20 +298,28 @@ class DiskEngine:
     def expectation(self, scores: Doubles, tables: Doubles, reuse: Expectation | None = None) -> Expectation:
         """Run the fused pass: log-likelihood, sums over votes, gradient and curvature."""
         self.passes += 1
+        at = _At(scores, tables)
 
         def run() -> Doubles:
             total = np.zeros(1 + 2 * self.n_items + 2 * self.n_coins)
-            for part in self._loaded():
-                curvature = self._shelf.curvature(len(part))
-                value, gradient, degree, truly_first = expectation(
-                    part, scores, tables, curvature, np.empty(0), self.threads
-                )
+            for number in self._numbers():
+                value, gradient, degree, truly_first = self._pass(number, at)
                 _add(total, value, gradient, degree, truly_first.ravel())
+            self._last = at
             return total
 
-        at = self._journal.recall(run, "expectation", scores, tables)
-        value, gradient, degree, truly_first = self._split(at)
-        return Expectation(value, gradient, degree, _At(scores, tables), truly_first)
+        sums = self._journal.recall(run, "expectation", scores, tables)
+        value, gradient, degree, truly_first = self._split(sums)
+        return Expectation(value, gradient, degree, at, truly_first)
+
+    def _pass(self, number: int, at: _At) -> Sums:
+        """Run the fused pass over a part; its curvature goes to the room for it, and to disk."""
+        assert at.tables is not None
+        self._last = None
+        curvature, part = self._shelf.room_for_curvature(number), self._shelf.load(number)
+        sums = expectation(part, at.scores, at.tables, curvature, np.empty(0), self.threads)
+        self._shelf.write_curvature(number)
+        return sums
 
     def _split(self, sums: Doubles) -> tuple[float, Doubles, Doubles, Doubles]:
         n = self.n_items
@@ -312,47 +338,63 @@ class DiskEngine:
 
         def run() -> Doubles:
             total, product = np.zeros(self.n_items), np.empty(self.n_items)
-            for part in self._loaded():
-                bend = self._bend(part, curvature)
-                kernels.laplacian(*part.layout, bend, np.ascontiguousarray(vector), product, self.threads)
+            for number in self._numbers():
+                bend, layout = self._bend(number, curvature), self._shelf.layout(number)
+                kernels.laplacian(*layout, bend, np.ascontiguousarray(vector), product, self.threads)
                 total += product
+            self._last = curvature if curvature.tables is not None else None
             return total
 
         tables = np.empty(0) if curvature.tables is None else curvature.tables
         return self._journal.recall(run, "product", curvature.scores, tables, vector)
 
-    def _bend(self, part: _Part, at: _At) -> NDArray[np.float32]:
-        curvature = self._shelf.curvature(len(part))
-        if at.tables is not None:
-            expectation(part, at.scores, at.tables, curvature, np.empty(0), self.threads)
-        else:  # where a fit begins, at scores of zero
-            curvature[:] = 0.25 * part.weight if len(part.weight) else 0.25
+    def _bend(self, number: int, at: _At) -> NDArray[np.float32]:
+        """Return the curvature of each row of a part."""
+        curvature = self._shelf.room_for_curvature(number)
+        if at.tables is None:  # where a fit begins, at scores of zero
+            weight = self._shelf.load(number).weight
+            curvature[:] = 0.25 * weight if len(weight) else 0.25
+        elif at is self._last:
+            self._shelf.read_curvature(number)
+        else:
+            self._pass(number, at)
         return curvature
 
     def links(self, curvature: _At) -> Links:
         """Return the curvature by pair of items: of few pairs, for they are kept in memory."""
-        found = []
-        for part in self._loaded():
-            bend = self._bend(part, curvature)
-            found.append(MemoryEngine(part.as_rows(), self.threads).links(bend))
-        return _joined(found)
+
+        def run() -> Doubles:
+            found = [self._engine(number).links(self._bend(number, curvature)) for number in self._numbers()]
+            return np.concatenate([own.curvature for own in found])
+
+        assert curvature.tables is not None
+        by_pair = self._journal.recall(run, "links", curvature.scores, curvature.tables)
+        return Links(*self._pairs, by_pair)
+
+    @cached_property
+    def _pairs(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        found = [self._engine(number).pairs for number in self._numbers()]
+        return np.concatenate([first for first, _ in found]), np.concatenate([second for _, second in found])
 
     def observed(self, scores: Doubles, tables: Doubles, links: bool) -> tuple[Doubles, Links | None]:
         """Return the observed information on the scores: by item and, where wanted, by pair of items."""
-        degree, found = np.zeros(self.n_items), []
-        for part in self._loaded():
-            own, by_pair = MemoryEngine(part.as_rows(), self.threads).observed(scores, tables, links)
+        degree, found = np.zeros(self.n_items), [np.empty(0)]
+        for number in self._numbers():
+            own, by_pair = self._engine(number).observed(scores, tables, links)
             degree += own
             if by_pair is not None:
-                found.append(by_pair)
-        return degree, _joined(found) if links else None
+                found.append(by_pair.curvature)
+        return degree, Links(*self._pairs, np.concatenate(found)) if links else None
 
     def hidden(self, scores: Doubles, tables: Doubles) -> Doubles:
         """Return the variance of the truths behind each coin's votes, by coin and side."""
         total = np.zeros((self.n_coins, 2))
-        for part in self._loaded():
-            total += MemoryEngine(part.as_rows(), self.threads).hidden(scores, tables)
+        for number in self._numbers():
+            total += self._engine(number).hidden(scores, tables)
         return total
+
+    def _engine(self, number: int) -> MemoryEngine:
+        return MemoryEngine(self._shelf.load(number).as_rows(), self.threads)
 
     def parts(self) -> Iterator[tuple[Comparisons, MemoryEngine]]:
         """Yield the votes of each part, and an engine whose rows know their pairs."""
@@ -366,11 +408,3 @@ def _add(total: Doubles, *parts: Any) -> None:
         length = np.size(part)
         total[at : at + length] += part
         at += length
-
-
-def _joined(found: list[Links]) -> Links:
-    return Links(
-        np.concatenate([own.first for own in found]),
-        np.concatenate([own.second for own in found]),
-        np.concatenate([own.curvature for own in found]),
-    )

@@ -167,10 +167,11 @@ class MemoryEngine:
             by_pair = curvature.astype(np.float64)
         else:
             by_pair = np.asarray(np.add.reduceat(curvature, self.rows.edges, dtype=np.float64))
-        return Links(*self._pairs, by_pair)
+        return Links(*self.pairs, by_pair)
 
     @cached_property
-    def _pairs(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def pairs(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """The distinct pairs of items."""
         rows = self.rows
         if rows.distinct:
             return rows.first, rows.second
@@ -190,7 +191,7 @@ class MemoryEngine:
             for item in (first, second):
                 degree += np.bincount(item, own, rows.n_items)
             bend[block] = own
-        return degree, Links(*self._pairs, np.asarray(np.add.reduceat(bend, rows.edges))) if links else None
+        return degree, Links(*self.pairs, np.asarray(np.add.reduceat(bend, rows.edges))) if links else None
 
     def hidden(self, scores: Doubles, tables: Doubles) -> Doubles:
         """Return the variance of the truths behind each coin's votes, by coin and side."""

@@ -63,7 +63,7 @@ _IDS = ("items", "annotators", "questions")
 _SLICE_BYTES, _PART_BYTES, _PROCESS_BYTES = 160, 96, 400 << 20
 _LEAST_MEMORY = 512 << 20
 # Bytes on disk for each vote: sorted, and once more in the form in which passes read it.
-_KEY_BYTES, _ROW_BYTES, _WEIGHT_BYTES = 8, 9, 16
+_KEY_BYTES, _ROW_BYTES, _WEIGHT_BYTES = 8, 13, 16
 _SAMPLE = 1 << 18
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 

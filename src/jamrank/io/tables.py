@@ -48,8 +48,7 @@ def read_table(path: str | os.PathLike[str]) -> pl.DataFrame:
     ----------
     path : path-like
         Parquet by its suffix (``.parquet``, ``.pq``) or its content, or a folder of such files; tabs separate the
-        columns of a ``.tsv``,
-        commas those of anything else. Text is UTF-8 and may be compressed with gzip.
+        columns of a ``.tsv``, commas those of anything else. Text is UTF-8 and may be compressed with gzip.
 
     Returns
     -------

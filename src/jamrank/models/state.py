@@ -41,7 +41,9 @@ _STATE = (
     "_decided_votes",
     "_flip_information",
 )
-_BY_PAIR = ("posterior_", "_pair_first", "_pair_second", "_pair_question", "_pair_votes")
+_BY_PAIR = {"posterior_": np.float64, "_pair_votes": np.float64} | dict.fromkeys(
+    ("_pair_first", "_pair_second", "_pair_question"), np.int32
+)
 _IDS = ("items_", "_annotators", "_questions")
 
 
@@ -62,7 +64,7 @@ def to_document(model: RankingModel) -> dict[str, Any]:
 def _state_of(model: RankingModel, name: str) -> Any:
     """Return a fitted attribute; what votes on disk have for each pair stays there."""
     if name in _BY_PAIR and isinstance(getattr(model, "_votes", None), StoredComparisons):
-        return np.empty(0)
+        return np.empty(0, dtype=_BY_PAIR[name])
     return getattr(model, name)
 
 
