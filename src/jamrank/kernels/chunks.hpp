@@ -68,11 +68,12 @@ class Chunks {
     // Whether the second items of a run follow each other.
     bool consecutive() const { return !rows_.start; }
 
-    // Whether some rows may be of the same pair; if so, they are neighbours.
+    // Whether there are many rows of the same pair, which are neighbours. Where there are few, to tell them apart
+    // costs more than to visit a sum again.
     bool repeated(size_t count) const {
         uint32_t same = 0;
-        for (size_t k = 0; k + 1 < count; ++k) same |= second[k] == second[k + 1];
-        return same;
+        for (size_t k = 0; k + 1 < count; ++k) same += second[k] == second[k + 1];
+        return 8 * same > 7 * count;
     }
 
     const int32_t* second = nullptr;
@@ -130,7 +131,6 @@ inline void scatter(const Chunks& items, size_t count, const double* derivative,
         for (size_t k = 0; k < length; ++k) {
             const size_t other = width * static_cast<size_t>(second[k]);
             double slope = d[k], bend = kBent ? c[k] : 0.0;
-            // One visit to a pair will do.
             for (; k + 1 < length && second[k + 1] == second[k]; ++k) {
                 slope += d[k + 1];
                 if (kBent) bend += c[k + 1];
