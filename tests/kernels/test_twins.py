@@ -185,11 +185,11 @@ def test_extreme_ratios_and_scores_neither_vanish_nor_overflow(log_ratio, spread
 
 @needs_compiled
 @settings(deadline=None)
-@given(problems(), st.integers(1, 8), st.booleans(), st.booleans(), st.booleans())
-def test_expectation_over_lists_equals_its_twin(problem, n_coins, weighted, posterior, curvature):
+@given(problems(), st.integers(1, 8), st.sampled_from([1, 4, 40]), st.booleans(), st.booleans(), st.booleans())
+def test_expectation_over_lists_equals_its_twin(problem, n_coins, longest, weighted, posterior, curvature):
     n = len(problem["first"])
     rng = np.random.default_rng(n)
-    vote_start = np.concatenate([[0], np.cumsum(rng.integers(0, 5, n))])
+    vote_start = np.concatenate([[0], np.cumsum(rng.integers(0, longest + 1, n))])
     vote = rng.integers(0, 2 * n_coins, vote_start[-1]).astype(np.int32)
     weight = rng.uniform(0, 3, len(vote)) if weighted else np.empty(0)
     tables = -rng.exponential(2.0, 4 * n_coins)

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -80,12 +81,17 @@ void for_blocks(size_t blocks, int threads, const Work& work) {
 // Accumulators of all blocks side by side; `add` sums them up in the order of the blocks.
 class Accumulators {
   public:
-    Accumulators(size_t blocks, size_t size) : blocks_(blocks), size_(size), data_(blocks * size, 0.0) {}
-    double* of(size_t block) { return data_.data() + block * size_; }
+    Accumulators(size_t blocks, size_t size) : blocks_(blocks), size_(size), data_(new double[blocks * size]) {}
+    // The accumulators of a block, all of them 0: each thread clears its own.
+    double* clear(size_t block) {
+        double* own = data_.get() + block * size_;
+        std::fill_n(own, size_, 0.0);
+        return own;
+    }
     // Adds every `step`-th of the sums from `offset` on to `out`.
     void add(size_t offset, size_t count, double* out, size_t step = 1) const {
         for (size_t block = 0; block < blocks_; ++block) {
-            const double* part = data_.data() + block * size_ + offset;
+            const double* part = data_.get() + block * size_ + offset;
             for (size_t k = 0; k < count; ++k) out[k] += part[k * step];
         }
     }
@@ -96,7 +102,7 @@ class Accumulators {
 
   private:
     size_t blocks_, size_;
-    std::vector<double> data_;
+    std::unique_ptr<double[]> data_;
 };
 
 struct Span {
@@ -245,7 +251,7 @@ double expectation(const Array<const int64_t>& start, const Seconds& second, con
     const Exponentials exponentials(scores, reach.log_ratio);
     Accumulators sums(blocks, layout.size);
     for_blocks(blocks, threads, [&](size_t block) {
-        double* own = sums.of(block);
+        double* own = sums.clear(block);
         Sums part = layout.sums(own);
         if (patterns) part.by_pattern = own + layout.own;
         part.patterns = patterns;
@@ -279,7 +285,7 @@ double expectation_lists(const Array<const int64_t>& start, const Seconds& secon
     const Exponentials exponentials(scores);
     Accumulators sums(blocks, layout.size);
     for_blocks(blocks, threads, [&](size_t block) {
-        double* own = sums.of(block);
+        double* own = sums.clear(block);
         Sums part = layout.sums(own);
         const Span span = span_of(block, blocks, n);
         active->expectation_lists(rows, lists, exponentials.view(), span.begin, span.end,
@@ -313,7 +319,7 @@ double maximisation(const Array<const int64_t>& start, const Seconds& second, co
     nb::gil_scoped_release release;
     Accumulators sums(blocks, layout.size);
     for_blocks(blocks, threads, [&](size_t block) {
-        double* own = sums.of(block);
+        double* own = sums.clear(block);
         Sums part = layout.sums(own);
         const Span span = span_of(block, blocks, n);
         active->maximisation(rows, posterior.data(), plain, static_cast<Loss>(loss), span.begin,
@@ -333,7 +339,7 @@ void laplacian(const Array<const int64_t>& start, const Seconds& second, const F
     Accumulators sums(blocks, items);
     for_blocks(blocks, threads, [&](size_t block) {
         const Span span = span_of(block, blocks, n);
-        active->laplacian(rows, curvature.data(), vector.data(), span.begin, span.end, sums.of(block));
+        active->laplacian(rows, curvature.data(), vector.data(), span.begin, span.end, sums.clear(block));
     });
     sums.collect(0, items, product.data());
 }
@@ -350,7 +356,7 @@ double assign(const Ints& first, const Ints& second, const Doubles& projections,
     nb::gil_scoped_release release;
     Accumulators sums(blocks, size);
     for_blocks(blocks, threads, [&](size_t block) {
-        double* own = sums.of(block);
+        double* own = sums.clear(block);
         const Span span = span_of(block, blocks, n);
         active->assign(rows, projections.data(), norms.data(), static_cast<int>(clusters), span.begin,
                        span.end, cluster.data(), own, own + counts.size(), own[size - 1]);
