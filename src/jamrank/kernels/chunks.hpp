@@ -96,47 +96,64 @@ inline double sum_of(const double* value, size_t count) {
     return ((sum[0] + sum[4]) + (sum[1] + sum[5])) + ((sum[2] + sum[6]) + (sum[3] + sum[7]));
 }
 
+// What each row of a run says of its second item: its derivative and, if wanted, its curvature.
+struct Said {
+    const double* derivative;
+    const double* curvature;
+    size_t length;
+};
+
+template <bool kBent>
+inline void add_in_order(size_t second, const Said& said, Sums& sums) {
+    double* gradient = sums.gradient + second;
+    for (size_t k = 0; k < said.length; ++k) gradient[k] -= said.derivative[k];
+    if (!kBent) return;
+    double* degree = sums.degree + second;
+    for (size_t k = 0; k < said.length; ++k) degree[k] += said.curvature[k];
+}
+
+template <bool kBent>
+inline void add_apart(const int32_t* second, const Said& said, Sums& sums) {
+    double* gradient = sums.gradient;
+    double* degree = sums.degree;
+    for (size_t k = 0; k < said.length; ++k) {
+        const size_t other = (kBent ? 2 : 1) * static_cast<size_t>(second[k]);
+        gradient[other] -= said.derivative[k];
+        if (kBent) degree[other] += said.curvature[k];
+    }
+}
+
+template <bool kBent>
+inline void add_repeated(const int32_t* second, const Said& said, Sums& sums) {
+    for (size_t k = 0; k < said.length; ++k) {
+        const size_t other = (kBent ? 2 : 1) * static_cast<size_t>(second[k]);
+        double slope = said.derivative[k], bend = kBent ? said.curvature[k] : 0.0;
+        for (; k + 1 < said.length && second[k + 1] == second[k]; ++k) {
+            slope += said.derivative[k + 1];
+            if (kBent) bend += said.curvature[k + 1];
+        }
+        sums.gradient[other] -= slope;
+        if (kBent) sums.degree[other] += bend;
+    }
+}
+
 // Adds what the rows of a chunk say to the sums of their items; without curvature the gradient alone.
 template <bool kBent>
 inline void scatter(const Chunks& items, size_t count, const double* derivative, const double* curvature, Sums& sums) {
-    const bool consecutive = items.consecutive(), repeated = !consecutive && items.repeated(count);
-    const size_t step = kBent && !consecutive ? 2 : 1;
+    const bool in_order = items.consecutive(), repeated = !in_order && items.repeated(count);
+    const size_t step = kBent && !in_order ? 2 : 1;
     for (size_t r = 0; r < items.runs; ++r) {
         const Run run = items.run[r];
-        const size_t length = run.to - run.from;
-        const double* d = derivative + run.from;
-        const double* c = curvature + run.from;
+        const Said said{derivative + run.from, curvature + run.from, static_cast<size_t>(run.to - run.from)};
         const int32_t* second = items.second + run.from;
-        sums.gradient[step * run.item] += sum_of(d, length);
-        if (kBent) sums.degree[step * run.item] += sum_of(c, length);
-        if (consecutive) {
-            double* gradient = sums.gradient + second[0];
-            for (size_t k = 0; k < length; ++k) gradient[k] -= d[k];
-            if (!kBent) continue;
-            double* degree = sums.degree + second[0];
-            for (size_t k = 0; k < length; ++k) degree[k] += c[k];
-            continue;
-        }
-        constexpr size_t width = kBent ? 2 : 1;
-        double* gradient = sums.gradient;
-        double* degree = sums.degree;
-        if (!repeated) {
-            for (size_t k = 0; k < length; ++k) {
-                const size_t other = width * static_cast<size_t>(second[k]);
-                gradient[other] -= d[k];
-                if (kBent) degree[other] += c[k];
-            }
-            continue;
-        }
-        for (size_t k = 0; k < length; ++k) {
-            const size_t other = width * static_cast<size_t>(second[k]);
-            double slope = d[k], bend = kBent ? c[k] : 0.0;
-            for (; k + 1 < length && second[k + 1] == second[k]; ++k) {
-                slope += d[k + 1];
-                if (kBent) bend += c[k + 1];
-            }
-            gradient[other] -= slope;
-            if (kBent) degree[other] += bend;
+        sums.gradient[step * run.item] += sum_of(said.derivative, said.length);
+        if (kBent) sums.degree[step * run.item] += sum_of(said.curvature, said.length);
+        if (in_order) {
+            add_in_order<kBent>(second[0], said, sums);
+        } else if (repeated) {
+            add_repeated<kBent>(second, said, sums);
+        } else {
+            add_apart<kBent>(second, said, sums);
         }
     }
 }

@@ -182,9 +182,7 @@ struct Layout {
           own(bent ? 2 * items : items),
           size(this->own + own + 1) {}
 
-    Sums sums(double* block) const {
-        return {block, bent ? block + degree : nullptr, step, nullptr, 0, 0.0};
-    }
+    Sums sums(double* block) const { return {block, bent ? block + degree : nullptr, nullptr, 0, 0.0}; }
 
     // Writes the gradient and the degree; returns the value.
     double hand_over(const Accumulators& sums, OutDoubles& gradient_out, OutDoubles& degree_out) const {
@@ -209,8 +207,8 @@ void require_sums(size_t items, bool bent, const OutDoubles& gradient, const Out
     require(gradient.size() == items && (degree.size() == items || (!bent && degree.size() == 0)), "one entry an item");
 }
 
-// The largest logarithm in one table of ratios, and how many likelihoods can be multiplied: a row's lies between 1 and the
-// ratio of its pattern.
+// The largest logarithm in one table of ratios, and how many likelihoods can be multiplied: a row's lies between 1 and
+// the ratio of its pattern.
 struct Reach {
     double log_ratio = 0.0;
     size_t together = 0;

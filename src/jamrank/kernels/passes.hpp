@@ -56,9 +56,8 @@ struct Lists {
 
 // What one block hands back.
 struct Sums {
-    double* gradient;    // of item i at step * i
-    double* degree;      // likewise; null: neither it nor the curvature is wanted
-    size_t step;         // 1 where the rows are all pairs
+    double* gradient;    // by item; an item's gradient and degree lie side by side unless the rows are all pairs
+    double* degree;      // null: neither it nor the curvature is wanted
     double* by_pattern;  // four tables of sums by pattern, to be added up; null: not wanted
     size_t patterns;
     double value;
@@ -70,7 +69,7 @@ enum Loss : int { kLogistic = 0, kSmoothHinge = 1 };
 // Curvatures are kept in single precision: they shape a step but not where it ends, and memory is what a pass
 // waits for. Everything else is double.
 struct Passes {
-    // Posterior of the truth of each row (null: not kept), curvature there (null: not wanted), and the sums of both steps.
+    // Posterior of the truth of each row (null: not kept), curvature there (null: not wanted), sums of both steps.
     void (*expectation)(const Rows&, const Table&, const Scores& scores, size_t begin, size_t end,
                         double* posterior, float* curvature, Sums& sums);
     // The same for rows with a list of votes each; `truly_first` gets the posterior of each kind of vote.

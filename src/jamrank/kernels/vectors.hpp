@@ -77,8 +77,8 @@ class Fetched {
     const double* entries_;
 };
 
-// The product of all likelihoods, lane by lane: one logarithm a block will do, as long as exponents are split off before
-// they grow too large.
+// The product of all likelihoods, lane by lane: one logarithm a block will do, as long as exponents are split off
+// before they grow too large.
 class Likelihood {
   public:
     void multiply(Vector factor) { product_ = _mm512_mul_pd(product_, factor); }
@@ -261,9 +261,9 @@ void expect_indexed(const Rows& rows, const Code* patterns, const Table& table, 
 template <typename Code, typename Ratios>
 void expect_with(const Rows& rows, const Code* patterns, const Table& table, const Scores& scores, size_t begin,
                  size_t end, double* posterior, float* curvature, Sums& sums) {
-    const auto pass = rows.start ? (curvature ? expect_indexed<true, Code, Ratios> : expect_indexed<false, Code, Ratios>)
-                                 : (curvature ? expect_all_pairs<true, Code, Ratios>
-                                              : expect_all_pairs<false, Code, Ratios>);
+    const auto indexed = curvature ? expect_indexed<true, Code, Ratios> : expect_indexed<false, Code, Ratios>;
+    const auto all_pairs = curvature ? expect_all_pairs<true, Code, Ratios> : expect_all_pairs<false, Code, Ratios>;
+    const auto pass = rows.start ? indexed : all_pairs;
     pass(rows, patterns, table, scores, begin, end, posterior, curvature, sums);
 }
 
