@@ -1,7 +1,8 @@
 """One fused pass over all pairs of 4,898 items judged by six annotators, beside a first trial of it in numba.
 
-The trial is the file that ``JAMRANK_TRIAL`` names, with the functions ``indexed`` and ``walk``; where it or numba is
-missing there is no comparison.
+The pass is margin, posterior, likelihood, sums by pattern and gradient by item; with curvature, also that of each
+pair and by item. The trial is the file that ``JAMRANK_TRIAL`` names, with the functions ``indexed`` and ``walk``; where
+it or numba is missing there is no comparison.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import importlib.util
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -19,7 +21,7 @@ import jamrank as jr
 from benchmarks.machine import copy_bandwidth
 from benchmarks.measure import in_turn
 from benchmarks.report import HERE, say, table
-from jamrank.engines import MemoryEngine
+from jamrank.engines.passes import expectation
 from jamrank.kernels import default_threads
 from jamrank.rows import Rows
 
@@ -28,8 +30,9 @@ N_ITEMS, QUICK = 4898, 500
 TRIAL = Path(os.environ.get("JAMRANK_TRIAL") or HERE.parents[1] / "shared" / "trial_kernel.py")
 OURS, THEIRS = "jamrank", "trial in numba"
 WALK, INDEX = "all pairs walked", "index arrays"
-# Bytes that a pass must move for each pair: pattern and curvature, and with an index the second item.
-BYTES = {WALK: 1 + 4, INDEX: 1 + 4 + 2}
+BENT = "with curvature"
+# Bytes that a pass must move for each pair: pattern, with an index the second item, and curvature where it is wanted.
+BYTES = {WALK: 1, INDEX: 1 + 2, f"{WALK}, {BENT}": 1 + 4, f"{INDEX}, {BENT}": 1 + 2 + 4}
 
 
 def contenders(n_items: int) -> dict[str, Callable[[], Any]]:
@@ -37,11 +40,11 @@ def contenders(n_items: int) -> dict[str, Callable[[], Any]]:
     first, second = (side.astype(np.int32) for side in np.triu_indices(n_items, 1))
     scores = rng.normal(size=n_items)
     said = rng.integers(0, 2, (len(first), len(FLIPS)), dtype=np.int8)
-    # Without its last pair the table is no longer all pairs, and needs an index.
-    found = {
-        f"{OURS}, {WALK}": our_pass(first, second, said, scores),
-        f"{OURS}, {INDEX}": our_pass(first[:-1], second[:-1], said[:-1], scores),
-    }
+    found = {}
+    for how, rows in ((WALK, len(first)), (INDEX, len(first) - 1)):
+        # Without its last pair the table is no longer all pairs, and needs an index.
+        plain, bent = our_passes(first[:rows], second[:rows], said[:rows], scores)
+        found |= {f"{OURS}, {how}": plain, f"{OURS}, {how}, {BENT}": bent}
     trial = load_trial()
     if trial is None:
         return found
@@ -55,14 +58,20 @@ def contenders(n_items: int) -> dict[str, Callable[[], Any]]:
     }
 
 
-def our_pass(first: np.ndarray, second: np.ndarray, said: np.ndarray, scores: np.ndarray) -> Callable[[], Any]:
-    """Return the pass as a fit runs it, into the room of an earlier one."""
-    engine = MemoryEngine(Rows.per_pair(jr.Comparisons.from_matrix(first, second, said)))
+def our_passes(
+    first: np.ndarray, second: np.ndarray, said: np.ndarray, scores: np.ndarray
+) -> tuple[Callable[[], Any], Callable[[], Any]]:
+    """Return the pass as a fit runs it, without and with curvature, which goes into room that is there."""
+    rows = Rows.per_pair(jr.Comparisons.from_matrix(first, second, said))
     wrong, right = np.log(FLIPS), np.log1p(-FLIPS)
     # By annotator, what was said, and the truth.
     tables = np.stack([np.stack([right, wrong], axis=1), np.stack([wrong, right], axis=1)], axis=1)
-    room = engine.expectation(scores, tables)
-    return lambda: engine.expectation(scores, tables, reuse=room)
+    none, all_of_them = np.empty(0, dtype=np.float32), np.empty(len(rows), dtype=np.float32)
+    plain, bent = (
+        partial(expectation, rows, scores, tables, room, np.empty(0), default_threads())
+        for room in (none, all_of_them)
+    )
+    return plain, bent
 
 
 def load_trial() -> ModuleType | None:
@@ -91,7 +100,11 @@ def measure(quick: bool) -> dict[str, Any]:
         "nanoseconds a pair": {name: 1e9 * value / rows for name, value in seconds.items()},
         "share of copy bandwidth": shares,
         "copy bandwidth, GB/s": bandwidth / 1e9,
-        "times the trial": {h: seconds[f"{OURS}, {h}"] / seconds[f"{THEIRS}, {h}"] for h in BYTES} if trial else {},
+        "times the trial": {
+            how: seconds[f"{OURS}, {how}"] / seconds[f"{THEIRS}, {how.removesuffix(f', {BENT}')}"] for how in BYTES
+        }
+        if trial
+        else {},
     }
 
 
@@ -109,8 +122,8 @@ def as_markdown(found: dict[str, Any]) -> list[str]:
     return [
         f"## One fused pass over {found['pairs']:,} pairs, six annotators",
         "",
-        "Margin, posterior, likelihood, sums by pattern, gradient and curvature by item, curvature of each pair. The",
-        "trial computes posterior, gradient and sums by pattern only.",
+        "Margin, posterior, likelihood, sums by pattern and gradient by item; with curvature, also that of each pair",
+        "and by item. The trial computes no likelihood.",
         "",
         *table(["", "seconds", "ns a pair", "share of copy bandwidth"], rows),
         f"Copying large arrays on all cores moves {found['copy bandwidth, GB/s']:.1f} GB/s.",
