@@ -1,8 +1,8 @@
 """One fused pass over all pairs of 4,898 items judged by six annotators, beside a first trial of it in numba.
 
 The pass is margin, posterior, likelihood, sums by pattern and gradient by item; with curvature, also that of each
-pair and by item. The trial is the file that ``JAMRANK_TRIAL`` names, with the functions ``indexed`` and ``walk``; where
-it or numba is missing there is no comparison.
+pair and by item. The trial is the file that ``JAMRANK_TRIAL`` names, with the functions ``indexed`` and ``walk``;
+where it or numba is missing there is no comparison.
 """
 
 from __future__ import annotations
