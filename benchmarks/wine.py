@@ -67,7 +67,14 @@ def draw(colour: str, quick: bool) -> Wines:
 
 
 def fit(first: np.ndarray, second: np.ndarray, said: np.ndarray, features: np.ndarray) -> Any:
-    return jr.JAM().fit(jr.Comparisons.from_matrix(first, second, said), features)
+    return with_posterior(jr.Comparisons.from_matrix(first, second, said), features)
+
+
+def with_posterior(votes: jr.Comparisons, features: np.ndarray) -> jr.JAM:
+    """Fit, and work the posterior of every pair out, as the rivals do."""
+    model = jr.JAM().fit(votes, features)
+    assert len(model.posterior_) == votes.n_pairs
+    return model
 
 
 def measure(colour: str, quick: bool) -> dict[str, Any]:
@@ -75,7 +82,7 @@ def measure(colour: str, quick: bool) -> dict[str, Any]:
     inputs = wines.first, wines.second, wines.said
     votes = jr.Comparisons.from_matrix(*inputs)
     contenders: dict[str, Callable[[], Any]] = {
-        ENCODED: lambda: jr.JAM().fit(votes, wines.features),
+        ENCODED: lambda: with_posterior(votes, wines.features),
         MATRIX: lambda: fit(*inputs, wines.features),
         "jamrank MajorityVote, from the matrix": lambda: jr.MajorityVote().fit(jr.Comparisons.from_matrix(*inputs)),
         WHOLE: lambda: whole_arrays(*inputs, wines.features),
