@@ -33,6 +33,8 @@ _FEW = 256
 _SAMPLE, _MOST_DISTINCT = 4096, 0.5
 _LARGEST_JURY, _SMALL_JURY = 64, 8
 _MOST_REPEATS = 1.5
+# With so many votes on a pair of items, what they share is better worked out once.
+_RUN_PAYS = 3
 
 
 class Ballots(Protocol):
@@ -266,7 +268,7 @@ class Rows:
         if self.begin is not None:
             layout = _lay_out(self.link_first, self.link_second, self.n_items, True)
             return Links(self.link_first, self.link_second, self.begin[:-1], layout)
-        if self.distinct or 2 * len(self.edges) > len(self):
+        if self.distinct or self.single_votes or 2 * len(self.edges) > len(self):
             return Links(self.first, self.second, None, self.layout)
         first, second = self.first[self.edges], self.second[self.edges]
         return Links(first, second, self.edges, _lay_out(first, second, self.n_items, True))
@@ -350,7 +352,7 @@ class Rows:
             begin, wins, cast = np.empty(n_pairs + 1, dtype=np.int64), np.empty(n_pairs), np.empty(kinds)
             decided = table.result != TIE
             times = table.weight[decided].sum() if len(table.weight) else np.count_nonzero(decided)
-            kind: Codes = np.empty(int(times), dtype=np.uint8 if kinds <= _FEW else np.int32)
+            kind = _codes(np.empty(int(times), dtype=np.uint8), kinds)
             kernels.spell_out(
                 table.start,
                 table.annotator,
@@ -367,7 +369,9 @@ class Rows:
         pair, who, first_won, weight = _fold_sides(table)
         begin = np.searchsorted(pair, np.arange(n_pairs + 1))
         kind = _codes(who * np.int32(2) + first_won, kinds)
-        wins, total = (np.bincount(pair, values, n_pairs) for values in (weight * first_won, weight))
+        wins, total = (
+            np.bincount(pair, values, n_pairs).astype(np.float64) for values in (weight * first_won, weight)
+        )
         own = weight if (weight != 1).any() else np.empty(0)
         return cls._singles(votes, begin, kind, own, votes.n_annotators, wins, total)
 
@@ -417,16 +421,20 @@ class Rows:
             first, second = first[links], second[links]
             begin = np.append(pair_begin[links], pair_begin[-1])
             wins, cast = (np.add.reduceat(sums, links) if len(links) else sums[:0] for sums in (wins, cast))
+        share = (wins + 1) / (cast + 2)
+        runs = len(kind) >= _RUN_PAYS * len(first)
+        if not runs:
+            first, second, share = (np.repeat(of_link, np.diff(begin)) for of_link in (first, second, share))
         every = np.arange(2 * n_coins, dtype=np.int32)
         ballots = Patterns(kind, np.arange(2 * n_coins + 1), every, np.ones(2 * n_coins), n_coins)
         return cls(
             first,
             second,
-            begin,
+            begin if runs else None,
             weight,
             ballots,
             None,
-            (wins + 1) / (cast + 2),
+            share,
             votes.n_items,
             single_votes=True,
             pair_begin=pair_begin,
@@ -500,8 +508,9 @@ def _few_repeats(table: VoteTable) -> bool:
 def _only(table: VoteTable, keep: NDArray[np.bool_]) -> VoteTable:
     """Return some of the votes."""
     start = np.concatenate([[0], np.cumsum(keep)])[table.start]
-    chosen = (column[keep] if len(column) else column for column in (table.swapped, table.weight))
-    return VoteTable(start, table.annotator[keep], table.result[keep], *chosen)
+    swapped = table.swapped[keep] if len(table.swapped) else table.swapped
+    weight = table.weight[keep] if len(table.weight) else table.weight
+    return VoteTable(start, table.annotator[keep], table.result[keep], swapped, weight)
 
 
 def _repeats_itself(votes: Comparisons) -> bool:
@@ -597,7 +606,7 @@ def _keep(ballots: Patterns | Lists, rows: NDArray[np.bool_]) -> Patterns | List
 
 
 def _fold_sides(table: VoteTable) -> tuple[Longs, Ints, NDArray[np.bool_], Doubles]:
-    """Return pair, annotator, result and weight of the decided votes, those that differ in the side shown made one."""
+    """Return pair, annotator, result and weight of the decided votes, those that differ in the side made one."""
     table = _only(table, (table.result != TIE) & (table.weight > 0))
     pair, who = np.repeat(np.arange(len(table.start) - 1), np.diff(table.start)), table.annotator
     new = (np.diff(pair, prepend=-1) != 0) | (np.diff(who, prepend=-1) != 0)

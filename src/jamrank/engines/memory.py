@@ -14,6 +14,7 @@ __all__ = ["LOSSES", "Expectation", "Maximisation", "MemoryEngine"]
 
 Doubles = NDArray[np.float64]
 Floats = NDArray[np.float32]
+Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 
 LOSSES = {"logistic": 0, "hinge": 1}
@@ -42,8 +43,8 @@ class Expectation(Maximisation):
 
     ``value`` is the log-likelihood with the truths summed out; ``truly_first`` says, by coin and side, how many votes
     were cast where the first item is truly better; ``posterior`` is the probability of that for each row (empty
-    unless asked for). ``hidden`` says, by coin, how much of the information on it is lost because truths are not known,
-    in the units of known ones: the sum of ``q (1 - q)`` over its votes, or None where nobody added it up.
+    unless asked for). ``hidden`` says, by coin, how much of the information on it is lost because truths are not
+    known: the sum of ``q (1 - q)`` over its votes, or None where nobody added it up.
     """
 
     truly_first: Doubles
@@ -183,6 +184,12 @@ class MemoryEngine:
         if begin is None:
             return curvature
         return np.asarray(np.add.reduceat(curvature, begin, dtype=np.float64), dtype=np.float32)
+
+    @property
+    def edges(self) -> tuple[Ints, Ints, Longs]:
+        """First and second item of each entry of a curvature, and where each distinct pair of them begins."""
+        rows, links = self.rows, self.rows.links
+        return links.first, links.second, rows.edges if links.begin is None else np.arange(len(links.first))
 
     def beginning(self, scores: Doubles) -> tuple[Maximisation, Doubles]:
         """Run the pass of the M-step as if the shares of votes were the posterior.

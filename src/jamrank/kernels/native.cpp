@@ -121,6 +121,7 @@ const double* weights_or_null(const Doubles& weight, size_t n) {
 constexpr double kLargestScore = 150.0;
 // With more kinds of votes than this, neighbours hardly ever have the same.
 constexpr size_t kFewKinds = 1024;
+constexpr size_t kFewLinks = 1 << 16;
 
 class Exponentials {
   public:
@@ -310,7 +311,8 @@ void laplacian(const Array<const int64_t>& start, const Seconds& second, const F
     const size_t blocks = block_count(n, items);
     nb::gil_scoped_release release;
     Accumulators sums(blocks, items);
-    for_blocks(blocks, threads, [&](size_t block) {
+    // A product over few rows is done before another thread has begun.
+    for_blocks(blocks, n <= kFewLinks ? 1 : threads, [&](size_t block) {
         const Span span = span_of(block, blocks, n);
         active->laplacian(rows, curvature.data(), vector.data(), span.begin, span.end, sums.of(block));
     });

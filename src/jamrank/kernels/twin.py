@@ -145,8 +145,8 @@ def expectation_votes(
 ) -> float:
     """Do the same for rows that are single votes: ``start`` and ``second`` are those of the links between items.
 
-    The votes on link ``l`` are ``begin[l]:begin[l + 1]``; without ``begin`` there is one on each. Also adds up, by kind,
-    what the posterior leaves open.
+    The votes on link ``l`` are ``begin[l]:begin[l + 1]``; without ``begin`` there is one on each. Also adds up, by
+    kind, what the posterior leaves open.
     """
     first, second = _first_items(start, second, len(scores))
     link = np.repeat(np.arange(len(first)), np.diff(begin)) if len(begin) else np.arange(len(first))
@@ -162,13 +162,13 @@ def expectation_votes(
         posterior[:] = truth
     truly_first[:] = np.bincount(kind, _weighted(truth, weight), len(truly_first))
     hidden[:] = np.bincount(kind, _weighted(left_open, weight), len(hidden))
-    cast, for_first, unknown = (
-        np.bincount(link, _weighted(values, weight), len(first)) for values in (np.ones(len(kind)), truth, left_open)
+    cast, derivative, unknown = (
+        np.bincount(link, _weighted(values, weight), len(first)).astype(np.float64)
+        for values in (np.ones(len(kind)), truth - prior_first[link], left_open)
     )
     # What the votes leave open of the truth bends the likelihood the other way; never let it win.
     most = cast * prior_first * prior_second
     bend = np.maximum(most - unknown, _LEAST_CURVATURE * most)
-    derivative = for_first - cast * prior_first
     curvature[:] = bend
     gradient[:] = _scatter(first, second, derivative, -derivative, len(scores))
     degree[:] = _scatter(first, second, bend, bend, len(scores))
@@ -431,8 +431,8 @@ def spell_out(
 ) -> None:
     """Write the decided votes on each pair one by one, each as often as its weight says (without weights: once).
 
-    A kind is twice the annotator plus 1 if the vote is for the first item. ``begin`` gets where those of each pair begin,
-    ``wins`` how many of them are for its first item, and ``cast`` how many there are of each kind.
+    A kind is twice the annotator plus 1 if the vote is for the first item. ``begin`` gets where those of each pair
+    begin, ``wins`` how many of them are for its first item, and ``cast`` how many there are of each kind.
     """
     times = (result < 2) * (weight.astype(np.int64) if len(weight) else 1)
     begin[:] = np.concatenate([[0], np.cumsum(times)])[start]
