@@ -27,6 +27,10 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def memory_bytes() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
 def versions(*packages: str) -> str:
     return ", ".join([f"Python {platform.python_version()}", *(f"{name} {_version(name)}" for name in packages)])
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jamrank.comparisons import Comparisons
-    from jamrank.io import read_comparisons, read_features
+    from jamrank.io import StoredComparisons, read_comparisons, read_features, store_comparisons
     from jamrank.models import IAM, JAM, VRJAM, BradleyTerry, CrowdBT, MajorityVote, Prior, load
     from jamrank.simulation import simulate
 
@@ -27,6 +27,8 @@ _HOMES = {
     "Comparisons": "comparisons",
     "read_comparisons": "io",
     "read_features": "io",
+    "StoredComparisons": "io",
+    "store_comparisons": "io",
     "MajorityVote": "models",
     "IAM": "models",
     "JAM": "models",
@@ -47,10 +49,12 @@ __all__ = [
     "CrowdBT",
     "MajorityVote",
     "Prior",
+    "StoredComparisons",
     "load",
     "read_comparisons",
     "read_features",
     "simulate",
+    "store_comparisons",
 ]
 
 

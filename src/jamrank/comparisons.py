@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -16,7 +17,7 @@ from jamrank.ids import Codes, Column, as_array, as_column, encode, first_missin
 from jamrank.kernels import default_threads, kernels
 from jamrank.votes import FIRST, MISSING, SECOND, TIE, Jury, VoteTable
 
-__all__ = ["FIRST", "SECOND", "TIE", "Comparisons"]
+__all__ = ["FIRST", "SECOND", "TIE", "Comparisons", "Packing"]
 
 _WINNERS = {"left": FIRST, "right": SECOND, "tie": TIE}
 _OUTCOMES = "expected 1 (left), 0 (right), 0.5 (tie) or NaN (no vote)"
@@ -132,12 +133,12 @@ class Comparisons:
         columns = {"left": as_column(left), "right": as_column(right), "annotator": as_column(annotator)}
         if question is not None:
             columns["question"] = _fill_questions(as_column(question))
-        weights = None if weight is None else _weights(weight)
+        weights = None if weight is None else parse_weights(weight)
         _check_lengths({**columns, "outcome": results, **({} if weights is None else {"weight": weights})})
         for name, column in columns.items():
-            _refuse_missing(name, column)
+            refuse_missing(name, column)
         items, (left_code, right_code) = encode(columns["left"], columns["right"])
-        _refuse_self_pairs(items, left_code, right_code)
+        refuse_self_pairs(items, left_code, right_code)
         annotators, (annotator_code,) = encode(columns["annotator"])
         questions, question_code = _encode_questions(columns.get("question"))
         return _fold(
@@ -170,9 +171,9 @@ class Comparisons:
         _check_lengths({**columns, "outcomes": matrix})
         _check_lengths({"annotators": names, "columns of outcomes": matrix.T})
         for name, column in {**columns, "annotators": names}.items():
-            _refuse_missing(name, column)
+            refuse_missing(name, column)
         items, (left_code, right_code) = encode(columns["left"], columns["right"])
-        _refuse_self_pairs(items, left_code, right_code)
+        refuse_self_pairs(items, left_code, right_code)
         labels, (annotator_code,) = encode(names)
         if len(labels) < n_annotators:
             raise InputError("two columns of outcomes have the same annotator", "give each column its own id")
@@ -213,18 +214,13 @@ class Comparisons:
             Its models answer in pandas where the votes came as pandas, in polars otherwise.
         """
         table = open_frame(frame, InputError)
-        missing = [name for name in _REQUIRED if name not in table.columns]
-        if missing:
-            raise InputError(
-                f"no column {', '.join(map(repr, missing))} among {', '.join(map(repr, table.columns))}",
-                "needed: annotator, left, right, winner; optional: weight, question",
-            )
+        require_columns(table.columns)
         column = {name: table.get_column(name).to_native() for name in table.columns}
         votes = cls._from_results(
             column["left"],
             column["right"],
             column["annotator"],
-            _parse_winners(as_column(column["winner"])),
+            parse_winners(as_column(column["winner"])),
             column.get("weight"),
             column.get("question"),
         )
@@ -264,7 +260,7 @@ class Comparisons:
         ratings = _ratings(rating)
         _check_lengths({**columns, "rating": ratings}, "rating")
         for name, column in columns.items():
-            _refuse_missing(name, column, "rating")
+            refuse_missing(name, column, "rating")
         rated = ~np.isnan(ratings)
         ratings, columns = ratings[rated], {name: take(column, rated) for name, column in columns.items()}
         items, (item_code,) = encode(columns["item"])
@@ -383,6 +379,16 @@ class Comparisons:
         )
 
 
+def require_columns(names: Iterable[str]) -> None:
+    """Make sure that the columns of the canonical form are there."""
+    missing = [name for name in _REQUIRED if name not in names]
+    if missing:
+        raise InputError(
+            f"no column {', '.join(map(repr, missing))} among {', '.join(map(repr, names))}",
+            "needed: annotator, left, right, winner; optional: weight, question",
+        )
+
+
 def open_frame(frame: Any, error: type[InputError]) -> nw.DataFrame[Any]:
     """Return a user's data frame behind one interface, whichever library it is from."""
     try:
@@ -404,7 +410,7 @@ def make_frame(columns: dict[str, Any], library: str) -> Any:
     return pl.DataFrame(plain, strict=False)
 
 
-def _parse_winners(column: Column) -> NDArray[np.int8]:
+def parse_winners(column: Column) -> NDArray[np.int8]:
     """Return a result code for each canonical winner; anything else is refused, never taken for a tie."""
     if not isinstance(column, pl.Series):
         return np.array([_winner(value, row) for row, value in enumerate(column.tolist())], dtype=np.int8)
@@ -495,7 +501,7 @@ def _results(outcome: NDArray[np.float64]) -> NDArray[np.int8]:
     return results
 
 
-def _weights(weight: Any) -> NDArray[np.float64]:
+def parse_weights(weight: Any) -> NDArray[np.float64]:
     column = as_array(weight)
     try:
         weights = column.astype(np.float64)
@@ -542,13 +548,13 @@ def _check_lengths(columns: dict[str, Any], of: str = "vote") -> None:
         raise InputError(f"no {of}s", "expected at least one")
 
 
-def _refuse_missing(name: str, column: Column, of: str = "vote") -> None:
+def refuse_missing(name: str, column: Column, of: str = "vote") -> None:
     row = first_missing(column)
     if row is not None:
         raise InputError(f"{name} is missing", f"every {of} needs an id there", row=row + 1)
 
 
-def _refuse_self_pairs(items: NDArray[Any], left: Codes, right: Codes) -> None:
+def refuse_self_pairs(items: NDArray[Any], left: Codes, right: Codes) -> None:
     same = left == right
     if same.any():
         row = int(same.argmax())
@@ -610,39 +616,74 @@ class _Encoded:
 
 def _fold(votes: _Encoded) -> Comparisons:
     """Sort the votes by pair and annotator and fold equal ones."""
-    bits = _bits(len(votes.items)), _bits(len(votes.questions)), _bits(len(votes.annotators))
-    n_bits = 2 * bits[0] + bits[1] + bits[2] + 3
-    if n_bits > 63:
+    packing = Packing(votes.items, votes.annotators, votes.questions)
+    if not packing.possible:
         return _fold_many(votes)
-    question, results = votes.question, votes.results
-    threads, nothing = default_threads(), np.empty(0, dtype=np.int32)
-    keys = np.empty(len(results), dtype=np.int64)
-    asked = nothing if question is None else question
-    kernels.pack_votes(votes.left, votes.right, votes.annotator, asked, results, *bits, keys, threads)
-    keys, weight = _sorted_keys(keys, n_bits, votes.weights)
-    n_pairs = kernels.count_pairs(keys, bits[2] + 3, threads)
-    first, second = np.empty(n_pairs, dtype=np.int32), np.empty(n_pairs, dtype=np.int32)
-    asked = nothing if question is None else np.empty(n_pairs, dtype=np.int32)
-    start, who = np.empty(n_pairs + 1, dtype=np.int64), np.empty(len(keys), dtype=np.int32)
-    result, swapped = np.empty(len(keys), dtype=np.int8), np.empty(len(keys), dtype=bool)
-    kernels.unpack_votes(keys, *bits, first, second, asked, start, who, result, swapped, threads)
-    n_missing = int(np.count_nonzero(results == MISSING))
-    if n_missing:
-        voted = result != MISSING
-        start = np.concatenate([[0], np.cumsum(voted)])[start]
-        who, result, swapped = who[voted], result[voted], swapped[voted]
-        weight = weight[voted] if len(weight) else weight
-    return Comparisons(
-        votes.items,
-        votes.annotators,
-        votes.questions,
-        first,
-        second,
-        np.broadcast_to(np.int32(0), n_pairs) if question is None else asked,
-        VoteTable(start, who, result, swapped if swapped.any() else np.empty(0, dtype=bool), weight),
-        n_votes=len(results) - n_missing,
-        n_missing=n_missing,
-    )
+    keys = packing.pack(votes.left, votes.right, votes.annotator, votes.question, votes.results)
+    n_missing = int(np.count_nonzero(votes.results == MISSING))
+    return packing.unpack(*sorted_keys(keys, votes.weights), len(keys) - n_missing, n_missing)
+
+
+@dataclass(frozen=True)
+class Packing:
+    """Votes as integers that sort by pair, question and annotator: the bits of a vote's codes, side by side."""
+
+    items: NDArray[Any]
+    annotators: NDArray[Any]
+    questions: NDArray[Any]
+
+    @property
+    def bits(self) -> tuple[int, int, int]:
+        """Bits of an item, a question and an annotator."""
+        return _bits(len(self.items)), _bits(len(self.questions)), _bits(len(self.annotators))
+
+    @property
+    def possible(self) -> bool:
+        """Whether a vote fits into an integer."""
+        items, questions, annotators = self.bits
+        return 2 * items + questions + annotators + 3 <= 63
+
+    @property
+    def below_pair(self) -> int:
+        """Bits that do not belong to the pair of items."""
+        return self.bits[1] + self.bits[2] + 3
+
+    def pack(
+        self, left: Codes, right: Codes, annotator: Codes, question: Codes | None, results: NDArray[np.int8]
+    ) -> NDArray[np.int64]:
+        """Return an integer for each vote, results seen from the left."""
+        keys = np.empty(len(results), dtype=np.int64)
+        asked = np.empty(0, dtype=np.int32) if question is None else question
+        kernels.pack_votes(left, right, annotator, asked, results, *self.bits, keys, default_threads())
+        return keys
+
+    def unpack(
+        self, keys: NDArray[np.int64], weight: NDArray[np.float64], n_votes: int, n_missing: int
+    ) -> Comparisons:
+        """Return the votes of distinct, sorted integers; no weights: all 1."""
+        threads, bits = default_threads(), self.bits
+        n_pairs = kernels.count_pairs(keys, bits[2] + 3, threads)
+        first, second = np.empty(n_pairs, dtype=np.int32), np.empty(n_pairs, dtype=np.int32)
+        asked = np.empty(n_pairs if len(self.questions) > 1 else 0, dtype=np.int32)
+        start, who = np.empty(n_pairs + 1, dtype=np.int64), np.empty(len(keys), dtype=np.int32)
+        result, swapped = np.empty(len(keys), dtype=np.int8), np.empty(len(keys), dtype=bool)
+        kernels.unpack_votes(keys, *bits, first, second, asked, start, who, result, swapped, threads)
+        if n_missing:
+            voted = result != MISSING
+            start = np.concatenate([[0], np.cumsum(voted)])[start]
+            who, result, swapped = who[voted], result[voted], swapped[voted]
+            weight = weight[voted] if len(weight) else weight
+        return Comparisons(
+            self.items,
+            self.annotators,
+            self.questions,
+            first,
+            second,
+            asked if len(self.questions) > 1 else np.broadcast_to(np.int32(0), n_pairs),
+            VoteTable(start, who, result, swapped if swapped.any() else np.empty(0, dtype=bool), weight),
+            n_votes=n_votes,
+            n_missing=n_missing,
+        )
 
 
 def _fold_many(votes: _Encoded) -> Comparisons:
@@ -693,13 +734,13 @@ def _starts_of_runs(keys: NDArray[np.int64]) -> NDArray[np.bool_]:
     return new
 
 
-def _sorted_keys(
-    key: NDArray[np.int64], bits: int, weights: NDArray[np.float64] | None
+def sorted_keys(
+    key: NDArray[np.int64], weights: NDArray[np.float64] | None
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Sort keys and fold equal ones: distinct keys, and the weight of each (empty: all 1)."""
     if weights is None:
         threads = default_threads()
-        kernels.sort_keys(key, bits, threads)
+        kernels.sort_keys(key, int(key.max(initial=0)).bit_length(), threads)
         n_distinct = kernels.count_pairs(key, 0, threads)
         if n_distinct == len(key):
             return key, np.empty(0)

@@ -18,6 +18,8 @@ __all__ = [
     "as_array",
     "as_column",
     "as_objects",
+    "codes_in",
+    "distinct",
     "encode",
     "first_missing",
     "is_missing",
@@ -133,6 +135,29 @@ def encode(*columns: Column) -> tuple[NDArray[Any], list[Codes]]:
         codes = inverse.astype(np.int32)
     ends = np.cumsum([len(array) for array in arrays])[:-1]
     return labels, np.split(codes, ends)
+
+
+def distinct(column: Column) -> Column:
+    """Return the distinct values of a column without missing ones, in no particular order."""
+    if isinstance(column, pl.Series):
+        return column.unique()
+    if column.dtype.kind in "iu":
+        return _encode_integers([column])[0]
+    return as_column(list(set(column.tolist()))) if column.dtype.kind == "O" else np.unique(column)
+
+
+def codes_in(labels: NDArray[Any], column: Column) -> Codes:
+    """Return the codes of values that all are among the labels of :func:`encode`."""
+    if isinstance(column, pl.Series):
+        return column.cast(pl.Enum(labels.tolist())).to_physical().to_numpy().astype(np.int32)
+    if labels.dtype.kind == "O":
+        code_of = {label: code for code, label in enumerate(labels.tolist())}
+        return np.fromiter((code_of[value] for value in column.tolist()), np.int32, len(column))
+    if labels.dtype.kind in "iu" and int(labels[-1]) - int(labels[0]) < max(4 * len(labels), 1 << 20):
+        table = np.zeros(int(labels[-1]) - int(labels[0]) + 1, dtype=np.int32)
+        table[labels - labels[0]] = np.arange(len(labels), dtype=np.int32)
+        return np.asarray(table[column - labels[0]])
+    return np.searchsorted(labels, column).astype(np.int32)
 
 
 def as_objects(column: Column) -> NDArray[Any]:

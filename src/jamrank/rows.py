@@ -7,6 +7,7 @@ code knows neither by name: it asks rows for sums over their votes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol, TypeVar
@@ -19,7 +20,7 @@ from jamrank.comparisons import FIRST, TIE, Comparisons
 from jamrank.kernels import default_threads, kernels
 from jamrank.votes import Jury, VoteTable
 
-__all__ = ["Ballots", "Codes", "Links", "Lists", "Patterns", "Rows"]
+__all__ = ["ROWS_BY", "Ballots", "Codes", "Links", "Lists", "Patterns", "Rows"]
 
 Doubles = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -171,8 +172,15 @@ def _begins(first: Ints, second: Ints) -> Longs:
 def _lay_out(first: Ints, second: Ints, n_items: int, distinct: bool) -> tuple[Longs, NDArray[np.integer]]:
     if distinct and len(first) == n_items * (n_items - 1) // 2:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32)
-    start = np.searchsorted(first, np.arange(n_items + 1))
-    return start, second.astype(np.uint16) if n_items <= 1 << 16 else second
+    return _item_start(first, n_items), _narrow(second, n_items)
+
+
+def _item_start(first: Ints, n_items: int) -> Longs:
+    return np.asarray(np.searchsorted(first, np.arange(n_items + 1)))
+
+
+def _narrow(second: Ints, n_items: int) -> NDArray[np.integer]:
+    return second.astype(np.uint16) if n_items <= 1 << 16 else second
 
 
 @dataclass(frozen=True)
@@ -261,6 +269,16 @@ class Rows:
         bytes where that is enough.
         """
         return _lay_out(self.first, self.second, self.n_items, self.distinct)
+
+    @property
+    def index(self) -> tuple[Longs, NDArray[np.integer]]:
+        """The layout of the runs of rows, or else of the rows, with all spelled out."""
+        return _item_start(self.link_first, self.n_items), _narrow(self.link_second, self.n_items)
+
+    @property
+    def link_layout(self) -> tuple[Longs, NDArray[np.integer]]:
+        """The layout of the runs of rows that have the same two items; of the rows where they come in none."""
+        return self.layout if self.begin is None else self.links.layout
 
     @cached_property
     def links(self) -> Links:
@@ -495,6 +513,13 @@ class Rows:
 
 
 _ROWS_OF: WeakKeyDictionary[Comparisons, Rows] = WeakKeyDictionary()
+
+# What may be a row: a truth shared by the votes on a pair, one for each vote, or votes that are the truth.
+ROWS_BY: dict[str, Callable[[Comparisons, int | None], Rows]] = {
+    "pair": Rows.per_pair,
+    "vote": lambda votes, threads: Rows.per_vote(votes),
+    "side": Rows.per_side,
+}
 
 
 def _few_repeats(table: VoteTable) -> bool:

@@ -278,3 +278,53 @@ def test_demo_ranks_digits_and_beats_majority_vote(tmp_path):
     assert set(share) == {"MajorityVote", "IAM", "JAM", "VRJAM"}
     assert share["JAM"] > share["MajorityVote"] + 1
     assert {path.name for path in tmp_path.iterdir()} == WITH_FEATURES
+
+
+@pytest.fixture
+def parquet(study, tmp_path) -> Path:
+    pl.read_csv(study / "votes.csv").write_parquet(tmp_path / "votes.parquet")
+    return tmp_path / "votes.parquet"
+
+
+def test_fit_from_disk_says_how_much_room_it_takes_and_leaves_none(study, parquet, tmp_path):
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    result = call("fit", parquet, "--memory", "1GB", "--scratch", scratch, "--out", tmp_path / "disk")
+    assert result.exit_code == 0, result.output
+    assert "900 votes need about" in result.output
+    assert not list(scratch.iterdir())
+    assert {path.name for path in (tmp_path / "disk").iterdir()} == OUTPUTS - {"pairs.csv"}
+    assert "pairs.csv" not in result.stdout
+    assert call("fit", study / "votes.csv", "--out", tmp_path / "memory").exit_code == 0
+    for name in ("ranking.csv", "annotators.csv"):
+        here, there = (pl.read_csv(tmp_path / folder / name) for folder in ("memory", "disk"))
+        assert here.drop(pl.selectors.float()).equals(there.drop(pl.selectors.float()))
+
+
+def test_scratch_files_may_be_kept_for_the_next_fit(parquet, tmp_path):
+    arguments = "fit", parquet, "--memory", "1GB", "--scratch", tmp_path / "scratch", "--keep-scratch"
+    assert call(*arguments).exit_code == 0
+    assert len(list((tmp_path / "scratch").iterdir())) == 1
+    again = call(*arguments, "--model", "CrowdBT")
+    assert again.exit_code == 0
+    assert "has these votes already" in again.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--memory", "lots"], "no amount of memory"),
+        (["--memory", "1MB"], "at least 512MiB"),
+        (["--memory", "1GB", "--model", "mv"], "MajorityVote needs the votes in memory"),
+    ],
+)
+def test_fit_from_disk_refuses_in_one_line(parquet, tmp_path, arguments, told):
+    result = call("fit", parquet, "--scratch", tmp_path / "scratch", *arguments)
+    assert result.exit_code == 2
+    assert told in result.output
+
+
+def test_csv_from_disk_is_told_how_to_convert(study, tmp_path):
+    result = call("fit", study / "votes.csv", "--memory", "1GB", "--scratch", tmp_path)
+    assert result.exit_code == 2
+    assert "sink_parquet" in result.output

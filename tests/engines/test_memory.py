@@ -1,14 +1,22 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.special import expit
 
 import jamrank.rows as rows_module
 from jamrank.comparisons import Comparisons
-from jamrank.engines import MemoryEngine, memory
+from jamrank.engines import MemoryEngine, passes
 from jamrank.noise import Flip
 from jamrank.rows import Lists, Rows
+
+
+def full_pass(engine: MemoryEngine, scores, tables, reuse=None) -> SimpleNamespace:
+    """Run a pass and find the posterior of each row too."""
+    at = engine.expectation(scores, tables, reuse)
+    return SimpleNamespace(**vars(at), posterior=engine.posterior(scores, tables))
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +46,7 @@ def test_lists_and_patterns_say_the_same(votes):
     assert isinstance(other.ballots, Lists)
     np.testing.assert_array_equal(one.share, other.share)
     np.testing.assert_allclose(one.cast, other.cast, rtol=1e-13)
-    here, there = (MemoryEngine(r).expectation(SCORES, tables(r), posterior=True) for r in (one, other))
+    here, there = (full_pass(MemoryEngine(r), SCORES, tables(r)) for r in (one, other))
     for name in ("value", "posterior", "curvature", "gradient", "degree", "truly_first"):
         np.testing.assert_allclose(getattr(here, name), getattr(there, name), rtol=1e-12, atol=1e-12, err_msg=name)
 
@@ -61,28 +69,28 @@ def test_the_gradient_is_that_of_the_log_likelihood(rows):
 
 def test_expectation_and_maximisation_agree_on_the_gradient(rows):
     engine = MemoryEngine(rows)
-    at = engine.expectation(SCORES, tables(rows), posterior=True)
+    at = full_pass(engine, SCORES, tables(rows))
     there = engine.maximisation(SCORES, at.posterior)
     np.testing.assert_allclose(there.gradient, at.gradient, atol=1e-10)
 
 
 def test_only_differences_of_scores_matter(rows):
     engine = MemoryEngine(rows)
-    here, shifted = (engine.expectation(SCORES + shift, tables(rows), posterior=True) for shift in (0.0, 5.0))
+    here, shifted = (full_pass(engine, SCORES + shift, tables(rows)) for shift in (0.0, 5.0))
     assert shifted.value == pytest.approx(here.value, rel=1e-12)
     np.testing.assert_allclose(shifted.posterior, here.posterior, rtol=1e-10)
     assert here.gradient.sum() == pytest.approx(0, abs=1e-10)
 
 
 def test_sums_over_votes_are_those_of_the_posterior(rows):
-    at = MemoryEngine(rows).expectation(SCORES, tables(rows), posterior=True)
+    at = full_pass(MemoryEngine(rows), SCORES, tables(rows))
     np.testing.assert_allclose(at.truly_first, rows.over_votes(at.posterior), rtol=1e-12)
 
 
 def test_more_patterns_than_a_pass_adds_up_give_the_same_sums(votes, monkeypatch):
     rows = Rows.per_pair(votes)
     inside = MemoryEngine(rows).expectation(SCORES, tables(rows))
-    monkeypatch.setattr(memory, "_MOST_PATTERNS_IN_PASS", 3)
+    monkeypatch.setattr(passes, "_MOST_PATTERNS_IN_PASS", 3)
     outside = MemoryEngine(rows).expectation(SCORES, tables(rows))
     np.testing.assert_allclose(outside.truly_first, inside.truly_first, rtol=1e-12)
     assert outside.value == inside.value
@@ -91,19 +99,19 @@ def test_more_patterns_than_a_pass_adds_up_give_the_same_sums(votes, monkeypatch
 def test_very_unlikely_votes_neither_overflow_nor_vanish(rows):
     table = tables(rows)
     engine = MemoryEngine(rows)
-    here = engine.expectation(SCORES, table, posterior=True)
-    shifted = engine.expectation(SCORES, table - 5000, posterior=True)
+    here = full_pass(engine, SCORES, table)
+    shifted = full_pass(engine, SCORES, table - 5000)
     np.testing.assert_allclose(shifted.posterior, here.posterior, rtol=1e-8)
     assert shifted.value == pytest.approx(here.value - 5000 * rows.cast.sum())
-    far = engine.expectation(1e6 * SCORES, table, posterior=True)
+    far = full_pass(engine, 1e6 * SCORES, table)
     assert np.isfinite([far.value, *far.gradient, *far.posterior]).all()
 
 
 def test_arrays_may_be_used_again(rows):
     engine = MemoryEngine(rows)
-    fresh = engine.expectation(SCORES, tables(rows), posterior=True)
-    used = engine.expectation(np.zeros(30), tables(rows), posterior=True)
-    again = engine.expectation(SCORES, tables(rows), reuse=used, posterior=True)
+    fresh = full_pass(engine, SCORES, tables(rows))
+    used = full_pass(engine, np.zeros(30), tables(rows))
+    again = full_pass(engine, SCORES, tables(rows), reuse=used)
     for name in ("posterior", "curvature", "gradient", "degree", "truly_first"):
         np.testing.assert_array_equal(getattr(again, name), getattr(fresh, name), err_msg=name)
     assert again.value == fresh.value
@@ -165,7 +173,7 @@ def test_every_pass_is_counted(rows):
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_threads_change_no_bit(rows, threads):
-    one, more = (MemoryEngine(rows, n).expectation(SCORES, tables(rows), posterior=True) for n in (None, threads))
+    one, more = (full_pass(MemoryEngine(rows, n), SCORES, tables(rows)) for n in (None, threads))
     for name in ("posterior", "curvature", "gradient", "degree", "truly_first"):
         assert getattr(one, name).tobytes() == getattr(more, name).tobytes(), name
     assert one.value == more.value
@@ -179,7 +187,7 @@ def test_more_items_than_two_bytes_can_number():
     assert rows.layout[1].dtype == np.int32
     scores = np.random.default_rng(0).standard_normal(n_items)
     engine = MemoryEngine(rows)
-    at = engine.expectation(scores, tables(rows), posterior=True)
+    at = full_pass(engine, scores, tables(rows))
     np.testing.assert_allclose(at.truly_first, rows.over_votes(at.posterior), rtol=1e-9)
     assert engine.maximisation(scores, at.posterior).gradient == pytest.approx(at.gradient, abs=1e-9)
     product = engine.curvature_times(at.curvature, scores)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -10,6 +12,12 @@ from jamrank.engines import MemoryEngine
 from jamrank.noise import ClusteredFlip, Flip
 from jamrank.noise.clustered import choose_strength
 from jamrank.rows import Rows
+
+
+def full_pass(engine: MemoryEngine, scores, tables, reuse=None) -> SimpleNamespace:
+    """Run a pass and find the posterior of each row too."""
+    at = engine.expectation(scores, tables, reuse)
+    return SimpleNamespace(**vars(at), posterior=engine.posterior(scores, tables))
 
 
 @pytest.fixture
@@ -64,10 +72,8 @@ def test_no_strength_is_a_free_flip_in_each_cell(rows):
 def test_the_same_flip_in_every_cluster_has_the_likelihood_of_one_flip(rows):
     params, scores = np.array([-1.0, 0.2, 1.5]), np.linspace(-1, 1, 8)
     clustered = rows.clustered(halves(rows), 2)
-    one = MemoryEngine(rows, 1).expectation(scores, Flip(rows.cast).tables(params), posterior=True)
-    two = MemoryEngine(clustered, 1).expectation(
-        scores, Flip(clustered.cast).tables(np.repeat(params, 2)), posterior=True
-    )
+    one = full_pass(MemoryEngine(rows, 1), scores, Flip(rows.cast).tables(params))
+    two = full_pass(MemoryEngine(clustered, 1), scores, Flip(clustered.cast).tables(np.repeat(params, 2)))
     assert two.value == pytest.approx(one.value, rel=1e-13)
     np.testing.assert_allclose(two.posterior, one.posterior, rtol=1e-13)
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import warnings
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +15,13 @@ from jamrank.comparisons import FIRST, Comparisons
 from jamrank.engines import MemoryEngine
 from jamrank.noise import Flip, NoNoise
 from jamrank.rows import Rows
+
+
+def full_pass(engine: MemoryEngine, scores, tables, reuse=None) -> SimpleNamespace:
+    """Run a pass and find the posterior of each row too."""
+    at = engine.expectation(scores, tables, reuse)
+    return SimpleNamespace(**vars(at), posterior=engine.posterior(scores, tables))
+
 
 KINDS = {"pair": Rows.per_pair, "vote": Rows.per_vote}
 
@@ -48,7 +56,7 @@ def test_posterior_and_likelihood_equal_the_sum_over_all_truths(seed):
     rng = np.random.default_rng(100 + seed)
     scores, flips = rng.standard_normal(votes.n_items), rng.uniform(0.05, 0.95, votes.n_annotators)
     rows = Rows.per_pair(votes)
-    at = MemoryEngine(rows, 1).expectation(scores, Flip(rows.cast).tables(logit(flips)), posterior=True)
+    at = full_pass(MemoryEngine(rows, 1), scores, Flip(rows.cast).tables(logit(flips)))
     likelihood, posterior = by_hand(votes, scores, flips)
     assert at.value == pytest.approx(likelihood, rel=1e-12)
     np.testing.assert_allclose(at.posterior, posterior, rtol=1e-12)
@@ -60,7 +68,7 @@ def test_a_truth_per_vote_weighs_the_log_likelihood_of_each_vote(seed):
     rng = np.random.default_rng(200 + seed)
     scores, flips = rng.standard_normal(votes.n_items), rng.uniform(0.05, 0.95, votes.n_annotators)
     rows = Rows.per_vote(votes)
-    at = MemoryEngine(rows, 1).expectation(scores, Flip(rows.cast).tables(logit(flips)), posterior=True)
+    at = full_pass(MemoryEngine(rows, 1), scores, Flip(rows.cast).tables(logit(flips)))
     prior = expit(scores[votes.pair_first] - scores[votes.pair_second])[votes.vote_pair]
     flip = flips[votes.vote_annotator]
     first = prior * (1 - flip) + (1 - prior) * flip
@@ -200,8 +208,8 @@ def test_mirrored_flips_with_negated_scores_say_the_same(seed):
     rows = Rows.per_pair(draw_votes(seed, n_votes=20))
     noise, engine = Flip(rows.cast), MemoryEngine(rows, 1)
     params, scores = 2 * rng.standard_normal(len(noise.votes)), rng.standard_normal(rows.n_items)
-    here = engine.expectation(scores, noise.tables(params), posterior=True)
-    mirror = engine.expectation(-scores, noise.tables(noise.mirrored(params)), posterior=True)
+    here = full_pass(engine, scores, noise.tables(params))
+    mirror = full_pass(engine, -scores, noise.tables(noise.mirrored(params)))
     assert mirror.value == pytest.approx(here.value, rel=1e-12)
     np.testing.assert_allclose(mirror.posterior, 1 - here.posterior, atol=1e-12)
     assert noise.log_prior(noise.mirrored(params)) == pytest.approx(noise.log_prior(params), rel=1e-12)
@@ -227,16 +235,10 @@ def test_random_starts_are_better_than_chance_and_follow_the_seed():
 def test_without_noise_the_likelihood_is_that_of_bradley_terry():
     votes = draw_votes(7, n_votes=20)
     rows = Rows.per_vote(votes)
-    noise = NoNoise(rows)
+    noise = NoNoise(rows.n_coins)
     scores = np.array([0.1, 0.9, -0.3, 0.0])
-    at = MemoryEngine(rows, 1).expectation(scores, noise.tables(np.empty(0)), posterior=True)
+    at = full_pass(MemoryEngine(rows, 1), scores, noise.tables(np.empty(0)))
     won = expit(scores[votes.pair_first] - scores[votes.pair_second])[votes.vote_pair]
     likely = np.where(votes.vote_result == FIRST, won, 1 - won)
     assert at.value == pytest.approx(float(votes.vote_weight @ np.log(likely)), rel=1e-12)
     np.testing.assert_allclose(at.posterior, rows.first_won, atol=1e-15)
-
-
-def test_without_noise_a_row_must_be_one_vote():
-    votes = Comparisons.from_arrays(["a", "a"], ["b", "b"], ["x", "y"], [1, 0])
-    with pytest.raises(ValueError, match="per_vote"):
-        NoNoise(Rows.per_pair(votes))

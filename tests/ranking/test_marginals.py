@@ -3,7 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jamrank.ranking.marginals import score_variances
+from jamrank.engines import Links
+from jamrank.ranking.marginals import is_dense, score_variances
 
 
 def laplacian(first, second, curvature, n_items) -> np.ndarray:
@@ -21,7 +22,10 @@ def starts(first, second) -> np.ndarray:
 
 def variances(first, second, curvature, precision, n_items) -> np.ndarray:
     degree = np.bincount(first, curvature, n_items) + np.bincount(second, curvature, n_items)
-    return score_variances(first, second, starts(first, second), curvature, degree, precision)
+    begin = starts(first, second)
+    if is_dense(len(begin), n_items):
+        return score_variances(degree, precision, None)
+    return score_variances(degree, precision, Links(first[begin], second[begin], np.add.reduceat(curvature, begin)))
 
 
 def exact(first, second, curvature, precision, n_items) -> np.ndarray:

@@ -3,13 +3,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from jamrank.engines import Links
 from jamrank.ranking import Uncertainty, independent, uncertainty
 from jamrank.ranking.order import ranks
 
 
 def laplace(scores, first, second, curvature, precision) -> Uncertainty:
-    begins = (np.diff(first, prepend=-1) != 0) | (np.diff(second, prepend=-1) != 0)
-    return uncertainty.laplace(scores, first, second, np.flatnonzero(begins), curvature, precision)
+    degree = np.bincount(first, curvature, len(scores)) + np.bincount(second, curvature, len(scores))
+    return uncertainty.laplace(scores, degree, Links(first, second, curvature), precision)
 
 
 @pytest.fixture

@@ -97,6 +97,7 @@ def small():
         ranking=ranking(5),
         annotators=annotators(4),
         pairs=pairs(10),
+        n_pairs=10,
         log_likelihoods=[-40.0, -30.0, -29.5],
         facts={"Model": "JAM", "Time": "0.2 seconds"},
     )
@@ -104,7 +105,7 @@ def small():
 
 @pytest.fixture
 def large(small):
-    return replace(small, ranking=ranking(1600), annotators=annotators(60), pairs=pairs(12000))
+    return replace(small, ranking=ranking(1600), annotators=annotators(60), pairs=pairs(12000), n_pairs=12000)
 
 
 def section(html, heading):
@@ -163,6 +164,7 @@ def test_hostile_ids_are_text_and_only_text(small):
         ranking(n, HOSTILE),
         frame,
         pl.DataFrame(question),
+        len(question["left"]),
         [-1.0, -0.5],
         {HOSTILE[0]: HOSTILE[1]},
     )
@@ -325,3 +327,10 @@ def test_both_colour_schemes_and_print_are_styled(small):
     assert "@media screen and (prefers-color-scheme:dark)" in style and "@media print" in style
     used, defined = set(re.findall(r"var\((--[\w-]+)", style)), set(re.findall(r"(--[\w-]+):", style))
     assert used - {"--fit", "--c"} <= defined
+
+
+def test_pairs_that_stay_on_disk_are_counted_and_not_listed(small):
+    html = render(replace(small, pairs=None, n_pairs=123_456_789))
+    Page(html)
+    assert "123,456,789" in html
+    assert "Most uncertain pairs" not in html

@@ -141,7 +141,7 @@ def _annotator_accuracy(votes: Comparisons, truth: Any) -> list[float]:
     from jamrank.models.agreement import disagreement
 
     opinion = np.sign(truth[votes.pair_first] - truth[votes.pair_second])
-    return list((1 - disagreement(votes, opinion)).tolist())
+    return list((1 - disagreement(votes, lambda votes: opinion)).tolist())
 
 
 def _write(console: Console, model: RankingModel, votes: Comparisons, out: str) -> None:

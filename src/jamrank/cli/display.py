@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import polars as pl
 from rich.console import Console
 from rich.markup import escape
+from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from jamrank.comparisons import Comparisons
+from jamrank.io.store import Votes
 from jamrank.models import RankingModel
 from jamrank.report import findings
 from jamrank.text import many, number
@@ -31,7 +32,25 @@ def stage(console: Console, text: str, quiet: bool = False) -> Iterator[None]:
         yield
 
 
-def print_summary(console: Console, model: RankingModel, votes: Comparisons, seconds: float) -> None:
+@contextmanager
+def counting(console: Console, quiet: bool = False) -> Iterator[Callable[[str, int, int], None]]:
+    """Show how many rows of a long job are done, and how long the rest will take."""
+    if quiet or not console.is_terminal:
+        yield lambda what, done, total: None
+        return
+    columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=console, transient=True) as bar:
+        tasks: dict[str, TaskID] = {}
+
+        def update(what: str, done: int, total: int) -> None:
+            if what not in tasks:
+                tasks[what] = bar.add_task(what, total=total)
+            bar.update(tasks[what], completed=done, total=total)
+
+        yield update
+
+
+def print_summary(console: Console, model: RankingModel, votes: Votes, seconds: float) -> None:
     """Print the ranking's two ends, the annotators from best to worst, and what the model could not tell."""
     console.print(
         f"{type(model).__name__} on {many(votes.n_votes, 'vote')} by {many(votes.n_annotators, 'annotator')} on "

@@ -9,11 +9,14 @@ import click
 from jamrank.errors import FeatureError, InputError, ParameterError
 
 if TYPE_CHECKING:
-    from jamrank.comparisons import Comparisons
+    from rich.console import Console
+
+    from jamrank.io.store import StoredComparisons, Votes
     from jamrank.models import RankingModel
 
 __all__ = ["fit", "fitted_files"]
 
+_MEMORY = "2GB"
 _ALIASES = {"mv": "MajorityVote", "bt": "BradleyTerry"}
 _OUTPUTS = "ranking.csv, annotators.csv, pairs.csv, model.json and report.html (with features: features.csv)"
 
@@ -25,6 +28,7 @@ Examples:
   jamrank fit votes.csv --out results
   jamrank fit votes.parquet --features items.csv --model VRJAM --out results
   jamrank fit votes.csv --json --quiet | jq .ranking
+  jamrank fit folder-of-parquet --memory 2GB --scratch /large/disk --out results
 
 Exit code 0 when done, 2 when the input cannot be used."""
 )
@@ -40,6 +44,9 @@ Exit code 0 when done, 2 when the input cannot be used."""
 @click.option("--out", metavar="DIR", help=f"Write {_OUTPUTS} there.")
 @click.option("--max-iter", type=int, help="Most EM iterations.")
 @click.option("--tol", type=float, help="Stop this close to the limit.")
+@click.option("--memory", metavar="SIZE", help="Fit Parquet from disk with so much memory, such as 2GB.")
+@click.option("--scratch", metavar="DIR", help="Where a fit from disk keeps its files while it runs.")
+@click.option("--keep-scratch", is_flag=True, help="Leave these files for the next fit of the same votes.")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON instead of tables.")
 @click.option("--quiet", "-q", is_flag=True, help="Print no tables, notes or progress.")
 def fit(
@@ -49,6 +56,9 @@ def fit(
     out: str | None,
     max_iter: int | None,
     tol: float | None,
+    memory: str | None,
+    scratch: str | None,
+    keep_scratch: bool,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -56,21 +66,35 @@ def fit(
 
     VOTES has the columns annotator, left, right and winner (left, right or tie), and if need be weight and question.
     Without --features, JAM gives every item a score of its own; IAM and VRJAM need features.
+
+    With --memory, votes that are too many for memory stay on disk: JAM, CrowdBT and BradleyTerry fit them part by
+    part. A run that was killed goes on where it was when the same command is given again.
     """
     from time import perf_counter
 
     from rich.console import Console
 
     from jamrank.cli.display import print_summary, stage
-    from jamrank.io import check_folder, ensure_folder, read_comparisons, read_features, write_together
+    from jamrank.io import (
+        StoredComparisons,
+        check_folder,
+        ensure_folder,
+        read_comparisons,
+        read_features,
+        write_together,
+    )
 
     progress = Console(stderr=True)
     model = _make_model(model_name, max_iter, tol, verbose=progress.is_terminal and not quiet)
     if out is not None:
         check_folder(out)
-    with stage(progress, f"reading {votes}", quiet):
-        table = read_comparisons(votes)
+    with stage(progress, f"reading {features}", quiet or features is None):
         known = None if features is None else read_features(features)
+    if memory is None and scratch is None:
+        with stage(progress, f"reading {votes}", quiet):
+            table: Votes = read_comparisons(votes)
+    else:
+        table = _store(votes, scratch, memory or _MEMORY, progress, quiet)
     if known is not None and type(model).__name__ == "MajorityVote" and not quiet:
         click.echo("note: MajorityVote uses no features", err=True)
     begin = perf_counter()
@@ -90,7 +114,26 @@ def fit(
         console = Console()
         print_summary(console, model, table, seconds)
         where = f"Wrote {_OUTPUTS} to {out}." if out else f"Add --out DIR to write {_OUTPUTS}."
+        if isinstance(table, StoredComparisons):
+            where = where.replace(", pairs.csv", "")
         console.print(where, highlight=False, soft_wrap=True)
+    if isinstance(table, StoredComparisons) and not keep_scratch:
+        table.delete()
+
+
+def _store(votes: str, scratch: str | None, memory: str, console: Console, quiet: bool) -> StoredComparisons:
+    """Encode votes to the scratch folder, after saying how much room that takes."""
+    from jamrank.cli.display import counting
+    from jamrank.io.store import plan_storage, store
+
+    plan = plan_storage(votes, scratch, memory)
+    if not quiet and plan.done:
+        click.echo(f"note: {plan.folder} has these votes already; going on from there", err=True)
+    elif not quiet:
+        size = f"{plan.scratch_bytes / 1e9:.2g} GB"
+        click.echo(f"note: {plan.n_rows:,} votes need about {size} in {plan.folder}, until the fit is done", err=True)
+    with counting(console, quiet) as progress:
+        return store(plan, progress)
 
 
 def _make_model(name: str, max_iter: int | None, tol: float | None, verbose: bool) -> RankingModel:
@@ -139,7 +182,7 @@ def _facts(model: RankingModel, votes: str, features: str | None, seconds: float
     return facts
 
 
-def fitted_files(model: RankingModel, votes: Comparisons, title: str, facts: dict[str, str]) -> dict[str, str]:
+def fitted_files(model: RankingModel, votes: Votes, title: str, facts: dict[str, str]) -> dict[str, str]:
     """Return the files that a fit leaves behind, by name."""
     from jamrank.report import describe, render
 
@@ -147,10 +190,11 @@ def fitted_files(model: RankingModel, votes: Comparisons, title: str, facts: dic
     files = {
         "ranking.csv": report.ranking.write_csv(),
         "annotators.csv": report.annotators.write_csv(),
-        "pairs.csv": report.pairs.write_csv(),
         "model.json": model.to_json(),
         "report.html": render(report),
     }
+    if report.pairs is not None:
+        files["pairs.csv"] = report.pairs.write_csv()
     if model.features_ is not None:
         files["features.csv"] = model.features_.write_csv()
     return files

@@ -1,5 +1,7 @@
-"""Where a pass over the votes runs; so far: in memory."""
+"""Where a pass over the votes runs: in memory, or from disk."""
 
-from jamrank.engines.memory import Expectation, Maximisation, MemoryEngine
+from jamrank.engines.base import Engine, Expectation, Links, Maximisation
+from jamrank.engines.disk import DiskEngine
+from jamrank.engines.memory import MemoryEngine
 
-__all__ = ["Expectation", "Maximisation", "MemoryEngine"]
+__all__ = ["DiskEngine", "Engine", "Expectation", "Links", "Maximisation", "MemoryEngine"]

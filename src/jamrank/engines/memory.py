@@ -2,54 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
+from jamrank.engines.base import Expectation, Links, Maximisation
+from jamrank.engines.passes import expectation
 from jamrank.kernels import default_threads, kernels
-from jamrank.rows import Codes, Lists, Patterns, Rows
+from jamrank.rows import Codes, Patterns, Rows
 
-__all__ = ["LOSSES", "Expectation", "Maximisation", "MemoryEngine"]
+__all__ = ["LOSSES", "MemoryEngine"]
 
 Doubles = NDArray[np.float64]
 Floats = NDArray[np.float32]
-Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 
 LOSSES = {"logistic": 0, "hinge": 1}
-# Beyond this many patterns a table of sums for each block would not stay in cache.
-_MOST_PATTERNS_IN_PASS = 1 << 14
-_LARGEST_LOG_RATIO = 300.0
-
-
-@dataclass(frozen=True)
-class Maximisation:
-    """What a pass says of the M-step at some scores.
-
-    ``gradient`` and ``degree`` have one entry an item: the derivative in its score, and the diagonal of the
-    curvature. ``curvature`` has one entry for each of the rows' ``links``, never negative, in single precision.
-    """
-
-    value: float
-    gradient: Doubles
-    degree: Doubles
-    curvature: Floats
-
-
-@dataclass(frozen=True)
-class Expectation(Maximisation):
-    """What the fused pass says.
-
-    ``value`` is the log-likelihood with the truths summed out; ``truly_first`` says, by coin and side, how many votes
-    were cast where the first item is truly better; ``posterior`` is the probability of that for each row (empty
-    unless asked for). ``hidden`` says, by coin, how much of the information on it is lost because truths are not
-    known: the sum of ``q (1 - q)`` over its votes, or None where nobody added it up.
-    """
-
-    truly_first: Doubles
-    posterior: Doubles
-    hidden: Doubles | None = None
+# Rows that are looked at together where numpy does the work, so that its temporary arrays stay small.
+_BLOCK = 1 << 20
 
 
 class MemoryEngine:
@@ -69,10 +42,33 @@ class MemoryEngine:
         self.passes = 0
         self._scratch: Floats | None = None
 
-    def expectation(
-        self, scores: Doubles, tables: Doubles, reuse: Expectation | None = None, posterior: bool = False
-    ) -> Expectation:
-        """Run the fused pass: log-likelihood, sums over votes, gradient, curvature and, if wanted, posterior.
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return self.rows.n_items
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.rows)
+
+    @property
+    def n_links(self) -> int:
+        """Number of distinct pairs of items."""
+        return len(self.rows.edges)
+
+    @property
+    def n_coins(self) -> int:
+        """Number of coins."""
+        return self.rows.n_coins
+
+    @property
+    def cast(self) -> Doubles:
+        """Votes of each coin for the second and for the first item of their rows, by weight."""
+        return self.rows.cast
+
+    def expectation(self, scores: Doubles, tables: Doubles, reuse: Expectation | None = None) -> Expectation:
+        """Run the fused pass: log-likelihood, sums over votes, gradient and curvature.
 
         Parameters
         ----------
@@ -82,98 +78,31 @@ class MemoryEngine:
             Log-likelihood of a vote by coin, by whether it is for the first item, and by the truth.
         reuse : Expectation, optional
             An earlier result whose curvature may be overwritten.
-        posterior : bool
-            Whether to keep the posterior of every row.
         """
+        return self._expectation(scores, tables, np.empty(0), reuse)
+
+    def posterior(self, scores: Doubles, tables: Doubles) -> Doubles:
+        """Return the probability that the first item is truly better, for each row."""
+        posterior = np.empty(len(self.rows))
+        self._expectation(scores, tables, posterior)
+        return posterior
+
+    def _expectation(
+        self, scores: Doubles, tables: Doubles, truth: Doubles, reuse: Expectation | None = None
+    ) -> Expectation:
+        """Run the fused pass; the posterior goes to ``truth``, unless that is empty."""
         self.passes += 1
-        if self.rows.single_votes and isinstance(self.rows.ballots, Patterns):
-            return self._over_votes(self.rows.ballots, scores, tables, posterior)
         curvature = self._room_for_curvature(reuse)
-        if isinstance(self.rows.ballots, Lists):
-            return self._over_lists(self.rows.ballots, scores, tables, curvature, posterior)
-        return self._over_patterns(self.rows.ballots, scores, tables, curvature, posterior)
-
-    def _over_patterns(
-        self, ballots: Patterns, scores: Doubles, tables: Doubles, curvature: Floats, posterior: bool
-    ) -> Expectation:
-        rows = self.rows
-        base, if_first, if_second = _likelihoods(ballots, tables)
-        in_pass = len(ballots) <= _MOST_PATTERNS_IN_PASS
-        truth = np.empty(len(rows) if posterior or not in_pass else 0)
-        gradient, degree = np.empty(rows.n_items), np.empty(rows.n_items)
-        by_pattern = np.empty(len(ballots) if in_pass else 0)
-        value = kernels.expectation(
-            *rows.layout,
-            ballots.of_row,
-            rows.weight,
-            if_first,
-            if_second,
-            np.ascontiguousarray(scores),
-            truth,
-            curvature,
-            gradient,
-            degree,
-            by_pattern,
-            self.threads,
+        value, gradient, degree, truly_first, hidden = expectation(
+            self.rows, scores, tables, curvature, truth, self.threads
         )
-        value += float((rows.pattern_weight * base).sum())
-        truly_first = ballots.over_patterns(by_pattern) if in_pass else rows.over_votes(truth)
-        return Expectation(value, gradient, degree, self._by_link(curvature), truly_first, truth)
-
-    def _over_votes(self, ballots: Patterns, scores: Doubles, tables: Doubles, posterior: bool) -> Expectation:
-        rows, links = self.rows, self.rows.links
-        base, if_first, if_second = _likelihoods(ballots, tables)
-        truth = np.empty(len(rows) if posterior else 0)
-        curvature = np.empty(len(links.first), dtype=np.float32)
-        gradient, degree = np.empty(rows.n_items), np.empty(rows.n_items)
-        truly_first, hidden = np.empty(len(ballots)), np.empty(len(ballots))
-        value = kernels.expectation_votes(
-            *links.layout,
-            np.empty(0, dtype=np.int64) if rows.begin is None else rows.begin,
-            ballots.of_row,
-            rows.weight,
-            if_first,
-            if_second,
-            np.ascontiguousarray(scores),
-            truth,
-            curvature,
-            gradient,
-            degree,
-            truly_first,
-            hidden,
-            self.threads,
-        )
-        value += float((rows.pattern_weight * base).sum())
-        by_coin = ballots.over_patterns(hidden).sum(axis=1)
-        return Expectation(value, gradient, degree, curvature, ballots.over_patterns(truly_first), truth, by_coin)
-
-    def _over_lists(
-        self, ballots: Lists, scores: Doubles, tables: Doubles, curvature: Floats, posterior: bool
-    ) -> Expectation:
-        rows = self.rows
-        truth = np.empty(len(rows) if posterior else 0)
-        gradient, degree = np.empty(rows.n_items), np.empty(rows.n_items)
-        truly_first = np.empty(2 * ballots.n_coins)
-        value = kernels.expectation_lists(
-            *rows.layout,
-            ballots.start,
-            ballots.vote,
-            ballots.weight,
-            np.ascontiguousarray(tables).ravel(),
-            np.ascontiguousarray(scores),
-            truth,
-            curvature,
-            gradient,
-            degree,
-            truly_first,
-            self.threads,
-        )
-        return Expectation(value, gradient, degree, self._by_link(curvature), truly_first.reshape(-1, 2), truth)
+        bend = curvature if self.rows.begin is not None else self._by_link(curvature)
+        return Expectation(value, gradient, degree, bend, truly_first, hidden)
 
     def _room_for_curvature(self, reuse: Expectation | None) -> Floats:
-        """Return where a pass may write the curvature of each row."""
-        if self.rows.links.begin is None:
-            return reuse.curvature if reuse else np.empty(len(self.rows), dtype=np.float32)
+        """Return where a pass may write the curvature of each row, or of each run of rows."""
+        if self.rows.links.begin is None or self.rows.begin is not None:
+            return reuse.curvature if reuse else np.empty(len(self.rows.links.first), dtype=np.float32)
         if self._scratch is None:
             self._scratch = np.empty(len(self.rows), dtype=np.float32)
         return self._scratch
@@ -184,12 +113,6 @@ class MemoryEngine:
         if begin is None:
             return curvature
         return np.asarray(np.add.reduceat(curvature, begin, dtype=np.float64), dtype=np.float32)
-
-    @property
-    def edges(self) -> tuple[Ints, Ints, Longs]:
-        """First and second item of each entry of a curvature, and where each distinct pair of them begins."""
-        rows, links = self.rows, self.rows.links
-        return links.first, links.second, rows.edges if links.begin is None else np.arange(len(links.first))
 
     def beginning(self, scores: Doubles) -> tuple[Maximisation, Doubles]:
         """Run the pass of the M-step as if the shares of votes were the posterior.
@@ -268,14 +191,40 @@ class MemoryEngine:
         kernels.laplacian(*self.rows.links.layout, curvature, np.ascontiguousarray(vector), product, self.threads)
         return product
 
+    def links(self, curvature: Floats) -> Links:
+        """Return the curvature by pair of items."""
+        if len(curvature) < len(self.rows):
+            by_pair = curvature.astype(np.float64)
+        else:
+            by_pair = np.asarray(np.add.reduceat(curvature, self.rows.edges, dtype=np.float64))
+        return Links(*self.pairs, by_pair)
 
-def _likelihoods(ballots: Patterns, tables: Doubles) -> tuple[Doubles, Doubles, Doubles]:
-    """Return the log-likelihood of each pattern's votes that is common to both truths, and the rest under either.
+    @cached_property
+    def pairs(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """The distinct pairs of items."""
+        rows = self.rows
+        if rows.distinct or rows.begin is not None:
+            return rows.link_first, rows.link_second
+        return rows.first[rows.edges], rows.second[rows.edges]
 
-    One table is quicker than two: where the ratio of the likelihoods can be written as a number, the former is empty.
-    """
-    log_first, log_second = ballots.log_likelihoods(tables)
-    if (np.abs(log_second - log_first) <= _LARGEST_LOG_RATIO).all():
-        return log_first, np.empty(0), np.exp(log_second - log_first)
-    base = np.maximum(log_first, log_second)
-    return base, np.exp(log_first - base), np.exp(log_second - base)
+    def observed(self, scores: Doubles, tables: Doubles, links: bool) -> tuple[Doubles, Links | None]:
+        """Return the observed information on the scores: by item and, where wanted, by pair of items."""
+        rows = self.rows
+        bend, degree = self.posterior(scores, tables), np.zeros(rows.n_items)
+        for begin in range(0, len(rows), _BLOCK):
+            block = slice(begin, begin + _BLOCK)
+            first, second, posterior = rows.first[block], rows.second[block], bend[block]
+            prior = expit(scores[first] - scores[second])
+            own = prior * (1 - prior) - posterior * (1 - posterior)
+            if len(rows.weight):
+                own *= rows.weight[block]
+            for item in (first, second):
+                degree += np.bincount(item, own, rows.n_items)
+            bend[block] = own
+        return degree, Links(*self.pairs, np.asarray(np.add.reduceat(bend, rows.edges))) if links else None
+
+    def hidden(self, scores: Doubles, tables: Doubles) -> Doubles:
+        """Return the variance of the truths behind each coin's votes, by coin and side."""
+        posterior = self.posterior(scores, tables)
+        posterior *= 1 - posterior
+        return self.rows.over_votes(posterior, power=2)

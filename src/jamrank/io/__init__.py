@@ -11,15 +11,18 @@ from jamrank.io.documents import (
     write_document,
     write_together,
 )
+from jamrank.io.store import StoredComparisons, store_comparisons
 from jamrank.io.tables import read_table
 
 __all__ = [
+    "StoredComparisons",
     "check_folder",
     "ensure_folder",
     "read_comparisons",
     "read_document",
     "read_features",
     "read_table",
+    "store_comparisons",
     "write_atomically",
     "write_document",
     "write_together",

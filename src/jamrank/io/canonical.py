@@ -19,7 +19,7 @@ _ID_COLUMNS = (("annotator",), ("left", "right"), ("question",))
 
 
 def read_comparisons(path: str | os.PathLike[str], format: str | None = None) -> Comparisons:
-    """Read votes from a CSV or Parquet file.
+    """Read votes from a CSV or Parquet file, or a folder of Parquet files.
 
     Parameters
     ----------

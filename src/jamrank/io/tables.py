@@ -20,6 +20,7 @@ import polars as pl
 
 from jamrank.errors import InputError
 from jamrank.io.documents import read_bytes, shown
+from jamrank.io.parquet import ParquetFiles
 from jamrank.kernels import default_threads, kernels
 
 __all__ = ["load_table", "read_table"]
@@ -46,8 +47,8 @@ def read_table(path: str | os.PathLike[str]) -> pl.DataFrame:
     Parameters
     ----------
     path : path-like
-        Parquet by its suffix (``.parquet``, ``.pq``) or its content; tabs separate the columns of a ``.tsv``,
-        commas those of anything else. Text is UTF-8 and may be compressed with gzip.
+        Parquet by its suffix (``.parquet``, ``.pq``) or its content, or a folder of such files; tabs separate the
+        columns of a ``.tsv``, commas those of anything else. Text is UTF-8 and may be compressed with gzip.
 
     Returns
     -------
@@ -76,6 +77,9 @@ def load_table(path: str | os.PathLike[str]) -> tuple[pl.DataFrame, bool]:
     typed : bool
         True for Parquet, False where all is text.
     """
+    if Path(path).is_dir():
+        table = ParquetFiles.open(path)
+        return pl.concat(frame for _, _, frame in table.slices(list(table.columns), len(table))), True
     source, data = str(path), read_bytes(path)
     if data.startswith(_GZIP_MAGIC):
         data = _decompress(data, source)

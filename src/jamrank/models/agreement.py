@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
 from jamrank.comparisons import Comparisons
+from jamrank.io.store import Votes
 from jamrank.rows import Rows
 
 __all__ = ["disagreement"]
@@ -13,23 +16,26 @@ __all__ = ["disagreement"]
 Doubles = NDArray[np.float64]
 
 
-def disagreement(votes: Comparisons, opinion: Doubles) -> Doubles:
-    """Return the share of each annotator's decided votes that go against the opinion.
+def disagreement(votes: Votes, opinion_on: Callable[[Comparisons], Doubles]) -> Doubles:
+    """Return the share of each annotator's decided votes that go against an opinion.
 
     Parameters
     ----------
-    votes : Comparisons
+    votes : Comparisons or StoredComparisons
         The votes.
-    opinion : ndarray
-        For each pair: 1 for the first item, -1 for the second, 0 for neither, which counts half.
+    opinion_on : callable
+        Gives, for each pair of some votes: 1 for the first item, -1 for the second, 0 for neither, which counts
+        half.
 
     Returns
     -------
     ndarray
         One an annotator; 1/2 for one without decided votes.
     """
-    rows = Rows.per_pair(votes)
-    lean = opinion[rows.pair]
-    wrong = rows.over_votes((1 - lean) / 2)[:, 1] + rows.over_votes((1 + lean) / 2)[:, 0]
-    total = rows.cast.sum(axis=1)
+    wrong, total = np.zeros(votes.n_annotators), np.zeros(votes.n_annotators)
+    for part in [votes] if isinstance(votes, Comparisons) else votes.parts():
+        rows = Rows.per_pair(part)
+        lean = opinion_on(part)[rows.pair]
+        wrong += rows.over_votes((1 - lean) / 2)[:, 1] + rows.over_votes((1 + lean) / 2)[:, 0]
+        total += rows.cast.sum(axis=1)
     return np.asarray(np.divide(wrong, total, out=np.full(len(total), 0.5), where=total > 0))

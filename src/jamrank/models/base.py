@@ -16,6 +16,7 @@ from jamrank.diagnostics.verdicts import flip_intervals, inner_flip, verdicts
 from jamrank.errors import FeatureError, FormatError, InputError, NotFittedError, ParameterError, UnknownItemError
 from jamrank.ids import as_column, as_objects, encode, locate
 from jamrank.io.documents import document_text, read_document, write_atomically
+from jamrank.io.store import StoredComparisons, Votes
 from jamrank.models.state import from_document, to_document
 from jamrank.ranking import Uncertainty, order_accuracy, ranks
 from jamrank.scorers import Features, align_features
@@ -32,9 +33,11 @@ class RankingModel:
     """Base of all models; follows scikit-learn's conventions.
 
     A subclass stores its arguments in ``__init__`` and, in ``_fit``, sets the fitted attributes: at least
-    ``scores_``, ``flip_`` and ``posterior_``.
+    ``scores_``, ``flip_`` and ``posterior_``; the last may be left to ``_estimate_posterior``.
     """
 
+    # Whether votes may stay on disk.
+    _from_disk: ClassVar[bool] = False
     # Fitted attributes that a subclass adds to the saved state.
     _extra_state: ClassVar[tuple[str, ...]] = ()
 
@@ -43,7 +46,6 @@ class RankingModel:
     feature_scores_: Doubles | None
     coef_: Doubles | None
     flip_: Doubles
-    posterior_: Doubles
     log_likelihoods_: Doubles
     log_likelihood_: float | None
     score_variance_: float | None
@@ -53,13 +55,13 @@ class RankingModel:
     n_ties_: float
     _features: Features | None
 
-    def fit(self, votes: Comparisons, features: Any = None) -> Self:
+    def fit(self, votes: Votes, features: Any = None) -> Self:
         """Fit the model.
 
         Parameters
         ----------
-        votes : Comparisons
-            The votes.
+        votes : Comparisons or StoredComparisons
+            The votes; those on disk only for JAM, CrowdBT and BradleyTerry.
         features : data frame, mapping or array, optional
             One row for each item: a frame with a column ``item`` (or, in pandas, indexed by item), a mapping from
             item to values, or an array in the order of ``votes.items``.
@@ -68,15 +70,16 @@ class RankingModel:
         -------
         self
         """
-        if not isinstance(votes, Comparisons):
+        if isinstance(votes, StoredComparisons) and not self._from_disk:
+            name = type(self).__name__
+            raise ParameterError(f"{name} needs the votes in memory; JAM, CrowdBT and BradleyTerry fit from disk")
+        if not isinstance(votes, (Comparisons, StoredComparisons)):
             raise ParameterError(
                 f"votes is a {type(votes).__name__}; expected jamrank.Comparisons (see Comparisons.from_frame)"
             )
         self._reset()
         self.items_ = votes.items
         self._annotators, self._questions, self._frames = votes.annotators, votes.questions, votes.frames
-        self._pair_first, self._pair_second = votes.pair_first, votes.pair_second
-        self._pair_question = votes.pair_question
         self._votes = votes
         self.feature_scores_ = self.coef_ = self._features = None
         self.log_likelihoods_, self.log_likelihood_, self.score_variance_ = np.empty(0), None, None
@@ -88,7 +91,7 @@ class RankingModel:
             raise
         return self
 
-    def _fit(self, votes: Comparisons, features: Any) -> None:
+    def _fit(self, votes: Votes, features: Any) -> None:
         raise NotImplementedError
 
     def _reset(self) -> None:
@@ -137,6 +140,15 @@ class RankingModel:
     # -- results for people ---------------------------------------------------------------------------------
 
     @cached_property
+    def posterior_(self) -> Doubles:
+        """P(left truly beats right) for each pair of ``pairs_``; worked out when it is asked for."""
+        self._require_fit()
+        return self._estimate_posterior()
+
+    def _estimate_posterior(self) -> Doubles:
+        raise NotImplementedError
+
+    @cached_property
     def _uncertainty(self) -> Uncertainty:
         self._require_fit()
         return self._estimate_uncertainty()
@@ -153,6 +165,18 @@ class RankingModel:
         """Return the information that there would be if the truths were known."""
         flip = inner_flip(self._overall_flip(), self._decided_votes)
         return self._decided_votes * flip * (1 - flip)
+
+    @cached_property
+    def _pair_first(self) -> NDArray[np.int32]:
+        return self._votes.pair_first
+
+    @cached_property
+    def _pair_second(self) -> NDArray[np.int32]:
+        return self._votes.pair_second
+
+    @cached_property
+    def _pair_question(self) -> NDArray[np.int32]:
+        return self._votes.pair_question
 
     @cached_property
     def _pair_votes(self) -> Doubles:

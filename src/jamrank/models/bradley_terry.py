@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 from numpy.typing import NDArray
 
 from jamrank.comparisons import Comparisons
+from jamrank.engines import Engine
+from jamrank.io.store import Votes
 from jamrank.models.agreement import disagreement
 from jamrank.models.base import RankingModel
 from jamrank.models.crowd_bt import CrowdBT
 from jamrank.models.em import Point
 from jamrank.models.prior import Prior
 from jamrank.noise import Noise, NoNoise
-from jamrank.rows import Rows
 
 __all__ = ["BradleyTerry"]
 
@@ -33,6 +36,8 @@ class BradleyTerry(CrowdBT):
         Share of each annotator's votes that go against the scores.
     """
 
+    _rows_by: ClassVar[str] = "side"
+
     def __init__(
         self,
         *,
@@ -48,15 +53,14 @@ class BradleyTerry(CrowdBT):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _rows(self, votes: Comparisons) -> Rows:
-        return Rows.per_side(votes, self.n_jobs)
+    def _noise(self, engine: Engine, prior: Prior | None) -> Noise:
+        return NoNoise(engine.n_coins)
 
-    def _noise(self, rows: Rows, prior: Prior | None) -> Noise:
-        return NoNoise(rows)
+    def _flips(self, votes: Votes, point: Point) -> NDArray[np.float64]:
+        def opinion(part: Comparisons) -> NDArray[np.float64]:
+            return np.sign(point.scores[part.pair_first] - point.scores[part.pair_second])
 
-    def _flips(self, votes: Comparisons, point: Point) -> NDArray[np.float64]:
-        margin = point.scores[votes.pair_first] - point.scores[votes.pair_second]
-        return disagreement(votes, np.sign(margin))
+        return disagreement(votes, opinion)
 
     # Flips are counted here, not estimated: as in the base of all models.
     _estimate_flip_information = RankingModel._estimate_flip_information

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
 from jamrank.comparisons import Comparisons
+from jamrank.engines import Engine, MemoryEngine
 from jamrank.errors import ParameterError
+from jamrank.io.store import Votes
 from jamrank.models.em import Point
 from jamrank.models.latent import LatentModel
 from jamrank.models.prior import Prior
 from jamrank.noise import Flip, Noise
-from jamrank.rows import Rows
 
 __all__ = ["CrowdBT"]
 
@@ -32,6 +33,9 @@ class CrowdBT(LatentModel):
     posterior_ : ndarray
         P(left beats right) for each pair, from the scores: no truth is shared by the votes on a pair.
     """
+
+    _rows_by: ClassVar[str] = "vote"
+    _from_disk: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -54,18 +58,13 @@ class CrowdBT(LatentModel):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _fit(self, votes: Comparisons, features: Any) -> None:
+    def _fit(self, votes: Votes, features: Any) -> None:
         if features is not None:
             raise ParameterError(f"{type(self).__name__} uses no features; JAM does")
         super()._fit(votes, None)
 
-    def _rows(self, votes: Comparisons) -> Rows:
-        return Rows.per_vote(votes)
+    def _noise(self, engine: Engine, prior: Prior | None) -> Noise:
+        return Flip(engine.cast, prior.flip_wrong, prior.flip_right) if prior else Flip(engine.cast, 0.0, 0.0)
 
-    def _noise(self, rows: Rows, prior: Prior | None) -> Noise:
-        return Flip(rows.cast, prior.flip_wrong, prior.flip_right) if prior else Flip(rows.cast, 0.0, 0.0)
-
-    def _posterior(
-        self, votes: Comparisons, rows: Rows, point: Point, of_rows: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def _posterior(self, votes: Comparisons, engine: MemoryEngine, point: Point) -> NDArray[np.float64]:
         return np.asarray(expit(point.scores[votes.pair_first] - point.scores[votes.pair_second]))

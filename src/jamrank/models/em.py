@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from jamrank.engines import Expectation, Maximisation, MemoryEngine
+from jamrank.engines import Engine, Expectation, Maximisation, MemoryEngine
 from jamrank.models.newton import gradient, maximise_hinge, newton_step
 from jamrank.models.secants import Secants
 from jamrank.noise import Noise
@@ -44,7 +44,7 @@ def typical(change: Doubles) -> float:
 class Problem:
     """What is fitted: a scorer and a noise over the rows of an engine, with a loss for the scores."""
 
-    engine: MemoryEngine
+    engine: Engine
     scorer: Scorer
     noise: Noise
     loss: str = "logistic"
@@ -54,9 +54,7 @@ class Problem:
     def evaluate(self, theta: Doubles, params: Doubles, reuse: Point | None = None) -> Point:
         """Run the E-step's pass at some parameters."""
         scores = self.scorer.scores(theta)
-        at = self.engine.expectation(
-            scores, self.noise.tables(params), reuse.at if reuse else None, posterior=self.loss == "hinge"
-        )
+        at = self.engine.expectation(scores, self.noise.tables(params), reuse.at if reuse else None)
         objective = at.value + self._log_prior(theta, params)
         return Point(theta, params, scores, self.noise.rates(params), at, objective)
 
@@ -69,13 +67,19 @@ class Problem:
 
     def posterior(self, point: Point) -> Doubles:
         """Return the posterior of every row's truth: the E-step's answer in full."""
-        return self.engine.expectation(point.scores, self.noise.tables(point.params), posterior=True).posterior
+        return self._in_memory.posterior(point.scores, self.noise.tables(point.params))
+
+    @property
+    def _in_memory(self) -> MemoryEngine:
+        """The engine, where rows are wanted one by one: models see to it that they are at hand."""
+        assert isinstance(self.engine, MemoryEngine)
+        return self.engine
 
     def step(self, point: Point) -> tuple[Doubles, Doubles]:
         """Return the parameters after one M-step (for the logistic loss: one Newton step of it)."""
         params = self.noise.update(point.at.truly_first)
         if self.loss == "hinge":
-            return maximise_hinge(self.engine, self.scorer, point.at.posterior, point.theta), params
+            return maximise_hinge(self._in_memory, self.scorer, self.posterior(point), point.theta), params
         return point.theta + newton_step(self.engine, self.scorer, point.at, point.theta), params
 
     def slope(self, point: Point) -> Doubles:
@@ -88,10 +92,8 @@ class Problem:
 
         EM goes too short a way by the share of the information that is missing because truths are not known.
         """
-        longer = params - point.params
-        if point.at.hidden is not None:
-            longer /= np.maximum(1.0 - self.noise.missing(params, point.at.hidden), _LEAST_KNOWN)
-        return np.concatenate([theta - point.theta, longer])
+        known = np.maximum(1.0 - self.noise.missing(params, point.at.hidden), _LEAST_KNOWN)
+        return np.concatenate([theta - point.theta, (params - point.params) / known])
 
     def distance(self, a: Point, theta: Doubles, params: Doubles) -> float:
         """Return how far the scores, or if further the rates, are from those of ``a``."""
@@ -101,17 +103,18 @@ class Problem:
     def start(self) -> tuple[Doubles, Doubles]:
         """Return a first answer: to the shares of the votes, as if they were the posterior."""
         if self.loss == "hinge":
-            return self.start_from(self.engine.rows.share)
+            return self.start_from(self._in_memory.rows.share)
         at, truly_first = self.engine.beginning(self.scorer.scores(self._zero()))
         return self._first_step(at), self.noise.update(truly_first)
 
     def start_from(self, posterior: Doubles) -> tuple[Doubles, Doubles]:
         """Return a first answer to a posterior that was guessed."""
+        engine = self._in_memory
         if self.loss == "hinge":
-            theta = maximise_hinge(self.engine, self.scorer, posterior, self._zero())
+            theta = maximise_hinge(engine, self.scorer, posterior, self._zero())
         else:
-            theta = self._first_step(self.engine.maximisation(self.scorer.scores(self._zero()), posterior))
-        return theta, self.noise.update(self.engine.rows.over_votes(posterior))
+            theta = self._first_step(engine.maximisation(self.scorer.scores(self._zero()), posterior))
+        return theta, self.noise.update(engine.rows.over_votes(posterior))
 
     def _zero(self) -> Doubles:
         return np.zeros(self.scorer.n_params)

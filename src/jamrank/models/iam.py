@@ -11,6 +11,7 @@ from scipy.special import expit
 from jamrank.comparisons import Comparisons
 from jamrank.engines import MemoryEngine
 from jamrank.errors import FeatureError
+from jamrank.io.store import Votes
 from jamrank.models.agreement import disagreement
 from jamrank.models.base import RankingModel
 from jamrank.models.em import Problem, run
@@ -70,7 +71,8 @@ class IAM(LatentModel):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _fit(self, votes: Comparisons, features: Any) -> None:
+    def _fit(self, votes: Votes, features: Any) -> None:
+        assert isinstance(votes, Comparisons)
         self._validate()
         if features is None:
             raise FeatureError(
@@ -93,7 +95,7 @@ class IAM(LatentModel):
         self.scores_ = self.feature_scores_ = scorer.scores(total)
         margin = self.scores_[votes.pair_first] - self.scores_[votes.pair_second]
         self.posterior_ = np.asarray(expit(margin))
-        self.flip_ = disagreement(votes, np.sign(margin))
+        self.flip_ = disagreement(votes, lambda votes: np.sign(margin))
 
     # Flips are counted here, not estimated, and scores have no standard errors: as in the base of all models.
     _estimate_flip_information = RankingModel._estimate_flip_information
@@ -105,7 +107,7 @@ class IAM(LatentModel):
         if not len(rows):
             return np.zeros(scorer.n_params)
         engine = MemoryEngine(rows, self.n_jobs)
-        problem = Problem(engine, scorer, NoNoise(rows), self.loss)
+        problem = Problem(engine, scorer, NoNoise(rows.n_coins), self.loss)
         truth = rows.first_won.astype(np.float64)
         theta, params = problem.start_from(truth)
         if self.loss == "logistic":

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
-from jamrank.comparisons import Comparisons
+from jamrank.engines import Engine
 from jamrank.models.latent import LatentModel
 from jamrank.models.prior import Prior
 from jamrank.noise import Flip, Noise
-from jamrank.rows import Rows
 
 __all__ = ["JAM"]
 
@@ -72,6 +71,8 @@ class JAM(LatentModel):
     ['a', 'b', 'c']
     """
 
+    _from_disk: ClassVar[bool] = True
+
     def __init__(
         self,
         *,
@@ -95,8 +96,5 @@ class JAM(LatentModel):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _rows(self, votes: Comparisons) -> Rows:
-        return Rows.per_pair(votes, self.n_jobs)
-
-    def _noise(self, rows: Rows, prior: Prior | None) -> Noise:
-        return Flip(rows.cast, prior.flip_wrong, prior.flip_right) if prior else Flip(rows.cast, 0.0, 0.0)
+    def _noise(self, engine: Engine, prior: Prior | None) -> Noise:
+        return Flip(engine.cast, prior.flip_wrong, prior.flip_right) if prior else Flip(engine.cast, 0.0, 0.0)

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
 from jamrank.comparisons import Comparisons
-from jamrank.engines import MemoryEngine
+from jamrank.engines import DiskEngine, Engine, MemoryEngine
 from jamrank.errors import InputError, NotConvergedWarning, ParameterError, TiesExcludedWarning, warn
+from jamrank.io.store import StoredComparisons, Votes
 from jamrank.models.base import RankingModel
 from jamrank.models.em import Fit, Point, Problem, run
 from jamrank.models.prior import Prior, resolve_prior
 from jamrank.models.progress import Progress
 from jamrank.models.variance import estimate_variance, free_scores
 from jamrank.noise import Noise
-from jamrank.ranking import Uncertainty, laplace
-from jamrank.rows import Rows
+from jamrank.ranking import Uncertainty, laplace, needs_links
+from jamrank.rows import ROWS_BY
 from jamrank.scorers import Features, LinearScorer, ObjectScorer, align_features
 from jamrank.text import many
 
@@ -36,8 +37,10 @@ _UNDECIDED = "no decided vote", "a ranking needs votes that prefer one item to a
 class LatentModel(RankingModel):
     """Base of the models that are a scorer and a noise.
 
-    A subclass says how rows are made (``_rows``) and which noise distorts them (``_noise``).
+    A subclass says what a row is (``_rows_by``) and which noise distorts its votes (``_noise``).
     """
+
+    _rows_by: ClassVar[str] = "pair"
 
     prior: Prior | str | None
     loss: str = "logistic"
@@ -49,27 +52,34 @@ class LatentModel(RankingModel):
     n_jobs: int | None
     verbose: bool
 
-    def _rows(self, votes: Comparisons) -> Rows:
+    def _noise(self, engine: Engine, prior: Prior | None) -> Noise:
         raise NotImplementedError
 
-    def _noise(self, rows: Rows, prior: Prior | None) -> Noise:
-        raise NotImplementedError
-
-    def _fit(self, votes: Comparisons, features: Any) -> None:
+    def _fit(self, votes: Votes, features: Any) -> None:
         self._validate()
+        with Progress(type(self).__name__, self.verbose, self.tol) as self._progress:
+            self._fit_votes(votes, features)
+
+    def _fit_votes(self, votes: Votes, features: Any) -> None:
         prior = resolve_prior(self.prior)
         matrix = None if features is None else self._measure(features, votes)
         self._leave_out_ties(votes)
-        rows = self._rows(votes)
-        if not len(rows):
+        engine = self._engine(votes)
+        if not engine.n_rows:
             raise InputError(*_UNDECIDED)
-        engine = MemoryEngine(rows, self.n_jobs)
-        noise = self._noise(rows, prior)
+        noise = self._noise(engine, prior)
         if matrix is None:
             problem, fit = self._fit_objects(engine, noise, prior)
         else:
             problem, fit = self._fit_linear(votes, engine, noise, prior, matrix)
         self._finish(votes, problem, fit)
+
+    def _engine(self, votes: Votes) -> Engine:
+        if isinstance(votes, StoredComparisons):
+            if self.loss == "hinge":
+                raise ParameterError("loss is 'hinge', which needs the votes in memory; from disk only 'logistic'")
+            return DiskEngine(votes, self._rows_by, self.n_jobs, self._progress.part)
+        return MemoryEngine(ROWS_BY[self._rows_by](votes, self.n_jobs), self.n_jobs)
 
     def _validate(self) -> None:
         if self.loss not in ("logistic", "hinge"):
@@ -89,15 +99,15 @@ class LatentModel(RankingModel):
         if not (isinstance(self.tol, (int, float, np.number)) and self.tol > 0):
             raise ParameterError(f"tol is {self.tol!r}; expected a number above 0")
 
-    def _leave_out_ties(self, votes: Comparisons) -> None:
+    def _leave_out_ties(self, votes: Votes) -> None:
         self.n_ties_ = votes.n_ties
-        if votes.n_ties and not float(votes.vote_weight.sum()) > votes.n_ties:
+        if votes.n_ties and not float(votes.annotator_weight.sum()) > votes.n_ties:
             raise InputError(*_UNDECIDED)
         if votes.n_ties:
             told = f"{many(votes.n_ties, 'tie vote')} left out: {type(self).__name__} has no place for ties"
             warn(told, TiesExcludedWarning)
 
-    def _measure(self, features: Any, votes: Comparisons) -> Doubles:
+    def _measure(self, features: Any, votes: Votes) -> Doubles:
         matrix, names = align_features(features, votes.items)
         self._features = Features.of(matrix, names)
         return self._features.standardise(matrix)
@@ -105,14 +115,19 @@ class LatentModel(RankingModel):
     # -- the two scorers ------------------------------------------------------------------------------------
 
     def _fit_linear(
-        self, votes: Comparisons, engine: MemoryEngine, noise: Noise, prior: Prior | None, matrix: Doubles
+        self,
+        votes: Votes,
+        engine: Engine,
+        noise: Noise,
+        prior: Prior | None,
+        matrix: Doubles,
     ) -> tuple[Problem, Fit]:
         problem = self._linear_problem(engine, noise, prior, matrix)
         fit = self._best_run(problem)
         self._finish_linear(problem, prior, fit)
         return problem, fit
 
-    def _linear_problem(self, engine: MemoryEngine, noise: Noise, prior: Prior | None, matrix: Doubles) -> Problem:
+    def _linear_problem(self, engine: Engine, noise: Noise, prior: Prior | None, matrix: Doubles) -> Problem:
         scorer = LinearScorer(matrix, prior.weight_variance if prior else None)
         return Problem(engine, scorer, noise, self.loss)
 
@@ -130,9 +145,9 @@ class LatentModel(RankingModel):
         self.converged_ = refined.converged
         self._warn_unless(refined.converged, "item scores that had not settled; flips and posterior have")
 
-    def _fit_objects(self, engine: MemoryEngine, noise: Noise, prior: Prior | None) -> tuple[Problem, Fit]:
+    def _fit_objects(self, engine: Engine, noise: Noise, prior: Prior | None) -> tuple[Problem, Fit]:
         def problem(variance: float | None) -> Problem:
-            return Problem(engine, ObjectScorer(engine.rows.n_items, variance), noise, self.loss)
+            return Problem(engine, ObjectScorer(engine.n_items, variance), noise, self.loss)
 
         variance = prior.score_variance if prior else None
         start = None
@@ -172,7 +187,7 @@ class LatentModel(RankingModel):
         There the scores are larger and the annotators blamed more, or the other way round.
         """
         point = fit.point
-        if len(problem.engine.rows) > _FEW_ROWS or not len(point.params):
+        if problem.engine.n_rows > _FEW_ROWS or not len(point.params):
             return fit
         other = self._run(problem, problem.evaluate(_FURTHER * point.theta, point.params))
         better = other.objectives[-1] - fit.objectives[-1] > 1e-6
@@ -183,8 +198,7 @@ class LatentModel(RankingModel):
             warn(f"{type(self).__name__} stopped at {stopped_at}", NotConvergedWarning)
 
     def _run(self, problem: Problem, start: Point) -> Fit:
-        with Progress(type(self).__name__, self.verbose, self.tol) as progress:
-            return run(problem, start, max_iter=self.max_iter, tol=self.tol, progress=progress)
+        return run(problem, start, max_iter=self.max_iter, tol=self.tol, progress=self._progress)
 
     def _starts(self, problem: Problem, start: Point | None) -> list[Callable[[], Point]]:
         rng = np.random.default_rng(self.random_state)
@@ -201,49 +215,55 @@ class LatentModel(RankingModel):
             return [at_random] * self.n_init
         return [from_share, *[at_random] * (self.n_init - 1)]
 
-    def _finish(self, votes: Comparisons, problem: Problem, fit: Fit) -> None:
-        point, rows = fit.point, problem.engine.rows
+    def _finish(self, votes: Votes, problem: Problem, fit: Fit) -> None:
+        point = fit.point
         self.log_likelihoods_ = np.array(fit.objectives[1:] or fit.objectives)
         self.log_likelihood_ = point.at.value
         self.flip_ = self._flips(votes, point)
-        posterior = problem.posterior(point)
-        self.posterior_ = self._posterior(votes, rows, point, posterior)
         self._fitted = problem, point
         self.n_iter_, self.n_passes_ = fit.n_iter, problem.engine.passes
         self.converged_ = self.converged_ and fit.converged
 
-    def _flips(self, votes: Comparisons, point: Point) -> Doubles:
+    def _flips(self, votes: Votes, point: Point) -> Doubles:
         return point.rates
 
-    def _posterior(self, votes: Comparisons, rows: Rows, point: Point, of_rows: Doubles) -> Doubles:
-        """Return the posterior of every pair; a pair without decided votes gets what its scores say."""
-        if len(rows) == votes.n_pairs:
+    def _estimate_posterior(self) -> Doubles:
+        _, point = self._fitted
+        return np.concatenate([self._posterior(part, engine, point) for part, engine in self._parts()])
+
+    def _parts(self) -> Iterator[tuple[Comparisons, MemoryEngine]]:
+        """Yield the votes, and what passes over them."""
+        engine = self._fitted[0].engine
+        if isinstance(engine, DiskEngine):
+            yield from engine.parts()
+        elif isinstance(engine, MemoryEngine) and isinstance(self._votes, Comparisons):
+            yield self._votes, engine
+
+    def _posterior(self, votes: Comparisons, engine: MemoryEngine, point: Point) -> Doubles:
+        """Return the posterior of every pair; one without decided votes gets what its scores say."""
+        of_rows = engine.posterior(point.scores, self._fitted[0].noise.tables(point.params))
+        if len(of_rows) == votes.n_pairs:
             return of_rows
         posterior = expit(point.scores[votes.pair_first] - point.scores[votes.pair_second])
-        posterior[rows.pair] = of_rows
+        posterior[engine.rows.pair] = of_rows
         return np.asarray(posterior)
 
     def _estimate_flip_information(self) -> Doubles:
         """Return the information on each annotator's flip: of the known truths, less what is hidden of them."""
         problem, point = self._fitted
-        rows = problem.engine.rows
-        posterior = problem.posterior(point)
-        hidden = rows.over_votes(posterior * (1 - posterior), power=2).sum(axis=1)
+        hidden = problem.engine.hidden(point.scores, problem.noise.tables(point.params)).sum(axis=1)
         rate = point.rates
-        information = rows.cast.sum(axis=1) * rate * (1 - rate) - hidden
+        information = problem.engine.cast.sum(axis=1) * rate * (1 - rate) - hidden
         return np.asarray(np.maximum(information.reshape(len(self._annotators), -1).sum(axis=1), 0.0))
 
     def _estimate_uncertainty(self) -> Uncertainty:
         """Approximate by the observed information; worked out only when it is asked for."""
         problem, point = self._refined
-        rows = problem.engine.rows
-        posterior = problem.posterior(point)
-        prior = expit(point.scores[rows.first] - point.scores[rows.second])
-        observed = prior * (1 - prior) - posterior * (1 - posterior)
-        if len(rows.weight):
-            observed = observed * rows.weight
+        engine = problem.engine
+        links = needs_links(engine.n_links, engine.n_items)
+        information = engine.observed(point.scores, problem.noise.tables(point.params), links)
         precision = 0.0 if self.score_variance_ is None else 1.0 / self.score_variance_
-        return laplace(self.scores_, rows.first, rows.second, rows.edges, observed, precision)
+        return laplace(self.scores_, *information, precision)
 
 
 def _why(fit: Fit, max_iter: int) -> str:

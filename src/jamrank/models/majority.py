@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from jamrank.comparisons import Comparisons
 from jamrank.errors import UnknownItemError
 from jamrank.ids import locate
+from jamrank.io.store import Votes
 from jamrank.models.agreement import disagreement
 from jamrank.models.base import RankingModel, _ids
 from jamrank.ranking import Uncertainty, independent
@@ -38,7 +39,8 @@ class MajorityVote(RankingModel):
     def __init__(self) -> None:
         pass
 
-    def _fit(self, votes: Comparisons, features: Any) -> None:
+    def _fit(self, votes: Votes, features: Any) -> None:
+        assert isinstance(votes, Comparisons)
         self.n_ties_ = votes.n_ties
         rows, total = Rows.per_pair(votes), self._pair_votes
         won_by_first, decided = rows.tally()
@@ -50,7 +52,7 @@ class MajorityVote(RankingModel):
         self._item_votes = np.bincount(votes.pair_first, total, votes.n_items)
         self._item_votes += np.bincount(votes.pair_second, total, votes.n_items)
         self.scores_ = np.divide(won, self._item_votes, out=np.full(len(won), 0.5), where=self._item_votes > 0)
-        self.flip_ = disagreement(votes, np.sign(self.posterior_ - 0.5))
+        self.flip_ = disagreement(votes, lambda votes: np.sign(self.posterior_ - 0.5))
 
     def decide(self, random_state: Any = None) -> NDArray[np.bool_]:
         """Decide every pair for its left item (True) or its right, tied pairs at random as in the paper.

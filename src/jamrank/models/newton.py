@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from jamrank.engines import Maximisation, MemoryEngine
+from jamrank.engines import Engine, Maximisation, MemoryEngine
 from jamrank.scorers import Scorer
 
 __all__ = ["conjugate_gradients", "gradient", "maximise_hinge", "newton_step"]
@@ -26,7 +26,7 @@ def gradient(scorer: Scorer, at: Maximisation, theta: Doubles) -> Doubles:
     return scorer.gather(at.gradient) - scorer.precision * theta
 
 
-def newton_step(engine: MemoryEngine, scorer: Scorer, at: Maximisation, theta: Doubles) -> Doubles:
+def newton_step(engine: Engine, scorer: Scorer, at: Maximisation, theta: Doubles) -> Doubles:
     """Return Newton's step from ``theta``, without ever forming the curvature matrix."""
 
     def curvature_times(vector: Doubles) -> Doubles:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from time import monotonic
 from types import TracebackType
 from typing import Any, Self
 
@@ -10,7 +11,7 @@ __all__ = ["Progress"]
 
 
 class Progress:
-    """A line on the terminal with the iteration and how far there is to go; nothing where it is not wanted.
+    """A line on the terminal with the iteration, how far there is to go and how long; nothing where it is not wanted.
 
     Parameters
     ----------
@@ -26,6 +27,8 @@ class Progress:
         self.name, self.show, self.tol = name, show, tol
         self._bar: Any = None
         self._first: float | None = None
+        self._iteration, self._passes, self._share = "", 0, 0.0
+        self._begin = self._counted = monotonic()
 
     def __enter__(self) -> Self:
         if self.show:
@@ -51,15 +54,38 @@ class Progress:
             return
         done = 0.0
         if 0 < remaining < math.inf:
+            if self._first is None:
+                self._counted = monotonic()
             self._first = max(self._first or remaining, remaining, 10 * self.tol)
             done = math.log(self._first / remaining) / math.log(self._first / self.tol)
-        state = f"iteration {iteration}"
+        self._share = min(max(done, 0.0), 1.0)
+        self._iteration = f"iteration {iteration}"
         if remaining < math.inf:
-            state += f", within {remaining:.1e} of the limit"
-        self._bar.update(self._task, completed=min(max(done, 0.0), 1.0), state=state)
+            self._iteration += f", within {remaining:.1e} of the limit"
+        self._show("")
+
+    def part(self, done: int, total: int) -> None:
+        """Note how much of a pass over votes on disk is done."""
+        if self._bar is None:
+            return
+        self._passes += done == 0
+        self._show(f"pass {self._passes}: {done} of {total} parts")
+
+    def _show(self, part: str) -> None:
+        told = [self._iteration, part]
+        if 0.05 < self._share < 1.0:
+            told.append(f"about {_duration((monotonic() - self._counted) * (1 / self._share - 1))} left")
+        self._bar.update(self._task, completed=self._share, state=", ".join(filter(None, told)))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._bar is not None:
             self._bar.stop()
+            self._bar = None
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

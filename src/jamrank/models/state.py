@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jamrank.errors import FormatError, JamrankError
+from jamrank.io.store import StoredComparisons
 from jamrank.models.prior import Prior
 from jamrank.ranking import Uncertainty
 from jamrank.scorers import Features
@@ -40,6 +41,9 @@ _STATE = (
     "_decided_votes",
     "_flip_information",
 )
+_BY_PAIR = {"posterior_": np.float64, "_pair_votes": np.float64} | dict.fromkeys(
+    ("_pair_first", "_pair_second", "_pair_question"), np.int32
+)
 _IDS = ("items_", "_annotators", "_questions")
 
 
@@ -51,10 +55,17 @@ def to_document(model: RankingModel) -> dict[str, Any]:
         "class": type(model).__name__,
         "params": {name: _plain_param(name, value) for name, value in model.get_params().items()},
         "ids": {name: _plain_ids(getattr(model, name)) for name in _IDS},
-        "state": {name: getattr(model, name) for name in (*_STATE, *model._extra_state)},
+        "state": {name: _state_of(model, name) for name in (*_STATE, *model._extra_state)},
         "uncertainty": [unsure.score_se, unsure.rank_low, unsure.rank_high],
         "features": features and {"names": list(features.names), "mean": features.mean, "scale": features.scale},
     }
+
+
+def _state_of(model: RankingModel, name: str) -> Any:
+    """Return a fitted attribute; what votes on disk have for each pair stays there."""
+    if name in _BY_PAIR and isinstance(getattr(model, "_votes", None), StoredComparisons):
+        return np.empty(0, dtype=_BY_PAIR[name])
+    return getattr(model, name)
 
 
 def from_document(cls: type[RankingModel], body: dict[str, Any], source: str) -> RankingModel:

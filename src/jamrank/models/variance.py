@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from jamrank.engines import MemoryEngine
+from jamrank.engines import Engine
 from jamrank.models.em import Ascent, Fit, Point, Problem, run, typical
 from jamrank.models.secants import Secants
 from jamrank.noise import Noise
-from jamrank.ranking.marginals import score_variances
+from jamrank.ranking.marginals import is_dense, score_variances
 from jamrank.scorers import ObjectScorer
 
 __all__ = ["FixedNoise", "estimate_variance", "free_scores"]
@@ -117,15 +117,16 @@ def estimate_variance(
 
 
 def _mackay(problem: Problem, point: Point, variance: float) -> float:
-    at = point.at
-    left_open = score_variances(*problem.engine.edges, at.curvature, at.degree, 1.0 / variance)
+    engine, at = problem.engine, point.at
+    links = None if is_dense(engine.n_links, engine.n_items) else engine.links(at.curvature)
+    left_open = score_variances(at.degree, 1.0 / variance, links)
     determined = float((1.0 - left_open / variance).sum())
     squares = float((point.theta**2).sum())
     updated = (squares + _IMAGINED_ITEMS) / (max(determined, 0.0) + _IMAGINED_ITEMS)
     return float(np.clip(updated, _SMALLEST, _LARGEST))
 
 
-def free_scores(engine: MemoryEngine, noise: Noise, near: Point, variance: float | None) -> tuple[float, Fit]:
+def free_scores(engine: Engine, noise: Noise, near: Point, variance: float | None) -> tuple[float, Fit]:
     """Fit a free score for each item, drawn towards the scores of a fit, with the noise as it found it.
 
     Parameters

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jamrank.comparisons import Comparisons
-from jamrank.engines import MemoryEngine
+from jamrank.engines import Engine, MemoryEngine
 from jamrank.errors import FeatureError, ParameterError
+from jamrank.io.store import Votes
 from jamrank.models.em import Fit, Point, Problem, run
 from jamrank.models.jam import JAM
 from jamrank.models.prior import Prior
@@ -56,6 +57,7 @@ class VRJAM(JAM):
         How many imagined votes draw a flip towards the annotator's overall one.
     """
 
+    _from_disk: ClassVar[bool] = False
     _extra_state: ClassVar[tuple[str, ...]] = (
         "centroids_",
         "cluster_",
@@ -104,7 +106,7 @@ class VRJAM(JAM):
             if not (isinstance(value, (int, np.integer)) and value >= 1) and (name, value) != ("n_clusters", "auto"):
                 raise ParameterError(f"{name} is {value!r}; expected a whole number of at least 1")
 
-    def _fit(self, votes: Comparisons, features: Any) -> None:
+    def _fit(self, votes: Votes, features: Any) -> None:
         if features is None:
             raise FeatureError(
                 "VRJAM needs features", "give one row an item (--features FILE), or use JAM, which needs none"
@@ -112,8 +114,14 @@ class VRJAM(JAM):
         super()._fit(votes, features)
 
     def _fit_linear(
-        self, votes: Comparisons, engine: MemoryEngine, noise: Noise, prior: Prior | None, matrix: Doubles
+        self,
+        votes: Votes,
+        engine: Engine,
+        noise: Noise,
+        prior: Prior | None,
+        matrix: Doubles,
     ) -> tuple[Problem, Fit]:
+        assert isinstance(engine, MemoryEngine) and isinstance(votes, Comparisons)
         problem = self._linear_problem(engine, noise, prior, matrix)
         fit = self._best_run(problem)
         self.centroids_ = self._find_centroids(engine.rows, matrix)
@@ -163,7 +171,7 @@ class VRJAM(JAM):
         final = problem()
         return final, self._best_run(final, point)
 
-    def _flips(self, votes: Comparisons, point: Point) -> Doubles:
+    def _flips(self, votes: Votes, point: Point) -> Doubles:
         return point.rates.reshape(votes.n_annotators, -1)
 
     def _overall_flip(self) -> Doubles:

@@ -5,21 +5,23 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from jamrank.rows import Rows
-
 __all__ = ["NoNoise"]
 
 Doubles = NDArray[np.float64]
 
 
 class NoNoise:
-    """Every vote reports the truth of its own row, so rows must be single votes."""
+    """Every vote reports the truth of its own row, so rows must be single votes.
 
-    def __init__(self, rows: Rows) -> None:
-        if not rows.single_votes:
-            raise ValueError("without noise a row is one vote: use Rows.per_vote")
+    Parameters
+    ----------
+    n_coins : int
+        How many coins the votes name.
+    """
+
+    def __init__(self, n_coins: int) -> None:
         certain = np.where(np.eye(2, dtype=bool), 0.0, -np.inf)
-        self._tables = np.broadcast_to(certain, (rows.n_coins, 2, 2))
+        self._tables = np.broadcast_to(certain, (n_coins, 2, 2))
 
     def tables(self, params: Doubles) -> Doubles:
         """Return certainty: the vote says which item is better."""

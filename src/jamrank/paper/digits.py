@@ -158,7 +158,7 @@ def _compare(
 ) -> list[Measurement]:
     """Measure the annotators, the methods, and each method against its rivals."""
     truth = digits[votes.pair_first] > digits[votes.pair_second]
-    right = 1 - disagreement(votes, np.where(truth, 1.0, -1.0))
+    right = 1 - disagreement(votes, lambda votes: np.where(truth, 1.0, -1.0))
     found = [
         Measurement(name, "annotator", setting, 100 * value) for name, value in zip(CLASSIFIERS, right, strict=True)
     ]

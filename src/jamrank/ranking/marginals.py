@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["score_variances"]
+from jamrank.engines import Links
+
+__all__ = ["is_dense", "score_variances"]
 
 Doubles = NDArray[np.float64]
 
@@ -17,13 +17,15 @@ _CLOSE = 1e-3
 _DENSE = 50
 
 
+def is_dense(n_links: int, n_items: int) -> bool:
+    """Tell whether there are so many pairs of items that variances do not depend on which."""
+    return n_links > _DENSE * n_items
+
+
 def score_variances(
-    first: NDArray[np.int32],
-    second: NDArray[np.int32],
-    edges: NDArray[np.int64],
-    curvature: NDArray[np.floating[Any]],
     degree: Doubles,
     precision: float,
+    links: Links | None,
 ) -> Doubles:
     """Approximate the diagonal of the inverse of Laplacian plus prior by Gaussian belief propagation.
 
@@ -32,23 +34,19 @@ def score_variances(
 
     Parameters
     ----------
-    first, second : ndarray of int32
-        Items of each row, sorted by first and second.
-    edges : ndarray of int64
-        Where each distinct pair of items begins among the rows.
-    curvature : ndarray
-        Of each row.
     degree : ndarray
         Sum of the curvature over the rows of each item.
     precision : float
         Prior precision of every score.
+    links : Links or None
+        The curvature by pair of items; None where the graph is dense (see :func:`is_dense`).
     """
     n_items, own = len(degree), np.maximum(degree, 0.0)
     own = own + max(precision, 1e-6 * float(own.max()))
-    if len(edges) > _DENSE * n_items:
+    if links is None:
         return 1.0 / own
-    a, b = first[edges], second[edges]
-    link = np.maximum(np.add.reduceat(curvature, edges, dtype=np.float64), 0.0)
+    a, b = links.first, links.second
+    link = np.maximum(links.curvature, 0.0)
     # Where a negative curvature was cut off, the sums must follow.
     own = np.maximum(own, np.bincount(a, link, n_items) + np.bincount(b, link, n_items) + precision)
     # What each item tells the other about how far it gives way.

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
 
-from jamrank.ranking.marginals import score_variances
+from jamrank.engines import Links
+from jamrank.ranking.marginals import is_dense, score_variances
 from jamrank.ranking.order import ranks
 
-__all__ = ["Uncertainty", "independent", "laplace"]
+__all__ = ["Uncertainty", "independent", "laplace", "needs_links"]
 
 Doubles = NDArray[np.float64]
 
@@ -34,39 +35,33 @@ class Uncertainty:
         return cls(np.full(n_items, np.nan), np.zeros(n_items, np.int64), np.zeros(n_items, np.int64))
 
 
-def laplace(
-    scores: Doubles,
-    first: NDArray[np.int32],
-    second: NDArray[np.int32],
-    edges: NDArray[np.int64],
-    curvature: Doubles,
-    precision: float,
-) -> Uncertainty:
-    """Approximate the posterior of the scores by a normal with the given curvature for each row.
+def needs_links(n_links: int, n_items: int) -> bool:
+    """Tell whether :func:`laplace` needs the information by pair of items, or only by item."""
+    return n_items <= _MOST_ITEMS_DENSE or not is_dense(n_links, n_items)
+
+
+def laplace(scores: Doubles, degree: Doubles, links: Links | None, precision: float) -> Uncertainty:
+    """Approximate the posterior of the scores by a normal with the given information.
 
     Parameters
     ----------
     scores : ndarray
         Where the posterior is highest.
-    first, second : ndarray of int32
-        Items of each row, sorted by first and second.
-    edges : ndarray of int64
-        Where each distinct pair of items begins among the rows.
-    curvature : ndarray
-        How sharply each row's log-likelihood bends in its margin.
+    degree : ndarray
+        How sharply the log-likelihood bends in each score.
+    links : Links or None
+        How sharply it bends in the difference of two scores; None where :func:`needs_links` says so.
     precision : float
         Prior precision of each score.
     """
     n_items = len(scores)
-    degree = np.zeros(n_items)
-    degree += np.bincount(first, curvature, n_items)
-    degree += np.bincount(second, curvature, n_items)
     if n_items > _MOST_ITEMS_DENSE:
-        return independent(scores, np.sqrt(score_variances(first, second, edges, curvature, degree, precision)))
-    cells = first.astype(np.int64) * n_items + second
-    links = np.bincount(cells, curvature, n_items**2).reshape(n_items, n_items)
+        return independent(scores, np.sqrt(score_variances(degree, precision, links)))
+    assert links is not None
+    cells = links.first.astype(np.int64) * n_items + links.second
+    between = np.bincount(cells, links.curvature, n_items**2).reshape(n_items, n_items)
     # Only differences of scores mean anything: pin the common level.
-    information: Doubles = np.diag(degree + precision) - links - links.T + 1.0 / n_items
+    information: Doubles = np.diag(degree + precision) - between - between.T + 1.0 / n_items
     factor = _factor(information)
     covariance = cho_solve((factor, True), np.eye(n_items))
     centred = covariance - covariance.mean(axis=0)

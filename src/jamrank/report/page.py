@@ -39,8 +39,10 @@ class Report:
         Columns item, rank, score, score_se, rank_low, rank_high; the last three may be null.
     annotators : polars.DataFrame
         Columns annotator, votes, flip, flip_low, flip_high, verdict; low and high may be null.
-    pairs : polars.DataFrame
-        Columns left, right, votes, p_left and, where there are questions, question.
+    pairs : polars.DataFrame or None
+        Columns left, right, votes, p_left and, where there are questions, question; None where they stay on disk.
+    n_pairs : int
+        How many there are.
     log_likelihoods : sequence of float
         By iteration; empty for models that have none.
     facts : mapping of str to str
@@ -51,7 +53,8 @@ class Report:
     summary: Sequence[str]
     ranking: pl.DataFrame
     annotators: pl.DataFrame
-    pairs: pl.DataFrame
+    pairs: pl.DataFrame | None
+    n_pairs: int
     log_likelihoods: Sequence[float]
     facts: Mapping[str, str]
 
@@ -73,7 +76,7 @@ def render(report: Report) -> str:
         _summary(report),
         _ranking(report.ranking),
         _annotators(report.annotators),
-        _pairs(report.pairs),
+        "" if report.pairs is None else _pairs(report.pairs),
         _convergence(report.log_likelihoods),
         _facts(report.facts),
     )
@@ -112,7 +115,7 @@ def _summary(report: Report) -> str:
         "item": report.ranking.height,
         "annotator": report.annotators.height,
         "vote": votes,
-        "pair": report.pairs.height,
+        "pair": report.n_pairs,
     }
     tiles = (_tile(noun, number) for noun, number in figures.items())
     return _section("In short", tag("div", sentences, class_="lead-text"), tag("dl", *tiles, class_="tiles"))

@@ -9,6 +9,7 @@ import polars as pl
 
 from jamrank.comparisons import Comparisons
 from jamrank.diagnostics import check
+from jamrank.io.store import Votes
 from jamrank.models import RankingModel
 from jamrank.report.page import Report
 from jamrank.text import many
@@ -20,21 +21,23 @@ _OPEN = 0.25
 _MOST_NAMED = 3
 
 
-def describe(model: RankingModel, votes: Comparisons, title: str, facts: Mapping[str, str]) -> Report:
+def describe(model: RankingModel, votes: Votes, title: str, facts: Mapping[str, str]) -> Report:
     """Return the report of a fitted model."""
-    ranking, annotators, pairs = (pl.DataFrame(frame) for frame in (model.ranking_, model.annotators_, model.pairs_))
+    ranking, annotators = pl.DataFrame(model.ranking_), pl.DataFrame(model.annotators_)
+    pairs = pl.DataFrame(model.pairs_) if isinstance(votes, Comparisons) else None
     return Report(
         title=title,
         summary=[_headline(votes, ranking), *findings(model, votes)],
         ranking=ranking,
         annotators=annotators.sort("flip", maintain_order=True),
         pairs=pairs,
+        n_pairs=votes.n_pairs,
         log_likelihoods=model.log_likelihoods_.tolist(),
         facts=facts,
     )
 
 
-def _headline(votes: Comparisons, ranking: pl.DataFrame) -> str:
+def _headline(votes: Votes, ranking: pl.DataFrame) -> str:
     first, last = ranking["item"][0], ranking["item"][-1]
     shared = int((ranking["rank"] == 1).sum())
     told = f"{first} ranks first" if shared == 1 else f"{shared:,} items share the first rank"
@@ -44,14 +47,14 @@ def _headline(votes: Comparisons, ranking: pl.DataFrame) -> str:
     )
 
 
-def findings(model: RankingModel, votes: Comparisons) -> list[str]:
+def findings(model: RankingModel, votes: Votes) -> list[str]:
     """Return what a reader must know beside the ranking: whom to trust, and what the model could not tell.
 
     Parameters
     ----------
     model : RankingModel
         Fitted.
-    votes : Comparisons
+    votes : Comparisons or StoredComparisons
         What it was fitted to.
 
     Returns
@@ -59,14 +62,14 @@ def findings(model: RankingModel, votes: Comparisons) -> list[str]:
     list of str
         Sentences.
     """
-    health = check(votes)
-    told = [finding.sentence for finding in health.findings if finding.level in ("problem", "warning")]
-    told += [
-        *_annotator_sentences(model),
-        *_feature_sentence(model),
-        *_rank_sentences(model),
-        *_pair_sentences(model),
-    ]
+    told = []
+    if isinstance(votes, Comparisons):
+        told = [finding.sentence for finding in check(votes).findings if finding.level in ("problem", "warning")]
+    told += [*_annotator_sentences(model), *_feature_sentence(model), *_rank_sentences(model)]
+    if isinstance(votes, Comparisons):
+        told += _pair_sentences(model)
+    else:
+        told.append("Fitted from disk: nothing is said here of single pairs, nor of the data's health.")
     if model.n_ties_ and type(model).__name__ != "MajorityVote":
         told.append(f"{many(model.n_ties_, 'tie vote')} left out.")
     if votes.n_missing:

@@ -11,6 +11,9 @@ __all__ = ["ObjectScorer"]
 
 Doubles = NDArray[np.float64]
 
+# Below this share of the votes' hold the prior's is lost in rounding, and the common level is left alone.
+_HARDLY = 1e-9
+
 
 class ObjectScorer:
     """Every item has a score of its own, normal around ``centre`` with a common variance.
@@ -47,7 +50,19 @@ class ObjectScorer:
         return per_item
 
     def preconditioner(self, degree: Doubles) -> Callable[[Doubles], Doubles]:
-        """Return division by the diagonal of the curvature; items without votes stay where they are."""
+        """Return the inverse curvature of comparisons that spread evenly over the items; see :class:`LinearScorer`.
+
+        Items without votes stay where they are.
+        """
         diagonal = degree + self.precision
         inverse = np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0)
-        return lambda vector: inverse * vector
+        # Less d dᵀ / Σd: together with the diagonal it knows that votes do not hold a common level.
+        share = inverse * degree
+        held = float((degree * (1.0 - share)).sum())
+        if held <= _HARDLY * float(degree.sum()):
+            return lambda vector: inverse * vector
+
+        def solve(vector: Doubles) -> Doubles:
+            return np.asarray(inverse * vector + share * (float((share * vector).sum()) / held))
+
+        return solve

@@ -1,0 +1,203 @@
+"""One full fit of more votes than fit into memory, and how its time grows with them.
+
+Run it with ``make benchmark-scale``; it writes ``scale.md`` and ``scale.json`` beside this file. Votes are made in
+random order with a truth for each pair, written as Parquet, and stored and fitted in a process of its own, which
+tells its largest resident memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from scipy.stats import kendalltau
+
+from benchmarks.machine import commit, cores, memory_bytes, processor, versions
+
+HERE = Path(__file__).parent
+SEED = 0
+N_ITEMS, N_ANNOTATORS = 100_000, 10_000
+SIZES = (10**6, 10**7, 10**8, 10**9)
+PER_FILE = 10_000_000
+MEMORY = "3GB"
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one fit took."""
+
+    votes: int
+    pairs: int
+    seconds: float
+    encode_seconds: float
+    fit_seconds: float
+    passes: int
+    iterations: int
+    converged: bool
+    peak_rss: int
+    parquet_bytes: int
+    scratch_bytes: int
+    tau: float
+    flip_error: float
+
+
+def make_votes(folder: Path, n_votes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Write votes as Parquet files; return the true scores and flips."""
+    rng = np.random.default_rng(SEED)
+    scores = rng.normal(0, 1.5, N_ITEMS)
+    flips = rng.beta(2, 6, N_ANNOTATORS)
+    for number, begin in enumerate(range(0, n_votes, PER_FILE)):
+        rng = np.random.default_rng([SEED, number])
+        size = min(PER_FILE, n_votes - begin)
+        left = rng.integers(0, N_ITEMS, size, dtype=np.int32)
+        right = (left + rng.integers(1, N_ITEMS, size, dtype=np.int32)) % N_ITEMS
+        who = rng.integers(0, N_ANNOTATORS, size, dtype=np.int32)
+        says_left = truth_of(left, right, scores) ^ (rng.random(size, dtype=np.float32) < flips[who])
+        frame = pl.DataFrame({"annotator": who, "left": left, "right": right, "winner": says_left})
+        named = pl.when("winner").then(pl.lit("left")).otherwise(pl.lit("right")).alias("winner")
+        frame.with_columns(named).write_parquet(folder / f"{number:04}.parquet")
+    return scores, flips
+
+
+def truth_of(left: np.ndarray, right: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """Tell whether left truly beats right: drawn once for each pair, whichever file names it."""
+    first, second = np.minimum(left, right), np.maximum(left, right)
+    key = first.astype(np.uint64) * np.uint64(N_ITEMS) + second.astype(np.uint64)
+    # A hash of the pair is its coin (splitmix64): no table of all pairs is needed.
+    key = (key + np.uint64(SEED)) * np.uint64(0x9E3779B97F4A7C15)
+    key = (key ^ key >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
+    key = (key ^ key >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
+    coin = (key ^ key >> np.uint64(31)).astype(np.float64) / 2.0**64
+    first_wins = coin < 1 / (1 + np.exp(scores[second] - scores[first]))
+    return first_wins == (left < right)
+
+
+FIT = """
+import json, resource, sys, time
+import numpy as np
+import jamrank as jr
+source, scratch, memory, answer = sys.argv[1:]
+begin = time.perf_counter()
+votes = jr.store_comparisons(source, scratch, memory)
+stored = time.perf_counter()
+model = jr.JAM().fit(votes)
+fitted = time.perf_counter()
+frames = model.ranking_, model.annotators_
+done = time.perf_counter()
+np.savez(answer, items=model.items_, scores=model.scores_, flips=model.flip_, annotators=model._annotators)
+print(json.dumps({
+    "votes": votes.n_votes, "pairs": votes.n_pairs, "seconds": done - begin, "encode_seconds": stored - begin,
+    "fit_seconds": fitted - stored, "passes": model.n_passes_, "iterations": model.n_iter_,
+    "converged": model.converged_, "peak_rss": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+}))
+"""
+
+
+def measure(n_votes: int, memory: str, keep_in: Path) -> Run:
+    """Make votes, fit them in a process of its own, and compare with the truth."""
+    with tempfile.TemporaryDirectory(dir=keep_in) as folder:
+        source, scratch, answer = (Path(folder) / name for name in ("votes", "scratch", "answer.npz"))
+        source.mkdir()
+        scratch.mkdir()
+        scores, flips = make_votes(source, n_votes)
+        parquet = used(source)
+        largest = [0]
+        ended = threading.Event()
+
+        def watch() -> None:
+            while not ended.wait(1.0):
+                largest[0] = max(largest[0], used(scratch))
+
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        command = [sys.executable, "-c", FIT, str(source), str(scratch), memory, str(answer)]
+        try:
+            told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        finally:
+            ended.set()
+            watcher.join()
+        found = np.load(answer)
+        tau = kendalltau(found["scores"], scores[found["items"]]).statistic
+        flip_error = float(np.abs(found["flips"] - flips[found["annotators"]]).mean())
+        return Run(
+            **json.loads(told), parquet_bytes=parquet, scratch_bytes=largest[0], tau=float(tau), flip_error=flip_error
+        )
+
+
+def used(folder: Path) -> int:
+    total = 0
+    for file in folder.rglob("*"):
+        try:
+            total += file.stat().st_size if file.is_file() else 0
+        except FileNotFoundError:
+            continue
+    return total
+
+
+def exponent(sizes: list[float], times: list[float]) -> float:
+    """Return the slope of log time on log size."""
+    return float(np.polyfit(np.log(sizes), np.log(times), 1)[0])
+
+
+def as_markdown(runs: list[Run], about: dict[str, str], slopes: dict[str, float]) -> str:
+    lines = [
+        "# From a million to a billion votes, from disk",
+        "",
+        f"{N_ITEMS:,} items, {N_ANNOTATORS:,} annotators, every pair with a truth of its own (JAM with free scores), "
+        "Parquet in random order; everything from opening the files to rankings with intervals.",
+        "",
+        "| votes | distinct pairs | seconds | encode | fit | iterations | passes | ns a vote and pass | resident GB "
+        "| Parquet GB | scratch GB | τ | error of flips |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for run in runs:
+        cells = [f"{run.votes:,}", f"{run.pairs:,}"]
+        cells += [f"{seconds:.1f}" for seconds in (run.seconds, run.encode_seconds, run.fit_seconds)]
+        cells += [str(run.iterations), str(run.passes), f"{1e9 * run.fit_seconds / run.votes / run.passes:.1f}"]
+        cells += [f"{size / 1e9:.2f}" for size in (run.peak_rss, run.parquet_bytes, run.scratch_bytes)]
+        lines.append(f"| {' | '.join([*cells, f'{run.tau:.3f}', f'{run.flip_error:.3f}'])} |")
+    lines += ["", *(f"- {what} grows with the votes to the power {slope:.2f}" for what, slope in slopes.items())]
+    return "\n".join([*lines, *(f"- {key}: {value}" for key, value in about.items()), ""])
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--sizes", type=float, nargs="+", default=SIZES)
+    parser.add_argument("--memory", default=MEMORY)
+    parser.add_argument("--scratch", type=Path, default=Path(tempfile.gettempdir()))
+    parser.add_argument("--dry", action="store_true", help="Print only.")
+    options = parser.parse_args()
+    runs = []
+    for size in map(int, options.sizes):
+        begin = time.perf_counter()
+        runs.append(measure(size, options.memory, options.scratch))
+        sys.stderr.write(f"{size:,}: {runs[-1]} in {time.perf_counter() - begin:.0f} s with making the votes\n")
+    large = [run for run in runs if run.votes >= 10**7] if len(runs) > 2 else runs
+    votes = [float(run.votes) for run in large]
+    slopes = {
+        "the whole time": exponent(votes, [run.seconds for run in large]),
+        "the time of a pass": exponent(votes, [run.fit_seconds / run.passes for run in large]),
+    }
+    about = {
+        "seed": str(SEED),
+        "exponents": f"fitted from {min(votes):,.0f} votes up",
+        "memory": f"--memory {options.memory}",
+        "commit": commit(),
+        "machine": f"{processor()}, {cores()} cores, {memory_bytes() / 1e9:.0f} GB",
+        "versions": versions("numpy", "polars", "jamrank"),
+    }
+    text = as_markdown(runs, about, slopes)
+    if not options.dry:
+        (HERE / "scale.md").write_text(text)
+        content = {"about": about, "exponents": slopes, "runs": [asdict(run) for run in runs]}
+        (HERE / "scale.json").write_text(json.dumps(content, indent=1) + "\n")
+    sys.stdout.write(text)

@@ -1,0 +1,117 @@
+"""What an engine says to the models: passes over the rows, each of which hands back sums."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Curvature", "Engine", "Expectation", "Links", "Maximisation"]
+
+Doubles = NDArray[np.float64]
+# What an engine needs to multiply with the curvature again; an engine reads only its own.
+Curvature = Any
+
+
+@dataclass(frozen=True)
+class Maximisation:
+    """What a pass says of the M-step at some scores.
+
+    ``gradient`` and ``degree`` have one entry an item: the derivative in its score, and the diagonal of the
+    curvature, which is never negative.
+    """
+
+    value: float
+    gradient: Doubles
+    degree: Doubles
+    curvature: Curvature
+
+
+@dataclass(frozen=True)
+class Expectation(Maximisation):
+    """What the fused pass says.
+
+    ``value`` is the log-likelihood with the truths summed out; ``truly_first`` says, by coin and side, how many votes
+    were cast where the first item is truly better. ``hidden`` says, by coin, how much of the information on it is
+    lost because truths are not known: the sum of ``q (1 - q)`` over its votes, or 0 where nobody added it up.
+    """
+
+    truly_first: Doubles
+    hidden: Doubles
+
+
+@dataclass(frozen=True)
+class Links:
+    """The distinct pairs of items between which there are rows, sorted, and a curvature for each."""
+
+    first: NDArray[np.int32]
+    second: NDArray[np.int32]
+    curvature: Doubles
+
+
+class Engine(Protocol):
+    """Where passes over the rows run; its sums do not depend on threads.
+
+    A *coin* decides how a vote distorts the truth; ``tables`` has the log-likelihood of a vote by coin, by whether it
+    is for the first item of its row, and by the truth: shape (coins, 2, 2).
+    """
+
+    passes: int
+    """How many passes have been run."""
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        ...
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        ...
+
+    @property
+    def n_links(self) -> int:
+        """Number of distinct pairs of items."""
+        ...
+
+    @property
+    def n_coins(self) -> int:
+        """Number of coins."""
+        ...
+
+    @property
+    def cast(self) -> Doubles:
+        """Votes of each coin for the second and for the first item of their rows, by weight."""
+        ...
+
+    def expectation(self, scores: Doubles, tables: Doubles, reuse: Expectation | None = None) -> Expectation:
+        """Run the fused pass: log-likelihood, sums over votes, gradient and curvature.
+
+        ``reuse`` is an earlier result that is no longer needed and may be overwritten.
+        """
+        ...
+
+    def beginning(self, scores: Doubles) -> tuple[Maximisation, Doubles]:
+        """Run the pass of the M-step as if the shares of votes were the posterior.
+
+        Also returns what the E-step would say of the votes then.
+        """
+        ...
+
+    def curvature_times(self, curvature: Curvature, vector: Doubles) -> Doubles:
+        """Multiply the curvature matrix of the item scores, a graph Laplacian, with a vector."""
+        ...
+
+    def links(self, curvature: Curvature) -> Links:
+        """Return the curvature by pair of items: for graphs of few pairs, or few items."""
+        ...
+
+    def observed(self, scores: Doubles, tables: Doubles, links: bool) -> tuple[Doubles, Links | None]:
+        """Return the observed information on the scores: by item and, where wanted, by pair of items."""
+        ...
+
+    def hidden(self, scores: Doubles, tables: Doubles) -> Doubles:
+        """Return the variance of the truths behind each coin's votes, by coin and side."""
+        ...
