@@ -7,7 +7,11 @@ PIP := $(BIN)/pip install -q --disable-pip-version-check
 BUILD_INPUTS := pyproject.toml CMakeLists.txt $(wildcard src/jamrank/kernels/*.cpp src/jamrank/kernels/*.hpp)
 MODULES := $(shell find src -name '*.py' | sort | cksum | cut -d ' ' -f 1)
 
-.PHONY: demo test lint typecheck unit format benchmark benchmark-rivals figure reproduce test-oldest docs clean
+# Benchmarks have an environment of their own, with jamrank as its users install it.
+RIVALS := .venv-rivals
+
+.PHONY: demo test lint typecheck unit format figure reproduce test-oldest docs clean
+.PHONY: benchmark benchmark-rivals benchmark-growth benchmark-profile benchmark-scale benchmark-quick
 
 demo: $(VENV)/demo-$(MODULES)
 	$(BIN)/jamrank demo
@@ -28,17 +32,33 @@ format: $(VENV)/dev-$(MODULES)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# Prints the ratios and writes them to benchmarks/results.md and benchmarks/passes.md.
-benchmark: $(VENV)/dev-$(MODULES)
-	$(BIN)/python -m benchmarks.passes
-	$(BIN)/python -m benchmarks.core
+# Every ratio that jamrank is judged by, ten to twenty minutes: benchmarks/results.md, .json and .png.
+benchmark: $(RIVALS)/jamrank $(RIVALS)/rivals
+	$(RIVALS)/bin/python -m benchmarks.ratios
 
-# jamrank and its rivals on the same votes, most of an hour: benchmarks/compare.md, .json and .png. The rivals get an
-# environment of their own.
-benchmark-rivals:
-	$(PYTHON) -m venv .venv-rivals
-	.venv-rivals/bin/pip install -q --disable-pip-version-check -r benchmarks/requirements.txt ".[figures]"
-	.venv-rivals/bin/python -m benchmarks.compare
+# jamrank and its rivals on 10⁴ to 10⁷ votes, most of an hour: benchmarks/compare.md, .json and .png.
+benchmark-rivals: $(RIVALS)/jamrank $(RIVALS)/rivals
+	$(RIVALS)/bin/python -m benchmarks.compare
+
+# How time and memory grow, ten minutes: benchmarks/growth.md, .json and .png.
+benchmark-growth: $(RIVALS)/jamrank
+	$(RIVALS)/bin/python -m benchmarks.growth
+
+# Where the time goes, a minute: benchmarks/profile.md and .json.
+benchmark-profile: $(RIVALS)/jamrank
+	$(RIVALS)/bin/python -m benchmarks.profile
+
+# Up to a billion votes from disk, an hour and 60 GB of room (SCRATCH=DIR): benchmarks/scale.md and .json.
+benchmark-scale: $(RIVALS)/jamrank
+	$(RIVALS)/bin/python -m benchmarks.scale $(if $(SCRATCH),--scratch $(SCRATCH))
+
+# All five in small, to see that they work: build/quick-benchmarks.
+benchmark-quick: $(RIVALS)/jamrank $(RIVALS)/rivals
+	$(RIVALS)/bin/python -m benchmarks.ratios --quick
+	$(RIVALS)/bin/python -m benchmarks.compare --quick
+	$(RIVALS)/bin/python -m benchmarks.growth --quick
+	$(RIVALS)/bin/python -m benchmarks.profile --quick
+	$(RIVALS)/bin/python -m benchmarks.scale --quick
 
 # The picture of the README and its numbers.
 figure: $(VENV)/figure-$(MODULES)
@@ -81,6 +101,20 @@ $(VENV)/docs-$(MODULES): $(VENV)/dev-$(MODULES)
 	$(PIP) -e ".[dev,docs]"
 	touch $@
 
+$(RIVALS)/jamrank: $(BUILD_INPUTS) $(shell find src -name '*.py')
+	@echo "Installing jamrank into $(RIVALS); the first time this takes a minute or two."
+	$(PYTHON) -m venv $(RIVALS)
+	$(RIVALS)/bin/pip install -q --disable-pip-version-check ".[figures]"
+	touch $@
+
+# One that cannot be installed keeps none of the others away; the next run tries it again.
+$(RIVALS)/rivals: benchmarks/requirements.txt | $(RIVALS)/jamrank
+	@echo "Installing the rivals into $(RIVALS); the first time this takes a few minutes."
+	@install="$(RIVALS)/bin/pip install -q --disable-pip-version-check"; \
+	if $$install -r $<; then touch $@; else \
+	  grep -v '^#' $< | while read -r rival; do $$install "$$rival" || echo "$$rival: left out"; done; \
+	fi
+
 clean:
-	rm -rf $(VENV) .venv-oldest .venv-rivals jamrank-demo jamrank-reproduction docs/reproduction/.trials
+	rm -rf $(VENV) .venv-oldest $(RIVALS) jamrank-demo jamrank-reproduction docs/reproduction/.trials
 	rm -rf build dist docs/_build .pytest_cache .mypy_cache .ruff_cache

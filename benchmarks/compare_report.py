@@ -1,16 +1,13 @@
-"""The comparison as text, numbers and a picture."""
+"""The comparison as text and a picture."""
 
 from __future__ import annotations
 
-import json
 from itertools import groupby
 from pathlib import Path
 
-from benchmarks.machine import commit, cores, processor, versions
-from benchmarks.trials import Ratio, Trial
+from benchmarks.report import made_with, seconds, table
+from benchmarks.trials import Trial
 
-PACKAGES = ("jamrank", "evalica", "choix", "crowd-kit", "arena-rank", "jax", "evaluatorq", "numba")
-BELOW = ("numpy", "scipy", "pandas", "polars", "matplotlib")
 # Okabe and Ito's colours, told apart by the colour-blind: one a package. Markers tell its models apart.
 COLOURS = {
     "jamrank": "#0072B2",
@@ -31,75 +28,31 @@ included. *Preparation* turns the arrays into the contender's own input, for jam
 rest. *Peak* is the memory of the cold fit beyond a process with numpy and the votes' arrays, so imports count. τ is
 Kendall's with the true scores. Contenders marked "no" believe every annotator equally and solve an easier problem.
 """
-HEADER = """\
-| contender | annotators | cold s | warm s | times {ours} | preparation s | fit s | peak MiB | τ |
-|---|---|---|---|---|---|---|---|---|"""
+PICTURE = "![Seconds and memory against the number of votes, for jamrank and its rivals](compare.png)"
 
 
-def about(begun_at: str) -> dict[str, str]:
-    """Return where it was measured, and on which commit: on two, where it changed since ``begun_at``."""
-    ended_at = commit()
-    return {
-        "commit": begun_at if begun_at == ended_at else f"changed meanwhile: {begun_at}, then {ended_at}",
-        "machine": f"{processor()}, {cores()} cores",
-        "kernels of jamrank": _kernels(),
-        "versions": versions(*PACKAGES, *BELOW),
-    }
-
-
-def _kernels() -> str:
-    try:
-        from jamrank.kernels import compiled
-    except Exception as error:
-        return f"unknown ({type(error).__name__}: {error})"
-    return "compiled" if compiled else "numpy"
-
-
-def write(folder: Path, trials: list[Trial], ratios: list[Ratio], about: dict[str, str], ours: str) -> str:
-    """Write compare.md, compare.json and compare.png; return the text."""
-    text = as_markdown(trials, ratios, about, ours)
-    numbers = {
-        "about": about,
-        "results": [trial.as_row() for trial in trials],
-        "ratios": [ratio.as_row() for ratio in ratios],
-        "behind_the_ratios": [trial.as_row() for ratio in ratios for trial in (ratio.rival, ratio.ours)],
-    }
-    (folder / "compare.md").write_text(text)
-    (folder / "compare.json").write_text(json.dumps(numbers, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
-    plot(trials, folder / "compare.png")
-    return text
-
-
-def as_markdown(trials: list[Trial], ratios: list[Ratio], about: dict[str, str], ours: str) -> str:
-    lines = [INTRODUCTION]
+def as_markdown(trials: list[Trial], about: dict[str, str], ours: str) -> str:
+    lines = [INTRODUCTION, PICTURE, ""]
+    times = f"times {ours.split()[-1]}"
+    header = ["contender", "annotators", "cold s", "warm s", times, "preparation s", "fit s", "peak MiB", "τ"]
     for n_votes, at_size in groupby(trials, key=lambda trial: trial.n_votes):
         here = list(at_size)
         unit = next((trial.seconds for trial in here if trial.name == ours), None)
-        lines += [f"## {n_votes:,} votes", "", HEADER.format(ours=ours.split()[-1])]
-        lines += [_row(trial, unit) for trial in here] + [""]
-    if ratios:
-        lines += ["## Ratios", "", "Preparation and fit together, warm unless it says otherwise.", ""]
-        lines += [f"- {ratio}" for ratio in ratios] + [""]
-    return "\n".join([*lines, "## Made with", "", *(f"- {key}: {value}" for key, value in about.items()), ""])
+        lines += [f"## {n_votes:,} votes", "", *table(header, [_cells(trial, unit) for trial in here])]
+    return "\n".join([*lines, *made_with(about)])
 
 
-def _row(trial: Trial, unit: float | None) -> str:
+def _cells(trial: Trial, unit: float | None) -> list[str]:
     row = trial.as_row()
     warm = row["seconds_warm"]
-    cells = [trial.name, trial.contender.annotators, _seconds(row["seconds_cold"]), _seconds(warm)]
+    cells = [trial.name, trial.contender.annotators, seconds(row["seconds_cold"]), seconds(warm)]
     cells.append(f"{warm / unit:.3g}" if warm and unit else "")
-    cells += [_seconds(row["seconds_prepare"]), _seconds(row["seconds_fit"])]
+    cells += [seconds(row["seconds_prepare"]), seconds(row["seconds_fit"])]
     cells.append("" if row["peak_mib"] is None else f"{row['peak_mib']:.0f}")
     cells.append(f"{trial.tau:.3f}" if trial.tau is not None else "undefined" if trial.cold else "")
     if trial.trouble:
-        cells[3 if trial.cold else 2] = trial.trouble.replace("|", "\\|").replace("\n", " ")
-    return f"| {' | '.join(cells)} |"
-
-
-def _seconds(value: float | None) -> str:
-    if value is None:
-        return ""
-    return f"{value:.{0 if value >= 100 else 1 if value >= 10 else 2 if value >= 1 else 3 if value >= 0.1 else 4}f}"
+        cells[3 if trial.cold else 2] = trial.trouble
+    return cells
 
 
 def plot(trials: list[Trial], path: Path) -> None:

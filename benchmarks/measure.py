@@ -1,47 +1,44 @@
-"""One contender on one set of votes, in a process of its own.
-
-``python -m benchmarks.measure CONTENDER FOLDER LIMIT WARM RECORDS`` appends one JSON line a fit to the file RECORDS:
-the cold fit first, with its imports (numpy's apart: the votes need it), then up to WARM more. A fit that takes longer
-than LIMIT seconds ends the process by SIGALRM, also in compiled code.
-"""
+"""Time and memory, measured in the same way everywhere."""
 
 from __future__ import annotations
 
-import json
 import resource
-import signal
+import statistics
 import sys
 import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from benchmarks.rivals import CONTENDERS, Contender
-from benchmarks.votes import Votes
-
-
-def measure(contender: Contender, votes: Votes, limit: float, warm: int, records: Path) -> None:
-    before = memory("VmRSS")
-    cold = one_fit(contender, votes, limit)
-    append(records, {**cold, "warm": False, "peak_mib": memory("VmHWM") - before})
-    spent = cold["seconds"]
-    for done in range(warm):
-        if done and spent + spent / (1 + done) > limit:
-            return
-        again = one_fit(contender, votes, limit)
-        append(records, {**again, "warm": True})
-        spent += again["seconds"]
+Result = TypeVar("Result")
+Call = Callable[[], Any]
 
 
-def one_fit(contender: Contender, votes: Votes, limit: float) -> dict[str, Any]:
-    signal.setitimer(signal.ITIMER_REAL, limit)
+def in_turn(calls: Mapping[str, Call], rounds: int, warm_up: bool = True) -> tuple[dict[str, float], dict[str, Any]]:
+    """Return the median seconds of each call, and what it returned last; in every round each has its turn."""
+    seconds: dict[str, list[float]] = {name: [] for name in calls}
+    results = {name: call() for name, call in calls.items()} if warm_up else {}
+    for _ in range(rounds):
+        for name, call in calls.items():
+            results[name], taken = timed(call)
+            seconds[name].append(taken)
+    return {name: statistics.median(times) for name, times in seconds.items()}, results
+
+
+def timed(call: Callable[[], Result]) -> tuple[Result, float]:
     begin = time.perf_counter()
-    prepared = contender.prepare(votes)
-    middle = time.perf_counter()
-    scores = contender.fit(prepared)
-    end = time.perf_counter()
-    signal.setitimer(signal.ITIMER_REAL, 0)
-    times = {"prepare": middle - begin, "fit": end - middle, "seconds": end - begin}
-    return {**times, "scores": scores.tolist()}
+    result = call()
+    return result, time.perf_counter() - begin
+
+
+def alone(function: Callable[..., Result], *arguments: Any) -> Result:
+    """Call a function of a module in a new process, which starts without what this one has in memory."""
+    # Imported here: a contender's first fit is timed with its imports, and nothing may be imported before.
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(function, *arguments).result()
 
 
 def memory(field: str) -> float:
@@ -55,24 +52,3 @@ def memory(field: str) -> float:
             return int(line.split()[1]) / 1024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)
-
-
-def be_killed_first() -> None:
-    """Ask Linux, should it run out of memory, to end this process rather than another."""
-    if Path("/proc/self/oom_score_adj").exists():
-        Path("/proc/self/oom_score_adj").write_text("1000")
-
-
-def append(records: Path, record: dict[str, Any]) -> None:
-    with records.open("a") as file:
-        file.write(json.dumps(record) + "\n")
-
-
-if __name__ == "__main__":
-    name, folder, limit, warm, records = sys.argv[1:]
-    be_killed_first()
-    try:
-        measure(CONTENDERS[name], Votes.load(Path(folder)), float(limit), int(warm), Path(records))
-    except Exception as error:
-        append(Path(records), {"error": f"{type(error).__name__}: {error}"})
-        raise

@@ -1,68 +1,84 @@
-"""One fused pass over all pairs of 4,898 items judged by six annotators, and how far it is from what memory allows.
+"""One fused pass over all pairs of 4,898 items judged by six annotators, beside a first trial of it in numba.
 
-Run it with ``make benchmark``; it prints a table and writes ``passes.md`` and ``passes.json`` beside this file. With
-``JAMRANK_TRIAL`` naming a file that has the functions ``indexed`` and ``walk`` (numba), these run in between.
+The pass is margin, posterior, likelihood, sums by pattern and gradient by item; with curvature, also that of each
+pair and by item. The trial is the file that ``JAMRANK_TRIAL`` names, with the functions ``indexed`` and ``walk``;
+where it or numba is missing there is no comparison.
 """
 
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
-import statistics
-import sys
-import threading
-import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 
-from benchmarks.machine import commit, cores, processor, versions
-from jamrank.kernels import compiled, default_threads, kernels
+import jamrank as jr
+from benchmarks.machine import copy_bandwidth
+from benchmarks.measure import in_turn
+from benchmarks.report import HERE, say, table
+from jamrank.engines.passes import expectation
+from jamrank.kernels import default_threads
+from jamrank.rows import Rows
 
-HERE = Path(__file__).parent
-SEED, REPEATS = 0, 15
-N_ITEMS, N_PATTERNS = 4898, 64
+SEED, ROUNDS, FLIPS = 0, 15, np.arange(1, 7) / 20
+N_ITEMS, QUICK = 4898, 500
 TRIAL = Path(os.environ.get("JAMRANK_TRIAL") or HERE.parents[1] / "shared" / "trial_kernel.py")
-# Bytes that a pass must move for each row: pattern and curvature, and with an index the second item.
-WALK_BYTES, INDEX_BYTES = 1 + 4, 1 + 4 + 2
+OURS, THEIRS = "jamrank", "trial in numba"
+WALK, INDEX = "all pairs walked", "index arrays"
+BENT = "with curvature"
+# Bytes that a pass must move for each pair: pattern, with an index the second item, and curvature where it is wanted.
+BYTES = {WALK: 1, INDEX: 1 + 2, f"{WALK}, {BENT}": 1 + 4, f"{INDEX}, {BENT}": 1 + 2 + 4}
 
 
-def contenders() -> dict[str, Callable[[], object]]:
+def contenders(n_items: int) -> dict[str, Callable[[], Any]]:
     rng = np.random.default_rng(SEED)
-    first, second = (side.astype(np.int32) for side in np.triu_indices(N_ITEMS, 1))
-    pattern = rng.integers(0, N_PATTERNS, len(first)).astype(np.uint8)
-    scores, ratio = rng.normal(size=N_ITEMS), np.exp(rng.normal(size=N_PATTERNS))
-    start = np.concatenate([[0], np.cumsum(np.arange(N_ITEMS - 1, -1, -1))])
-    curvature, by_item = np.empty(len(first), dtype=np.float32), [np.empty(N_ITEMS) for _ in range(2)]
-    nothing, none, by_pattern = np.empty(0), np.empty(0, dtype=np.int32), np.empty(N_PATTERNS)
-
-    def run(*layout: np.ndarray) -> None:
-        inputs = pattern, nothing, nothing, ratio, scores, nothing, curvature, *by_item, by_pattern
-        kernels.expectation(*layout, *inputs, default_threads())
-
-    near = second.astype(np.uint16)
-    found: dict[str, Callable[[], object]] = {
-        "jamrank, all pairs walked": lambda: run(np.empty(0, dtype=np.int64), none),
-        "jamrank, index of second items": lambda: run(start, near),
-    }
+    first, second = (side.astype(np.int32) for side in np.triu_indices(n_items, 1))
+    scores = rng.normal(size=n_items)
+    said = rng.integers(0, 2, (len(first), len(FLIPS)), dtype=np.int8)
+    found = {}
+    for how, rows in ((WALK, len(first)), (INDEX, len(first) - 1)):
+        # Without its last pair the table is no longer all pairs, and needs an index.
+        plain, bent = our_passes(first[:rows], second[:rows], said[:rows], scores)
+        found |= {f"{OURS}, {how}": plain, f"{OURS}, {how}, {BENT}": bent}
     trial = load_trial()
-    if trial is not None:
-        threads = default_threads()
-        found["trial in numba, all pairs walked"] = lambda: trial.walk(
-            pattern, start[:-1], scores, ratio, N_ITEMS, threads
-        )
-        found["trial in numba, index arrays"] = lambda: trial.indexed(
-            first, second, pattern, scores, ratio, N_ITEMS, threads
-        )
-    return found
+    if trial is None:
+        return found
+    pattern = (said << np.arange(len(FLIPS))).sum(axis=1).astype(np.uint8)
+    ratio, threads = np.exp(rng.normal(size=2 ** len(FLIPS))), default_threads()
+    start = np.concatenate([[0], np.cumsum(np.arange(n_items - 1, 0, -1))])
+    return {
+        **found,
+        f"{THEIRS}, {WALK}": lambda: trial.walk(pattern, start, scores, ratio, n_items, threads),
+        f"{THEIRS}, {INDEX}": lambda: trial.indexed(first, second, pattern, scores, ratio, n_items, threads),
+    }
+
+
+def our_passes(
+    first: np.ndarray, second: np.ndarray, said: np.ndarray, scores: np.ndarray
+) -> tuple[Callable[[], Any], Callable[[], Any]]:
+    """Return the pass as a fit runs it, without and with curvature, which goes into room that is there."""
+    rows = Rows.per_pair(jr.Comparisons.from_matrix(first, second, said))
+    wrong, right = np.log(FLIPS), np.log1p(-FLIPS)
+    # By annotator, what was said, and the truth.
+    tables = np.stack([np.stack([right, wrong], axis=1), np.stack([wrong, right], axis=1)], axis=1)
+    none, all_of_them = np.empty(0, dtype=np.float32), np.empty(len(rows), dtype=np.float32)
+    plain, bent = (
+        partial(expectation, rows, scores, tables, room, np.empty(0), default_threads())
+        for room in (none, all_of_them)
+    )
+    return plain, bent
 
 
 def load_trial() -> ModuleType | None:
     if not TRIAL.exists() or importlib.util.find_spec("numba") is None:
         return None
+    # Its threads would otherwise spin while they wait, and take the cores from whoever is measured next.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     spec = importlib.util.spec_from_file_location("trial", TRIAL)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -70,84 +86,46 @@ def load_trial() -> ModuleType | None:
     return module
 
 
-def copy_bandwidth() -> float:
-    """Return how many bytes a second all cores together read and write when they copy large arrays."""
-    size, threads = 1 << 25, cores()
-    sources = [np.ones(size) for _ in range(threads)]
-    targets = [np.zeros(size) for _ in range(threads)]
-
-    def copy_all() -> None:
-        workers = [threading.Thread(target=np.copyto, args=pair) for pair in zip(targets, sources, strict=True)]
-        for worker in workers:
-            worker.start()
-        for worker in workers:
-            worker.join()
-
-    return 2 * 8 * size * threads / median_seconds([copy_all])[0]
-
-
-def median_seconds(calls: list[Callable[[], object]], repeats: int = REPEATS) -> list[float]:
-    """Return the median time of each call, all of them in turn."""
-    seconds: list[list[float]] = [[] for _ in calls]
-    for call in calls:
-        call()
-    for _ in range(repeats):
-        for call, times in zip(calls, seconds, strict=True):
-            begin = time.perf_counter()
-            call()
-            times.append(time.perf_counter() - begin)
-    return [statistics.median(times) for times in seconds]
-
-
-def measure() -> dict[str, object]:
-    calls = contenders()
-    seconds = dict(zip(calls, median_seconds(list(calls.values())), strict=True))
+def measure(quick: bool) -> dict[str, Any]:
+    n_items = QUICK if quick else N_ITEMS
+    say(f"passes over all pairs of {n_items:,} items\n")
+    seconds, _ = in_turn(contenders(n_items), ROUNDS)
     bandwidth = copy_bandwidth()
-    rows = N_ITEMS * (N_ITEMS - 1) // 2
-    moved = {"jamrank, all pairs walked": WALK_BYTES, "jamrank, index of second items": INDEX_BYTES}
-    ratios = {}
-    for ours, theirs in (("all pairs walked", "all pairs walked"), ("index of second items", "index arrays")):
-        trial = seconds.get(f"trial in numba, {theirs}")
-        if trial is not None:
-            ratios[ours] = seconds[f"jamrank, {ours}"] / trial
+    rows = n_items * (n_items - 1) // 2
+    shares = {f"{OURS}, {how}": each * rows / seconds[f"{OURS}, {how}"] / bandwidth for how, each in BYTES.items()}
+    trial = f"{THEIRS}, {WALK}" in seconds
     return {
-        "rows": rows,
+        "pairs": rows,
         "seconds": seconds,
-        "nanoseconds a row": {name: 1e9 * value / rows for name, value in seconds.items()},
-        "share of copy bandwidth": {name: each * rows / seconds[name] / bandwidth for name, each in moved.items()},
+        "nanoseconds a pair": {name: 1e9 * value / rows for name, value in seconds.items()},
+        "share of copy bandwidth": shares,
         "copy bandwidth, GB/s": bandwidth / 1e9,
-        "times the trial": ratios,
+        "times the trial": {
+            how: seconds[f"{OURS}, {how}"] / seconds[f"{THEIRS}, {how.removesuffix(f', {BENT}')}"] for how in BYTES
+        }
+        if trial
+        else {},
     }
 
 
-def as_markdown(found: dict, about: dict[str, str]) -> str:
-    lines = [
-        f"# One fused pass over {found['rows']:,} pairs, six annotators",
-        "",
-        "Margin, posterior, likelihood, sums by pattern, gradient and curvature by item, curvature of each pair.",
-        "",
-        "| | seconds | ns a pair | share of copy bandwidth |",
-        "|---|---|---|---|",
+def as_markdown(found: dict[str, Any]) -> list[str]:
+    shares = found["share of copy bandwidth"]
+    rows = [
+        [
+            name,
+            f"{value:.4f}",
+            f"{found['nanoseconds a pair'][name]:.2f}",
+            f"{shares[name]:.0%}" if name in shares else "",
+        ]
+        for name, value in found["seconds"].items()
     ]
-    for name, seconds in found["seconds"].items():
-        share = found["share of copy bandwidth"].get(name)
-        shown = "" if share is None else f"{share:.0%}"
-        lines.append(f"| {name} | {seconds:.4f} | {found['nanoseconds a row'][name]:.2f} | {shown} |")
-    lines += ["", f"Copying large arrays on all cores moves {found['copy bandwidth, GB/s']:.1f} GB/s.", ""]
-    lines += [f"- {name}: {ratio:.2f} of the trial's time" for name, ratio in found["times the trial"].items()]
-    return "\n".join([*lines, *(f"- {key}: {value}" for key, value in about.items()), ""])
-
-
-if __name__ == "__main__":
-    measured = measure()
-    where = {
-        "repeats": f"{REPEATS}, in turn; medians",
-        "commit": commit(),
-        "machine": f"{processor()}, {default_threads()} cores",
-        "versions": versions("numpy", "jamrank", "numba"),
-        "kernels": "compiled" if compiled else "numpy",
-    }
-    text = as_markdown(measured, where)
-    (HERE / "passes.md").write_text(text)
-    (HERE / "passes.json").write_text(json.dumps({"about": where, "results": measured}, indent=1) + "\n")
-    sys.stdout.write(text)
+    return [
+        f"## One fused pass over {found['pairs']:,} pairs, six annotators",
+        "",
+        "Margin, posterior, likelihood, sums by pattern and gradient by item; with curvature, also that of each pair",
+        "and by item. The trial computes no likelihood.",
+        "",
+        *table(["", "seconds", "ns a pair", "share of copy bandwidth"], rows),
+        f"Copying large arrays on all cores moves {found['copy bandwidth, GB/s']:.1f} GB/s.",
+        "",
+    ]

@@ -7,13 +7,11 @@ tells its largest resident memory.
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
 import tempfile
 import threading
-import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -21,12 +19,13 @@ import numpy as np
 import polars as pl
 from scipy.stats import kendalltau
 
-from benchmarks.machine import commit, cores, memory_bytes, processor, versions
+from benchmarks import machine, report
 
-HERE = Path(__file__).parent
 SEED = 0
 N_ITEMS, N_ANNOTATORS = 100_000, 10_000
-SIZES = (10**6, 10**7, 10**8, 10**9)
+SIZES, QUICK_SIZES = (10**6, 10**7, 10**8, 10**9), (10**5, 10**6)
+# Below this a fit is over before its time can grow with the votes.
+LARGE = 10**7
 PER_FILE = 10_000_000
 MEMORY = "3GB"
 
@@ -149,55 +148,56 @@ def exponent(sizes: list[float], times: list[float]) -> float:
 
 
 def as_markdown(runs: list[Run], about: dict[str, str], slopes: dict[str, float]) -> str:
-    lines = [
-        "# From a million to a billion votes, from disk",
-        "",
-        f"{N_ITEMS:,} items, {N_ANNOTATORS:,} annotators, every pair with a truth of its own (JAM with free scores), "
-        "Parquet in random order; everything from opening the files to rankings with intervals.",
-        "",
-        "| votes | distinct pairs | seconds | encode | fit | iterations | passes | ns a vote and pass | resident GB "
-        "| Parquet GB | scratch GB | τ | error of flips |",
-        "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
-    ]
+    header = ["votes", "distinct pairs", "seconds", "encode s", "fit s", "iterations", "passes", "ns a vote and pass"]
+    header += ["resident GB", "Parquet GB", "scratch GB", "τ", "error of flips"]
+    rows = []
     for run in runs:
         cells = [f"{run.votes:,}", f"{run.pairs:,}"]
-        cells += [f"{seconds:.1f}" for seconds in (run.seconds, run.encode_seconds, run.fit_seconds)]
+        cells += [report.seconds(seconds) for seconds in (run.seconds, run.encode_seconds, run.fit_seconds)]
         cells += [str(run.iterations), str(run.passes), f"{1e9 * run.fit_seconds / run.votes / run.passes:.1f}"]
         cells += [f"{size / 1e9:.2f}" for size in (run.peak_rss, run.parquet_bytes, run.scratch_bytes)]
-        lines.append(f"| {' | '.join([*cells, f'{run.tau:.3f}', f'{run.flip_error:.3f}'])} |")
-    lines += ["", *(f"- {what} grows with the votes to the power {slope:.2f}" for what, slope in slopes.items())]
-    return "\n".join([*lines, *(f"- {key}: {value}" for key, value in about.items()), ""])
+        rows.append([*cells, f"{run.tau:.3f}", f"{run.flip_error:.3f}"])
+    lines = [
+        "# Many votes, from disk",
+        "",
+        f"{N_ITEMS:,} items, {N_ANNOTATORS:,} annotators, a truth for each pair (JAM with free scores), Parquet in",
+        "random order. *Seconds* are all from opening the files to a ranking with intervals; *encode* is storing the",
+        "votes in the scratch folder, *fit* the rest but for the intervals. τ is Kendall's with the true scores, the",
+        "error of flips the mean distance from the true ones.",
+        "",
+        *report.table(header, rows),
+        *(f"- {what} grows with the votes to the power {slope:.2f}" for what, slope in slopes.items()),
+        "",
+    ]
+    return "\n".join([*lines, *report.made_with(about)])
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--sizes", type=float, nargs="+", default=SIZES)
-    parser.add_argument("--memory", default=MEMORY)
-    parser.add_argument("--scratch", type=Path, default=Path(tempfile.gettempdir()))
-    parser.add_argument("--dry", action="store_true", help="Print only.")
-    options = parser.parse_args()
-    runs = []
-    for size in map(int, options.sizes):
-        begin = time.perf_counter()
-        runs.append(measure(size, options.memory, options.scratch))
-        sys.stderr.write(f"{size:,}: {runs[-1]} in {time.perf_counter() - begin:.0f} s with making the votes\n")
-    large = [run for run in runs if run.votes >= 10**7] if len(runs) > 2 else runs
+    parser = report.parser("scale", __doc__ or "")
+    parser.add_argument("--scratch", type=Path, default=Path(tempfile.gettempdir()), help="where there is room")
+    options = report.arguments(parser)
+    begun_at, runs = machine.commit(), []
+    for size in QUICK_SIZES if options.quick else SIZES:
+        runs.append(measure(size, MEMORY, options.scratch))
+        report.say(f"{runs[-1]}\n")
+    large = [run for run in runs if run.votes >= LARGE] or runs
     votes = [float(run.votes) for run in large]
     slopes = {
-        "the whole time": exponent(votes, [run.seconds for run in large]),
-        "the time of a pass": exponent(votes, [run.fit_seconds / run.passes for run in large]),
+        "The whole time": exponent(votes, [run.seconds for run in large]),
+        "The time of a pass": exponent(votes, [run.fit_seconds / run.passes for run in large]),
     }
     about = {
         "seed": str(SEED),
-        "exponents": f"fitted from {min(votes):,.0f} votes up",
-        "memory": f"--memory {options.memory}",
-        "commit": commit(),
-        "machine": f"{processor()}, {cores()} cores, {memory_bytes() / 1e9:.0f} GB",
-        "versions": versions("numpy", "polars", "jamrank"),
+        "exponents": f"from {min(votes):,.0f} votes up",
+        "memory": f"told to use {MEMORY} of {machine.memory_bytes() / 1e9:.0f} GB",
+        **machine.about(begun_at, "polars"),
     }
-    text = as_markdown(runs, about, slopes)
-    if not options.dry:
-        (HERE / "scale.md").write_text(text)
-        content = {"about": about, "exponents": slopes, "runs": [asdict(run) for run in runs]}
-        (HERE / "scale.json").write_text(json.dumps(content, indent=1) + "\n")
-    sys.stdout.write(text)
+    numbers = {
+        "about": about,
+        "votes": runs[-1].votes,
+        "peak_gb": max(run.peak_rss for run in runs) / 1e9,
+        "exponent": slopes["The whole time"],
+        "exponents": slopes,
+        "runs": [asdict(run) for run in runs],
+    }
+    report.write(options.out, "scale", as_markdown(runs, about, slopes), numbers)

@@ -1,14 +1,22 @@
-"""What was measured of one contender at one size, and what one contender is to another."""
+"""Contenders on the same votes: every measurement in a process of its own, rounds interleaved."""
 
 from __future__ import annotations
 
+import json
+import signal
 import statistics
+import subprocess
+import sys
+import tempfile
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.rivals import Contender
+from benchmarks.report import HERE, say
+from benchmarks.rivals import CONTENDERS, Contender
+from benchmarks.votes import draw
 
 
 @dataclass
@@ -22,7 +30,7 @@ class Trial:
     over_limit : bool
         Whether a fit took longer than ``limit`` seconds and was stopped.
     cold, warm : list of dict
-        The records of :mod:`benchmarks.measure`.
+        The records of :mod:`benchmarks.contend`.
     tau : float or None
         Kendall's τ of the scores with the true ones; None where all scores are equal or NaN.
     """
@@ -34,16 +42,14 @@ class Trial:
     over_limit: bool = False
     cold: list[dict[str, Any]] = field(default_factory=list)
     warm: list[dict[str, Any]] = field(default_factory=list)
-    stderr: str = ""
     tau: float | None = None
 
     @property
     def name(self) -> str:
         return self.contender.name
 
-    def add(self, records: list[dict[str, Any]], stderr: str) -> None:
+    def add(self, records: list[dict[str, Any]]) -> None:
         """Take in the records of one process, of which the last may be an error."""
-        self.stderr = stderr.strip() or self.stderr
         for record in records:
             if "error" in record:
                 self.trouble = record["error"]
@@ -96,52 +102,65 @@ class Trial:
             "limit": self.limit,
             "all_cold": [record["seconds"] for record in self.cold],
             "all_warm": [record["seconds"] for record in self.warm],
-            "stderr": self.stderr[-600:],
         }
 
 
 @dataclass(frozen=True)
-class Ratio:
-    """How many times longer a rival takes than ours, by their trials at the same size."""
+class World:
+    """What the votes are drawn from."""
 
-    rival: Trial
-    ours: Trial
-    target: float
+    n_items: int
+    n_annotators: int
+    seed: int
 
-    @property
-    def value(self) -> float | None:
-        """The ratio, or a lower bound of it where the rival was stopped."""
-        theirs = self.rival.limit if self.is_bound else self.rival.seconds
-        return theirs / self.ours.seconds if theirs and self.ours.seconds else None
 
-    @property
-    def is_bound(self) -> bool:
-        return self.rival.over_limit and not self.rival.cold
+@dataclass(frozen=True)
+class Plan:
+    """How one contender is measured: so many processes, so many warm fits in each, a limit for every fit."""
 
-    def as_row(self) -> dict[str, Any]:
-        return {
-            "rival": self.rival.name,
-            "ours": self.ours.name,
-            "votes": self.rival.n_votes,
-            "seconds_rival": None if self.is_bound else self.rival.seconds,
-            "seconds_ours": self.ours.seconds,
-            "ratio": self.value,
-            "lower_bound_only": self.is_bound,
-            "rival_cold_only": bool(self.rival.cold) and not self.rival.warm,
-            "target": self.target,
-            "text": str(self),
-        }
+    rounds: int
+    warm: int
+    limit: float
 
-    def __str__(self) -> str:
-        what = f"{self.rival.name} / {self.ours.name} at {self.rival.n_votes:,} votes"
-        if self.value is None:
-            troubles = [f"{trial.name}: {trial.trouble}" for trial in (self.rival, self.ours) if trial.trouble]
-            return f"{what}: not measured ({'; '.join(troubles)})"
-        reached = self.value >= self.target
-        if self.is_bound:
-            verdict = "reached" if reached else "not shown"
-            bound = f"> {self.rival.limit:g} s / {self.ours.seconds:.3g} s, so more than {self.value:.3g}"
-            return f"{what}: {bound} (a lower bound: stopped at the limit; target ≥ {self.target:g}: {verdict})"
-        how = "" if self.rival.warm else "one cold fit of the rival, imports included; "
-        verdict = f"({how}target ≥ {self.target:g}: {'reached' if reached else 'missed'})"
-        return f"{what}: {self.rival.seconds:.3g} s / {self.ours.seconds:.3g} s = {self.value:.3g} {verdict}"
+
+def measure_at(world: World, n_votes: int, plans: dict[str, Plan]) -> dict[str, Trial]:
+    """Measure at one size: rounds outside, contenders inside."""
+    trials = {name: Trial(CONTENDERS[name], n_votes, plan.limit) for name, plan in plans.items()}
+    with tempfile.TemporaryDirectory() as folder:
+        votes, truth = draw(world.n_items, world.n_annotators, n_votes, world.seed)
+        votes.save(Path(folder))
+        del votes
+        for turn in range(max((plan.rounds for plan in plans.values()), default=0)):
+            for name, plan in plans.items():
+                if turn < plan.rounds and not trials[name].trouble:
+                    say(f"{n_votes:,} votes, round {turn + 1} of {plan.rounds}: {name} … ")
+                    _run(trials[name], Path(folder), plan)
+                    say(trials[name].latest() + "\n")
+    for trial in trials.values():
+        trial.compare_with(truth)
+    return trials
+
+
+def _run(trial: Trial, folder: Path, plan: Plan) -> None:
+    """Measure once, in a new process."""
+    if not trial.contender.installed:
+        trial.stop("not installed")
+        return
+    records = folder / "records.jsonl"
+    records.unlink(missing_ok=True)
+    arguments = [trial.name, str(folder), str(plan.limit), str(plan.warm), str(records)]
+    ended = subprocess.run(
+        [sys.executable, "-m", "benchmarks.contend", *arguments],
+        cwd=HERE.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    lines = records.read_text().splitlines() if records.exists() else []
+    trial.add([json.loads(line) for line in lines])
+    if ended.returncode == -signal.SIGALRM:
+        trial.stop(f"> {plan.limit:g} s", over_limit=True)
+    elif ended.returncode < 0:
+        trial.stop(f"killed by {signal.Signals(-ended.returncode).name}")
+    elif ended.returncode and not trial.trouble:
+        trial.stop(f"ended with status {ended.returncode}")

@@ -57,3 +57,30 @@ def _chances_to_be_right(n_annotators: int) -> NDArray[np.float64]:
     chances[:n_random] = RIGHT_RANDOM
     chances[n_random : n_random + n_adversarial] = RIGHT_ADVERSARIAL
     return chances
+
+
+def draw_jury(
+    n_items: int, n_pairs: int | None, n_features: int, flips: NDArray[np.float64], seed: int
+) -> dict[str, NDArray[np.generic]]:
+    """Return every annotator's vote on some random pairs of items (None: on all), and the items' features.
+
+    Every item is in at least one pair. Scores are a linear function of the features; the truth of each pair is drawn
+    once, by Bradley–Terry.
+    """
+    rng = np.random.default_rng(seed)
+    if n_pairs is None:
+        first, second = np.triu_indices(n_items, 1)
+    else:
+        drawn = rng.integers(n_items, size=(2, 2 * n_pairs + 100))
+        low, high = drawn.min(axis=0), drawn.max(axis=0)
+        neighbours = np.arange(n_items - 1) * (n_items + 1) + 1
+        others = rng.permutation(np.setdiff1d((low * n_items + high)[low < high], neighbours))
+        pairs = np.concatenate([neighbours, others[: n_pairs - len(neighbours)]])
+        first, second = np.divmod(np.sort(pairs), n_items)
+    features = rng.standard_normal((n_items, n_features))
+    scores = features @ rng.normal(0.0, SCORE_SPREAD / np.sqrt(n_features), n_features)
+    truth = rng.random(len(first)) < 1 / (1 + np.exp(scores[second] - scores[first]))
+    said = np.empty((len(first), len(flips)), dtype=np.int8)
+    for k, flip in enumerate(flips):
+        said[:, k] = truth ^ (rng.random(len(first)) < flip)
+    return {"first": first.astype(np.int32), "second": second.astype(np.int32), "said": said, "features": features}

@@ -25,7 +25,8 @@ def rows_of(rng: np.random.Generator, n: int, n_items: int) -> tuple[np.ndarray,
 def problems(draw):
     """Random rows with margins up to ±2000, tables with zeros, and sometimes weights."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    n, n_items, n_patterns = draw(st.integers(1, 1500)), draw(st.integers(2, 40)), draw(st.integers(1, 20))
+    n, n_items = draw(st.integers(1, 1500)), draw(st.integers(2, 60))
+    n_patterns = draw(st.integers(1, 20) | st.sampled_from([63, 64, 65, 256]))
     kind = draw(st.sampled_from(["near", "far", "walk"]))
     if kind == "walk":
         first, second = (side.astype(np.int32) for side in np.triu_indices(n_items, 1))
@@ -61,15 +62,22 @@ def layout(p) -> tuple[np.ndarray, np.ndarray]:
     return start, p["second"].astype(np.uint16) if p.get("layout") == "near" else p["second"]
 
 
-def expectation(module, p, sums: bool = True, posterior: bool = True) -> dict[str, np.ndarray]:
-    n, n_items, n_patterns = len(p["first"]), len(p["scores"]), len(p["if_second"])
-    out = {
+def room(p, curvature: bool, posterior: bool) -> dict[str, np.ndarray]:
+    """Return what every expectation writes into."""
+    n, n_items = len(p["first"]), len(p["scores"])
+    return {
         "posterior": np.full(n if posterior else 0, np.nan),
-        "curvature": np.full(n, np.nan, dtype=np.float32),
+        "curvature": np.full(n if curvature else 0, np.nan, dtype=np.float32),
         "gradient": np.full(n_items, np.nan),
-        "degree": np.full(n_items, np.nan),
-        "by_pattern": np.full(n_patterns if sums else 0, np.nan),
+        "degree": np.full(n_items if curvature or n % 2 else 0, np.nan),
     }
+
+
+def expectation(
+    module, p, sums: bool = True, posterior: bool = True, curvature: bool = True
+) -> dict[str, np.ndarray]:
+    out = room(p, curvature, posterior)
+    out["by_pattern"] = np.full(len(p["if_second"]) if sums else 0, np.nan)
     inputs = [*layout(p), *(p[name] for name in ("pattern", "weight", "if_first", "if_second", "scores"))]
     out["value"] = np.array(module.expectation(*inputs, *out.values(), p["threads"]))
     return out
@@ -139,42 +147,72 @@ def assert_close(a: dict[str, np.ndarray], b: dict[str, np.ndarray], relative: f
 
 @needs_compiled
 @settings(deadline=None)
-@given(problems(), st.booleans(), st.booleans())
-def test_expectation_equals_its_twin(problem, sums, posterior):
-    assert_close(expectation(kernels, problem, sums, posterior), expectation(twin, problem, sums, posterior))
+@given(problems(), st.booleans(), st.booleans(), st.booleans())
+def test_expectation_equals_its_twin(problem, sums, posterior, curvature):
+    wanted = sums, posterior, curvature
+    assert_close(expectation(kernels, problem, *wanted), expectation(twin, problem, *wanted))
 
 
 @needs_compiled
+@pytest.mark.parametrize("name", ["baseline", "v3", "v4"])
 @settings(deadline=None)
-@given(problems())
-def test_one_table_of_ratios_says_the_same_as_two(problem):
+@given(problem=problems(), sums=st.booleans(), posterior=st.booleans(), curvature=st.booleans())
+def test_one_table_of_ratios_says_the_same_as_two(name, problem, sums, posterior, curvature):
     known = problem["if_first"] > 0
     problem = problem | {
         "if_first": np.empty(0),
         "if_second": np.where(known, problem["if_second"] / np.where(known, problem["if_first"], 1.0), 1.0),
     }
-    assert_close(expectation(kernels, problem), expectation(twin, problem))
+    wanted = sums, posterior, curvature
+    if not kernels.select(name):
+        pytest.skip(f"this processor lacks {name}")
+    try:
+        ours = expectation(kernels, problem, *wanted)
+    finally:
+        kernels.select("auto")
+    assert_close(ours, expectation(twin, problem, *wanted))
+
+
+@needs_compiled
+@pytest.mark.parametrize("log_ratio", [30.0, 80.0, 200.0, 300.0, 650.0])
+@pytest.mark.parametrize("spread", [1.0, 90.0, 145.0, 200.0])
+@pytest.mark.parametrize("kind", ["walk", "near", "far"])
+def test_extreme_ratios_and_scores_neither_vanish_nor_overflow(log_ratio, spread, kind):
+    rng = np.random.default_rng(0)
+    first, second = (side.astype(np.int32) for side in np.triu_indices(40, 1))
+    problem = {
+        "first": first,
+        "second": second,
+        "layout": kind,
+        "scores": rng.uniform(-spread, spread, 40),
+        "if_first": np.empty(0),
+        "if_second": np.exp(rng.choice([-1.0, 1.0], 9) * log_ratio),
+        "weight": np.empty(0),
+        "threads": 1,
+    }
+    for side in (0, 1):
+        # Alike for long, so that products would grow.
+        pattern = np.where(rng.random(len(first)) < 0.05, rng.integers(0, 9, len(first)), side)
+        problem["pattern"] = pattern.astype(np.uint8)
+        ours, plain = (expectation(module, problem) for module in (kernels, twin))
+        assert_close(ours, plain)
+        np.testing.assert_allclose(ours["posterior"], plain["posterior"], rtol=1e-12)
 
 
 @needs_compiled
 @settings(deadline=None)
-@given(problems(), st.integers(1, 8), st.booleans(), st.booleans())
-def test_expectation_over_lists_equals_its_twin(problem, n_coins, weighted, posterior):
-    rng = np.random.default_rng(len(problem["first"]))
-    n, n_items = len(problem["first"]), len(problem["scores"])
-    vote_start = np.concatenate([[0], np.cumsum(rng.integers(0, 5, n))])
+@given(problems(), st.integers(1, 8), st.sampled_from([1, 4, 40]), st.booleans(), st.booleans(), st.booleans())
+def test_expectation_over_lists_equals_its_twin(problem, n_coins, longest, weighted, posterior, curvature):
+    n = len(problem["first"])
+    rng = np.random.default_rng(n)
+    vote_start = np.concatenate([[0], np.cumsum(rng.integers(0, longest + 1, n))])
     vote = rng.integers(0, 2 * n_coins, vote_start[-1]).astype(np.int32)
     weight = rng.uniform(0, 3, len(vote)) if weighted else np.empty(0)
     tables = -rng.exponential(2.0, 4 * n_coins)
     results = []
     for module in (kernels, twin):
-        out = {
-            "posterior": np.full(n if posterior else 0, np.nan),
-            "curvature": np.full(n, np.nan, dtype=np.float32),
-            "gradient": np.full(n_items, np.nan),
-            "degree": np.full(n_items, np.nan),
-            "truly_first": np.full(2 * n_coins, np.nan),
-        }
+        out = room(problem, curvature, posterior)
+        out["truly_first"] = np.full(2 * n_coins, np.nan)
         inputs = *layout(problem), vote_start, vote, weight, tables, problem["scores"]
         out["value"] = np.array(module.expectation_lists(*inputs, *out.values(), problem["threads"]))
         results.append(out)
@@ -565,12 +603,39 @@ def large():
     }
 
 
+def juries(problem, kind: str, n_patterns: int) -> dict:
+    """Return rows without weights, and with one table of ratios: what the quickest passes are for."""
+    rng = np.random.default_rng(1)
+    n_items = len(problem["scores"])
+    if kind == "walk":
+        first, second = (side.astype(np.int32) for side in np.triu_indices(n_items, 1))
+    else:
+        first, second = problem["first"], problem["second"]
+    return problem | {
+        "first": first,
+        "second": second,
+        "layout": kind,
+        "if_first": np.empty(0),
+        "if_second": np.exp(2 * rng.standard_normal(n_patterns)),
+        "pattern": rng.integers(0, n_patterns, len(first)).astype(np.uint8 if n_patterns <= 256 else np.int32),
+        "weight": np.empty(0),
+    }
+
+
+JURIES = [(kind, count) for kind in ("walk", "near", "far") for count in (64, 256, 1000)]
+
+
 def every_pass(problem) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(0)
     matrix, centroids = rng.standard_normal((500, 4)), rng.standard_normal((5, 4))
     begin = np.arange(len(problem["first"]) + 1)
     begin[1:-1] += np.arange(1, len(begin) - 1) % 2
-    runs = {
+    quick = {
+        f"{kind} {count} {curvature}": expectation(kernels, juries(problem, kind, count), curvature=curvature)
+        for kind, count in JURIES
+        for curvature in (False, True)
+    }
+    runs = quick | {
         "expectation": expectation(kernels, problem),
         "votes": expectation_votes(kernels, problem, begin),
         "logistic": maximisation(kernels, problem, 0),
@@ -608,12 +673,26 @@ def test_many_blocks_add_up_to_what_the_twin_says(large):
 
 
 @needs_compiled
+@pytest.mark.parametrize(("kind", "count"), JURIES)
+@pytest.mark.parametrize("curvature", [False, True])
+def test_many_blocks_of_juries_add_up_to_what_the_twin_says(large, kind, count, curvature):
+    problem = juries(large, kind, count)
+    ours, plain = (expectation(module, problem, curvature=curvature) for module in (kernels, twin))
+    assert_close(ours, plain, 1e-11)
+    without = expectation(kernels, problem, curvature=False)
+    for name in ("posterior", "by_pattern", "value", "gradient"):
+        np.testing.assert_allclose(without[name], ours[name], rtol=1e-12, atol=1e-10, err_msg=name)
+
+
+@needs_compiled
 def test_an_unknown_instruction_set_is_refused():
     assert not kernels.select("v9")
 
 
 @needs_compiled
 def test_arrays_of_the_wrong_length_are_refused(large):
+    with pytest.raises(ValueError, match="curvature"):
+        expectation(kernels, large | {"first": large["first"][:5]}, posterior=False)
     with pytest.raises(ValueError, match="row"):
         laplacian(kernels, large | {"posterior": np.ones(3)}, large["scores"])
 

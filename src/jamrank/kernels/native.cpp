@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <unordered_map>
@@ -70,12 +71,17 @@ void require(bool holds, const char* what) {
 // Accumulators of all blocks side by side; `add` sums them up in the order of the blocks.
 class Accumulators {
   public:
-    Accumulators(size_t blocks, size_t size) : blocks_(blocks), size_(size), data_(blocks * size, 0.0) {}
-    double* of(size_t block) { return data_.data() + block * size_; }
+    Accumulators(size_t blocks, size_t size) : blocks_(blocks), size_(size), data_(new double[blocks * size]) {}
+    // The accumulators of a block, all of them 0: each thread clears its own.
+    double* clear(size_t block) {
+        double* own = data_.get() + block * size_;
+        std::fill_n(own, size_, 0.0);
+        return own;
+    }
     // Adds every `step`-th of the sums from `offset` on to `out`.
     void add(size_t offset, size_t count, double* out, size_t step = 1) const {
         for (size_t block = 0; block < blocks_; ++block) {
-            const double* part = data_.data() + block * size_ + offset;
+            const double* part = data_.get() + block * size_ + offset;
             for (size_t k = 0; k < count; ++k) out[k] += part[k * step];
         }
     }
@@ -86,7 +92,7 @@ class Accumulators {
 
   private:
     size_t blocks_, size_;
-    std::vector<double> data_;
+    std::unique_ptr<double[]> data_;
 };
 
 // Small integers, in as few bytes as will do.
@@ -119,15 +125,22 @@ const double* weights_or_null(const Doubles& weight, size_t n) {
 
 // Scores within these bounds can be exponentiated once an item, and multiplied for each row.
 constexpr double kLargestScore = 150.0;
+// The largest logarithm of a number, with some room below what a double can hold.
+constexpr double kLargestLog = 690.0;
 // With more kinds of votes than this, neighbours hardly ever have the same.
 constexpr size_t kFewKinds = 1024;
 constexpr size_t kFewLinks = 1 << 16;
 
 class Exponentials {
   public:
-    explicit Exponentials(const Doubles& scores) : scores_(scores.data()) {
+    // `log_ratio` is the largest logarithm by which a row's odds are multiplied.
+    explicit Exponentials(const Doubles& scores, double log_ratio = 0.0) : scores_(scores.data()) {
         const auto [low, high] = std::minmax_element(scores_, scores_ + scores.size());
         if (scores.size() == 0 || !(*low >= -kLargestScore && *high <= kLargestScore)) return;
+        // A pass multiplies the odds of the prior with those of the posterior.
+        if (!(2.0 * (*high - *low) + std::max(log_ratio, 0.0) <= kLargestLog)) return;
+        up_.reserve(scores.size());
+        down_.reserve(scores.size());
         for (size_t i = 0; i < scores.size(); ++i) {
             up_.push_back(std::exp(scores_[i]));
             down_.push_back(std::exp(-scores_[i]));
@@ -142,13 +155,57 @@ class Exponentials {
     std::vector<double> up_, down_;
 };
 
-// Every pass over rows sums up gradient and degree by item, side by side, first, and its value last; returns the latter.
-double hand_over(const Accumulators& sums, size_t size, OutDoubles& gradient, OutDoubles& degree) {
-    sums.collect(0, gradient.size(), gradient.data(), 2);
-    sums.collect(1, degree.size(), degree.data(), 2);
-    double value;
-    sums.collect(size - 1, 1, &value);
-    return value;
+// Every pass over rows sums up gradient and degree (if wanted) by item first, then what is its own, and its value last.
+// Where second items follow each other gradients do, too; else an item's two sums lie side by side, so that one row
+// touches two places and not four.
+struct Layout {
+    Layout(const Rows& rows, bool bent, size_t own)
+        : items(rows.items),
+          bent(bent),
+          step(bent && rows.start ? 2 : 1),
+          degree(step == 2 ? 1 : items),
+          own(bent ? 2 * items : items),
+          size(this->own + own + 1) {}
+
+    Sums sums(double* block) const { return {block, bent ? block + degree : nullptr, nullptr, 0, 0.0}; }
+
+    // Writes the gradient and the degree; returns the value.
+    double hand_over(const Accumulators& sums, OutDoubles& gradient_out, OutDoubles& degree_out) const {
+        sums.collect(0, items, gradient_out.data(), step);
+        if (bent) {
+            sums.collect(degree, items, degree_out.data(), step);
+        } else {
+            std::fill_n(degree_out.data(), degree_out.size(), 0.0);
+        }
+        double value;
+        sums.collect(size - 1, 1, &value);
+        return value;
+    }
+
+    size_t items;
+    bool bent;
+    size_t step, degree, own, size;
+};
+
+// Without curvature there is no degree either: it is empty, or zeros.
+void require_sums(size_t items, bool bent, const OutDoubles& gradient, const OutDoubles& degree) {
+    require(gradient.size() == items && (degree.size() == items || (!bent && degree.size() == 0)), "one entry an item");
+}
+
+// The largest logarithm in one table of ratios, and how many likelihoods can be multiplied: a row's lies between 1 and
+// the ratio of its pattern.
+struct Reach {
+    double log_ratio = 0.0;
+    size_t together = 0;
+};
+
+Reach reach_of(const Doubles& ratio) {
+    if (ratio.size() == 0) return {};
+    const auto [least, most] = std::minmax_element(ratio.data(), ratio.data() + ratio.size());
+    Reach reach{std::log(*most), 0};
+    const double furthest = std::max(std::fabs(std::log(*least)), std::fabs(reach.log_ratio));
+    while (reach.together < kMostTogether && (reach.together + 1) * furthest <= kLargestLog) ++reach.together;
+    return reach;
 }
 
 template <typename Code>
@@ -157,9 +214,10 @@ double expectation(const Array<const int64_t>& start, const Seconds& second, con
                    OutDoubles posterior, OutFloats curvature, OutDoubles gradient, OutDoubles degree,
                    OutDoubles by_pattern, int threads) {
     const size_t n = pattern.size(), items = scores.size(), patterns = by_pattern.size();
-    require(curvature.size() == n, "one entry a row");
+    const bool bent = curvature.size() > 0;
+    require(!bent || curvature.size() == n, "curvature must be empty or one a row");
     require(posterior.size() == 0 || posterior.size() == n, "posterior must be empty or one a row");
-    require(gradient.size() == items && degree.size() == items, "one entry an item");
+    require_sums(items, bent, gradient, degree);
     Rows rows = as_rows(start, second, n, items);
     rows.weight = weights_or_null(weight, n);
     if constexpr (sizeof(Code) == 1) {
@@ -167,56 +225,59 @@ double expectation(const Array<const int64_t>& start, const Seconds& second, con
     } else {
         rows.pattern = pattern.data();
     }
-    // A row's likelihood lies between 1 and the ratio of its pattern.
-    const auto [least, most] = std::minmax_element(if_second.data(), if_second.data() + if_second.size());
-    const bool mild = if_first.size() == 0 && if_second.size() > 0 && *least > 1e-37 && *most < 1e37;
-    const Table table{if_first.size() ? if_first.data() : nullptr, if_second.data(), mild};
-    const size_t size = 2 * items + kPatternTables * patterns + 1;
-    const size_t blocks = block_count(n, size);
+    const bool one_table = if_first.size() == 0;
+    const Reach reach = one_table ? reach_of(if_second) : Reach{};
+    const Table table{one_table ? nullptr : if_first.data(), if_second.data(), if_second.size(), reach.together};
+    const Layout layout(rows, bent, kPatternTables * patterns);
+    const size_t blocks = block_count(n, layout.size);
     nb::gil_scoped_release release;
-    const Exponentials exponentials(scores);
-    Accumulators sums(blocks, size);
+    const Exponentials exponentials(scores, reach.log_ratio);
+    Accumulators sums(blocks, layout.size);
     for_blocks(blocks, threads, [&](size_t block) {
-        double* own = sums.of(block);
-        Sums part{own, patterns ? own + 2 * items : nullptr, patterns, 0.0};
+        double* own = sums.clear(block);
+        Sums part = layout.sums(own);
+        if (patterns) part.by_pattern = own + layout.own;
+        part.patterns = patterns;
         const Span span = span_of(block, blocks, n);
         active->expectation(rows, table, exponentials.view(), span.begin, span.end,
-                            posterior.size() ? posterior.data() : nullptr, curvature.data(), part);
-        own[size - 1] = part.value;
+                            posterior.size() ? posterior.data() : nullptr, bent ? curvature.data() : nullptr, part);
+        own[layout.size - 1] = part.value;
     });
     std::fill_n(by_pattern.data(), patterns, 0.0);
-    for (size_t t = 0; t < kPatternTables; ++t) sums.add(2 * items + t * patterns, patterns, by_pattern.data());
-    return hand_over(sums, size, gradient, degree);
+    for (size_t t = 0; t < kPatternTables; ++t) sums.add(layout.own + t * patterns, patterns, by_pattern.data());
+    return layout.hand_over(sums, gradient, degree);
 }
 
 double expectation_lists(const Array<const int64_t>& start, const Seconds& second,
                          const Array<const int64_t>& vote_start, const Ints& vote, const Doubles& vote_weight,
-                         const Doubles& tables, const Doubles& scores, OutDoubles posterior, OutFloats curvature, OutDoubles gradient,
-                         OutDoubles degree, OutDoubles truly_first, int threads) {
-    const size_t n = curvature.size(), items = scores.size(), kinds = truly_first.size();
-    require(vote_start.size() == n + 1, "one entry a row");
+                         const Doubles& tables, const Doubles& scores, OutDoubles posterior, OutFloats curvature,
+                         OutDoubles gradient, OutDoubles degree, OutDoubles truly_first, int threads) {
+    require(vote_start.size() > 0, "one entry a row, and one");
+    const size_t n = vote_start.size() - 1, items = scores.size(), kinds = truly_first.size();
+    const bool bent = curvature.size() > 0;
+    require(!bent || curvature.size() == n, "curvature must be empty or one a row");
     require(posterior.size() == 0 || posterior.size() == n, "posterior must be empty or one a row");
     require(vote_weight.size() == 0 || vote_weight.size() == vote.size(), "weight must be empty or one a vote");
-    require(gradient.size() == items && degree.size() == items, "one entry an item");
+    require_sums(items, bent, gradient, degree);
     require(tables.size() == 2 * kinds, "two entries a kind of vote");
     const Rows rows = as_rows(start, second, n, items);
     const Lists lists{vote_start.data(), vote.data(), vote_weight.size() ? vote_weight.data() : nullptr, tables.data()};
-    const size_t size = 2 * items + kinds + 1;
-    const size_t blocks = block_count(n, size);
+    const Layout layout(rows, bent, kinds);
+    const size_t blocks = block_count(n, layout.size);
     nb::gil_scoped_release release;
     const Exponentials exponentials(scores);
-    Accumulators sums(blocks, size);
+    Accumulators sums(blocks, layout.size);
     for_blocks(blocks, threads, [&](size_t block) {
-        double* own = sums.of(block);
-        Sums part{own, nullptr, 0, 0.0};
+        double* own = sums.clear(block);
+        Sums part = layout.sums(own);
         const Span span = span_of(block, blocks, n);
         active->expectation_lists(rows, lists, exponentials.view(), span.begin, span.end,
-                                  posterior.size() ? posterior.data() : nullptr, curvature.data(), own + 2 * items,
-                                  part);
-        own[size - 1] = part.value;
+                                  posterior.size() ? posterior.data() : nullptr, bent ? curvature.data() : nullptr,
+                                  own + layout.own, part);
+        own[layout.size - 1] = part.value;
     });
-    sums.collect(2 * items, kinds, truly_first.data());
-    return hand_over(sums, size, gradient, degree);
+    sums.collect(layout.own, kinds, truly_first.data());
+    return layout.hand_over(sums, gradient, degree);
 }
 
 // Rows that are single votes, each with a truth of its own; `start` and `second` are those of the links between items.
@@ -240,9 +301,8 @@ double expectation_votes(const Array<const int64_t>& start, const Seconds& secon
     } else {
         votes.kind = kind.data();
     }
-    const auto [least, most] = std::minmax_element(if_second.data(), if_second.data() + kinds);
-    const bool mild = if_first.size() == 0 && kinds > 0 && *least > 1e-37 && *most < 1e37;
-    const Table table{if_first.size() ? if_first.data() : nullptr, if_second.data(), mild};
+    const size_t together = if_first.size() ? 0 : reach_of(if_second).together;
+    const Table table{if_first.size() ? if_first.data() : nullptr, if_second.data(), kinds, together};
     const size_t tables = kinds <= kFewKinds ? kVoteTables : 1;
     const size_t size = 2 * items + 2 * tables * kinds + 1;
     const size_t blocks = block_count(n, size);
@@ -256,7 +316,7 @@ double expectation_votes(const Array<const int64_t>& start, const Seconds& secon
         return std::lower_bound(votes.begin, votes.begin + links, static_cast<int64_t>(vote)) - votes.begin;
     };
     for_blocks(blocks, threads, [&](size_t block) {
-        double* own = sums.of(block);
+        double* own = sums.clear(block);
         VoteSums part{own, own + 2 * items, kinds, tables, 0.0};
         active_votes->expectation(rows, votes, table, exponentials.view(), first_link(block), first_link(block + 1),
                                   posterior.size() ? posterior.data() : nullptr, curvature.data(), part);
@@ -268,7 +328,11 @@ double expectation_votes(const Array<const int64_t>& start, const Seconds& secon
         sums.add(2 * (items + t * kinds), kinds, truly_first.data(), 2);
         sums.add(2 * (items + t * kinds) + 1, kinds, hidden.data(), 2);
     }
-    return hand_over(sums, size, gradient, degree);
+    sums.collect(0, items, gradient.data(), 2);
+    sums.collect(1, items, degree.data(), 2);
+    double value;
+    sums.collect(size - 1, 1, &value);
+    return value;
 }
 
 // With patterns, the posterior is one for each of them.
@@ -277,7 +341,7 @@ double maximisation(const Array<const int64_t>& start, const Seconds& second, co
                     OutFloats curvature, OutDoubles gradient, OutDoubles degree, int threads) {
     const size_t n = curvature.size(), items = scores.size();
     require(pattern.size() == n || (pattern.size() == 0 && posterior.size() == n), "one entry a row");
-    require(gradient.size() == items && degree.size() == items, "one entry an item");
+    require_sums(items, true, gradient, degree);
     require(loss == kLogistic || loss == kSmoothHinge, "unknown loss");
     Rows rows = as_rows(start, second, n, items);
     rows.weight = weights_or_null(weight, n);
@@ -288,19 +352,19 @@ double maximisation(const Array<const int64_t>& start, const Seconds& second, co
         rows.pattern = static_cast<const int32_t*>(pattern.data());
     }
     const Scores plain{scores.data(), nullptr, nullptr};
-    const size_t size = 2 * items + 1;
-    const size_t blocks = block_count(n, size);
+    const Layout layout(rows, true, 0);
+    const size_t blocks = block_count(n, layout.size);
     nb::gil_scoped_release release;
-    Accumulators sums(blocks, size);
+    Accumulators sums(blocks, layout.size);
     for_blocks(blocks, threads, [&](size_t block) {
-        double* own = sums.of(block);
-        Sums part{own, nullptr, 0, 0.0};
+        double* own = sums.clear(block);
+        Sums part = layout.sums(own);
         const Span span = span_of(block, blocks, n);
         active->maximisation(rows, posterior.data(), plain, static_cast<Loss>(loss), span.begin,
                              span.end, curvature.data(), part);
-        own[size - 1] = part.value;
+        own[layout.size - 1] = part.value;
     });
-    return hand_over(sums, size, gradient, degree);
+    return layout.hand_over(sums, gradient, degree);
 }
 
 void laplacian(const Array<const int64_t>& start, const Seconds& second, const Floats& curvature, const Doubles& vector,
@@ -314,7 +378,7 @@ void laplacian(const Array<const int64_t>& start, const Seconds& second, const F
     // A product over few rows is done before another thread has begun.
     for_blocks(blocks, n <= kFewLinks ? 1 : threads, [&](size_t block) {
         const Span span = span_of(block, blocks, n);
-        active->laplacian(rows, curvature.data(), vector.data(), span.begin, span.end, sums.of(block));
+        active->laplacian(rows, curvature.data(), vector.data(), span.begin, span.end, sums.clear(block));
     });
     sums.collect(0, items, product.data());
 }
@@ -331,7 +395,7 @@ double assign(const Ints& first, const Ints& second, const Doubles& projections,
     nb::gil_scoped_release release;
     Accumulators sums(blocks, size);
     for_blocks(blocks, threads, [&](size_t block) {
-        double* own = sums.of(block);
+        double* own = sums.clear(block);
         const Span span = span_of(block, blocks, n);
         active->assign(rows, projections.data(), norms.data(), static_cast<int>(clusters), span.begin,
                        span.end, cluster.data(), own, own + counts.size(), own[size - 1]);

@@ -1,73 +1,32 @@
+#include "passes.hpp"
+
 #include <algorithm>
 #include <cmath>
 
 #include "chunks.hpp"
+#include "numeric.hpp"
+#include "vectors.hpp"
 
 namespace jamrank {
 namespace JAMRANK_ISA {
 namespace {
 
 inline void margins(const Chunks& items, const double* scores, size_t count, double* margin) {
+    items.of_first(scores, margin);
     for (size_t k = 0; k < count; ++k) {
-        const double m = scores[items.first[k]] - scores[items.second[k]];
+        const double m = margin[k] - scores[items.second[k]];
         margin[k] = std::min(std::max(m, -kLargestMargin), kLargestMargin);
     }
 }
 
-// An item's gradient and degree lie side by side: one row touches two places, not four.
-inline void scatter(const Chunks& items, const double* derivative, const double* curvature, Sums& sums) {
-    for (size_t r = 0; r < items.runs; ++r) {
-        const Run run = items.run[r];
-        const size_t length = run.to - run.from;
-        double* own = sums.by_item + 2 * static_cast<size_t>(run.item);
-        own[0] += sum_of(derivative + run.from, length);
-        own[1] += sum_of(curvature + run.from, length);
-        if (items.consecutive()) {
-            double* other = sums.by_item + 2 * static_cast<size_t>(items.second[run.from]);
-            const double* d = derivative + run.from;
-            const double* c = curvature + run.from;
-            for (size_t k = 0; k < length; ++k) {
-                other[2 * k] -= d[k];
-                other[2 * k + 1] += c[k];
-            }
-            continue;
-        }
-        for (int32_t k = run.from; k < run.to; ++k) {
-            double* other = sums.by_item + 2 * static_cast<size_t>(items.second[k]);
-            double d = derivative[k], c = curvature[k];
-            // Rows of the same pair are neighbours: one visit will do.
-            for (; k + 1 < run.to && items.second[k + 1] == items.second[k]; ++k) {
-                d += derivative[k + 1];
-                c += curvature[k + 1];
-            }
-            other[0] -= d;
-            other[1] += c;
-        }
-    }
-}
-
-// Neighbouring rows often have the same pattern: four tables in turn keep one sum from waiting for the last.
-template <typename Code>
-inline void tally(const Code* pattern, size_t count, const double* value, Sums& sums) {
-    double* table = sums.by_pattern;
-    const size_t stride = sums.patterns;
-    size_t k = 0;
-    for (; k + 4 <= count; k += 4) {
-        table[pattern[k]] += value[k];
-        table[stride + pattern[k + 1]] += value[k + 1];
-        table[2 * stride + pattern[k + 2]] += value[k + 2];
-        table[3 * stride + pattern[k + 3]] += value[k + 3];
-    }
-    for (; k < count; ++k) table[pattern[k]] += value[k];
-}
-
-inline void weigh(const Rows& rows, size_t begin, size_t count, double* a, double* b, double* c) {
+template <bool kBent>
+inline void weigh(const Rows& rows, size_t begin, size_t count, double* a, double* b, double* curvature) {
     if (!rows.weight) return;
     const double* weight = rows.weight + begin;
     for (size_t k = 0; k < count; ++k) {
         a[k] *= weight[k];
         b[k] *= weight[k];
-        c[k] *= weight[k];
+        if (kBent) curvature[k] *= weight[k];
     }
 }
 
@@ -88,13 +47,11 @@ struct Inferred {
 inline double curvature_of(double bend, double q) { return std::max(bend - q * (1.0 - q), kLeastCurvature * bend); }
 
 // From exp(-margin), a product where no score is too large for that. Without `first` all of it is 1.
+template <bool kBent>
 inline void infer_by_product(const Chunks& items, const Scores& scores, size_t count, const double* first,
                              const double* second, Inferred& out) {
     double odds[kChunk];
-    for (size_t r = 0; r < items.runs; ++r) {
-        const double down = scores.down[items.run[r].item];
-        for (int32_t k = items.run[r].from; k < items.run[r].to; ++k) odds[k] = down;
-    }
+    items.of_first(scores.down, odds);
     for (size_t k = 0; k < count; ++k) odds[k] *= scores.up[items.second[k]];
     if (!first) {
         for (size_t k = 0; k < count; ++k) {
@@ -105,7 +62,7 @@ inline void infer_by_product(const Chunks& items, const Scores& scores, size_t c
             const double q = std::min(inverse * (1.0 + e), 1.0);
             out.q[k] = q;
             out.derivative[k] = q - prior;
-            out.curvature[k] = curvature_of(e * prior * prior, q);
+            if (kBent) out.curvature[k] = curvature_of(e * prior * prior, q);
             out.value[k] = joint * prior;
         }
         return;
@@ -118,12 +75,13 @@ inline void infer_by_product(const Chunks& items, const Scores& scores, size_t c
         const double q = std::min(first[k] * (inverse * (1.0 + e)), 1.0);
         out.q[k] = q;
         out.derivative[k] = q - prior;
-        out.curvature[k] = curvature_of(e * prior * prior, q);
+        if (kBent) out.curvature[k] = curvature_of(e * prior * prior, q);
         out.value[k] = joint * prior;
     }
 }
 
 // From exp(-|margin|), which neither overflows nor loses a small posterior.
+template <bool kBent>
 inline void infer_by_margin(const Chunks& items, const Scores& scores, size_t count, const double* first,
                             const double* second, Inferred& out) {
     double margin[kChunk];
@@ -139,21 +97,22 @@ inline void infer_by_margin(const Chunks& items, const Scores& scores, size_t co
         const double q = std::min(joint_first * (inverse * (1.0 + e)), 1.0);
         out.q[k] = q;
         out.derivative[k] = q - prior_first * normaliser;
-        out.curvature[k] = curvature_of(e * normaliser * normaliser, q);
+        if (kBent) out.curvature[k] = curvature_of(e * normaliser * normaliser, q);
         out.value[k] = joint * normaliser;
     }
 }
 
+template <bool kBent>
 inline void infer(const Chunks& items, const Scores& scores, size_t count, const double* first, const double* second,
                   Inferred& out) {
     if (scores.up) {
-        infer_by_product(items, scores, count, first, second, out);
+        infer_by_product<kBent>(items, scores, count, first, second, out);
     } else {
-        infer_by_margin(items, scores, count, first, second, out);
+        infer_by_margin<kBent>(items, scores, count, first, second, out);
     }
 }
 
-template <typename Code>
+template <bool kBent, typename Code>
 void expect(const Rows& rows, const Code* patterns, const Table& table, const Scores& scores, size_t begin, size_t end,
             double* posterior, float* curvature, Sums& sums) {
     double first[kChunk], second[kChunk];
@@ -164,65 +123,120 @@ void expect(const Rows& rows, const Code* patterns, const Table& table, const Sc
         const Code* pattern = patterns + at;
         items.next(count);
         lookup(table, pattern, count, first, second);
-        infer(items, scores, count, table.if_first ? first : nullptr, second, row);
+        infer<kBent>(items, scores, count, table.if_first ? first : nullptr, second, row);
         if (posterior) std::copy(row.q, row.q + count, posterior + at);
-        sums.value += log_sum(rows.weight ? rows.weight + at : nullptr, count, row.value, table.mild);
-        weigh(rows, at, count, row.derivative, row.curvature, row.q);
-        std::copy(row.curvature, row.curvature + count, curvature + at);
-        scatter(items, row.derivative, row.curvature, sums);
+        sums.value += log_sum(rows.weight ? rows.weight + at : nullptr, count, row.value, table.together == kMostTogether);
+        weigh<kBent>(rows, at, count, row.derivative, row.q, row.curvature);
+        if (kBent) std::copy(row.curvature, row.curvature + count, curvature + at);
+        scatter<kBent>(items, count, row.derivative, row.curvature, sums);
         if (sums.by_pattern) tally(pattern, count, row.q, sums);
     }
 }
 
 void expectation(const Rows& rows, const Table& table, const Scores& scores, size_t begin, size_t end,
                  double* posterior, float* curvature, Sums& sums) {
-    if (rows.few_patterns) {
-        expect(rows, rows.few_patterns, table, scores, begin, end, posterior, curvature, sums);
+    if (suits_vectors(rows, table, scores)) {
+        expect_in_vectors(rows, table, scores, begin, end, posterior, curvature, sums);
+    } else if (rows.few_patterns) {
+        const auto pass = curvature ? expect<true, uint8_t> : expect<false, uint8_t>;
+        pass(rows, rows.few_patterns, table, scores, begin, end, posterior, curvature, sums);
     } else {
-        expect(rows, rows.pattern, table, scores, begin, end, posterior, curvature, sums);
+        const auto pass = curvature ? expect<true, int32_t> : expect<false, int32_t>;
+        pass(rows, rows.pattern, table, scores, begin, end, posterior, curvature, sums);
     }
 }
 
-// Likelihoods of each row's votes under both truths, divided by the larger, whose logarithms are added to `value`.
-inline void collect(const Lists& lists, size_t at, size_t count, double* first, double* second, double& value) {
-    double larger[kChunk];
-    for (size_t k = 0; k < count; ++k) {
-        double a = 0.0, b = 0.0;
-        for (int64_t v = lists.start[at + k]; v < lists.start[at + k + 1]; ++v) {
-            const double* entry = lists.log_likelihood + 2 * static_cast<size_t>(lists.vote[v]);
-            const double weight = lists.weight ? lists.weight[v] : 1.0;
-            b += weight * entry[0];
-            a += weight * entry[1];
+// The votes of a chunk, each with its row. Lists are short and of any length: a loop over each would guess wrong, at
+// almost every row, where it ends.
+class Votes {
+  public:
+    explicit Votes(const Lists& lists) : lists_(lists) {}
+
+    void next(size_t at, size_t count) {
+        start_ = lists_.start + at;
+        count_ = count;
+        size_ = static_cast<size_t>(start_[count] - start_[0]);
+        if (size_ > kMost) return;
+        std::fill_n(row_, size_ + 1, uint8_t{0});
+        for (size_t k = 1; k < count; ++k) ++row_[start_[k] - start_[0]];
+        uint8_t row = 0;
+        for (size_t v = 0; v < size_; ++v) row_[v] = row = static_cast<uint8_t>(row + row_[v]);
+    }
+
+    // Calls `visit` with the number of each vote, its row within the chunk and its weight.
+    template <typename Visit>
+    void each(const Visit& visit) const {
+        if (lists_.weight) {
+            each(visit, [this](int64_t v) { return lists_.weight[v]; });
+        } else {
+            each(visit, [](int64_t) { return 1.0; });
         }
-        first[k] = a;
-        second[k] = b;
     }
+
+  private:
+    static constexpr size_t kMost = 8 * kChunk;
+    static_assert(kChunk <= 256, "a row must fit one byte");
+
+    template <typename Visit, typename Weight>
+    void each(const Visit& visit, const Weight& weight) const {
+        const int64_t begin = start_[0];
+        if (size_ <= kMost) {
+            for (size_t v = 0; v < size_; ++v) visit(begin + v, row_[v], weight(begin + v));
+            return;
+        }
+        for (size_t k = 0; k < count_; ++k)
+            for (int64_t v = start_[k]; v < start_[k + 1]; ++v) visit(v, k, weight(v));
+    }
+
+    const Lists& lists_;
+    const int64_t* start_ = nullptr;
+    size_t count_ = 0, size_ = 0;
+    uint8_t row_[kMost + 1];
+};
+
+// Likelihoods of each row's votes under both truths, divided by the larger; returns the sum of its logarithms.
+inline double collect(const Lists& lists, const Votes& votes, size_t count, double* first, double* second) {
+    double difference[kChunk] = {}, above[kChunk], if_second = 0.0;
+    votes.each([&](size_t v, size_t k, double weight) {
+        const double* entry = lists.log_likelihood + 2 * static_cast<size_t>(lists.vote[v]);
+        difference[k] += weight * (entry[1] - entry[0]);
+        if_second += weight * entry[0];
+    });
     for (size_t k = 0; k < count; ++k) {
-        larger[k] = std::max(first[k], second[k]);
-        first[k] = exp_nonpositive(std::max(first[k] - larger[k], -kLargestMargin));
-        second[k] = exp_nonpositive(std::max(second[k] - larger[k], -kLargestMargin));
+        const double d = difference[k];
+        const double smaller = exp_nonpositive(-std::min(std::fabs(d), kLargestMargin));
+        above[k] = std::max(d, 0.0);
+        first[k] = d >= 0 ? 1.0 : smaller;
+        second[k] = d >= 0 ? smaller : 1.0;
     }
-    for (size_t k = 0; k < count; ++k) value += larger[k];
+    return if_second + sum_of(above, count);
+}
+
+template <bool kBent>
+void expect_lists(const Rows& rows, const Lists& lists, const Scores& scores, size_t begin, size_t end,
+                  double* posterior, float* curvature, double* truly_first, Sums& sums) {
+    double first[kChunk], second[kChunk];
+    Inferred row;
+    Chunks items(rows, begin);
+    Votes votes(lists);
+    for (size_t at = begin; at < end; at += kChunk) {
+        const size_t count = std::min(kChunk, end - at);
+        items.next(count);
+        votes.next(at, count);
+        sums.value += collect(lists, votes, count, first, second);
+        infer<kBent>(items, scores, count, first, second, row);
+        if (posterior) std::copy(row.q, row.q + count, posterior + at);
+        sums.value += log_sum(nullptr, count, row.value, false);
+        if (kBent) std::copy(row.curvature, row.curvature + count, curvature + at);
+        scatter<kBent>(items, count, row.derivative, row.curvature, sums);
+        votes.each([&](size_t v, size_t k, double weight) { truly_first[lists.vote[v]] += weight * row.q[k]; });
+    }
 }
 
 void expectation_lists(const Rows& rows, const Lists& lists, const Scores& scores, size_t begin, size_t end,
                        double* posterior, float* curvature, double* truly_first, Sums& sums) {
-    double first[kChunk], second[kChunk];
-    Inferred row;
-    Chunks items(rows, begin);
-    for (size_t at = begin; at < end; at += kChunk) {
-        const size_t count = std::min(kChunk, end - at);
-        items.next(count);
-        collect(lists, at, count, first, second, sums.value);
-        infer(items, scores, count, first, second, row);
-        if (posterior) std::copy(row.q, row.q + count, posterior + at);
-        sums.value += log_sum(nullptr, count, row.value, false);
-        std::copy(row.curvature, row.curvature + count, curvature + at);
-        scatter(items, row.derivative, row.curvature, sums);
-        for (size_t k = 0; k < count; ++k)
-            for (int64_t v = lists.start[at + k]; v < lists.start[at + k + 1]; ++v)
-                truly_first[lists.vote[v]] += lists.weight ? lists.weight[v] * row.q[k] : row.q[k];
-    }
+    const auto pass = curvature ? expect_lists<true> : expect_lists<false>;
+    pass(rows, lists, scores, begin, end, posterior, curvature, truly_first, sums);
 }
 
 inline void logistic(size_t count, const double* margin, const double* q, double* value, double* derivative,
@@ -272,10 +286,10 @@ void maximisation(const Rows& rows, const double* posterior, const Scores& score
         }
         const auto apply = loss == kLogistic ? logistic : smooth_hinge;
         apply(count, margin, q, value, derivative, c);
-        weigh(rows, at, count, derivative, c, value);
+        weigh<true>(rows, at, count, derivative, value, c);
         std::copy(c, c + count, curvature + at);
         for (size_t k = 0; k < count; ++k) sums.value += value[k];
-        scatter(items, derivative, c, sums);
+        scatter<true>(items, count, derivative, c, sums);
     }
 }
 

@@ -40,8 +40,10 @@ struct Scores {
 struct Table {
     const double* if_first;
     const double* if_second;
-    bool mild;  // no ratio of the two is so extreme that eight likelihoods of rows could not be multiplied
+    size_t size;
+    size_t together;  // with `if_first` null: how many rows' likelihoods can be multiplied, up to kMostTogether
 };
+constexpr size_t kMostTogether = 8;
 
 // A list of votes for each row. A vote is twice its coin plus 1 if it is for the first item; `log_likelihood` has
 // two entries for each, if the second and if the first item is truly better.
@@ -54,7 +56,8 @@ struct Lists {
 
 // What one block hands back.
 struct Sums {
-    double* by_item;     // gradient and degree of each item, side by side
+    double* gradient;    // by item; an item's gradient and degree lie side by side unless the rows are all pairs
+    double* degree;      // null: neither it nor the curvature is wanted
     double* by_pattern;  // four tables of sums by pattern, to be added up; null: not wanted
     size_t patterns;
     double value;
@@ -66,7 +69,7 @@ enum Loss : int { kLogistic = 0, kSmoothHinge = 1 };
 // Curvatures are kept in single precision: they shape a step but not where it ends, and memory is what a pass
 // waits for. Everything else is double.
 struct Passes {
-    // Posterior of the truth of each row (null: not kept), curvature there, and the sums of both steps.
+    // Posterior of the truth of each row (null: not kept), curvature there (null: not wanted), sums of both steps.
     void (*expectation)(const Rows&, const Table&, const Scores& scores, size_t begin, size_t end,
                         double* posterior, float* curvature, Sums& sums);
     // The same for rows with a list of votes each; `truly_first` gets the posterior of each kind of vote.

@@ -76,7 +76,8 @@ def expectation(
 ) -> float:
     """Compute the posterior of each row's truth (kept if wanted), and the sums that both steps need.
 
-    Returns the log-likelihood, but for what is common to both truths of each pattern.
+    With an empty ``curvature`` there is no degree either: zeros, if there is room for it. Returns the log-likelihood,
+    but for what is common to both truths of each pattern.
     """
     first, second = _first_items(start, second, len(scores))
     truth, value = _infer(
@@ -193,13 +194,15 @@ def _infer(
     joint_first = prior_first * if_first
     joint = joint_first + prior_second * if_second
     truth = joint_first / joint
-    # What the votes leave open of the truth bends the likelihood the other way; never let it win.
-    bend = e / (1 + e) ** 2
-    bend = _weighted(np.maximum(bend - truth * (1 - truth), _LEAST_CURVATURE * bend), weight)
     derivative = _weighted(truth - prior_first / (1 + e), weight)
-    curvature[:] = bend
     gradient[:] = _scatter(first, second, derivative, -derivative, len(scores))
-    degree[:] = _scatter(first, second, bend, bend, len(scores))
+    degree[:] = 0.0
+    if len(curvature):
+        # What the votes leave open of the truth bends the likelihood the other way; never let it win.
+        bend = e / (1 + e) ** 2
+        bend = _weighted(np.maximum(bend - truth * (1 - truth), _LEAST_CURVATURE * bend), weight)
+        curvature[:] = bend
+        degree[:] = _scatter(first, second, bend, bend, len(scores))
     return truth, float(_weighted(np.log(joint / (1 + e)), weight).sum())
 
 

@@ -11,16 +11,18 @@ namespace {
 
 // Probabilities that the first, and that the second, item of each link of a chunk is truly better.
 inline void priors(const Chunks& items, const Scores& scores, size_t count, double* first, double* second) {
+    double own[kChunk];
+    items.of_first(scores.up ? scores.down : scores.score, own);
     if (scores.up) {
         for (size_t k = 0; k < count; ++k) {
-            const double odds = scores.down[items.first[k]] * scores.up[items.second[k]];
+            const double odds = own[k] * scores.up[items.second[k]];
             first[k] = 1.0 / (1.0 + odds);
             second[k] = odds * first[k];
         }
         return;
     }
     for (size_t k = 0; k < count; ++k) {
-        const double m = scores.score[items.first[k]] - scores.score[items.second[k]];
+        const double m = own[k] - scores.score[items.second[k]];
         const double e = exp_nonpositive(-std::min(std::fabs(m), kLargestMargin));
         const double likely = 1.0 / (1.0 + e), unlikely = e * likely;
         first[k] = m >= 0 ? likely : unlikely;
@@ -119,7 +121,7 @@ inline void take_in(const SingleVotes& votes, const Code* kinds, const Table& ta
     infer(table, kind, count, first, second, vote);
     if (posterior)
         for (size_t k = 0; k < count; ++k) posterior[begin + k] = vote.sides[2 * k];
-    sums.value += log_sum(weight, count, vote.value, table.mild);
+    sums.value += log_sum(weight, count, vote.value, table.together == kMostTogether);
     if (weight)
         for (size_t k = 0; k < 2 * count; ++k) vote.sides[k] *= weight[k / 2];
     tally(kind, count, vote, sums);
