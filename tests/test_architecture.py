@@ -15,7 +15,8 @@ if not (SOURCE / "comparisons.py").exists():
 # A room may import from those above its own line only.
 ORDER = [
     {"errors", "text"},
-    {"ids", "votes", "kernels"},
+    {"votes", "kernels"},
+    {"ids"},
     {"comparisons"},
     {"io"},
     {"rows"},

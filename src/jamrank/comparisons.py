@@ -436,7 +436,9 @@ def _winner(value: Any, row: int) -> int:
 def _outcomes(outcome: Any) -> NDArray[np.int8]:
     """Return a result code for each outcome, seen from the left."""
     column = as_array(outcome)
-    if column.dtype.kind in "biuf":
+    if column.dtype.kind == "b":
+        return column.astype(np.int8)
+    if column.dtype.kind in "iuf":
         return _results(column.astype(np.float64))
     return _results(np.array([_number(value, row) for row, value in enumerate(column.tolist())], dtype=np.float64))
 
@@ -482,7 +484,10 @@ def _matrix_results(matrix: NDArray[Any]) -> NDArray[np.int8]:
 
 
 def _results(outcome: NDArray[np.float64]) -> NDArray[np.int8]:
-    results = np.full(outcome.shape, -1, dtype=np.int8)
+    results: NDArray[np.int8] = (outcome == 1.0).astype(np.int8)
+    if np.all((outcome == 0.0) | (results == FIRST)):
+        return results
+    results[:] = -1
     for value, result in ((1.0, FIRST), (0.0, SECOND), (0.5, TIE)):
         results[outcome == value] = result
     results[np.isnan(outcome)] = MISSING
@@ -734,18 +739,18 @@ def sorted_keys(
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Sort keys and fold equal ones: distinct keys, and the weight of each (empty: all 1)."""
     if weights is None:
-        if not (key[1:] >= key[:-1]).all():
-            key = pl.Series(key).sort().to_numpy()
-    else:
-        # Equal votes by weight, so that the last bit of their sum does not depend on the order of the rows.
-        order = np.lexsort((weights, key))
-        key, weights = key[order], weights[order]
-    new = _starts_of_runs(key)
-    if weights is None and new.all():
-        return key, np.empty(0)
-    starts = np.flatnonzero(new)
-    if weights is None:
-        return key[starts], np.diff(starts, append=len(key)).astype(np.float64)
+        threads = default_threads()
+        kernels.sort_keys(key, int(key.max(initial=0)).bit_length(), threads)
+        n_distinct = kernels.count_pairs(key, 0, threads)
+        if n_distinct == len(key):
+            return key, np.empty(0)
+        distinct, times = np.empty(n_distinct, dtype=np.int64), np.empty(n_distinct)
+        kernels.fold_keys(key, distinct, times, threads)
+        return distinct, times
+    # Equal votes by weight, so that the last bit of their sum does not depend on the order of the rows.
+    order = np.lexsort((weights, key))
+    key, weights = key[order], weights[order]
+    starts = np.flatnonzero(_starts_of_runs(key))
     folded = np.add.reduceat(weights, starts)
     return key[starts], folded if (folded != 1).any() else np.empty(0)
 

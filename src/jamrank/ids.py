@@ -10,6 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from jamrank.errors import InputError, UnknownItemError
+from jamrank.kernels import default_threads, kernels
 
 __all__ = [
     "Codes",
@@ -174,14 +175,18 @@ def _encode_integers(columns: list[NDArray[Any]]) -> tuple[NDArray[Any], list[Co
         labels, inverse = np.unique(np.concatenate(columns), return_inverse=True)
         ends = np.cumsum([len(column) for column in columns])[:-1]
         return labels, np.split(inverse.astype(np.int32), ends)
-    offsets = [column.astype(np.int64) - low if low else column for column in columns]
-    seen = np.zeros(high - low + 1, dtype=bool)
-    for offset in offsets:
-        seen[offset] = True
-    if seen.all():
-        return np.arange(low, high + 1, dtype=kind), [offset.astype(np.int32) for offset in offsets]
-    rank = np.cumsum(seen, dtype=np.int32) - np.int32(1)
-    return (np.flatnonzero(seen) + low).astype(kind), [rank[offset] for offset in offsets]
+    ids = [column if column.dtype in (np.int32, np.int64) else column.astype(np.int64) for column in columns]
+    ids = [np.ascontiguousarray(column) for column in ids]
+    seen, threads = np.zeros(high - low + 1, dtype=np.uint8), default_threads()
+    for column in ids:
+        kernels.mark_ids(column, low, seen, threads)
+    everything = bool(seen.all())
+    rank = np.cumsum(seen if not everything else seen[:0], dtype=np.int32) - np.int32(1)
+    codes = [np.empty(len(column), dtype=np.int32) for column in ids]
+    for column, own in zip(ids, codes, strict=True):
+        kernels.code_ids(column, low, rank, own, threads)
+    labels = np.arange(low, high + 1) if everything else np.flatnonzero(seen) + low
+    return labels.astype(kind), codes
 
 
 def _encode_text(columns: list[pl.Series]) -> tuple[NDArray[Any], list[Codes]]:

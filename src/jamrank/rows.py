@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -18,13 +18,14 @@ from numpy.typing import NDArray
 
 from jamrank.comparisons import FIRST, TIE, Comparisons
 from jamrank.kernels import default_threads, kernels
-from jamrank.votes import Jury
+from jamrank.votes import Jury, VoteTable
 
 __all__ = ["ROWS_BY", "Ballots", "Codes", "Links", "Lists", "Patterns", "Rows"]
 
 Doubles = NDArray[np.float64]
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
+_Value = TypeVar("_Value", bound=np.generic)
 # One byte where there are few patterns, else four.
 Codes = NDArray[np.uint8] | NDArray[np.int32]
 _FEW = 256
@@ -33,6 +34,8 @@ _FEW = 256
 _SAMPLE, _MOST_DISTINCT = 4096, 0.5
 _LARGEST_JURY, _SMALL_JURY = 64, 8
 _MOST_REPEATS = 1.5
+# With so many votes on a pair of items, what they share is better worked out once.
+_RUN_PAYS = 3
 
 
 class Ballots(Protocol):
@@ -159,6 +162,13 @@ class Links:
     layout: tuple[Longs, NDArray[np.integer]]
 
 
+def _begins(first: Ints, second: Ints) -> Longs:
+    """Return where each pair of items begins among sorted ones."""
+    new = np.diff(first, prepend=-1) != 0
+    new |= np.diff(second, prepend=-1) != 0
+    return np.flatnonzero(new)
+
+
 def _lay_out(first: Ints, second: Ints, n_items: int, distinct: bool) -> tuple[Longs, NDArray[np.integer]]:
     if distinct and len(first) == n_items * (n_items - 1) // 2:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32)
@@ -179,8 +189,10 @@ class Rows:
 
     Attributes
     ----------
-    first, second : ndarray of int32
-        Codes of the two items.
+    link_first, link_second : ndarray of int32
+        Codes of the two items of each row or, with ``begin``, of each run of rows that have the same.
+    begin : ndarray of int64 or None
+        Where these runs begin, and at last how many rows there are; None for one row each.
     weight : ndarray of float64
         How often the row counts; empty where all count once.
     ballots : Patterns or Lists
@@ -188,16 +200,21 @@ class Rows:
     of_pair : ndarray of int64 or None
         The pair of the votes' table to which each row belongs; None for one row a pair, in order.
     known_share : ndarray of float64 or None
-        The ``share`` of each row, where it is known already.
+        The ``share`` of each row, or of each run of rows, where it is known already.
     n_items : int
     distinct : bool
         Whether no two rows are known to be of the same items.
     single_votes : bool
         Whether every row is one vote.
+    pair_begin : ndarray of int64 or None
+        Where the rows of each pair of the votes' table begin, in place of ``of_pair``.
+    known_weight : ndarray of float64 or None
+        The ``pattern_weight``, where it is known already.
     """
 
-    first: Ints
-    second: Ints
+    link_first: Ints
+    link_second: Ints
+    begin: Longs | None
     weight: Doubles
     ballots: Patterns | Lists
     of_pair: Longs | None
@@ -205,21 +222,38 @@ class Rows:
     n_items: int
     distinct: bool = False
     single_votes: bool = False
+    pair_begin: Longs | None = None
+    known_weight: Doubles | None = None
 
     def __len__(self) -> int:
-        return len(self.first)
+        return len(self.link_first) if self.begin is None else int(self.begin[-1])
+
+    @cached_property
+    def first(self) -> Ints:
+        """Code of the first item of each row."""
+        return self._by_row(self.link_first)
+
+    @cached_property
+    def second(self) -> Ints:
+        """Code of the second item of each row."""
+        return self._by_row(self.link_second)
+
+    def _by_row(self, of_link: NDArray[_Value]) -> NDArray[_Value]:
+        return of_link if self.begin is None else np.repeat(of_link, np.diff(self.begin))
 
     @cached_property
     def share(self) -> Doubles:
         """(wins of the first item + 1) / (votes + 2) on the row's pair: where a fit starts."""
         if self.known_share is not None:
-            return self.known_share
+            return self._by_row(self.known_share)
         assert isinstance(self.ballots, Patterns)
         return np.asarray(self.ballots.share[self.ballots.of_row])
 
     @property
     def pair(self) -> Longs | slice:
         """What picks the rows' values out of an array with one for each pair."""
+        if self.pair_begin is not None:
+            return np.repeat(np.arange(len(self.pair_begin) - 1), np.diff(self.pair_begin))
         return slice(None) if self.of_pair is None else self.of_pair
 
     @property
@@ -238,13 +272,21 @@ class Rows:
 
     @property
     def index(self) -> tuple[Longs, NDArray[np.integer]]:
-        """The layout with all spelled out."""
-        return _item_start(self.first, self.n_items), _narrow(self.second, self.n_items)
+        """The layout of the runs of rows, or else of the rows, with all spelled out."""
+        return _item_start(self.link_first, self.n_items), _narrow(self.link_second, self.n_items)
+
+    @property
+    def link_layout(self) -> tuple[Longs, NDArray[np.integer]]:
+        """The layout of the runs of rows that have the same two items; of the rows where they come in none."""
+        return self.layout if self.begin is None else self.links.layout
 
     @cached_property
     def links(self) -> Links:
         """The pairs of items between which there are rows: where several have the same pair, it is there but once."""
-        if self.distinct or 2 * len(self.edges) > len(self):
+        if self.begin is not None:
+            layout = _lay_out(self.link_first, self.link_second, self.n_items, True)
+            return Links(self.link_first, self.link_second, self.begin[:-1], layout)
+        if self.distinct or self.single_votes or 2 * len(self.edges) > len(self):
             return Links(self.first, self.second, None, self.layout)
         first, second = self.first[self.edges], self.second[self.edges]
         return Links(first, second, self.edges, _lay_out(first, second, self.n_items, True))
@@ -252,6 +294,8 @@ class Rows:
     @cached_property
     def pattern_weight(self) -> Doubles:
         """How many rows have each pattern, by weight."""
+        if self.known_weight is not None:
+            return self.known_weight
         assert isinstance(self.ballots, Patterns)
         weight = self.weight if len(self.weight) else None
         return np.bincount(self.ballots.of_row, weight, len(self.ballots)).astype(np.float64)
@@ -266,11 +310,9 @@ class Rows:
     @cached_property
     def edges(self) -> Longs:
         """Where each distinct pair of items begins."""
-        if self.distinct:
-            return np.arange(len(self))
-        new = np.diff(self.first, prepend=-1) != 0
-        new |= np.diff(self.second, prepend=-1) != 0
-        return np.flatnonzero(new)
+        if self.begin is not None:
+            return self.begin[:-1]
+        return np.arange(len(self)) if self.distinct else _begins(self.first, self.second)
 
     def over_votes(self, values: Doubles, power: int = 1) -> Doubles:
         """Add up a value for each row over its votes, by coin and by whether the vote is for the first item.
@@ -319,18 +361,37 @@ class Rows:
         """
         if annotator is not None and (quick := cls._of_juror(votes, annotator)) is not None:
             return quick
-        keep = votes.vote_result != TIE
-        if len(votes.cast.table.weight):
-            keep &= votes.vote_weight > 0
+        table, n_pairs, kinds = votes.cast.table, votes.n_pairs, 2 * votes.n_annotators
+        few_repeats = _few_repeats(table)
         if annotator is not None:
-            keep &= votes.vote_annotator == annotator
-        if _few_repeats(votes):
-            return cls._every_vote(votes, keep)
-        pair, who, first_won, weight = _fold_sides(votes, keep)
-        wins = np.bincount(pair, weight * first_won, votes.n_pairs)
-        share = (wins + 1) / (np.bincount(pair, weight, votes.n_pairs) + 2)
+            table = _only(table, table.annotator == annotator)
+        if few_repeats:
+            # Repeated votes again and again: without weights a pass is quicker.
+            begin, wins, cast = np.empty(n_pairs + 1, dtype=np.int64), np.empty(n_pairs), np.empty(kinds)
+            decided = table.result != TIE
+            times = table.weight[decided].sum() if len(table.weight) else np.count_nonzero(decided)
+            kind = _codes(np.empty(int(times), dtype=np.uint8), kinds)
+            kernels.spell_out(
+                table.start,
+                table.annotator,
+                table.result,
+                table.weight,
+                begin,
+                kind,
+                wins,
+                cast,
+                default_threads(),
+            )
+            rows = cls._singles(votes, begin, kind, np.empty(0), votes.n_annotators, wins, np.diff(begin))
+            return replace(rows, known_weight=cast)
+        pair, who, first_won, weight = _fold_sides(table)
+        begin = np.searchsorted(pair, np.arange(n_pairs + 1))
+        kind = _codes(who * np.int32(2) + first_won, kinds)
+        wins, total = (
+            np.bincount(pair, values, n_pairs).astype(np.float64) for values in (weight * first_won, weight)
+        )
         own = weight if (weight != 1).any() else np.empty(0)
-        return cls._single(votes, pair, who * np.int32(2) + first_won, own, share[pair])
+        return cls._singles(votes, begin, kind, own, votes.n_annotators, wins, total)
 
     @classmethod
     def per_side(cls, votes: Comparisons, threads: int | None = None) -> Rows:
@@ -339,32 +400,63 @@ class Rows:
         wins, cast = pairs.tally()
         weight = np.stack([cast - wins, wins], axis=1).ravel()
         there = np.flatnonzero(weight > 0)
-        row, said = there // 2, there % 2
-        ballots = Patterns(_codes(said, 2), np.arange(3), np.arange(2, dtype=np.int32), np.ones(2), 1)
-        of_pair = row if pairs.of_pair is None else pairs.of_pair[row]
-        return cls(
-            pairs.first[row],
-            pairs.second[row],
-            weight[there],
-            ballots,
-            of_pair,
-            pairs.share[row],
-            votes.n_items,
-            single_votes=True,
-        )
+        sides = np.zeros(votes.n_pairs, dtype=np.int64)
+        sides[pairs.pair] = np.bincount(there // 2, minlength=len(pairs))
+        begin = np.concatenate([[0], np.cumsum(sides)])
+        of_pair = np.zeros((2, votes.n_pairs))
+        of_pair[:, pairs.pair] = wins, cast
+        return cls._singles(votes, begin, _codes(there % 2, 2), weight[there], 1, *of_pair)
 
     @classmethod
-    def _every_vote(cls, votes: Comparisons, keep: NDArray[np.bool_]) -> Rows:
-        """Return a row for each vote, repeated ones again and again: without weights a pass is quicker."""
-        table = votes.cast.table
-        at = np.flatnonzero(keep)
-        if len(table.weight):
-            at = np.repeat(at, table.weight[at].astype(np.int64))
-        pair = votes.vote_pair[at]
-        vote = _as_votes(votes, at)
-        cast = np.bincount(pair, minlength=votes.n_pairs)
-        share = (np.bincount(pair, vote % 2, votes.n_pairs) + 1) / (cast + 2)
-        return cls._single(votes, pair, vote, np.empty(0), share[pair])
+    def _singles(
+        cls,
+        votes: Comparisons,
+        pair_begin: Longs,
+        kind: Codes,
+        weight: Doubles,
+        n_coins: int,
+        wins: Doubles,
+        cast: NDArray[Any],
+    ) -> Rows:
+        """Return rows of one vote each.
+
+        Parameters
+        ----------
+        pair_begin : ndarray of int64
+            Where those of each pair begin, and at last how many there are.
+        kind : ndarray
+            Of each vote: twice its coin plus 1 if it is for the first item.
+        weight : ndarray of float64
+            Of each vote; empty where all count once.
+        n_coins : int
+        wins, cast : ndarray
+            Weight of the votes for the first item of each pair, and of all votes on it.
+        """
+        first, second, begin = votes.pair_first, votes.pair_second, pair_begin
+        if votes.has_questions or not (np.diff(pair_begin) > 0).all():
+            voted = np.flatnonzero(np.diff(pair_begin))
+            links = voted[_begins(first[voted], second[voted])] if votes.has_questions else voted
+            first, second = first[links], second[links]
+            begin = np.append(pair_begin[links], pair_begin[-1])
+            wins, cast = (np.add.reduceat(sums, links) if len(links) else sums[:0] for sums in (wins, cast))
+        share = (wins + 1) / (cast + 2)
+        runs = len(kind) >= _RUN_PAYS * len(first)
+        if not runs:
+            first, second, share = (np.repeat(of_link, np.diff(begin)) for of_link in (first, second, share))
+        every = np.arange(2 * n_coins, dtype=np.int32)
+        ballots = Patterns(kind, np.arange(2 * n_coins + 1), every, np.ones(2 * n_coins), n_coins)
+        return cls(
+            first,
+            second,
+            begin if runs else None,
+            weight,
+            ballots,
+            None,
+            share,
+            votes.n_items,
+            single_votes=True,
+            pair_begin=pair_begin,
+        )
 
     @classmethod
     def _of_juror(cls, votes: Comparisons, annotator: int) -> Rows | None:
@@ -375,15 +467,12 @@ class Rows:
         decided = said < TIE
         pair = None if decided.all() else np.flatnonzero(decided)
         said = said[pair] if pair is not None else said
-        return cls._single(votes, pair, said + np.int32(2 * annotator), np.empty(0), (said + 1) / 3)
-
-    @classmethod
-    def _single(cls, votes: Comparisons, pair: Longs | None, vote: Ints, weight: Doubles, share: Doubles) -> Rows:
-        """Return rows of one vote each."""
         kinds = 2 * votes.n_annotators
         every = np.arange(kinds, dtype=np.int32)
-        ballots = Patterns(_codes(vote, kinds), np.arange(kinds + 1), every, np.ones(kinds), votes.n_annotators)
-        return replace(cls._over(votes, pair, weight, ballots, share), single_votes=True)
+        kind = _codes(said + np.int32(2 * annotator), kinds)
+        ballots = Patterns(kind, np.arange(kinds + 1), every, np.ones(kinds), votes.n_annotators)
+        rows = cls._over(votes, pair, np.empty(0), ballots, (said + 1) / 3)
+        return replace(rows, distinct=True, single_votes=True)
 
     def tally(self) -> tuple[Doubles, Doubles]:
         """Return the weight of the votes for each row's first item, and of all votes on it."""
@@ -416,7 +505,7 @@ class Rows:
         first, second = votes.pair_first, votes.pair_second
         if pair is not None:
             first, second = first[pair], second[pair]
-        return cls(first, second, weight, ballots, pair, share, votes.n_items)
+        return cls(first, second, None, weight, ballots, pair, share, votes.n_items)
 
     def clustered(self, cluster: Ints, n_clusters: int) -> Rows:
         """Return the same rows with a coin for each annotator and cluster of rows."""
@@ -433,12 +522,20 @@ ROWS_BY: dict[str, Callable[[Comparisons, int | None], Rows]] = {
 }
 
 
-def _few_repeats(votes: Comparisons) -> bool:
+def _few_repeats(table: VoteTable) -> bool:
     """Tell whether weights are but a few votes that were cast more than once."""
-    weight = votes.cast.table.weight
-    if not len(weight):
+    if not len(table.weight):
         return True
+    weight = table.weight
     return bool((weight == np.floor(weight)).all() and weight.sum() <= _MOST_REPEATS * len(weight))
+
+
+def _only(table: VoteTable, keep: NDArray[np.bool_]) -> VoteTable:
+    """Return some of the votes."""
+    start = np.concatenate([[0], np.cumsum(keep)])[table.start]
+    swapped = table.swapped[keep] if len(table.swapped) else table.swapped
+    weight = table.weight[keep] if len(table.weight) else table.weight
+    return VoteTable(start, table.annotator[keep], table.result[keep], swapped, weight)
 
 
 def _repeats_itself(votes: Comparisons) -> bool:
@@ -533,13 +630,14 @@ def _keep(ballots: Patterns | Lists, rows: NDArray[np.bool_]) -> Patterns | List
     return replace(ballots, start=ballots.start[np.concatenate([np.flatnonzero(rows), [len(rows)]])])
 
 
-def _fold_sides(votes: Comparisons, keep: NDArray[np.bool_]) -> tuple[Longs, Ints, NDArray[np.bool_], Doubles]:
-    """Return pair, annotator, result and weight of the votes, those that differ in the side shown made one."""
-    pair, who = votes.vote_pair[keep], votes.vote_annotator[keep]
+def _fold_sides(table: VoteTable) -> tuple[Longs, Ints, NDArray[np.bool_], Doubles]:
+    """Return pair, annotator, result and weight of the decided votes, those that differ in the side made one."""
+    table = _only(table, (table.result != TIE) & (table.weight > 0))
+    pair, who = np.repeat(np.arange(len(table.start) - 1), np.diff(table.start)), table.annotator
     new = (np.diff(pair, prepend=-1) != 0) | (np.diff(who, prepend=-1) != 0)
     cell = np.cumsum(new) - 1
-    by_result = 2 * cell + (votes.vote_result[keep] == FIRST)
-    weight = np.bincount(by_result, votes.vote_weight[keep], 2 * int(new.sum())).astype(np.float64)
+    by_result = 2 * cell + (table.result == FIRST)
+    weight = np.bincount(by_result, table.weight, 2 * int(new.sum())).astype(np.float64)
     there = np.flatnonzero(weight)
     at = np.flatnonzero(new)[there // 2]
     return pair[at], who[at], there % 2 == 1, weight[there]

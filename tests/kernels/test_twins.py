@@ -83,6 +83,22 @@ def expectation(
     return out
 
 
+def expectation_votes(module, p, begin: np.ndarray, posterior: bool = True) -> dict[str, np.ndarray]:
+    """Run the pass over single votes; the problem's rows are links, and ``pattern`` has the kind of each vote."""
+    n, n_items, n_kinds = len(p["pattern"]), len(p["scores"]), len(p["if_second"])
+    out = {
+        "posterior": np.full(n if posterior else 0, np.nan),
+        "curvature": np.full(len(p["first"]), np.nan, dtype=np.float32),
+        "gradient": np.full(n_items, np.nan),
+        "degree": np.full(n_items, np.nan),
+        "truly_first": np.full(n_kinds, np.nan),
+        "hidden": np.full(n_kinds, np.nan),
+    }
+    inputs = [*layout(p), begin, *(p[name] for name in ("pattern", "weight", "if_first", "if_second", "scores"))]
+    out["value"] = np.array(module.expectation_votes(*inputs, *out.values(), p["threads"]))
+    return out
+
+
 def maximisation(module, p, loss: int) -> dict[str, np.ndarray]:
     n, n_items = len(p["first"]), len(p["scores"])
     out = {"curvature": np.empty(n, np.float32), "gradient": np.empty(n_items), "degree": np.empty(n_items)}
@@ -201,6 +217,134 @@ def test_expectation_over_lists_equals_its_twin(problem, n_coins, longest, weigh
         out["value"] = np.array(module.expectation_lists(*inputs, *out.values(), problem["threads"]))
         results.append(out)
     assert_close(*results)
+
+
+def on_links(problem, most: int) -> tuple[dict, np.ndarray]:
+    """Return a problem whose rows are links with up to so many votes each, and where those of each begin."""
+    rng = np.random.default_rng(len(problem["first"]))
+    counts = rng.integers(1, most + 1, len(problem["first"]))
+    begin = np.concatenate([[0], np.cumsum(counts)])
+    kind = rng.integers(0, len(problem["if_second"]), begin[-1]).astype(problem["pattern"].dtype)
+    weight = rng.uniform(0, 3, begin[-1]) if len(problem["weight"]) else np.empty(0)
+    return problem | {"pattern": kind, "weight": weight}, begin
+
+
+@needs_compiled
+@settings(deadline=None)
+@given(problems(), st.sampled_from([1, 2, 40, 300]), st.booleans())
+def test_expectation_over_single_votes_equals_its_twin(problem, most, posterior):
+    problem, begin = on_links(problem, most)
+    ours, plain = (expectation_votes(module, problem, begin, posterior) for module in (kernels, twin))
+    # Many votes on a link almost cancel, and their sums are rounded.
+    assert_close(ours, plain, 1e-12 if most < 40 else 1e-10)
+    if most == 1:
+        without = expectation_votes(kernels, problem, np.empty(0, dtype=np.int64), posterior)
+        assert_close(without, plain)
+
+
+@needs_compiled
+@settings(deadline=None)
+@given(problems())
+def test_one_table_of_ratios_says_the_same_of_single_votes(problem):
+    known = problem["if_first"] > 0
+    ratio = np.where(known, problem["if_second"] / np.where(known, problem["if_first"], 1.0), 1.0)
+    problem, begin = on_links(problem | {"if_first": np.empty(0), "if_second": ratio}, 5)
+    assert_close(*(expectation_votes(module, problem, begin) for module in (kernels, twin)))
+
+
+@settings(deadline=None)
+@given(problems())
+def test_a_pass_over_single_votes_is_one_over_rows_of_one_vote(problem):
+    problem, begin = on_links(problem, 4)
+    rows = problem | {side: np.repeat(problem[side], np.diff(begin)) for side in ("first", "second")}
+    rows["layout"] = "far"
+    votes, alone = expectation_votes(twin, problem, begin), expectation(twin, rows)
+    alone["truly_first"] = alone["by_pattern"]
+    for name in ("posterior", "gradient", "truly_first", "value"):
+        scale = max(float(np.abs(alone[name]).max(initial=0.0)), 1.0)
+        np.testing.assert_allclose(votes[name], alone[name], rtol=1e-9, atol=1e-9 * scale, err_msg=name)
+
+
+@needs_compiled
+@settings(deadline=None)
+@given(st.integers(1, 3000), st.integers(0, 63), st.integers(0, 2**32 - 1), st.integers(1, 4))
+def test_sorting_and_folding_keys_equal_their_twins(n, bits, seed, threads):
+    rng = np.random.default_rng(seed)
+    drawn = rng.integers(0, 2**bits, rng.integers(1, n + 1))
+    keys = rng.choice(drawn, n)
+    ours, plain = keys.copy(), keys.copy()
+    kernels.sort_keys(ours, bits, threads)
+    twin.sort_keys(plain, bits, threads)
+    np.testing.assert_array_equal(ours, plain)
+    n_distinct = kernels.count_pairs(ours, 0, threads)
+    folded = []
+    for module in (kernels, twin):
+        distinct, times = np.empty(n_distinct, dtype=np.int64), np.empty(n_distinct)
+        module.fold_keys(ours, distinct, times, threads)
+        folded.append((distinct.tolist(), times.tolist()))
+    assert folded[0] == folded[1]
+
+
+@needs_compiled
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_many_keys_are_sorted_and_folded_by_any_number_of_threads(threads):
+    keys = np.random.default_rng(0).integers(0, 2**17, 300_000)
+    expected, times = np.unique(keys, return_counts=True)
+    kernels.sort_keys(keys, 17, threads)
+    assert (np.diff(keys) >= 0).all()
+    distinct, folded = np.empty(len(expected), dtype=np.int64), np.empty(len(expected))
+    kernels.fold_keys(keys, distinct, folded, threads)
+    np.testing.assert_array_equal(distinct, expected)
+    np.testing.assert_array_equal(folded, times)
+
+
+@needs_compiled
+@settings(deadline=None)
+@given(st.lists(st.integers(-50, 50), min_size=1, max_size=300), st.sampled_from([np.int32, np.int64]), st.booleans())
+def test_codes_of_ids_equal_their_twins(values, kind, ranked):
+    ids, low = np.array(values, dtype=kind), min(values)
+    found = []
+    for module in (kernels, twin):
+        seen, codes = np.zeros(max(values) - low + 1, dtype=np.uint8), np.empty(len(ids), dtype=np.int32)
+        module.mark_ids(ids, low, seen, 3)
+        rank = np.cumsum(seen if ranked else seen[:0], dtype=np.int32) - np.int32(1)
+        module.code_ids(ids, low, rank, codes, 3)
+        found.append((seen.tolist(), codes.tolist()))
+    assert found[0] == found[1]
+    assert sum(found[0][0]) == len(set(values))
+
+
+@needs_compiled
+@pytest.mark.parametrize("range_of_ids", [100, 50_000])
+def test_many_ids_are_marked_and_coded_by_all_threads(range_of_ids):
+    ids = np.random.default_rng(0).integers(0, range_of_ids, 200_000) * 2
+    seen, codes = np.zeros(2 * range_of_ids, dtype=np.uint8), np.empty(len(ids), dtype=np.int32)
+    kernels.mark_ids(ids, 0, seen, 4)
+    np.testing.assert_array_equal(np.flatnonzero(seen), np.unique(ids))
+    kernels.code_ids(ids, 0, np.cumsum(seen, dtype=np.int32) - np.int32(1), codes, 4)
+    np.testing.assert_array_equal(codes, np.unique(ids, return_inverse=True)[1])
+
+
+@needs_compiled
+@settings(deadline=None)
+@given(st.integers(1, 400), st.integers(1, 200), st.integers(0, 2**32 - 1), st.booleans(), st.booleans())
+def test_votes_spelled_out_equal_their_twins_and_so_do_their_sums(pairs, annotators, seed, weighted, few):
+    rng = np.random.default_rng(seed)
+    start = np.concatenate([[0], np.cumsum(rng.integers(0, 5, pairs))])
+    n = int(start[-1])
+    who, result = rng.integers(0, annotators, n).astype(np.int32), rng.integers(0, 3, n).astype(np.int8)
+    weight = rng.integers(0, 4, n).astype(np.float64) if weighted else np.empty(0)
+    total = int(((result < 2) * (weight if weighted else 1)).sum())
+    kind = np.uint8 if few and annotators <= 128 else np.int32
+    values, votes_weight = rng.standard_normal(pairs), rng.uniform(0, 2, total if weighted else 0)
+    found = []
+    for module in (kernels, twin):
+        begin, kinds = np.empty(pairs + 1, dtype=np.int64), np.empty(total, dtype=kind)
+        wins, cast, sums = np.empty(pairs), np.empty(2 * annotators), np.empty(2 * annotators)
+        module.spell_out(start, who, result, weight, begin, kinds, wins, cast, 3)
+        module.sum_by_kind(begin, kinds, votes_weight, values, sums, 3)
+        found.append({"begin": begin, "kinds": kinds, "wins": wins, "cast": cast, "sums": sums})
+    assert_close(*found)
 
 
 @needs_compiled
@@ -484,6 +628,8 @@ JURIES = [(kind, count) for kind in ("walk", "near", "far") for count in (64, 25
 def every_pass(problem) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(0)
     matrix, centroids = rng.standard_normal((500, 4)), rng.standard_normal((5, 4))
+    begin = np.arange(len(problem["first"]) + 1)
+    begin[1:-1] += np.arange(1, len(begin) - 1) % 2
     quick = {
         f"{kind} {count} {curvature}": expectation(kernels, juries(problem, kind, count), curvature=curvature)
         for kind, count in JURIES
@@ -491,6 +637,7 @@ def every_pass(problem) -> dict[str, np.ndarray]:
     }
     runs = quick | {
         "expectation": expectation(kernels, problem),
+        "votes": expectation_votes(kernels, problem, begin),
         "logistic": maximisation(kernels, problem, 0),
         "hinge": maximisation(kernels, problem, 1),
         "laplacian": laplacian(kernels, problem, problem["scores"]),

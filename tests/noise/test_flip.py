@@ -115,6 +115,38 @@ def test_update_maximises_the_expected_log_likelihood_plus_prior(seed, errors, c
         assert flips[who] == pytest.approx(best.x, abs=1e-6)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("errors", "correct"), [(0.0, 0.0), (1.0, 2.0)])
+def test_the_slope_is_that_of_log_likelihood_plus_log_prior(kind, errors, correct):
+    rows = KINDS[kind](draw_votes(1, n_votes=30))
+    noise, engine = Flip(rows.cast, errors, correct), MemoryEngine(rows, 1)
+    scores, params = np.array([0.3, -0.4, 1.0, 0.0]), np.array([-1.0, 0.5, 2.0])
+
+    def objective(at: np.ndarray) -> float:
+        return engine.expectation(scores, noise.tables(at)).value + noise.log_prior(at)
+
+    slope = noise.slope(params, engine.expectation(scores, noise.tables(params)).truly_first)
+    steps = 1e-5 * np.eye(3)
+    np.testing.assert_allclose(
+        slope, [(objective(params + h) - objective(params - h)) / 2e-5 for h in steps], atol=1e-7
+    )
+
+
+def test_what_is_missing_is_the_share_of_the_curvature_that_hidden_truths_take_away():
+    rows = Rows.per_vote(draw_votes(1, n_votes=60))
+    noise, engine = Flip(rows.cast, 1.0, 2.0), MemoryEngine(rows, 1)
+    scores, params = np.array([0.3, -0.4, 1.0, 0.0]), np.array([-1.0, -0.5, -2.0])
+
+    def slope(at: np.ndarray) -> np.ndarray:
+        return noise.slope(at, engine.expectation(scores, noise.tables(at)).truly_first)
+
+    hidden = engine.expectation(scores, noise.tables(params)).hidden
+    steps = 1e-5 * np.eye(3)
+    observed = np.array([(slope(params - h) - slope(params + h))[k] / 2e-5 for k, h in enumerate(steps)])
+    known = (noise.votes + 3.0) * expit(params) * expit(-params)
+    np.testing.assert_allclose(1 - noise.missing(params, hidden), observed / known, atol=1e-8)
+
+
 def test_log_prior_is_highest_at_the_mode_and_zero_there():
     rows = Rows.per_pair(draw_votes(0))
     noise = Flip(rows.cast, errors=2.0, correct=6.0)

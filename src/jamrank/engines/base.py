@@ -34,10 +34,12 @@ class Expectation(Maximisation):
     """What the fused pass says.
 
     ``value`` is the log-likelihood with the truths summed out; ``truly_first`` says, by coin and side, how many votes
-    were cast where the first item is truly better.
+    were cast where the first item is truly better. ``hidden`` says, by coin, how much of the information on it is
+    lost because truths are not known: the sum of ``q (1 - q)`` over its votes, or 0 where nobody added it up.
     """
 
     truly_first: Doubles
+    hidden: Doubles
 
 
 @dataclass(frozen=True)

@@ -48,9 +48,15 @@ class _Part:
     n_items: int
     distinct: bool
     single_votes: bool
+    begin: NDArray[np.int64] | None
+
+    @property
+    def link_layout(self) -> tuple[NDArray[np.int64], NDArray[np.integer]]:
+        """The layout: where rows come in runs, it is that of the runs."""
+        return self.layout
 
     def __len__(self) -> int:
-        return len(self.layout[1])
+        return len(self.layout[1]) if self.begin is None else int(self.begin[-1])
 
     def over_votes(self, values: Doubles, power: int = 1) -> Doubles:
         """Add up a value for each row over its votes, by coin and side."""
@@ -63,6 +69,7 @@ class _Part:
         return Rows(
             first,
             second.astype(np.int32, copy=False),
+            self.begin,
             self.weight,
             self.ballots,
             None,
@@ -88,8 +95,10 @@ class _Shelf:
         """Write the rows of a part; return what else is to be known of it."""
         ballots, lists = rows.ballots, isinstance(rows.ballots, Lists)
         start, second = rows.index
-        low, high = (int(rows.first[0]), int(rows.first[-1])) if len(rows) else (0, 0)
+        low, high = (int(rows.link_first[0]), int(rows.link_first[-1])) if len(rows) else (0, 0)
         columns = {"second": second, "weight": rows.weight}
+        if rows.begin is not None:
+            columns["run"] = np.diff(rows.begin)
         if isinstance(ballots, Lists):
             columns |= {"count": np.diff(ballots.start), "vote": ballots.vote, "vote_weight": ballots.weight}
         else:
@@ -119,10 +128,7 @@ class _Shelf:
         told = self.parts[number]
         ballots: Patterns | Lists
         if told["lists"]:
-            count = self._column(number, "count")
-            list_start = self._space("list_start", len(count) + 1, np.int64)
-            list_start[0] = 0
-            np.cumsum(count, out=list_start[1:])
+            list_start = self._starts(number, "count")
             vote = self._widened(number, "vote", np.int32)
             ballots = Lists(list_start, vote, self._column(number, "vote_weight"), told["n_coins"])
             pattern_weight = np.empty(0)
@@ -140,6 +146,7 @@ class _Shelf:
             self.n_items,
             told["distinct"],
             told["single_votes"],
+            self._starts(number, "run") if "run" in told["columns"] else None,
         )
 
     def layout(self, number: int) -> tuple[NDArray[np.int64], NDArray[np.integer]]:
@@ -153,12 +160,14 @@ class _Shelf:
 
     def n_rows(self, number: int) -> int:
         """Return how many rows a part has."""
-        length: int = self.parts[number]["columns"]["second"][1]
+        columns = self.parts[number]["columns"]
+        length: int = columns["pattern" if "pattern" in columns else "count"][1]
         return length
 
     def room_for_curvature(self, number: int) -> NDArray[np.float32]:
         """Return room for the curvature of a part."""
-        return self._space("curvature", self.n_rows(number), np.float32)
+        length: int = self.parts[number]["columns"]["second"][1]
+        return self._space("curvature", length, np.float32)
 
     def write_curvature(self, number: int) -> None:
         """Write the curvature of a part, which is in the room for it, to disk."""
@@ -174,6 +183,14 @@ class _Shelf:
         if length:
             read_into(_file(self.folder, number, name), column)
         return column
+
+    def _starts(self, number: int, name: str) -> NDArray[np.int64]:
+        """Return where each begins of which a column has the lengths, and the end of the last."""
+        lengths = self._column(number, name)
+        starts = self._space(f"starts {name}", len(lengths) + 1, np.int64)
+        starts[0] = 0
+        np.cumsum(lengths, out=starts[1:])
+        return starts
 
     def _widened(self, number: int, name: str, dtype: Any) -> NDArray[Any]:
         small = self._column(number, name)
@@ -301,16 +318,16 @@ class DiskEngine:
         at = _At(scores, tables)
 
         def run() -> Doubles:
-            total = np.zeros(1 + 2 * self.n_items + 2 * self.n_coins)
+            total = np.zeros(1 + 2 * self.n_items + 3 * self.n_coins)
             for number in self._numbers():
-                value, gradient, degree, truly_first = self._pass(number, at)
-                _add(total, value, gradient, degree, truly_first.ravel())
+                value, gradient, degree, truly_first, hidden = self._pass(number, at)
+                _add(total, value, gradient, degree, truly_first.ravel(), hidden)
             self._last = at
             return total
 
         sums = self._journal.recall(run, "expectation", scores, tables)
-        value, gradient, degree, truly_first = self._split(sums)
-        return Expectation(value, gradient, degree, at, truly_first)
+        value, gradient, degree, truly_first = self._split(sums[: -self.n_coins])
+        return Expectation(value, gradient, degree, at, truly_first, sums[-self.n_coins :])
 
     def _pass(self, number: int, at: _At) -> Sums:
         """Run the fused pass over a part; its curvature goes to the room for it, and to disk."""
@@ -352,8 +369,9 @@ class DiskEngine:
         """Return the curvature of each row of a part."""
         curvature = self._shelf.room_for_curvature(number)
         if at.tables is None:  # where a fit begins, at scores of zero
-            weight = self._shelf.load(number).weight
-            curvature[:] = 0.25 * weight if len(weight) else 0.25
+            part = self._shelf.load(number)
+            weight = part.weight if len(part.weight) else np.ones(len(part))
+            curvature[:] = 0.25 * (weight if part.begin is None else np.add.reduceat(weight, part.begin[:-1]))
         elif at is self._last:
             self._shelf.read_curvature(number)
         else:

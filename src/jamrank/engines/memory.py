@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -17,6 +18,7 @@ __all__ = ["LOSSES", "MemoryEngine"]
 
 Doubles = NDArray[np.float64]
 Floats = NDArray[np.float32]
+Longs = NDArray[np.int64]
 
 LOSSES = {"logistic": 0, "hinge": 1}
 # Rows that are looked at together where numpy does the work, so that its temporary arrays stay small.
@@ -91,13 +93,16 @@ class MemoryEngine:
         """Run the fused pass; the posterior goes to ``truth``, unless that is empty."""
         self.passes += 1
         curvature = self._room_for_curvature(reuse)
-        value, gradient, degree, truly_first = expectation(self.rows, scores, tables, curvature, truth, self.threads)
-        return Expectation(value, gradient, degree, self._by_link(curvature), truly_first)
+        value, gradient, degree, truly_first, hidden = expectation(
+            self.rows, scores, tables, curvature, truth, self.threads
+        )
+        bend = curvature if self.rows.begin is not None else self._by_link(curvature)
+        return Expectation(value, gradient, degree, bend, truly_first, hidden)
 
     def _room_for_curvature(self, reuse: Expectation | None) -> Floats:
-        """Return where a pass may write the curvature of each row."""
-        if self.rows.links.begin is None:
-            return reuse.curvature if reuse else np.empty(len(self.rows), dtype=np.float32)
+        """Return where a pass may write the curvature of each row, or of each run of rows."""
+        if self.rows.links.begin is None or self.rows.begin is not None:
+            return reuse.curvature if reuse else np.empty(len(self.rows.links.first), dtype=np.float32)
         if self._scratch is None:
             self._scratch = np.empty(len(self.rows), dtype=np.float32)
         return self._scratch
@@ -115,6 +120,8 @@ class MemoryEngine:
         Also returns what the E-step would say of the votes then.
         """
         rows, ballots = self.rows, self.rows.ballots
+        if isinstance(ballots, Patterns) and rows.begin is not None and rows.known_share is not None:
+            return self._beginning_by_link(ballots, rows.begin, rows.known_share, scores)
         if not isinstance(ballots, Patterns) or rows.single_votes:
             return self.maximisation(scores, rows.share), rows.over_votes(rows.share)
         share = ballots.share
@@ -122,6 +129,17 @@ class MemoryEngine:
             self.maximisation(scores, share, pattern=ballots.of_row),
             ballots.over_patterns(rows.pattern_weight * share),
         )
+
+    def _beginning_by_link(
+        self, ballots: Patterns, begin: Longs, share: Doubles, scores: Doubles
+    ) -> tuple[Maximisation, Doubles]:
+        """Do so where rows of the same items have the same share: what holds for one of them holds for all."""
+        rows = self.rows
+        cast = np.add.reduceat(rows.weight, begin[:-1]) if len(rows.weight) else np.diff(begin).astype(np.float64)
+        by_kind = np.empty(len(ballots))
+        kernels.sum_by_kind(begin, ballots.of_row, rows.weight, share, by_kind, self.threads)
+        at = self._maximise(rows.links.layout, cast, scores, share, "logistic", None)
+        return at, ballots.over_patterns(by_kind)
 
     def maximisation(
         self, scores: Doubles, posterior: Doubles, loss: str = "logistic", pattern: Codes | None = None
@@ -137,14 +155,26 @@ class MemoryEngine:
         loss : {"logistic", "hinge"}
         pattern : ndarray, optional
         """
-        rows, n_items = self.rows, self.rows.n_items
-        curvature = self._room_for_curvature(None)
+        at = self._maximise(self.rows.layout, self.rows.weight, scores, posterior, loss, pattern)
+        return replace(at, curvature=self._by_link(at.curvature))
+
+    def _maximise(
+        self,
+        layout: tuple[Longs, NDArray[np.integer]],
+        weight: Doubles,
+        scores: Doubles,
+        posterior: Doubles,
+        loss: str,
+        pattern: Codes | None,
+    ) -> Maximisation:
+        n_items, n_rows = self.rows.n_items, len(posterior if pattern is None else pattern)
+        curvature = np.empty(n_rows, dtype=np.float32)
         gradient, degree = np.empty(n_items), np.empty(n_items)
         self.passes += 1
         value = kernels.maximisation(
-            *rows.layout,
+            *layout,
             np.empty(0, dtype=np.int32) if pattern is None else pattern,
-            rows.weight,
+            weight,
             posterior,
             np.ascontiguousarray(scores),
             LOSSES[loss],
@@ -153,7 +183,7 @@ class MemoryEngine:
             degree,
             self.threads,
         )
-        return Maximisation(value, gradient, degree, self._by_link(curvature))
+        return Maximisation(value, gradient, degree, curvature)
 
     def curvature_times(self, curvature: Floats, vector: Doubles) -> Doubles:
         """Multiply the curvature matrix of the item scores, a graph Laplacian, with a vector."""
@@ -173,8 +203,8 @@ class MemoryEngine:
     def pairs(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """The distinct pairs of items."""
         rows = self.rows
-        if rows.distinct:
-            return rows.first, rows.second
+        if rows.distinct or rows.begin is not None:
+            return rows.link_first, rows.link_second
         return rows.first[rows.edges], rows.second[rows.edges]
 
     def observed(self, scores: Doubles, tables: Doubles, links: bool) -> tuple[Doubles, Links | None]:

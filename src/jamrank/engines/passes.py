@@ -14,8 +14,9 @@ __all__ = ["Laid", "Sums", "expectation"]
 
 Doubles = NDArray[np.float64]
 Floats = NDArray[np.float32]
-# Log-likelihood, gradient and degree by item, and votes where the first item is truly better by coin and side.
-Sums = tuple[float, Doubles, Doubles, Doubles]
+# Log-likelihood, gradient and degree by item, votes where the first item is truly better by coin and side, and what
+# hidden truths take away by coin.
+Sums = tuple[float, Doubles, Doubles, Doubles, Doubles]
 
 # Beyond this many patterns a table of sums for each block would not stay in cache.
 _MOST_PATTERNS_IN_PASS = 1 << 14
@@ -27,6 +28,12 @@ class Laid(Protocol):
 
     @property
     def layout(self) -> tuple[NDArray[np.int64], NDArray[np.integer]]: ...  # noqa: D102
+    @property
+    def begin(self) -> NDArray[np.int64] | None: ...  # noqa: D102
+    @property
+    def link_layout(self) -> tuple[NDArray[np.int64], NDArray[np.integer]]: ...  # noqa: D102
+    @property
+    def single_votes(self) -> bool: ...  # noqa: D102
     @property
     def weight(self) -> Doubles: ...  # noqa: D102
     @property
@@ -53,13 +60,15 @@ def expectation(
     tables : ndarray of shape (coins, 2, 2)
         Log-likelihood of a vote by coin, by whether it is for the first item, and by the truth.
     curvature : ndarray of float32
-        The curvature of each row goes here.
+        The curvature of each row goes here; of each run of rows, where they come in runs.
     posterior : ndarray
         The probability that the first item of each row is truly better goes here, unless it is empty.
     threads : int
     """
     if isinstance(rows.ballots, Lists):
         return _over_lists(rows, rows.ballots, scores, tables, curvature, posterior, threads)
+    if rows.single_votes:
+        return _over_votes(rows, rows.ballots, scores, tables, curvature, posterior, threads)
     return _over_patterns(rows, rows.ballots, scores, tables, curvature, posterior, threads)
 
 
@@ -72,10 +81,7 @@ def _over_patterns(
     posterior: Doubles,
     threads: int,
 ) -> Sums:
-    log_first, log_second = ballots.log_likelihoods(tables)
-    # One table is quicker than two, where the ratio of the likelihoods can be written as a number.
-    one_table = bool((np.abs(log_second - log_first) <= _LARGEST_LOG_RATIO).all())
-    base = log_first if one_table else np.maximum(log_first, log_second)
+    base, if_first, if_second = _likelihoods(ballots, tables)
     in_pass = len(ballots) <= _MOST_PATTERNS_IN_PASS
     truth = posterior if in_pass or len(posterior) else np.empty(len(rows))
     gradient, degree = np.empty(rows.n_items), np.empty(rows.n_items)
@@ -84,8 +90,8 @@ def _over_patterns(
         *rows.layout,
         ballots.of_row,
         rows.weight,
-        np.empty(0) if one_table else np.exp(log_first - base),
-        np.exp(log_second - base),
+        if_first,
+        if_second,
         np.ascontiguousarray(scores),
         truth,
         curvature,
@@ -95,7 +101,52 @@ def _over_patterns(
         threads,
     )
     value += float((rows.pattern_weight * base).sum())
-    return value, gradient, degree, ballots.over_patterns(by_pattern) if in_pass else rows.over_votes(truth)
+    truly_first = ballots.over_patterns(by_pattern) if in_pass else rows.over_votes(truth)
+    return value, gradient, degree, truly_first, np.zeros(ballots.n_coins)
+
+
+def _over_votes(
+    rows: Laid,
+    ballots: Patterns,
+    scores: Doubles,
+    tables: Doubles,
+    curvature: Floats,
+    posterior: Doubles,
+    threads: int,
+) -> Sums:
+    base, if_first, if_second = _likelihoods(ballots, tables)
+    gradient, degree = np.empty(rows.n_items), np.empty(rows.n_items)
+    truly_first, hidden = np.empty(len(ballots)), np.empty(len(ballots))
+    value = kernels.expectation_votes(
+        *rows.link_layout,
+        np.empty(0, dtype=np.int64) if rows.begin is None else rows.begin,
+        ballots.of_row,
+        rows.weight,
+        if_first,
+        if_second,
+        np.ascontiguousarray(scores),
+        posterior,
+        curvature,
+        gradient,
+        degree,
+        truly_first,
+        hidden,
+        threads,
+    )
+    value += float((rows.pattern_weight * base).sum())
+    return value, gradient, degree, ballots.over_patterns(truly_first), ballots.over_patterns(hidden).sum(axis=1)
+
+
+def _likelihoods(ballots: Patterns, tables: Doubles) -> tuple[Doubles, Doubles, Doubles]:
+    """Return the log-likelihood of each pattern's votes that is common to both truths, and the rest under either.
+
+    One table is quicker than two: where the ratio of the likelihoods can be written as a number, the former is empty.
+    """
+    log_first, log_second = ballots.log_likelihoods(tables)
+    if (np.abs(log_second - log_first) <= _LARGEST_LOG_RATIO).all():
+        return log_first, np.empty(0), np.exp(log_second - log_first)
+    base = np.maximum(log_first, log_second)
+    return base, np.exp(log_first - base), np.exp(log_second - base)
 
 
 def _over_lists(
@@ -123,4 +174,4 @@ def _over_lists(
         truly_first,
         threads,
     )
-    return value, gradient, degree, truly_first.reshape(-1, 2)
+    return value, gradient, degree, truly_first.reshape(-1, 2), np.zeros(ballots.n_coins)

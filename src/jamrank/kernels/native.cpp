@@ -3,18 +3,19 @@
 #include <nanobind/ndarray.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <unordered_map>
 #include <vector>
 
+#include "blocks.hpp"
+#include "encoding.hpp"
 #include "passes.hpp"
+#include "votes.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -31,51 +32,40 @@ using OutInts = Array<int32_t>;
 using Floats = Array<const float>;
 using OutFloats = Array<float>;
 
-// The passes compiled for an instruction set; null where the set is unknown or this processor lacks it.
-const Passes* passes_for(const std::string& name) {
+struct InstructionSet {
+    const Passes* passes;
+    const VotePasses* votes;
+};
+
+// What was compiled for an instruction set; nulls where the set is unknown or this processor lacks it.
+InstructionSet compiled_for(const std::string& name) {
 #ifdef JAMRANK_X86
     const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
     const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
                     __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
                     __builtin_cpu_supports("avx512cd");
     if (name == "v4" || name == "auto")
-        if (v4) return &jamrank::v4::passes;
+        if (v4) return {&jamrank::v4::passes, &jamrank::v4::vote_passes};
     if (name == "v3" || name == "auto")
-        if (v3) return &jamrank::v3::passes;
+        if (v3) return {&jamrank::v3::passes, &jamrank::v3::vote_passes};
 #endif
-    return name == "baseline" || name == "auto" ? &baseline::passes : nullptr;
+    if (name == "baseline" || name == "auto") return {&baseline::passes, &baseline::vote_passes};
+    return {nullptr, nullptr};
 }
 
-const Passes* active = passes_for("auto");
+const Passes* active = compiled_for("auto").passes;
+const VotePasses* active_votes = compiled_for("auto").votes;
 
 bool select(const char* name) {
-    const Passes* wanted = passes_for(name);
-    if (wanted) active = wanted;
-    return wanted != nullptr;
+    const InstructionSet wanted = compiled_for(name);
+    if (!wanted.passes) return false;
+    active = wanted.passes;
+    active_votes = wanted.votes;
+    return true;
 }
 
 void require(bool holds, const char* what) {
     if (!holds) throw std::invalid_argument(what);
-}
-
-// The number of blocks depends on the data alone, never on the threads: that fixes the order of every sum.
-size_t block_count(size_t rows, size_t accumulators) {
-    const size_t by_rows = (rows + 16383) / 16384;
-    const size_t by_memory = std::max<size_t>(1, (size_t{1} << 22) / std::max<size_t>(1, accumulators));
-    return std::max<size_t>(1, std::min({by_rows, by_memory, size_t{64}}));
-}
-
-template <typename Work>
-void for_blocks(size_t blocks, int threads, const Work& work) {
-    std::atomic<size_t> next{0};
-    const auto drain = [&] {
-        for (size_t block = next++; block < blocks; block = next++) work(block);
-    };
-    std::vector<std::thread> helpers;
-    const size_t wanted = std::min<size_t>(std::max(threads, 1), blocks);
-    for (size_t t = 1; t < wanted; ++t) helpers.emplace_back(drain);
-    drain();
-    for (auto& helper : helpers) helper.join();
 }
 
 // Accumulators of all blocks side by side; `add` sums them up in the order of the blocks.
@@ -104,14 +94,6 @@ class Accumulators {
     size_t blocks_, size_;
     std::unique_ptr<double[]> data_;
 };
-
-struct Span {
-    size_t begin, end;
-};
-
-Span span_of(size_t block, size_t blocks, size_t rows) {
-    return {rows * block / blocks, rows * (block + 1) / blocks};
-}
 
 // Small integers, in as few bytes as will do.
 using Codes = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
@@ -145,6 +127,9 @@ const double* weights_or_null(const Doubles& weight, size_t n) {
 constexpr double kLargestScore = 150.0;
 // The largest logarithm of a number, with some room below what a double can hold.
 constexpr double kLargestLog = 690.0;
+// With more kinds of votes than this, neighbours hardly ever have the same.
+constexpr size_t kFewKinds = 1024;
+constexpr size_t kFewLinks = 1 << 16;
 
 class Exponentials {
   public:
@@ -295,6 +280,61 @@ double expectation_lists(const Array<const int64_t>& start, const Seconds& secon
     return layout.hand_over(sums, gradient, degree);
 }
 
+// Rows that are single votes, each with a truth of its own; `start` and `second` are those of the links between items.
+template <typename Code>
+double expectation_votes(const Array<const int64_t>& start, const Seconds& second, const Array<const int64_t>& begin,
+                         const Array<const Code>& kind, const Doubles& weight, const Doubles& if_first,
+                         const Doubles& if_second, const Doubles& scores, OutDoubles posterior, OutFloats curvature,
+                         OutDoubles gradient, OutDoubles degree, OutDoubles truly_first, OutDoubles hidden, int threads) {
+    const size_t n = kind.size(), links = curvature.size(), items = scores.size(), kinds = truly_first.size();
+    require(begin.size() == links + 1 || (begin.size() == 0 && links == n), "one begin a link");
+    require(begin.size() == 0 || (begin.data()[0] == 0 && begin.data()[links] == static_cast<int64_t>(n)),
+            "begins must cover the votes");
+    require(posterior.size() == 0 || posterior.size() == n, "posterior must be empty or one a vote");
+    require(gradient.size() == items && degree.size() == items, "one entry an item");
+    require(hidden.size() == kinds && if_second.size() == kinds, "one entry a kind of vote");
+    require(if_first.size() == 0 || if_first.size() == kinds, "if_first must be empty or one a kind of vote");
+    const Rows rows = as_rows(start, second, links, items);
+    SingleVotes votes{begin.size() ? begin.data() : nullptr, nullptr, nullptr, weights_or_null(weight, n)};
+    if constexpr (sizeof(Code) == 1) {
+        votes.few_kinds = kind.data();
+    } else {
+        votes.kind = kind.data();
+    }
+    const size_t together = if_first.size() ? 0 : reach_of(if_second).together;
+    const Table table{if_first.size() ? if_first.data() : nullptr, if_second.data(), kinds, together};
+    const size_t tables = kinds <= kFewKinds ? kVoteTables : 1;
+    const size_t size = 2 * items + 2 * tables * kinds + 1;
+    const size_t blocks = block_count(n, size);
+    nb::gil_scoped_release release;
+    const Exponentials exponentials(scores);
+    Accumulators sums(blocks, size);
+    // A link belongs to one block; blocks have about as many votes each.
+    const auto first_link = [&](size_t block) -> size_t {
+        const size_t vote = span_of(block, blocks, n).begin;
+        if (!votes.begin || block == blocks) return block == blocks ? links : vote;
+        return std::lower_bound(votes.begin, votes.begin + links, static_cast<int64_t>(vote)) - votes.begin;
+    };
+    for_blocks(blocks, threads, [&](size_t block) {
+        double* own = sums.clear(block);
+        VoteSums part{own, own + 2 * items, kinds, tables, 0.0};
+        active_votes->expectation(rows, votes, table, exponentials.view(), first_link(block), first_link(block + 1),
+                                  posterior.size() ? posterior.data() : nullptr, curvature.data(), part);
+        own[size - 1] = part.value;
+    });
+    std::fill_n(truly_first.data(), kinds, 0.0);
+    std::fill_n(hidden.data(), kinds, 0.0);
+    for (size_t t = 0; t < tables; ++t) {
+        sums.add(2 * (items + t * kinds), kinds, truly_first.data(), 2);
+        sums.add(2 * (items + t * kinds) + 1, kinds, hidden.data(), 2);
+    }
+    sums.collect(0, items, gradient.data(), 2);
+    sums.collect(1, items, degree.data(), 2);
+    double value;
+    sums.collect(size - 1, 1, &value);
+    return value;
+}
+
 // With patterns, the posterior is one for each of them.
 double maximisation(const Array<const int64_t>& start, const Seconds& second, const Codes& pattern,
                     const Doubles& weight, const Doubles& posterior, const Doubles& scores, int loss,
@@ -335,7 +375,8 @@ void laplacian(const Array<const int64_t>& start, const Seconds& second, const F
     const size_t blocks = block_count(n, items);
     nb::gil_scoped_release release;
     Accumulators sums(blocks, items);
-    for_blocks(blocks, threads, [&](size_t block) {
+    // A product over few rows is done before another thread has begun.
+    for_blocks(blocks, n <= kFewLinks ? 1 : threads, [&](size_t block) {
         const Span span = span_of(block, blocks, n);
         active->laplacian(rows, curvature.data(), vector.data(), span.begin, span.end, sums.clear(block));
     });
@@ -577,7 +618,7 @@ void number_verdicts(const Array<const int8_t>& results, size_t annotators, cons
 
 // A vote is packed into the bits of one integer, from the highest: the items of its pair in order, its question, its
 // annotator, whether it was shown the other way round, and its result seen from the pair's order.
-constexpr int8_t kDecided = 2;  // results below this have a side
+constexpr uint64_t kDecided = 2;  // results below this have a side
 
 void pack_votes(const Ints& left, const Ints& right, const Ints& annotator, const Ints& question,
                 const Array<const int8_t>& result, int item_bits, int question_bits, int annotator_bits,
@@ -588,17 +629,22 @@ void pack_votes(const Ints& left, const Ints& right, const Ints& annotator, cons
     require(2 * item_bits + question_bits + annotator_bits + 3 <= 63, "too many bits");
     nb::gil_scoped_release release;
     const size_t blocks = block_count(n, 1);
-    for_blocks(blocks, threads, [&](size_t block) {
+    const int32_t *lefts = left.data(), *rights = right.data(), *who = annotator.data();
+    const int32_t* asked = question.size() ? question.data() : nullptr;
+    const int8_t* results = result.data();
+    int64_t* packed = keys.data();
+    for_blocks(blocks, threads, [=](size_t block) {
         const Span span = span_of(block, blocks, n);
         for (size_t v = span.begin; v < span.end; ++v) {
-            const auto a = static_cast<uint64_t>(left.data()[v]), b = static_cast<uint64_t>(right.data()[v]);
-            const uint64_t swapped = a > b;
-            const int8_t said = result.data()[v];
-            uint64_t key = std::min(a, b) << item_bits | std::max(a, b);
-            key = key << question_bits | (question.size() ? static_cast<uint64_t>(question.data()[v]) : 0);
-            key = key << annotator_bits | static_cast<uint64_t>(annotator.data()[v]);
-            key = key << 3 | swapped << 2 | static_cast<uint64_t>(said < kDecided && swapped ? 1 - said : said);
-            keys.data()[v] = static_cast<int64_t>(key);
+            // Without branches, for who is on the left is anyone's guess.
+            const int64_t a = lefts[v], b = rights[v];
+            const uint64_t swapped = static_cast<uint64_t>(b - a) >> 63, turn = (a ^ b) & -swapped;
+            const auto said = static_cast<uint64_t>(results[v]);
+            uint64_t key = (a ^ turn) << item_bits | (b ^ turn);
+            key = key << question_bits | (asked ? static_cast<uint64_t>(asked[v]) : 0);
+            key = key << annotator_bits | static_cast<uint64_t>(who[v]);
+            key = key << 3 | swapped << 2 | (said ^ (swapped & (said < kDecided)));
+            packed[v] = static_cast<int64_t>(key);
         }
     });
 }
@@ -746,6 +792,8 @@ NB_MODULE(_native, m) {
     m.def("expectation", &expectation<uint8_t>);
     m.def("expectation", &expectation<int32_t>);
     m.def("expectation_lists", &expectation_lists);
+    m.def("expectation_votes", &expectation_votes<uint8_t>);
+    m.def("expectation_votes", &expectation_votes<int32_t>);
     m.def("maximisation", &maximisation);
     m.def("laplacian", &laplacian);
     m.def("assign", &assign);
@@ -755,6 +803,7 @@ NB_MODULE(_native, m) {
     m.def("number_verdicts", &number_verdicts<uint8_t>);
     m.def("number_verdicts", &number_verdicts<int32_t>);
     m.def("regular_lines", &regular_lines);
+    bind_encoding(m);
     m.def("pack_votes", &pack_votes);
     m.def("count_pairs", &count_pairs);
     m.def("unpack_votes", &unpack_votes);

@@ -30,31 +30,6 @@ inline void weigh(const Rows& rows, size_t begin, size_t count, double* a, doubl
     }
 }
 
-// Sum of the weighted logarithms of likelihoods. Without weights eight are multiplied before each logarithm: none
-// is so small or large that their product could vanish or overflow, for one that is sends the chunk the long way;
-// `mild` says that none can be.
-inline double log_sum(const double* weight, size_t count, const double* likelihood, bool mild) {
-    double term[kChunk], sum = 0.0, smallest = 1.0, largest = 1.0;
-    if (!mild)
-        for (size_t k = 0; k < count; ++k) {
-            smallest = std::min(smallest, likelihood[k]);
-            largest = std::max(largest, likelihood[k]);
-        }
-    size_t terms = count;
-    if (!weight && smallest > 1e-37 && largest < 1e37) {
-        terms = count / 8;
-        std::copy(likelihood, likelihood + terms, term);
-        for (size_t part = 1; part < 8; ++part)
-            for (size_t k = 0; k < terms; ++k) term[k] *= likelihood[part * terms + k];
-        for (size_t k = 8 * (count / 8); k < count; ++k) term[terms++] = likelihood[k];
-        for (size_t k = 0; k < terms; ++k) term[k] = log_positive(term[k]);
-    } else {
-        for (size_t k = 0; k < count; ++k) term[k] = log_positive(likelihood[k]) * (weight ? weight[k] : 1.0);
-    }
-    for (size_t k = 0; k < terms; ++k) sum += term[k];
-    return sum;
-}
-
 template <typename Code>
 inline void lookup(const Table& table, const Code* pattern, size_t count, double* if_first,
                    double* if_second) {

@@ -10,17 +10,24 @@ from numpy.typing import NDArray
 
 __all__ = [
     "assign",
+    "code_ids",
     "count_pairs",
     "expectation",
     "expectation_lists",
+    "expectation_votes",
+    "fold_keys",
     "jury_patterns",
     "laplacian",
+    "mark_ids",
     "mark_verdicts",
     "maximisation",
     "number_verdicts",
     "pack_votes",
     "patterns",
     "regular_lines",
+    "sort_keys",
+    "spell_out",
+    "sum_by_kind",
     "unpack_votes",
 ]
 
@@ -118,6 +125,55 @@ def expectation_lists(
         posterior[:] = truth
     truly_first[:] = np.bincount(vote, _weighted(truth[row], vote_weight), len(truly_first))
     return value + float(largest.sum())
+
+
+def expectation_votes(
+    start: Longs,
+    second: Ints,
+    begin: Longs,
+    kind: NDArray[np.integer],
+    weight: Doubles,
+    if_first: Doubles,
+    if_second: Doubles,
+    scores: Doubles,
+    posterior: Doubles,
+    curvature: Floats,
+    gradient: Doubles,
+    degree: Doubles,
+    truly_first: Doubles,
+    hidden: Doubles,
+    threads: int,
+) -> float:
+    """Do the same for rows that are single votes: ``start`` and ``second`` are those of the links between items.
+
+    The votes on link ``l`` are ``begin[l]:begin[l + 1]``; without ``begin`` there is one on each. Also adds up, by
+    kind, what the posterior leaves open.
+    """
+    first, second = _first_items(start, second, len(scores))
+    link = np.repeat(np.arange(len(first)), np.diff(begin)) if len(begin) else np.arange(len(first))
+    margin = _margins(first, second, scores)
+    e = np.exp(-np.abs(margin))
+    prior_first = np.where(margin >= 0, 1.0, e) / (1 + e)
+    prior_second = np.where(margin >= 0, e, 1.0) / (1 + e)
+    joint_first = prior_first[link] * (if_first[kind] if len(if_first) else 1.0)
+    joint = joint_first + prior_second[link] * if_second[kind]
+    truth = np.minimum(joint_first / joint, 1.0)
+    left_open = truth * (1 - truth)
+    if len(posterior):
+        posterior[:] = truth
+    truly_first[:] = np.bincount(kind, _weighted(truth, weight), len(truly_first))
+    hidden[:] = np.bincount(kind, _weighted(left_open, weight), len(hidden))
+    cast, derivative, unknown = (
+        np.bincount(link, _weighted(values, weight), len(first)).astype(np.float64)
+        for values in (np.ones(len(kind)), truth - prior_first[link], left_open)
+    )
+    # What the votes leave open of the truth bends the likelihood the other way; never let it win.
+    most = cast * prior_first * prior_second
+    bend = np.maximum(most - unknown, _LEAST_CURVATURE * most)
+    curvature[:] = bend
+    gradient[:] = _scatter(first, second, derivative, -derivative, len(scores))
+    degree[:] = _scatter(first, second, bend, bend, len(scores))
+    return float(_weighted(np.log(joint), weight).sum())
 
 
 def _infer(
@@ -343,6 +399,57 @@ def unpack_votes(
         question[:] = own & ((1 << question_bits) - 1)
     first[:] = own >> (question_bits + item_bits)
     second[:] = (own >> question_bits) & ((1 << item_bits) - 1)
+
+
+def mark_ids(ids: NDArray[np.integer], low: int, seen: NDArray[np.uint8], threads: int) -> None:
+    """Mark the ids that occur, counted from ``low``."""
+    seen[ids - low] = 1
+
+
+def code_ids(ids: NDArray[np.integer], low: int, rank: Ints, codes: Ints, threads: int) -> None:
+    """Give each id its rank among those that occur or, without ranks, its distance from ``low``."""
+    codes[:] = rank[ids - low] if len(rank) else ids - low
+
+
+def sort_keys(keys: Longs, bits: int, threads: int) -> None:
+    """Sort keys of so many bits, none negative."""
+    keys.sort()
+
+
+def fold_keys(keys: Longs, distinct: Longs, times: Doubles, threads: int) -> None:
+    """Find the distinct ones of sorted keys, and how often each occurs."""
+    distinct[:], times[:] = np.unique(keys, return_counts=True)
+
+
+def spell_out(
+    start: Longs,
+    annotator: Ints,
+    result: NDArray[np.int8],
+    weight: Doubles,
+    begin: Longs,
+    kinds: NDArray[np.integer],
+    wins: Doubles,
+    cast: Doubles,
+    threads: int,
+) -> None:
+    """Write the decided votes on each pair one by one, each as often as its weight says (without weights: once).
+
+    A kind is twice the annotator plus 1 if the vote is for the first item. ``begin`` gets where those of each pair
+    begin, ``wins`` how many of them are for its first item, and ``cast`` how many there are of each kind.
+    """
+    times = (result < 2) * (weight.astype(np.int64) if len(weight) else 1)
+    begin[:] = np.concatenate([[0], np.cumsum(times)])[start]
+    kinds[:] = np.repeat(2 * annotator + result, times)
+    pair = np.repeat(np.arange(len(wins)), np.diff(begin))
+    wins[:] = np.bincount(pair, kinds % 2, len(wins))
+    cast[:] = np.bincount(kinds, minlength=len(cast))
+
+
+def sum_by_kind(
+    begin: Longs, kinds: NDArray[np.integer], weight: Doubles, value: Doubles, sums: Doubles, threads: int
+) -> None:
+    """Add up a value for each link over its votes, times their weight, by kind."""
+    sums[:] = np.bincount(kinds, _weighted(np.repeat(value, np.diff(begin)), weight), len(sums))
 
 
 _QUOTE, _NEWLINE, _RETURN = b'"\n\r'

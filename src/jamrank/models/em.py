@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jamrank.engines import Engine, Expectation, Maximisation, MemoryEngine
-from jamrank.models.newton import maximise_hinge, newton_step
+from jamrank.models.newton import gradient, maximise_hinge, newton_step
+from jamrank.models.secants import Secants
 from jamrank.noise import Noise
 from jamrank.scorers import Scorer
 
-__all__ = ["Fit", "Point", "Problem", "StoppingRule", "climb", "largest", "run", "typical"]
+__all__ = ["Ascent", "Fit", "Point", "Problem", "StoppingRule", "climb", "largest", "run", "typical"]
 
 Doubles = NDArray[np.float64]
 
@@ -23,6 +24,8 @@ _ROUNDING = 1e-14
 _RESOLUTION = 1e-6
 # A step this long that gains this little (relatively) leads nowhere.
 _FAR, _NOTHING = 1e-2, 1e-12
+# However little is known of an annotator, a step is stretched no further than by the inverse of this.
+_LEAST_KNOWN = 0.1
 # Scores are log-odds: an extrapolation that moves one further has left the ground.
 _LONGEST_LEAP = 20.0
 
@@ -79,6 +82,19 @@ class Problem:
             return maximise_hinge(self._in_memory, self.scorer, self.posterior(point), point.theta), params
         return point.theta + newton_step(self.engine, self.scorer, point.at, point.theta), params
 
+    def slope(self, point: Point) -> Doubles:
+        """Return the gradient of the objective in all parameters."""
+        by_theta = gradient(self.scorer, point.at, point.theta)
+        return np.concatenate([by_theta, self.noise.slope(point.params, point.at.truly_first)])
+
+    def stretched(self, point: Point, theta: Doubles, params: Doubles) -> Doubles:
+        """Return a plain step as a change of all parameters, that of the noise as long as Newton's would be.
+
+        EM goes too short a way by the share of the information that is missing because truths are not known.
+        """
+        known = np.maximum(1.0 - self.noise.missing(params, point.at.hidden), _LEAST_KNOWN)
+        return np.concatenate([theta - point.theta, (params - point.params) / known])
+
     def distance(self, a: Point, theta: Doubles, params: Doubles) -> float:
         """Return how far the scores, or if further the rates, are from those of ``a``."""
         scores = self.size(self.scorer.scores(theta) - a.scores)
@@ -118,13 +134,15 @@ class Point:
     rates: Doubles
     at: Expectation
     objective: float
+    secants: Secants = field(default_factory=Secants)
+    """What the way here has taught: a fit that goes on from here goes on with it."""
 
 
 @dataclass
 class StoppingRule:
     """Stop once what is left to go is at most ``tol``.
 
-    EM converges geometrically: from the lengths of two steps in a row follows how far the limit still is.
+    Steps shrink geometrically or faster: from the lengths of the last ones follows how far the limit still is.
     """
 
     tol: float
@@ -137,15 +155,16 @@ class StoppingRule:
         Parameters
         ----------
         previous : float or None
-            Length of the step before the last; None after a leap, when the ratio known so far is kept: a leap
-            leaves the steps that shrink faster.
+            Length of the step before the last; None where there was none.
         last : float
             Length of the last step.
         scale : float
             Size of what moves, for rounding.
         """
         if previous is not None:
-            self.ratio = last / previous if last < previous else 1.0
+            # One step may be short by chance: two in a row are not.
+            ratio = min(last / previous, 1.0) if previous > 0 else 1.0
+            self.ratio = max(ratio, float(np.sqrt(ratio * self.ratio)) if self.ratio < 1.0 else ratio)
         if last <= 1e-14 * (1.0 + scale):
             self.remaining = 0.0
         else:
@@ -167,6 +186,79 @@ class Fit:
         return len(self.objectives) - 1
 
 
+class Ascent:
+    """Steps upward from a point, each the best guess that the last ones allow.
+
+    With the logistic loss no step lowers the objective: one that would gives way to a plain step of EM, which is
+    halved until it does not.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is fitted. It may change on the way, see :meth:`turn_to`.
+    point : Point
+        Where to begin.
+    """
+
+    def __init__(self, problem: Problem, point: Point) -> None:
+        self.problem, self.point = problem, point
+        self.length = np.inf
+        self._before: tuple[Point, Doubles] | None = None
+        self._spare: Point | None = None
+
+    def turn_to(self, problem: Problem) -> None:
+        """Go on with a problem of the same parameters under another prior."""
+        self.problem, self.point = problem, problem.reassess(self.point)
+
+    def aim(self) -> float:
+        """Work out the next step; return how long it is."""
+        self._plain = self.problem.step(self.point)
+        if self.problem.loss == "hinge" or not len(self.point.params):
+            # Without a noise to fit the plain step is Newton's own.
+            self._aim, self.length = self._plain, self.problem.distance(self.point, *self._plain)
+            return self.length
+        slope, plain = self.problem.slope(self.point), self.problem.stretched(self.point, *self._plain)
+        if self._before is not None:
+            older, its_plain = self._before
+            step = np.concatenate([self.point.theta - older.theta, self.point.params - older.params])
+            fall = self.problem.slope(older) - slope
+            self.point = replace(self.point, secants=older.secants.with_step(step, fall, its_plain - plain))
+        step = self.point.secants.improved(slope, plain)
+        split = len(self.point.theta)
+        self._aim = self.point.theta + step[:split], self.point.params + step[split:]
+        self._before = self.point, plain
+        self.length = self.problem.distance(self.point, *self._aim)
+        return self.length
+
+    @property
+    def blind(self) -> bool:
+        """Whether the objective cannot tell if the step is any good."""
+        return self.problem.loss == "hinge" or self.length < _RESOLUTION
+
+    def move(self) -> bool:
+        """Take the step, or the next best; tell whether any rises."""
+        moved = self._leap()
+        if moved is None:
+            self.point = replace(self.point, secants=Secants())
+            self._before = None
+            moved = climb(self.problem, self.point, *self._plain, self._spare, self.blind)
+        if moved is None:
+            return False
+        self._spare, self.point = self.point, moved
+        return True
+
+    def _leap(self) -> Point | None:
+        """Go where the step leads; None where that is too far, or lower."""
+        theta, params = self._aim
+        if not largest(self.problem.scorer.spread(theta - self.point.theta)) <= _LONGEST_LEAP:
+            return None
+        moved = self.problem.evaluate(theta, params, self._spare)
+        if self.blind or moved.objective >= self.point.objective:
+            return moved
+        self._spare = moved
+        return None
+
+
 def run(
     problem: Problem,
     point: Point,
@@ -175,36 +267,23 @@ def run(
     tol: float,
     progress: Callable[[int, float], None] = lambda iteration, objective: None,
 ) -> Fit:
-    """Climb from a point until the stopping rule is met.
-
-    With the logistic loss every step of the objective is upward: a plain step that would lower it is halved, and
-    an extrapolated one (SQUAREM) that does not rise is dropped for the plain one.
-    """
-    rule = StoppingRule(tol)
+    """Climb from a point until the stopping rule is met; with the logistic loss every step is upward."""
+    ascent, rule = Ascent(problem, point), StoppingRule(tol)
     objectives, converged = [point.objective], False
-    older: Point | None = None
-    spare: Point | None = None
+    previous: float | None = None
     while not converged and len(objectives) <= max_iter:
-        theta, params = problem.step(point)
-        last = problem.distance(point, theta, params)
-        blind = problem.loss == "hinge" or last < _RESOLUTION
-        previous = None if older is None else problem.distance(older, point.theta, point.params)
-        converged = rule.reached(previous, last, largest(point.scores))
-        leapt = None
-        if older is not None and not converged and not blind and problem.loss == "logistic":
-            leapt, spare = _leap(problem, older, point, theta, params, spare)
-        moved = leapt or climb(problem, point, theta, params, spare, blind)
-        if moved is None:
+        last = ascent.aim()
+        converged = rule.reached(previous, last, largest(ascent.point.scores))
+        if not ascent.move():
             converged = True
             break
-        if not blind and last > _FAR and moved.objective - point.objective <= _NOTHING * (1.0 + abs(point.objective)):
+        gain, previous = ascent.point.objective - objectives[-1], last
+        if not ascent.blind and last > _FAR and gain <= _NOTHING * (1.0 + abs(objectives[-1])):
             # Scores run away and nothing is gained: without a prior, separated items have no optimum.
             break
-        # A leap breaks the chain of plain steps from which the next one would be extrapolated.
-        older, spare, point = (None, point, moved) if leapt else (point, older, moved)
-        objectives.append(point.objective)
+        objectives.append(ascent.point.objective)
         progress(len(objectives) - 1, rule.remaining)
-    return Fit(point, objectives, converged)
+    return Fit(ascent.point, objectives, converged)
 
 
 def climb(
@@ -240,24 +319,3 @@ def climb(
             return moved
         theta, spare = (theta + point.theta) / 2, moved
     return None
-
-
-def _leap(
-    problem: Problem, older: Point, point: Point, theta: Doubles, params: Doubles, spare: Point | None
-) -> tuple[Point | None, Point | None]:
-    """Extrapolate two plain steps by SQUAREM; None where that would not rise.
-
-    Also returns a point that is no longer needed, whose arrays may be overwritten.
-    """
-    here = np.concatenate([point.theta, point.params])
-    first = here - np.concatenate([older.theta, older.params])
-    second = np.concatenate([theta, params]) - here
-    turn = second - first
-    bend = float((turn**2).sum())
-    alpha = np.sqrt(float((first**2).sum()) / bend) if bend > 0 else 0.0
-    far = here - first + 2 * alpha * first + alpha**2 * turn
-    ahead, rates = far[: len(theta)], far[len(theta) :]
-    if alpha <= 1.0 or largest(problem.scorer.spread(ahead - point.theta)) > _LONGEST_LEAP:
-        return None, spare
-    leapt = problem.evaluate(ahead, rates, reuse=spare)
-    return (leapt, None) if leapt.objective >= point.objective else (None, leapt)

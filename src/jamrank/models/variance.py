@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jamrank.engines import Engine
-from jamrank.models.em import Fit, Point, Problem, climb, run, typical
+from jamrank.models.em import Ascent, Fit, Point, Problem, run, typical
+from jamrank.models.secants import Secants
 from jamrank.noise import Noise
 from jamrank.ranking.marginals import is_dense, score_variances
 from jamrank.scorers import ObjectScorer
@@ -20,8 +21,8 @@ Doubles = NDArray[np.float64]
 
 _ROUNDS = 30
 _STEPS = 2
-# Good enough: a variance within 5 %, and scores that move by a tenth of their spread.
-_CLOSE, _SETTLED = 0.05, 0.1
+# Good enough: a variance within 2 %, and scores that move by as much of their spread.
+_CLOSE, _SETTLED = 0.02, 0.02
 # Beyond a standard deviation of 3 log-odds a larger variance tells nothing about the order.
 _SMALLEST, _LARGEST = 1e-3, 9.0
 # Two imagined items of variance 1: with a handful of votes the estimate would collapse to nothing.
@@ -31,16 +32,46 @@ _SCORE_TOL = 0.05
 
 
 class FixedNoise:
-    """A noise whose parameters are known and stay as they are."""
+    """A noise that is known: it has no parameters."""
 
     def __init__(self, noise: Noise, params: Doubles) -> None:
-        self.params = params
-        self.tables, self.log_prior, self.rates = noise.tables, noise.log_prior, noise.rates
-        self.random, self.goodwill, self.mirrored = noise.random, noise.goodwill, noise.mirrored
+        self._tables, self._rates = noise.tables(params), noise.rates(params)
+
+    def tables(self, params: Doubles) -> Doubles:
+        """Return the known likelihoods."""
+        return self._tables
 
     def update(self, truly_first: Doubles) -> Doubles:
-        """Return the known parameters."""
-        return self.params
+        """Return no parameters."""
+        return np.empty(0)
+
+    def slope(self, params: Doubles, truly_first: Doubles) -> Doubles:
+        """Return no parameters."""
+        return params
+
+    def missing(self, params: Doubles, hidden: Doubles) -> Doubles:
+        """Return no parameters."""
+        return params
+
+    def log_prior(self, params: Doubles) -> float:
+        """Return zero."""
+        return 0.0
+
+    def rates(self, params: Doubles) -> Doubles:
+        """Return the known rates."""
+        return self._rates
+
+    def random(self, rng: np.random.Generator) -> Doubles:
+        """Return no parameters."""
+        return np.empty(0)
+
+    def goodwill(self, params: Doubles) -> float:
+        """Return good will: what is known is not in question."""
+        return 1.0
+
+    def mirrored(self, params: Doubles) -> Doubles:
+        """Return no parameters."""
+        return params
 
 
 def estimate_variance(
@@ -67,23 +98,21 @@ def estimate_variance(
     point : Point
         Near the fit at that variance.
     """
-    # Of the points on the way, those made here may be overwritten; the one to start from may not.
-    spare, given = None, True
+    ascent = Ascent(problem(variance), point)
     for _ in range(_ROUNDS):
-        now = problem(variance)
-        began = now.reassess(point)
-        point = began
+        began = ascent.point
         for _ in range(_STEPS):
-            moved = climb(now, point, *now.step(point), spare)
-            if moved is None:
+            ascent.aim()
+            if not ascent.move():
                 break
-            point, spare, given = moved, None if given else point, False
-        settled = now.distance(began, point.theta, point.params) <= _SETTLED * np.sqrt(variance)
-        updated = _mackay(now, point, variance)
+        point = ascent.point
+        settled = ascent.problem.distance(began, point.theta, point.params) <= _SETTLED * np.sqrt(variance)
+        updated = _mackay(ascent.problem, point, variance)
         close = abs(np.log(updated / variance)) < _CLOSE
         variance = updated
         if close and (settled or variance == _LARGEST):
             break
+        ascent.turn_to(problem(variance))
     return variance, point
 
 
@@ -118,10 +147,11 @@ def free_scores(engine: Engine, noise: Noise, near: Point, variance: float | Non
     def problem(variance: float) -> Problem:
         return Problem(engine, ObjectScorer(len(centre), variance, centre), fixed, size=typical)
 
-    point = replace(near, theta=np.zeros(len(centre)))
+    point = replace(near, theta=np.zeros(len(centre)), params=np.empty(0), secants=Secants())
     if variance is None:
         variance, point = estimate_variance(problem, point)
     standard_errors = 1.0 / np.sqrt(point.at.degree + 1.0 / variance)
     tol = _SCORE_TOL * float(standard_errors.min())
     final = problem(variance)
-    return variance, run(final, final.reassess(point), max_iter=200, tol=tol)
+    fit = run(final, final.reassess(point), max_iter=200, tol=tol)
+    return variance, replace(fit, point=replace(fit.point, params=near.params))

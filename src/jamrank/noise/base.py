@@ -35,6 +35,17 @@ class Noise(Protocol):
         """
         ...
 
+    def slope(self, params: Doubles, truly_first: Doubles) -> Doubles:
+        """Return the derivative of log-likelihood plus log prior, for the votes as the E-step sees them there."""
+        ...
+
+    def missing(self, params: Doubles, hidden: Doubles) -> Doubles:
+        """Return the share of the information on each parameter that is missing because truths are not known.
+
+        ``hidden`` is the sum of ``q (1 - q)`` over the votes of each coin, ``q`` being the posterior of their truths.
+        """
+        ...
+
     def log_prior(self, params: Doubles) -> float:
         """Return the log prior density of the parameters, up to a constant."""
         ...

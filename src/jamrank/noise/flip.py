@@ -50,6 +50,17 @@ class Flip:
         correct = np.maximum(self.votes - errors, 0.0)
         return self._logit(errors + self.prior_errors, correct + self.prior_correct)
 
+    def slope(self, params: Doubles, truly_first: Doubles) -> Doubles:
+        """Return expected errors, imagined ones included, less those that the flips foretell."""
+        imagined = self.prior_errors + self.prior_correct
+        slope: Doubles = self.errors(truly_first) + self.prior_errors - (self.votes + imagined) * expit(params)
+        return slope
+
+    def missing(self, params: Doubles, hidden: Doubles) -> Doubles:
+        """Return the share of the information on each flip that is missing."""
+        known = (self.votes + self.prior_errors + self.prior_correct) * expit(params) * expit(-params)
+        return np.asarray(np.divide(hidden, known, out=np.zeros_like(known), where=known > 0))
+
     @staticmethod
     def _logit(errors: Doubles, correct: Doubles) -> Doubles:
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -31,6 +31,14 @@ class NoNoise:
         """Return no parameters."""
         return np.empty(0)
 
+    def slope(self, params: Doubles, truly_first: Doubles) -> Doubles:
+        """Return no parameters."""
+        return params
+
+    def missing(self, params: Doubles, hidden: Doubles) -> Doubles:
+        """Return no parameters."""
+        return params
+
     def log_prior(self, params: Doubles) -> float:
         """Return zero."""
         return 0.0

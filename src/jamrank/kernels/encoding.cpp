@@ -1,0 +1,219 @@
+#include "encoding.hpp"
+
+#include <nanobind/ndarray.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <stdexcept>
+
+#include "blocks.hpp"
+
+namespace nb = nanobind;
+
+namespace jamrank {
+namespace {
+
+template <typename T>
+using Array = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+void require(bool holds, const char* what) {
+    if (!holds) throw std::invalid_argument(what);
+}
+
+// Marks the ids that occur, counted from `low`.
+template <typename Id>
+void mark_ids(const Array<const Id>& ids, int64_t low, Array<uint8_t> seen, int threads) {
+    constexpr size_t kSmall = 1 << 12;
+    const size_t n = ids.size(), range = seen.size();
+    nb::gil_scoped_release release;
+    // Blocks have marks of their own where that costs nothing.
+    const size_t blocks = range <= kSmall ? block_count(n, 1) : 1;
+    std::vector<uint8_t> marks((blocks - 1) * range, 0);
+    for_blocks(blocks, threads, [&](size_t block) {
+        uint8_t* own = block ? marks.data() + (block - 1) * range : seen.data();
+        const Span span = span_of(block, blocks, n);
+        for (size_t v = span.begin; v < span.end; ++v) own[static_cast<int64_t>(ids.data()[v]) - low] = 1;
+    });
+    for (size_t k = 0; k < marks.size(); ++k) seen.data()[k % range] |= marks[k];
+}
+
+// Codes of ids: their rank among those that occur or, without ranks, their distance from `low`.
+template <typename Id>
+void code_ids(const Array<const Id>& ids, int64_t low, const Array<const int32_t>& rank, Array<int32_t> codes,
+              int threads) {
+    const size_t n = ids.size(), blocks = block_count(n, 1);
+    require(codes.size() == n, "one code an id");
+    nb::gil_scoped_release release;
+    for_blocks(blocks, threads, [&](size_t block) {
+        const Span span = span_of(block, blocks, n);
+        const Id* id = ids.data();
+        int32_t* code = codes.data();
+        if (rank.size())
+            for (size_t v = span.begin; v < span.end; ++v) code[v] = rank.data()[static_cast<int64_t>(id[v]) - low];
+        else
+            for (size_t v = span.begin; v < span.end; ++v) code[v] = static_cast<int32_t>(static_cast<int64_t>(id[v]) - low);
+    });
+}
+
+// Sorts keys of so many bits, none negative, digit by digit from the lowest; each thread deals out a part of its own.
+void sort_keys(Array<int64_t> keys, int bits, int threads) {
+    constexpr int kWidest = 11;
+    constexpr size_t kPart = 1 << 15;
+    const size_t n = keys.size();
+    require(bits >= 0 && bits <= 63, "keys have at most 63 bits");
+    nb::gil_scoped_release release;
+    if (std::is_sorted(keys.data(), keys.data() + n)) return;
+    const int passes = (bits + kWidest - 1) / kWidest, width = (bits + passes - 1) / passes;
+    const size_t digits = size_t{1} << width, parts = std::max<size_t>(1, std::min<size_t>(std::max(threads, 1), n / kPart));
+    std::vector<int64_t> spare(n);
+    std::vector<size_t> places(parts * digits);
+    int64_t *from = keys.data(), *to = spare.data();
+    for (int shift = 0; shift < bits; shift += width) {
+        const auto digit = [=](int64_t key) { return static_cast<size_t>(key >> shift) & (digits - 1); };
+        std::fill(places.begin(), places.end(), 0);
+        for_blocks(parts, threads, [&](size_t part) {
+            size_t* counts = places.data() + part * digits;
+            const Span span = span_of(part, parts, n);
+            for (size_t v = span.begin; v < span.end; ++v) ++counts[digit(from[v])];
+        });
+        size_t place = 0;
+        for (size_t d = 0; d < digits; ++d)
+            for (size_t part = 0; part < parts; ++part) {
+                const size_t count = places[part * digits + d];
+                places[part * digits + d] = place;
+                place += count;
+            }
+        for_blocks(parts, threads, [&](size_t part) {
+            size_t* next = places.data() + part * digits;
+            const Span span = span_of(part, parts, n);
+            for (size_t v = span.begin; v < span.end; ++v) to[next[digit(from[v])]++] = from[v];
+        });
+        std::swap(from, to);
+    }
+    if (from != keys.data()) std::memcpy(keys.data(), from, n * sizeof(int64_t));
+}
+
+// Sorted keys to distinct ones, and how often each occurs.
+void fold_keys(const Array<const int64_t>& keys, Array<int64_t> distinct, Array<double> times, int threads) {
+    const size_t n = keys.size(), blocks = block_count(n, 1);
+    const int64_t* key = keys.data();
+    const auto fresh = [&](size_t v) { return v == 0 || key[v] != key[v - 1]; };
+    require(times.size() == distinct.size(), "one number a distinct key");
+    nb::gil_scoped_release release;
+    std::vector<size_t> before(blocks + 1, 0);
+    for_blocks(blocks, threads, [&](size_t block) {
+        const Span span = span_of(block, blocks, n);
+        size_t count = 0;
+        for (size_t v = span.begin; v < span.end; ++v) count += fresh(v);
+        before[block + 1] = count;
+    });
+    for (size_t block = 0; block < blocks; ++block) before[block + 1] += before[block];
+    require(before[blocks] == distinct.size(), "another number of distinct keys");
+    for_blocks(blocks, threads, [&](size_t block) {
+        const Span span = span_of(block, blocks, n);
+        size_t at = before[block];
+        for (size_t v = span.begin; v < span.end; ++v) {
+            if (!fresh(v)) continue;
+            size_t end = v + 1;
+            while (end < n && key[end] == key[v]) ++end;
+            distinct.data()[at] = key[v];
+            times.data()[at++] = static_cast<double>(end - v);
+        }
+    });
+}
+
+constexpr int8_t kDecided = 2;  // results below this have a side
+
+// The decided votes on each pair one by one, each as often as its weight says (without weights: once), as kinds: twice the
+// annotator plus 1 if it is for the first item. `begin` gets where those of each pair begin, `wins` how many
+// of them are for its first item, and `cast` how many there are of each kind.
+template <typename Code>
+void spell_out(const Array<const int64_t>& start, const Array<const int32_t>& annotator, const Array<const int8_t>& result,
+               const Array<const double>& weight, Array<int64_t> begin, Array<Code> kinds, Array<double> wins,
+               Array<double> cast, int threads) {
+    const size_t pairs = wins.size(), n = annotator.size(), n_kinds = cast.size();
+    require(start.size() == pairs + 1 && begin.size() == pairs + 1, "one entry a pair");
+    require(result.size() == n && (weight.size() == 0 || weight.size() == n), "one entry a vote");
+    const int64_t* starts = start.data();
+    const int32_t* who = annotator.data();
+    const int8_t* results = result.data();
+    const double* weights = weight.size() ? weight.data() : nullptr;
+    const auto times = [=](int64_t v) -> int64_t {
+        return results[v] < kDecided ? (weights ? static_cast<int64_t>(weights[v]) : 1) : 0;
+    };
+    nb::gil_scoped_release release;
+    const size_t blocks = block_count(n, n_kinds);
+    std::vector<size_t> before(blocks + 1, 0);
+    for_blocks(blocks, threads, [&](size_t block) {
+        const Span span = span_of(block, blocks, pairs);
+        int64_t count = 0;
+        for (int64_t v = starts[span.begin]; v < starts[span.end]; ++v) count += times(v);
+        before[block + 1] = static_cast<size_t>(count);
+    });
+    for (size_t block = 0; block < blocks; ++block) before[block + 1] += before[block];
+    require(before[blocks] == kinds.size(), "another number of votes");
+    std::vector<double> sums(blocks * n_kinds, 0.0);
+    for_blocks(blocks, threads, [&](size_t block) {
+        const Span span = span_of(block, blocks, pairs);
+        Code* at = kinds.data() + before[block];
+        double* own = sums.data() + block * n_kinds;
+        for (size_t pair = span.begin; pair < span.end; ++pair) {
+            begin.data()[pair] = at - kinds.data();
+            int64_t won = 0;
+            for (int64_t v = starts[pair]; v < starts[pair + 1]; ++v) {
+                const int64_t count = times(v);
+                if (!count) continue;
+                const int32_t kind = 2 * who[v] + results[v];
+                *at++ = static_cast<Code>(kind);
+                for (int64_t k = 1; k < count; ++k) *at++ = static_cast<Code>(kind);
+                won += results[v] * count;
+                own[kind] += static_cast<double>(count);
+            }
+            wins.data()[pair] = static_cast<double>(won);
+        }
+    });
+    begin.data()[pairs] = static_cast<int64_t>(before[blocks]);
+    std::fill_n(cast.data(), n_kinds, 0.0);
+    for (size_t k = 0; k < sums.size(); ++k) cast.data()[k % n_kinds] += sums[k];
+}
+
+// Adds up a value for each link over its votes, times their weight, by kind.
+template <typename Code>
+void sum_by_kind(const Array<const int64_t>& begin, const Array<const Code>& kinds, const Array<const double>& weight,
+                 const Array<const double>& value, Array<double> sums, int threads) {
+    const size_t links = value.size(), n_kinds = sums.size(), blocks = block_count(kinds.size(), n_kinds);
+    require(begin.size() == links + 1 && begin.data()[links] == static_cast<int64_t>(kinds.size()), "one begin a link");
+    require(weight.size() == 0 || weight.size() == kinds.size(), "weight must be empty or one a vote");
+    const int64_t* begins = begin.data();
+    const Code* kind = kinds.data();
+    const double *values = value.data(), *weights = weight.size() ? weight.data() : nullptr;
+    nb::gil_scoped_release release;
+    std::vector<double> parts(blocks * n_kinds, 0.0);
+    for_blocks(blocks, threads, [&](size_t block) {
+        double* own = parts.data() + block * n_kinds;
+        const Span span = span_of(block, blocks, links);
+        for (size_t link = span.begin; link < span.end; ++link)
+            for (int64_t v = begins[link]; v < begins[link + 1]; ++v)
+                own[kind[v]] += weights ? weights[v] * values[link] : values[link];
+    });
+    std::fill_n(sums.data(), n_kinds, 0.0);
+    for (size_t k = 0; k < parts.size(); ++k) sums.data()[k % n_kinds] += parts[k];
+}
+
+}  // namespace
+
+void bind_encoding(nb::module_& m) {
+    m.def("mark_ids", &mark_ids<int64_t>);
+    m.def("mark_ids", &mark_ids<int32_t>);
+    m.def("code_ids", &code_ids<int64_t>);
+    m.def("code_ids", &code_ids<int32_t>);
+    m.def("sort_keys", &sort_keys);
+    m.def("fold_keys", &fold_keys);
+    m.def("spell_out", &spell_out<uint8_t>);
+    m.def("spell_out", &spell_out<int32_t>);
+    m.def("sum_by_kind", &sum_by_kind<uint8_t>);
+    m.def("sum_by_kind", &sum_by_kind<int32_t>);
+}
+
+}  // namespace jamrank

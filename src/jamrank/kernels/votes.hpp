@@ -1,0 +1,39 @@
+// Passes over rows that are single votes, each with a truth of its own: what depends on the two items alone is worked out
+// once for each pair of them, a link.
+#pragma once
+
+#include "passes.hpp"
+
+namespace jamrank {
+
+struct SingleVotes {
+    const int64_t* begin;      // where the votes on each link begin; null: one vote a link
+    const uint8_t* few_kinds;  // twice the coin plus 1 if the vote is for the first item: in one byte where that is enough
+    const int32_t* kind;
+    const double* weight;  // null: all 1
+
+    size_t start(size_t link) const { return begin ? static_cast<size_t>(begin[link]) : link; }
+};
+
+// What one block hands back.
+struct VoteSums {
+    double* by_item;  // gradient and degree of each item, side by side
+    double* by_kind;  // tables, to be added up: posterior, and what it leaves open, of each kind, side by side
+    size_t kinds, tables;
+    double value;
+};
+
+// Tables in a block where there are few kinds; else one.
+constexpr size_t kVoteTables = 4;
+
+struct VotePasses {
+    // Posterior of the truth of each vote (null: not kept), curvature of each link, and the sums of both steps.
+    void (*expectation)(const Rows& links, const SingleVotes&, const Table&, const Scores& scores, size_t begin,
+                        size_t end, double* posterior, float* curvature, VoteSums& sums);
+};
+
+namespace baseline { extern const VotePasses vote_passes; }
+namespace v3 { extern const VotePasses vote_passes; }
+namespace v4 { extern const VotePasses vote_passes; }
+
+}  // namespace jamrank
