@@ -229,7 +229,8 @@ class LatentModel(RankingModel):
 
     def _estimate_posterior(self) -> Doubles:
         _, point = self._fitted
-        return np.concatenate([self._posterior(part, engine, point) for part, engine in self._parts()])
+        parts = [self._posterior(part, engine, point) for part, engine in self._parts()]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def _parts(self) -> Iterator[tuple[Comparisons, MemoryEngine]]:
         """Yield the votes, and what passes over them."""
