@@ -17,10 +17,11 @@ from jamrank.noise import Flip, NoNoise
 from jamrank.rows import Rows
 
 
-def full_pass(engine: MemoryEngine, scores, tables, reuse=None) -> SimpleNamespace:
-    """Run a pass and find the posterior of each row too."""
-    at = engine.expectation(scores, tables, reuse)
-    return SimpleNamespace(**vars(at), posterior=engine.posterior(scores, tables))
+def full_pass(engine: MemoryEngine, scores, tables) -> SimpleNamespace:
+    """Run a pass; find the posterior of each row and the curvature of each link too."""
+    at = engine.expectation(scores, tables)
+    found = vars(at) | {"curvature": engine.bends(at.curvature).copy()}
+    return SimpleNamespace(**found, posterior=engine.posterior(scores, tables))
 
 
 KINDS = {"pair": Rows.per_pair, "vote": Rows.per_vote}

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 __all__ = ["Curvature", "Engine", "Expectation", "Links", "Maximisation"]
 
 Doubles = NDArray[np.float64]
-# What an engine needs to multiply with the curvature again; an engine reads only its own.
+# Stands for a curvature, which is as large as the votes are many: an engine keeps that of its last pass, and works
+# any other out anew. Only the engine that made it knows what is in it.
 Curvature = Any
 
 
@@ -86,11 +87,8 @@ class Engine(Protocol):
         """Votes of each coin for the second and for the first item of their rows, by weight."""
         ...
 
-    def expectation(self, scores: Doubles, tables: Doubles, reuse: Expectation | None = None) -> Expectation:
-        """Run the fused pass: log-likelihood, sums over votes, gradient and curvature.
-
-        ``reuse`` is an earlier result that is no longer needed and may be overwritten.
-        """
+    def expectation(self, scores: Doubles, tables: Doubles) -> Expectation:
+        """Run the fused pass: log-likelihood, sums over votes, gradient and curvature."""
         ...
 
     def beginning(self, scores: Doubles) -> tuple[Maximisation, Doubles]:

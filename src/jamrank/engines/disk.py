@@ -312,7 +312,7 @@ class DiskEngine:
         cast: Doubles = self._known["cast"]
         return cast
 
-    def expectation(self, scores: Doubles, tables: Doubles, reuse: Expectation | None = None) -> Expectation:
+    def expectation(self, scores: Doubles, tables: Doubles) -> Expectation:
         """Run the fused pass: log-likelihood, sums over votes, gradient and curvature."""
         self.passes += 1
         at = _At(scores, tables)
@@ -382,7 +382,7 @@ class DiskEngine:
         """Return the curvature by pair of items: of few pairs, for they are kept in memory."""
 
         def run() -> Doubles:
-            found = [self._engine(number).links(self._bend(number, curvature)) for number in self._numbers()]
+            found = [self._engine(number).links_of(self._bend(number, curvature)) for number in self._numbers()]
             return np.concatenate([own.curvature for own in found])
 
         assert curvature.tables is not None

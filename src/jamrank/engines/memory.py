@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -25,6 +26,13 @@ LOSSES = {"logistic": 0, "hinge": 1}
 _BLOCK = 1 << 20
 
 
+@dataclass(frozen=True, eq=False)
+class _Taken:
+    """A curvature, and how to take it again."""
+
+    again: Callable[[], object]
+
+
 class MemoryEngine:
     """Runs passes over rows in memory, in threads; its sums do not depend on how many.
 
@@ -40,7 +48,8 @@ class MemoryEngine:
         self.rows = rows
         self.threads = threads or default_threads()
         self.passes = 0
-        self._scratch: Floats | None = None
+        self._kept: _Taken | None = None
+        self._room, self._bends = np.empty(0, dtype=np.float32), np.empty(0, dtype=np.float32)
 
     @property
     def n_items(self) -> int:
@@ -67,7 +76,7 @@ class MemoryEngine:
         """Votes of each coin for the second and for the first item of their rows, by weight."""
         return self.rows.cast
 
-    def expectation(self, scores: Doubles, tables: Doubles, reuse: Expectation | None = None) -> Expectation:
+    def expectation(self, scores: Doubles, tables: Doubles) -> Expectation:
         """Run the fused pass: log-likelihood, sums over votes, gradient and curvature.
 
         Parameters
@@ -76,36 +85,31 @@ class MemoryEngine:
             One an item.
         tables : ndarray of shape (coins, 2, 2)
             Log-likelihood of a vote by coin, by whether it is for the first item, and by the truth.
-        reuse : Expectation, optional
-            An earlier result whose curvature may be overwritten.
         """
-        return self._expectation(scores, tables, np.empty(0), reuse)
+        in_runs = self.rows.begin is not None
+        curvature = self._make_room(len(self.rows.link_first) if in_runs else len(self.rows))
+        self.passes += 1
+        value, gradient, degree, truly_first, hidden = expectation(
+            self.rows, scores, tables, curvature, np.empty(0), self.threads
+        )
+        self._bends = curvature if in_runs else self._by_link(curvature)
+        self._kept = _Taken(lambda: self.expectation(scores, tables))
+        return Expectation(value, gradient, degree, self._kept, truly_first, hidden)
 
     def posterior(self, scores: Doubles, tables: Doubles) -> Doubles:
         """Return the probability that the first item is truly better, for each row."""
+        self.passes += 1
         posterior = np.empty(len(self.rows))
-        self._expectation(scores, tables, posterior)
+        none = np.empty(0, dtype=np.float32)
+        expectation(self.rows, scores, tables, none, posterior, self.threads)
         return posterior
 
-    def _expectation(
-        self, scores: Doubles, tables: Doubles, truth: Doubles, reuse: Expectation | None = None
-    ) -> Expectation:
-        """Run the fused pass; the posterior goes to ``truth``, unless that is empty."""
-        self.passes += 1
-        curvature = self._room_for_curvature(reuse)
-        value, gradient, degree, truly_first, hidden = expectation(
-            self.rows, scores, tables, curvature, truth, self.threads
-        )
-        bend = curvature if self.rows.begin is not None else self._by_link(curvature)
-        return Expectation(value, gradient, degree, bend, truly_first, hidden)
-
-    def _room_for_curvature(self, reuse: Expectation | None) -> Floats:
-        """Return where a pass may write the curvature of each row, or of each run of rows."""
-        if self.rows.links.begin is None or self.rows.begin is not None:
-            return reuse.curvature if reuse else np.empty(len(self.rows.links.first), dtype=np.float32)
-        if self._scratch is None:
-            self._scratch = np.empty(len(self.rows), dtype=np.float32)
-        return self._scratch
+    def _make_room(self, length: int) -> Floats:
+        """Return where a pass may write curvature; that of the pass before is lost."""
+        self._kept = None
+        if len(self._room) < length:
+            self._room = np.empty(length, dtype=np.float32)
+        return self._room[:length]
 
     def _by_link(self, curvature: Floats) -> Floats:
         """Add up the curvature of rows of the same two items: products with it then cost less."""
@@ -113,6 +117,13 @@ class MemoryEngine:
         if begin is None:
             return curvature
         return np.asarray(np.add.reduceat(curvature, begin, dtype=np.float64), dtype=np.float32)
+
+    def bends(self, curvature: _Taken) -> Floats:
+        """Return the curvature of each of the rows' links, in single precision."""
+        if curvature is not self._kept:
+            curvature.again()
+            self._kept = curvature
+        return self._bends
 
     def beginning(self, scores: Doubles) -> tuple[Maximisation, Doubles]:
         """Run the pass of the M-step as if the shares of votes were the posterior.
@@ -156,7 +167,9 @@ class MemoryEngine:
         pattern : ndarray, optional
         """
         at = self._maximise(self.rows.layout, self.rows.weight, scores, posterior, loss, pattern)
-        return replace(at, curvature=self._by_link(at.curvature))
+        self._bends = self._by_link(self._bends)
+        self._kept = _Taken(lambda: self.maximisation(scores, posterior, loss, pattern))
+        return replace(at, curvature=self._kept)
 
     def _maximise(
         self,
@@ -168,7 +181,7 @@ class MemoryEngine:
         pattern: Codes | None,
     ) -> Maximisation:
         n_items, n_rows = self.rows.n_items, len(posterior if pattern is None else pattern)
-        curvature = np.empty(n_rows, dtype=np.float32)
+        curvature = self._make_room(n_rows)
         gradient, degree = np.empty(n_items), np.empty(n_items)
         self.passes += 1
         value = kernels.maximisation(
@@ -183,21 +196,27 @@ class MemoryEngine:
             degree,
             self.threads,
         )
-        return Maximisation(value, gradient, degree, curvature)
+        self._bends = curvature
+        self._kept = _Taken(lambda: self._maximise(layout, weight, scores, posterior, loss, pattern))
+        return Maximisation(value, gradient, degree, self._kept)
 
-    def curvature_times(self, curvature: Floats, vector: Doubles) -> Doubles:
+    def curvature_times(self, curvature: _Taken, vector: Doubles) -> Doubles:
         """Multiply the curvature matrix of the item scores, a graph Laplacian, with a vector."""
         product = np.empty(self.rows.n_items)
-        kernels.laplacian(*self.rows.links.layout, curvature, np.ascontiguousarray(vector), product, self.threads)
+        kernels.laplacian(
+            *self.rows.links.layout, self.bends(curvature), np.ascontiguousarray(vector), product, self.threads
+        )
         return product
 
-    def links(self, curvature: Floats) -> Links:
+    def links(self, curvature: _Taken) -> Links:
         """Return the curvature by pair of items."""
-        if len(curvature) < len(self.rows):
-            by_pair = curvature.astype(np.float64)
-        else:
-            by_pair = np.asarray(np.add.reduceat(curvature, self.rows.edges, dtype=np.float64))
-        return Links(*self.pairs, by_pair)
+        return self.links_of(self.bends(curvature))
+
+    def links_of(self, bends: Floats) -> Links:
+        """Return what each row, or each of the rows' links, has of curvature by pair of items."""
+        if len(bends) < len(self.rows):
+            return Links(*self.pairs, bends.astype(np.float64))
+        return Links(*self.pairs, np.asarray(np.add.reduceat(bends, self.rows.edges, dtype=np.float64)))
 
     @cached_property
     def pairs(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:

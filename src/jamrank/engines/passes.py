@@ -60,7 +60,7 @@ def expectation(
     tables : ndarray of shape (coins, 2, 2)
         Log-likelihood of a vote by coin, by whether it is for the first item, and by the truth.
     curvature : ndarray of float32
-        The curvature of each row goes here; of each run of rows, where they come in runs.
+        The curvature of each row goes here; of each run of rows, where they come in runs. Empty: it is not wanted.
     posterior : ndarray
         The probability that the first item of each row is truly better goes here, unless it is empty.
     threads : int
@@ -117,6 +117,8 @@ def _over_votes(
     base, if_first, if_second = _likelihoods(ballots, tables)
     gradient, degree = np.empty(rows.n_items), np.empty(rows.n_items)
     truly_first, hidden = np.empty(len(ballots)), np.empty(len(ballots))
+    if not len(curvature):
+        curvature = np.empty(len(rows) if rows.begin is None else len(rows.begin) - 1, dtype=np.float32)
     value = kernels.expectation_votes(
         *rows.link_layout,
         np.empty(0, dtype=np.int64) if rows.begin is None else rows.begin,

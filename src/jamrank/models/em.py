@@ -51,10 +51,10 @@ class Problem:
     size: Callable[[Doubles], float] = largest
     """How long a change of all scores is: convergence is judged by it."""
 
-    def evaluate(self, theta: Doubles, params: Doubles, reuse: Point | None = None) -> Point:
+    def evaluate(self, theta: Doubles, params: Doubles) -> Point:
         """Run the E-step's pass at some parameters."""
         scores = self.scorer.scores(theta)
-        at = self.engine.expectation(scores, self.noise.tables(params), reuse.at if reuse else None)
+        at = self.engine.expectation(scores, self.noise.tables(params))
         objective = at.value + self._log_prior(theta, params)
         return Point(theta, params, scores, self.noise.rates(params), at, objective)
 
@@ -204,7 +204,6 @@ class Ascent:
         self.problem, self.point = problem, point
         self.length = np.inf
         self._before: tuple[Point, Doubles] | None = None
-        self._spare: Point | None = None
 
     def turn_to(self, problem: Problem) -> None:
         """Go on with a problem of the same parameters under another prior."""
@@ -241,10 +240,10 @@ class Ascent:
         if moved is None:
             self.point = replace(self.point, secants=Secants())
             self._before = None
-            moved = climb(self.problem, self.point, *self._plain, self._spare, self.blind)
+            moved = climb(self.problem, self.point, *self._plain, self.blind)
         if moved is None:
             return False
-        self._spare, self.point = self.point, moved
+        self.point = moved
         return True
 
     def _leap(self) -> Point | None:
@@ -252,11 +251,8 @@ class Ascent:
         theta, params = self._aim
         if not largest(self.problem.scorer.spread(theta - self.point.theta)) <= _LONGEST_LEAP:
             return None
-        moved = self.problem.evaluate(theta, params, self._spare)
-        if self.blind or moved.objective >= self.point.objective:
-            return moved
-        self._spare = moved
-        return None
+        moved = self.problem.evaluate(theta, params)
+        return moved if self.blind or moved.objective >= self.point.objective else None
 
 
 def run(
@@ -291,7 +287,6 @@ def climb(
     point: Point,
     theta: Doubles,
     params: Doubles,
-    spare: Point | None = None,
     blind: bool = False,
 ) -> Point | None:
     """Go where a plain step leads, with a shorter step of the scores where that would lower the objective.
@@ -302,8 +297,6 @@ def climb(
         Where the step began.
     theta, params : ndarray
         Where it leads.
-    spare : Point, optional
-        A point whose arrays may be overwritten.
     blind : bool
         Take the step whatever the objective says.
 
@@ -314,8 +307,8 @@ def climb(
     """
     least = point.objective - _ROUNDING * abs(point.objective)
     for _ in range(30):
-        moved = problem.evaluate(theta, params, reuse=spare)
+        moved = problem.evaluate(theta, params)
         if blind or moved.objective >= least:
             return moved
-        theta, spare = (theta + point.theta) / 2, moved
+        theta = (theta + point.theta) / 2
     return None
