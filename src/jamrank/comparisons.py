@@ -308,7 +308,7 @@ class Comparisons:
     def n_ties(self) -> float:
         """Total weight of the tie votes."""
         if isinstance(self.cast, Jury):
-            return float(np.count_nonzero(self.cast.results == TIE))
+            return float(_count(self.cast.results, TIE))
         tied = self.vote_result == TIE
         return float(self.vote_weight[tied].sum()) if tied.any() else 0.0
 
@@ -620,7 +620,7 @@ def _fold(votes: _Encoded) -> Comparisons:
     if not packing.possible:
         return _fold_many(votes)
     keys = packing.pack(votes.left, votes.right, votes.annotator, votes.question, votes.results)
-    n_missing = int(np.count_nonzero(votes.results == MISSING))
+    n_missing = _count(votes.results, MISSING)
     return packing.unpack(*sorted_keys(keys, votes.weights), len(keys) - n_missing, n_missing)
 
 
@@ -684,6 +684,11 @@ class Packing:
             n_votes=n_votes,
             n_missing=n_missing,
         )
+
+
+def _count(results: NDArray[np.int8], result: int) -> int:
+    """Count the votes that came out so; most tables have neither ties nor gaps, and one look tells."""
+    return 0 if results.max(initial=0) < result else int(np.count_nonzero(results == result))
 
 
 def _fold_many(votes: _Encoded) -> Comparisons:
@@ -785,7 +790,7 @@ def _fold_matrix(
             return None
         first, second, results = first[order], second[order], results[order]
         swapped = swapped[order] if len(swapped) else swapped
-    n_missing = int(np.count_nonzero(results == MISSING))
+    n_missing = _count(results, MISSING)
     return Comparisons(
         items,
         annotators,

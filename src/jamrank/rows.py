@@ -34,6 +34,7 @@ _FEW = 256
 _SAMPLE, _MOST_DISTINCT = 4096, 0.5
 _LARGEST_JURY, _SMALL_JURY = 64, 8
 _MOST_REPEATS = 1.5
+_COUNTED = 1 << 18
 # With so many votes on a pair of items, what they share is better worked out once.
 _RUN_PAYS = 3
 
@@ -176,7 +177,7 @@ def _lay_out(first: Ints, second: Ints, n_items: int, distinct: bool) -> tuple[L
 
 
 def _item_start(first: Ints, n_items: int) -> Longs:
-    return np.asarray(np.searchsorted(first, np.arange(n_items + 1)))
+    return np.asarray(np.searchsorted(first, np.arange(n_items + 1, dtype=first.dtype)))
 
 
 def _narrow(second: Ints, n_items: int) -> NDArray[np.integer]:
@@ -297,8 +298,13 @@ class Rows:
         if self.known_weight is not None:
             return self.known_weight
         assert isinstance(self.ballots, Patterns)
-        weight = self.weight if len(self.weight) else None
-        return np.bincount(self.ballots.of_row, weight, len(self.ballots)).astype(np.float64)
+        total = np.zeros(len(self.ballots))
+        # numpy counts a copy of the codes, eight bytes each: block by block it stays small.
+        for begin in range(0, len(self), _COUNTED):
+            block = slice(begin, begin + _COUNTED)
+            weight = self.weight[block] if len(self.weight) else None
+            total += np.bincount(self.ballots.of_row[block], weight, len(total))
+        return total
 
     @cached_property
     def cast(self) -> Doubles:

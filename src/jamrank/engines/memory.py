@@ -64,7 +64,7 @@ class MemoryEngine:
     @property
     def n_links(self) -> int:
         """Number of distinct pairs of items."""
-        return len(self.rows.edges)
+        return len(self.rows) if self.rows.distinct else len(self.rows.edges)
 
     @property
     def n_coins(self) -> int:
