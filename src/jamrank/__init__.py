@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from jamrank.comparisons import Comparisons
     from jamrank.io import StoredComparisons, read_comparisons, read_features, store_comparisons
-    from jamrank.models import IAM, JAM, VRJAM, BradleyTerry, CrowdBT, MajorityVote, Prior, load
+    from jamrank.models import IAM, JAM, VRJAM, Auto, BradleyTerry, CrowdBT, MajorityVote, Prior, load
     from jamrank.simulation import simulate
 
 __version__ = "0.1.0"
@@ -33,6 +33,7 @@ _HOMES = {
     "IAM": "models",
     "JAM": "models",
     "VRJAM": "models",
+    "Auto": "models",
     "BradleyTerry": "models",
     "CrowdBT": "models",
     "Prior": "models",
@@ -44,6 +45,7 @@ __all__ = [
     "IAM",
     "JAM",
     "VRJAM",
+    "Auto",
     "BradleyTerry",
     "Comparisons",
     "CrowdBT",

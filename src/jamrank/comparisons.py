@@ -351,6 +351,34 @@ class Comparisons:
         tied = np.bincount(self.vote_annotator[ties], self.vote_weight[ties], self.n_annotators)
         return self.annotator_weight - tied
 
+    def only(self, chosen: NDArray[np.bool_]) -> Comparisons:
+        """Return some of the votes alone, under the same ids.
+
+        Parameters
+        ----------
+        chosen : ndarray of bool
+            One for each folded vote. Items and annotators without chosen votes stay in the lists of ids; pairs
+            without chosen votes do not stay.
+        """
+        table, pair = self.cast.table, self.vote_pair[chosen]
+        count = np.bincount(pair, minlength=self.n_pairs)
+        kept = count > 0
+        return replace(
+            self,
+            pair_first=self.pair_first[kept],
+            pair_second=self.pair_second[kept],
+            pair_question=self.pair_question[kept],
+            cast=VoteTable(
+                np.concatenate([[0], np.cumsum(count[kept])]),
+                table.annotator[chosen],
+                table.result[chosen],
+                table.swapped[chosen] if len(table.swapped) else table.swapped,
+                table.weight[chosen] if len(table.weight) else table.weight,
+            ),
+            n_votes=len(pair),
+            n_missing=0,
+        )
+
     def frame(self, columns: dict[str, Any]) -> Any:
         """Return a data frame of the kind in which the votes came."""
         return make_frame(columns, self.frames)

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 __all__ = ["fit", "fitted_files"]
 
 _MEMORY = "2GB"
-_ALIASES = {"mv": "MajorityVote", "bt": "BradleyTerry"}
 _OUTPUTS = "ranking.csv, annotators.csv, pairs.csv, model.json and report.html (with features: features.csv)"
 
 
@@ -37,9 +36,9 @@ Exit code 0 when done, 2 when the input cannot be used."""
 @click.option(
     "--model",
     "model_name",
-    default="JAM",
+    default="auto",
     show_default=True,
-    help="MajorityVote (mv), IAM, JAM, VRJAM, BradleyTerry (bt) or CrowdBT.",
+    help="auto (chosen by held-out votes), MajorityVote (mv), IAM, JAM, VRJAM, BradleyTerry (bt) or CrowdBT.",
 )
 @click.option("--out", metavar="DIR", help=f"Write {_OUTPUTS} there.")
 @click.option("--max-iter", type=int, help="Most EM iterations.")
@@ -65,7 +64,9 @@ def fit(
     """Rank the items of a file of VOTES and judge its annotators.
 
     VOTES has the columns annotator, left, right and winner (left, right or tie), and if need be weight and question.
-    Without --features, JAM gives every item a score of its own; IAM and VRJAM need features.
+    Unless --model names one, the model is chosen by how well it foretells votes that are held out from it, and the
+    output says which and why. Without --features, JAM gives every item a score of its own; IAM and VRJAM need
+    features.
 
     With --memory, votes that are too many for memory stay on disk: JAM, CrowdBT and BradleyTerry fit them part by
     part. A run that was killed goes on where it was when the same command is given again.
@@ -99,6 +100,7 @@ def fit(
         click.echo("note: MajorityVote uses no features", err=True)
     begin = perf_counter()
     try:
+        model, known, reason = _settle(model, table, known, progress, quiet)
         model.fit(table, known)
     except InputError as error:
         raise error.within(features if features and isinstance(error, FeatureError) else votes) from None
@@ -106,12 +108,14 @@ def fit(
     if out is not None:
         with stage(progress, f"writing to {out}", quiet):
             write_together(
-                ensure_folder(out), fitted_files(model, table, votes, _facts(model, votes, features, seconds))
+                ensure_folder(out), fitted_files(model, table, votes, _facts(model, votes, features, seconds, reason))
             )
     if as_json:
-        click.echo(_as_json(model))
+        click.echo(_as_json(model, reason))
     elif not quiet:
         console = Console()
+        if reason:
+            console.print(f"Model chosen by held-out votes: {reason}", highlight=False, soft_wrap=True)
         print_summary(console, model, table, seconds)
         where = f"Wrote {_OUTPUTS} to {out}." if out else f"Add --out DIR to write {_OUTPUTS}."
         if isinstance(table, StoredComparisons):
@@ -137,13 +141,9 @@ def _store(votes: str, scratch: str | None, memory: str, console: Console, quiet
 
 
 def _make_model(name: str, max_iter: int | None, tol: float | None, verbose: bool) -> RankingModel:
-    from jamrank.models import MODELS
+    from jamrank.models.candidates import find_model
 
-    by_name = {known.lower(): model for known, model in MODELS.items()}
-    wanted = _ALIASES.get(name.lower(), name).lower()
-    if wanted not in by_name:
-        raise ParameterError(f"--model {name}: no such model; known are {', '.join(MODELS)}")
-    model: RankingModel = by_name[wanted]()
+    model: RankingModel = find_model(name)()
     asked = {"max_iter": max_iter, "tol": tol, "verbose": verbose or None}
     known = model.get_params()
     for option, value in asked.items():
@@ -156,7 +156,23 @@ def _make_model(name: str, max_iter: int | None, tol: float | None, verbose: boo
     return model
 
 
-def _facts(model: RankingModel, votes: str, features: str | None, seconds: float) -> dict[str, str]:
+def _settle(
+    model: RankingModel, votes: Votes, features: Any, console: Console, quiet: bool
+) -> tuple[RankingModel, Any, str | None]:
+    """Return the model to fit, the features that it uses, and why it was chosen where nobody named it."""
+    from jamrank.cli.display import stage
+    from jamrank.models import Auto
+
+    if not isinstance(model, Auto):
+        return model, features, None
+    with stage(console, "choosing a model by held-out votes", quiet):
+        chosen = model.choose(votes, features)
+    return chosen, features if model.uses_features_ else None, model.reason_
+
+
+def _facts(
+    model: RankingModel, votes: str, features: str | None, seconds: float, reason: str | None
+) -> dict[str, str]:
     import platform
     import shlex
     import sys
@@ -177,6 +193,8 @@ def _facts(model: RankingModel, votes: str, features: str | None, seconds: float
         "Versions": f"jamrank {__version__}, numpy {np.__version__}, Python {platform.python_version()}",
         "Kernels": "compiled" if compiled else "numpy",
     }
+    if reason:
+        facts["Chosen"] = reason
     if model.log_likelihood_ is not None:
         facts["Log-likelihood"] = f"{model.log_likelihood_:.4f}"
     return facts
@@ -200,7 +218,7 @@ def fitted_files(model: RankingModel, votes: Votes, title: str, facts: dict[str,
     return files
 
 
-def _as_json(model: RankingModel) -> str:
+def _as_json(model: RankingModel, reason: str | None) -> str:
     import json
 
     import polars as pl
@@ -211,6 +229,7 @@ def _as_json(model: RankingModel) -> str:
     return json.dumps(
         {
             "model": type(model).__name__,
+            "chosen": reason,
             "converged": model.converged_,
             "iterations": model.n_iter_,
             "log_likelihood": model.log_likelihood_,

@@ -1,5 +1,6 @@
 """The interface, the one EM loop, the named models and the closed-form baselines."""
 
+from jamrank.models.auto import Auto
 from jamrank.models.base import RankingModel, load
 from jamrank.models.bradley_terry import BradleyTerry
 from jamrank.models.crowd_bt import CrowdBT
@@ -9,13 +10,14 @@ from jamrank.models.majority import MajorityVote
 from jamrank.models.prior import Prior
 from jamrank.models.vrjam import VRJAM
 
-MODELS = {model.__name__: model for model in (MajorityVote, IAM, JAM, VRJAM, BradleyTerry, CrowdBT)}
+MODELS = {model.__name__: model for model in (MajorityVote, IAM, JAM, VRJAM, BradleyTerry, CrowdBT, Auto)}
 
 __all__ = [
     "IAM",
     "JAM",
     "MODELS",
     "VRJAM",
+    "Auto",
     "BradleyTerry",
     "CrowdBT",
     "MajorityVote",

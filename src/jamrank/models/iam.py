@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +50,8 @@ class IAM(LatentModel):
     """
 
     _extra_state: ClassVar[tuple[str, ...]] = ("annotator_scores_",)
+    _takes_features: ClassVar[Literal["never", "optional", "always"]] = "always"
+    _knows_annotators: ClassVar[bool] = False
     annotator_scores_: Doubles
 
     def __init__(
@@ -100,6 +102,11 @@ class IAM(LatentModel):
     # Flips are counted here, not estimated, and scores have no standard errors: as in the base of all models.
     _estimate_flip_information = RankingModel._estimate_flip_information
     _estimate_uncertainty = RankingModel._estimate_uncertainty
+    # A sum of scores is no log-odds: votes are foretold through a link.
+    _vote_proba = RankingModel._vote_proba
+    _estimate_link = RankingModel._estimate_link
+    _estimate_score_variances = RankingModel._estimate_score_variances
+    _estimate_vote_tables = RankingModel._estimate_vote_tables
 
     def _own_weights(self, votes: Comparisons, annotator: int, scorer: LinearScorer) -> Doubles:
         """Fit one annotator's votes as if they were the truth."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from jamrank.engines import Engine
 from jamrank.models.latent import LatentModel
@@ -72,6 +72,7 @@ class JAM(LatentModel):
     """
 
     _from_disk: ClassVar[bool] = True
+    _takes_features: ClassVar[Literal["never", "optional", "always"]] = "optional"
 
     def __init__(
         self,

@@ -7,12 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from jamrank.comparisons import Comparisons
 from jamrank.engines import DiskEngine, Engine, MemoryEngine
 from jamrank.errors import InputError, NotConvergedWarning, ParameterError, TiesExcludedWarning, warn
 from jamrank.io.store import StoredComparisons, Votes
+from jamrank.models.asked import Asked, blurred
 from jamrank.models.base import RankingModel
 from jamrank.models.em import Fit, Point, Problem, run
 from jamrank.models.prior import Prior, resolve_prior
@@ -20,6 +21,7 @@ from jamrank.models.progress import Progress
 from jamrank.models.variance import estimate_variance, free_scores
 from jamrank.noise import Noise
 from jamrank.ranking import Uncertainty, laplace, needs_links
+from jamrank.ranking.marginals import is_dense, score_variances
 from jamrank.rows import ROWS_BY
 from jamrank.scorers import Features, LinearScorer, ObjectScorer, align_features
 from jamrank.text import many
@@ -31,6 +33,8 @@ Doubles = NDArray[np.float64]
 
 # Second summits belong to small data; on large data a second run would only cost time.
 _FEW_ROWS, _FURTHER = 2000, 4.0
+# Log-odds of a posterior that is 0 or 1 to all digits.
+_SURELY_NOT = 1e-15
 _UNDECIDED = "no decided vote", "a ranking needs votes that prefer one item to another"
 
 
@@ -41,6 +45,7 @@ class LatentModel(RankingModel):
     """
 
     _rows_by: ClassVar[str] = "pair"
+    _knows_annotators: ClassVar[bool] = True
 
     prior: Prior | str | None
     loss: str = "logistic"
@@ -265,6 +270,56 @@ class LatentModel(RankingModel):
         information = engine.observed(point.scores, problem.noise.tables(point.params), links)
         precision = 0.0 if self.score_variance_ is None else 1.0 / self.score_variance_
         return laplace(self.scores_, *information, precision)
+
+    # -- how likely a vote is ----------------------------------------------------------------------------------
+
+    def _vote_proba(self, asked: Asked, features: Any) -> Doubles:
+        """Return the probability of a vote for the first item, summed over the truth of its pair."""
+        truth = self._truth_proba(asked, features)
+        for_first = self._coins(asked, features)
+        return np.asarray(truth * for_first[:, 1] + (1 - truth) * for_first[:, 0])
+
+    def _truth_proba(self, asked: Asked, features: Any) -> Doubles:
+        """Return P(first truly beats second), given the scores and the votes that were fitted on the same pair.
+
+        What those votes say is the posterior's log-odds less the margin that went into it: with the linear scorer
+        that was the features' alone, and the scores know more.
+        """
+        margin, variance = self._margins(asked, features)
+        if self._rows_by == "pair":
+            at = np.unique(asked.pair[asked.pair >= 0])
+            base = self.scores_ if self.feature_scores_ is None else self.feature_scores_
+            odds = np.zeros(len(self._pair_first))
+            odds[at] = logit(np.clip(self.posterior_[at], _SURELY_NOT, 1 - _SURELY_NOT))
+            odds[at] -= base[self._pair_first[at]] - base[self._pair_second[at]]
+            margin = margin + asked.seen_from_first(odds, np.zeros(len(asked)))
+        return blurred(margin, variance)
+
+    def _coins(self, asked: Asked, features: Any) -> Doubles:
+        """Return the probability of a vote for the first item, by the truth; unknown annotators are the mean one."""
+        tables = self._vote_tables[:, 1].reshape(len(self._annotators), -1, 2)
+        weight = np.maximum(self._decided_votes, 0.0)
+        mean = np.einsum("a,akz->kz", weight / max(float(weight.sum()), 1e-300), tables)
+        return np.asarray(np.concatenate([tables, mean[None]])[asked.annotator, self._kinds(asked, features)])
+
+    def _kinds(self, asked: Asked, features: Any) -> Any:
+        """Return which of an annotator's coins decides each vote; here there is but one."""
+        return 0
+
+    def _estimate_vote_tables(self) -> Doubles:
+        problem, point = self._fitted
+        return np.asarray(np.exp(problem.noise.tables(point.params)))
+
+    def _estimate_score_variances(self) -> Doubles:
+        problem, point = self._refined
+        engine = problem.engine
+        links = isinstance(engine, MemoryEngine) and not is_dense(engine.n_links, engine.n_items)
+        information = engine.observed(point.scores, problem.noise.tables(point.params), links)
+        precision = 0.0 if self.score_variance_ is None else 1.0 / self.score_variance_
+        return score_variances(information[0], precision, information[1])
+
+    def _estimate_link(self) -> float:
+        return 1.0
 
 
 def _why(fit: Fit, max_iter: int) -> str:
