@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from jamrank.comparisons import Comparisons
-from jamrank.diagnostics.folds import SPLITS, sample_pairs, split
-from jamrank.diagnostics.heldout import Estimate, HeldOut, decided, frames, hold_out
+from jamrank.diagnostics.folds import SPLITS, decided, sample_pairs, split
+from jamrank.diagnostics.heldout import Estimate, HeldOut, frames, hold_out
 from jamrank.errors import InputError, ParameterError
 from jamrank.scorers import align_features
 from jamrank.text import many

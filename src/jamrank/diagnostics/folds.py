@@ -11,7 +11,7 @@ from jamrank.comparisons import SECOND, TIE, Comparisons
 from jamrank.io.store import StoredComparisons
 from jamrank.votes import VoteTable
 
-__all__ = ["SPLITS", "sample_pairs", "sample_stored", "split"]
+__all__ = ["SPLITS", "decided", "sample_pairs", "sample_stored", "split"]
 
 Hashes = NDArray[np.uint64]
 Longs = NDArray[np.int64]
@@ -20,15 +20,16 @@ SPLITS = ("vote", "pair")
 
 # Rounds in which every item and annotator hears of those that it has votes with.
 _ROUNDS = 3
-_REPAIRS = 5
+_REPAIRS = 50
+_UNIT = 2.0**20
 _ODD = [np.uint64(k) for k in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB86659FD93)]
 
 
 def split(votes: Comparisons, n_folds: int, by: str) -> Longs:
     """Return the fold of each folded vote.
 
-    Folds hang on what votes there are: not on the order of the rows, nor on the sides, nor on the names of items,
-    annotators and questions (but where votes cannot be told apart except by names).
+    Folds hang on what decided votes there are: not on the order of the rows, nor on sides or ties, nor on the names
+    of items, annotators and questions (but where votes cannot be told apart except by names).
 
     Parameters
     ----------
@@ -47,24 +48,30 @@ def split(votes: Comparisons, n_folds: int, by: str) -> Longs:
         one fold, where that can be had by moving single units.
     """
     signature, of_annotator = _signatures(votes)
-    n_votes = len(signature)
-    new = np.ones(n_votes, dtype=bool)
+    new = np.ones(len(signature), dtype=bool)
     pair, who = votes.vote_pair, votes.vote_annotator
     new[1:] = pair[1:] != pair[:-1]
     if by == "vote":
         new[1:] |= who[1:] != who[:-1]
     unit, start = np.cumsum(new) - 1, np.flatnonzero(new)
-    key = _mix(np.add.reduceat(signature, start)) if n_votes else signature
+    counts = decided(votes)
+    idle = ~np.logical_or.reduceat(counts, start)
+    key = _mix(np.add.reduceat(np.where(counts | idle[unit], signature, np.uint64(0)), start))
     by_whom = (who[start], of_annotator[who[start]]) if by == "vote" else ()
-    order = np.lexsort((key, *by_whom))
+    order = np.lexsort((key, *by_whom, idle))
     fold = np.empty(len(start), dtype=np.int64)
     fold[order] = np.arange(len(start)) % n_folds
-    at = pair[start]
-    units = np.arange(len(start))
+    units = np.flatnonzero(~idle)
+    at = pair[start[units]]
     items = np.concatenate([units, units]), np.concatenate([votes.pair_first[at], votes.pair_second[at]])
-    _spread(fold, key, n_folds, items, (unit, who))
+    _spread(fold, key, n_folds, items, (unit[counts], who[counts]))
     of_vote: Longs = fold[unit]
     return of_vote
+
+
+def decided(votes: Comparisons) -> NDArray[np.bool_]:
+    """Tell which of the folded votes prefer an item to another, and count."""
+    return np.asarray((votes.vote_result != TIE) & (votes.vote_weight > 0))
 
 
 def sample_pairs(votes: Comparisons, n_votes: int) -> Comparisons:
@@ -116,7 +123,7 @@ def _spread(fold: Longs, key: Hashes, n_folds: int, *members: tuple[Longs, NDArr
 
     ``members`` are units and the groups that they are in, such as items.
     """
-    for _ in range(_REPAIRS):
+    for turn in range(_REPAIRS):
         settled = True
         for unit, group in members:
             n_groups = int(group.max(initial=-1)) + 1
@@ -132,11 +139,12 @@ def _spread(fold: Longs, key: Hashes, n_folds: int, *members: tuple[Longs, NDArr
             settled = False
             held = stuck[group]
             unit_held, group_held = unit[held], group[held]
-            order = np.lexsort((key[unit_held], group_held))
+            # Another unit, and another fold, each time: two groups must not pass one unit to and fro.
+            order = np.lexsort((_mix(key[unit_held] + np.uint64(turn)), group_held))
             first = np.ones(len(order), dtype=bool)
             first[1:] = np.diff(group_held[order]) != 0
             moved = np.unique(unit_held[order][first])
-            fold[moved] = (fold[moved] + 1) % n_folds
+            fold[moved] = (fold[moved] + 1 + turn % (n_folds - 1)) % n_folds
         if settled:
             return
 
@@ -145,24 +153,26 @@ def _signatures(votes: Comparisons) -> tuple[Hashes, Hashes]:
     """Return a hash of each folded vote that tells where it stands among the others, and one of each annotator.
 
     Colour refinement: everything begins alike, and in each round takes up what its votes say, as a sum over them,
-    which knows no order.
+    which knows no order. Ties and votes of no weight are told apart, but tell nothing.
     """
     pair = votes.vote_pair
     first, second = votes.pair_first[pair], votes.pair_second[pair]
-    turned, tie = votes.vote_result == SECOND, votes.vote_result == TIE
+    turned, tie, counts = votes.vote_result == SECOND, votes.vote_result == TIE, decided(votes)
     winner, loser = np.where(turned, second, first), np.where(turned, first, second)
     who, asked = votes.vote_annotator, votes.pair_question[pair]
-    weight = np.ascontiguousarray(votes.vote_weight).view(np.uint64)
-    counts = votes.n_items, votes.n_annotators, len(votes.questions)
-    item, annotator, question = (np.full(n, odd) for n, odd in zip(counts, _ODD[:3], strict=True))
+    # In sums a vote of weight 2 is the vote written twice.
+    weight = np.rint(votes.vote_weight * _UNIT).astype(np.uint64)
+    sizes = votes.n_items, votes.n_annotators, len(votes.questions)
+    item, annotator, question = (np.full(n, odd) for n, odd in zip(sizes, _ODD[:3], strict=True))
     vote = weight
     for _ in range(_ROUNDS):
         # In a tie neither item has won: their order must not count.
         sides = np.where(tie, _mix(item[winner] + item[loser]), _mix(item[winner] * _ODD[0] + item[loser] * _ODD[1]))
-        vote = _mix(sides + _mix(annotator[who] * _ODD[2] + question[asked] * _ODD[3]) + _mix(weight))
-        seen = _mix(vote), _mix(vote + np.where(tie, np.uint64(0), np.uint64(1)))
+        said = _mix(sides + _mix(annotator[who] * _ODD[2] + question[asked] * _ODD[3]))
+        vote, seen = said * weight, np.where(counts, _mix(said) * weight, np.uint64(0))
+        told = np.where(counts, vote, np.uint64(0))
         heard = np.zeros_like(item), np.zeros_like(annotator), np.zeros_like(question)
-        for kind, group, what in ((0, winner, seen[0]), (0, loser, seen[1]), (1, who, vote), (2, asked, vote)):
+        for kind, group, what in ((0, winner, told), (0, loser, seen), (1, who, told), (2, asked, told)):
             np.add.at(heard[kind], group, what)
         item, annotator, question = (
             _mix(old + new) for old, new in zip((item, annotator, question), heard, strict=True)

@@ -12,7 +12,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from jamrank.comparisons import FIRST, TIE, Comparisons
+from jamrank.comparisons import FIRST, Comparisons
+from jamrank.diagnostics.folds import decided
 from jamrank.errors import FeatureError, InputError, JamrankWarning
 
 __all__ = ["Candidate", "Estimate", "HeldOut", "Trial", "hold_out"]
@@ -188,11 +189,6 @@ class HeldOut:
         spread = n_clusters / max(n_clusters - 1, 1) * float((sums**2).sum())
         error = _Z * np.sqrt(spread) / total if n_clusters > 1 else np.inf
         return Estimate(mean, float(mean - error), float(mean + error))
-
-
-def decided(votes: Comparisons) -> NDArray[np.bool_]:
-    """Tell which of the folded votes prefer an item to another, and count."""
-    return np.asarray((votes.vote_result != TIE) & (votes.vote_weight > 0))
 
 
 def hold_out(

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jamrank.comparisons import Comparisons, make_frame
-from jamrank.diagnostics.folds import sample_pairs, sample_stored, split
-from jamrank.diagnostics.heldout import Candidate, HeldOut, decided, frames, hold_out
+from jamrank.diagnostics.folds import decided, sample_pairs, sample_stored, split
+from jamrank.diagnostics.heldout import Candidate, HeldOut, frames, hold_out
 from jamrank.errors import FormatError, ParameterError
 from jamrank.io.store import StoredComparisons, Votes
 from jamrank.models.base import RankingModel
