@@ -11,7 +11,8 @@ MODULES := $(shell find src -name '*.py' | sort | cksum | cut -d ' ' -f 1)
 RIVALS := .venv-rivals
 
 .PHONY: demo test lint typecheck unit format figure reproduce test-oldest docs clean
-.PHONY: benchmark benchmark-rivals benchmark-growth benchmark-profile benchmark-scale benchmark-quick
+.PHONY: benchmark benchmark-rivals benchmark-growth benchmark-profile benchmark-scale benchmark-heldout
+.PHONY: benchmark-quick
 
 demo: $(VENV)/demo-$(MODULES)
 	$(BIN)/jamrank demo
@@ -48,17 +49,22 @@ benchmark-growth: $(RIVALS)/jamrank
 benchmark-profile: $(RIVALS)/jamrank
 	$(RIVALS)/bin/python -m benchmarks.profile
 
+# Whether the comparison of models picks the right one, a few minutes: benchmarks/heldout.md and .json.
+benchmark-heldout: $(RIVALS)/jamrank
+	$(RIVALS)/bin/python -m benchmarks.heldout
+
 # Up to a billion votes from disk, an hour and 60 GB of room (SCRATCH=DIR): benchmarks/scale.md and .json.
 benchmark-scale: $(RIVALS)/jamrank
 	$(RIVALS)/bin/python -m benchmarks.scale $(if $(SCRATCH),--scratch $(SCRATCH))
 
-# All five in small, to see that they work: build/quick-benchmarks.
+# All six in small, to see that they work: build/quick-benchmarks.
 benchmark-quick: $(RIVALS)/jamrank $(RIVALS)/rivals
 	$(RIVALS)/bin/python -m benchmarks.ratios --quick
 	$(RIVALS)/bin/python -m benchmarks.compare --quick
 	$(RIVALS)/bin/python -m benchmarks.growth --quick
 	$(RIVALS)/bin/python -m benchmarks.profile --quick
 	$(RIVALS)/bin/python -m benchmarks.scale --quick
+	$(RIVALS)/bin/python -m benchmarks.heldout --quick
 
 # The picture of the README and its numbers.
 figure: $(VENV)/figure-$(MODULES)

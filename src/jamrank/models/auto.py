@@ -134,6 +134,8 @@ class Auto(RankingModel):
             self.reason_ = _reason(found, votes.n_votes if drawn else None)
         (chosen,) = (one for one in candidates if one.name == self.chosen_)
         self.uses_features_ = chosen.features
+        if features is not None and not chosen.features:
+            self.reason_ += " The features are not used."
         model = find_model(self.chosen_.partition(" ")[0])()
         known = model.get_params()
         return model.set_params(**{name: value for name, value in changes.items() if name in known})
