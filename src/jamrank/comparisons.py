@@ -379,6 +379,29 @@ class Comparisons:
             n_missing=0,
         )
 
+    def only_pairs(self, chosen: NDArray[np.bool_]) -> Comparisons:
+        """Return the votes on some of the pairs alone, under the same ids; a jury stays one."""
+        if not isinstance(self.cast, Jury):
+            return self.only(chosen[self.vote_pair])
+        results, swapped = self.cast.results[chosen], self.cast.swapped
+        n_missing = _count(results, MISSING)
+        return replace(
+            self,
+            pair_first=self.pair_first[chosen],
+            pair_second=self.pair_second[chosen],
+            pair_question=self.pair_question[chosen],
+            cast=Jury(results, swapped[chosen] if len(swapped) else swapped),
+            n_votes=results.size - n_missing,
+            n_missing=n_missing,
+        )
+
+    @property
+    def n_folded(self) -> int:
+        """Number of folded votes, ties included."""
+        if isinstance(self.cast, Jury):
+            return self.cast.results.size - self.n_missing
+        return len(self.cast.result)
+
     def frame(self, columns: dict[str, Any]) -> Any:
         """Return a data frame of the kind in which the votes came."""
         return make_frame(columns, self.frames)

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 import jamrank as jr
+from jamrank.diagnostics import folds
 from jamrank.diagnostics.folds import SPLITS, decided, sample_pairs, sample_stored, split
 
 
@@ -108,6 +109,21 @@ def test_a_sample_keeps_pairs_whole_and_about_the_size():
     for a, b, n in zip(sample.pair_first, sample.pair_second, sample.pair_weight, strict=True):
         assert count[a, b] == n
     assert sample_pairs(votes, 10_000) is votes
+
+
+def test_a_sample_of_very_many_votes_is_drawn_cheaply_and_a_jury_stays_one(monkeypatch):
+    monkeypatch.setattr(folds, "_MOST_HASHED", 100)
+    left, right = np.triu_indices(40, 1)
+    outcomes = np.random.default_rng(0).integers(-1, 2, (len(left), 5))
+    for votes in (jr.Comparisons.from_matrix(left, right, outcomes), jr.simulate(40, 5, 3000, random_state=0).votes):
+        sample = sample_pairs(votes, 1000)
+        assert type(sample.cast) is type(votes.cast)
+        assert 600 < sample.n_folded == len(sample.vote_result) < 1400
+        kept = dict(zip(zip(votes.pair_first, votes.pair_second, strict=True), votes.pair_weight, strict=True))
+        for pair, weight in zip(
+            zip(sample.pair_first, sample.pair_second, strict=True), sample.pair_weight, strict=True
+        ):
+            assert kept[pair] == weight
 
 
 def test_votes_on_disk_are_sampled_or_taken_whole(tmp_path):

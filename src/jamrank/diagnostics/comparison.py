@@ -147,8 +147,8 @@ def compare(
         table,
         reliability,
         left_out | {name: why for one in found.values() for name, why in one.left_out.items()},
-        len(votes.vote_result),
-        len(used.vote_result),
+        votes.n_folded,
+        used.n_folded,
         found,
     )
 
@@ -205,11 +205,8 @@ def _sentences(found: dict[str, HeldOut], votes: Comparisons, used: Comparisons)
     choice = leading.choice()
     if choice != leading.best():
         told.append(f"{choice} is simpler than {leading.best()} and as good: it is the one to take.")
-    if len(used.vote_result) < len(votes.vote_result):
-        told.append(
-            f"Compared on {len(used.vote_result):,} of {len(votes.vote_result):,} votes, those on pairs drawn at "
-            "random."
-        )
+    if used is not votes:
+        told.append(f"Compared on {used.n_folded:,} of {votes.n_folded:,} votes, those on pairs drawn at random.")
     if votes.n_ties:
         told.append(f"{many(votes.n_ties, 'tie vote')} not foretold: losses are those of decided votes.")
     return told

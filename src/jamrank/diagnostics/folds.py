@@ -22,6 +22,7 @@ SPLITS = ("vote", "pair")
 _ROUNDS = 3
 _REPAIRS = 50
 _UNIT = 2.0**20
+_MOST_HASHED = 5_000_000
 _ODD = [np.uint64(k) for k in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB86659FD93)]
 
 
@@ -76,9 +77,10 @@ def decided(votes: Comparisons) -> NDArray[np.bool_]:
 
 def sample_pairs(votes: Comparisons, n_votes: int) -> Comparisons:
     """Return about so many of the votes, and all of those on a pair together; all of them where they are few."""
-    total = len(votes.vote_result)
-    if total <= n_votes:
+    if votes.n_folded <= n_votes:
         return votes
+    if votes.n_folded > _MOST_HASHED:
+        return votes.only_pairs(_drawn(votes, n_votes / votes.n_folded))
     signature, _ = _signatures(votes)
     pair = votes.vote_pair
     key = np.zeros(votes.n_pairs, dtype=np.uint64)
@@ -97,11 +99,7 @@ def sample_stored(votes: StoredComparisons, n_votes: int) -> Comparisons:
     Pairs are drawn by their place in the order of the ids: what stands on disk is read once.
     """
     share = min(n_votes / max(votes.n_votes, 1), 1.0)
-    parts = []
-    for part in votes.parts():
-        key = part.pair_first.astype(np.uint64) * _ODD[1] + part.pair_second.astype(np.uint64) * _ODD[2]
-        drawn = _mix(_mix(key) + part.pair_question.astype(np.uint64)) < np.uint64(share * (2**64 - 2**11))
-        parts.append(part.only((drawn | (share >= 1))[part.vote_pair]))
+    parts = [part.only_pairs(_drawn(part, share)) for part in votes.parts()]
     return replace(
         parts[0],
         pair_first=np.concatenate([part.pair_first for part in parts]),
@@ -116,6 +114,13 @@ def sample_stored(votes: StoredComparisons, n_votes: int) -> Comparisons:
         ),
         n_votes=sum(part.n_votes for part in parts),
     )
+
+
+def _drawn(votes: Comparisons, share: float) -> NDArray[np.bool_]:
+    """Draw a share of the pairs by their place in the order of the ids: cheap, where votes are very many."""
+    key = votes.pair_first.astype(np.uint64) * _ODD[1] + votes.pair_second.astype(np.uint64) * _ODD[2]
+    drawn = _mix(_mix(key) + votes.pair_question.astype(np.uint64)) < np.uint64(share * (2**64 - 2**11))
+    return np.asarray(drawn | (share >= 1))
 
 
 def _spread(fold: Longs, key: Hashes, n_folds: int, *members: tuple[Longs, NDArray[np.integer]]) -> None:

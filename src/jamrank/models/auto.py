@@ -130,7 +130,7 @@ class Auto(RankingModel):
             found = self._compare(sample, features, candidates)
             self.comparison_, _ = frames({"vote": found}, votes.frame if isinstance(votes, Comparisons) else _polars)
             self.chosen_ = found.choice()
-            drawn = sample is not votes and len(sample.vote_result) < votes.n_votes
+            drawn = sample is not votes and sample.n_folded < votes.n_votes
             self.reason_ = _reason(found, votes.n_votes if drawn else None)
         (chosen,) = (one for one in candidates if one.name == self.chosen_)
         self.uses_features_ = chosen.features
