@@ -21,8 +21,10 @@ from jamrank.text import many
 
 __all__ = ["Auto"]
 
-# With fewer votes the choice would be chance; with more than so many, one fold tells enough.
-_FEWEST, _MANY = 100, 5_000
+# With fewer decided votes the choice would be chance.
+_FEWEST = 100
+# With more than so many it is clear enough after two folds, or one.
+_MANY, _VERY_MANY = 5_000, 50_000
 # A sample must leave every item and annotator with votes enough to be known by.
 _VOTES_EACH = 10
 _DEFAULT = "JAM"
@@ -38,7 +40,8 @@ class Auto(RankingModel):
     Parameters
     ----------
     folds : int
-        Into how many folds votes are split for the choice. Of more than 5,000 votes only one fold is held out.
+        Into how many folds votes are split for the choice. Of more than 5,000 decided votes only two folds are held
+        out, of more than 50,000 only one.
     max_votes : int
         Most votes that the choice is made on, or ten for each item and annotator if that is more; of more votes,
         those on some pairs are drawn.
@@ -82,7 +85,7 @@ class Auto(RankingModel):
     def __init__(
         self,
         *,
-        folds: int = 3,
+        folds: int = 5,
         max_votes: int = 200_000,
         max_iter: int | None = None,
         tol: float | None = None,
@@ -141,9 +144,9 @@ class Auto(RankingModel):
         return model.set_params(**{name: value for name, value in changes.items() if name in known})
 
     def _compare(self, sample: Comparisons, features: Any, candidates: list[Candidate]) -> HeldOut:
-        fold = split(sample, self.folds, "vote")
-        if len(fold) > _MANY:
-            fold = np.where(fold == 0, 0, -1)
+        fold, n_decided = split(sample, self.folds, "vote"), int(decided(sample).sum())
+        if n_decided > _MANY:
+            fold[fold >= (1 if n_decided > _VERY_MANY else 2)] = -1
         return hold_out(sample, fold, candidates, features)
 
     def _validate(self) -> None:
