@@ -28,9 +28,9 @@ _BLOCK = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class _Taken:
-    """A curvature, and how to take it again."""
+    """A curvature, and how an engine takes it again: one must not hold the other, for both are large."""
 
-    again: Callable[[], object]
+    again: Callable[[MemoryEngine], object]
 
 
 class MemoryEngine:
@@ -93,7 +93,7 @@ class MemoryEngine:
             self.rows, scores, tables, curvature, np.empty(0), self.threads
         )
         self._bends = curvature if in_runs else self._by_link(curvature)
-        self._kept = _Taken(lambda: self.expectation(scores, tables))
+        self._kept = _Taken(lambda engine: engine.expectation(scores, tables))
         return Expectation(value, gradient, degree, self._kept, truly_first, hidden)
 
     def posterior(self, scores: Doubles, tables: Doubles) -> Doubles:
@@ -121,7 +121,7 @@ class MemoryEngine:
     def bends(self, curvature: _Taken) -> Floats:
         """Return the curvature of each of the rows' links, in single precision."""
         if curvature is not self._kept:
-            curvature.again()
+            curvature.again(self)
             self._kept = curvature
         return self._bends
 
@@ -168,7 +168,7 @@ class MemoryEngine:
         """
         at = self._maximise(self.rows.layout, self.rows.weight, scores, posterior, loss, pattern)
         self._bends = self._by_link(self._bends)
-        self._kept = _Taken(lambda: self.maximisation(scores, posterior, loss, pattern))
+        self._kept = _Taken(lambda engine: engine.maximisation(scores, posterior, loss, pattern))
         return replace(at, curvature=self._kept)
 
     def _maximise(
@@ -197,7 +197,7 @@ class MemoryEngine:
             self.threads,
         )
         self._bends = curvature
-        self._kept = _Taken(lambda: self._maximise(layout, weight, scores, posterior, loss, pattern))
+        self._kept = _Taken(lambda engine: engine._maximise(layout, weight, scores, posterior, loss, pattern))
         return Maximisation(value, gradient, degree, self._kept)
 
     def curvature_times(self, curvature: _Taken, vector: Doubles) -> Doubles:
