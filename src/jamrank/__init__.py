@@ -17,7 +17,21 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from jamrank.comparisons import Comparisons
     from jamrank.io import StoredComparisons, read_comparisons, read_features, store_comparisons
-    from jamrank.models import IAM, JAM, VRJAM, BradleyTerry, CrowdBT, MajorityVote, Prior, load
+    from jamrank.models import (
+        IAM,
+        JAM,
+        VRJAM,
+        Borda,
+        BradleyTerry,
+        Copeland,
+        CrowdBT,
+        HodgeRank,
+        MajorityVote,
+        Prior,
+        RankCentrality,
+        WinRate,
+        load,
+    )
     from jamrank.simulation import simulate
 
 __version__ = "0.1.0"
@@ -35,6 +49,11 @@ _HOMES = {
     "VRJAM": "models",
     "BradleyTerry": "models",
     "CrowdBT": "models",
+    "Borda": "models",
+    "Copeland": "models",
+    "HodgeRank": "models",
+    "RankCentrality": "models",
+    "WinRate": "models",
     "Prior": "models",
     "load": "models",
     "simulate": "simulation",
@@ -44,12 +63,17 @@ __all__ = [
     "IAM",
     "JAM",
     "VRJAM",
+    "Borda",
     "BradleyTerry",
     "Comparisons",
+    "Copeland",
     "CrowdBT",
+    "HodgeRank",
     "MajorityVote",
     "Prior",
+    "RankCentrality",
     "StoredComparisons",
+    "WinRate",
     "load",
     "read_comparisons",
     "read_features",

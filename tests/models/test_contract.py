@@ -38,9 +38,21 @@ MODELS = {
     "VRJAM of 3": (lambda: jr.VRJAM(n_clusters=3), True),
     "BradleyTerry": (jr.BradleyTerry, False),
     "CrowdBT": (jr.CrowdBT, False),
+    "Borda": (jr.Borda, False),
+    "Copeland": (jr.Copeland, False),
+    "HodgeRank": (jr.HodgeRank, False),
+    "HodgeRank of shares": (lambda: jr.HodgeRank(flow="share"), False),
+    "RankCentrality": (jr.RankCentrality, False),
+    "WinRate": (jr.WinRate, False),
 }
-EM_MODELS = [name for name in MODELS if name not in ("MajorityVote", "IAM", "IAM normalised")]
-SHARED_TRUTH = ["JAM", "JAM on objects", "VRJAM", "CrowdBT", "BradleyTerry", "IAM", "MajorityVote"]
+# Those that count votes: a tie is half a vote for each side.
+COUNTING = ["MajorityVote", "Borda", "Copeland", "HodgeRank", "HodgeRank of shares", "RankCentrality", "WinRate"]
+EM_MODELS = [name for name in MODELS if name not in ("IAM", "IAM normalised", *COUNTING)]
+SHARED_TRUTH = ["JAM", "JAM on objects", "VRJAM", "CrowdBT", "BradleyTerry", "IAM", *COUNTING]
+
+
+def test_every_named_model_is_held_to_this():
+    assert {type(make()).__name__ for make, _ in MODELS.values()} == set(jr.models.MODELS)
 
 
 def fit(name: str, written: Written, votes: jr.Comparisons | None = None, **changes):
@@ -97,7 +109,7 @@ def test_frames_are_pandas_where_the_votes_were(name):
 
 
 def test_an_adversary_is_found(name):
-    if name.startswith(("MajorityVote", "IAM", "BradleyTerry")):
+    if name.startswith(("IAM", "BradleyTerry")) or name in COUNTING:
         pytest.skip("believes every annotator")
     model = fit(name, draw(3, n_votes=3000))
     verdicts = model.annotators_["verdict"].to_list()
@@ -206,7 +218,7 @@ def test_a_failed_fit_leaves_no_half_results(name):
     with pytest.raises(ParameterError, match="Comparisons"):
         model.fit("votes.csv", draw(1).frame if MODELS[name][1] else None)
     only_ties = jr.Comparisons.from_arrays(["a", "b"], ["b", "c"], ["x", "y"], [0.5, 0.5])
-    if name != "MajorityVote":
+    if name not in COUNTING:
         features = {"a": [0.0, 1.0], "b": [1.0, 0.0], "c": [2.0, 5.0]}
         with pytest.raises(InputError, match="no decided vote"):
             model.fit(only_ties, features if MODELS[name][1] else None)
@@ -257,7 +269,7 @@ def test_ties_are_left_out_with_a_count(name):
     written = draw(1)
     ties = int((written.outcome == 0.5).sum())
     assert ties > 0
-    if name == "MajorityVote":
+    if name in COUNTING:
         assert fit(name, written).n_ties_ == ties
         return
     with pytest.warns(TiesExcludedWarning, match=f"^{ties} tie vote"):
@@ -289,7 +301,7 @@ def test_writing_the_votes_in_another_way_changes_nothing(name, seed):
 
 
 def test_threads_change_no_bit(name):
-    if name == "MajorityVote":
+    if name in COUNTING:
         pytest.skip("has no threads")
     written = draw(2, n_items=300, n_annotators=9, n_votes=60_000)
     one, two, five = (fit(name, written, n_jobs=threads) for threads in (1, 2, 5))

@@ -2,24 +2,45 @@
 
 from jamrank.models.base import RankingModel, load
 from jamrank.models.bradley_terry import BradleyTerry
+from jamrank.models.counting import Borda, Copeland, WinRate
 from jamrank.models.crowd_bt import CrowdBT
+from jamrank.models.hodge_rank import HodgeRank
 from jamrank.models.iam import IAM
 from jamrank.models.jam import JAM
 from jamrank.models.majority import MajorityVote
 from jamrank.models.prior import Prior
+from jamrank.models.rank_centrality import RankCentrality
 from jamrank.models.vrjam import VRJAM
 
-MODELS = {model.__name__: model for model in (MajorityVote, IAM, JAM, VRJAM, BradleyTerry, CrowdBT)}
+_NAMED: tuple[type[RankingModel], ...] = (
+    MajorityVote,
+    IAM,
+    JAM,
+    VRJAM,
+    BradleyTerry,
+    CrowdBT,
+    Borda,
+    Copeland,
+    HodgeRank,
+    RankCentrality,
+    WinRate,
+)
+MODELS = {model.__name__: model for model in _NAMED}
 
 __all__ = [
     "IAM",
     "JAM",
     "MODELS",
     "VRJAM",
+    "Borda",
     "BradleyTerry",
+    "Copeland",
     "CrowdBT",
+    "HodgeRank",
     "MajorityVote",
     "Prior",
+    "RankCentrality",
     "RankingModel",
+    "WinRate",
     "load",
 ]

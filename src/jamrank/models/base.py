@@ -38,6 +38,10 @@ class RankingModel:
 
     # Whether votes may stay on disk.
     _from_disk: ClassVar[bool] = False
+    # Whether ties count for something; else they are left out.
+    _uses_ties: ClassVar[bool] = False
+    # Whether features may be given and are not used.
+    _ignores_features: ClassVar[bool] = False
     # Fitted attributes that a subclass adds to the saved state.
     _extra_state: ClassVar[tuple[str, ...]] = ()
 

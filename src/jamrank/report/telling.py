@@ -70,7 +70,7 @@ def findings(model: RankingModel, votes: Votes) -> list[str]:
         told += _pair_sentences(model)
     else:
         told.append("Fitted from disk: nothing is said here of single pairs, nor of the data's health.")
-    if model.n_ties_ and type(model).__name__ != "MajorityVote":
+    if model.n_ties_ and not model._uses_ties:
         told.append(f"{many(model.n_ties_, 'tie vote')} left out.")
     if votes.n_missing:
         told.append(f"{many(votes.n_missing, 'listed vote')} without a winner: counted as not cast.")
