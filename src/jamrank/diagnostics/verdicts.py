@@ -140,7 +140,9 @@ def _habit(verdict: str, habits: Habits, k: int) -> str:
             f"{habits.expected_ties[k]:.1f}"
         )
     left, decided, expected = habits.left[k], habits.decided[k], habits.expected_left[k]
-    side, picked, explained = ("left", left, expected) if left > expected else ("right", decided - left, decided - expected)
+    side, picked, explained = (
+        ("left", left, expected) if left > expected else ("right", decided - left, decided - expected)
+    )
     return f"picked the {side} on {number(picked)} of {number(decided)} votes; the items explain {explained:.1f}"
 
 
