@@ -1,7 +1,7 @@
-"""Do annotators get the verdict they deserve, are judges counted rightly, and do found flips cost accuracy?
+"""Whether annotators get the verdict they deserve, judges are counted rightly, and flips are found well enough.
 
-Crowds of annotators whose kind is known, juries with and without a copy, and the crowd of Gavel-like studies: what the
-verdicts, `effective_judges_` and `CrowdBT` make of them. `python -m benchmarks.verdicts` writes verdicts.md and .json.
+Crowds of annotators whose kind is known, juries with and without a copy, and a crowd with random and adversarial workers:
+what the verdicts, `effective_judges_` and `CrowdBT` make of them. `python -m benchmarks.verdicts` writes verdicts.md, .json.
 """
 
 from __future__ import annotations
@@ -163,15 +163,15 @@ def text_of(numbers: dict[str, Any], made: dict[str, str]) -> str:
     lines = [
         "# Verdicts",
         "",
-        f"`make benchmark-verdicts`: seeds 0 to {numbers['seeds'] - 1} of each. What the verdicts mean is in docs/verdicts.md.",
+        f"`make benchmark-verdicts`: seeds 0 to {numbers['seeds'] - 1} of each. What verdicts mean is in docs/verdicts.md.",
         "",
         "## Share of annotators who get the verdict of their kind",
         "",
-        f"{N_ITEMS} items with scores N(0, {SPREAD}²); {HONEST} honest annotators with flips from 0.05 to 0.25 and {EACH} of",
-        f"each kind with {VOTES} votes each (too few: {FEW}): noisy ones with flips from 0.3 to 0.4, random 0.5, adversarial 0.85;",
-        "position-biased ones pick the left with a chance from 0.8 to 0.9 whatever they see, one-sided ones always; tie-lazy ones",
-        "are honest and say tie on 60 % of the pairs. *Accused* is the share of the honest who are called anything but reliable",
-        "or noisy. Asked for: 85 % of all kinds, at most 3 % accused.",
+        f"{N_ITEMS} items with scores N(0, {SPREAD}²); {HONEST} honest annotators with flips from 0.05 to 0.25, and",
+        f"{EACH} of each kind, with {VOTES} votes each (too few: {FEW}). Noisy ones have flips from 0.3 to 0.4, random ones",
+        "0.5, adversarial ones 0.85; position-biased ones pick the left with a chance from 0.8 to 0.9 whatever they see,",
+        "one-sided ones always; tie-lazy ones are honest and say tie on 60 % of the pairs. *Accused* is the share of the",
+        "honest who are called anything but reliable or noisy. Asked for: 85 % of all kinds, at most 3 % accused.",
         "",
         *table(["model and truth", *names], rows),
         "## Effective number of judges",
@@ -181,8 +181,9 @@ def text_of(numbers: dict[str, Any], made: dict[str, str]) -> str:
         *table(["judges", "mean", "least", "most"], judges),
         "## CrowdBT against CrowdBT with the true flips",
         "",
-        f"{N_ITEMS} items, 5,000 votes, 50 workers: 30 % random, 10 % right with a chance of 0.15, the others 0.92; a truth for",
-        "each vote. Asked for: mean Kendall τ at most 0.015 below that with the true flips, Spearman ρ at least 0.84.",
+        f"{N_ITEMS} items, 5,000 votes, 50 workers: 30 % random, 10 % right with a chance of 0.15, the others 0.92; a",
+        "truth for each vote. Asked for: mean Kendall τ at most 0.015 below that with the true flips, Spearman ρ at least",
+        "0.84.",
         "",
         *table(
             ["τ, flips found", "τ, flips known", "difference", "ρ of reliabilities"],

@@ -164,7 +164,7 @@ def _sample(votes: Comparisons) -> NDArray[np.bool_]:
 
 def _surplus(couples: _Couples, guess: Doubles) -> Doubles:
     """Return the correlation of errors of each couple where it is surely positive, shrunk; 0 elsewhere."""
-    a, b, common, agreement = couples.first, couples.second, couples.common, couples.agreement
+    common, agreement = couples.common, couples.agreement
     aside = np.zeros(len(common), dtype=bool)
     telling = couples.third_parties() >= _LEAST_OTHERS
     if not telling.any():

@@ -18,7 +18,7 @@ _FEW_VOTES = 10
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing to know: how grave it is (``good``, ``note``, ``warning``, ``problem``), a sentence, and its subject."""
+    """One thing to know: how grave it is (``good``, ``note``, ``warning``, ``problem``), a sentence, its subject."""
 
     level: str
     sentence: str
