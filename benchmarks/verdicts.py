@@ -1,12 +1,14 @@
 """Whether annotators get the verdict they deserve, judges are counted rightly, and flips are found well enough.
 
-Crowds of annotators whose kind is known, juries with and without a copy, and a crowd with random and adversarial workers:
-what the verdicts, `effective_judges_` and `CrowdBT` make of them. `python -m benchmarks.verdicts` writes verdicts.md, .json.
+Crowds of annotators whose kind is known, juries with and without a copy, and a crowd with random and adversarial
+workers: what the verdicts, `effective_judges_` and `CrowdBT` make of them. `python -m benchmarks.verdicts` writes
+verdicts.md and .json.
 """
 
 from __future__ import annotations
 
 import warnings
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -27,6 +29,22 @@ N_ITEMS, SPREAD, VOTES, FEW = 100, 1.5, 60, 5
 HONEST, EACH = 60, 10
 KINDS = ("noisy", "random", "adversarial", "position-biased", "one-sided", "tie-lazy", "too few votes")
 CROWDS = [("pair", "JAM"), ("pair", "CrowdBT"), ("vote", "JAM"), ("vote", "CrowdBT")]
+
+CROWD = wrap(
+    f"{N_ITEMS} items with scores N(0, {SPREAD}²); {HONEST} honest annotators with flips from 0.05 to 0.25, and "
+    f"{EACH} of each kind, with {VOTES} votes each (too few: {FEW}). Noisy ones have flips from 0.3 to 0.4, random "
+    "ones 0.5, adversarial ones 0.85; position-biased ones pick the left with a chance from 0.8 to 0.9 whatever "
+    "they see, one-sided ones always; tie-lazy ones are honest and say tie on 60 % of the pairs. *Accused* is the "
+    "share of the honest who are called anything but reliable or noisy. Asked for: 85 % of all kinds, at most 3 % "
+    "accused.",
+    118,
+)
+WORKERS = wrap(
+    f"{N_ITEMS} items, 5,000 votes, 50 workers: 30 % random, 10 % right with a chance of 0.15, the others 0.92; "
+    "a truth for each vote. Asked for: mean Kendall τ at most 0.015 below that with the true flips, Spearman ρ at "
+    "least 0.84.",
+    118,
+)
 
 
 def left_better(scores: Doubles, left: Any, right: Any, truth: str, rng: np.random.Generator) -> NDArray[np.bool_]:
@@ -163,15 +181,11 @@ def text_of(numbers: dict[str, Any], made: dict[str, str]) -> str:
     lines = [
         "# Verdicts",
         "",
-        f"`make benchmark-verdicts`: seeds 0 to {numbers['seeds'] - 1} of each. What verdicts mean is in docs/verdicts.md.",
+        f"`make benchmark-verdicts`: seeds 0 to {numbers['seeds'] - 1}. What verdicts mean is in docs/verdicts.md.",
         "",
         "## Share of annotators who get the verdict of their kind",
         "",
-        f"{N_ITEMS} items with scores N(0, {SPREAD}²); {HONEST} honest annotators with flips from 0.05 to 0.25, and",
-        f"{EACH} of each kind, with {VOTES} votes each (too few: {FEW}). Noisy ones have flips from 0.3 to 0.4, random ones",
-        "0.5, adversarial ones 0.85; position-biased ones pick the left with a chance from 0.8 to 0.9 whatever they see,",
-        "one-sided ones always; tie-lazy ones are honest and say tie on 60 % of the pairs. *Accused* is the share of the",
-        "honest who are called anything but reliable or noisy. Asked for: 85 % of all kinds, at most 3 % accused.",
+        *CROWD,
         "",
         *table(["model and truth", *names], rows),
         "## Effective number of judges",
@@ -181,9 +195,7 @@ def text_of(numbers: dict[str, Any], made: dict[str, str]) -> str:
         *table(["judges", "mean", "least", "most"], judges),
         "## CrowdBT against CrowdBT with the true flips",
         "",
-        f"{N_ITEMS} items, 5,000 votes, 50 workers: 30 % random, 10 % right with a chance of 0.15, the others 0.92; a",
-        "truth for each vote. Asked for: mean Kendall τ at most 0.015 below that with the true flips, Spearman ρ at least",
-        "0.84.",
+        *WORKERS,
         "",
         *table(
             ["τ, flips found", "τ, flips known", "difference", "ρ of reliabilities"],
