@@ -109,15 +109,16 @@ class Habits:
         return self.sums[:, 7]
 
 
-def habits(votes: Comparisons, chance: Doubles, truth: Callable[[Piece], Doubles], flip: Doubles) -> Habits:
+def habits(votes: Comparisons, chance: Doubles | None, truth: Callable[[Piece], Doubles], flip: Doubles) -> Habits:
     """Add up what annotators did with sides and ties, and what was to be expected.
 
     Parameters
     ----------
     votes : Comparisons
         The votes.
-    chance : ndarray
-        For each pair, how likely its first item is better by the scores: pairs with like chances are comparable.
+    chance : ndarray or None
+        For each pair, how likely its first item is better by the scores: pairs with like chances are comparable. None
+        where there are no ties to compare.
     truth : callable
         Gives for each vote of a piece how likely the first item is better, as far as it is known without that vote.
     flip : ndarray
@@ -125,18 +126,18 @@ def habits(votes: Comparisons, chance: Doubles, truth: Callable[[Piece], Doubles
     """
     n = votes.n_annotators
     sums = np.zeros((n, _COLUMNS))
-    bins = np.searchsorted(_CHANCES, np.maximum(chance, 1 - chance))
     n_bins = len(_CHANCES) + 1
+    bins = None if chance is None else np.searchsorted(_CHANCES, np.maximum(chance, 1 - chance))
     cast, tied = np.zeros(n * n_bins), np.zeros(n * n_bins)
     for piece in pieces(votes):
         tie = piece.result == TIE
         sums[:, :4] += _sides(piece, ~tie, truth, flip, n)
-        if votes.n_ties:
+        if bins is not None:
             cell = piece.annotator * n_bins + bins[piece.pair]
             cast += np.bincount(cell, piece.weight, n * n_bins)
             tied += np.bincount(cell[tie], piece.weight[tie], n * n_bins)
     sums[:, 4] = votes.annotator_weight
-    if votes.n_ties:
+    if bins is not None:
         sums[:, 5:] = _ties(cast.reshape(n, n_bins), tied.reshape(n, n_bins))
     return Habits(sums)
 

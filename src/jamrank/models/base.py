@@ -173,7 +173,8 @@ class RankingModel:
         """What annotators did with sides and ties, as :class:`Habits` has it; empty where votes stay on disk."""
         if not isinstance(self._votes, Comparisons):
             return np.empty((0, 0))
-        return habits(self._votes, self._chance(), self._truth_of_votes, self._overall_flip()).sums
+        chance = self._chance() if self._votes.n_ties else None
+        return habits(self._votes, chance, self._truth_of_votes, self._overall_flip()).sums
 
     def _chance(self) -> Doubles:
         """Return how likely the first item of each pair is better, before the votes on it: nothing is known."""
