@@ -86,7 +86,8 @@ def test_arrays_follow_items_annotators_and_pairs(name):
 def test_frames_are_views_of_the_arrays(model):
     ranking, annotators, pairs = model.ranking_, model.annotators_, model.pairs_
     assert ranking.columns == ["item", "rank", "score", "score_se", "rank_low", "rank_high"]
-    assert annotators.columns == ["annotator", "votes", "flip", "flip_low", "flip_high", "verdict"]
+    assert annotators.columns[:6] == ["annotator", "votes", "flip", "flip_low", "flip_high", "verdict"]
+    assert annotators.columns[6:] == ["evidence", "action"]
     assert pairs.columns == ["left", "right", "votes", "p_left"]
     assert ranking["score"].to_list() == sorted(model.scores_.tolist(), reverse=True)
     assert ranking["rank"][0] == 1
@@ -174,8 +175,9 @@ def test_saving_and_loading_changes_no_bit(model, tmp_path):
     assert before.tobytes() == after.tobytes()
     for array in ("scores_", "flip_", "posterior_", "log_likelihoods_"):
         assert getattr(again, array).tobytes() == getattr(model, array).tobytes()
-    for frame in ("ranking_", "annotators_", "pairs_"):
+    for frame in ("ranking_", "annotators_", "pairs_", "correlated_"):
         assert getattr(again, frame).equals(getattr(model, frame))
+    assert again.effective_judges_ == model.effective_judges_
     again.save(tmp_path / "twice.json")
     assert (tmp_path / "twice.json").read_bytes() == (tmp_path / "model.json").read_bytes()
 

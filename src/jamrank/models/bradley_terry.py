@@ -64,3 +64,4 @@ class BradleyTerry(CrowdBT):
 
     # Flips are counted here, not estimated: as in the base of all models.
     _estimate_flip_information = RankingModel._estimate_flip_information
+    _truth_of_votes = RankingModel._truth_of_votes

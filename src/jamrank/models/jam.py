@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
+from jamrank.diagnostics.habits import Piece, without_own_vote
 from jamrank.engines import Engine
 from jamrank.models.latent import LatentModel
 from jamrank.models.prior import Prior
@@ -98,3 +102,10 @@ class JAM(LatentModel):
 
     def _noise(self, engine: Engine, prior: Prior | None) -> Noise:
         return Flip(engine.cast, prior.flip_wrong, prior.flip_right) if prior else Flip(engine.cast, 0.0, 0.0)
+
+    def _truth_of_votes(self, piece: Piece) -> NDArray[np.float64]:
+        """Return what a pair's other votes and the scores say: the posterior has the vote itself in it."""
+        return without_own_vote(self.posterior_[piece.pair], piece, self._flip_of_votes(piece))
+
+    def _flip_of_votes(self, piece: Piece) -> NDArray[np.float64]:
+        return self.flip_[piece.annotator]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from jamrank.comparisons import Comparisons
+from jamrank.diagnostics.habits import Piece
 from jamrank.engines import DiskEngine, Engine, MemoryEngine
 from jamrank.errors import InputError, NotConvergedWarning, ParameterError, TiesExcludedWarning, warn
 from jamrank.io.store import StoredComparisons, Votes
@@ -248,6 +249,12 @@ class LatentModel(RankingModel):
         posterior = expit(point.scores[votes.pair_first] - point.scores[votes.pair_second])
         posterior[engine.rows.pair] = of_rows
         return np.asarray(posterior)
+
+    def _chance(self) -> Doubles:
+        return np.asarray(expit(self.scores_[self._pair_first] - self.scores_[self._pair_second]))
+
+    def _truth_of_votes(self, piece: Piece) -> Doubles:
+        return self.posterior_[piece.pair]
 
     def _estimate_flip_information(self) -> Doubles:
         """Return the information on each annotator's flip: of the known truths, less what is hidden of them."""

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jamrank.comparisons import Comparisons
+from jamrank.diagnostics.clusters import describe_cluster
+from jamrank.diagnostics.habits import Piece
 from jamrank.engines import Engine, MemoryEngine
 from jamrank.errors import FeatureError, ParameterError
 from jamrank.io.store import Votes
@@ -173,6 +175,39 @@ class VRJAM(JAM):
 
     def _flips(self, votes: Votes, point: Point) -> Doubles:
         return point.rates.reshape(votes.n_annotators, -1)
+
+    def _flip_of_votes(self, piece: Piece) -> Doubles:
+        return np.asarray(self.flip_[piece.annotator, self.cluster_[piece.pair]])
+
+    @property
+    def clusters_(self) -> Any:
+        """Frame of the clusters: cluster, pairs, votes, description in the user's features."""
+        self._require_fit()
+        assert self._features is not None
+        names, scale = self._features.names, self._features.scale
+        told = [describe_cluster(centroid, names, scale) for centroid in self.centroids_]
+        return self._frame(
+            {
+                "cluster": np.arange(len(told)),
+                "pairs": np.bincount(self.cluster_, minlength=len(told)),
+                "votes": self._cluster_votes.sum(axis=0),
+                "description": np.array(told, dtype=object),
+            }
+        )
+
+    @property
+    def skills_(self) -> Any:
+        """Frame of who is good at what: annotator, cluster, votes, flip."""
+        self._require_fit()
+        n_annotators, n_clusters = self.flip_.shape
+        return self._frame(
+            {
+                "annotator": np.repeat(self._annotators, n_clusters),
+                "cluster": np.tile(np.arange(n_clusters), n_annotators),
+                "votes": self._cluster_votes.ravel(),
+                "flip": self.flip_.ravel(),
+            }
+        )
 
     def _overall_flip(self) -> Doubles:
         total = self._cluster_votes.sum(axis=1)
