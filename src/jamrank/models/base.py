@@ -230,7 +230,7 @@ class RankingModel:
 
     @property
     def annotators_(self) -> Any:
-        """Frame of the annotators: annotator, votes, flip, flip_low, flip_high, verdict."""
+        """Frame of the annotators: annotator, votes, flip, flip_low, flip_high, verdict; and what the noise adds."""
         self._require_fit()
         flip = self._overall_flip()
         low, high = flip_intervals(flip, self._flip_information, self._decided_votes)
@@ -242,8 +242,13 @@ class RankingModel:
                 "flip_low": low,
                 "flip_high": high,
                 "verdict": np.array(verdicts(flip, low, high), dtype=object),
+                **self._annotator_columns(),
             }
         )
+
+    def _annotator_columns(self) -> dict[str, Any]:
+        """Return what else is known of each annotator."""
+        return {}
 
     @property
     def pairs_(self) -> Any:

@@ -77,7 +77,7 @@ class Problem:
 
     def step(self, point: Point) -> tuple[Doubles, Doubles]:
         """Return the parameters after one M-step (for the logistic loss: one Newton step of it)."""
-        params = self.noise.update(point.at.truly_first)
+        params = self.noise.update(point.at.truly_first, point.params)
         if self.loss == "hinge":
             return maximise_hinge(self._in_memory, self.scorer, self.posterior(point), point.theta), params
         return point.theta + newton_step(self.engine, self.scorer, point.at, point.theta), params

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from jamrank.engines import Engine
 from jamrank.models.latent import LatentModel
 from jamrank.models.prior import Prior
-from jamrank.noise import Flip, Noise
 
 __all__ = ["JAM"]
 
@@ -23,6 +21,9 @@ class JAM(LatentModel):
     loss : {"logistic", "hinge"}
         How the scores are fitted to the truths. ``logistic`` is exact EM; ``hinge`` is the paper's support vector
         ranker in Rennie's smooth form, an approximation whose log-likelihood may fall.
+    noise : {"flip", "two-coin"}
+        How annotators err: ``flip`` as often on one side as on the other; ``two-coin`` with a bias towards the item
+        shown on the left or on the right.
     prior : "auto", Prior or None
         Weak prior; None for plain maximum likelihood.
     init : {"share", "random"}
@@ -49,7 +50,10 @@ class JAM(LatentModel):
     coef_ : ndarray or None
         Weight of each feature, in the user's units.
     flip_ : ndarray
-        Flip probability of each annotator.
+        Flip probability of each annotator; with two coins, the mean of both sides.
+    bias_, bias_interval_ : ndarray or None
+        With two coins, how far each annotator leans to the left (above 0) or to the right, in log-odds, and a 95 %
+        interval.
     posterior_ : ndarray
         P(left truly beats right) for each pair of ``pairs_``.
     ranking_, annotators_, pairs_ : data frame
@@ -77,6 +81,7 @@ class JAM(LatentModel):
         self,
         *,
         loss: str = "logistic",
+        noise: str = "flip",
         prior: Prior | str | None = "auto",
         init: str = "share",
         n_init: int = 1,
@@ -87,6 +92,7 @@ class JAM(LatentModel):
         verbose: bool = False,
     ) -> None:
         self.loss = loss
+        self.noise = noise
         self.prior = prior
         self.init = init
         self.n_init = n_init
@@ -95,6 +101,3 @@ class JAM(LatentModel):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
-
-    def _noise(self, engine: Engine, prior: Prior | None) -> Noise:
-        return Flip(engine.cast, prior.flip_wrong, prior.flip_right) if prior else Flip(engine.cast, 0.0, 0.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,10 +16,11 @@ from jamrank.errors import InputError, NotConvergedWarning, ParameterError, Ties
 from jamrank.io.store import StoredComparisons, Votes
 from jamrank.models.base import RankingModel
 from jamrank.models.em import Fit, Point, Problem, run
+from jamrank.models.information import annotator_covariance, information_on_flips, interval
 from jamrank.models.prior import Prior, resolve_prior
 from jamrank.models.progress import Progress
 from jamrank.models.variance import estimate_variance, free_scores
-from jamrank.noise import Noise
+from jamrank.noise import Flip, Noise, TwoCoin
 from jamrank.ranking import Uncertainty, laplace, needs_links
 from jamrank.rows import ROWS_BY
 from jamrank.scorers import Features, LinearScorer, ObjectScorer, align_features
@@ -31,17 +33,22 @@ Doubles = NDArray[np.float64]
 
 # Second summits belong to small data; on large data a second run would only cost time.
 _FEW_ROWS, _FURTHER = 2000, 4.0
+_NOISES = ("flip", "two-coin")
 _UNDECIDED = "no decided vote", "a ranking needs votes that prefer one item to another"
 
 
 class LatentModel(RankingModel):
     """Base of the models that are a scorer and a noise.
 
-    A subclass says what a row is (``_rows_by``) and which noise distorts its votes (``_noise``).
+    A subclass says what a row is (``_rows_by``) and, unless it takes ``noise`` as an argument, which noise distorts
+    its votes (``_noise``).
     """
 
     _rows_by: ClassVar[str] = "pair"
+    _extra_state: ClassVar[tuple[str, ...]] = ("bias_", "bias_interval_")
 
+    bias_: Doubles | None = None
+    noise: str = "flip"
     prior: Prior | str | None
     loss: str = "logistic"
     init: str = "share"
@@ -53,7 +60,10 @@ class LatentModel(RankingModel):
     verbose: bool
 
     def _noise(self, engine: Engine, prior: Prior | None) -> Noise:
-        raise NotImplementedError
+        wrong, right = (prior.flip_wrong, prior.flip_right) if prior else (0.0, 0.0)
+        if self.noise == "two-coin":
+            return TwoCoin(engine.cast, wrong, right, prior.bias_variance if prior else None)
+        return Flip(engine.cast, wrong, right)
 
     def _fit(self, votes: Votes, features: Any) -> None:
         self._validate()
@@ -78,12 +88,18 @@ class LatentModel(RankingModel):
         if isinstance(votes, StoredComparisons):
             if self.loss == "hinge":
                 raise ParameterError("loss is 'hinge', which needs the votes in memory; from disk only 'logistic'")
-            return DiskEngine(votes, self._rows_by, self.n_jobs, self._progress.part)
-        return MemoryEngine(ROWS_BY[self._rows_by](votes, self.n_jobs), self.n_jobs)
+            return DiskEngine(votes, self._row, self.n_jobs, self._progress.part)
+        return MemoryEngine(ROWS_BY[self._row](votes, self.n_jobs), self.n_jobs)
+
+    @property
+    def _row(self) -> str:
+        return f"{self._rows_by}-by-side" if self.noise == "two-coin" else self._rows_by
 
     def _validate(self) -> None:
         if self.loss not in ("logistic", "hinge"):
             raise ParameterError(f"loss is {self.loss!r}; expected 'logistic' or 'hinge'")
+        if self.noise not in _NOISES:
+            raise ParameterError(f"noise is {self.noise!r}; expected {' or '.join(map(repr, _NOISES))}")
         if self.init not in ("share", "random"):
             raise ParameterError(f"init is {self.init!r}; expected 'share' or 'random'")
         for name in ("n_init", "max_iter", "n_jobs"):
@@ -220,12 +236,13 @@ class LatentModel(RankingModel):
         self.log_likelihoods_ = np.array(fit.objectives[1:] or fit.objectives)
         self.log_likelihood_ = point.at.value
         self.flip_ = self._flips(votes, point)
+        self.bias_ = point.params[len(self._annotators) :] if self.noise == "two-coin" else None
         self._fitted = problem, point
         self.n_iter_, self.n_passes_ = fit.n_iter, problem.engine.passes
         self.converged_ = self.converged_ and fit.converged
 
     def _flips(self, votes: Votes, point: Point) -> Doubles:
-        return point.rates
+        return point.rates[: len(self._annotators)] if self.noise == "two-coin" else point.rates
 
     def _estimate_posterior(self) -> Doubles:
         _, point = self._fitted
@@ -252,10 +269,28 @@ class LatentModel(RankingModel):
     def _estimate_flip_information(self) -> Doubles:
         """Return the information on each annotator's flip: of the known truths, less what is hidden of them."""
         problem, point = self._fitted
+        if self.noise == "two-coin":
+            return information_on_flips(point.params, self._noise_covariance)
         hidden = problem.engine.hidden(point.scores, problem.noise.tables(point.params)).sum(axis=1)
         rate = point.rates
         information = problem.engine.cast.sum(axis=1) * rate * (1 - rate) - hidden
         return np.asarray(np.maximum(information.reshape(len(self._annotators), -1).sum(axis=1), 0.0))
+
+    @cached_property
+    def _noise_covariance(self) -> Doubles:
+        """Covariance of each annotator's parameters, by kind, kind and annotator."""
+        return annotator_covariance(*self._fitted, len(self._annotators))
+
+    @cached_property
+    def bias_interval_(self) -> Doubles | None:
+        """95 % interval of each annotator's bias, from low to high; None where the noise knows no sides."""
+        self._require_fit()
+        return None if self.bias_ is None else interval(self.bias_, self._noise_covariance[1, 1])
+
+    def _annotator_columns(self) -> dict[str, Doubles]:
+        if self.bias_ is None or self.bias_interval_ is None:
+            return {}
+        return {"bias": self.bias_, "bias_low": self.bias_interval_[:, 0], "bias_high": self.bias_interval_[:, 1]}
 
     def _estimate_uncertainty(self) -> Uncertainty:
         """Approximate by the observed information; worked out only when it is asked for."""

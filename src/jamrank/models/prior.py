@@ -22,18 +22,21 @@ class Prior:
         Variance of the normal prior on the weight of each standardised feature.
     score_variance : float, optional
         Variance of the normal prior on free item scores; estimated from the votes unless given.
+    bias_variance : float
+        Variance of the normal prior on each annotator's bias towards a side, in log-odds.
     """
 
     flip_wrong: float = 1.0
     flip_right: float = 2.0
     weight_variance: float = 6.25
     score_variance: float | None = None
+    bias_variance: float = 1.0
 
     def __post_init__(self) -> None:
         for name in ("flip_wrong", "flip_right"):
             if not getattr(self, name) >= 0:
                 raise ParameterError(f"{name} is {getattr(self, name)!r}; expected a number of at least 0")
-        for name in ("weight_variance", "score_variance"):
+        for name in ("weight_variance", "score_variance", "bias_variance"):
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise ParameterError(f"{name} is {value!r}; expected a number above 0")

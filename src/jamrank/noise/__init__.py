@@ -4,5 +4,6 @@ from jamrank.noise.base import Noise
 from jamrank.noise.clustered import ClusteredFlip
 from jamrank.noise.flip import Flip
 from jamrank.noise.none import NoNoise
+from jamrank.noise.two_coin import TwoCoin
 
-__all__ = ["ClusteredFlip", "Flip", "NoNoise", "Noise"]
+__all__ = ["ClusteredFlip", "Flip", "NoNoise", "Noise", "TwoCoin"]
