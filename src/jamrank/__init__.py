@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from jamrank.comparisons import Comparisons
     from jamrank.io import StoredComparisons, read_comparisons, read_features, store_comparisons
-    from jamrank.models import IAM, JAM, VRJAM, BradleyTerry, CrowdBT, MajorityVote, Prior, load
+    from jamrank.models import IAM, JAM, VRJAM, AmElo, BradleyTerry, CrowdBT, DawidSkene, MajorityVote, Prior, load
     from jamrank.simulation import simulate
 
 __version__ = "0.1.0"
@@ -35,6 +35,8 @@ _HOMES = {
     "VRJAM": "models",
     "BradleyTerry": "models",
     "CrowdBT": "models",
+    "AmElo": "models",
+    "DawidSkene": "models",
     "Prior": "models",
     "load": "models",
     "simulate": "simulation",
@@ -44,9 +46,11 @@ __all__ = [
     "IAM",
     "JAM",
     "VRJAM",
+    "AmElo",
     "BradleyTerry",
     "Comparisons",
     "CrowdBT",
+    "DawidSkene",
     "MajorityVote",
     "Prior",
     "StoredComparisons",

@@ -40,6 +40,12 @@ MODELS = {
     "CrowdBT": (jr.CrowdBT, False),
     "CrowdBT two-coin": (lambda: jr.CrowdBT(noise="two-coin"), False),
     "JAM two-coin": (lambda: jr.JAM(noise="two-coin"), True),
+    "AmElo": (jr.AmElo, False),
+    "DawidSkene": (jr.DawidSkene, False),
+    "DawidSkene two-coin": (lambda: jr.DawidSkene(noise="two-coin"), False),
+    "BradleyTerry with ties": (lambda: jr.BradleyTerry(ties="davidson"), False),
+    "JAM with ties": (lambda: jr.JAM(ties="davidson"), True),
+    "CrowdBT two-coin with ties": (lambda: jr.CrowdBT(noise="two-coin", ties="davidson"), False),
 }
 EM_MODELS = [name for name in MODELS if name not in ("MajorityVote", "IAM", "IAM normalised")]
 SHARED_TRUTH = ["JAM", "JAM on objects", "VRJAM", "CrowdBT", "BradleyTerry", "IAM", "MajorityVote"]
@@ -235,6 +241,8 @@ def test_clusters_may_be_counted_by_numpy():
         {"n_jobs": 1.5},
         {"loss": "square"},
         {"noise": "coin"},
+        {"ties": "often"},
+        {"ties": "davidson", "loss": "hinge"},
         {"prior": "strong"},
         {"tol": 0},
         {"max_iter": 0},
@@ -260,8 +268,10 @@ def test_ties_are_left_out_with_a_count(name):
     written = draw(1)
     ties = int((written.outcome == 0.5).sum())
     assert ties > 0
-    if name == "MajorityVote":
-        assert fit(name, written).n_ties_ == ties
+    if name == "MajorityVote" or "with ties" in name:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", TiesExcludedWarning)
+            assert fit(name, written).n_ties_ == ties
         return
     with pytest.warns(TiesExcludedWarning, match=f"^{ties} tie vote"):
         model = fit(name, written)

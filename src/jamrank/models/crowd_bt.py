@@ -24,7 +24,7 @@ class CrowdBT(LatentModel):
 
     Parameters
     ----------
-    noise, prior, init, n_init, max_iter, tol, random_state, n_jobs, verbose
+    noise, ties, prior, init, n_init, max_iter, tol, random_state, n_jobs, verbose
         As in :class:`JAM`.
 
     Attributes
@@ -40,6 +40,7 @@ class CrowdBT(LatentModel):
         self,
         *,
         noise: str = "flip",
+        ties: str = "leave out",
         prior: Prior | str | None = "auto",
         init: str = "share",
         n_init: int = 1,
@@ -50,6 +51,7 @@ class CrowdBT(LatentModel):
         verbose: bool = False,
     ) -> None:
         self.noise = noise
+        self.ties = ties
         self.prior = prior
         self.init = init
         self.n_init = n_init

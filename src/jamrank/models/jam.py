@@ -24,6 +24,9 @@ class JAM(LatentModel):
     noise : {"flip", "two-coin"}
         How annotators err: ``flip`` as often on one side as on the other; ``two-coin`` with a bias towards the item
         shown on the left or on the right.
+    ties : {"leave out", "davidson"}
+        What to do with tie votes: leave them out, with a warning; or take them for an outcome that is likelier the
+        closer two items are, with a threshold for each annotator.
     prior : "auto", Prior or None
         Weak prior; None for plain maximum likelihood.
     init : {"share", "random"}
@@ -54,6 +57,10 @@ class JAM(LatentModel):
     bias_, bias_interval_ : ndarray or None
         With two coins, how far each annotator leans to the left (above 0) or to the right, in log-odds, and a 95 %
         interval.
+    side_flip_ : ndarray of shape (annotators, 2) or None
+        With two coins, the flips where the truth is shown on the left, and where on the right.
+    tie_, tie_interval_ : ndarray or None
+        With ties, how likely each annotator is to call two equals a tie, relative to a decision, and a 95 % interval.
     posterior_ : ndarray
         P(left truly beats right) for each pair of ``pairs_``.
     ranking_, annotators_, pairs_ : data frame
@@ -82,6 +89,7 @@ class JAM(LatentModel):
         *,
         loss: str = "logistic",
         noise: str = "flip",
+        ties: str = "leave out",
         prior: Prior | str | None = "auto",
         init: str = "share",
         n_init: int = 1,
@@ -93,6 +101,7 @@ class JAM(LatentModel):
     ) -> None:
         self.loss = loss
         self.noise = noise
+        self.ties = ties
         self.prior = prior
         self.init = init
         self.n_init = n_init

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from jamrank.comparisons import Comparisons
-from jamrank.engines import DiskEngine, Engine, MemoryEngine
+from jamrank.engines import DiskEngine, Engine, MemoryEngine, TiedEngine
 from jamrank.errors import InputError, NotConvergedWarning, ParameterError, TiesExcludedWarning, warn
+from jamrank.ids import as_column, as_objects, locate
 from jamrank.io.store import StoredComparisons, Votes
 from jamrank.models.base import RankingModel
 from jamrank.models.em import Fit, Point, Problem, run
@@ -20,7 +21,7 @@ from jamrank.models.information import annotator_covariance, information_on_flip
 from jamrank.models.prior import Prior, resolve_prior
 from jamrank.models.progress import Progress
 from jamrank.models.variance import estimate_variance, free_scores
-from jamrank.noise import Flip, Noise, TwoCoin
+from jamrank.noise import Flip, Noise, Tied, TwoCoin
 from jamrank.ranking import Uncertainty, laplace, needs_links
 from jamrank.rows import ROWS_BY
 from jamrank.scorers import Features, LinearScorer, ObjectScorer, align_features
@@ -34,6 +35,7 @@ Doubles = NDArray[np.float64]
 # Second summits belong to small data; on large data a second run would only cost time.
 _FEW_ROWS, _FURTHER = 2000, 4.0
 _NOISES = ("flip", "two-coin")
+_TIES = ("leave out", "davidson")
 _UNDECIDED = "no decided vote", "a ranking needs votes that prefer one item to another"
 
 
@@ -45,10 +47,13 @@ class LatentModel(RankingModel):
     """
 
     _rows_by: ClassVar[str] = "pair"
-    _extra_state: ClassVar[tuple[str, ...]] = ("bias_", "bias_interval_")
+    _extra_state: ClassVar[tuple[str, ...]] = ("bias_", "bias_interval_", "side_flip_", "tie_", "tie_interval_")
 
     bias_: Doubles | None = None
+    side_flip_: Doubles | None = None
+    tie_: Doubles | None = None
     noise: str = "flip"
+    ties: str = "leave out"
     prior: Prior | str | None
     loss: str = "logistic"
     init: str = "share"
@@ -74,22 +79,26 @@ class LatentModel(RankingModel):
         prior = resolve_prior(self.prior)
         matrix = None if features is None else self._measure(features, votes)
         self._leave_out_ties(votes)
-        engine = self._engine(votes)
+        engine = self._engine(votes, self._row)
+        if self.ties == "davidson" and votes.n_ties:
+            engine = TiedEngine(engine, self._engine(votes, "tie"))
         if not engine.n_rows:
             raise InputError(*_UNDECIDED)
         noise = self._noise(engine, prior)
+        if isinstance(engine, TiedEngine):
+            noise = Tied(noise, engine.n_coins, engine.ties.cast, prior.tie_variance if prior else None)
         if matrix is None:
             problem, fit = self._fit_objects(engine, noise, prior)
         else:
             problem, fit = self._fit_linear(votes, engine, noise, prior, matrix)
         self._finish(votes, problem, fit)
 
-    def _engine(self, votes: Votes) -> Engine:
+    def _engine(self, votes: Votes, row: str) -> Engine:
         if isinstance(votes, StoredComparisons):
             if self.loss == "hinge":
                 raise ParameterError("loss is 'hinge', which needs the votes in memory; from disk only 'logistic'")
-            return DiskEngine(votes, self._row, self.n_jobs, self._progress.part)
-        return MemoryEngine(ROWS_BY[self._row](votes, self.n_jobs), self.n_jobs)
+            return DiskEngine(votes, row, self.n_jobs, self._progress.part)
+        return MemoryEngine(ROWS_BY[row](votes, self.n_jobs), self.n_jobs)
 
     @property
     def _row(self) -> str:
@@ -100,6 +109,10 @@ class LatentModel(RankingModel):
             raise ParameterError(f"loss is {self.loss!r}; expected 'logistic' or 'hinge'")
         if self.noise not in _NOISES:
             raise ParameterError(f"noise is {self.noise!r}; expected {' or '.join(map(repr, _NOISES))}")
+        if self.ties not in _TIES:
+            raise ParameterError(f"ties is {self.ties!r}; expected {' or '.join(map(repr, _TIES))}")
+        if self.ties == "davidson" and self.loss == "hinge":
+            raise ParameterError("ties is 'davidson', which needs the logistic loss; loss is 'hinge'")
         if self.init not in ("share", "random"):
             raise ParameterError(f"init is {self.init!r}; expected 'share' or 'random'")
         for name in ("n_init", "max_iter", "n_jobs"):
@@ -119,7 +132,7 @@ class LatentModel(RankingModel):
         self.n_ties_ = votes.n_ties
         if votes.n_ties and not float(votes.annotator_weight.sum()) > votes.n_ties:
             raise InputError(*_UNDECIDED)
-        if votes.n_ties:
+        if votes.n_ties and self.ties == "leave out":
             told = f"{many(votes.n_ties, 'tie vote')} left out: {type(self).__name__} has no place for ties"
             warn(told, TiesExcludedWarning)
 
@@ -236,13 +249,23 @@ class LatentModel(RankingModel):
         self.log_likelihoods_ = np.array(fit.objectives[1:] or fit.objectives)
         self.log_likelihood_ = point.at.value
         self.flip_ = self._flips(votes, point)
-        self.bias_ = point.params[len(self._annotators) :] if self.noise == "two-coin" else None
         self._fitted = problem, point
+        self._finish_annotators(problem.noise, point.params)
         self.n_iter_, self.n_passes_ = fit.n_iter, problem.engine.passes
         self.converged_ = self.converged_ and fit.converged
 
     def _flips(self, votes: Votes, point: Point) -> Doubles:
-        return point.rates[: len(self._annotators)] if self.noise == "two-coin" else point.rates
+        return point.rates[: len(self._annotators)]
+
+    def _finish_annotators(self, noise: Noise, params: Doubles) -> None:
+        """Take what the noise says of each annotator beside flips."""
+        own, logs = noise.split(params) if isinstance(noise, Tied) else (params, np.empty(0))
+        self.bias_ = self.side_flip_ = self.tie_ = None
+        if self.noise == "two-coin":
+            flip, self.bias_ = own.reshape(2, -1)
+            self.side_flip_ = expit(np.stack([flip - self.bias_, flip + self.bias_], axis=1))
+        if self.ties == "davidson":
+            self.tie_ = np.exp(logs) if len(logs) else np.zeros(len(self._annotators))
 
     def _estimate_posterior(self) -> Doubles:
         _, point = self._fitted
@@ -252,6 +275,7 @@ class LatentModel(RankingModel):
     def _parts(self) -> Iterator[tuple[Comparisons, MemoryEngine]]:
         """Yield the votes, and what passes over them."""
         engine = self._fitted[0].engine
+        engine = engine.decided if isinstance(engine, TiedEngine) else engine
         if isinstance(engine, DiskEngine):
             yield from engine.parts()
         elif isinstance(engine, MemoryEngine) and isinstance(self._votes, Comparisons):
@@ -259,7 +283,9 @@ class LatentModel(RankingModel):
 
     def _posterior(self, votes: Comparisons, engine: MemoryEngine, point: Point) -> Doubles:
         """Return the posterior of every pair; one without decided votes gets what its scores say."""
-        of_rows = engine.posterior(point.scores, self._fitted[0].noise.tables(point.params))
+        noise, params = self._fitted[0].noise, point.params
+        tables = noise.noise.tables(noise.split(params)[0]) if isinstance(noise, Tied) else noise.tables(params)
+        of_rows = engine.posterior(point.scores, tables)
         if len(of_rows) == votes.n_pairs:
             return of_rows
         posterior = expit(point.scores[votes.pair_first] - point.scores[votes.pair_second])
@@ -272,7 +298,7 @@ class LatentModel(RankingModel):
         if self.noise == "two-coin":
             return information_on_flips(point.params, self._noise_covariance)
         hidden = problem.engine.hidden(point.scores, problem.noise.tables(point.params)).sum(axis=1)
-        rate = point.rates
+        rate = point.rates[: len(hidden)]
         information = problem.engine.cast.sum(axis=1) * rate * (1 - rate) - hidden
         return np.asarray(np.maximum(information.reshape(len(self._annotators), -1).sum(axis=1), 0.0))
 
@@ -287,10 +313,58 @@ class LatentModel(RankingModel):
         self._require_fit()
         return None if self.bias_ is None else interval(self.bias_, self._noise_covariance[1, 1])
 
+    @cached_property
+    def tie_interval_(self) -> Doubles | None:
+        """95 % interval of each annotator's threshold for ties, from low to high; None where ties are left out."""
+        self._require_fit()
+        if self.tie_ is None:
+            return None
+        if not self.tie_.any():
+            # No tie in n votes: at most about three would have been called in as many.
+            return np.stack([self.tie_, 3.0 / (self._annotator_votes + 1.0)], axis=1)
+        return np.asarray(np.exp(interval(np.log(self.tie_), self._noise_covariance[-1, -1])))
+
     def _annotator_columns(self) -> dict[str, Doubles]:
-        if self.bias_ is None or self.bias_interval_ is None:
-            return {}
-        return {"bias": self.bias_, "bias_low": self.bias_interval_[:, 0], "bias_high": self.bias_interval_[:, 1]}
+        known = {"bias": (self.bias_, self.bias_interval_), "tie": (self.tie_, self.tie_interval_)}
+        columns: dict[str, Doubles] = {}
+        for name, (value, reach) in known.items():
+            if value is not None and reach is not None:
+                columns |= {name: value, f"{name}_low": reach[:, 0], f"{name}_high": reach[:, 1]}
+        return columns
+
+    def predict_votes(self, left: Any, right: Any, annotator: Any) -> Doubles:
+        """Return how likely an annotator is to vote for left, for right, and to call a tie, from the scores.
+
+        Parameters
+        ----------
+        left, right : id or array-like of ids
+            Items of the fit, on the sides on which they are shown.
+        annotator : id or array-like of ids
+            Annotators of the fit.
+
+        Returns
+        -------
+        ndarray of shape (votes, 3)
+            Where the model leaves ties out, the last column is 0.
+        """
+        self._require_fit()
+        names = as_objects(as_column([annotator] if np.ndim(annotator) == 0 else annotator))
+        who = locate(self._annotators, names)
+        if (who < 0).any():
+            raise ParameterError(f"annotator {names[who < 0][0]!s} has cast no vote")
+        better = self.predict_proba(left, right)
+        says_left = self._says_left(better, who)
+        tied = np.zeros(len(better))
+        if self.tie_ is not None:
+            odds = 2.0 * self.tie_[who] * np.sqrt(better * (1 - better))
+            tied = odds / (1.0 + odds)
+        return np.stack([says_left * (1 - tied), (1 - says_left) * (1 - tied), tied], axis=1)
+
+    def _says_left(self, better: Doubles, who: NDArray[np.intp]) -> Doubles:
+        """Return how likely decided votes are for left, which is better as likely as said."""
+        flip = self._overall_flip()
+        on_left, on_right = (flip, flip) if self.side_flip_ is None else self.side_flip_.T
+        return np.asarray(better * (1 - on_left[who]) + (1 - better) * on_right[who])
 
     def _estimate_uncertainty(self) -> Uncertainty:
         """Approximate by the observed information; worked out only when it is asked for."""
