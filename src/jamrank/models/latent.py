@@ -133,7 +133,10 @@ class LatentModel(RankingModel):
         if votes.n_ties and not float(votes.annotator_weight.sum()) > votes.n_ties:
             raise InputError(*_UNDECIDED)
         if votes.n_ties and self.ties == "leave out":
-            told = f"{many(votes.n_ties, 'tie vote')} left out: {type(self).__name__} has no place for ties"
+            name, counted = type(self).__name__, many(votes.n_ties, "tie vote")
+            told = f"{counted} left out: {name} has no place for ties"
+            if "ties" in self._parameter_names():
+                told = f"{counted} left out; {name}(ties='davidson') has a place for ties"
             warn(told, TiesExcludedWarning)
 
     def _measure(self, features: Any, votes: Votes) -> Doubles:
