@@ -69,6 +69,7 @@ def test_one_annotator_is_bradley_terry():
     plain, alone = jr.BradleyTerry(prior=prior).fit(votes), jr.AmElo(prior=prior, tol=1e-9).fit(votes)
     np.testing.assert_allclose(alone.scores_, plain.scores_, atol=1e-6)
     assert alone.discrimination_ == pytest.approx([1.0])
+    assert alone.discrimination_interval_.tolist() == [[1.0, 1.0]]
 
 
 @pytest.mark.parametrize("prior", ["auto", None])

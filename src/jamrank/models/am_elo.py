@@ -90,6 +90,8 @@ class AmElo(BradleyTerry):
         """95 % interval of each annotator's discrimination, from low to high."""
         self._require_fit()
         problem, point = self._fitted
+        if len(point.rates) == 1:  # 1 by definition
+            return np.ones((1, 2))
         covariance = joint_covariance(problem, point)
         if covariance is None:
             # Scores taken as known.
