@@ -11,7 +11,8 @@ MODULES := $(shell find src -name '*.py' | sort | cksum | cut -d ' ' -f 1)
 RIVALS := .venv-rivals
 
 .PHONY: demo test lint typecheck unit format figure reproduce test-oldest docs clean
-.PHONY: benchmark benchmark-rivals benchmark-growth benchmark-profile benchmark-scale benchmark-quick benchmark-verdicts
+.PHONY: benchmark benchmark-rivals benchmark-growth benchmark-profile benchmark-scale benchmark-quick
+.PHONY: benchmark-verdicts benchmark-recovery
 
 demo: $(VENV)/demo-$(MODULES)
 	$(BIN)/jamrank demo
@@ -55,6 +56,10 @@ benchmark-scale: $(RIVALS)/jamrank
 # Whether annotators get the verdicts they deserve, some minutes: benchmarks/verdicts.md and .json.
 benchmark-verdicts: $(RIVALS)/jamrank
 	$(RIVALS)/bin/python -m benchmarks.verdicts
+
+# Whether votes drawn from each noise give back its parameters, a few minutes: benchmarks/recovery.md and .json.
+benchmark-recovery: $(RIVALS)/jamrank
+	$(RIVALS)/bin/python -m benchmarks.recovery
 
 # All five in small, to see that they work: build/quick-benchmarks.
 benchmark-quick: $(RIVALS)/jamrank $(RIVALS)/rivals

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("benchmarks", reason="benchmarks/ is found where tests run as `python -m pytest` in the checkout")
 
-from benchmarks import growth, ratios, report, stages, verdicts
+from benchmarks import growth, ratios, recovery, report, stages, verdicts
 from benchmarks.rivals import CONTENDERS
 from benchmarks.trials import Trial
 from benchmarks.votes import draw_jury
@@ -131,3 +131,17 @@ def test_shares_of_verdicts():
     assert found["accused"] == 0.5
     assert found["noisy"] == 1.0
     assert found["all kinds"] == pytest.approx(1 / len(verdicts.KINDS))
+
+
+def test_every_noise_has_a_trial_of_recovery():
+    assert len({case.name for case in recovery.CASES}) == len(recovery.CASES)
+    cases = []
+    for case in recovery.CASES:
+        found = recovery.trial(case, 0, 600)
+        assert all(
+            0 <= inside <= total and total >= recovery.ANNOTATORS for inside, total in found["inside"].values()
+        )
+        assert 0 < found["loss"] < 2 and 0 < found["bradley_terry"] < 2
+        cases.append(recovery.summary(case, [found]))
+    written = recovery.text(cases, 600, {"commit": "x"})
+    assert all(case.name in written for case in recovery.CASES)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from jamrank.engines.base import Expectation, Links, Maximisation
+from jamrank.engines.direct import bend_of_rows
 from jamrank.engines.passes import expectation
 from jamrank.kernels import default_threads, kernels
 from jamrank.rows import Codes, Patterns, Rows
@@ -229,12 +230,17 @@ class MemoryEngine:
     def observed(self, scores: Doubles, tables: Doubles, links: bool) -> tuple[Doubles, Links | None]:
         """Return the observed information on the scores: by item and, where wanted, by pair of items."""
         rows = self.rows
-        bend, degree = self.posterior(scores, tables), np.zeros(rows.n_items)
+        hidden = rows.about == "truth"
+        bend = self.posterior(scores, tables) if hidden else np.empty(len(rows))
+        degree = np.zeros(rows.n_items)
         for begin in range(0, len(rows), _BLOCK):
             block = slice(begin, begin + _BLOCK)
             first, second, posterior = rows.first[block], rows.second[block], bend[block]
-            prior = expit(scores[first] - scores[second])
-            own = prior * (1 - prior) - posterior * (1 - posterior)
+            if hidden:
+                prior = expit(scores[first] - scores[second])
+                own = prior * (1 - prior) - posterior * (1 - posterior)
+            else:
+                own = bend_of_rows(rows, block, scores, tables)
             if len(rows.weight):
                 own *= rows.weight[block]
             for item in (first, second):
@@ -244,6 +250,8 @@ class MemoryEngine:
 
     def hidden(self, scores: Doubles, tables: Doubles) -> Doubles:
         """Return the variance of the truths behind each coin's votes, by coin and side."""
+        if self.rows.about != "truth":
+            return np.zeros((self.n_coins, 2))
         posterior = self.posterior(scores, tables)
         posterior *= 1 - posterior
         return self.rows.over_votes(posterior, power=2)

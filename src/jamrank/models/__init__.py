@@ -1,9 +1,11 @@
 """The interface, the one EM loop, the named models and the closed-form baselines."""
 
+from jamrank.models.am_elo import AmElo
 from jamrank.models.base import RankingModel, load
 from jamrank.models.bradley_terry import BradleyTerry
 from jamrank.models.counting import Borda, Copeland, WinRate
 from jamrank.models.crowd_bt import CrowdBT
+from jamrank.models.dawid_skene import DawidSkene
 from jamrank.models.hodge_rank import HodgeRank
 from jamrank.models.iam import IAM
 from jamrank.models.jam import JAM
@@ -19,6 +21,8 @@ _NAMED: tuple[type[RankingModel], ...] = (
     VRJAM,
     BradleyTerry,
     CrowdBT,
+    AmElo,
+    DawidSkene,
     Borda,
     Copeland,
     HodgeRank,
@@ -32,10 +36,12 @@ __all__ = [
     "JAM",
     "MODELS",
     "VRJAM",
+    "AmElo",
     "Borda",
     "BradleyTerry",
     "Copeland",
     "CrowdBT",
+    "DawidSkene",
     "HodgeRank",
     "MajorityVote",
     "Prior",

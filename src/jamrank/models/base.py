@@ -281,7 +281,10 @@ class RankingModel:
 
     @property
     def annotators_(self) -> Any:
-        """Frame of the annotators: annotator, votes, flip, flip_low, flip_high, verdict, evidence, action."""
+        """Frame of the annotators: annotator, votes, flip, flip_low, flip_high, verdict, evidence, action; and more.
+
+        What follows after that depends on the noise.
+        """
         self._require_fit()
         flip = self._overall_flip()
         low, high = flip_intervals(flip, self._flip_information, self._decided_votes)
@@ -297,8 +300,13 @@ class RankingModel:
                 "verdict": np.array(told, dtype=object),
                 "evidence": np.array(evidence(told, flip, low, high, known), dtype=object),
                 "action": np.array([ACTIONS[verdict] for verdict in told], dtype=object),
+                **self._annotator_columns(),
             }
         )
+
+    def _annotator_columns(self) -> dict[str, Any]:
+        """Return what else is known of each annotator."""
+        return {}
 
     @property
     def pairs_(self) -> Any:
