@@ -21,7 +21,6 @@ from scipy.special import expit, logit
 import jamrank as jr
 from benchmarks import report
 from benchmarks.machine import about, commit
-from jamrank.models.information import interval, joint_covariance
 from jamrank.noise.kmeans import nearest_centroid
 from jamrank.simulation import Simulation
 
@@ -65,10 +64,7 @@ def _flips(model: Any, drawn: Simulation) -> dict[str, Known]:
 
 
 def _clustered(model: Any, drawn: Simulation) -> dict[str, Known]:
-    problem, point = model._fitted
-    covariance = joint_covariance(problem, point)
-    assert covariance is not None
-    low, high = expit(interval(point.params, np.diag(covariance))).T
+    low, high = model.flip_interval_.reshape(-1, 2).T
     return {"flip by cluster": (drawn.flips.ravel(), low, high)}
 
 
@@ -95,11 +91,20 @@ THRESHOLDS = np.linspace(0.1, 1.0, ANNOTATORS)
 CASES = [
     Case("flip, a truth for each vote", {"truth": "vote", "flips": FLIPS}, jr.CrowdBT, _flips),
     Case("flip, a truth for each pair", {"flips": FLIPS}, jr.JAM, _flips),
-    Case(
-        "clustered flip",
-        {"noise": "clustered flip", "n_features": 3, "flips": np.stack([FLIPS, FLIPS[::-1]], axis=1)},
-        lambda: jr.VRJAM(n_clusters=2),
-        _clustered,
+    *(
+        Case(
+            f"clustered flip, second cluster {name}",
+            {"noise": "clustered flip", "n_features": 3, "flips": np.stack([FLIPS, other], axis=1)},
+            lambda: jr.VRJAM(n_clusters=2),
+            _clustered,
+        )
+        # However much or little clusters differ, intervals are to hold.
+        for name, other in (
+            ("reversed", FLIPS[::-1]),
+            ("at 0.3 of the first", 0.3 * FLIPS),
+            ("at 0.6 of the first", 0.6 * FLIPS),
+            ("as the first", FLIPS),
+        )
     ),
     Case(
         "two-coin, a truth for each vote",
