@@ -11,8 +11,8 @@ MODULES := $(shell find src -name '*.py' | sort | cksum | cut -d ' ' -f 1)
 RIVALS := .venv-rivals
 
 .PHONY: demo test lint typecheck unit format figure reproduce test-oldest docs clean
-.PHONY: benchmark benchmark-rivals benchmark-growth benchmark-profile benchmark-scale benchmark-heldout
-.PHONY: benchmark-quick
+.PHONY: benchmark benchmark-rivals benchmark-growth benchmark-profile benchmark-scale benchmark-quick
+.PHONY: benchmark-verdicts benchmark-recovery benchmark-heldout
 
 demo: $(VENV)/demo-$(MODULES)
 	$(BIN)/jamrank demo
@@ -57,7 +57,15 @@ benchmark-heldout: $(RIVALS)/jamrank
 benchmark-scale: $(RIVALS)/jamrank
 	$(RIVALS)/bin/python -m benchmarks.scale $(if $(SCRATCH),--scratch $(SCRATCH))
 
-# All six in small, to see that they work: build/quick-benchmarks.
+# Whether annotators get the verdicts they deserve, some minutes: benchmarks/verdicts.md and .json.
+benchmark-verdicts: $(RIVALS)/jamrank
+	$(RIVALS)/bin/python -m benchmarks.verdicts
+
+# Whether votes drawn from each noise give back its parameters, a few minutes: benchmarks/recovery.md and .json.
+benchmark-recovery: $(RIVALS)/jamrank
+	$(RIVALS)/bin/python -m benchmarks.recovery
+
+# All five in small, to see that they work: build/quick-benchmarks.
 benchmark-quick: $(RIVALS)/jamrank $(RIVALS)/rivals
 	$(RIVALS)/bin/python -m benchmarks.ratios --quick
 	$(RIVALS)/bin/python -m benchmarks.compare --quick

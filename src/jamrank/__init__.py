@@ -17,7 +17,24 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from jamrank.comparisons import Comparisons
     from jamrank.io import StoredComparisons, read_comparisons, read_features, store_comparisons
-    from jamrank.models import IAM, JAM, VRJAM, Auto, BradleyTerry, CrowdBT, MajorityVote, Prior, load
+    from jamrank.models import (
+        IAM,
+        JAM,
+        VRJAM,
+        AmElo,
+        Auto,
+        Borda,
+        BradleyTerry,
+        Copeland,
+        CrowdBT,
+        DawidSkene,
+        HodgeRank,
+        MajorityVote,
+        Prior,
+        RankCentrality,
+        WinRate,
+        load,
+    )
     from jamrank.simulation import simulate
 
 __version__ = "0.1.0"
@@ -36,6 +53,13 @@ _HOMES = {
     "Auto": "models",
     "BradleyTerry": "models",
     "CrowdBT": "models",
+    "Borda": "models",
+    "Copeland": "models",
+    "HodgeRank": "models",
+    "RankCentrality": "models",
+    "WinRate": "models",
+    "AmElo": "models",
+    "DawidSkene": "models",
     "Prior": "models",
     "load": "models",
     "simulate": "simulation",
@@ -45,13 +69,20 @@ __all__ = [
     "IAM",
     "JAM",
     "VRJAM",
+    "AmElo",
     "Auto",
+    "Borda",
     "BradleyTerry",
     "Comparisons",
+    "Copeland",
     "CrowdBT",
+    "DawidSkene",
+    "HodgeRank",
     "MajorityVote",
     "Prior",
+    "RankCentrality",
     "StoredComparisons",
+    "WinRate",
     "load",
     "read_comparisons",
     "read_features",

@@ -156,7 +156,8 @@ def test_tables_have_a_row_for_each_split_and_model():
     drawn = jr.simulate(12, 5, 600, n_features=2, tie_rate=0.1, random_state=0)
     found = compare(drawn.votes, drawn.features, folds=3)
     names = set(found.table.filter(pl.col("split") == "vote")["model"])
-    models = {"MajorityVote", "BradleyTerry", "CrowdBT", "JAM", "JAM without features", "VRJAM", "IAM"}
+    variants = {"CrowdBT two-coin", "JAM two-coin", "JAM without features", "JAM two-coin without features"}
+    models = set(jr.models.MODELS) - {"Auto"} | variants
     assert models <= names
     assert len(names) == len(models) + 1  # and a twin
     assert set(found.table["split"]) == {"vote", "pair"}

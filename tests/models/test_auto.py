@@ -22,7 +22,8 @@ def test_it_takes_the_model_that_drew_the_votes(truth, flips, expected):
     model = jr.Auto().fit(votes)
     assert model.chosen_ == type(model.model_).__name__ == expected
     assert model.reason_.startswith(f"{expected}: ")
-    assert set(model.comparison_["model"]) == {"BradleyTerry", "CrowdBT", "JAM"}
+    plain = {"BradleyTerry", "CrowdBT", "CrowdBT two-coin", "AmElo", "JAM", "JAM two-coin"}
+    assert set(model.comparison_["model"]) == plain
 
 
 def test_what_it_knows_is_what_the_chosen_model_knows():

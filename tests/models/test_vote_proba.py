@@ -22,6 +22,13 @@ MODELS = {
     "BradleyTerry": (jr.BradleyTerry, False),
     "CrowdBT": (jr.CrowdBT, False),
     "Auto": (jr.Auto, True),
+    "CrowdBT two-coin": (lambda: jr.CrowdBT(noise="two-coin"), False),
+    "JAM two-coin": (lambda: jr.JAM(noise="two-coin"), True),
+    "JAM with ties": (lambda: jr.JAM(ties="davidson"), False),
+    "AmElo": (jr.AmElo, False),
+    "DawidSkene": (jr.DawidSkene, False),
+    "Borda": (jr.Borda, False),
+    "HodgeRank": (jr.HodgeRank, False),
 }
 
 
@@ -84,8 +91,9 @@ def test_turning_the_ids_round_turns_the_probability(name, drawn, parts):
     def keyed(votes, values):
         pair = votes.vote_pair
         a, b = votes.items[votes.pair_first[pair]], votes.items[votes.pair_second[pair]]
-        rows = zip(a, b, votes.vote_annotator, values, strict=True)
-        return {(min(x, y), max(x, y), k): p if x < y else 1 - p for x, y, k, p in rows}
+        shown_left = np.where(votes.vote_swapped, b, a)
+        rows = zip(a, b, shown_left, votes.vote_annotator, values, strict=True)
+        return {(min(x, y), max(x, y), left, k): p if x < y else 1 - p for x, y, left, k, p in rows}
 
     before, after = keyed(test, proba), keyed(asked, told)
     assert before.keys() == after.keys()

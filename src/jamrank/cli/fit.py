@@ -26,6 +26,7 @@ Examples:
   jamrank fit votes.csv
   jamrank fit votes.csv --out results
   jamrank fit votes.parquet --features items.csv --model VRJAM --out results
+  jamrank fit votes.csv --model JAM --noise two-coin --ties davidson
   jamrank fit votes.csv --json --quiet | jq .ranking
   jamrank fit folder-of-parquet --memory 2GB --scratch /large/disk --out results
 
@@ -38,9 +39,12 @@ Exit code 0 when done, 2 when the input cannot be used."""
     "model_name",
     default="auto",
     show_default=True,
-    help="auto (chosen by held-out votes), MajorityVote (mv), IAM, JAM, VRJAM, BradleyTerry (bt) or CrowdBT.",
+    help="auto (chosen by held-out votes), MajorityVote (mv), IAM, JAM, VRJAM, BradleyTerry (bt), CrowdBT, AmElo, "
+    "DawidSkene, Borda, Copeland, HodgeRank, RankCentrality or WinRate.",
 )
 @click.option("--out", metavar="DIR", help=f"Write {_OUTPUTS} there.")
+@click.option("--noise", type=click.Choice(["flip", "two-coin"]), help="How annotators err: two-coin knows sides.")
+@click.option("--ties", type=click.Choice(["leave out", "davidson"]), help="What to do with tie votes.")
 @click.option("--max-iter", type=int, help="Most EM iterations.")
 @click.option("--tol", type=float, help="Stop this close to the limit.")
 @click.option("--memory", metavar="SIZE", help="Fit Parquet from disk with so much memory, such as 2GB.")
@@ -53,6 +57,8 @@ def fit(
     features: str | None,
     model_name: str,
     out: str | None,
+    noise: str | None,
+    ties: str | None,
     max_iter: int | None,
     tol: float | None,
     memory: str | None,
@@ -86,7 +92,8 @@ def fit(
     )
 
     progress = Console(stderr=True)
-    model = _make_model(model_name, max_iter, tol, verbose=progress.is_terminal and not quiet)
+    asked = {"noise": noise, "ties": ties, "max_iter": max_iter, "tol": tol}
+    model = _make_model(model_name, asked, verbose=progress.is_terminal and not quiet)
     if out is not None:
         check_folder(out)
     with stage(progress, f"reading {features}", quiet or features is None):
@@ -96,8 +103,8 @@ def fit(
             table: Votes = read_comparisons(votes)
     else:
         table = _store(votes, scratch, memory or _MEMORY, progress, quiet)
-    if known is not None and type(model).__name__ == "MajorityVote" and not quiet:
-        click.echo("note: MajorityVote uses no features", err=True)
+    if known is not None and model._takes_features == "ignored" and not quiet:
+        click.echo(f"note: {type(model).__name__} uses no features", err=True)
     begin = perf_counter()
     try:
         model, known, reason = _settle(model, table, known, progress, quiet)
@@ -140,20 +147,16 @@ def _store(votes: str, scratch: str | None, memory: str, console: Console, quiet
         return store(plan, progress)
 
 
-def _make_model(name: str, max_iter: int | None, tol: float | None, verbose: bool) -> RankingModel:
+def _make_model(name: str, asked: dict[str, Any], verbose: bool) -> RankingModel:
     from jamrank.models.candidates import find_model
 
     model: RankingModel = find_model(name)()
-    asked = {"max_iter": max_iter, "tol": tol, "verbose": verbose or None}
     known = model.get_params()
     for option, value in asked.items():
-        if value is None:
-            continue
-        if option in known:
-            model.set_params(**{option: value})
-        elif option != "verbose":
+        if value is not None and option not in known:
             raise ParameterError(f"--{option.replace('_', '-')} means nothing to {type(model).__name__}")
-    return model
+    given = {option: value for option, value in asked.items() if value is not None}
+    return model.set_params(**given, **({"verbose": verbose} if "verbose" in known else {}))
 
 
 def _settle(
@@ -233,7 +236,7 @@ def _as_json(model: RankingModel, reason: str | None) -> str:
             "converged": model.converged_,
             "iterations": model.n_iter_,
             "log_likelihood": model.log_likelihood_,
-            "ties_left_out": model.n_ties_,
+            "ties_left_out": 0.0 if model._uses_ties else model.n_ties_,
             "ranking": rows(model.ranking_),
             "annotators": rows(model.annotators_),
             "features": None if model.features_ is None else rows(model.features_),

@@ -1,7 +1,26 @@
-"""Health of the data, verdicts on annotators, and models compared by held-out votes."""
+"""Health of the data, verdicts on annotators, judges who err together, models compared by held-out votes."""
 
+from jamrank.diagnostics.clusters import describe_cluster
 from jamrank.diagnostics.comparison import Comparison, compare
+from jamrank.diagnostics.correlation import Links, correlated
+from jamrank.diagnostics.habits import Habits, habits
 from jamrank.diagnostics.health import Finding, Health, check
-from jamrank.diagnostics.verdicts import flip_intervals, verdicts
+from jamrank.diagnostics.verdicts import ACTIONS, VERDICTS, evidence, flip_intervals, verdicts
 
-__all__ = ["Comparison", "Finding", "Health", "check", "compare", "flip_intervals", "verdicts"]
+__all__ = [
+    "ACTIONS",
+    "VERDICTS",
+    "Comparison",
+    "Finding",
+    "Habits",
+    "Health",
+    "Links",
+    "check",
+    "compare",
+    "correlated",
+    "describe_cluster",
+    "evidence",
+    "flip_intervals",
+    "habits",
+    "verdicts",
+]

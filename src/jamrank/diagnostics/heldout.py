@@ -44,12 +44,13 @@ class Model(Protocol):
 
 @dataclass(frozen=True)
 class Candidate:
-    """A model to be compared: how to make one, and what it uses."""
+    """A model to be compared: how to make one, what it uses, and what to fit to all votes if it is chosen."""
 
     name: str
     make: Callable[[], Any]
     features: bool = False
     annotators: bool = False
+    model: Any = None
     twin_of: str | None = None
     """The model of which it is a copy that takes all votes for one person's: for comparison, never a choice."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from jamrank.diagnostics.folds import decided, sample_pairs, sample_stored, spli
 from jamrank.diagnostics.heldout import Candidate, HeldOut, frames, hold_out
 from jamrank.errors import FormatError, ParameterError
 from jamrank.io.store import StoredComparisons, Votes
-from jamrank.models.base import RankingModel
+from jamrank.models.base import FeatureUse, RankingModel
 from jamrank.models.candidates import find_model, usual_candidates
 from jamrank.models.state import from_document, to_document
 from jamrank.scorers import align_features
@@ -33,9 +33,9 @@ _DEFAULT = "JAM"
 class Auto(RankingModel):
     """Chooses a model by votes that were held out, and fits it.
 
-    BradleyTerry, CrowdBT and JAM are tried; with features also JAM with them and VRJAM. The one with the lowest loss
-    of a held-out vote (minus the logarithm of its probability), or a simpler one that is as good, is fitted to all
-    votes, and everything that it knows is found here under the same names.
+    BradleyTerry, AmElo, and CrowdBT and JAM with either noise are tried; with features also JAM with them and
+    VRJAM. The one with the lowest loss of a held-out vote (minus the logarithm of its probability), or a simpler one
+    that is as good, is fitted to all votes, and everything that it knows is found here under the same names.
 
     Parameters
     ----------
@@ -45,6 +45,8 @@ class Auto(RankingModel):
     max_votes : int
         Most votes that the choice is made on, or ten for each item and annotator if that is more; of more votes,
         those on some pairs are drawn.
+    ties : {"leave out", "davidson"}
+        As in :class:`JAM`, for those models that have a place for ties. The choice is made by decided votes.
     max_iter, tol : optional
         As in :class:`JAM`; the chosen model's own unless given.
     n_jobs, verbose
@@ -73,7 +75,7 @@ class Auto(RankingModel):
     """
 
     _from_disk: ClassVar[bool] = True
-    _takes_features: ClassVar[Literal["never", "optional", "always"]] = "optional"
+    _takes_features: ClassVar[FeatureUse] = "optional"
     _knows_annotators: ClassVar[bool] = True
 
     model_: RankingModel
@@ -87,6 +89,7 @@ class Auto(RankingModel):
         *,
         folds: int = 5,
         max_votes: int = 200_000,
+        ties: str = "leave out",
         max_iter: int | None = None,
         tol: float | None = None,
         n_jobs: int | None = None,
@@ -94,6 +97,7 @@ class Auto(RankingModel):
     ) -> None:
         self.folds = folds
         self.max_votes = max_votes
+        self.ties = ties
         self.max_iter = max_iter
         self.tol = tol
         self.n_jobs = n_jobs
@@ -118,8 +122,8 @@ class Auto(RankingModel):
         self._validate()
         if features is not None:
             align_features(features, votes.items)
-        changes = {"max_iter": self.max_iter, "tol": self.tol, "n_jobs": self.n_jobs, "verbose": self.verbose}
-        changes = {name: value for name, value in changes.items() if value is not None}
+        handed_on = ("ties", "max_iter", "tol", "n_jobs", "verbose")
+        changes = {name: getattr(self, name) for name in handed_on if getattr(self, name) is not None}
         stored = isinstance(votes, StoredComparisons)
         candidates = usual_candidates(features is not None, changes, stored)
         wanted = max(self.max_votes, _VOTES_EACH * (votes.n_items + votes.n_annotators))
@@ -139,9 +143,8 @@ class Auto(RankingModel):
         self.uses_features_ = chosen.features
         if features is not None and not chosen.features:
             self.reason_ += " The features are not used."
-        model = find_model(self.chosen_.partition(" ")[0])()
-        known = model.get_params()
-        return model.set_params(**{name: value for name, value in changes.items() if name in known})
+        assert isinstance(chosen.model, RankingModel)
+        return chosen.model
 
     def _compare(self, sample: Comparisons, features: Any, candidates: list[Candidate]) -> HeldOut:
         fold, n_decided = split(sample, self.folds, "vote"), int(decided(sample).sum())

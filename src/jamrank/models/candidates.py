@@ -17,7 +17,6 @@ _ALIASES = {"mv": "MajorityVote", "bt": "BradleyTerry"}
 # Held-out losses need fewer digits than results.
 _TOL = 1e-3
 _MANY_ANNOTATORS = 300
-_ORDER = ("BradleyTerry", "CrowdBT", "JAM", "VRJAM")
 
 
 def find_model(name: str) -> type[RankingModel]:
@@ -43,16 +42,28 @@ def usual_candidates(features: bool, changes: Mapping[str, Any], from_disk: bool
     from_disk : bool
         Only models that fit votes on disk.
     """
-    from jamrank.models import JAM, VRJAM, BradleyTerry, CrowdBT
-
     found = []
-    for kind in (BradleyTerry, CrowdBT, JAM, VRJAM):
-        if kind._from_disk or not from_disk:
-            model = kind()
+    for model in _usual():
+        if model._from_disk or not from_disk:
             known = model.get_params()
             model.set_params(**{name: value for name, value in changes.items() if name in known})
             found += _ways(model, features)
     return found
+
+
+def _usual() -> list[RankingModel]:
+    """Return the models that are worth choosing among, from the simplest to the richest."""
+    from jamrank.models import JAM, VRJAM, AmElo, BradleyTerry, CrowdBT
+
+    return [
+        BradleyTerry(),
+        CrowdBT(),
+        AmElo(),
+        CrowdBT(noise="two-coin"),
+        JAM(),
+        JAM(noise="two-coin"),
+        VRJAM(),
+    ]
 
 
 def as_candidates(
@@ -70,14 +81,14 @@ def as_candidates(
     n_annotators : int
         A model that fits each annotator alone is left out of large crowds, unless it is named.
     """
-    from jamrank.models import IAM, MODELS
+    from jamrank.models import IAM
 
     if isinstance(models, Mapping):
         return [_candidate(model, features and _may(model), name) for name, model in models.items()], {}
-    named = [kind for kind in MODELS if kind != "Auto"] if models is None else list(models)
+    named: list[RankingModel | str] = list(_all() if models is None else models)
     left_out = {}
     if models is None and features and n_annotators > _MANY_ANNOTATORS:
-        named.remove(IAM.__name__)
+        named = [model for model in named if not isinstance(model, IAM)]
         left_out[IAM.__name__] = f"it fits a ranker to each of {n_annotators:,} annotators; name it to wait for it"
     found: dict[str, Candidate] = {}
     for one in named:
@@ -87,24 +98,25 @@ def as_candidates(
             found[name] = replace(way, name=name)
         if not features and model._takes_features == "always":
             left_out[type(model).__name__] = "it needs features"
-    if models is None:
-        return sorted(found.values(), key=_simplicity), left_out
     return list(found.values()), left_out
 
 
-def _simplicity(candidate: Candidate) -> tuple[bool, int]:
-    """Order models by whether they tell annotators apart, and then by their place among the usual ones."""
-    kind = candidate.name.partition(" ")[0]
-    return candidate.annotators, _ORDER.index(kind) if kind in _ORDER else len(_ORDER)
+def _all() -> list[RankingModel]:
+    """Return the models that tell no annotators apart, then those that do, the usual ones of each first."""
+    from jamrank.models import MODELS, Auto
+
+    usual = _usual()
+    others = [kind() for kind in MODELS.values() if kind is not Auto and not any(type(one) is kind for one in usual)]
+    return sorted(usual + others, key=lambda model: model._knows_annotators)
 
 
 def _may(model: RankingModel) -> bool:
-    return model._takes_features != "never"
+    return model._takes_features in ("optional", "always")
 
 
 def _ways(model: RankingModel, features: bool) -> list[Candidate]:
     """Return the model as it can be fitted: with features where it needs them, both ways where it may use them."""
-    name, takes = type(model).__name__, model._takes_features
+    name, takes = _name(model), model._takes_features
     if takes == "always":
         return [_candidate(model, True, name)] if features else []
     if takes == "optional" and features:
@@ -112,8 +124,13 @@ def _ways(model: RankingModel, features: bool) -> list[Candidate]:
     return [_candidate(model, False, name)]
 
 
+def _name(model: RankingModel) -> str:
+    noise = model.get_params().get("noise", "flip")
+    return type(model).__name__ if noise == "flip" else f"{type(model).__name__} {noise}"
+
+
 def _candidate(model: RankingModel, features: bool, name: str) -> Candidate:
-    return Candidate(name, partial(_copy, model), features, model._knows_annotators)
+    return Candidate(name, partial(_copy, model), features, model._knows_annotators, model)
 
 
 def _copy(model: RankingModel) -> RankingModel:

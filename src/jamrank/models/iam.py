@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from jamrank.engines import MemoryEngine
 from jamrank.errors import FeatureError
 from jamrank.io.store import Votes
 from jamrank.models.agreement import disagreement
-from jamrank.models.base import RankingModel
+from jamrank.models.base import FeatureUse, RankingModel
 from jamrank.models.em import Problem, run
 from jamrank.models.latent import LatentModel
 from jamrank.models.prior import Prior, resolve_prior
@@ -50,7 +50,7 @@ class IAM(LatentModel):
     """
 
     _extra_state: ClassVar[tuple[str, ...]] = ("annotator_scores_",)
-    _takes_features: ClassVar[Literal["never", "optional", "always"]] = "always"
+    _takes_features: ClassVar[FeatureUse] = "always"
     _knows_annotators: ClassVar[bool] = False
     annotator_scores_: Doubles
 
@@ -101,6 +101,8 @@ class IAM(LatentModel):
 
     # Flips are counted here, not estimated, and scores have no standard errors: as in the base of all models.
     _estimate_flip_information = RankingModel._estimate_flip_information
+    _truth_of_votes = RankingModel._truth_of_votes
+    _chance = RankingModel._chance
     _estimate_uncertainty = RankingModel._estimate_uncertainty
     # A sum of scores is no log-odds: votes are foretold through a link.
     _vote_proba = RankingModel._vote_proba

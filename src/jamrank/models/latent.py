@@ -10,16 +10,18 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from jamrank.comparisons import Comparisons
-from jamrank.engines import DiskEngine, Engine, MemoryEngine
+from jamrank.diagnostics.habits import Piece
+from jamrank.engines import DiskEngine, Engine, MemoryEngine, TiedEngine
 from jamrank.errors import InputError, NotConvergedWarning, ParameterError, TiesExcludedWarning, warn
 from jamrank.io.store import StoredComparisons, Votes
+from jamrank.models.annotators import AnnotatorResults
 from jamrank.models.asked import Asked, blurred
-from jamrank.models.base import RankingModel
 from jamrank.models.em import Fit, Point, Problem, run
+from jamrank.models.information import information_on_flips
 from jamrank.models.prior import Prior, resolve_prior
 from jamrank.models.progress import Progress
 from jamrank.models.variance import estimate_variance, free_scores
-from jamrank.noise import Noise
+from jamrank.noise import Flip, Noise, Tied, TwoCoin
 from jamrank.ranking import Uncertainty, laplace, needs_links
 from jamrank.ranking.marginals import is_dense, score_variances
 from jamrank.rows import ROWS_BY
@@ -35,13 +37,16 @@ Doubles = NDArray[np.float64]
 _FEW_ROWS, _FURTHER = 2000, 4.0
 # Log-odds of a posterior that is 0 or 1 to all digits.
 _SURELY_NOT = 1e-15
+_NOISES = ("flip", "two-coin")
+_TIES = ("leave out", "davidson")
 _UNDECIDED = "no decided vote", "a ranking needs votes that prefer one item to another"
 
 
-class LatentModel(RankingModel):
+class LatentModel(AnnotatorResults):
     """Base of the models that are a scorer and a noise.
 
-    A subclass says what a row is (``_rows_by``) and which noise distorts its votes (``_noise``).
+    A subclass says what a row is (``_rows_by``) and, unless it takes ``noise`` as an argument, which noise distorts
+    its votes (``_noise``).
     """
 
     _rows_by: ClassVar[str] = "pair"
@@ -58,7 +63,10 @@ class LatentModel(RankingModel):
     verbose: bool
 
     def _noise(self, engine: Engine, prior: Prior | None) -> Noise:
-        raise NotImplementedError
+        wrong, right = (prior.flip_wrong, prior.flip_right) if prior else (0.0, 0.0)
+        if self.noise == "two-coin":
+            return TwoCoin(engine.cast, wrong, right, prior.bias_variance if prior else None)
+        return Flip(engine.cast, wrong, right)
 
     def _fit(self, votes: Votes, features: Any) -> None:
         self._validate()
@@ -69,26 +77,40 @@ class LatentModel(RankingModel):
         prior = resolve_prior(self.prior)
         matrix = None if features is None else self._measure(features, votes)
         self._leave_out_ties(votes)
-        engine = self._engine(votes)
+        engine = self._engine(votes, self._row)
+        if self.ties == "davidson" and votes.n_ties:
+            engine = TiedEngine(engine, self._engine(votes, "tie"))
         if not engine.n_rows:
             raise InputError(*_UNDECIDED)
         noise = self._noise(engine, prior)
+        if isinstance(engine, TiedEngine):
+            noise = Tied(noise, engine.n_coins, engine.ties.cast, prior.tie_variance if prior else None)
         if matrix is None:
             problem, fit = self._fit_objects(engine, noise, prior)
         else:
             problem, fit = self._fit_linear(votes, engine, noise, prior, matrix)
         self._finish(votes, problem, fit)
 
-    def _engine(self, votes: Votes) -> Engine:
+    def _engine(self, votes: Votes, row: str) -> Engine:
         if isinstance(votes, StoredComparisons):
             if self.loss == "hinge":
                 raise ParameterError("loss is 'hinge', which needs the votes in memory; from disk only 'logistic'")
-            return DiskEngine(votes, self._rows_by, self.n_jobs, self._progress.part)
-        return MemoryEngine(ROWS_BY[self._rows_by](votes, self.n_jobs), self.n_jobs)
+            return DiskEngine(votes, row, self.n_jobs, self._progress.part)
+        return MemoryEngine(ROWS_BY[row](votes, self.n_jobs), self.n_jobs)
+
+    @property
+    def _row(self) -> str:
+        return f"{self._rows_by}-by-side" if self.noise == "two-coin" else self._rows_by
 
     def _validate(self) -> None:
         if self.loss not in ("logistic", "hinge"):
             raise ParameterError(f"loss is {self.loss!r}; expected 'logistic' or 'hinge'")
+        if self.noise not in _NOISES:
+            raise ParameterError(f"noise is {self.noise!r}; expected {' or '.join(map(repr, _NOISES))}")
+        if self.ties not in _TIES:
+            raise ParameterError(f"ties is {self.ties!r}; expected {' or '.join(map(repr, _TIES))}")
+        if self.ties == "davidson" and self.loss == "hinge":
+            raise ParameterError("ties is 'davidson', which needs the logistic loss; loss is 'hinge'")
         if self.init not in ("share", "random"):
             raise ParameterError(f"init is {self.init!r}; expected 'share' or 'random'")
         for name in ("n_init", "max_iter", "n_jobs"):
@@ -108,8 +130,11 @@ class LatentModel(RankingModel):
         self.n_ties_ = votes.n_ties
         if votes.n_ties and not float(votes.annotator_weight.sum()) > votes.n_ties:
             raise InputError(*_UNDECIDED)
-        if votes.n_ties:
-            told = f"{many(votes.n_ties, 'tie vote')} left out: {type(self).__name__} has no place for ties"
+        if votes.n_ties and self.ties == "leave out":
+            name, counted = type(self).__name__, many(votes.n_ties, "tie vote")
+            told = f"{counted} left out: {name} has no place for ties"
+            if "ties" in self._parameter_names():
+                told = f"{counted} left out; {name}(ties='davidson') has a place for ties"
             warn(told, TiesExcludedWarning)
 
     def _measure(self, features: Any, votes: Votes) -> Doubles:
@@ -226,11 +251,12 @@ class LatentModel(RankingModel):
         self.log_likelihood_ = point.at.value
         self.flip_ = self._flips(votes, point)
         self._fitted = problem, point
+        self._finish_annotators(problem.noise, point.params)
         self.n_iter_, self.n_passes_ = fit.n_iter, problem.engine.passes
         self.converged_ = self.converged_ and fit.converged
 
     def _flips(self, votes: Votes, point: Point) -> Doubles:
-        return point.rates
+        return point.rates[: len(self._annotators)]
 
     def _estimate_posterior(self) -> Doubles:
         _, point = self._fitted
@@ -240,6 +266,7 @@ class LatentModel(RankingModel):
     def _parts(self) -> Iterator[tuple[Comparisons, MemoryEngine]]:
         """Yield the votes, and what passes over them."""
         engine = self._fitted[0].engine
+        engine = engine.decided if isinstance(engine, TiedEngine) else engine
         if isinstance(engine, DiskEngine):
             yield from engine.parts()
         elif isinstance(engine, MemoryEngine) and isinstance(self._votes, Comparisons):
@@ -247,18 +274,26 @@ class LatentModel(RankingModel):
 
     def _posterior(self, votes: Comparisons, engine: MemoryEngine, point: Point) -> Doubles:
         """Return the posterior of every pair; one without decided votes gets what its scores say."""
-        of_rows = engine.posterior(point.scores, self._fitted[0].noise.tables(point.params))
+        of_rows = engine.posterior(point.scores, self._tables(point.params))
         if len(of_rows) == votes.n_pairs:
             return of_rows
         posterior = expit(point.scores[votes.pair_first] - point.scores[votes.pair_second])
         posterior[engine.rows.pair] = of_rows
         return np.asarray(posterior)
 
+    def _chance(self) -> Doubles:
+        return np.asarray(expit(self.scores_[self._pair_first] - self.scores_[self._pair_second]))
+
+    def _truth_of_votes(self, piece: Piece) -> Doubles:
+        return self.posterior_[piece.pair]
+
     def _estimate_flip_information(self) -> Doubles:
         """Return the information on each annotator's flip: of the known truths, less what is hidden of them."""
         problem, point = self._fitted
+        if self.noise == "two-coin":
+            return information_on_flips(point.params, self._noise_covariance)
         hidden = problem.engine.hidden(point.scores, problem.noise.tables(point.params)).sum(axis=1)
-        rate = point.rates
+        rate = point.rates[: len(hidden)]
         information = problem.engine.cast.sum(axis=1) * rate * (1 - rate) - hidden
         return np.asarray(np.maximum(information.reshape(len(self._annotators), -1).sum(axis=1), 0.0))
 
@@ -303,12 +338,16 @@ class LatentModel(RankingModel):
         return np.asarray(np.concatenate([tables, mean[None]])[asked.annotator, self._kinds(asked, features)])
 
     def _kinds(self, asked: Asked, features: Any) -> Any:
-        """Return which of an annotator's coins decides each vote; here there is but one."""
-        return 0
+        """Return which of an annotator's coins decides each vote: one for each side where the noise knows sides."""
+        return asked.swapped.astype(np.int64) if self.noise == "two-coin" else 0
 
     def _estimate_vote_tables(self) -> Doubles:
-        problem, point = self._fitted
-        return np.asarray(np.exp(problem.noise.tables(point.params)))
+        return np.asarray(np.exp(self._tables(self._fitted[1].params)))
+
+    def _tables(self, params: Doubles) -> Doubles:
+        """Return the log-likelihoods of decided votes, by coin."""
+        noise = self._fitted[0].noise
+        return noise.noise.tables(noise.split(params)[0]) if isinstance(noise, Tied) else noise.tables(params)
 
     def _estimate_score_variances(self) -> Doubles:
         problem, point = self._refined

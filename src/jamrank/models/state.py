@@ -43,6 +43,9 @@ _STATE = (
     "_link",
     "_score_variances",
     "_vote_tables",
+    "_habit_sums",
+    "_link_rows",
+    "effective_judges_",
 )
 _BY_PAIR = {"posterior_": np.float64, "_pair_votes": np.float64} | dict.fromkeys(
     ("_pair_first", "_pair_second", "_pair_question"), np.int32
