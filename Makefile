@@ -12,7 +12,7 @@ RIVALS := .venv-rivals
 
 .PHONY: demo test lint typecheck unit format figure reproduce test-oldest docs clean
 .PHONY: benchmark benchmark-rivals benchmark-growth benchmark-profile benchmark-scale benchmark-quick
-.PHONY: benchmark-verdicts benchmark-recovery benchmark-heldout
+.PHONY: benchmark-verdicts benchmark-recovery benchmark-heldout benchmark-encoding
 
 demo: $(VENV)/demo-$(MODULES)
 	$(BIN)/jamrank demo
@@ -44,6 +44,10 @@ benchmark-rivals: $(RIVALS)/jamrank $(RIVALS)/rivals
 # How time and memory grow, ten minutes: benchmarks/growth.md, .json and .png.
 benchmark-growth: $(RIVALS)/jamrank
 	$(RIVALS)/bin/python -m benchmarks.growth
+
+# What reading 50 million votes costs beside fitting them, some minutes: benchmarks/encoding.md and .json.
+benchmark-encoding: $(RIVALS)/jamrank
+	$(RIVALS)/bin/python -m benchmarks.encoding
 
 # Where the time goes, a minute: benchmarks/profile.md and .json.
 benchmark-profile: $(RIVALS)/jamrank
