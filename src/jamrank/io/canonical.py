@@ -85,6 +85,8 @@ def _with_types(frame: pl.DataFrame) -> pl.DataFrame:
 
 def _with_integer_ids(frame: pl.DataFrame, names: tuple[str, ...]) -> pl.DataFrame:
     """Turn the columns into integers if each of their values is written exactly as an integer is."""
+    if any(_begins_with_text(frame[name]) for name in names):
+        return frame
     integers = [frame[name].cast(pl.Int64, strict=False) for name in names]
     for name, integer in zip(names, integers, strict=True):
         given = frame[name]
@@ -92,6 +94,12 @@ def _with_integer_ids(frame: pl.DataFrame, names: tuple[str, ...]) -> pl.DataFra
         if not (given.is_null() | (integer.cast(pl.String) == given).fill_null(False)).all():
             return frame
     return frame.with_columns(integers)
+
+
+def _begins_with_text(column: pl.Series) -> bool:
+    """Tell from the first value whether a column is no integers, as most are not; False where that is not known."""
+    first = column[0] if len(column) else None
+    return isinstance(first, str) and not first.lstrip("-").isdigit()
 
 
 def _with_questions(frame: pl.DataFrame) -> pl.DataFrame:

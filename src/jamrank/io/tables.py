@@ -202,7 +202,7 @@ def _parse_quickly(data: bytes, separator: str, header: list[str], n_rows: int) 
     if frame.shape != (n_rows, len(header)):
         return None
     frame.columns = header
-    if b'""' in data:  # many writers quote every field, the empty ones too
+    if quote and b'""' in data:  # many writers quote every field, the empty ones too
         frame = frame.with_columns(pl.when(pl.all() != "").then(pl.all()).name.keep())
     return frame
 
