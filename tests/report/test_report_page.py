@@ -39,7 +39,7 @@ class Page(HTMLParser):
         assert self.open and self.open.pop() == tag, f"</{tag}> closes nothing"
 
     def handle_data(self, data):
-        if self.open and self.open[-1] != "style":
+        if self.open and self.open[-1] not in {"style", "script"}:
             self.words.append(data)
 
     def all(self, tag, **attrs):
@@ -93,7 +93,7 @@ def pairs(n):
 def small():
     return Report(
         title="A small report",
-        summary=["The first sentence.", "The second sentence."],
+        summary={"Ranking": ["The first sentence."], "Data": ["The second sentence."], "Empty": []},
         ranking=ranking(5),
         annotators=annotators(4),
         pairs=pairs(10),

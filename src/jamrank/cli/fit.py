@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from jamrank.io.store import StoredComparisons, Votes
     from jamrank.models import RankingModel
 
-__all__ = ["fit", "fitted_files"]
+__all__ = ["command_line", "fit", "fitted_files"]
 
 _MEMORY = "2GB"
 _ALIASES = {"mv": "MajorityVote", "bt": "BradleyTerry"}
@@ -158,29 +158,31 @@ def _make_model(name: str, max_iter: int | None, tol: float | None, verbose: boo
 
 
 def _facts(model: RankingModel, votes: str, features: str | None, seconds: float) -> dict[str, str]:
-    import platform
-    import shlex
-    import sys
-
-    import numpy as np
-
-    from jamrank import __version__
     from jamrank.kernels import compiled
+    from jamrank.report import versions
 
     facts = {
-        "Command": shlex.join(["jamrank", *sys.argv[1:]]),
+        "Command": command_line(),
         "Votes": votes,
         "Features": features or "none",
         "Model": repr(model),
         "Iterations": f"{model.n_iter_} ({model.n_passes_} passes over the votes)",
         "Seconds": f"{seconds:.2f}",
         "Intervals": "95 %, by a normal approximation at the fitted values",
-        "Versions": f"jamrank {__version__}, numpy {np.__version__}, Python {platform.python_version()}",
+        "Versions": versions(),
         "Kernels": "compiled" if compiled else "numpy",
     }
     if model.log_likelihood_ is not None:
         facts["Log-likelihood"] = f"{model.log_likelihood_:.4f}"
     return facts
+
+
+def command_line() -> str:
+    """Return the command that is running, as one would type it."""
+    import shlex
+    import sys
+
+    return shlex.join(["jamrank", *sys.argv[1:]])
 
 
 def fitted_files(model: RankingModel, votes: Votes, title: str, facts: dict[str, str]) -> dict[str, str]:

@@ -19,6 +19,7 @@ from jamrank.errors import FeatureError, FormatError, InputError, NotFittedError
 from jamrank.ids import as_column, as_objects, encode, locate
 from jamrank.io.documents import document_text, read_document, write_atomically
 from jamrank.io.store import StoredComparisons, Votes
+from jamrank.models.showing import Shown
 from jamrank.models.state import from_document, to_document
 from jamrank.ranking import Uncertainty, order_accuracy, ranks
 from jamrank.scorers import Features, align_features
@@ -31,7 +32,7 @@ _VERSION = 1
 _SAME_SCORE = 1e-9
 
 
-class RankingModel:
+class RankingModel(Shown):
     """Base of all models; follows scikit-learn's conventions.
 
     A subclass stores its arguments in ``__init__`` and, in ``_fit``, sets the fitted attributes: at least
