@@ -189,7 +189,7 @@ def fitted_files(model: RankingModel, votes: Votes, title: str, facts: dict[str,
     """Return the files that a fit leaves behind, by name."""
     from jamrank.report import describe, render
 
-    report = describe(model, votes, f"jamrank: {title}", facts)
+    report = describe(model, votes, f"Ranking from {title}", facts)
     files = {
         "ranking.csv": report.ranking.write_csv(),
         "annotators.csv": report.annotators.write_csv(),

@@ -6,10 +6,12 @@ Drawing is the business of `report`, which knows models and stands after them; i
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from jamrank.models.base import RankingModel
 
 __all__ = ["Shown"]
 
@@ -23,7 +25,7 @@ class Shown:
             return f"<pre>{escape(repr(self))}</pre>"
         from jamrank.report.notebook import as_table
 
-        return as_table(self)
+        return as_table(_model(self))
 
     def plot_ranking(self, ax: Axes | None = None, most: int = 40) -> Axes:
         """Plot the scores with their 95 % intervals, best first.
@@ -39,7 +41,9 @@ class Shown:
         -------
         matplotlib Axes
         """
-        return self._plots().plot_ranking(self, ax, most)
+        from jamrank.report import plots
+
+        return plots.plot_ranking(_model(self), ax, most)
 
     def plot_annotators(self, ax: Axes | None = None, most: int = 60) -> Axes:
         """Plot the flips with their 95 % intervals, lowest first, in the colours of the verdicts.
@@ -55,7 +59,9 @@ class Shown:
         -------
         matplotlib Axes
         """
-        return self._plots().plot_annotators(self, ax, most)
+        from jamrank.report import plots
+
+        return plots.plot_annotators(_model(self), ax, most)
 
     def plot_reliability_map(self, ax: Axes | None = None, most: int = 60) -> Axes:
         """Plot who is good at what.
@@ -74,9 +80,13 @@ class Shown:
         -------
         matplotlib Axes
         """
-        return self._plots().plot_reliability_map(self, ax, most)
-
-    def _plots(self) -> Any:
         from jamrank.report import plots
 
-        return plots
+        return plots.plot_reliability_map(_model(self), ax, most)
+
+
+def _model(shown: Shown) -> RankingModel:
+    """Return the model itself, fitted, as what draws it wants to have it."""
+    model: RankingModel = shown  # type: ignore[assignment]
+    model._require_fit()
+    return model

@@ -129,7 +129,7 @@ def _log_odds(model: RankingModel, order: NDArray[np.int64]) -> Doubles | None:
 
 def _unsettled(model: RankingModel) -> pl.DataFrame:
     found = unsettled_pairs(model.scores_, model._uncertainty.score_se, lambda a, b: _chance(model, a, b))
-    rank = {item: place for item, place in pl.DataFrame(model.ranking_).select("item", "rank").iter_rows()}
+    rank = dict(pl.DataFrame(model.ranking_).select("item", "rank").iter_rows())
     left, right = model.items_[found.upper].tolist(), model.items_[found.lower].tolist()
     low, high = np.minimum(found.upper, found.lower), np.maximum(found.upper, found.lower)
     n_items = len(model.items_)

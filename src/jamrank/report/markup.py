@@ -105,11 +105,10 @@ def _width(character: str) -> int:
 
 
 def percent(share: float) -> str:
-    """Write a probability in percent; one that is not certain is never written as 0 % or 100 %."""
-    rounded = round(100 * share)
-    if rounded == 0 and share > 0:
+    """Write a probability in percent; none is ever so certain as to be written 0 % or 100 %."""
+    if share < 0.005:
         return "<1 %"
-    return ">99 %" if rounded == 100 and share < 1 else f"{rounded} %"
+    return ">99 %" if share > 0.995 else f"{round(100 * share)} %"
 
 
 def plural(number: int, noun: str) -> str:

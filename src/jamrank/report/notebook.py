@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from html import escape
-from typing import Any
 
+import numpy as np
 import polars as pl
 
 from jamrank.models import RankingModel
@@ -18,12 +18,11 @@ _FIRST, _LAST, _NAME = 10, 3, 40
 _LEFT, _RIGHT = "text-align:left", "text-align:right"
 
 
-def as_table(model: Any) -> str:
+def as_table(model: RankingModel) -> str:
     """Return the ends of the ranking and of the annotators as small tables; colours are the notebook's."""
-    assert isinstance(model, RankingModel)
     ranking = pl.DataFrame(model.ranking_)
     annotators = pl.DataFrame(model.annotators_).sort("flip", maintain_order=True)
-    digits = digits_for(float(ranking["score"].max() or 0.0) - float(ranking["score"].min() or 0.0))  # type: ignore[arg-type]
+    digits = digits_for(float(np.ptp(model.scores_)))
     items = [
         [
             count(row["rank"]),

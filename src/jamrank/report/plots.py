@@ -72,7 +72,9 @@ def plot_reliability_map(model: RankingModel, ax: Axes | None = None, most: int 
     ax = _axes(ax, 20)
     verdicts = frame["verdict"].to_list()
     colours = [_COLOURS.get(verdict, _GREY) for verdict in verdicts]
-    ax.scatter(frame["votes"].to_numpy(), frame["flip"].to_numpy(), c=colours, s=28, edgecolors="white", linewidths=0.5)
+    ax.scatter(
+        frame["votes"].to_numpy(), frame["flip"].to_numpy(), c=colours, s=28, edgecolors="white", linewidths=0.5
+    )
     _coin_toss(ax.axhline)
     ax.set(xlabel="votes", ylabel="flip", ylim=(-0.02, 1.02), xscale="log")
     ax.set_title("Annotators: flip and number of votes", loc="left", fontsize="medium")
@@ -90,7 +92,9 @@ def _skill_matrix(model: VRJAM, ax: Axes | None, most: int) -> Axes:
     if flips.size <= 600:
         for (row, column), flip in np.ndenumerate(flips):
             dark = abs(flip - 0.5) > 0.38
-            ax.text(column, row, f"{flip:.2f}", ha="center", va="center", fontsize=7, color="white" if dark else "black")
+            ax.text(
+                column, row, f"{flip:.2f}", ha="center", va="center", fontsize=7, color="white" if dark else "black"
+            )
     names = pl.DataFrame(model.annotators_)["annotator"].to_list()
     ax.set_yticks(range(len(shown)), [shorten(plain(names[k]), _NAME) for k in shown], fontsize=8)
     ax.set_xticks(range(flips.shape[1]), [f"kind {c + 1}" for c in range(flips.shape[1])])
@@ -135,7 +139,9 @@ def _legend(ax: Axes, verdicts: list[str]) -> None:
 
     present = [verdict for verdict in _COLOURS if verdict in verdicts]
     dots = [
-        Line2D([], [], marker="o", linestyle="", color=_COLOURS[verdict], label=f"{verdict} ({verdicts.count(verdict)})")
+        Line2D(
+            [], [], marker="o", linestyle="", color=_COLOURS[verdict], label=f"{verdict} ({verdicts.count(verdict)})"
+        )
         for verdict in present
     ]
     ax.legend(handles=dots, fontsize=8, frameon=False, loc="best")

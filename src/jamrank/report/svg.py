@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
 
-from jamrank.report.markup import MISSING, count, decimal, digits_for, finite, plain, shorten, tag
+from jamrank.report.markup import count, decimal, shorten, tag
 
 LONG_LABEL, SHORT_LABEL = 24, 12
 _ROW = 22
@@ -183,7 +183,9 @@ def bar_chart(marks: Sequence[Mark], axis: Axis, *, title: str, desc: str, head:
 def _bar(value: float, scale: Scale, middle: int) -> str:
     left, right = sorted((scale(0.0), scale(value)))
     kind = "raises" if value > 0 else "lowers"
-    return tag("rect", x=f"{left:.2f}%", y=middle - 6, width=f"{right - left:.2f}%", height=12, class_=f"effect {kind}")
+    return tag(
+        "rect", x=f"{left:.2f}%", y=middle - 6, width=f"{right - left:.2f}%", height=12, class_=f"effect {kind}"
+    )
 
 
 def line_chart(values: Sequence[tuple[int, float]], *, title: str, desc: str, x_label: str, y_label: str) -> str:
@@ -219,7 +221,9 @@ def _figure(body: Sequence[str], height: int, title: str, desc: str) -> str:
     described = (tag("title", escape(title)), tag("desc", escape(desc)))
     # The style sheet shrinks a chart by this much in print, so that no page break cuts through it.
     fit = f"--fit:{_PRINTABLE / height:.2f}" if height > _PRINTABLE else None
-    return tag("svg", *described, *body, role="img", tabindex="0", class_="chart", width="100%", height=height, style=fit)
+    return tag(
+        "svg", *described, *body, role="img", tabindex="0", class_="chart", width="100%", height=height, style=fit
+    )
 
 
 def _words(text: str, x: str | float, y: float, kind: str) -> str:
@@ -271,7 +275,16 @@ def _mark(mark: Mark, scale: Scale, middle: int, indent: int) -> str:
     words = _words(mark.lead, 0, middle + 4, "lead") + _name(mark.label, indent, middle + 4)
     aside = _words(mark.aside, "100%", middle + 4, "aside end")
     drawn = "" if mark.value is None else _interval(mark, scale, middle) + _dot(scale(mark.value), middle)
-    return tag("g", tag("title", escape(mark.tip or mark.label)), hit, guide, words, aside, drawn, class_=f"mark {mark.kind}".strip())
+    return tag(
+        "g",
+        tag("title", escape(mark.tip or mark.label)),
+        hit,
+        guide,
+        words,
+        aside,
+        drawn,
+        class_=f"mark {mark.kind}".strip(),
+    )
 
 
 def _name(label: str, x: int, y: int) -> str:

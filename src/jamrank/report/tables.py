@@ -18,7 +18,7 @@ __all__ = ["TABLE_ROWS", "Column", "Row", "between", "chip", "data_block", "tabl
 TABLE_ROWS = 2000
 LONGEST_NAME = 80
 # Longer tables scroll in a window of their own, and can be searched.
-_LONG = 15
+_LONG = 30
 
 Row = Mapping[str, Any]
 
@@ -27,8 +27,9 @@ Row = Mapping[str, Any]
 class Column:
     """A column: its head, what it writes of a row, and of what kind that is.
 
-    A ``figure`` stands to the right, a ``word`` to the left, as does an ``id``, which is shortened where it is long;
-    the id of kind ``name`` heads its row; ``markup`` is written as it is.
+    A ``figure`` stands to the right, and so does an ``extra`` one, which narrow screens leave out. A ``word`` stands
+    to the left, as does an ``id``, which is shortened where it is long; the id of kind ``name`` heads its row. ``chip``
+    and ``cell`` are markup, to the left and to the right.
     """
 
     head: str
@@ -52,12 +53,14 @@ def table(rows: Iterable[Row], columns: Sequence[Column], caption: str, file: st
     """
     cells = [[column.write(row) for column in columns] for row in rows]
     kept = [i for i, c in enumerate(columns) if c.kind == "name" or any(line[i] != MISSING for line in cells)]
-    heads = (tag("th", escape(columns[i].head), scope="col", class_=_word(columns[i])) for i in kept)
+    heads = (tag("th", escape(columns[i].head), scope="col", class_=_class(columns[i])) for i in kept)
     body = (tag("tr", *(_cell(columns[i], line[i]) for i in kept)) for line in cells)
     top = tag("thead", tag("tr", *heads))
     long = len(cells) > _LONG
     whole = tag("table", tag("caption", escape(caption)), top, tag("tbody", "\n".join(body)))
-    scroll = tag("div", whole, class_="scroll long" if long else "scroll", tabindex="0", role="region", aria_label=caption)
+    scroll = tag(
+        "div", whole, class_="scroll long" if long else "scroll", tabindex="0", role="region", aria_label=caption
+    )
     return tag("div", scroll, class_="table", data_search="" if long else None, data_file=file)
 
 
@@ -79,20 +82,20 @@ def data_block(name: str, value: object) -> str:
 
 
 def _cell(column: Column, text: str) -> str:
-    if column.kind == "markup":
-        return tag("td", text)
-    if column.kind == "figure":
-        return tag("td", escape(text))
+    if column.kind in ("chip", "cell"):
+        return tag("td", text, class_=_class(column))
+    if column.kind in ("figure", "extra"):
+        return tag("td", escape(text), class_=_class(column))
     short = text if column.kind == "word" else shorten(text, LONGEST_NAME)
     hover = text if short != text else None
     if column.kind == "name":
         return tag("th", escape(short), scope="row", title=hover)
-    return tag("td", escape(short), class_="w", title=hover)
+    return tag("td", escape(short), class_=_class(column), title=hover)
 
 
-def _word(column: Column) -> str | None:
+def _class(column: Column) -> str | None:
     """Give words their class; figures, by far the most cells, go without one and stand to the right."""
-    return None if column.kind == "figure" else "w"
+    return {"figure": None, "cell": None, "extra": "x", "word": "w t"}.get(column.kind, "w")
 
 
 def between(row: Row, name: str, digits: int) -> str:

@@ -17,7 +17,7 @@ __all__ = ["findings", "health_of", "story"]
 
 # A pair is open while neither side has three chances in four.
 _OPEN = 0.25
-_MOST_NAMED, _MOST_TO_ACT_UPON = 3, 12
+_MOST_NAMED, _MOST_TO_ACT_UPON, _FIRST = 3, 12, 5
 # A difference between flips on two kinds of pairs that is worth a sentence; errors so correlated are one judge's.
 _SKILL_GAP, _AS_ONE = 0.1, 0.5
 
@@ -34,11 +34,10 @@ def story(model: RankingModel, votes: Votes, unsettled: pl.DataFrame | None) -> 
     unsettled : polars.DataFrame or None
         The pairs to ask about next, as :class:`Report` has them.
     """
-    pairs = [*_unsettled_sentences(unsettled), *_pairs(model, votes)]
     return {
-        "Ranking": [*_headline(model), *_rank_sentences(model)],
+        "Ranking": [*_headline(model), *_order_sentences(model)],
         "Annotators": [*_keepers(model), *_annotators(model)],
-        "Pairs": pairs,
+        "Pairs": [*_first_place(model), *_unsettled_sentences(unsettled), *_pairs(model, votes)],
         "Features": _feature_sentence(model),
         "Data": _data(model, votes),
     }
@@ -60,7 +59,12 @@ def findings(model: RankingModel, votes: Votes) -> list[str]:
         Sentences.
     """
     grave, *rest = _grave(votes), _annotators(model), _feature_sentence(model), _rank_sentences(model)
-    return [*grave, *(sentence for part in rest for sentence in part), *_pairs(model, votes), *_left_over(model, votes)]
+    return [
+        *grave,
+        *(sentence for part in rest for sentence in part),
+        *_pairs(model, votes),
+        *_left_over(model, votes),
+    ]
 
 
 def health_of(votes: Votes) -> tuple[list[tuple[str, str]], dict[str, float]]:
@@ -123,6 +127,23 @@ def _headline(model: RankingModel) -> list[str]:
     return [f"{told}; {last} comes last."]
 
 
+def _order_sentences(model: RankingModel) -> list[str]:
+    """Name the first items with their ranks, and say how far ranks are known."""
+    unsure = model._uncertainty
+    if not (unsure.rank_low > 0).all():
+        return ["This model gives no uncertainty of the ranks."]
+    ranking, n_items = pl.DataFrame(model.ranking_), len(model.scores_)
+    first = ranking.head(_FIRST).select("item", "rank_low", "rank_high").iter_rows()
+    named = ", ".join(f"{item} ({low if low == high else f'{low}–{high}'})" for item, low, high in first)
+    upper, lower = int((unsure.rank_high <= n_items // 2).sum()), int((unsure.rank_low > (n_items + 1) // 2).sum())
+    width = float(np.median(unsure.rank_high - unsure.rank_low + 1))
+    return [
+        f"The first, with the ranks that are possible (95 %): {named}.",
+        f"A rank is known to within {width:g} of {n_items:,} places for half of the items; {upper:,} are surely in "
+        f"the upper half, {lower:,} surely in the lower.",
+    ]
+
+
 def _listed(names: Sequence[object], most: int = _MOST_NAMED) -> str:
     shown = [str(name) for name in names[:most]]
     if len(names) > most:
@@ -147,19 +168,22 @@ def _rank_sentences(model: RankingModel) -> list[str]:
 
 # What a verdict means of several annotators, and what to do in a word; those to act upon first.
 _MEANINGS = {
-    "random": ("cannot be told from coin tossers", "leave out or replace"),
-    "one-sided": ("pick the same side nearly always", "leave out"),
-    "position-biased": ("pick one side more often than the items explain", "do not rely on them"),
-    "adversarial": ("vote against the truth more often than for it", "ask whether they read the scale upside down"),
-    "tie-lazy": ("say tie far more often than others on comparable pairs", "ask for decisions"),
-    "too few votes": ("cast too few votes to be judged", "collect more"),
+    "random": ("cannot be told from coin tossers", "Leave out or replace", _MOST_TO_ACT_UPON),
+    "one-sided": ("pick the same side nearly always", "Leave out", _MOST_TO_ACT_UPON),
+    "position-biased": ("pick one side more often than the items explain", "Do not rely on", _MOST_TO_ACT_UPON),
+    "adversarial": ("vote against the truth more often than for it", "Ask about the scale", _MOST_TO_ACT_UPON),
+    "tie-lazy": ("say tie far more often than others on comparable pairs", "Ask for decisions", _MOST_NAMED),
+    "too few votes": ("cast too few votes to be judged", "Collect more votes", _MOST_NAMED),
 }
 
 
 def _keepers(model: RankingModel) -> list[str]:
     verdict = pl.DataFrame(model.annotators_)["verdict"]
     reliable, noisy = (int((verdict == name).sum()) for name in ("reliable", "noisy"))
-    return [f"Of {many(len(verdict), 'annotator')}, {reliable:,} reliable and {noisy:,} noisy: keep them."]
+    return [
+        f"Keep {reliable + noisy:,} of {many(len(verdict), 'annotator')}: {reliable:,} reliable, {noisy:,} noisy "
+        "(their votes count for less)."
+    ]
 
 
 def _annotators(model: RankingModel) -> list[str]:
@@ -169,14 +193,12 @@ def _annotators(model: RankingModel) -> list[str]:
 def _verdict_sentences(model: RankingModel) -> list[str]:
     frame = pl.DataFrame(model.annotators_).sort("flip", descending=True, maintain_order=True)
     told = []
-    for verdict, (meaning, action) in _MEANINGS.items():
+    for verdict, (meaning, action, most) in _MEANINGS.items():
         names = frame.filter(pl.col("verdict") == verdict)["annotator"].to_list()
         if not names:
             continue
-        shown = ", ".join(str(name) for name in names[:_MOST_TO_ACT_UPON])
-        more = ", …" if len(names) > _MOST_TO_ACT_UPON else ""
         verb = meaning if len(names) > 1 else _singular(meaning)
-        told.append(f"{many(len(names), 'annotator')} ({shown}{more}) {verb}: {action}.")
+        told.append(f"{action}: {many(len(names), 'annotator')} ({_listed(names, most)}) {verb}.")
     return told
 
 
@@ -226,6 +248,14 @@ def _feature_sentence(model: RankingModel) -> list[str]:
     effects = zip(frame["feature"], frame["effect"], strict=True)
     strongest = ", ".join(f"{name} ({effect:+.2f})" for name, effect in list(effects)[:_MOST_NAMED])
     return [f"The score moves most with {strongest}: change for one standard deviation of the feature."]
+
+
+def _first_place(model: RankingModel) -> list[str]:
+    ranking = pl.DataFrame(model.ranking_)
+    could = ranking.filter((pl.col("rank_low") == 1) & (pl.col("rank") > 1))["item"].to_list()
+    if not could or int((ranking["rank"] == 1).sum()) > 1:
+        return []
+    return [f"To settle the first place, ask about {ranking['item'][0]} against {_listed(could)}."]
 
 
 def _unsettled_sentences(unsettled: pl.DataFrame | None) -> list[str]:

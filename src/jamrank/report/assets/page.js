@@ -105,7 +105,7 @@
     const hint = "Point at a row, or press the arrow keys here, for its numbers.";
     let at = -1;
     const tell = (place) => {
-      marks.forEach((mark, i) => mark.classList.toggle("told", i === place));
+      marks.forEach((mark, i) => mark.classList.toggle("lit", i === place));
       at = place;
       tip.textContent = place < 0 ? hint : marks[place].querySelector("title").textContent;
     };
@@ -131,13 +131,31 @@
   const told = matrix.querySelector(".tip");
   const nameOf = (head) => head.lastChild.textContent.trim();
 
+  const isCell = (cell) => cell && cell.tagName === "TD" && cell.closest("tbody") && cell.textContent;
   const tellCell = (cell) => {
-    if (!cell || cell.tagName !== "TD" || !cell.textContent || !cell.closest("tbody")) return;
+    all(".at", heat).forEach((other) => other.classList.remove("at"));
+    cell.classList.add("at");
+    if (!isCell(cell)) return;
     const column = heat.tHead.rows[0].cells[cell.cellIndex];
     told.textContent = `${nameOf(cell.parentNode.cells[0])} beats ${nameOf(column)}: ${cell.textContent} %`;
   };
-  told.textContent = "Point at a cell to read it as a sentence.";
-  heat.addEventListener("pointerover", (event) => tellCell(event.target.closest("td")));
+  told.textContent = "Point at a cell, or press the arrow keys in the table, to read it as a sentence.";
+  heat.addEventListener("pointerover", (event) => {
+    const cell = event.target.closest("td");
+    if (isCell(cell)) tellCell(cell);
+  });
+  heat.parentNode.addEventListener("keydown", (event) => {
+    const move = { ArrowDown: [1, 0], ArrowUp: [-1, 0], ArrowRight: [0, 1], ArrowLeft: [0, -1] }[event.key];
+    if (!move) return;
+    event.preventDefault();
+    const { rows } = heat.tBodies[0];
+    const now = heat.querySelector(".at");
+    const [row, column] = now ? [now.parentNode.sectionRowIndex + move[0], now.cellIndex + move[1]] : [0, 2];
+    const next = rows[row] && column > 0 && rows[row].cells[column];
+    if (!next) return;
+    tellCell(next);
+    next.scrollIntoView({ block: "nearest", inline: "nearest" });
+  });
 
   const known = data("beats");
   if (!known) return;
@@ -177,21 +195,22 @@
   };
 
   const list = make("datalist", { id: "names" }, ...names.map((value) => make("option", { value })));
-  const place = new Map(names.map((name, i) => [name, i]));
-  const chosen = { rows: 0, columns: 0 };
+  const place = new Map(names.map((name, i) => [name, i]).reverse());
+  const chosen = {};
   const chooser = (what) => {
     const box = make("input", { type: "search", placeholder: "name of an item" });
     box.setAttribute("list", "names");
     box.addEventListener("input", () => {
       const found = place.get(box.value.trim());
       if (found === undefined && box.value.trim()) return;
-      chosen[what] = found ?? 0;
-      draw(around(chosen.rows), around(chosen.columns));
-      if (found !== undefined) {
-        const index = around(found).indexOf(found);
-        const head = what === "rows" ? heat.tBodies[0].rows[index].cells[0] : heat.tHead.rows[0].cells[index + 1];
-        head.classList.add("found");
-      }
+      chosen[what] = found;
+      const [rows, columns] = [around(chosen.rows ?? 0), around(chosen.columns ?? 0)];
+      draw(rows, columns);
+      const heads = [
+        heat.tBodies[0].rows[rows.indexOf(chosen.rows)]?.cells[0],
+        heat.tHead.rows[0].cells[columns.indexOf(chosen.columns) + 1 || -1],
+      ];
+      heads.forEach((head) => head?.classList.add("found"));
     });
     return make("label", {}, `${what === "rows" ? "Rows" : "Columns"} around `, box);
   };

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from html import escape
 
 import polars as pl
 
@@ -62,14 +63,10 @@ def _by_verdict(frame: pl.DataFrame) -> str:
     groups = []
     for verdict in order:
         names = written.filter(pl.col("verdict") == verdict)["annotator"].to_list()
-        groups.append({"verdict": verdict, "number": len(names), "names": _names(names)})
-    columns = [
-        Column("verdict", lambda row: chip(row["verdict"]), "markup"),
-        Column("annotators", lambda row: count(row["number"])),
-        Column("what to do", lambda row: ACTIONS.get(row["verdict"], MISSING), "word"),
-        Column("who", lambda row: row["names"], "word"),
-    ]
-    return table(groups, columns, "What to do about whom")
+        action = tag("span", escape(ACTIONS.get(verdict, "")), class_="action")
+        line = tag("p", chip(verdict), " ", tag("strong", f"{len(names):,}"), " ", action)
+        groups.append(tag("li", line, paragraph(_names(names), "names")))
+    return tag("ul", *groups, class_="verdicts")
 
 
 def _names(names: Sequence[object]) -> str:
@@ -106,12 +103,14 @@ def _table(frame: pl.DataFrame) -> str:
         Column("votes", lambda row: count(finite(row["votes"]))),
         Column("flip", lambda row: decimal(finite(row["flip"]), 3)),
         Column("95 % interval", lambda row: between(row, "flip", 3) or MISSING),
-        Column("verdict", lambda row: chip(plain(row["verdict"])), "markup"),
+        Column("verdict", lambda row: chip(plain(row["verdict"])), "chip"),
         Column("evidence", lambda row: plain(row.get("evidence", MISSING)), "word"),
     ]
-    for name, head in (("bias", "lean to the left"), ("tie", "readiness to tie")):
-        if name in frame.columns:
-            columns.insert(4, Column(head, lambda row, name=name: decimal(finite(row[name]), 2)))
+    own = {
+        "bias": Column("lean to the left", lambda row: decimal(finite(row["bias"]), 2)),
+        "tie": Column("readiness to tie", lambda row: decimal(finite(row["tie"]), 2)),
+    }
+    columns[4:4] = [column for name, column in own.items() if name in frame.columns]
     return whole_table(frame, columns, "All annotators, lowest flip first", "annotators.csv")
 
 

@@ -24,7 +24,7 @@ def beats(report: Report) -> str:
         return ""
     told = (
         "Each cell is the probability, in percent, that the item of its row truly beats the item of its column, from "
-        "the scores. Columns are numbered by rank, as the rows are."
+        "the scores: blue where the row is likely to win, orange where the column is. Columns are numbered by rank."
     )
     parts = [paragraph(told)]
     shown, total = len(known.chance), len(known.items)
@@ -40,6 +40,8 @@ def beats(report: Report) -> str:
 
 def _matrix(known: Beats) -> str:
     shown = len(known.chance)
+    # Cells of a large matrix are coloured squares; a pointer or the arrow keys tell their numbers.
+    kind = "heat" if shown <= SHOWN else "heat dense"
     names = [plain(item) for item in known.items[:shown]]
     heads = (
         tag("th", str(place), tag("span", escape(f" {shorten(name, _NAME)}"), class_="unseen"), scope="col")
@@ -48,14 +50,16 @@ def _matrix(known: Beats) -> str:
     corner = tag("td", tag("span", "row beats column", class_="unseen"))
     rows = (_row(place, name, known.chance[place]) for place, name in enumerate(names))
     caption = tag("caption", "Probability in percent that the row beats the column", class_="unseen")
-    table = tag("table", caption, tag("thead", tag("tr", corner, *heads)), tag("tbody", "\n".join(rows)), class_="heat")
+    table = tag("table", caption, tag("thead", tag("tr", corner, *heads)), tag("tbody", "\n".join(rows)), class_=kind)
     label = "Probability that the row beats the column"
     tip = tag("p", class_="tip", aria_live="polite")
     return tag("div", table, class_="scroll", tabindex="0", role="region", aria_label=label) + tip
 
 
 def _row(place: int, name: str, chance: np.ndarray) -> str:
-    head = tag("th", tag("span", str(place + 1), class_="place"), escape(shorten(name, _NAME)), scope="row", title=name)
+    head = tag(
+        "th", tag("span", str(place + 1), class_="place"), escape(shorten(name, _NAME)), scope="row", title=name
+    )
     cells = (
         "<td></td>" if column == place else f'<td class="h{round(10 * p)}">{_cell(p)}</td>'
         for column, p in enumerate(chance.tolist())

@@ -12,6 +12,8 @@ from jamrank.report.record import Report
 __all__ = ["computed"]
 
 _POINTS = 400
+# A log-likelihood that rises by less needs no picture.
+_RISE = 0.01
 
 
 def computed(report: Report) -> str:
@@ -39,6 +41,8 @@ def _convergence(log_likelihoods: Sequence[float]) -> str:
     if len(values) == 1:
         return heading + paragraph(sentence + ".")
     sentence += f"; the last iteration changed it by {_change(values[-1][1] - values[-2][1])}."
+    if abs(values[-1][1] - values[0][1]) < _RISE:
+        return heading + paragraph(sentence)
     stride = -(-len(values) // _POINTS)
     chart = svg.line_chart(
         [*values[:-1:stride], values[-1]],

@@ -29,10 +29,12 @@ def features(report: Report) -> str:
     reach = 1.05 * largest or 1.0
     chart = svg.bar_chart(
         marks,
-        svg.Axis(-reach, reach, "change of the score for one standard deviation", svg.ticks(-reach, reach), reference=0.0),
+        svg.Axis(
+            -reach, reach, "change of the score for one standard deviation", svg.ticks(-reach, reach), reference=0.0
+        ),
         title="Features: what drives the score",
-        desc=f"The {len(marks)} strongest of {frame.height:,} features. Bars to the right raise the score, bars to the "
-        "left lower it. The table below has numbers.",
+        desc=f"The {len(marks)} strongest of {frame.height:,} features. Bars to the right raise the score, bars to "
+        "the left lower it. The table below has numbers.",
         head="feature",
     )
     columns = [

@@ -24,12 +24,10 @@ def unsettled(report: Report) -> str:
         "known of their order. No item comes up more than twice."
     )
     columns = [
-        Column("rank", lambda row: count(finite(row["left_rank"]))),
-        Column("item", lambda row: plain(row["left"]), "name"),
-        Column("rank of other", lambda row: count(finite(row["right_rank"]))),
-        Column("other item", lambda row: plain(row["right"]), "id"),
+        Column("item (rank)", lambda row: f"{plain(row['left'])} ({row['left_rank']})", "name"),
+        Column("other item (rank)", lambda row: f"{plain(row['right'])} ({row['right_rank']})", "id"),
         Column("votes so far", lambda row: count(finite(row["votes"]))),
-        Column("item beats other", _chance, "markup"),
+        Column("item beats other", _chance, "cell"),
         Column("wrong order", lambda row: MISSING if finite(row["doubt"]) is None else percent(row["doubt"])),
     ]
     return section(
@@ -47,8 +45,8 @@ def _open_pairs(report: Report) -> str:
     known = [p for p in map(finite, report.pairs["p_left"]) if p is not None]
     still = sum(0.25 < p < 0.75 for p in known)
     return paragraph(
-        f"Of {plural(len(known), 'pair')} with votes, {still:,} {'is' if still == 1 else 'are'} open: taking the votes "
-        "and the scores together, neither side has three chances in four."
+        f"Of {plural(len(known), 'pair')} with votes, {still:,} {'is' if still == 1 else 'are'} open: taking votes "
+        "and scores together, neither side has three chances in four."
     )
 
 
@@ -70,10 +68,9 @@ def contested(report: Report) -> str:
         Column("left", lambda row: plain(row["left"]), "name"),
         Column("right", lambda row: plain(row["right"]), "id"),
         *([Column("question", lambda row: plain(row["question"]), "id")] if asked else []),
-        Column("votes for left", lambda row: count(finite(row["for_left"]))),
-        Column("for right", lambda row: count(finite(row["for_right"]))),
-        Column("left beats right", _chance, "markup"),
-        Column("majority", _agreement, "word"),
+        Column("votes", lambda row: f"{count(finite(row['for_left']))} : {count(finite(row['for_right']))}"),
+        Column("left beats right", _chance, "cell"),
+        Column("majority", _agreement, "chip"),
     ]
     overruled = report.n_overruled
     told = (
@@ -83,9 +80,11 @@ def contested(report: Report) -> str:
     against = (
         "On no pair does the model decide against the majority of its votes."
         if not overruled
-        else f"On {plural(overruled, 'pair')} of {report.n_pairs:,} the model decides against the majority of the votes."
+        else f"On {plural(overruled, 'pair')} of {report.n_pairs:,} the model decides against the majority of votes."
     )
-    written = table(frame.iter_rows(named=True), columns, f"The {plural(frame.height, 'pair')} with the most split votes")
+    written = table(
+        frame.iter_rows(named=True), columns, f"The {plural(frame.height, 'pair')} with the most split votes"
+    )
     return section("contested", heading, paragraph(told), paragraph(against), written)
 
 
@@ -93,6 +92,4 @@ def _agreement(row: Row) -> str:
     lead, share = row["for_left"] - row["for_right"], finite(row["p_left"])
     if lead == 0 or share is None or share == 0.5:
         return "even votes" if lead == 0 else MISSING
-    return "followed" if (lead > 0) == (share > 0.5) else "overruled"
-
-
+    return "followed" if (lead > 0) == (share > 0.5) else tag("strong", "overruled")

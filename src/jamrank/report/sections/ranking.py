@@ -13,7 +13,8 @@ from jamrank.report.tables import Column, Row, between, whole_table
 
 __all__ = ["ends", "figure", "ranking"]
 
-_DRAWN = (30, 10)
+# Of more items than that, so many of the first and of the last are drawn.
+_MOST_DRAWN, _DRAWN = 60, (30, 10)
 _NORMAL_95 = 1.96
 
 
@@ -24,7 +25,8 @@ def ranking(report: Report) -> str:
         return section("ranking", "Ranking", paragraph("There are no items to rank."))
     scores = [s for s in map(finite, frame["score"]) if s is not None]
     digits = digits_for(max(scores, default=0.0) - min(scores, default=0.0))
-    rows = ends(frame, _DRAWN, lambda row: _mark(row, digits), "item")
+    drawn = (frame.height, 0) if frame.height <= _MOST_DRAWN else _DRAWN
+    rows = ends(frame, drawn, lambda row: _mark(row, digits), "item")
     marks = [row for row in rows if isinstance(row, svg.Mark)]
     low, high = svg.value_range(marks)
     chart = svg.interval_chart(
@@ -92,6 +94,6 @@ def _table(frame: pl.DataFrame, digits: int) -> str:
         Column("item", lambda row: plain(row["item"]), "name"),
         Column("rank range", lambda row: between(row, "rank", 0) or MISSING),
         Column("score", lambda row: decimal(finite(row["score"]), digits)),
-        Column("95 % interval", interval),
+        Column("95 % interval", interval, "extra"),
     ]
     return whole_table(frame, columns, "All items, best first", "ranking.csv")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from html import escape
 
 import numpy as np
 
 from jamrank.report.markup import count, decimal, paragraph, plain, plural, section, tag
 from jamrank.report.record import Report, Skills
-from jamrank.report.tables import Column, table
+from jamrank.report.tables import Column, Row, table
 
 __all__ = ["skills"]
 
@@ -26,7 +26,7 @@ def skills(report: Report) -> str:
     kinds = known.clusters.to_dicts()
     listed = tag("ol", *(tag("li", _kind(kind)) for kind in kinds), class_="kinds")
     columns = [Column("annotator", lambda row: row["name"], "name")]
-    columns += [Column(f"kind {c + 1}", lambda row, c=c: row["cells"][c], "markup") for c in range(len(kinds))]
+    columns += [Column(f"kind {c + 1}", _nth(c), "cell") for c in range(len(kinds))]
     columns.append(Column("difference", lambda row: decimal(row["gap"], 3)))
     rows = ({"name": plain(known.annotators[k]), "gap": float(gap[k]), "cells": _cells(known, k)} for k in order)
     told = (
@@ -38,6 +38,10 @@ def skills(report: Report) -> str:
     return section(
         "skills", "Who is good at what", paragraph(told), listed, after, table(rows, columns, "Flip by kind of pairs")
     )
+
+
+def _nth(kind: int) -> Callable[[Row], str]:
+    return lambda row: str(row["cells"][kind])
 
 
 def _kind(kind: Mapping[str, object]) -> str:
