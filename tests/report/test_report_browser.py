@@ -7,13 +7,14 @@ import io
 import os
 import re
 import shutil
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
 import jamrank as jr
-from jamrank.report import describe, render, write_report
+from jamrank.report import write_report
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = os.environ.get("JAMRANK_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
@@ -34,7 +35,7 @@ def written(tmp_path_factory):
     """A report of 80 items, among them a hostile one, with features and kinds of pairs."""
     folder = tmp_path_factory.mktemp("report")
     drawn = jr.simulate(80, 8, 6000, flips=[0.05, 0.1, 0.1, 0.2, 0.3, 0.5, 0.5, 0.9], n_features=3, random_state=4)
-    frame = drawn.frame.with_columns(pl.col("left", "right").replace({"item7": "<img src=x onerror=alert(1)>"}))
+    frame = drawn.frame.with_columns(pl.col("left", "right").replace({"item07": "<img src=x onerror=alert(1)>"}))
     votes = jr.Comparisons.from_frame(frame)
     model = jr.VRJAM(n_clusters=3).fit(votes, np.random.default_rng(0).normal(size=(votes.n_items, 3)))
     write_report(model, votes, folder / "report.html", "A page to try")
@@ -74,7 +75,7 @@ def test_the_ranking_sorts_both_ways_and_back(opened):
     item.locator("button").click()
     assert item.get_attribute("aria-sort") == "ascending"
     names = column(page, "ranking", 2)
-    assert names[1:4] == ["item0", "item1", "item2"]
+    assert names[1:4] == ["item00", "item01", "item02"]
     item.locator("button").click()
     assert item.get_attribute("aria-sort") == "descending"
     assert column(page, "ranking", 2) == names[::-1]
@@ -110,7 +111,7 @@ def test_tables_are_saved_as_csv(opened, written, name):
     with page.expect_download() as caught:
         page.get_by_label(f"Download {name}.csv").click()
     assert caught.value.suggested_filename == f"{name}.csv"
-    text = open(caught.value.path(), encoding="utf-8").read()
+    text = Path(caught.value.path()).read_text(encoding="utf-8")
     expected = pl.DataFrame(getattr(written[1], f"{name}_"))
     rows = list(csv.DictReader(io.StringIO(text)))
     assert list(rows[0]) == expected.columns and len(rows) == expected.height
@@ -150,31 +151,17 @@ def test_charts_and_tables_are_reached_and_read_by_keyboard(opened):
     assert " beats " in page.locator(".beats .tip").inner_text()
 
 
-def test_tab_reaches_every_control(opened):
+def test_tab_goes_through_the_page_and_every_control_has_a_name(opened):
     page = opened()
-    page.keyboard.press("Tab")
     reached = []
-    for _ in range(200):
-        at = page.evaluate(
-            "(() => { const e = document.activeElement; return e === document.body ? null :"
-            " e.tagName + '|' + (e.getAttribute('aria-label') || e.textContent || '').slice(0, 30) })()"
-        )
-        if at is None or (reached and at == reached[0]):
-            break
-        reached.append(at)
+    for _ in range(12):
         page.keyboard.press("Tab")
-    kinds = {entry.split("|")[0].lower() for entry in reached}
-    assert {"a", "button", "input", "div", "svg"} <= kinds
-    assert "BUTTON|Download ranking.csv" in reached
-
-
-def test_every_control_has_a_name(opened):
-    page = opened()
-    nameless = page.evaluate(
-        "[...document.querySelectorAll('button, input, a, [tabindex], svg[role=img]')].filter((e) =>"
-        " !(e.getAttribute('aria-label') || e.textContent.trim() || (e.labels && e.labels.length))).length"
-    )
-    assert nameless == 0
+        reached.append(page.evaluate("document.activeElement.tagName.toLowerCase()"))
+    assert reached[:9] == ["a"] * 9 and reached[9:] == ["svg", "input", "button"]
+    controls = "[...document.querySelectorAll('button, input, a, [tabindex], svg[role=img]')]"
+    named = "e.getAttribute('aria-label') || e.textContent.trim() || (e.labels && e.labels.length)"
+    assert page.evaluate(f"{controls}.every((e) => e.tabIndex >= 0)")
+    assert page.evaluate(f"{controls}.filter((e) => !({named})).length") == 0
 
 
 CONTRAST = """
@@ -184,7 +171,8 @@ CONTRAST = """
     canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1);
     return [...canvas.getImageData(0, 0, 1, 1).data];
   };
-  const light = ([r, g, b]) => [r, g, b].map((v) => v / 255).map((v) => v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4)
+  const linear = (v) => v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4;
+  const light = ([r, g, b]) => [r, g, b].map((v) => linear(v / 255))
     .reduce((sum, v, i) => sum + v * [.2126, .7152, .0722][i], 0);
   const under = (node) => {
     for (; node; node = node.parentElement) {
@@ -235,16 +223,3 @@ def test_without_scripts_the_page_is_whole(opened):
     page = opened(java_script_enabled=False)
     assert len(page.locator("#ranking tbody tr").all()) == 80
     assert page.locator("button, input").count() == 0
-
-
-def test_a_thousand_items_stay_small_and_quick(browser, tmp_path):
-    drawn = jr.simulate(1000, 60, 40_000, random_state=1)
-    model = jr.JAM().fit(drawn.votes)
-    html = render(describe(model, drawn.votes, "A thousand items", {"Command": "jamrank fit votes.csv"}))
-    assert len(html.encode()) < 3_000_000
-    (tmp_path / "large.html").write_text(html, encoding="utf-8")
-    page = browser.new_page()
-    page.goto((tmp_path / "large.html").as_uri())
-    page.get_by_label("Search: All items, best first").fill("item777")
-    assert column(page, "ranking", 2) == ["item777"]
-    page.close()

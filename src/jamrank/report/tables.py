@@ -28,8 +28,8 @@ class Column:
     """A column: its head, what it writes of a row, and of what kind that is.
 
     A ``figure`` stands to the right, and so does an ``extra`` one, which narrow screens leave out. A ``word`` stands
-    to the left, as does an ``id``, which is shortened where it is long; the id of kind ``name`` heads its row. ``chip``
-    and ``cell`` are markup, to the left and to the right.
+    to the left, as does an ``id``, which is shortened where it is long; the id of kind ``name`` heads its row.
+    ``chip`` and ``cell`` are markup, to the left and to the right.
     """
 
     head: str
