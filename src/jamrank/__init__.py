@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         WinRate,
         load,
     )
+    from jamrank.report import write_report
     from jamrank.simulation import simulate
 
 __version__ = "0.1.0"
@@ -61,6 +62,7 @@ _HOMES = {
     "Prior": "models",
     "load": "models",
     "simulate": "simulation",
+    "write_report": "report",
 }
 
 __all__ = [
@@ -85,6 +87,7 @@ __all__ = [
     "read_features",
     "simulate",
     "store_comparisons",
+    "write_report",
 ]
 
 
