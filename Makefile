@@ -10,7 +10,7 @@ MODULES := $(shell find src -name '*.py' | sort | cksum | cut -d ' ' -f 1)
 # Benchmarks have an environment of their own, with jamrank as its users install it.
 RIVALS := .venv-rivals
 
-.PHONY: demo test lint typecheck unit format figure reproduce test-oldest docs clean
+.PHONY: demo test lint typecheck unit format figure report-figure reproduce test-oldest docs clean
 .PHONY: benchmark benchmark-rivals benchmark-growth benchmark-profile benchmark-scale benchmark-quick
 .PHONY: benchmark-verdicts benchmark-recovery benchmark-heldout benchmark-encoding
 
@@ -81,6 +81,10 @@ benchmark-quick: $(RIVALS)/jamrank $(RIVALS)/rivals
 # The picture of the README and its numbers.
 figure: $(VENV)/figure-$(MODULES)
 	$(BIN)/python examples/overview.py
+
+# The picture of the report in the docs; needs a chromium.
+report-figure: $(VENV)/dev-$(MODULES)
+	$(BIN)/python examples/report.py
 
 # The paper's experiments, all of them with ten seeds: about half an hour on two cores. Downloads the data sets unless
 # JAMRANK_DATA names a folder with copies. Interrupted and started again, it goes on where it was.

@@ -28,8 +28,6 @@ def main(data: Path, picture: Path) -> None:
 
     women = speakers.female[np.searchsorted(speakers.items, votes.items)]
     share = group_share(votes.pair_first, votes.pair_second, model.posterior_, women)
-    print(
-        f"a woman sounds more emotional than a man in {share.share:.1%} of pairs ({share.low:.1%} to {share.high:.1%})"
-    )
+    print(f"women sound more emotional than men in {share.share:.1%} of pairs ({share.low:.1%} to {share.high:.1%})")
 
     model.plot_ranking(most=25).figure.savefig(picture, dpi=110)

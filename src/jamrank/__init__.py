@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         WinRate,
         load,
     )
+    from jamrank.report import write_report
     from jamrank.simulation import simulate
 
 __version__ = "0.1.0"
@@ -63,6 +64,7 @@ _HOMES = {
     "Prior": "models",
     "load": "models",
     "simulate": "simulation",
+    "write_report": "report",
 }
 
 __all__ = [
@@ -88,6 +90,7 @@ __all__ = [
     "read_features",
     "simulate",
     "store_comparisons",
+    "write_report",
 ]
 
 

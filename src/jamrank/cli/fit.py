@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from jamrank.io.store import StoredComparisons, Votes
     from jamrank.models import RankingModel
 
-__all__ = ["fit", "fitted_files"]
+__all__ = ["command_line", "fit", "fitted_files"]
 
 _MEMORY = "2GB"
 _OUTPUTS = "ranking.csv, annotators.csv, pairs.csv, model.json and report.html (with features: features.csv)"
@@ -176,24 +176,18 @@ def _settle(
 def _facts(
     model: RankingModel, votes: str, features: str | None, seconds: float, reason: str | None
 ) -> dict[str, str]:
-    import platform
-    import shlex
-    import sys
-
-    import numpy as np
-
-    from jamrank import __version__
     from jamrank.kernels import compiled
+    from jamrank.report import versions
 
     facts = {
-        "Command": shlex.join(["jamrank", *sys.argv[1:]]),
+        "Command": command_line(),
         "Votes": votes,
         "Features": features or "none",
         "Model": repr(model),
         "Iterations": f"{model.n_iter_} ({model.n_passes_} passes over the votes)",
         "Seconds": f"{seconds:.2f}",
         "Intervals": "95 %, by a normal approximation at the fitted values",
-        "Versions": f"jamrank {__version__}, numpy {np.__version__}, Python {platform.python_version()}",
+        "Versions": versions(),
         "Kernels": "compiled" if compiled else "numpy",
     }
     if reason:
@@ -203,11 +197,19 @@ def _facts(
     return facts
 
 
+def command_line() -> str:
+    """Return the command that is running, as one would type it."""
+    import shlex
+    import sys
+
+    return shlex.join(["jamrank", *sys.argv[1:]])
+
+
 def fitted_files(model: RankingModel, votes: Votes, title: str, facts: dict[str, str]) -> dict[str, str]:
     """Return the files that a fit leaves behind, by name."""
     from jamrank.report import describe, render
 
-    report = describe(model, votes, f"jamrank: {title}", facts)
+    report = describe(model, votes, f"Ranking from {title}", facts)
     files = {
         "ranking.csv": report.ranking.write_csv(),
         "annotators.csv": report.annotators.write_csv(),

@@ -21,6 +21,7 @@ from jamrank.io.documents import document_text, read_document, write_atomically
 from jamrank.io.store import StoredComparisons, Votes
 from jamrank.models.asked import Asked, blurred
 from jamrank.models.link import fit_link
+from jamrank.models.showing import Shown
 from jamrank.models.state import from_document, to_document
 from jamrank.ranking import Uncertainty, order_accuracy, ranks
 from jamrank.rows import Rows
@@ -35,7 +36,7 @@ _VERSION = 1
 _SAME_SCORE = 1e-9
 
 
-class RankingModel:
+class RankingModel(Shown):
     """Base of all models; follows scikit-learn's conventions.
 
     A subclass stores its arguments in ``__init__`` and, in ``_fit``, sets the fitted attributes: at least
