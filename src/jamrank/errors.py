@@ -14,6 +14,7 @@ __all__ = [
     "FeatureError",
     "FeatureWarning",
     "FormatError",
+    "GoldWarning",
     "InputError",
     "JamrankError",
     "JamrankWarning",
@@ -90,6 +91,10 @@ class DisconnectedWarning(JamrankWarning):
 
 class FeatureWarning(JamrankWarning):
     """A feature was constant or had gaps, and what was done about it."""
+
+
+class GoldWarning(JamrankWarning):
+    """Some pairs of known truth could not be used."""
 
 
 class NotConvergedWarning(JamrankWarning):

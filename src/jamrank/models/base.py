@@ -19,6 +19,7 @@ from jamrank.errors import FeatureError, FormatError, InputError, NotFittedError
 from jamrank.ids import as_column, as_objects, encode, locate
 from jamrank.io.documents import document_text, read_document, write_atomically
 from jamrank.io.store import StoredComparisons, Votes
+from jamrank.models.gold import KnownTruths, known_truths
 from jamrank.models.state import from_document, to_document
 from jamrank.ranking import Uncertainty, order_accuracy, ranks
 from jamrank.scorers import Features, align_features
@@ -44,6 +45,9 @@ class RankingModel:
     _uses_ties: ClassVar[bool] = False
     # Whether features may be given and are not used.
     _ignores_features: ClassVar[bool] = False
+    # Whether it can use pairs of known truth, and an earlier model to start from.
+    _takes_gold: ClassVar[bool] = False
+    _takes_start: ClassVar[bool] = False
     # Fitted attributes that a subclass adds to the saved state.
     _extra_state: ClassVar[tuple[str, ...]] = ()
 
@@ -61,7 +65,9 @@ class RankingModel:
     n_ties_: float
     _features: Features | None
 
-    def fit(self, votes: Votes, features: Any = None) -> Self:
+    def fit(
+        self, votes: Votes, features: Any = None, *, gold: Any = None, start: RankingModel | None = None
+    ) -> Self:
         """Fit the model.
 
         Parameters
@@ -71,6 +77,12 @@ class RankingModel:
         features : data frame, mapping or array, optional
             One row for each item: a frame with a column ``item`` (or, in pandas, indexed by item), a mapping from
             item to values, or an array in the order of ``votes.items``.
+        gold : data frame or iterable of (better, worse), optional
+            Pairs of known truth: a frame with ``left``, ``right`` and ``winner`` and, if need be, ``question``. They
+            settle which way the votes as a whole point. For JAM, VRJAM, CrowdBT and DawidSkene.
+        start : RankingModel, optional
+            A fitted model to start from, matched by ids: new votes need fewer iterations then, and the end is the
+            same.
 
         Returns
         -------
@@ -84,6 +96,8 @@ class RankingModel:
                 f"votes is a {type(votes).__name__}; expected jamrank.Comparisons (see Comparisons.from_frame)"
             )
         self._reset()
+        self._start = self._checked_start(start)
+        votes = self._taught(votes, gold)
         self.items_ = votes.items
         self._annotators, self._questions, self._frames = votes.annotators, votes.questions, votes.frames
         self._votes = votes
@@ -99,6 +113,33 @@ class RankingModel:
 
     def _fit(self, votes: Votes, features: Any) -> None:
         raise NotImplementedError
+
+    def _checked_start(self, start: RankingModel | None) -> RankingModel | None:
+        if start is None:
+            return None
+        for model in (self, start):
+            if not (isinstance(model, RankingModel) and model._takes_start):
+                name = type(model).__name__
+                raise ParameterError(f"start: a fit cannot begin with, or be a {name}; JAM and its kin can")
+        start._require_fit()
+        return start
+
+    def _taught(self, votes: Votes, gold: Any) -> Votes:
+        """Keep the pairs of known truth beside the votes; return the votes with all these pairs."""
+        self._known: KnownTruths | None = None
+        if gold is None:
+            return votes
+        if not self._takes_gold:
+            name = type(self).__name__
+            raise ParameterError(f"{name} has no use for gold; JAM, VRJAM, CrowdBT and DawidSkene have")
+        if not isinstance(votes, Comparisons):
+            raise ParameterError("gold needs the votes in memory; this fit is from disk")
+        self._known = known_truths(gold, votes, only_voted=getattr(self, "ties", "") == "davidson")
+        return self._known.votes
+
+    @property
+    def _settled_by_gold(self) -> bool:
+        return vars(self).get("_known") is not None
 
     def _reset(self) -> None:
         for name in [name for name in vars(self) if name.endswith("_") or name.startswith("_")]:
