@@ -16,7 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jamrank.comparisons import Comparisons
-    from jamrank.io import StoredComparisons, read_comparisons, read_features, store_comparisons
+    from jamrank.diagnostics import check
+    from jamrank.io import (
+        StoredComparisons,
+        preference_pairs,
+        read_comparisons,
+        read_features,
+        read_gold,
+        read_groups,
+        store_comparisons,
+    )
     from jamrank.models import (
         IAM,
         JAM,
@@ -32,7 +41,9 @@ if TYPE_CHECKING:
         Prior,
         RankCentrality,
         WinRate,
+        fit_groups,
         load,
+        side_by_side,
     )
     from jamrank.simulation import simulate
 
@@ -43,6 +54,10 @@ _HOMES = {
     "Comparisons": "comparisons",
     "read_comparisons": "io",
     "read_features": "io",
+    "read_gold": "io",
+    "read_groups": "io",
+    "preference_pairs": "io",
+    "check": "diagnostics",
     "StoredComparisons": "io",
     "store_comparisons": "io",
     "MajorityVote": "models",
@@ -60,6 +75,8 @@ _HOMES = {
     "DawidSkene": "models",
     "Prior": "models",
     "load": "models",
+    "fit_groups": "models",
+    "side_by_side": "models",
     "simulate": "simulation",
 }
 
@@ -80,9 +97,15 @@ __all__ = [
     "RankCentrality",
     "StoredComparisons",
     "WinRate",
+    "check",
+    "fit_groups",
     "load",
+    "preference_pairs",
     "read_comparisons",
     "read_features",
+    "read_gold",
+    "read_groups",
+    "side_by_side",
     "simulate",
     "store_comparisons",
 ]

@@ -50,15 +50,10 @@ def self_consistency(votes: Comparisons) -> SelfConsistency:
     n = votes.n_annotators
     pair, who, wins, losses, times = _cells(votes)
     both = (wins > 0) & (losses > 0)
-    repeated, contradicted = (np.bincount(who[chosen], minlength=n) for chosen in (times > 1, both))
-    cancelled = np.bincount(who, 2 * np.minimum(wins, losses), n)
+    values = (times > 1, both, 2 * np.minimum(wins, losses))
+    repeated, contradicted, cancelled = (np.bincount(who, value, n).astype(np.float64) for value in values)
     circular, ordered, exact = _triads(votes, pair, who, wins - losses)
-    return SelfConsistency(
-        *(np.asarray(column, dtype=np.float64) for column in (repeated, contradicted, cancelled)),
-        circular,
-        ordered,
-        exact,
-    )
+    return SelfConsistency(repeated, contradicted, cancelled, circular, ordered, exact)
 
 
 def _cells(votes: Comparisons) -> tuple[NDArray[np.int64], NDArray[np.int32], Doubles, Doubles, Doubles]:
@@ -104,5 +99,5 @@ def _triads(
     ballots, group = np.unique(group_key, return_inverse=True)
     triads = count_triads(np.where(margin > 0, a, b), np.where(margin > 0, b, a), group, len(ballots))
     owner = ballots // len(votes.questions)
-    by_annotator = (np.bincount(owner, count, n).astype(np.float64) for count in (triads.circular, triads.ordered))
-    return *by_annotator, exact and triads.exact
+    circular, ordered = (np.bincount(owner, own, n).astype(np.float64) for own in (triads.circular, triads.ordered))
+    return circular, ordered, exact and triads.exact

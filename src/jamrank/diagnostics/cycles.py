@@ -67,16 +67,16 @@ def count_triads(winner: Longs, loser: Longs, group: Longs, n_groups: int) -> Tr
     sizes = np.bincount(group[(wins + losses) > 0], minlength=n_groups)
     held = np.bincount(group[winner], minlength=n_groups)
     if (held == sizes * (sizes - 1) // 2).all():
-        ordered = np.bincount(group, wins * (wins - 1) / 2, n_groups)
-        return Triads(np.asarray(sizes * (sizes - 1) * (sizes - 2) / 6 - ordered), ordered, True)
+        in_order = np.asarray(np.bincount(group, wins * (wins - 1) / 2, n_groups), dtype=np.float64)
+        return Triads(np.asarray(sizes * (sizes - 1) * (sizes - 2) / 6 - in_order), in_order, True)
     beats = csr_array((np.ones(len(winner), np.int32), (winner, loser)), (n_items, n_items))
     if float((wins.astype(np.float64) * losses).sum()) <= _MOST_CHAINS:
         chains = beats @ beats
         circular, ordered = (
             np.asarray(chains.multiply(closing).sum(axis=1), dtype=np.float64).ravel() for closing in (beats.T, beats)
         )
-        by_group = (np.bincount(group, count, n_groups) for count in (circular / 3, ordered))
-        return Triads(*by_group, True)
+        by_group = [np.bincount(group, count, n_groups).astype(np.float64) for count in (circular / 3, ordered)]
+        return Triads(by_group[0], by_group[1], True)
     return _sample_triads(beats, wins, losses, group, n_groups)
 
 

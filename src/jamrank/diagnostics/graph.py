@@ -64,7 +64,7 @@ def find_bridges(duels: Duels) -> Bridges:
 def _forest(duels: Duels, which: NDArray[np.bool_], keys: Longs) -> Longs:
     """Return the duels of a spanning forest of some of them."""
     tree = minimum_spanning_tree(_graph(duels, which)).tocoo()
-    return np.searchsorted(keys, tree.row.astype(np.int64) * duels.n_items + tree.col)
+    return np.asarray(np.searchsorted(keys, tree.row.astype(np.int64) * duels.n_items + tree.col))
 
 
 def _walk(first: Ints, second: Ints, n_items: int) -> tuple[Longs, Longs, Longs]:

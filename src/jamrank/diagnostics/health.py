@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -175,8 +174,8 @@ class _Examination:
             told = ", ".join(f"{size:,}" for size in sizes[:_MOST_NAMED]) + (", …" if n_groups > _MOST_NAMED else "")
             self.tell(
                 "problem",
-                f"The items fall into {n_groups:,} groups (of {told} items) with no decided vote between them: scores "
-                "of different groups cannot be compared. Collect votes across the groups, or give features.",
+                f"The items fall into {n_groups:,} groups (of {told} items) with no decided vote between them: "
+                "scores of different groups cannot be compared. Collect votes across the groups, or give features.",
                 "connection",
             )
         else:
@@ -204,7 +203,9 @@ class _Examination:
                 "they compare rests on these votes. Collect votes on other pairs across.",
                 "bridges",
             )
-        lone = len(found.duel) - large
+        ones = np.ones(len(duels))
+        lone = int((duels.by_item(ones, ones) == 1).sum())
+        self.counts["single_opponent"] = lone
         if lone and self.votes.n_items > 2:
             verb = "was" if lone == 1 else "were"
             self.tell("note", f"{many(lone, 'item')} {verb} compared with one other item only.", "bridges")
@@ -262,8 +263,8 @@ class _Examination:
         best = "the best order found" if order.settled else "the best order found in limited time"
         self.tell(
             "note",
-            f"{number(round(order.against, 2))} of {many(decided, 'decided vote')} ({order.against / decided:.1%}) go "
-            f"against {best}: no ranking that was tried has fewer against it.",
+            f"{number(round(order.against, 2))} of {many(decided, 'decided vote')} ({order.against / decided:.1%}) "
+            f"go against {best}.",
             "cycles",
         )
 
@@ -277,8 +278,8 @@ class _Examination:
         if few:
             self.tell(
                 "note",
-                f"{few:,} of {self.votes.n_annotators:,} annotators cast fewer than {_FEW_VOTES} votes: little can be "
-                "said of each of them.",
+                f"{few:,} of {self.votes.n_annotators:,} annotators cast fewer than {_FEW_VOTES} votes: little can "
+                "be said of each of them.",
             )
 
     def _look_at_contradictions(self) -> None:
@@ -303,9 +304,8 @@ class _Examination:
         if len(worst):
             self.tell(
                 "warning",
-                f"{_named(names[worst], 'annotator')} contradict{'s' if len(worst) == 1 else ''} "
-                f"{'itself' if len(worst) == 1 else 'themselves'} on more than {_CONTRADICTS_OFTEN:.0%} of the pairs "
-                "that came twice.",
+                f"{_named(names[worst], 'annotator')} voted both ways on more than {_CONTRADICTS_OFTEN:.0%} of the "
+                "pairs that came twice.",
                 "contradictions",
             )
         total = found.circular + found.ordered
@@ -317,8 +317,8 @@ class _Examination:
         if len(circling):
             self.tell(
                 "warning",
-                f"The own votes of {_named(names[circling], 'annotator')} run in circles nearly as often as coin "
-                "tosses do.",
+                f"{_named(names[circling], 'annotator')} voted in circles (a over b, b over c, c over a) nearly as "
+                "often as coin tosses do.",
                 "circles",
             )
 
@@ -401,7 +401,7 @@ class _Examination:
             self.tell(
                 "note",
                 f"{told}; for {target:.0%} about {_rounded(more)} more votes like these are needed, on new pairs or "
-                "by new annotators.",
+                "under new questions.",
                 "planning",
             )
 
@@ -424,7 +424,7 @@ class _Examination:
             verb = "repeats" if counts["folded"] == 1 else "repeat"
             self.tell(
                 "note",
-                f"{many(counts['folded'], 'vote')} {verb} another one in everything (annotator, pair, sides, winner): "
+                f"{many(counts['folded'], 'vote')} {verb} another in everything (annotator, pair, sides, winner), "
                 "counted as often as written; remove them if the file was put together twice.",
                 "duplicates",
             )
@@ -473,4 +473,6 @@ def _rounded(value: float) -> str:
     return f"{round(max(value, 1.0), -digits):,.0f}"
 
 
-_plain: Callable[[Any], Any] = lambda value: value.item() if isinstance(value, np.generic) else value  # noqa: E731
+def _plain(value: Any) -> Any:
+    """Return an id as JSON has it."""
+    return value.item() if isinstance(value, np.generic) else value

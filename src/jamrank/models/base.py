@@ -19,9 +19,9 @@ from jamrank.errors import FeatureError, FormatError, InputError, NotFittedError
 from jamrank.ids import as_column, as_objects, encode, locate
 from jamrank.io.documents import document_text, read_document, write_atomically
 from jamrank.io.store import StoredComparisons, Votes
-from jamrank.models.gold import KnownTruths, known_truths
+from jamrank.models.gold import KnownTruths, known_truths, locate_by_text
 from jamrank.models.state import from_document, to_document
-from jamrank.ranking import Uncertainty, order_accuracy, ranks
+from jamrank.ranking import Uncertainty, order_accuracy, ranks, rescaled
 from jamrank.scorers import Features, align_features
 
 __all__ = ["RankingModel", "load"]
@@ -45,9 +45,10 @@ class RankingModel:
     _uses_ties: ClassVar[bool] = False
     # Whether features may be given and are not used.
     _ignores_features: ClassVar[bool] = False
-    # Whether it can use pairs of known truth, and an earlier model to start from.
+    # Whether it can use pairs of known truth.
     _takes_gold: ClassVar[bool] = False
-    _takes_start: ClassVar[bool] = False
+    # Whether scores are log-odds: such can be shown as Elo, and another fit can start from them.
+    _log_odds: ClassVar[bool] = False
     # Fitted attributes that a subclass adds to the saved state.
     _extra_state: ClassVar[tuple[str, ...]] = ()
 
@@ -65,9 +66,7 @@ class RankingModel:
     n_ties_: float
     _features: Features | None
 
-    def fit(
-        self, votes: Votes, features: Any = None, *, gold: Any = None, start: RankingModel | None = None
-    ) -> Self:
+    def fit(self, votes: Votes, features: Any = None, *, gold: Any = None, start: RankingModel | None = None) -> Self:
         """Fit the model.
 
         Parameters
@@ -118,7 +117,7 @@ class RankingModel:
         if start is None:
             return None
         for model in (self, start):
-            if not (isinstance(model, RankingModel) and model._takes_start):
+            if not (isinstance(model, RankingModel) and model._log_odds):
                 name = type(model).__name__
                 raise ParameterError(f"start: a fit cannot begin with, or be a {name}; JAM and its kin can")
         start._require_fit()
@@ -319,6 +318,37 @@ class RankingModel:
             "rank_high": self._with_gaps(unsure.rank_high, known),
         }
         return self._frame({name: column[order] for name, column in columns.items()})
+
+    def ranking_on(self, scale: str = "elo", anchor: Any = None) -> Any:
+        """Return ``ranking_`` with scores on another scale.
+
+        Parameters
+        ----------
+        scale : {"elo", "logit"}
+            ``elo``: 400 points for odds of ten to one; ``logit``: natural log-odds, as ``scores_`` are.
+        anchor : id, optional
+            The item that gets 1000 (elo) or 0 (logit); the mean of the items unless given. Standard errors stay those
+            of the distance to the mean of the items.
+
+        Returns
+        -------
+        data frame
+            Columns as in ``ranking_``.
+        """
+        self._require_fit()
+        at = self._place_anchor(scale, anchor, self.items_)
+        return rescaled(self.ranking_, scale, float(self.scores_.mean() if at is None else self.scores_[at]))
+
+    def _place_anchor(self, scale: str, anchor: Any, items: NDArray[Any]) -> int | None:
+        """Return the code of an anchor, or say why there can be no such scale: before a fit, if need be."""
+        if scale != "logit" and not self._log_odds:
+            raise ParameterError(f"the scores of {type(self).__name__} are no log-odds and have no Elo; JAM's have")
+        if anchor is None:
+            return None
+        at = int(locate_by_text(items, np.array([anchor], dtype=object))[0])
+        if at < 0:
+            raise UnknownItemError(f"anchor {anchor!s}: no vote is about such an item")
+        return at
 
     @property
     def annotators_(self) -> Any:

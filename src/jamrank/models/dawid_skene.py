@@ -48,7 +48,7 @@ class DawidSkene(LatentModel):
     """
 
     _takes_gold: ClassVar[bool] = True
-    _takes_start: ClassVar[bool] = False
+    _log_odds: ClassVar[bool] = False
     _extra_state: ClassVar[tuple[str, ...]] = (*LatentModel._extra_state, "_item_pairs")
 
     def __init__(

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jamrank.comparisons import Comparisons, open_frame, parse_winners, refuse_missing, refuse_self_pairs
-from jamrank.errors import GoldWarning, InputError, warn
+from jamrank.errors import GoldError, GoldWarning, InputError, warn
 from jamrank.ids import as_array, as_column, encode, locate
 from jamrank.text import many
 from jamrank.votes import FIRST, MISSING, TIE, Jury, VoteTable
@@ -56,10 +56,13 @@ def known_truths(gold: Any, votes: Comparisons, only_voted: bool = False) -> Kno
 
     Raises
     ------
-    InputError
+    GoldError
         If a truth is missing, a tie, or contradicts another.
     """
-    left, right, first_better, question = _columns(gold)
+    try:
+        left, right, first_better, question = _columns(gold)
+    except InputError as error:
+        raise GoldError(error.problem, error.remedy, row=error.row) from None
     at_left, at_right = locate_by_text(votes.items, left), locate_by_text(votes.items, right)
     asked = None if question is None else locate_by_text(votes.questions, question)
     known = (at_left >= 0) & (at_right >= 0)
@@ -77,7 +80,7 @@ def known_truths(gold: Any, votes: Comparisons, only_voted: bool = False) -> Kno
         _tell(int((there < 0).sum()), "pairs on which nobody voted")
         rows, there = rows[there >= 0], there[there >= 0]
     if not len(rows):
-        raise InputError("no gold pair is about items that were voted on", "check the ids")
+        raise GoldError("no gold pair is about items that were voted on", "check the ids")
     if not (there >= 0).all():
         votes = _listed(votes, rows[there < 0, :3])
         there = _places(votes, rows)
@@ -99,10 +102,10 @@ def _columns(gold: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_], 
     if not hasattr(gold, "columns") and not hasattr(gold, "column_names"):
         better, worse = _pairs(gold)
         return better, worse, np.ones(len(better), dtype=bool), None
-    frame = open_frame(gold, InputError)
+    frame = open_frame(gold, GoldError)
     missing = [name for name in _NEEDED if name not in frame.columns]
     if missing:
-        raise InputError(
+        raise GoldError(
             f"gold has no column {', '.join(map(repr, missing))} among {', '.join(map(repr, frame.columns))}",
             "needed: left, right, winner; optional: question",
         )
@@ -113,7 +116,7 @@ def _columns(gold: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_], 
     open_ones = np.flatnonzero(winner >= TIE)
     if len(open_ones):
         told = "tie" if winner[open_ones[0]] == TIE else "missing"
-        raise InputError(f"winner is {told}", "a gold pair has a winner, left or right", row=int(open_ones[0]) + 1)
+        raise GoldError(f"winner is {told}", "a gold pair has a winner, left or right", row=int(open_ones[0]) + 1)
     items, (left, right) = encode(columns["left"], columns["right"])
     refuse_self_pairs(items, left, right)
     question = as_array(columns["question"]) if "question" in columns else None
@@ -128,9 +131,9 @@ def _pairs(gold: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     except TypeError:
         pairs = None
     if isinstance(gold, str) or pairs is None or any(len(pair) != 2 for pair in pairs):
-        raise InputError(f"gold is a {type(gold).__name__} that is no list of pairs", _SHAPES)
+        raise GoldError(f"gold is a {type(gold).__name__} that is no list of pairs", _SHAPES)
     if not pairs:
-        raise InputError("gold has no pairs", _SHAPES)
+        raise GoldError("gold has no pairs", _SHAPES)
     better, worse = as_column([pair[0] for pair in pairs]), as_column([pair[1] for pair in pairs])
     items, codes = encode(better, worse)
     refuse_self_pairs(items, *codes)
@@ -158,7 +161,7 @@ def _distinct(rows: Longs, votes: Comparisons) -> Longs:
     same = (rows[1:, :3] == rows[:-1, :3]).all(axis=1)
     if same.any():
         first, second = rows[int(same.argmax()), :2]
-        raise InputError(
+        raise GoldError(
             f"gold says both that {votes.items[first]} beats {votes.items[second]} and the opposite", "keep one"
         )
     return np.asarray(rows)
@@ -185,9 +188,8 @@ def _listed(votes: Comparisons, pairs: Longs) -> Comparisons:
     table = votes.cast.table
     counts = np.concatenate([np.diff(table.start), np.zeros(len(pairs), dtype=np.int64)])[order]
     cast = replace(table, start=np.concatenate([[0], np.cumsum(counts)]))
-    sorted_pairs = (column[order].astype(np.int32) for column in (first, second, question))
-    names = ("pair_first", "pair_second", "pair_question")
-    return replace(votes, cast=cast, **dict(zip(names, sorted_pairs, strict=True)))
+    first, second, question = (column[order].astype(np.int32) for column in (first, second, question))
+    return replace(votes, cast=cast, pair_first=first, pair_second=second, pair_question=question)
 
 
 def _told(votes: Comparisons, pair: Longs, truth: Longs) -> Comparisons:

@@ -49,7 +49,7 @@ class IAM(LatentModel):
         Share of each annotator's votes that go against the sum.
     """
 
-    _takes_start: ClassVar[bool] = False
+    _log_odds: ClassVar[bool] = False
     _extra_state: ClassVar[tuple[str, ...]] = ("annotator_scores_",)
     annotator_scores_: Doubles
 

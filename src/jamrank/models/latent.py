@@ -47,7 +47,7 @@ class LatentModel(AnnotatorResults):
     """
 
     _rows_by: ClassVar[str] = "pair"
-    _takes_start: ClassVar[bool] = True
+    _log_odds: ClassVar[bool] = True
     prior: Prior | str | None
     loss: str = "logistic"
     init: str = "share"
@@ -206,7 +206,7 @@ class LatentModel(AnnotatorResults):
         return best
 
     def _begin(self, problem: Problem) -> Point:
-        """Return where a fit begins: from the vote shares, or from an earlier model, on the side of the known truths."""
+        """Return where a fit begins: at the vote shares or an earlier model, on the side of the known truths."""
         point = problem.evaluate(*(problem.start() if self._start is None else warm_start(problem, self)))
         if self._known is None:
             return point

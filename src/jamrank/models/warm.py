@@ -47,9 +47,9 @@ def _scores(problem: Problem, model: RankingModel, old: RankingModel, theta: Dou
         known = at >= 0
         scores = old.scores_[at]
         return np.where(known, scores - (scores[known].mean() if known.any() else 0.0), 0.0)
-    if isinstance(problem.scorer, LinearScorer) and model._features is not None and old._features is not None:
-        if old.coef_ is not None and model._features.names == old._features.names:
-            return old.coef_ * model._features.scale
+    new, known_features = model._features, old._features
+    if isinstance(problem.scorer, LinearScorer) and old.coef_ is not None and new is not None and known_features:
+        return old.coef_ * new.scale if new.names == known_features.names else theta
     return theta
 
 

@@ -67,7 +67,7 @@ def findings(model: RankingModel, votes: Votes) -> list[str]:
     told = []
     if isinstance(votes, Comparisons):
         # Of sides the verdicts tell more: they know which items were shown there.
-        grave = [finding for finding in check(votes).findings if finding.level in ("problem", "warning")]
+        grave = [finding for finding in check(votes, model).findings if finding.level in ("problem", "warning")]
         told = [finding.sentence for finding in grave if finding.about != "sides"]
     told += [*_annotator_sentences(model), *_skill_sentences(model), *_link_sentences(model)]
     told += [*_feature_sentence(model), *_rank_sentences(model)]
