@@ -75,8 +75,8 @@ def count_triads(winner: Longs, loser: Longs, group: Longs, n_groups: int) -> Tr
         circular, ordered = (
             np.asarray(chains.multiply(closing).sum(axis=1), dtype=np.float64).ravel() for closing in (beats.T, beats)
         )
-        by_group = [np.bincount(group, count, n_groups).astype(np.float64) for count in (circular / 3, ordered)]
-        return Triads(by_group[0], by_group[1], True)
+        by_group = [np.bincount(group, count, n_groups).astype(np.float64) for count in (circular, ordered)]
+        return Triads(by_group[0] / 3, by_group[1], True)
     return _sample_triads(beats, wins, losses, group, n_groups)
 
 
