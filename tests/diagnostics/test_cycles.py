@@ -46,11 +46,14 @@ def test_triads_are_counted_by_group():
         assert (found.circular[k], found.ordered[k]) == by_hand(*wins[k], 7)
 
 
-def test_a_sample_of_triads_is_close_to_the_count(monkeypatch):
+def test_many_triads_are_counted_densely_or_from_a_sample(monkeypatch):
     rng = np.random.default_rng(5)
     winner, loser = random_wins(rng, 60, 0.6)
     exact = count_triads(winner, loser, np.zeros(60, dtype=int), 1)
     monkeypatch.setattr(cycles, "_MOST_CHAINS", 0)
+    dense = count_triads(winner, loser, np.zeros(60, dtype=int), 1)
+    assert (dense.circular.tolist(), dense.ordered.tolist()) == (exact.circular.tolist(), exact.ordered.tolist())
+    monkeypatch.setattr(cycles, "_MOST_ITEMS_DENSE", 0)
     monkeypatch.setattr(cycles, "_SAMPLE", 100_000)
     found = count_triads(winner, loser, np.zeros(60, dtype=int), 1)
     assert not found.exact

@@ -158,6 +158,7 @@ def test_models_without_a_use_for_known_pairs_say_so():
         jr.BradleyTerry().fit(votes, gold=[("a", "b")])
 
 
+@pytest.mark.filterwarnings("ignore::jamrank.errors.GoldWarning")
 def test_ties_as_outcomes_and_known_pairs_go_together():
     of = drawn(n_votes=600)
     frame = of.frame.with_columns(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
+from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import cg
 
 from jamrank.diagnostics.duels import Duels
@@ -16,8 +17,9 @@ __all__ = ["BestOrder", "Triads", "best_order", "count_triads", "majorities"]
 Doubles = NDArray[np.float64]
 Longs = NDArray[np.int64]
 
-# Chains of two wins that are followed one by one; where there are more, a sample of so many.
+# Chains of two wins that are followed one by one; where there are more, of so few items a matrix, else a sample.
 _MOST_CHAINS, _SAMPLE = 60_000_000, 1 << 20
+_MOST_ITEMS_DENSE, _BLOCK = 3000, 256
 # Visits of an item's opponents that the search for an order may take, and sweeps over all items.
 _MOST_VISITS, _MOST_SWEEPS = 60_000_000, 50
 
@@ -77,7 +79,22 @@ def count_triads(winner: Longs, loser: Longs, group: Longs, n_groups: int) -> Tr
         )
         by_group = [np.bincount(group, count, n_groups).astype(np.float64) for count in (circular, ordered)]
         return Triads(by_group[0] / 3, by_group[1], True)
+    if n_groups == 1 and n_items <= _MOST_ITEMS_DENSE:
+        return _count_densely(winner, loser, n_items)
     return _sample_triads(beats, wins, losses, group, n_groups)
+
+
+def _count_densely(winner: Longs, loser: Longs, n_items: int) -> Triads:
+    """Count by products of the matrix itself; whole numbers this small are exact in single precision."""
+    beats = np.zeros((n_items, n_items), dtype=np.float32)
+    beats[winner, loser] = 1.0
+    circular = ordered = 0.0
+    for begin in range(0, n_items, _BLOCK):
+        block = slice(begin, begin + _BLOCK)
+        chains = beats[block] @ beats
+        circular += float((chains * beats[:, block].T).sum(dtype=np.float64))
+        ordered += float((chains * beats[block]).sum(dtype=np.float64))
+    return Triads(np.array([circular / 3]), np.array([ordered]), True)
 
 
 def _sample_triads(beats: csr_array, wins: Longs, losses: Longs, group: Longs, n_groups: int) -> Triads:
@@ -121,10 +138,11 @@ class BestOrder:
 
 
 def best_order(duels: Duels) -> BestOrder:
-    """Look for the order that fewest votes contradict: by least squares, then by moving items one at a time.
+    """Look for the order that fewest votes contradict: along majorities, then by moving items one at a time.
 
-    An item is moved to the place among its opponents where fewest votes are against it, item by item, until nothing
-    changes. Only places among opponents matter, so a place is a number between those of two of them.
+    Where majorities form no circle it is the best there is. An item is moved to the place among its opponents where
+    fewest votes are against it, item by item, until nothing changes. Only places among opponents matter, so a place
+    is a number between those of two of them.
     """
     n = duels.n_items
     ends = np.concatenate([duels.first, duels.second])
@@ -172,11 +190,37 @@ def _move(item: int, start: Longs, opponent: NDArray[np.int32], margin: Doubles,
 
 
 def _first_order(duels: Duels) -> Longs:
-    """Order the items by scores whose differences are nearest to the margins of the votes."""
+    """Order the items along their majorities where these form no circle, and within circles by least squares.
+
+    Items are in one circle where majorities lead from each to each; between such groups majorities lead one way only,
+    and no order is better than one that follows them.
+    """
     votes = duels.wins + duels.losses
     total = duels.by_item(votes, votes)
     between = csr_array((votes, (duels.first, duels.second)), (duels.n_items,) * 2)
     laplacian = diags_array(total + 1.0) - between - between.T
     net = duels.by_item(duels.margin, -duels.margin)
     scores, _ = cg(laplacian, net, rtol=1e-6, maxiter=100)
-    return np.lexsort((-net, -np.round(scores, 9)))
+    winner, loser = majorities(duels)
+    beats = csr_array((np.ones(len(winner), np.int8), (winner, loser)), (duels.n_items,) * 2)
+    _, group = connected_components(beats, directed=True, connection="strong")
+    level = _levels(group[winner], group[loser], int(group.max(initial=-1)) + 1)[group]
+    return np.lexsort((-net, -np.round(scores, 9), group, level))
+
+
+def _levels(above: Longs, below: Longs, n: int) -> Longs:
+    """Return for each node of a graph without circles the length of the longest way to it."""
+    between = above != below
+    key = np.unique(above[between].astype(np.int64) * n + below[between])
+    above, below = key // max(n, 1), key % max(n, 1)
+    start = np.searchsorted(above, np.arange(n + 1))
+    waiting, level = np.bincount(below, minlength=n), np.zeros(n, dtype=np.int64)
+    ready, depth = np.flatnonzero(waiting == 0), 0
+    while len(ready):
+        level[ready] = depth
+        lengths = start[ready + 1] - start[ready]
+        at = np.arange(int(lengths.sum())) + np.repeat(start[ready] - (np.cumsum(lengths) - lengths), lengths)
+        reached, times = np.unique(below[at], return_counts=True)
+        waiting[reached] -= times
+        ready, depth = reached[waiting[reached] == 0], depth + 1
+    return level

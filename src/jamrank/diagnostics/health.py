@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jamrank.comparisons import TIE, Comparisons
+from jamrank.comparisons import Comparisons
 from jamrank.diagnostics.consistency import self_consistency
 from jamrank.diagnostics.cycles import best_order, count_triads, majorities
 from jamrank.diagnostics.duels import Duels
@@ -18,6 +18,7 @@ from jamrank.diagnostics.sides import sides
 from jamrank.diagnostics.sign import goodwill
 from jamrank.errors import InputError, JamrankWarning, ParameterError
 from jamrank.text import many, number
+from jamrank.votes import Jury
 
 if TYPE_CHECKING:
     from jamrank.models import RankingModel
@@ -27,7 +28,7 @@ __all__ = ["Finding", "Health", "check"]
 _FEW_VOTES = 10
 _MOST_NAMED = 3
 _LEVELS = ("problem", "warning", "note", "good")
-# With fewer votes, that they do not say which way is up means only that they are few.
+# With fewer votes, that they do not say which way is up, or lean to a side, means only that they are few.
 _FEW_FOR_SIGN = 50
 # A quarter of the triads of coin tossers is circular.
 _CIRCULAR_BY_CHANCE, _NEARLY_CHANCE, _ENOUGH_TRIADS = 0.25, 0.2, 20
@@ -141,8 +142,8 @@ class _Examination:
 
     def count(self) -> None:
         votes = self.votes
-        weight = votes.vote_weight
-        decided = (votes.vote_result != TIE) & (weight > 0)
+        # A jury casts each vote once, and spelling its votes out would take memory.
+        jury = isinstance(votes.cast, Jury)
         self.duels = Duels.of(votes)
         self.groups = components(self.duels)
         self.counts = {
@@ -152,11 +153,11 @@ class _Examination:
             "questions": len(votes.questions),
             "pairs": votes.n_pairs,
             "votes": votes.n_votes,
-            "decided": float(weight[decided].sum()),
+            "decided": float(votes.annotator_decided.sum()),
             "ties": votes.n_ties,
             "missing": votes.n_missing,
-            "folded": votes.n_votes - len(votes.vote_result),
-            "without_weight": int((weight == 0).sum()),
+            "folded": 0 if jury else votes.n_votes - len(votes.vote_result),
+            "without_weight": 0 if jury else int((votes.vote_weight == 0).sum()),
             "components": int(self.groups.max(initial=-1)) + 1,
         }
         voted = votes.pair_weight[votes.pair_weight > 0]
@@ -341,7 +342,7 @@ class _Examination:
             )
             return
         off = abs(share - 0.5)
-        if off > 2 * np.sqrt(0.25 / n):
+        if off > 2 * np.sqrt(0.25 / n) and n >= _FEW_FOR_SIGN:
             level = "warning" if off > _TILTED else "note"
             if off > _LEANING:
                 self.tell(
@@ -410,7 +411,7 @@ class _Examination:
     def look_at_idle_votes(self) -> None:
         votes, counts = self.votes, self.counts
         if votes.n_ties:
-            share = votes.n_ties / votes.vote_weight.sum()
+            share = votes.n_ties / votes.annotator_weight.sum()
             verb = "is a tie" if votes.n_ties == 1 else "are ties"
             told = f"{many(votes.n_ties, 'vote')} ({share:.1%}) {verb}; most models leave ties out and say so."
             self.tell("note", told, "ties")

@@ -39,6 +39,7 @@ class BradleyTerry(CrowdBT):
     """
 
     _rows_by: ClassVar[str] = "side"
+    _takes_gold: ClassVar[bool] = False
 
     def __init__(
         self,
