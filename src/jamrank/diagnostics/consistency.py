@@ -32,8 +32,8 @@ class SelfConsistency:
     cancelled : ndarray
         Votes, by weight, that are made up for by as many of the same annotator for the other item.
     circular, ordered : ndarray
-        Triads of items, within a question, that the annotator's own votes put into a circle, or into an order; of very
-        many votes, only for the first annotators.
+        Triads of items, within a question, that the annotator's own votes put into a circle, or into an order; of
+        very many votes, only for the first annotators.
     exact : bool
         Whether all triads were counted.
     """
@@ -61,7 +61,7 @@ def _cells(votes: Comparisons) -> tuple[NDArray[np.int64], NDArray[np.int32], Do
     """Return pair, annotator, votes for the first and for the second item and their number, for decided votes."""
     if isinstance(votes.cast, Jury):
         # One vote a cell: nothing is said twice, and only circles are left to look for, if not among too many.
-        few = max(_MOST_VOTES // votes.n_pairs, 0)
+        few = _MOST_VOTES // votes.n_pairs
         pair, who = (np.asarray(at) for at in np.nonzero(votes.cast.results[:, :few] < TIE))
         first_won = (votes.cast.results[pair, who] == FIRST).astype(np.float64)
         return pair, who.astype(np.int32), first_won, 1.0 - first_won, np.ones(len(pair))
@@ -85,8 +85,8 @@ def _triads(
     n = votes.n_annotators
     chosen = margin != 0
     looked_at = np.cumsum(np.bincount(who[chosen], minlength=n)) <= _MOST_VOTES
-    exact = bool(looked_at.all())
-    if not exact:
+    exact = bool(looked_at.all()) and not (isinstance(votes.cast, Jury) and n * votes.n_pairs > _MOST_VOTES)
+    if not looked_at.all():
         chosen &= looked_at[who]
     pair, who, margin = pair[chosen], who[chosen].astype(np.int64), margin[chosen]
     asked = votes.pair_question[pair].astype(np.int64)

@@ -368,7 +368,7 @@ class _Examination:
     def _look_at_sign(self, model: RankingModel) -> None:
         found = goodwill(model._overall_flip(), model._flip_information, model._decided_votes)
         self.measures |= {"votes_with_the_scores": found.share, "votes_with_the_scores_se": found.se}
-        reach = f"{found.share:.0%} ± {2 * found.se:.0%}"
+        reach = f"{found.share:.1%} ± {2 * found.se:.1%}"
         if found.settled or model._settled_by_gold:
             self.tell("good", f"About {reach} of the decided votes are for the scores, not against them.", "sign")
         elif self.counts["decided"] < _FEW_FOR_SIGN:
