@@ -21,7 +21,7 @@ Longs = NDArray[np.int64]
 _MOST_CHAINS, _SAMPLE = 60_000_000, 1 << 20
 _MOST_ITEMS_DENSE, _BLOCK = 3000, 256
 # Visits of an item's opponents that the search for an order may take, and sweeps over all items.
-_MOST_VISITS, _MOST_SWEEPS = 60_000_000, 50
+_MOST_VISITS, _MOST_SWEEPS = 12_000_000, 50
 
 
 @dataclass(frozen=True)
