@@ -436,9 +436,11 @@ def test_further_options_that_cannot_be_get_one_line_and_exit_code_2(study, tmp_
         assert len(result.output.strip().splitlines()) == 1, result.output
 
 
-def test_check_exits_1_where_votes_do_not_say_which_way_is_up(tmp_path):
-    flips = "0.15,0.15,0.85,0.85"
-    call("simulate", "--items", 15, "--votes", 900, "--flips", flips, "--seed", 1, "--out", tmp_path / "votes.csv")
+def test_check_exits_1_where_votes_do_not_say_which_way_is_up(study, tmp_path):
+    votes = pl.read_csv(study / "votes.csv")
+    turned = pl.when(pl.col("winner") == "left").then(pl.lit("right")).otherwise(pl.lit("left")).alias("winner")
+    against = votes.with_columns(("anti-" + pl.col("annotator")).alias("annotator"), turned)
+    pl.concat([votes, against]).write_csv(tmp_path / "votes.csv")
     result = call("check", tmp_path / "votes.csv")
     assert result.exit_code == 1
     assert "upside down" in result.output
