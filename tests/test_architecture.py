@@ -30,7 +30,11 @@ ORDER = [
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
 
 # What a room looks up of a later one, inside a function: a model shows itself through what draws models.
-LOOKED_UP = {("models/showing.py", "report")}
+LOOKED_UP = {
+    ("diagnostics/comparison.py", "models"),
+    ("diagnostics/health.py", "models"),
+    ("models/showing.py", "report"),
+}
 
 OPENS_FILES = {"io", "paper"}
 FILE_CALLS = {"open", "read_text", "write_text", "read_bytes", "write_bytes", "unlink", "touch", "mkdir"}

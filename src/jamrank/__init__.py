@@ -16,7 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jamrank.comparisons import Comparisons
-    from jamrank.io import StoredComparisons, read_comparisons, read_features, store_comparisons
+    from jamrank.diagnostics import check
+    from jamrank.io import (
+        StoredComparisons,
+        preference_pairs,
+        read_comparisons,
+        read_features,
+        read_gold,
+        read_groups,
+        store_comparisons,
+    )
     from jamrank.models import (
         IAM,
         JAM,
@@ -33,7 +42,9 @@ if TYPE_CHECKING:
         Prior,
         RankCentrality,
         WinRate,
+        fit_groups,
         load,
+        side_by_side,
     )
     from jamrank.report import write_report
     from jamrank.simulation import simulate
@@ -45,6 +56,10 @@ _HOMES = {
     "Comparisons": "comparisons",
     "read_comparisons": "io",
     "read_features": "io",
+    "read_gold": "io",
+    "read_groups": "io",
+    "preference_pairs": "io",
+    "check": "diagnostics",
     "StoredComparisons": "io",
     "store_comparisons": "io",
     "MajorityVote": "models",
@@ -63,6 +78,8 @@ _HOMES = {
     "DawidSkene": "models",
     "Prior": "models",
     "load": "models",
+    "fit_groups": "models",
+    "side_by_side": "models",
     "simulate": "simulation",
     "write_report": "report",
 }
@@ -85,9 +102,15 @@ __all__ = [
     "RankCentrality",
     "StoredComparisons",
     "WinRate",
+    "check",
+    "fit_groups",
     "load",
+    "preference_pairs",
     "read_comparisons",
     "read_features",
+    "read_gold",
+    "read_groups",
+    "side_by_side",
     "simulate",
     "store_comparisons",
     "write_report",

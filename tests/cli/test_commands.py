@@ -37,9 +37,9 @@ def study(tmp_path_factory) -> Path:
 def test_help_names_every_command_and_shows_examples():
     result = call("--help")
     assert result.exit_code == 0
-    for word in ("demo", "fit", "check", "compare", "simulate", "reproduce", "Examples", "votes.csv"):
+    for word in ("demo", "fit", "check", "compare", "export", "simulate", "reproduce", "Examples", "votes.csv"):
         assert word in result.output
-    for command in ("demo", "fit", "check", "compare", "simulate", "reproduce"):
+    for command in ("demo", "fit", "check", "compare", "export", "simulate", "reproduce"):
         assert "Examples:" in call(command, "--help").output
 
 
@@ -390,3 +390,99 @@ def test_csv_from_disk_is_told_how_to_convert(study, tmp_path):
     result = call("fit", study / "votes.csv", "--memory", "1GB", "--scratch", tmp_path)
     assert result.exit_code == 2
     assert "sink_parquet" in result.output
+
+
+@pytest.fixture(scope="module")
+def grouped(study) -> Path:
+    frame = pl.read_csv(study / "votes.csv")
+    languages = pl.Series("language", ["en", "fr", "de"] * (len(frame) // 3))
+    frame.with_columns(languages).write_csv(study / "grouped.csv")
+    return study / "grouped.csv"
+
+
+def test_groups_are_ranked_side_by_side_on_any_scale(grouped, tmp_path):
+    result = call("fit", grouped, "--by", "language", "--scale", "elo", "--anchor", "item03", "--out", tmp_path)
+    assert result.exit_code == 0, result.output
+    assert "Rank by language" in result.output
+    table = pl.read_csv(tmp_path / "by.csv")
+    assert table.columns[:3] == ["item", "rank", "score"]
+    assert {f"rank {name}" for name in ("de", "en", "fr")} < set(table.columns)
+    ranking = pl.read_csv(tmp_path / "ranking.csv")
+    assert ranking.filter(pl.col("item") == "item03")["score"].to_list() == [pytest.approx(1000)]
+    assert table["score"].to_list() == pytest.approx(ranking["score"].to_list())
+    told = json.loads(call("fit", grouped, "--by", "language", "--json").stdout)
+    assert set(told["by"]["groups"]) == {"de", "en", "fr"}
+
+
+def test_exports_come_with_a_fit_or_later(study, tmp_path):
+    kinds = "parquet,json,preferences,markdown"
+    result = call("fit", study / "votes.csv", "--out", tmp_path / "a", "--export", kinds, "--scale", "elo")
+    assert result.exit_code == 0, result.output
+    result = call("export", tmp_path / "a" / "model.json", "--to", kinds, "--out", tmp_path / "b", "--scale", "elo")
+    assert result.exit_code == 0, result.output
+    names = {path.name for path in (tmp_path / "b").iterdir()}
+    assert len(names) == 6
+    for name in names - {"leaderboard.md"}:
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+    board = (tmp_path / "a" / "leaderboard.md").read_text()
+    assert board.splitlines()[1:] == (tmp_path / "b" / "leaderboard.md").read_text().splitlines()[1:]
+    assert board.startswith("# votes")
+
+
+def test_known_pairs_and_an_earlier_model_are_taken_from_files(study, tmp_path):
+    truth = dict(pl.read_csv(study / "votes-items.csv").iter_rows())
+    best, worst = max(truth, key=truth.get), min(truth, key=truth.get)
+    turned = pl.read_csv(study / "votes.csv").with_columns(
+        pl.when(pl.col("winner") == "left").then(pl.lit("right")).otherwise(pl.lit("left")).alias("winner")
+    )
+    turned.write_csv(tmp_path / "turned.csv")
+    (tmp_path / "gold.csv").write_text(f"left,right,winner\n{best},{worst},left\n")
+    order = {}
+    for name, more in {"plain": [], "gold": ["--gold", tmp_path / "gold.csv"]}.items():
+        told = json.loads(call("fit", tmp_path / "turned.csv", "--json", "--quiet", *more).stdout)
+        order[name] = [row["item"] for row in told["ranking"]]
+    assert order["plain"].index(best) > order["plain"].index(worst)
+    assert order["gold"].index(best) < order["gold"].index(worst)
+    call("fit", study / "votes.csv", "--out", tmp_path / "first", "--quiet")
+    again = call("fit", study / "votes.csv", "--start", tmp_path / "first" / "model.json", "--json", "--quiet")
+    cold = call("fit", study / "votes.csv", "--json", "--quiet")
+    again, cold = json.loads(again.stdout), json.loads(cold.stdout)
+    assert again["iterations"] <= cold["iterations"]
+    assert [row["item"] for row in again["ranking"]] == [row["item"] for row in cold["ranking"]]
+
+
+def test_further_options_that_cannot_be_get_one_line_and_exit_code_2(study, tmp_path):
+    (tmp_path / "tie.csv").write_text("left,right,winner\nitem00,item01,tie\n")
+    (tmp_path / "thin.csv").write_text("left,right\nitem00,item01\n")
+    votes = study / "votes.csv"
+    for arguments, told in [
+        (["fit", votes, "--by", "nothing"], "no column 'nothing' to group by"),
+        (["fit", votes, "--anchor", "nobody"], "anchor nobody"),
+        (["fit", votes, "--scale", "elo", "--model", "borda"], "no log-odds"),
+        (["fit", votes, "--gold", tmp_path / "tie.csv"], "tie.csv, row 1: winner is tie"),
+        (["fit", votes, "--gold", tmp_path / "thin.csv"], "thin.csv: no column 'winner'"),
+        (["fit", votes, "--gold", tmp_path / "tie.csv", "--model", "bt"], "no use for gold"),
+        (["fit", votes, "--start", votes], "votes.csv"),
+        (["fit", votes, "--export", "json"], "needs --out"),
+        (["fit", votes, "--export", "excel", "--out", tmp_path], "no export 'excel'"),
+        (["export", tmp_path / "none.json", "--to", "json"], "none.json"),
+        (["check", votes, "--target", "2"], "target is 2.0"),
+    ]:
+        result = call(*arguments)
+        assert result.exit_code == 2, (arguments, result.output)
+        assert told in result.output, (arguments, result.output)
+        assert len(result.output.strip().splitlines()) == 1, result.output
+
+
+def test_check_exits_1_where_votes_do_not_say_which_way_is_up(study, tmp_path):
+    votes = pl.read_csv(study / "votes.csv")
+    turned = pl.when(pl.col("winner") == "left").then(pl.lit("right")).otherwise(pl.lit("left")).alias("winner")
+    against = votes.with_columns(("anti-" + pl.col("annotator")).alias("annotator"), turned)
+    pl.concat([votes, against]).write_csv(tmp_path / "votes.csv")
+    result = call("check", tmp_path / "votes.csv")
+    assert result.exit_code == 1
+    assert "upside down" in result.output
+    told = json.loads(call("check", tmp_path / "votes.csv", "--json").stdout)
+    assert told["comparable"] is True
+    assert told["settled"] is False
+    assert len(told["reasons"]) == 1

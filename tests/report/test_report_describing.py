@@ -84,9 +84,8 @@ def test_votes_are_counted_over_questions():
 
 
 def test_findings_keep_their_order(drawn, fitted):
-    told = findings(fitted, drawn.votes)
-    assert told[0].startswith("Leave out or replace")
-    assert any(sentence.startswith("A rank is known to within") for sentence in told)
+    told = [" ".join(sentence.split()[:4]) for sentence in findings(fitted, drawn.votes)]
+    assert told.index("Leave out or replace") < told.index("A rank is known")
 
 
 def test_skills_and_features_of_vrjam(drawn):

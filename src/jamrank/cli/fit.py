@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from jamrank.errors import FeatureError, InputError, ParameterError
+from jamrank.errors import FeatureError, GoldError, InputError, ParameterError, UnknownItemError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from jamrank.comparisons import Comparisons
     from jamrank.io.store import StoredComparisons, Votes
     from jamrank.models import RankingModel
 
@@ -28,6 +30,10 @@ Examples:
   jamrank fit votes.parquet --features items.csv --model VRJAM --out results
   jamrank fit votes.csv --model JAM --noise two-coin --ties davidson
   jamrank fit votes.csv --json --quiet | jq .ranking
+  jamrank fit votes.csv --scale elo --anchor gpt-4 --out results --export markdown
+  jamrank fit votes.csv --by language
+  jamrank fit votes.csv --gold known.csv
+  jamrank fit more-votes.csv --start results/model.json --out results
   jamrank fit folder-of-parquet --memory 2GB --scratch /large/disk --out results
 
 Exit code 0 when done, 2 when the input cannot be used."""
@@ -45,6 +51,16 @@ Exit code 0 when done, 2 when the input cannot be used."""
 @click.option("--out", metavar="DIR", help=f"Write {_OUTPUTS} there.")
 @click.option("--noise", type=click.Choice(["flip", "two-coin"]), help="How annotators err: two-coin knows sides.")
 @click.option("--ties", type=click.Choice(["leave out", "davidson"]), help="What to do with tie votes.")
+@click.option("--export", metavar="KINDS", help="With --out, also write: parquet, json, preferences, markdown.")
+@click.option("--by", metavar="COLUMN", help="Rank the votes of each value of that column too, side by side.")
+@click.option(
+    "--scale", type=click.Choice(["logit", "elo"]), default="logit", show_default=True, help="Of the scores."
+)
+@click.option("--anchor", metavar="ITEM", help="The item whose score is 0 (logit) or 1000 (elo); else their mean.")
+@click.option(
+    "--gold", metavar="FILE", help="Pairs of known truth: columns left, right, winner. They settle the sign."
+)
+@click.option("--start", metavar="MODEL", help="Start from an earlier fit's model.json: quicker after new votes.")
 @click.option("--max-iter", type=int, help="Most EM iterations.")
 @click.option("--tol", type=float, help="Stop this close to the limit.")
 @click.option("--memory", metavar="SIZE", help="Fit Parquet from disk with so much memory, such as 2GB.")
@@ -59,6 +75,12 @@ def fit(
     out: str | None,
     noise: str | None,
     ties: str | None,
+    export: str | None,
+    by: str | None,
+    scale: str,
+    anchor: str | None,
+    gold: str | None,
+    start: str | None,
     max_iter: int | None,
     tol: float | None,
     memory: str | None,
@@ -74,6 +96,9 @@ def fit(
     output says which and why. Without --features, JAM gives every item a score of its own; IAM and VRJAM need
     features.
 
+    With --gold, pairs whose winner you know are taken for certain and settle which way the votes as a whole point.
+    With --by, the votes of each value of a further column are ranked on their own too.
+
     With --memory, votes that are too many for memory stay on disk: JAM, CrowdBT and BradleyTerry fit them part by
     part. A run that was killed goes on where it was when the same command is given again.
     """
@@ -81,52 +106,80 @@ def fit(
 
     from rich.console import Console
 
-    from jamrank.cli.display import print_summary, stage
+    from jamrank.cli.display import print_groups, print_summary, stage
+    from jamrank.cli.export import kinds_of, shown_ranking
     from jamrank.io import (
         StoredComparisons,
         check_folder,
         ensure_folder,
+        exported,
         read_comparisons,
         read_features,
+        read_gold,
+        read_groups,
         write_together,
     )
+    from jamrank.models import fit_groups, load, side_by_side
 
     progress = Console(stderr=True)
     asked = {"noise": noise, "ties": ties, "max_iter": max_iter, "tol": tol}
+    earlier = None if start is None else load(start)
+    if earlier is not None and model_name == "auto":
+        model_name = type(earlier).__name__
     model = _make_model(model_name, asked, verbose=progress.is_terminal and not quiet)
+    kinds = kinds_of(export)
+    if kinds and out is None:
+        raise ParameterError("--export needs --out DIR to write to")
+    if by is not None and (memory or scratch):
+        raise ParameterError("--by needs the votes in memory; leave out --memory and --scratch")
     if out is not None:
         check_folder(out)
+    truths = None if gold is None else read_gold(gold)
+    groups: dict[str, Comparisons] = {}
     with stage(progress, f"reading {features}", quiet or features is None):
         known = None if features is None else read_features(features)
+    table: Votes
     if memory is None and scratch is None:
         with stage(progress, f"reading {votes}", quiet):
-            table: Votes = read_comparisons(votes)
+            if by is None:
+                table = read_comparisons(votes)
+            else:
+                table, groups = read_groups(votes, by)
     else:
         table = _store(votes, scratch, memory or _MEMORY, progress, quiet)
     if known is not None and model._takes_features == "ignored" and not quiet:
         click.echo(f"note: {type(model).__name__} uses no features", err=True)
     begin = perf_counter()
     try:
-        model, known, reason = _settle(model, table, known, progress, quiet)
-        model.fit(table, known)
+        model, known, reason = _settle(model, table, known, truths is not None, progress, quiet)
+        model._place_anchor(scale, anchor, table.items)
+        model.fit(table, known, gold=truths, start=earlier)
+        fitted = fit_groups(model, groups, known, truths)
     except InputError as error:
-        raise error.within(features if features and isinstance(error, FeatureError) else votes) from None
+        to_blame = {FeatureError: features, GoldError: gold}.get(type(error))
+        raise error.within(to_blame or votes) from None
     seconds = perf_counter() - begin
+    ranking = shown_ranking(model, scale, anchor)
+    rankings = {name: _group_ranking(name, own, scale, anchor) for name, own in fitted.items()}
+    files: dict[str, str | bytes] = {}
     if out is not None:
         with stage(progress, f"writing to {out}", quiet):
-            write_together(
-                ensure_folder(out), fitted_files(model, table, votes, _facts(model, votes, features, seconds, reason))
-            )
+            facts = _facts(model, votes, features, seconds, reason)
+            files = fitted_files(model, table, votes, facts, ranking)
+            files |= exported(model, kinds, title=Path(votes).stem, ranking=ranking)
+            if by is not None:
+                files["by.csv"] = side_by_side(ranking, rankings).write_csv()
+            write_together(ensure_folder(out), files)
     if as_json:
-        click.echo(_as_json(model, reason))
+        click.echo(_as_json(model, reason, ranking, by, rankings))
     elif not quiet:
         console = Console()
         if reason:
             console.print(f"Model chosen by held-out votes: {reason}", highlight=False, soft_wrap=True)
-        print_summary(console, model, table, seconds)
-        where = f"Wrote {_OUTPUTS} to {out}." if out else f"Add --out DIR to write {_OUTPUTS}."
-        if isinstance(table, StoredComparisons):
-            where = where.replace(", pairs.csv", "")
+        print_summary(console, model, table, seconds, ranking)
+        if by is not None:
+            print_groups(console, by, side_by_side(ranking, rankings), list(rankings))
+        where = f"Wrote {', '.join(files)} to {out}." if out else f"Add --out DIR to write {_OUTPUTS}."
         console.print(where, highlight=False, soft_wrap=True)
     if isinstance(table, StoredComparisons) and not keep_scratch:
         table.delete()
@@ -160,7 +213,7 @@ def _make_model(name: str, asked: dict[str, Any], verbose: bool) -> RankingModel
 
 
 def _settle(
-    model: RankingModel, votes: Votes, features: Any, console: Console, quiet: bool
+    model: RankingModel, votes: Votes, features: Any, gold: bool, console: Console, quiet: bool
 ) -> tuple[RankingModel, Any, str | None]:
     """Return the model to fit, the features that it uses, and why it was chosen where nobody named it."""
     from jamrank.cli.display import stage
@@ -169,7 +222,7 @@ def _settle(
     if not isinstance(model, Auto):
         return model, features, None
     with stage(console, "choosing a model by held-out votes", quiet):
-        chosen = model.choose(votes, features)
+        chosen = model.choose(votes, features, gold)
     return chosen, features if model.uses_features_ else None, model.reason_
 
 
@@ -205,13 +258,17 @@ def command_line() -> str:
     return shlex.join(["jamrank", *sys.argv[1:]])
 
 
-def fitted_files(model: RankingModel, votes: Votes, title: str, facts: dict[str, str]) -> dict[str, str]:
-    """Return the files that a fit leaves behind, by name."""
+def fitted_files(
+    model: RankingModel, votes: Votes, title: str, facts: dict[str, str], ranking: Any = None
+) -> dict[str, str | bytes]:
+    """Return the files that a fit leaves behind, by name; with ``ranking`` the scores of another scale."""
+    import polars as pl
+
     from jamrank.report import describe, render
 
     report = describe(model, votes, f"Ranking from {title}", facts)
-    files = {
-        "ranking.csv": report.ranking.write_csv(),
+    files: dict[str, str | bytes] = {
+        "ranking.csv": (report.ranking if ranking is None else pl.DataFrame(ranking)).write_csv(),
         "annotators.csv": report.annotators.write_csv(),
         "model.json": model.to_json(),
         "report.html": render(report),
@@ -223,27 +280,24 @@ def fitted_files(model: RankingModel, votes: Votes, title: str, facts: dict[str,
     return files
 
 
-def _as_json(model: RankingModel, reason: str | None) -> str:
+def _group_ranking(name: str, model: RankingModel, scale: str, anchor: str | None) -> Any:
+    from jamrank.cli.export import shown_ranking
+
+    try:
+        return shown_ranking(model, scale, anchor)
+    except UnknownItemError:
+        click.echo(f"note: {name} has no vote on {anchor}: its scores are around their mean", err=True)
+        return shown_ranking(model, scale, None)
+
+
+def _as_json(model: RankingModel, reason: str | None, ranking: Any, by: str | None, rankings: dict[str, Any]) -> str:
     import json
 
     import polars as pl
 
-    def rows(frame: Any) -> list[dict[str, Any]]:
-        return pl.DataFrame(frame).to_dicts()
+    from jamrank.io import results
 
-    return json.dumps(
-        {
-            "model": type(model).__name__,
-            "chosen": reason,
-            "converged": model.converged_,
-            "iterations": model.n_iter_,
-            "log_likelihood": model.log_likelihood_,
-            "ties_left_out": 0.0 if model._uses_ties else model.n_ties_,
-            "ranking": rows(model.ranking_),
-            "annotators": rows(model.annotators_),
-            "features": None if model.features_ is None else rows(model.features_),
-        },
-        indent=1,
-        default=str,
-        allow_nan=False,
-    )
+    told = results(model, ranking) | {"chosen": reason}
+    if by is not None:
+        told["by"] = {"column": by, "groups": {k: pl.DataFrame(own).to_dicts() for k, own in rankings.items()}}
+    return json.dumps(told, indent=1, default=str, allow_nan=False)

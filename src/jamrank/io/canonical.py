@@ -11,7 +11,7 @@ from jamrank.errors import FeatureError, InputError, ParameterError
 from jamrank.io.documents import shown
 from jamrank.io.tables import load_table
 
-__all__ = ["read_comparisons", "read_features"]
+__all__ = ["read_comparisons", "read_features", "read_gold", "read_groups"]
 
 _FORMATS = ("canonical",)
 # Columns that hold the same kind of id become integers together or not at all.
@@ -41,11 +41,79 @@ def read_comparisons(path: str | os.PathLike[str], format: str | None = None) ->
     """
     if format is not None and format not in _FORMATS:
         raise ParameterError(f"unknown format {format!r}; known: {', '.join(_FORMATS)}")
-    frame, typed = load_table(path)
     try:
-        return Comparisons.from_frame(_with_questions(frame if typed else _with_types(frame)))
+        return Comparisons.from_frame(_canonical_frame(path))
     except InputError as error:
-        raise error.within(str(path)) from None
+        raise error if error.source else error.within(str(path)) from None
+
+
+def _canonical_frame(path: str | os.PathLike[str]) -> pl.DataFrame:
+    frame, typed = load_table(path)
+    return _with_questions(frame if typed else _with_types(frame))
+
+
+def read_groups(path: str | os.PathLike[str], by: str) -> tuple[Comparisons, dict[str, Comparisons]]:
+    """Read votes as :func:`read_comparisons` does, and apart for each value of a further column.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    by : str
+        The column: the domain, the language, the question, the annotator.
+
+    Returns
+    -------
+    votes : Comparisons
+        All of them.
+    groups : dict of str to Comparisons
+        Those of each value, by its text; of rows where the column is empty, under ``(none)``.
+
+    Raises
+    ------
+    InputError
+        If there is no such column, or something in the file is not as it should be.
+    """
+    try:
+        frame = _canonical_frame(path)
+        if by not in frame.columns or by in ("winner", "weight"):
+            there = [name for name in frame.columns if name not in ("winner", "weight")]
+            raise InputError(f"no column {by!r} to group by", f"there are {', '.join(map(repr, there))}")
+        votes = Comparisons.from_frame(frame)
+        named = frame.with_columns(pl.col(by).cast(pl.String).fill_null("(none)").alias("\0group"))
+        parts = named.partition_by("\0group", as_dict=True, include_key=False)
+    except InputError as error:
+        raise error if error.source else error.within(str(path)) from None
+    return votes, {str(name): Comparisons.from_frame(parts[name,]) for (name,) in sorted(parts)}
+
+
+def read_gold(path: str | os.PathLike[str]) -> pl.DataFrame:
+    """Read pairs of known truth from a CSV or Parquet file, for the ``gold`` of a fit.
+
+    Parameters
+    ----------
+    path : path-like
+        A table with the columns ``left``, ``right`` and ``winner`` (``left`` or ``right``), optionally ``question``.
+
+    Returns
+    -------
+    polars.DataFrame
+        Ids of a CSV are text; a fit takes 7 and "7" for the same.
+
+    Raises
+    ------
+    InputError
+        If a column is missing.
+    """
+    frame, _ = load_table(path)
+    missing = [name for name in ("left", "right", "winner") if name not in frame.columns]
+    if missing:
+        raise InputError(
+            f"no column {', '.join(map(repr, missing))} among {', '.join(map(repr, frame.columns))}",
+            "needed: left, right, winner; optional: question",
+            source=str(path),
+        )
+    return frame
 
 
 def read_features(path: str | os.PathLike[str]) -> pl.DataFrame:

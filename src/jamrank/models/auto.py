@@ -103,7 +103,7 @@ class Auto(RankingModel):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, votes: Votes, features: Any = None) -> Self:
+    def fit(self, votes: Votes, features: Any = None, *, gold: Any = None, start: RankingModel | None = None) -> Self:
         """Choose a model and fit it; see :meth:`RankingModel.fit`."""
         if not isinstance(votes, (Comparisons, StoredComparisons)):
             raise ParameterError(
@@ -111,21 +111,30 @@ class Auto(RankingModel):
             )
         self._reset()
         try:
-            self.model_ = self.choose(votes, features).fit(votes, features if self.uses_features_ else None)
+            chosen = self.choose(votes, features, gold is not None)
+            self.model_ = chosen.fit(votes, features if self.uses_features_ else None, gold=gold, start=start)
         except BaseException:
             self._reset()
             raise
         return self
 
-    def choose(self, votes: Votes, features: Any = None) -> RankingModel:
-        """Choose a model; set ``chosen_``, ``reason_`` and ``comparison_``, and return it unfitted."""
+    def choose(self, votes: Votes, features: Any = None, gold: bool = False) -> RankingModel:
+        """Choose a model; set ``chosen_``, ``reason_`` and ``comparison_``, and return it unfitted.
+
+        Parameters
+        ----------
+        votes, features
+            As in :meth:`RankingModel.fit`.
+        gold : bool
+            Only among the models that can use pairs of known truth.
+        """
         self._validate()
         if features is not None:
             align_features(features, votes.items)
         handed_on = ("ties", "max_iter", "tol", "n_jobs", "verbose")
         changes = {name: getattr(self, name) for name in handed_on if getattr(self, name) is not None}
         stored = isinstance(votes, StoredComparisons)
-        candidates = usual_candidates(features is not None, changes, stored)
+        candidates = usual_candidates(features is not None, changes, stored, gold)
         wanted = max(self.max_votes, _VOTES_EACH * (votes.n_items + votes.n_annotators))
         sample = sample_stored(votes, wanted) if isinstance(votes, StoredComparisons) else sample_pairs(votes, wanted)
         n_decided = int(decided(sample).sum())

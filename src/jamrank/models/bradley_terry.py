@@ -41,6 +41,7 @@ class BradleyTerry(CrowdBT):
 
     _rows_by: ClassVar[str] = "side"
     _knows_annotators: ClassVar[bool] = False
+    _takes_gold: ClassVar[bool] = False
 
     def __init__(
         self,

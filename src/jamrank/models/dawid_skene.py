@@ -49,6 +49,8 @@ class DawidSkene(LatentModel):
         As in :class:`JAM`.
     """
 
+    _takes_gold: ClassVar[bool] = True
+    _log_odds: ClassVar[bool] = False
     _extra_state: ClassVar[tuple[str, ...]] = (*LatentModel._extra_state, "_item_pairs")
 
     def __init__(

@@ -49,6 +49,7 @@ class IAM(LatentModel):
         Share of each annotator's votes that go against the sum.
     """
 
+    _log_odds: ClassVar[bool] = False
     _extra_state: ClassVar[tuple[str, ...]] = ("annotator_scores_",)
     _takes_features: ClassVar[FeatureUse] = "always"
     _knows_annotators: ClassVar[bool] = False

@@ -89,6 +89,7 @@ class JAM(LatentModel):
 
     _from_disk: ClassVar[bool] = True
     _takes_features: ClassVar[FeatureUse] = "optional"
+    _takes_gold: ClassVar[bool] = True
 
     def __init__(
         self,

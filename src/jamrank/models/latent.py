@@ -21,6 +21,7 @@ from jamrank.models.information import information_on_flips
 from jamrank.models.prior import Prior, resolve_prior
 from jamrank.models.progress import Progress
 from jamrank.models.variance import estimate_variance, free_scores
+from jamrank.models.warm import warm_start
 from jamrank.noise import Flip, Noise, Tied, TwoCoin
 from jamrank.ranking import Uncertainty, laplace, needs_links
 from jamrank.ranking.marginals import is_dense, score_variances
@@ -51,6 +52,7 @@ class LatentModel(AnnotatorResults):
 
     _rows_by: ClassVar[str] = "pair"
     _knows_annotators: ClassVar[bool] = True
+    _log_odds: ClassVar[bool] = True
 
     prior: Prior | str | None
     loss: str = "logistic"
@@ -96,7 +98,10 @@ class LatentModel(AnnotatorResults):
             if self.loss == "hinge":
                 raise ParameterError("loss is 'hinge', which needs the votes in memory; from disk only 'logistic'")
             return DiskEngine(votes, row, self.n_jobs, self._progress.part)
-        return MemoryEngine(ROWS_BY[row](votes, self.n_jobs), self.n_jobs)
+        if self._known is None or row == "tie":
+            return MemoryEngine(ROWS_BY[row](votes, self.n_jobs), self.n_jobs)
+        rows = ROWS_BY[row](self._known.told, self.n_jobs)
+        return MemoryEngine(rows.knowing(rows.n_coins // self._known.told.n_annotators), self.n_jobs)
 
     @property
     def _row(self) -> str:
@@ -182,9 +187,8 @@ class LatentModel(AnnotatorResults):
         variance = prior.score_variance if prior else None
         start = None
         if prior is not None and variance is None:
-            first = problem(3.0)
-            begin = first.evaluate(*first.start())
-            variance, start = estimate_variance(problem, begin)
+            guess = 3.0 if self._start is None else self._start.score_variance_ or 3.0
+            variance, start = estimate_variance(problem, self._begin(problem(guess)), guess)
         fit = self._best_run(problem(variance), start)
         self.score_variance_ = variance
         self.scores_ = fit.point.scores - fit.point.scores.mean()
@@ -200,16 +204,30 @@ class LatentModel(AnnotatorResults):
         """
         best: Fit | None = None
         for begin in self._starts(problem, start):
-            fit = self._look_further(problem, self._run(problem, begin()))
-            if problem.noise.goodwill(fit.point.params) < 0:
-                # The mirror image fits the votes as well and takes them, as a whole, for well meant.
-                mirrored = problem.noise.mirrored(fit.point.params)
-                fit = self._run(problem, problem.evaluate(-fit.point.theta, mirrored))
+            fit = self._settle_sign(problem, self._look_further(problem, self._run(problem, begin())))
             if best is None or fit.objectives[-1] > best.objectives[-1]:
                 best = fit
         assert best is not None
         self._warn_unless(best.converged, _why(best, self.max_iter))
         return best
+
+    def _begin(self, problem: Problem) -> Point:
+        """Return where a fit begins: at the vote shares or an earlier model, on the side of the known truths."""
+        point = problem.evaluate(*(problem.start() if self._start is None else warm_start(problem, self)))
+        if self._known is None:
+            return point
+        other = problem.evaluate(-point.theta, problem.noise.mirrored(point.params))
+        return other if other.objective > point.objective else point
+
+    def _settle_sign(self, problem: Problem, fit: Fit) -> Fit:
+        """Return the fit or its mirror image, which fits the votes as well: known truths decide, else good will."""
+        if self._known is None and problem.noise.goodwill(fit.point.params) >= 0:
+            return fit
+        mirrored = problem.noise.mirrored(fit.point.params)
+        other = self._run(problem, problem.evaluate(-fit.point.theta, mirrored))
+        if self._known is None or other.objectives[-1] > fit.objectives[-1]:
+            return other
+        return fit
 
     def _look_further(self, problem: Problem, fit: Fit) -> Fit:
         """Return a better summit where one lies further out, which happens with a handful of votes.
@@ -236,7 +254,7 @@ class LatentModel(AnnotatorResults):
         def from_share() -> Point:
             if start is not None:
                 return problem.reassess(start)
-            return problem.evaluate(*problem.start())
+            return self._begin(problem)
 
         def at_random() -> Point:
             return problem.evaluate(rng.standard_normal(problem.scorer.n_params), problem.noise.random(rng))

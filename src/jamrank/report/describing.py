@@ -79,10 +79,11 @@ def describe(model: RankingModel, votes: Votes, title: str, facts: Mapping[str, 
     pairs = pl.DataFrame(model.pairs_) if in_memory else None
     unsettled = _unsettled(model) if in_memory else None
     contested, n_overruled = _contested(model, votes) if isinstance(votes, Comparisons) else (None, 0)
-    health, counts = health_of(votes)
+    health = health_of(model, votes)
+    said = [] if health is None else [(finding.level, finding.sentence) for finding in health.findings]
     return Report(
         title=title,
-        summary=story(model, votes, unsettled),
+        summary=story(model, votes, health, unsettled),
         ranking=pl.DataFrame(model.ranking_),
         annotators=pl.DataFrame(model.annotators_).sort("flip", maintain_order=True),
         pairs=pairs,
@@ -97,8 +98,8 @@ def describe(model: RankingModel, votes: Votes, title: str, facts: Mapping[str, 
         features=None if model.features_ is None else pl.DataFrame(model.features_),
         links=pl.DataFrame(model.correlated_),
         effective_judges=model.effective_judges_,
-        health=health,
-        counts=counts,
+        health=said,
+        counts={} if health is None else dict(health.counts),
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from jamrank.comparisons import Comparisons
-from jamrank.diagnostics import check
+from jamrank.diagnostics import Health, check
 from jamrank.io.store import Votes
 from jamrank.models import VRJAM, RankingModel
 from jamrank.text import many
@@ -22,7 +22,9 @@ _MOST_NAMED, _MOST_TO_ACT_UPON, _FIRST = 3, 12, 5
 _SKILL_GAP, _AS_ONE = 0.1, 0.5
 
 
-def story(model: RankingModel, votes: Votes, unsettled: pl.DataFrame | None) -> dict[str, list[str]]:
+def story(
+    model: RankingModel, votes: Votes, health: Health | None, unsettled: pl.DataFrame | None
+) -> dict[str, list[str]]:
     """Return what to take away from a report, sentences by topic.
 
     Parameters
@@ -31,6 +33,8 @@ def story(model: RankingModel, votes: Votes, unsettled: pl.DataFrame | None) -> 
         Fitted.
     votes : Comparisons or StoredComparisons
         What it was fitted to.
+    health : Health or None
+        Of the votes, as :func:`health_of` has it.
     unsettled : polars.DataFrame or None
         The pairs to ask about next, as :class:`Report` has them.
     """
@@ -39,7 +43,7 @@ def story(model: RankingModel, votes: Votes, unsettled: pl.DataFrame | None) -> 
         "Annotators": [*_keepers(model), *_annotators(model)],
         "Pairs": [*_first_place(model), *_unsettled_sentences(unsettled), *_pairs(model, votes)],
         "Features": _feature_sentence(model),
-        "Data": _data(model, votes),
+        "Data": _data(model, votes, health),
     }
 
 
@@ -58,33 +62,31 @@ def findings(model: RankingModel, votes: Votes) -> list[str]:
     list of str
         Sentences.
     """
-    grave, *rest = _grave(votes), _annotators(model), _feature_sentence(model), _rank_sentences(model)
     return [
-        *grave,
-        *(sentence for part in rest for sentence in part),
+        *_grave(health_of(model, votes)),
+        *_annotators(model),
+        *_feature_sentence(model),
+        *_rank_sentences(model),
         *_pairs(model, votes),
         *_left_over(model, votes),
     ]
 
 
-def health_of(votes: Votes) -> tuple[list[tuple[str, str]], dict[str, float]]:
-    """Return what is known of the data before any fit: levels with sentences, and counts."""
-    if not isinstance(votes, Comparisons):
-        return [], {}
-    found = check(votes)
-    return [(finding.level, finding.sentence) for finding in found.findings], dict(found.counts)
+def health_of(model: RankingModel, votes: Votes) -> Health | None:
+    """Return the health of the votes; None where they stay on disk."""
+    return check(votes, model) if isinstance(votes, Comparisons) else None
 
 
-def _grave(votes: Votes) -> list[str]:
-    if not isinstance(votes, Comparisons):
+def _grave(health: Health | None) -> list[str]:
+    if health is None:
         return []
     # Of sides the verdicts tell more: they know which items were shown there.
-    grave = [finding for finding in check(votes).findings if finding.level in ("problem", "warning")]
+    grave = [finding for finding in health.findings if finding.level in ("problem", "warning")]
     return [finding.sentence for finding in grave if finding.about != "sides"]
 
 
-def _data(model: RankingModel, votes: Votes) -> list[str]:
-    told = [*_grave(votes), *_left_over(model, votes)]
+def _data(model: RankingModel, votes: Votes, health: Health | None) -> list[str]:
+    told = [*_grave(health), *_left_over(model, votes)]
     size = (
         f"{votes.n_votes:,} votes by {many(votes.n_annotators, 'annotator')} on {many(votes.n_pairs, 'pair')} of "
         f"{many(votes.n_items, 'item')}"
