@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jamrank.io.canonical import read_comparisons, read_features
+from jamrank.io.canonical import read_features
 from jamrank.io.documents import (
     check_folder,
     ensure_folder,
@@ -11,10 +11,13 @@ from jamrank.io.documents import (
     write_document,
     write_together,
 )
+from jamrank.io.reader import read_comparisons
+from jamrank.io.reading import Reading
 from jamrank.io.store import StoredComparisons, store_comparisons
 from jamrank.io.tables import read_table
 
 __all__ = [
+    "Reading",
     "StoredComparisons",
     "check_folder",
     "ensure_folder",
