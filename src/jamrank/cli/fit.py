@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from jamrank.cli.files import named, read_votes, tell, votes_options
 from jamrank.errors import FeatureError, InputError, ParameterError
 
 if TYPE_CHECKING:
@@ -27,12 +28,14 @@ Examples:
   jamrank fit votes.csv
   jamrank fit votes.csv --out results
   jamrank fit votes.parquet --features items.csv --model VRJAM --out results
+  jamrank fit battles.json.gz --format chatbot-arena
+  jamrank fit a.csv b.csv --map left=first,right=second,winner=better,annotator=who
   jamrank fit votes.csv --json --quiet | jq .ranking
   jamrank fit folder-of-parquet --memory 2GB --scratch /large/disk --out results
 
 Exit code 0 when done, 2 when the input cannot be used."""
 )
-@click.argument("votes", metavar="VOTES")
+@votes_options
 @click.option("--features", metavar="FILE", help="Features of the items: CSV or Parquet, ids in column 'item'.")
 @click.option(
     "--model",
@@ -51,7 +54,9 @@ Exit code 0 when done, 2 when the input cannot be used."""
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON instead of tables.")
 @click.option("--quiet", "-q", is_flag=True, help="Print no tables, notes or progress.")
 def fit(
-    votes: str,
+    votes: tuple[str, ...],
+    form: str | None,
+    mapping: tuple[str, ...],
     features: str | None,
     model_name: str,
     out: str | None,
@@ -63,9 +68,10 @@ def fit(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Rank the items of a file of VOTES and judge its annotators.
+    """Rank the items of VOTES, one file or several, and judge the annotators.
 
-    VOTES has the columns annotator, left, right and winner (left, right or tie), and if need be weight and question.
+    VOTES has the columns annotator, left, right and winner (left, right or tie), and if need be weight and question;
+    or it is a file of crowd-kit, Chatbot Arena, Argilla, Label Studio or another form that is known (see the docs).
     Without --features, JAM gives every item a score of its own; IAM and VRJAM need features.
 
     With --memory, votes that are too many for memory stay on disk: JAM, CrowdBT and BradleyTerry fit them part by
@@ -80,7 +86,6 @@ def fit(
         StoredComparisons,
         check_folder,
         ensure_folder,
-        read_comparisons,
         read_features,
         write_together,
     )
@@ -92,22 +97,26 @@ def fit(
     with stage(progress, f"reading {features}", quiet or features is None):
         known = None if features is None else read_features(features)
     if memory is None and scratch is None:
-        with stage(progress, f"reading {votes}", quiet):
-            table: Votes = read_comparisons(votes)
+        with stage(progress, f"reading {named(votes)}", quiet):
+            table: Votes = read_votes(votes, form, mapping)
+        tell(table, quiet)
+    elif len(votes) > 1 or form or mapping:
+        raise ParameterError("--memory and --scratch take one Parquet file or folder in jamrank's own form")
     else:
-        table = _store(votes, scratch, memory or _MEMORY, progress, quiet)
+        table = _store(votes[0], scratch, memory or _MEMORY, progress, quiet)
     if known is not None and model._ignores_features and not quiet:
         click.echo(f"note: {type(model).__name__} uses no features", err=True)
     begin = perf_counter()
     try:
         model.fit(table, known)
     except InputError as error:
-        raise error.within(features if features and isinstance(error, FeatureError) else votes) from None
+        raise error.within(features if features and isinstance(error, FeatureError) else named(votes)) from None
     seconds = perf_counter() - begin
     if out is not None:
         with stage(progress, f"writing to {out}", quiet):
             write_together(
-                ensure_folder(out), fitted_files(model, table, votes, _facts(model, votes, features, seconds))
+                ensure_folder(out),
+                fitted_files(model, table, named(votes), _facts(model, table, votes, features, seconds)),
             )
     if as_json:
         click.echo(_as_json(model))
@@ -157,7 +166,9 @@ def _make_model(name: str, max_iter: int | None, tol: float | None, verbose: boo
     return model
 
 
-def _facts(model: RankingModel, votes: str, features: str | None, seconds: float) -> dict[str, str]:
+def _facts(
+    model: RankingModel, table: Votes, votes: tuple[str, ...], features: str | None, seconds: float
+) -> dict[str, str]:
     import platform
     import shlex
     import sys
@@ -169,7 +180,7 @@ def _facts(model: RankingModel, votes: str, features: str | None, seconds: float
 
     facts = {
         "Command": shlex.join(["jamrank", *sys.argv[1:]]),
-        "Votes": votes,
+        "Votes": "; ".join(map(str, getattr(table, "readings", ()))) or named(votes),
         "Features": features or "none",
         "Model": repr(model),
         "Iterations": f"{model.n_iter_} ({model.n_passes_} passes over the votes)",

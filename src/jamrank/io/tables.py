@@ -19,7 +19,7 @@ import polars as pl
 from jamrank.errors import InputError
 from jamrank.io.compression import decompressed
 from jamrank.io.documents import read_bytes, shown
-from jamrank.io.parquet import ParquetFiles
+from jamrank.io.parquet import ParquetFiles, unless_it_panics
 from jamrank.kernels import default_threads, kernels
 
 __all__ = ["load_table", "parse_table", "read_table"]
@@ -115,7 +115,8 @@ def _read_parquet(data: bytes, source: str) -> pl.DataFrame:
     if not data.startswith(_PARQUET_MAGIC):
         raise InputError("the name says Parquet, the content is something else", "rename the file", source=source)
     try:
-        return pl.read_parquet(BytesIO(data))
+        with unless_it_panics():
+            return pl.read_parquet(BytesIO(data))
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
         told = (str(error).strip().splitlines() or [type(error).__name__])[0][:100]
         problem = f"the Parquet file is damaged or of an unknown kind ({told})"
