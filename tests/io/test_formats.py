@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import random
+import re
 
 import polars as pl
 import pyarrow as pa
@@ -133,9 +135,8 @@ def test_zstd_that_nothing_reads(tmp_path, monkeypatch):
 
 def test_both_bad_abstained_and_missing_are_told_apart(tmp_path):
     words = ["left", "tie", "both_bad", "abstain", ""]
-    path = save(
-        tmp_path, "annotator,left,right,winner\n" + "".join(f"a,{k},x,{word}\n" for k, word in enumerate(words))
-    )
+    rows = "".join(f"a,{k},x,{word}\n" for k, word in enumerate(words))
+    path = save(tmp_path, "annotator,left,right,winner\n" + rows)
     votes = jr.read_comparisons(path)
     assert (votes.n_votes, votes.n_ties, votes.n_missing) == (3, 2, 2)
     assert votes.readings[0].outcomes == {"both bad": 1, "abstained": 1, "no answer": 1}
@@ -273,8 +274,6 @@ def test_rows_of_several_files_say_the_same_as_one(tmp_path):
     ],
 )
 def test_json_that_is_none(tmp_path, text, hint):
-    import re
-
     assert re.search(hint, refusal(save(tmp_path, text, "v.json")))
 
 
@@ -287,11 +286,22 @@ def test_tables_as_pandas_writes_them(tmp_path):
     assert jr.read_comparisons(path).n_votes == 3
 
 
-def test_a_damaged_parquet_file_says_one_line(tmp_path, capfd):
-    data = bytearray(SAMPLES["arena, battles"].write("parquet"))
-    data[-40:-20] = bytes(20)
-    refusal(save(tmp_path, bytes(data), "v.parquet"))
+def test_a_damaged_parquet_file_says_one_line(tmp_path, capfd, monkeypatch):
+    def panics(*given, **more):
+        os.write(2, b"thread panicked\n")
+        raise pl.exceptions.PanicException("out of bounds")
+
+    def warns(*given, **more):
+        os.write(2, b"deprecated\n")
+        return pl.DataFrame(SAMPLES["evalica"].records)
+
+    path = save(tmp_path, SAMPLES["evalica"].write("parquet"), "v.parquet")
+    monkeypatch.setattr(pl, "read_parquet", panics)
+    assert "damaged" in refusal(path)
     assert capfd.readouterr().err == ""
+    monkeypatch.setattr(pl, "read_parquet", warns)
+    assert jr.read_comparisons(path).n_votes == 3
+    assert capfd.readouterr().err == "deprecated\n"
 
 
 def test_ids_of_numbers_and_text(tmp_path):

@@ -19,6 +19,7 @@ import polars as pl
 from jamrank.errors import InputError
 from jamrank.io.compression import decompressed
 from jamrank.io.documents import read_bytes, shown
+from jamrank.io.footer import looks_whole
 from jamrank.io.parquet import ParquetFiles, unless_it_panics
 from jamrank.kernels import default_threads, kernels
 
@@ -114,6 +115,8 @@ def parse_table(data: bytes, source: str) -> tuple[pl.DataFrame, bool]:
 def _read_parquet(data: bytes, source: str) -> pl.DataFrame:
     if not data.startswith(_PARQUET_MAGIC):
         raise InputError("the name says Parquet, the content is something else", "rename the file", source=source)
+    if not looks_whole(data):
+        raise InputError("the Parquet file is damaged or cut off", "write it again", source=source)
     try:
         with unless_it_panics():
             return pl.read_parquet(BytesIO(data))
