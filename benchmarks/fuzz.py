@@ -54,6 +54,9 @@ def judge(sample: Sample, data: bytes, path: Path, harmless: bool) -> tuple[str,
         return WRONG, f"taken for {votes.readings[0].format}"
     found = seen(votes)
     known = _second_reading(votes.readings[0].format, data, path.name)
+    if known is None and data.startswith(b"PAR1"):
+        # pyarrow also refuses files for what it alone writes into them; then nothing may have changed.
+        known = {(*vote[:4], vote[5]): float(vote[4]) for vote in sample.votes}, sample.missing
     if known is None:
         return WRONG, f"read as {votes.readings[0]}, though the second reader refuses it: {found}"
     if not same(found, known):

@@ -67,10 +67,18 @@ def _from_json(text: str) -> list[Record]:
             raise RefusedError("a field twice")
         return dict(pairs)
 
+    def constant(word: str) -> None:
+        if word != "NaN":
+            raise RefusedError(word)
+
     try:
-        content = json.loads(text, object_pairs_hook=once)
+        content = json.loads(text, object_pairs_hook=once, parse_constant=constant)
     except json.JSONDecodeError:
-        content = [json.loads(line, object_pairs_hook=once) for line in text.split("\n") if line.strip()]
+        content = [
+            json.loads(line, object_pairs_hook=once, parse_constant=constant)
+            for line in text.split("\n")
+            if line.strip()
+        ]
     if isinstance(content, dict):
         lists = list(content.values())
         if len(lists) > 1 and all(isinstance(column, list) for column in lists) and len(set(map(len, lists))) == 1:
