@@ -168,7 +168,7 @@ def test_parquet_is_as_good_as_csv(tmp_path):
     [
         ("annotator,left,right,winner\nk,a,b,left\nk,a,c,draw\n", "row 2: winner is 'draw'"),
         ("annotator,left,right,winner\nk,a,a,left\n", "row 1: a is compared with itself"),
-        ("annotator,left,right\nk,a,b\n", "no column 'winner'"),
+        ("annotator,left,right\nk,a,b\n", "winner"),
         ("annotator,left,right,winner\n", "no"),
         ("", "empty"),
         ("annotator,left,right,winner\n,a,b,left\n", "row 1: annotator is missing"),

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from jamrank.cli.files import named, read_votes, tell, votes_options
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -67,12 +69,13 @@ Examples:
   jamrank check votes.csv
   jamrank check votes.csv --target 0.9
   jamrank check votes.csv --json | jq .reasons
+  jamrank check monday.csv tuesday.jsonl.gz
   jamrank check votes.csv --quiet && jamrank fit votes.csv
 
 Exit code 0 when the votes can be ranked; 1 when scores could not be compared, or votes do not say which way is up; 2
 when the file cannot be used."""
 )
-@click.argument("votes", metavar="VOTES")
+@votes_options
 @click.option(
     "--target",
     type=float,
@@ -82,8 +85,10 @@ when the file cannot be used."""
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the findings and numbers as JSON.")
 @click.option("--quiet", "-q", is_flag=True, help="Print nothing; only the exit code speaks.")
-def check(votes: str, target: float, as_json: bool, quiet: bool) -> None:
-    """Say what is wrong or risky in a file of VOTES, before any fit that counts.
+def check(
+    votes: tuple[str, ...], form: str | None, mapping: tuple[str, ...], target: float, as_json: bool, quiet: bool
+) -> None:
+    """Say what is wrong or risky in VOTES, one file or several, before any fit that counts.
 
     Sentences come first, from the gravest to the lightest, then numbers: who was compared with whom, votes that run
     in circles or against themselves, sides, votes that tell nothing, and how many more are needed.
@@ -94,11 +99,11 @@ def check(votes: str, target: float, as_json: bool, quiet: bool) -> None:
 
     from jamrank.cli.display import stage
     from jamrank.diagnostics import check as look_over
-    from jamrank.io import read_comparisons
 
     console = Console(stderr=True)
-    with stage(console, f"reading {votes}", quiet or as_json):
-        table = read_comparisons(votes)
+    with stage(console, f"reading {named(votes)}", quiet or as_json):
+        table = read_votes(votes, form, mapping)
+    tell(table, quiet)
     with stage(console, "looking it over", quiet or as_json):
         health = look_over(table, target=target)
     if as_json and not quiet:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from jamrank.cli.files import named, parse_map, read_votes, tell, votes_options
 from jamrank.errors import FeatureError, GoldError, InputError, ParameterError, UnknownItemError
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ Examples:
   jamrank fit votes.csv --out results
   jamrank fit votes.parquet --features items.csv --model VRJAM --out results
   jamrank fit votes.csv --model JAM --noise two-coin --ties davidson
+  jamrank fit battles.json.gz --format chatbot-arena
+  jamrank fit a.csv b.csv --map left=first,right=second,winner=better,annotator=who
   jamrank fit votes.csv --json --quiet | jq .ranking
   jamrank fit votes.csv --scale elo --anchor gpt-4 --out results --export markdown
   jamrank fit votes.csv --by language
@@ -38,7 +41,7 @@ Examples:
 
 Exit code 0 when done, 2 when the input cannot be used."""
 )
-@click.argument("votes", metavar="VOTES")
+@votes_options
 @click.option("--features", metavar="FILE", help="Features of the items: CSV or Parquet, ids in column 'item'.")
 @click.option(
     "--model",
@@ -69,7 +72,9 @@ Exit code 0 when done, 2 when the input cannot be used."""
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON instead of tables.")
 @click.option("--quiet", "-q", is_flag=True, help="Print no tables, notes or progress.")
 def fit(
-    votes: str,
+    votes: tuple[str, ...],
+    form: str | None,
+    mapping: tuple[str, ...],
     features: str | None,
     model_name: str,
     out: str | None,
@@ -89,9 +94,10 @@ def fit(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Rank the items of a file of VOTES and judge its annotators.
+    """Rank the items of VOTES, one file or several, and judge the annotators.
 
-    VOTES has the columns annotator, left, right and winner (left, right or tie), and if need be weight and question.
+    VOTES has the columns annotator, left, right and winner (left, right or tie), and if need be weight and question;
+    or it is a file of crowd-kit, Chatbot Arena, Argilla, Label Studio or another form that is known (see the docs).
     Unless --model names one, the model is chosen by how well it foretells votes that are held out from it, and the
     output says which and why. Without --features, JAM gives every item a score of its own; IAM and VRJAM need
     features.
@@ -113,7 +119,6 @@ def fit(
         check_folder,
         ensure_folder,
         exported,
-        read_comparisons,
         read_features,
         read_gold,
         read_groups,
@@ -140,13 +145,16 @@ def fit(
         known = None if features is None else read_features(features)
     table: Votes
     if memory is None and scratch is None:
-        with stage(progress, f"reading {votes}", quiet):
+        with stage(progress, f"reading {named(votes)}", quiet):
             if by is None:
-                table = read_comparisons(votes)
+                table = read_votes(votes, form, mapping)
             else:
-                table, groups = read_groups(votes, by)
+                table, groups = read_groups(votes, by, form, parse_map(mapping))
+        tell(table, quiet)
+    elif len(votes) > 1 or form or mapping:
+        raise ParameterError("--memory and --scratch take one Parquet file or folder in jamrank's own form")
     else:
-        table = _store(votes, scratch, memory or _MEMORY, progress, quiet)
+        table = _store(votes[0], scratch, memory or _MEMORY, progress, quiet)
     if known is not None and model._takes_features == "ignored" and not quiet:
         click.echo(f"note: {type(model).__name__} uses no features", err=True)
     begin = perf_counter()
@@ -157,16 +165,16 @@ def fit(
         fitted = fit_groups(model, groups, known, truths)
     except InputError as error:
         to_blame = {FeatureError: features, GoldError: gold}.get(type(error))
-        raise error.within(to_blame or votes) from None
+        raise error.within(to_blame or named(votes)) from None
     seconds = perf_counter() - begin
     ranking = shown_ranking(model, scale, anchor)
     rankings = {name: _group_ranking(name, own, scale, anchor) for name, own in fitted.items()}
     files: dict[str, str | bytes] = {}
     if out is not None:
         with stage(progress, f"writing to {out}", quiet):
-            facts = _facts(model, votes, features, seconds, reason)
-            files = fitted_files(model, table, votes, facts, ranking)
-            files |= exported(model, kinds, title=Path(votes).stem, ranking=ranking)
+            facts = _facts(model, table, votes, features, seconds, reason)
+            files = fitted_files(model, table, named(votes), facts, ranking)
+            files |= exported(model, kinds, title=Path(votes[0]).stem, ranking=ranking)
             if by is not None:
                 files["by.csv"] = side_by_side(ranking, rankings).write_csv()
             write_together(ensure_folder(out), files)
@@ -227,14 +235,19 @@ def _settle(
 
 
 def _facts(
-    model: RankingModel, votes: str, features: str | None, seconds: float, reason: str | None
+    model: RankingModel,
+    table: Votes,
+    votes: tuple[str, ...],
+    features: str | None,
+    seconds: float,
+    reason: str | None,
 ) -> dict[str, str]:
     from jamrank.kernels import compiled
     from jamrank.report import versions
 
     facts = {
         "Command": command_line(),
-        "Votes": votes,
+        "Votes": "; ".join(map(str, getattr(table, "readings", ()))) or named(votes),
         "Features": features or "none",
         "Model": repr(model),
         "Iterations": f"{model.n_iter_} ({model.n_passes_} passes over the votes)",

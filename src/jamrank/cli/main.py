@@ -107,7 +107,8 @@ Examples:
   jamrank compare votes.csv
 
 A file of votes has the columns annotator, left, right and winner (left, right or tie), and if need be weight and
-question. CSV (also TSV or gzip) or Parquet.""",
+question. CSV, TSV, JSON, JSON Lines or Parquet, plain or compressed; files of crowd-kit, Chatbot Arena, MT-Bench,
+Argilla, Label Studio and others are recognised.""",
 )
 @click.version_option(__version__, prog_name="jamrank")
 def main() -> None:

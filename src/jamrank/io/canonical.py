@@ -1,4 +1,4 @@
-"""Votes and item features from files in jamrank's own form."""
+"""Votes and item features in jamrank's own form."""
 
 from __future__ import annotations
 
@@ -6,85 +6,31 @@ import os
 
 import polars as pl
 
-from jamrank.comparisons import Comparisons
-from jamrank.errors import FeatureError, InputError, ParameterError
+from jamrank.errors import FeatureError, InputError
 from jamrank.io.documents import shown
 from jamrank.io.tables import load_table
 
-__all__ = ["read_comparisons", "read_features", "read_gold", "read_groups"]
+__all__ = ["read_features", "read_gold", "with_questions", "with_types"]
 
-_FORMATS = ("canonical",)
 # Columns that hold the same kind of id become integers together or not at all.
 _ID_COLUMNS = (("annotator",), ("left", "right"), ("question",))
 
 
-def read_comparisons(path: str | os.PathLike[str], format: str | None = None) -> Comparisons:
-    """Read votes from a CSV or Parquet file, or a folder of Parquet files.
-
-    Parameters
-    ----------
-    path : path-like
-        A table with the columns ``annotator``, ``left``, ``right`` and ``winner`` (``left``, ``right``,
-        ``tie`` or empty for no vote), optionally ``weight`` and ``question`` (empty: one for all).
-    format : {"canonical"}, optional
-        The form of the file; recognised without it.
-
-    Returns
-    -------
-    Comparisons
-        Ids of a CSV are integers where all of their column are written as such (left and right count as one).
-
-    Raises
-    ------
-    InputError
-        If something in the file is not as it should be; it names the row.
-    """
-    if format is not None and format not in _FORMATS:
-        raise ParameterError(f"unknown format {format!r}; known: {', '.join(_FORMATS)}")
-    try:
-        return Comparisons.from_frame(_canonical_frame(path))
-    except InputError as error:
-        raise error if error.source else error.within(str(path)) from None
+def with_types(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return a table of text with weights as numbers, and ids as integers where all are written so."""
+    for names in _ID_COLUMNS:
+        if set(names) <= set(frame.columns):
+            frame = _with_integer_ids(frame, names)
+    if "weight" in frame.columns and frame["weight"].dtype == pl.String:
+        return frame.with_columns(_parse_weights(frame["weight"]))
+    return frame
 
 
-def _canonical_frame(path: str | os.PathLike[str]) -> pl.DataFrame:
-    frame, typed = load_table(path)
-    return _with_questions(frame if typed else _with_types(frame))
-
-
-def read_groups(path: str | os.PathLike[str], by: str) -> tuple[Comparisons, dict[str, Comparisons]]:
-    """Read votes as :func:`read_comparisons` does, and apart for each value of a further column.
-
-    Parameters
-    ----------
-    path : path-like
-        The file.
-    by : str
-        The column: the domain, the language, the question, the annotator.
-
-    Returns
-    -------
-    votes : Comparisons
-        All of them.
-    groups : dict of str to Comparisons
-        Those of each value, by its text; of rows where the column is empty, under ``(none)``.
-
-    Raises
-    ------
-    InputError
-        If there is no such column, or something in the file is not as it should be.
-    """
-    try:
-        frame = _canonical_frame(path)
-        if by not in frame.columns or by in ("winner", "weight"):
-            there = [name for name in frame.columns if name not in ("winner", "weight")]
-            raise InputError(f"no column {by!r} to group by", f"there are {', '.join(map(repr, there))}")
-        votes = Comparisons.from_frame(frame)
-        named = frame.with_columns(pl.col(by).cast(pl.String).fill_null("(none)").alias("\0group"))
-        parts = named.partition_by("\0group", as_dict=True, include_key=False)
-    except InputError as error:
-        raise error if error.source else error.within(str(path)) from None
-    return votes, {str(name): Comparisons.from_frame(parts[name,]) for (name,) in sorted(parts)}
+def with_questions(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return a table whose rows without a question have one that they share."""
+    if "question" not in frame.columns or not frame["question"].null_count():
+        return frame
+    return frame.with_columns(pl.col("question").cast(pl.String).fill_null(""))
 
 
 def read_gold(path: str | os.PathLike[str]) -> pl.DataFrame:
@@ -144,13 +90,6 @@ def read_features(path: str | os.PathLike[str]) -> pl.DataFrame:
         raise error.within(str(path)) from None
 
 
-def _with_types(frame: pl.DataFrame) -> pl.DataFrame:
-    for names in _ID_COLUMNS:
-        if set(names) <= set(frame.columns):
-            frame = _with_integer_ids(frame, names)
-    return frame.with_columns(_parse_weights(frame["weight"])) if "weight" in frame.columns else frame
-
-
 def _with_integer_ids(frame: pl.DataFrame, names: tuple[str, ...]) -> pl.DataFrame:
     """Turn the columns into integers if each of their values is written exactly as an integer is."""
     if any(_begins_with_text(frame[name]) for name in names):
@@ -168,13 +107,6 @@ def _begins_with_text(column: pl.Series) -> bool:
     """Tell from the first value whether a column is no integers, as most are not; False where that is not known."""
     first = column[0] if len(column) else None
     return isinstance(first, str) and not first.lstrip("-").isdigit()
-
-
-def _with_questions(frame: pl.DataFrame) -> pl.DataFrame:
-    """Give the rows without a question one that they share."""
-    if "question" not in frame.columns or not frame["question"].null_count():
-        return frame
-    return frame.with_columns(pl.col("question").cast(pl.String).fill_null(""))
 
 
 def _parse_weights(column: pl.Series) -> pl.Series:
