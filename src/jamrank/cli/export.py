@@ -39,10 +39,12 @@ Examples:
   jamrank export results/model.json --to preferences --least 0.8
   jamrank export results/model.json --to parquet,json --out elsewhere
 
-parquet      ranking.parquet, annotators.parquet, pairs.parquet
-json         results.json: all of it
-preferences  preferences.csv: chosen, rejected, votes, confidence, weight; for training reward models
-markdown     leaderboard.md
+\b
+Kinds:
+  parquet      ranking.parquet, annotators.parquet, pairs.parquet
+  json         results.json: all of it
+  preferences  preferences.csv: chosen, rejected, votes, confidence, weight; for training reward models
+  markdown     leaderboard.md
 
 Exit code 0 when done, 2 when the model cannot be used."""
 )

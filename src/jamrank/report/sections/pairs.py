@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import polars as pl
+
 from jamrank.report import svg
 from jamrank.report.markup import MISSING, count, finite, paragraph, percent, plain, plural, section, tag
 from jamrank.report.record import Report
@@ -42,8 +44,9 @@ def unsettled(report: Report) -> str:
 def _open_pairs(report: Report) -> str:
     if report.pairs is None:
         return ""
-    known = [p for p in map(finite, report.pairs["p_left"]) if p is not None]
-    still = sum(0.25 < p < 0.75 for p in known)
+    chance = report.pairs["p_left"].cast(pl.Float64)
+    known = chance.filter(chance.is_finite())
+    still = int(known.is_between(0.25, 0.75, closed="none").sum())
     return paragraph(
         f"Of {plural(len(known), 'pair')} with votes, {still:,} {'is' if still == 1 else 'are'} open: taking votes "
         "and scores together, neither side has three chances in four."
