@@ -10,7 +10,7 @@ MODULES := $(shell find src -name '*.py' | sort | cksum | cut -d ' ' -f 1)
 # Benchmarks have an environment of their own, with jamrank as its users install it.
 RIVALS := .venv-rivals
 
-.PHONY: demo test lint typecheck unit format figure report-figure reproduce test-oldest docs clean
+.PHONY: demo test lint typecheck unit format figure gallery report-figure reproduce test-oldest docs clean
 .PHONY: benchmark benchmark-rivals benchmark-growth benchmark-profile benchmark-scale benchmark-quick
 .PHONY: benchmark-verdicts benchmark-recovery benchmark-heldout benchmark-encoding fuzz
 
@@ -89,6 +89,10 @@ figure: $(VENV)/figure-$(MODULES)
 # The picture of the report in the docs; needs a chromium.
 report-figure: $(VENV)/dev-$(MODULES)
 	$(BIN)/python examples/report.py
+
+# The worked examples of the documentation: docs/gallery. Real data, in the folder that JAMRANK_DATA names.
+gallery: $(VENV)/figure-$(MODULES)
+	$(BIN)/python -m examples.gallery
 
 # The paper's experiments, all of them with ten seeds: about half an hour on two cores. Downloads the data sets unless
 # JAMRANK_DATA names a folder with copies. Interrupted and started again, it goes on where it was.

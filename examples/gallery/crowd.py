@@ -7,7 +7,6 @@ from pathlib import Path
 import polars as pl
 
 import jamrank as jr
-from jamrank.diagnostics import check
 
 
 def read(folder: Path) -> jr.Comparisons:
@@ -28,13 +27,13 @@ def main(data: Path, picture: Path) -> None:
     """See what the votes can tell, rank the arguments, and judge the workers."""
     votes = read(data / "arguments")
     print(votes)
-    for finding in check(votes).findings:
-        print("-", finding.text)
+    for sentence in jr.check(votes).sentences:
+        print("-", sentence)
 
     model = jr.CrowdBT(ties="davidson").fit(votes)
-    print(model.annotators_["verdict"].value_counts(sort=True))
+    print(model.annotators_["verdict"].value_counts().sort(["count", "verdict"], descending=[True, False]))
     print(
-        model.annotators_.sort("flip", descending=True)
+        model.annotators_.sort("flip_low", descending=True)
         .select("annotator", "votes", "flip", "flip_low", "action")
         .head(5)
     )

@@ -33,7 +33,7 @@ def main(data: Path, picture: Path) -> None:
     judges = model.annotators_.filter(pl.col("annotator").str.starts_with("GPT"))
     print(judges.select("annotator", "votes", "flip", "flip_low", "flip_high", "verdict"))
     print(judges.select("annotator", "bias", "bias_low", "bias_high", "tie"))
-    print(model.annotators_["verdict"].value_counts(sort=True))
+    print(model.annotators_["verdict"].value_counts().sort(["count", "verdict"], descending=[True, False]))
 
     is_judge = pl.col("annotator").str.starts_with("GPT")
     people = jr.JAM(ties="davidson").fit(jr.Comparisons.from_frame(table.filter(~is_judge)))
