@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from jamrank.comparisons import Comparisons
     from jamrank.io import StoredComparisons, read_comparisons, read_features, store_comparisons
+    from jamrank.io.distributed import DistributedComparisons, distribute_comparisons
     from jamrank.models import (
         IAM,
         JAM,
@@ -45,6 +46,8 @@ _HOMES = {
     "read_features": "io",
     "StoredComparisons": "io",
     "store_comparisons": "io",
+    "DistributedComparisons": "io.distributed",
+    "distribute_comparisons": "io.distributed",
     "MajorityVote": "models",
     "IAM": "models",
     "JAM": "models",
@@ -74,12 +77,14 @@ __all__ = [
     "Copeland",
     "CrowdBT",
     "DawidSkene",
+    "DistributedComparisons",
     "HodgeRank",
     "MajorityVote",
     "Prior",
     "RankCentrality",
     "StoredComparisons",
     "WinRate",
+    "distribute_comparisons",
     "load",
     "read_comparisons",
     "read_features",

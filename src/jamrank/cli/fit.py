@@ -11,7 +11,8 @@ from jamrank.errors import FeatureError, InputError, ParameterError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from jamrank.io.store import StoredComparisons, Votes
+    from jamrank.engines import Choice
+    from jamrank.io.parted import Votes
     from jamrank.models import RankingModel
 
 __all__ = ["fit", "fitted_files"]
@@ -29,6 +30,7 @@ Examples:
   jamrank fit votes.parquet --features items.csv --model VRJAM --out results
   jamrank fit votes.csv --json --quiet | jq .ranking
   jamrank fit folder-of-parquet --memory 2GB --scratch /large/disk --out results
+  jamrank fit folder-of-parquet --engine dask --scheduler tcp://10.0.0.1:8786 --out results
 
 Exit code 0 when done, 2 when the input cannot be used."""
 )
@@ -45,6 +47,15 @@ Exit code 0 when done, 2 when the input cannot be used."""
 @click.option("--out", metavar="DIR", help=f"Write {_OUTPUTS} there.")
 @click.option("--max-iter", type=int, help="Most EM iterations.")
 @click.option("--tol", type=float, help="Stop this close to the limit.")
+@click.option(
+    "--engine",
+    metavar="NAME",
+    help="Where the fit runs: memory, disk, dask or auto, by the votes and by what is there; auto unless given.",
+)
+@click.option(
+    "--scheduler", metavar="ADDRESS", help="Fit on the dask cluster there; without it, dask on this machine."
+)
+@click.option("--workers", type=click.IntRange(min=1), help="Worker processes of dask on this machine.")
 @click.option("--memory", metavar="SIZE", help="Fit Parquet from disk with so much memory, such as 2GB.")
 @click.option("--scratch", metavar="DIR", help="Where a fit from disk keeps its files while it runs.")
 @click.option("--keep-scratch", is_flag=True, help="Leave these files for the next fit of the same votes.")
@@ -57,6 +68,9 @@ def fit(
     out: str | None,
     max_iter: int | None,
     tol: float | None,
+    engine: str | None,
+    scheduler: str | None,
+    workers: int | None,
     memory: str | None,
     scratch: str | None,
     keep_scratch: bool,
@@ -70,6 +84,8 @@ def fit(
 
     With --memory, votes that are too many for memory stay on disk: JAM, CrowdBT and BradleyTerry fit them part by
     part. A run that was killed goes on where it was when the same command is given again.
+
+    With --engine dask they fit on a cluster, which needs jamrank[cluster]. Its workers must be able to read VOTES.
     """
     from time import perf_counter
 
@@ -77,13 +93,13 @@ def fit(
 
     from jamrank.cli.display import print_summary, stage
     from jamrank.io import (
-        StoredComparisons,
         check_folder,
         ensure_folder,
-        read_comparisons,
         read_features,
         write_together,
     )
+    from jamrank.io.parted import PartedComparisons
+    from jamrank.io.store import StoredComparisons
 
     progress = Console(stderr=True)
     model = _make_model(model_name, max_iter, tol, verbose=progress.is_terminal and not quiet)
@@ -91,11 +107,13 @@ def fit(
         check_folder(out)
     with stage(progress, f"reading {features}", quiet or features is None):
         known = None if features is None else read_features(features)
-    if memory is None and scratch is None:
-        with stage(progress, f"reading {votes}", quiet):
-            table: Votes = read_comparisons(votes)
-    else:
-        table = _store(votes, scratch, memory or _MEMORY, progress, quiet)
+    choice = _choose_engine(model, votes, engine, scheduler or workers, memory or scratch)
+    if engine is None and choice.name != "memory" and not quiet:
+        click.echo(f"note: engine {choice.name}: {choice.why}", err=True)
+    options = {"scheduler": scheduler, "workers": workers, "memory": memory, "scratch": scratch}
+    table = _open_votes(choice, votes, options, progress, quiet)
+    if engine is not None and "engine" in model.get_params():
+        model.set_params(engine=engine)
     if known is not None and model._ignores_features and not quiet:
         click.echo(f"note: {type(model).__name__} uses no features", err=True)
     begin = perf_counter()
@@ -107,7 +125,7 @@ def fit(
     if out is not None:
         with stage(progress, f"writing to {out}", quiet):
             write_together(
-                ensure_folder(out), fitted_files(model, table, votes, _facts(model, votes, features, seconds))
+                ensure_folder(out), fitted_files(model, table, votes, _facts(model, votes, features, seconds, choice))
             )
     if as_json:
         click.echo(_as_json(model))
@@ -115,14 +133,60 @@ def fit(
         console = Console()
         print_summary(console, model, table, seconds)
         where = f"Wrote {_OUTPUTS} to {out}." if out else f"Add --out DIR to write {_OUTPUTS}."
-        if isinstance(table, StoredComparisons):
+        if isinstance(table, PartedComparisons):
             where = where.replace(", pairs.csv", "")
         console.print(where, highlight=False, soft_wrap=True)
     if isinstance(table, StoredComparisons) and not keep_scratch:
         table.delete()
 
 
-def _store(votes: str, scratch: str | None, memory: str, console: Console, quiet: bool) -> StoredComparisons:
+def _choose_engine(model: RankingModel, votes: str, engine: str | None, of_dask: Any, of_disk: Any) -> Choice:
+    """Return the engine that was asked for, by name or by one of its options, or else that suits."""
+    from jamrank.engines import Choice, choose
+
+    asked = engine or ("dask" if of_dask else "disk" if of_disk else "auto")
+    if of_dask and asked != "dask":
+        raise ParameterError(f"--scheduler and --workers are for --engine dask, not for {asked}")
+    choice = choose(asked, votes, model._from_disk)
+    if choice.name in ("disk", "dask") and not model._from_disk:
+        told = "JAM, CrowdBT and BradleyTerry fit from disk and on clusters"
+        raise ParameterError(f"{type(model).__name__} needs the votes in memory; {told}")
+    return Choice(asked, "an option of it was given") if engine is None and asked != "auto" else choice
+
+
+def _open_votes(choice: Choice, votes: str, options: dict[str, Any], console: Console, quiet: bool) -> Votes:
+    """Bring the votes to where the engine wants them, and show how far that is."""
+    from jamrank.cli.display import stage
+    from jamrank.engines import bring
+
+    if choice.name == "disk":
+        return _store(votes, options["scratch"], options["memory"] or _MEMORY, console, quiet)
+    if choice.name == "dask":
+        return _distribute(votes, options, console, quiet)
+    with stage(console, f"reading {votes}", quiet):
+        return bring(choice, votes)
+
+
+def _distribute(votes: str, options: dict[str, Any], console: Console, quiet: bool) -> Votes:
+    """Encode votes on a cluster, after saying where to watch it."""
+    import logging
+
+    from jamrank.cli.display import counting
+    from jamrank.io.cluster import Cluster
+    from jamrank.io.distributed import distribute
+
+    with counting(console, quiet) as progress:
+        cluster = Cluster.open(options["scheduler"], options["workers"], options["scratch"])
+        # What goes wrong is told in one line, not in the log of every connection.
+        logging.getLogger("distributed").setLevel(logging.CRITICAL + 1)
+        if not quiet:
+            cluster.require_workers()
+            told = f"{cluster.n_workers} dask workers at {cluster.address}, dashboard at {cluster.dashboard}"
+            click.echo(f"note: {told}", err=True)
+        return distribute(cluster, votes, progress=progress)
+
+
+def _store(votes: str, scratch: str | None, memory: str, console: Console, quiet: bool) -> Votes:
     """Encode votes to the scratch folder, after saying how much room that takes."""
     from jamrank.cli.display import counting
     from jamrank.io.store import plan_storage, store
@@ -157,7 +221,7 @@ def _make_model(name: str, max_iter: int | None, tol: float | None, verbose: boo
     return model
 
 
-def _facts(model: RankingModel, votes: str, features: str | None, seconds: float) -> dict[str, str]:
+def _facts(model: RankingModel, votes: str, features: str | None, seconds: float, choice: Choice) -> dict[str, str]:
     import platform
     import shlex
     import sys
@@ -177,6 +241,7 @@ def _facts(model: RankingModel, votes: str, features: str | None, seconds: float
         "Intervals": "95 %, by a normal approximation at the fitted values",
         "Versions": f"jamrank {__version__}, numpy {np.__version__}, Python {platform.python_version()}",
         "Kernels": "compiled" if compiled else "numpy",
+        "Engine": f"{choice.name}: {choice.why}",
     }
     if model.log_likelihood_ is not None:
         facts["Log-likelihood"] = f"{model.log_likelihood_:.4f}"

@@ -12,10 +12,15 @@ import polars as pl
 
 from jamrank.errors import InputError
 
-__all__ = ["ParquetFiles", "parquet_files"]
+__all__ = ["ParquetFiles", "is_parquet", "parquet_files"]
 
 _SUFFIXES = (".parquet", ".pq")
 _BROKEN = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError)
+
+
+def is_parquet(path: str | os.PathLike[str]) -> bool:
+    """Tell by its name whether a file is Parquet; a folder is taken for one of Parquet files."""
+    return Path(path).is_dir() or Path(path).suffix.lower() in _SUFFIXES
 
 
 def parquet_files(path: str | os.PathLike[str]) -> list[Path]:

@@ -24,7 +24,7 @@ class CrowdBT(LatentModel):
 
     Parameters
     ----------
-    noise, ties, prior, init, n_init, max_iter, tol, random_state, n_jobs, verbose
+    noise, ties, prior, init, n_init, max_iter, tol, random_state, engine, n_jobs, verbose
         As in :class:`JAM`.
 
     Attributes
@@ -47,6 +47,7 @@ class CrowdBT(LatentModel):
         max_iter: int = 500,
         tol: float = 1e-5,
         random_state: Any = None,
+        engine: str = "auto",
         n_jobs: int | None = None,
         verbose: bool = False,
     ) -> None:
@@ -58,6 +59,7 @@ class CrowdBT(LatentModel):
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
+        self.engine = engine
         self.n_jobs = n_jobs
         self.verbose = verbose
 

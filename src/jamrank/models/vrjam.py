@@ -64,6 +64,7 @@ class VRJAM(JAM):
         How many imagined votes draw a flip towards the annotator's overall one.
     """
 
+    # Clusters of pairs are found, and flips by cluster fitted, with all votes in memory.
     _from_disk: ClassVar[bool] = False
     _extra_state: ClassVar[tuple[str, ...]] = (
         *JAM._extra_state,

@@ -74,7 +74,7 @@ def findings(model: RankingModel, votes: Votes) -> list[str]:
     if isinstance(votes, Comparisons):
         told += _pair_sentences(model)
     else:
-        told.append("Fitted from disk: nothing is said here of single pairs, nor of the data's health.")
+        told.append(f"Fitted {votes.place}: nothing is said here of single pairs, nor of the data's health.")
     if model.n_ties_ and not model._uses_ties:
         told.append(f"{many(model.n_ties_, 'tie vote')} left out.")
     if votes.n_missing:
