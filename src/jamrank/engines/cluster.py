@@ -50,7 +50,7 @@ class _Part:
     def __init__(self, rows: Rows) -> None:
         self.rows = rows
         self.engine = MemoryEngine(rows, threads=1)
-        self._last: tuple[str, Any] = ("", None)
+        self._last: tuple[str, MemoryEngine, Any] = ("", self.engine, None)
 
     def __reduce__(self) -> Any:
         # Without what was worked out on the way.
@@ -59,7 +59,7 @@ class _Part:
     def __sizeof__(self) -> int:
         """Count the arrays, and the curvature to come: dask spills by it."""
         rows, ballots = self.rows, self.rows.ballots
-        arrays = [rows.link_first, rows.link_second, rows.begin, rows.weight, rows.known_share, rows.pair_begin]
+        arrays = [rows.link_first, rows.link_second, rows.begin, rows.weight]
         arrays += [getattr(ballots, "of_row", None), ballots.start, ballots.vote, ballots.weight]
         return sum(array.nbytes for array in arrays if array is not None) + 8 * len(rows)
 
@@ -67,19 +67,19 @@ class _Part:
         """Run the fused pass, and keep its curvature."""
         assert asked.tables is not None
         at = self.engine.expectation(asked.scores, asked.tables)
-        self._last = asked.name, at.curvature
+        self._last = asked.name, self.engine, at.curvature
         return _flat(at.value, at.gradient, at.degree, at.truly_first, at.hidden)
 
-    def beginning(self, asked: _Asked) -> Doubles:
-        at, truly_first = self.engine.beginning(asked.scores)
-        self._last = asked.name, at.curvature
-        return _flat(at.value, at.gradient, at.degree, truly_first)
-
-    def curvature(self, asked: _Asked) -> Any:
-        """Return the curvature of a pass, which is run again unless it was the last."""
+    def curvature(self, asked: _Asked) -> tuple[MemoryEngine, Any]:
+        """Return the curvature of a pass, which is run again unless it was the last, and the engine that knows it."""
         if self._last[0] != asked.name:
-            (self.beginning if asked.tables is None else self.expectation)(asked)
-        return self._last[1]
+            if asked.tables is not None:
+                self.expectation(asked)
+            else:  # where a fit begins: whatever the posterior, the curvature is the same
+                engine = MemoryEngine(replace(self.rows), threads=1)
+                at = engine.maximisation(asked.scores, np.full(len(self.rows), 0.5))
+                self._last = asked.name, engine, at.curvature
+        return self._last[1:]
 
 
 class DaskEngine:
@@ -102,19 +102,19 @@ class DaskEngine:
         self.votes, self.rows_by = votes, rows_by
         self.passes = 0
         self._cluster, self._tick = votes.cluster, tick
-        self._packing = self._cluster.carry(votes.packing)
-        self._parts = self._cluster.each(_lay_out, votes.keys, self._packing, rows_by, votes.n_missing)
+        self._how = self._cluster.carry(votes.packing, rows_by, votes.n_missing)
+        self._parts = self._cluster.each(_lay_out, votes.keys, self._how)
 
     @cached_property
     def _known(self) -> tuple[int, int, Doubles]:
         known: tuple[int, int, Doubles] = self._total(_about_part)
         return known
 
-    def _total(self, function: Callable[..., Any], *shared: Any) -> Any:
+    def _total(self, function: Callable[..., Any], *shared: Any, over: list[Any] | None = None) -> Any:
         """Run a function on every part, and add up what it says."""
-        cluster = self._cluster
-        places = cluster.places(self._parts)
-        own = cluster.each(function, self._parts, *shared)
+        cluster, parts = self._cluster, self._parts if over is None else over
+        places = cluster.places(parts)
+        own = cluster.each(function, parts, *shared)
         return cluster.result(cluster.total(_added, own, places), own, self._tick)
 
     def _ask(self, scores: Doubles, tables: Doubles | None) -> Any:
@@ -164,7 +164,9 @@ class DaskEngine:
         """
         self.passes += 1
         asked = self._ask(scores, None)
-        value, gradient, degree, truly_first = self._split(self._total(_beginning, asked)[0])
+        value, gradient, degree, truly_first = self._split(
+            self._total(_beginning, self._how, asked, over=self.votes.keys)[0]
+        )
         return Maximisation(value, gradient, degree, _At(asked)), truly_first
 
     def curvature_times(self, curvature: _At, vector: Doubles) -> Doubles:
@@ -204,11 +206,18 @@ class DaskEngine:
 # -- tasks ------------------------------------------------------------------------------------------------------
 
 
-def _lay_out(keys: Keys, packing: tuple[Packing], rows_by: str, n_missing: int) -> _Part:
-    """Make the rows of a part."""
-    key, weight = keys
-    votes = packing[0].unpack(key, weight, len(key), n_missing)
-    return _Part(ROWS_BY[rows_by](votes, 1))
+How = tuple[Packing, str, int]
+
+
+def _rows_of(keys: Keys, how: How) -> Rows:
+    (key, weight), (packing, rows_by, n_missing) = keys, how
+    return ROWS_BY[rows_by](packing.unpack(key, weight, len(key), n_missing), 1)
+
+
+def _lay_out(keys: Keys, how: How) -> _Part:
+    """Make the rows of a part, without what is needed only where a fit begins or of single pairs."""
+    rows = _rows_of(keys, how)
+    return _Part(replace(rows, known_share=None, of_pair=None, pair_begin=None))
 
 
 def _about_part(part: _Part) -> tuple[int, int, Doubles]:
@@ -239,20 +248,26 @@ def _expectation(part: _Part, asked: tuple[_Asked]) -> tuple[Doubles]:
     return (part.expectation(asked[0]),)
 
 
-def _beginning(part: _Part, asked: tuple[_Asked]) -> tuple[Doubles]:
-    if not len(part.rows):
-        return (np.zeros(1 + 2 * part.rows.n_items + 2 * part.rows.n_coins),)
-    return (part.beginning(asked[0]),)
+def _beginning(keys: Keys, how: How, asked: tuple[_Asked]) -> tuple[Doubles]:
+    rows = _rows_of(keys, how)
+    if not len(rows):
+        return (np.zeros(1 + 2 * rows.n_items + 2 * rows.n_coins),)
+    at, truly_first = MemoryEngine(rows, threads=1).beginning(asked[0].scores)
+    return (_flat(at.value, at.gradient, at.degree, truly_first),)
 
 
 def _product(part: _Part, asked: tuple[_Asked], vector: tuple[Doubles]) -> tuple[Doubles]:
     if not len(part.rows):
         return (np.zeros(part.rows.n_items),)
-    return (part.engine.curvature_times(part.curvature(asked[0]), vector[0]),)
+    engine, curvature = part.curvature(asked[0])
+    return (engine.curvature_times(curvature, vector[0]),)
 
 
 def _links(part: _Part, asked: tuple[_Asked]) -> Links:
-    return part.engine.links(part.curvature(asked[0])) if len(part.rows) else _NO_LINKS
+    if not len(part.rows):
+        return _NO_LINKS
+    engine, curvature = part.curvature(asked[0])
+    return engine.links(curvature)
 
 
 def _observed_degree(part: _Part, asked: tuple[_Asked]) -> tuple[Doubles]:

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from test_disk import draw
 
 import jamrank as jr
 from jamrank.engines import ENGINES, choose, make_engine
@@ -18,7 +19,6 @@ from jamrank.engines.choose import Choice
 from jamrank.errors import ClusterError, InputError, ParameterError
 from jamrank.io import store
 from jamrank.rows import ROWS_BY
-from tests.engines.test_disk import draw
 
 pytest.importorskip("distributed", reason="needs jamrank[cluster]")
 
@@ -167,7 +167,9 @@ def test_votes_in_memory_are_sent(tables, cluster, monkeypatch):
 
 def test_what_is_wrong_with_a_file_is_told_with_its_row(tables, cluster, tmp_path):
     frame, _ = tables[""]
-    bad = frame.with_columns(pl.when(pl.int_range(pl.len()) == 1500).then(pl.lit("up")).otherwise("winner").alias("winner"))
+    bad = frame.with_columns(
+        pl.when(pl.int_range(pl.len()) == 1500).then(pl.lit("up")).otherwise("winner").alias("winner")
+    )
     bad.write_parquet(tmp_path / "bad.parquet", row_group_size=700)
     with pytest.raises(InputError, match=r"bad.parquet, row 1501: winner is 'up'"):
         jr.distribute_comparisons(tmp_path, cluster)
