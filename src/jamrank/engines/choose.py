@@ -86,7 +86,8 @@ def _memory_engine(votes: Comparisons, row: str, threads: int | None, tick: Tick
 def _memory_suits(load: Load) -> str:
     if load.in_memory:
         return "the votes are in memory"
-    return f"{load.told} fit into memory" if load.fits and not _is_address(load.votes) else ""
+    elsewhere = isinstance(load.votes, PartedComparisons) or _is_address(load.votes)
+    return f"{load.told} fit into memory" if load.fits and not elsewhere else ""
 
 
 # -- disk -------------------------------------------------------------------------------------------------------
@@ -107,8 +108,8 @@ def _disk_engine(votes: StoredComparisons, row: str, threads: int | None, tick: 
 def _disk_suits(load: Load) -> str:
     if isinstance(load.votes, StoredComparisons):
         return "the votes are on disk"
-    alone = not load.in_memory and load.n_votes is not None and not load.fits
-    return f"{load.told} may not fit into memory" if alone else ""
+    given = isinstance(load.votes, Comparisons | PartedComparisons)
+    return f"{load.told} may not fit into memory" if not given and not load.fits else ""
 
 
 # -- dask -------------------------------------------------------------------------------------------------------

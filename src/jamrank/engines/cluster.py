@@ -114,7 +114,7 @@ class DaskEngine:
         """Run a function on every part, and add up what it says."""
         cluster, parts = self._cluster, self._parts if over is None else over
         places = cluster.places(parts)
-        own = cluster.each(function, parts, *shared)
+        own = cluster.each(function, parts, *shared, places=places)
         return cluster.result(cluster.total(_added, own, places), own, self._tick)
 
     def _ask(self, scores: Doubles, tables: Doubles | None) -> Any:

@@ -126,7 +126,7 @@ class Cluster:
     def n_workers(self) -> int:
         """How many workers there are now."""
         with self.clearly():
-            return len(self.client.scheduler_info(n_workers=-1)["workers"])
+            return len(self.client.nthreads())
 
     def require_workers(self) -> None:
         """Make sure that there is somebody to do the work."""
@@ -152,10 +152,16 @@ class Cluster:
             warnings.filterwarnings("ignore", "Sending large graph")
             return self.client.submit(_values, *values, pure=False)
 
-    def each(self, function: Callable[..., Any], parts: Sequence[Any], *shared: Any) -> list[Any]:
+    def each(
+        self,
+        function: Callable[..., Any],
+        parts: Sequence[Any],
+        *shared: Any,
+        places: Sequence[str | None] | None = None,
+    ) -> list[Any]:
         """Call a function on every part where it lies, or wherever there is room once its worker is gone."""
         with self.clearly():
-            places = self.places(parts)
+            places = self.places(parts) if places is None else places
             futures: list[Any] = [None] * len(parts)
             for worker in dict.fromkeys(places):
                 own = [number for number, place in enumerate(places) if place == worker]
@@ -175,7 +181,8 @@ class Cluster:
         asked = [part for part in parts if hasattr(part, "key")]
         if not asked:
             return [None] * len(parts)
-        known = self.client.who_has(asked)
+        with self.clearly():
+            known = self.client.who_has(asked)
         return [next(iter(sorted(known.get(part.key, ()))), None) for part in parts]
 
     def total(self, add: Callable[..., Any], futures: Sequence[Any], places: Sequence[str | None]) -> Any:
