@@ -163,7 +163,7 @@ def test_the_cluster_s_page_says_what_was_measured():
         "cost": {"votes": 10**7, "encode_ns": costs, "pass_ns": costs, "task_seconds": 1e-3, "row_bytes": costs},
     }
     found["model"] = cluster.model(found)
-    # Six nanoseconds a vote on one thread, half as many on two, and a millisecond for each of 48 parts and their sums.
+    # Six nanoseconds a vote on one thread, half as many on two; a millisecond for each of 48 parts and their sums.
     assert found["model"]["check"]["1"]["told"] == pytest.approx(0.6 + 48 * 8 / 7 * 1e-3)
     assert found["model"]["check"]["2"]["told"] == pytest.approx(0.3 + 48 * 8 / 7 * 1e-3)
     large = found["model"]["large"]

@@ -204,6 +204,8 @@ class Cluster:
         with self.clearly():
             future.add_done_callback(lambda _: ended.set())
             while not ended.wait(_LOOK_EVERY):
+                if self.client.status == "closed":
+                    raise OSError
                 if tick is not None:
                     tick(sum(piece.done() for piece in pieces), len(pieces))
             if tick is not None:
