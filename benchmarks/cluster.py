@@ -27,7 +27,7 @@ import polars as pl
 import jamrank as jr
 from benchmarks import machine, report, scale, wine
 from jamrank.engines import make_engine
-from jamrank.engines.choose import Choice
+from jamrank.engines.choosing import Choice
 
 SIZES = {"agreement": 10**7, "scaling": 10**8, "traffic": (10**6, 10**7), "killed": 10**7, "cost": 10**7}
 QUICK_SIZES = {"agreement": 10**5, "scaling": 10**6, "traffic": (10**5, 10**6), "killed": 10**5, "cost": 10**6}

@@ -1,7 +1,7 @@
 """Where a pass over the votes runs: in memory, from disk, or on a cluster."""
 
 from jamrank.engines.base import Engine, Expectation, Links, Maximisation, PartedEngine
-from jamrank.engines.choose import ENGINES, Choice, bring, choose, make_engine
+from jamrank.engines.choosing import ENGINES, Choice, bring, choose, make_engine
 from jamrank.engines.disk import DiskEngine
 from jamrank.engines.memory import MemoryEngine
 from jamrank.engines.tied import TiedEngine
