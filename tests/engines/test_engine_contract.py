@@ -25,7 +25,7 @@ pytest.importorskip("distributed", reason="needs jamrank[cluster]")
 
 TO_NUMBERS = {"margin", "tie"}
 MODELS = {
-    "JAM": jr.JAM,
+    "JAM": lambda: jr.JAM(max_iter=5),
     "BradleyTerry": lambda: jr.BradleyTerry(max_iter=3),
 }
 
@@ -144,11 +144,11 @@ def test_fits_are_the_same(votes, engine, name):
 @pytest.mark.filterwarnings("ignore::jamrank.errors.JamrankWarning")
 def test_a_worker_that_dies_costs_a_recomputation_not_the_fit(votes, cluster):
     spread = votes["dask", "question weight"]
-    expected = jr.JAM(max_iter=5).fit(spread).scores_
+    expected = jr.JAM(max_iter=2).fit(spread).scores_
     client = spread.cluster.client
     victim = next(iter(client.run(os.getpid).values()))
     os.kill(victim, signal.SIGKILL)
-    np.testing.assert_array_equal(jr.JAM(max_iter=5).fit(spread).scores_, expected)
+    np.testing.assert_array_equal(jr.JAM(max_iter=2).fit(spread).scores_, expected)
     deadline = time.monotonic() + 60
     while len(client.run(os.getpid)) < 2 and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -164,12 +164,11 @@ def test_votes_in_memory_are_sent(tables, cluster, monkeypatch):
     assert len(sent.part_pairs) > 4
     assert sent.n_pairs == here.n_pairs
     np.testing.assert_array_equal(sent.pair_question, here.pair_question)
-    for given in (here, path):
-        model = jr.CrowdBT(engine="dask", max_iter=3).fit(given)
-        np.testing.assert_allclose(model.scores_, jr.CrowdBT(max_iter=3).fit(here).scores_, atol=1e-9)
-        assert model.engine_ == "dask"
-        model._votes.close()
     sent.close()
+    model = jr.CrowdBT(engine="dask", max_iter=2).fit(path)
+    np.testing.assert_allclose(model.scores_, jr.CrowdBT(max_iter=2).fit(here).scores_, atol=1e-9)
+    assert model.engine_ == "dask"
+    model._votes.close()
 
 
 def test_what_is_wrong_with_a_file_is_told_with_its_row(tables, cluster, tmp_path):
