@@ -12,7 +12,7 @@ RIVALS := .venv-rivals
 
 .PHONY: demo test lint typecheck unit format figure gallery report-figure reproduce test-oldest docs clean
 .PHONY: benchmark benchmark-rivals benchmark-growth benchmark-profile benchmark-scale benchmark-quick
-.PHONY: benchmark-verdicts benchmark-recovery benchmark-heldout benchmark-encoding fuzz
+.PHONY: benchmark-verdicts benchmark-recovery benchmark-heldout benchmark-encoding benchmark-cluster fuzz
 
 demo: $(VENV)/demo-$(MODULES)
 	$(BIN)/jamrank demo
@@ -60,6 +60,10 @@ benchmark-heldout: $(RIVALS)/jamrank
 # Up to a billion votes from disk, an hour and 60 GB of room (SCRATCH=DIR): benchmarks/scale.md and .json.
 benchmark-scale: $(RIVALS)/jamrank
 	$(RIVALS)/bin/python -m benchmarks.scale $(if $(SCRATCH),--scratch $(SCRATCH))
+
+# Fits on a dask cluster, most of an hour and 10 GB of memory and of room (SCRATCH=DIR): benchmarks/cluster.md and .json.
+benchmark-cluster: $(RIVALS)/cluster
+	$(RIVALS)/bin/python -m benchmarks.cluster $(if $(SCRATCH),--scratch $(SCRATCH))
 
 # Whether annotators get the verdicts they deserve, some minutes: benchmarks/verdicts.md and .json.
 benchmark-verdicts: $(RIVALS)/jamrank
@@ -135,6 +139,10 @@ $(RIVALS)/jamrank: $(BUILD_INPUTS) $(shell find src -name '*.py')
 	@echo "Installing jamrank into $(RIVALS); the first time this takes a minute or two."
 	$(PYTHON) -m venv $(RIVALS)
 	$(RIVALS)/bin/pip install -q --disable-pip-version-check ".[figures]"
+	touch $@
+
+$(RIVALS)/cluster: $(RIVALS)/jamrank
+	$(RIVALS)/bin/pip install -q --disable-pip-version-check ".[cluster]"
 	touch $@
 
 # One that cannot be installed keeps none of the others away; the next run tries it again.

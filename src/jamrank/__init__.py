@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         read_groups,
         store_comparisons,
     )
+    from jamrank.io.distributed import DistributedComparisons, distribute_comparisons
     from jamrank.models import (
         IAM,
         JAM,
@@ -62,6 +63,8 @@ _HOMES = {
     "check": "diagnostics",
     "StoredComparisons": "io",
     "store_comparisons": "io",
+    "DistributedComparisons": "io.distributed",
+    "distribute_comparisons": "io.distributed",
     "MajorityVote": "models",
     "IAM": "models",
     "JAM": "models",
@@ -96,6 +99,7 @@ __all__ = [
     "Copeland",
     "CrowdBT",
     "DawidSkene",
+    "DistributedComparisons",
     "HodgeRank",
     "MajorityVote",
     "Prior",
@@ -103,6 +107,7 @@ __all__ = [
     "StoredComparisons",
     "WinRate",
     "check",
+    "distribute_comparisons",
     "fit_groups",
     "load",
     "preference_pairs",

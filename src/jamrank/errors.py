@@ -10,6 +10,7 @@ import sys
 import warnings
 
 __all__ = [
+    "ClusterError",
     "DisconnectedWarning",
     "FeatureError",
     "FeatureWarning",
@@ -73,6 +74,10 @@ class FormatError(JamrankError):
 
 class ParameterError(JamrankError):
     """A model argument outside what it may be."""
+
+
+class ClusterError(JamrankError):
+    """A cluster that cannot be reached, or that failed in the middle of a fit."""
 
 
 class NotFittedError(JamrankError, AttributeError):

@@ -14,7 +14,7 @@ import os, random, signal, sys, time
 from pathlib import Path
 
 import jamrank as jr
-from jamrank.cli.fit import fitted_files
+from jamrank.cli.results import fitted_files
 from jamrank.io import EXPORTS, exported, write_together
 
 folder = Path(sys.argv[1])

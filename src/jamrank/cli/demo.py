@@ -147,7 +147,7 @@ def _annotator_accuracy(votes: Comparisons, truth: Any) -> list[float]:
 def _write(console: Console, model: RankingModel, votes: Comparisons, out: str) -> None:
     from pathlib import Path
 
-    from jamrank.cli.fit import command_line, fitted_files
+    from jamrank.cli.results import command_line, fitted_files
     from jamrank.io import ensure_folder, write_together
     from jamrank.report import versions
 

@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from jamrank.io.store import Votes
+from jamrank.io.parted import Votes
 from jamrank.models import RankingModel
 from jamrank.report import findings
 from jamrank.text import many, number

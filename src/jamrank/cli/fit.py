@@ -7,20 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from jamrank.cli.files import named, parse_map, read_votes, tell, votes_options
-from jamrank.errors import FeatureError, GoldError, InputError, ParameterError, UnknownItemError
+from jamrank.cli.files import named, votes_options
+from jamrank.cli.results import OUTPUTS
+from jamrank.errors import FeatureError, GoldError, InputError, ParameterError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from jamrank.comparisons import Comparisons
-    from jamrank.io.store import StoredComparisons, Votes
+    from jamrank.io.parted import Votes
     from jamrank.models import RankingModel
 
-__all__ = ["command_line", "fit", "fitted_files"]
-
-_MEMORY = "2GB"
-_OUTPUTS = "ranking.csv, annotators.csv, pairs.csv, model.json and report.html (with features: features.csv)"
+__all__ = ["fit"]
 
 
 @click.command(
@@ -38,6 +35,7 @@ Examples:
   jamrank fit votes.csv --gold known.csv
   jamrank fit more-votes.csv --start results/model.json --out results
   jamrank fit folder-of-parquet --memory 2GB --scratch /large/disk --out results
+  jamrank fit folder-of-parquet --engine dask --scheduler tcp://10.0.0.1:8786 --out results
 
 Exit code 0 when done, 2 when the input cannot be used."""
 )
@@ -51,7 +49,7 @@ Exit code 0 when done, 2 when the input cannot be used."""
     help="auto (chosen by held-out votes), MajorityVote (mv), IAM, JAM, VRJAM, BradleyTerry (bt), CrowdBT, AmElo, "
     "DawidSkene, Borda, Copeland, HodgeRank, RankCentrality or WinRate.",
 )
-@click.option("--out", metavar="DIR", help=f"Write {_OUTPUTS} there.")
+@click.option("--out", metavar="DIR", help=f"Write {OUTPUTS} there.")
 @click.option("--noise", type=click.Choice(["flip", "two-coin"]), help="How annotators err: two-coin knows sides.")
 @click.option("--ties", type=click.Choice(["leave out", "davidson"]), help="What to do with tie votes.")
 @click.option("--export", metavar="KINDS", help="With --out, also write: parquet, json, preferences, markdown.")
@@ -66,6 +64,15 @@ Exit code 0 when done, 2 when the input cannot be used."""
 @click.option("--start", metavar="MODEL", help="Start from an earlier fit's model.json: quicker after new votes.")
 @click.option("--max-iter", type=int, help="Most EM iterations.")
 @click.option("--tol", type=float, help="Stop this close to the limit.")
+@click.option(
+    "--engine",
+    metavar="NAME",
+    help="Where the fit runs: memory, disk, dask or auto, by the votes and by what is there; auto unless given.",
+)
+@click.option(
+    "--scheduler", metavar="ADDRESS", help="Fit on the dask cluster there; without it, dask on this machine."
+)
+@click.option("--workers", type=click.IntRange(min=1), help="Worker processes of dask on this machine.")
 @click.option("--memory", metavar="SIZE", help="Fit Parquet from disk with so much memory, such as 2GB.")
 @click.option("--scratch", metavar="DIR", help="Where a fit from disk keeps its files while it runs.")
 @click.option("--keep-scratch", is_flag=True, help="Leave these files for the next fit of the same votes.")
@@ -88,6 +95,9 @@ def fit(
     start: str | None,
     max_iter: int | None,
     tol: float | None,
+    engine: str | None,
+    scheduler: str | None,
+    workers: int | None,
     memory: str | None,
     scratch: str | None,
     keep_scratch: bool,
@@ -107,59 +117,45 @@ def fit(
 
     With --memory, votes that are too many for memory stay on disk: JAM, CrowdBT and BradleyTerry fit them part by
     part. A run that was killed goes on where it was when the same command is given again.
+
+    With --engine dask they fit on a cluster, which needs jamrank[cluster]. Its workers must be able to read VOTES.
     """
     from time import perf_counter
 
     from rich.console import Console
 
     from jamrank.cli.display import print_groups, print_summary, stage
+    from jamrank.cli.engines import Source, open_votes
     from jamrank.cli.export import kinds_of, shown_ranking
-    from jamrank.io import (
-        StoredComparisons,
-        check_folder,
-        ensure_folder,
-        exported,
-        read_features,
-        read_gold,
-        read_groups,
-        write_together,
-    )
+    from jamrank.cli.results import as_json as results_as_json
+    from jamrank.cli.results import facts_of, fitted_files, group_ranking
+    from jamrank.io import check_folder, ensure_folder, exported, read_features, read_gold, write_together
+    from jamrank.io.store import StoredComparisons
     from jamrank.models import fit_groups, load, side_by_side
 
     progress = Console(stderr=True)
-    asked = {"noise": noise, "ties": ties, "max_iter": max_iter, "tol": tol}
     earlier = None if start is None else load(start)
     if earlier is not None and model_name == "auto":
         model_name = type(earlier).__name__
+    asked = {"noise": noise, "ties": ties, "max_iter": max_iter, "tol": tol}
     model = _make_model(model_name, asked, verbose=progress.is_terminal and not quiet)
     kinds = kinds_of(export)
     if kinds and out is None:
         raise ParameterError("--export needs --out DIR to write to")
-    if by is not None and (memory or scratch):
-        raise ParameterError("--by needs the votes in memory; leave out --memory and --scratch")
     if out is not None:
         check_folder(out)
     truths = None if gold is None else read_gold(gold)
-    groups: dict[str, Comparisons] = {}
     with stage(progress, f"reading {features}", quiet or features is None):
         known = None if features is None else read_features(features)
-    table: Votes
-    if memory is None and scratch is None:
-        with stage(progress, f"reading {named(votes)}", quiet):
-            if by is None:
-                table = read_votes(votes, form, mapping)
-            else:
-                table, groups = read_groups(votes, by, form, parse_map(mapping))
-        tell(table, quiet)
-    elif len(votes) > 1 or form or mapping:
-        raise ParameterError("--memory and --scratch take one Parquet file or folder in jamrank's own form")
-    else:
-        table = _store(votes[0], scratch, memory or _MEMORY, progress, quiet)
+    source = Source(votes, form, mapping, by, engine, scheduler, workers, memory, scratch)
+    choice, table, groups = open_votes(model, source, progress, quiet)
     if known is not None and model._takes_features == "ignored" and not quiet:
         click.echo(f"note: {type(model).__name__} uses no features", err=True)
     begin = perf_counter()
     try:
         model, known, reason = _settle(model, table, known, truths is not None, progress, quiet)
+        if engine is not None and "engine" in model.get_params():
+            model.set_params(engine=engine)
         model._place_anchor(scale, anchor, table.items)
         model.fit(table, known, gold=truths, start=earlier)
         fitted = fit_groups(model, groups, known, truths)
@@ -168,18 +164,25 @@ def fit(
         raise error.within(to_blame or named(votes)) from None
     seconds = perf_counter() - begin
     ranking = shown_ranking(model, scale, anchor)
-    rankings = {name: _group_ranking(name, own, scale, anchor) for name, own in fitted.items()}
+    rankings = {name: group_ranking(name, own, scale, anchor) for name, own in fitted.items()}
     files: dict[str, str | bytes] = {}
     if out is not None:
         with stage(progress, f"writing to {out}", quiet):
-            facts = _facts(model, table, votes, features, seconds, reason)
+            facts = facts_of(
+                model,
+                "; ".join(map(str, getattr(table, "readings", ()))) or named(votes),
+                features=features or "none",
+                seconds=f"{seconds:.2f}",
+                engine=f"{choice.name}: {choice.why}",
+                chosen=reason,
+            )
             files = fitted_files(model, table, named(votes), facts, ranking)
             files |= exported(model, kinds, title=Path(votes[0]).stem, ranking=ranking)
             if by is not None:
                 files["by.csv"] = side_by_side(ranking, rankings).write_csv()
             write_together(ensure_folder(out), files)
     if as_json:
-        click.echo(_as_json(model, reason, ranking, by, rankings))
+        click.echo(results_as_json(model, reason, ranking, by, rankings))
     elif not quiet:
         console = Console()
         if reason:
@@ -187,25 +190,10 @@ def fit(
         print_summary(console, model, table, seconds, ranking)
         if by is not None:
             print_groups(console, by, side_by_side(ranking, rankings), list(rankings))
-        where = f"Wrote {', '.join(files)} to {out}." if out else f"Add --out DIR to write {_OUTPUTS}."
+        where = f"Wrote {', '.join(files)} to {out}." if out else f"Add --out DIR to write {OUTPUTS}."
         console.print(where, highlight=False, soft_wrap=True)
     if isinstance(table, StoredComparisons) and not keep_scratch:
         table.delete()
-
-
-def _store(votes: str, scratch: str | None, memory: str, console: Console, quiet: bool) -> StoredComparisons:
-    """Encode votes to the scratch folder, after saying how much room that takes."""
-    from jamrank.cli.display import counting
-    from jamrank.io.store import plan_storage, store
-
-    plan = plan_storage(votes, scratch, memory)
-    if not quiet and plan.done:
-        click.echo(f"note: {plan.folder} has these votes already; going on from there", err=True)
-    elif not quiet:
-        size = f"{plan.scratch_bytes / 1e9:.2g} GB"
-        click.echo(f"note: {plan.n_rows:,} votes need about {size} in {plan.folder}, until the fit is done", err=True)
-    with counting(console, quiet) as progress:
-        return store(plan, progress)
 
 
 def _make_model(name: str, asked: dict[str, Any], verbose: bool) -> RankingModel:
@@ -232,85 +220,3 @@ def _settle(
     with stage(console, "choosing a model by held-out votes", quiet):
         chosen = model.choose(votes, features, gold)
     return chosen, features if model.uses_features_ else None, model.reason_
-
-
-def _facts(
-    model: RankingModel,
-    table: Votes,
-    votes: tuple[str, ...],
-    features: str | None,
-    seconds: float,
-    reason: str | None,
-) -> dict[str, str]:
-    from jamrank.kernels import compiled
-    from jamrank.report import versions
-
-    facts = {
-        "Command": command_line(),
-        "Votes": "; ".join(map(str, getattr(table, "readings", ()))) or named(votes),
-        "Features": features or "none",
-        "Model": repr(model),
-        "Iterations": f"{model.n_iter_} ({model.n_passes_} passes over the votes)",
-        "Seconds": f"{seconds:.2f}",
-        "Intervals": "95 %, by a normal approximation at the fitted values",
-        "Versions": versions(),
-        "Kernels": "compiled" if compiled else "numpy",
-    }
-    if reason:
-        facts["Chosen"] = reason
-    if model.log_likelihood_ is not None:
-        facts["Log-likelihood"] = f"{model.log_likelihood_:.4f}"
-    return facts
-
-
-def command_line() -> str:
-    """Return the command that is running, as one would type it."""
-    import shlex
-    import sys
-
-    return shlex.join(["jamrank", *sys.argv[1:]])
-
-
-def fitted_files(
-    model: RankingModel, votes: Votes, title: str, facts: dict[str, str], ranking: Any = None
-) -> dict[str, str | bytes]:
-    """Return the files that a fit leaves behind, by name; with ``ranking`` the scores of another scale."""
-    import polars as pl
-
-    from jamrank.report import describe, render
-
-    report = describe(model, votes, f"Ranking from {title}", facts)
-    files: dict[str, str | bytes] = {
-        "ranking.csv": (report.ranking if ranking is None else pl.DataFrame(ranking)).write_csv(),
-        "annotators.csv": report.annotators.write_csv(),
-        "model.json": model.to_json(),
-        "report.html": render(report),
-    }
-    if report.pairs is not None:
-        files["pairs.csv"] = report.pairs.write_csv()
-    if model.features_ is not None:
-        files["features.csv"] = model.features_.write_csv()
-    return files
-
-
-def _group_ranking(name: str, model: RankingModel, scale: str, anchor: str | None) -> Any:
-    from jamrank.cli.export import shown_ranking
-
-    try:
-        return shown_ranking(model, scale, anchor)
-    except UnknownItemError:
-        click.echo(f"note: {name} has no vote on {anchor}: its scores are around their mean", err=True)
-        return shown_ranking(model, scale, None)
-
-
-def _as_json(model: RankingModel, reason: str | None, ranking: Any, by: str | None, rankings: dict[str, Any]) -> str:
-    import json
-
-    import polars as pl
-
-    from jamrank.io import results
-
-    told = results(model, ranking) | {"chosen": reason}
-    if by is not None:
-        told["by"] = {"column": by, "groups": {k: pl.DataFrame(own).to_dicts() for k, own in rankings.items()}}
-    return json.dumps(told, indent=1, default=str, allow_nan=False)

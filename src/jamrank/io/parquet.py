@@ -13,10 +13,15 @@ import polars as pl
 
 from jamrank.errors import InputError
 
-__all__ = ["ParquetFiles", "parquet_files", "unless_it_panics"]
+__all__ = ["ParquetFiles", "count_rows", "is_parquet", "parquet_files", "unless_it_panics"]
 
 _SUFFIXES = (".parquet", ".pq")
 _BROKEN = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError)
+
+
+def is_parquet(path: str | os.PathLike[str]) -> bool:
+    """Tell by its name whether a file is Parquet; a folder is taken for one of Parquet files."""
+    return Path(path).is_dir() or Path(path).suffix.lower() in _SUFFIXES
 
 
 def parquet_files(path: str | os.PathLike[str]) -> list[Path]:
@@ -121,3 +126,8 @@ def _readable(file: Path) -> Iterator[None]:
         raise InputError(
             f"the Parquet file is damaged or of an unknown kind ({told})", "write it again", source=str(file)
         ) from None
+
+
+def count_rows(path: str | os.PathLike[str]) -> int:
+    """Return how many rows a Parquet file or a folder of them has, from the footers alone."""
+    return len(ParquetFiles.open(path))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
@@ -15,10 +16,11 @@ from jamrank.comparisons import Comparisons, make_frame
 from jamrank.diagnostics.correlation import Links, correlated
 from jamrank.diagnostics.habits import Habits, Piece, habits
 from jamrank.diagnostics.verdicts import ACTIONS, evidence, flip_intervals, inner_flip, verdicts
+from jamrank.engines import Choice, bring, choose
 from jamrank.errors import FeatureError, FormatError, InputError, NotFittedError, ParameterError, UnknownItemError
 from jamrank.ids import as_column, as_objects, encode, locate
 from jamrank.io.documents import document_text, read_document, write_atomically
-from jamrank.io.store import StoredComparisons, Votes
+from jamrank.io.parted import PartedComparisons, Votes
 from jamrank.models.asked import Asked, blurred
 from jamrank.models.gold import KnownTruths, known_truths, locate_by_text
 from jamrank.models.link import fit_link
@@ -35,6 +37,8 @@ FeatureUse = Literal["refused", "ignored", "optional", "always"]
 _VERSION = 1
 # Scores closer than this differ by rounding alone.
 _SAME_SCORE = 1e-9
+# Engines whose votes come part by part.
+_IN_PARTS = ("disk", "dask")
 
 
 class RankingModel(Shown):
@@ -58,7 +62,12 @@ class RankingModel(Shown):
     # Fitted attributes that a subclass adds to the saved state.
     _extra_state: ClassVar[tuple[str, ...]] = ()
 
+    # Where passes over the votes run.
+    engine: str = "auto"
+
     items_: NDArray[Any]
+    engine_: str
+    _choice: Choice
     scores_: Doubles
     feature_scores_: Doubles | None
     coef_: Doubles | None
@@ -72,13 +81,20 @@ class RankingModel(Shown):
     n_ties_: float
     _features: Features | None
 
-    def fit(self, votes: Votes, features: Any = None, *, gold: Any = None, start: RankingModel | None = None) -> Self:
+    def fit(
+        self,
+        votes: Votes | str | os.PathLike[str],
+        features: Any = None,
+        *,
+        gold: Any = None,
+        start: RankingModel | None = None,
+    ) -> Self:
         """Fit the model.
 
         Parameters
         ----------
-        votes : Comparisons or StoredComparisons
-            The votes; those on disk only for JAM, CrowdBT and BradleyTerry.
+        votes : Comparisons, StoredComparisons, DistributedComparisons or path-like
+            The votes, or their file; those on disk or on a cluster only for JAM, CrowdBT and BradleyTerry.
         features : data frame, mapping or array, optional
             One row for each item: a frame with a column ``item`` (or, in pandas, indexed by item), a mapping from
             item to values, or an array in the order of ``votes.items``.
@@ -93,14 +109,18 @@ class RankingModel(Shown):
         -------
         self
         """
-        if isinstance(votes, StoredComparisons) and not self._from_disk:
-            name = type(self).__name__
-            raise ParameterError(f"{name} needs the votes in memory; JAM, CrowdBT and BradleyTerry fit from disk")
-        if not isinstance(votes, (Comparisons, StoredComparisons)):
+        if not isinstance(votes, (Comparisons, PartedComparisons, str, os.PathLike)):
             raise ParameterError(
                 f"votes is a {type(votes).__name__}; expected jamrank.Comparisons (see Comparisons.from_frame)"
             )
+        name = type(self).__name__
+        choice = choose(self.engine, votes, self._from_disk)
+        if not self._from_disk and (isinstance(votes, PartedComparisons) or choice.name in _IN_PARTS):
+            told = "JAM, CrowdBT and BradleyTerry fit from disk and on clusters"
+            raise ParameterError(f"{name} needs the votes in memory; {told}")
+        votes = bring(choice, votes)
         self._reset()
+        self.engine_, self._choice = choice.name, choice
         self._start = self._checked_start(start)
         votes = self._taught(votes, gold)
         self.items_ = votes.items

@@ -11,7 +11,7 @@ from scipy.special import logit
 from jamrank.comparisons import Comparisons
 from jamrank.engines import Engine, MemoryEngine
 from jamrank.errors import ParameterError
-from jamrank.io.store import Votes
+from jamrank.io.parted import Votes
 from jamrank.models.asked import Asked
 from jamrank.models.base import RankingModel
 from jamrank.models.em import Fit, Problem

@@ -11,7 +11,7 @@ from scipy.special import expit
 from jamrank.comparisons import Comparisons
 from jamrank.engines import MemoryEngine
 from jamrank.errors import FeatureError
-from jamrank.io.store import Votes
+from jamrank.io.parted import Votes
 from jamrank.models.agreement import disagreement
 from jamrank.models.base import FeatureUse, RankingModel
 from jamrank.models.em import Problem, run

@@ -11,9 +11,9 @@ from scipy.special import expit, logit
 
 from jamrank.comparisons import Comparisons
 from jamrank.diagnostics.habits import Piece
-from jamrank.engines import DiskEngine, Engine, MemoryEngine, TiedEngine
+from jamrank.engines import Engine, MemoryEngine, PartedEngine, TiedEngine, make_engine
 from jamrank.errors import InputError, NotConvergedWarning, ParameterError, TiesExcludedWarning, warn
-from jamrank.io.store import StoredComparisons, Votes
+from jamrank.io.parted import PartedComparisons, Votes
 from jamrank.models.annotators import AnnotatorResults
 from jamrank.models.asked import Asked, blurred
 from jamrank.models.em import Fit, Point, Problem, run
@@ -94,12 +94,10 @@ class LatentModel(AnnotatorResults):
         self._finish(votes, problem, fit)
 
     def _engine(self, votes: Votes, row: str) -> Engine:
-        if isinstance(votes, StoredComparisons):
-            if self.loss == "hinge":
-                raise ParameterError("loss is 'hinge', which needs the votes in memory; from disk only 'logistic'")
-            return DiskEngine(votes, row, self.n_jobs, self._progress.part)
+        if isinstance(votes, PartedComparisons) and self.loss == "hinge":
+            raise ParameterError("loss is 'hinge', which needs the votes in memory; in parts only 'logistic'")
         if self._known is None or row == "tie":
-            return MemoryEngine(ROWS_BY[row](votes, self.n_jobs), self.n_jobs)
+            return make_engine(self._choice, votes, row, self.n_jobs, self._progress.part)
         rows = ROWS_BY[row](self._known.told, self.n_jobs)
         return MemoryEngine(rows.knowing(rows.n_coins // self._known.told.n_annotators), self.n_jobs)
 
@@ -285,10 +283,10 @@ class LatentModel(AnnotatorResults):
         """Yield the votes, and what passes over them."""
         engine = self._fitted[0].engine
         engine = engine.decided if isinstance(engine, TiedEngine) else engine
-        if isinstance(engine, DiskEngine):
-            yield from engine.parts()
-        elif isinstance(engine, MemoryEngine) and isinstance(self._votes, Comparisons):
+        if isinstance(engine, MemoryEngine) and isinstance(self._votes, Comparisons):
             yield self._votes, engine
+        elif isinstance(engine, PartedEngine):
+            yield from engine.parts()
 
     def _posterior(self, votes: Comparisons, engine: MemoryEngine, point: Point) -> Doubles:
         """Return the posterior of every pair; one without decided votes gets what its scores say."""

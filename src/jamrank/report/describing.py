@@ -15,7 +15,7 @@ from scipy.special import expit, logit
 from jamrank.comparisons import Comparisons
 from jamrank.diagnostics import contested_pairs, unsettled_pairs
 from jamrank.io import write_atomically
-from jamrank.io.store import Votes
+from jamrank.io.parted import Votes
 from jamrank.models import VRJAM, RankingModel
 from jamrank.report.page import render
 from jamrank.report.record import Beats, Report, Skills

@@ -9,7 +9,7 @@ import polars as pl
 
 from jamrank.comparisons import Comparisons
 from jamrank.diagnostics import Health, check
-from jamrank.io.store import Votes
+from jamrank.io.parted import Votes
 from jamrank.models import VRJAM, RankingModel
 from jamrank.text import many
 
@@ -99,7 +99,7 @@ def _data(model: RankingModel, votes: Votes, health: Health | None) -> list[str]
 def _left_over(model: RankingModel, votes: Votes) -> list[str]:
     told = []
     if not isinstance(votes, Comparisons):
-        told.append("Fitted from disk: nothing is said here of single pairs, nor of the data's health.")
+        told.append(f"Fitted {votes.place}: nothing is said here of single pairs, nor of the data's health.")
     if model.n_ties_ and not model._uses_ties:
         told.append(f"{many(model.n_ties_, 'tie vote')} left out.")
     if votes.n_missing:
