@@ -272,13 +272,26 @@ def scheduler_gone(folder: Path, n_votes: int) -> dict[str, Any]:
         workers = subprocess.Popen([*worker, "--local-directory", str(folder), "--death-timeout", "5"], **SILENT)
         fit = [*jamrank, str(path), "--scheduler", address, "--tol", "1e-12", "--out", str(out)]
         fitting = subprocess.Popen(fit, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        time.sleep(30)
+        wait_for_passes(address, fitting)
         run.kill()
         _, told = fitting.communicate(timeout=300)
         workers.wait(timeout=120)
     finally:
         run.kill()
     return {"exit": fitting.returncode, "told": told.strip().splitlines()[-1], "untouched": digest(out) == before}
+
+
+def wait_for_passes(address: str, fitting: Any) -> None:
+    """Wait until a fit is well under way."""
+    from distributed import Client
+
+    def passes(dask_scheduler: Any) -> bool:
+        return "_expectation" in dask_scheduler.task_prefixes
+
+    with Client(address, set_as_default=False) as client:
+        while fitting.poll() is None and not client.run_on_scheduler(passes):
+            time.sleep(0.5)
+    time.sleep(1.0)
 
 
 PIPES: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}

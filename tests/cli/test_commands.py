@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -486,3 +487,66 @@ def test_check_exits_1_where_votes_do_not_say_which_way_is_up(study, tmp_path):
     assert told["comparable"] is True
     assert told["settled"] is False
     assert len(told["reasons"]) == 1
+
+
+def test_files_of_other_projects_are_recognised_and_said(tmp_path, capfd):
+    battles = tmp_path / "battles.jsonl"
+    battles.write_text(
+        '{"model_a": "x", "model_b": "y", "winner": "tie (bothbad)", "judge": "j"}\n'
+        '{"model_a": "x", "model_b": "y", "winner": "model_a", "judge": "j"}\n'
+    )
+    own = tmp_path / "own.csv"
+    own.write_text("annotator,left,right,winner\nj,x,y,left\n")
+    with pytest.raises(SystemExit) as end:
+        main(["check", str(battles), str(own)])
+    told = capfd.readouterr()
+    assert end.value.code == 0
+    assert told.err == f"note: {battles}: Chatbot Arena, 2 rows; 1 both bad (counts as a tie)\n"
+    assert re.search(r"votes +3\b", told.out)
+
+
+@pytest.mark.parametrize(
+    ("options", "hint"),
+    [
+        (["--format", "nope"], "unknown format 'nope'"),
+        (["--map", "left"], "--map left: expected left=COLUMN"),
+        (["--map", "left=a,left=b"], "gives left twice"),
+        (["--map", "left=a"], "mapping has left; expected"),
+        (["--map", "left=a,right=b,winner=c", "--format", "evalica"], "exclude each other"),
+        ([], "nor any like them; name the columns with --map"),
+        (["--map", "left=x,right=y,winner=z"], "no such column among 'a,b', 'w'"),
+    ],
+)
+def test_options_of_reading_that_do_not_fit(tmp_path, capfd, options, hint):
+    path = tmp_path / "v.csv"
+    path.write_text('"a,b",w\n1,2\n')
+    with pytest.raises(SystemExit) as end:
+        main(["fit", str(path), *options])
+    told = capfd.readouterr()
+    assert end.value.code == 2 and told.err.count("\n") == 1 and hint in told.err
+
+
+def test_columns_are_mapped(tmp_path, capfd):
+    path = tmp_path / "v.csv"
+    path.write_text('"a,b",second,best,who\nx,y,x,1\ny,z,second,1\n')
+    with pytest.raises(SystemExit) as end:
+        main(
+            [
+                "fit",
+                str(path),
+                "--model",
+                "bt",
+                "--map",
+                "left=a,b,right=second,winner=best",
+                "--map",
+                "annotator=who",
+            ]
+        )
+    assert not end.value.code
+    assert "columns as mapped, 2 rows" in capfd.readouterr().err
+
+
+def test_fits_from_disk_take_one_file_in_the_own_form(tmp_path, capfd):
+    with pytest.raises(SystemExit) as end:
+        main(["fit", "a.parquet", "b.parquet", "--memory", "1GB"])
+    assert end.value.code == 2 and "one Parquet file or folder" in capfd.readouterr().err

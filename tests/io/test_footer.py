@@ -7,9 +7,12 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from benchmarks.samples import SAMPLES
 
 from jamrank.io.footer import looks_whole
+
+pytest.importorskip("benchmarks", reason="benchmarks/ is found where tests run as `python -m pytest` in the checkout")
+
+from benchmarks.samples import SAMPLES
 
 FRAME = pl.DataFrame(
     {

@@ -7,18 +7,22 @@ import json
 import os
 import random
 import re
+from pathlib import Path
 
 import polars as pl
 import pyarrow as pa
 import pytest
-from benchmarks import fuzz, naive
-from benchmarks.mangle import mangled
-from benchmarks.samples import SAMPLES, write_records
 
 import jamrank as jr
 from jamrank.errors import InputError, ParameterError
 from jamrank.io.formats import FORMATS, Table, recognise
 from jamrank.io.formats.base import soft_votes
+
+pytest.importorskip("benchmarks", reason="benchmarks/ is found where tests run as `python -m pytest` in the checkout")
+
+from benchmarks import fuzz, naive
+from benchmarks.mangle import mangled
+from benchmarks.samples import SAMPLES, write_records
 
 NAMES = list(SAMPLES)
 
@@ -186,8 +190,10 @@ def test_unknown_columns_get_the_closest_format_and_a_way_out(tmp_path):
     assert "closest is Chatbot Arena" in told and "'model_a'" in told and "annotator=judge" in told
     votes = jr.read_comparisons(path, mapping={"left": "Model A", "right": "Model B", "winner": "Winner"})
     assert votes.to_frame()["winner"].to_list() == ["left"]
-    assert "none is close" in refusal(save(tmp_path, "a,b\n1,2\n"))
-    assert "values are not of that form" in refusal(save(tmp_path, "item,rating\nx,1\ny,2\n"))
+    assert "nor any like them" in refusal(save(tmp_path, "a,b\n1,2\n"))
+    assert "the columns are those of ratings, the values are not" in refusal(
+        save(tmp_path, "item,rating\nx,1\ny,2\n")
+    )
 
 
 def test_a_named_format_says_what_it_lacks(tmp_path):
@@ -323,3 +329,16 @@ def test_recognition_does_not_depend_on_the_order_of_columns():
     for sample in SAMPLES.values():
         records = [dict(reversed(record.items())) for record in sample.records]
         assert recognise(Table(records)).name == sample.format
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "formats.md"
+EXAMPLE = re.compile(r"### `(?P<format>[^`]+)`\n(?P<told>.*?)```(?P<kind>csv|jsonl?)\n(?P<content>.*?)```", re.DOTALL)
+
+
+@pytest.mark.skipif(not PAGE.exists(), reason="the documentation is not here")
+def test_the_examples_of_the_page_are_of_the_format_that_it_says(tmp_path):
+    shown = {example["format"]: example for example in EXAMPLE.finditer(PAGE.read_text())}
+    assert set(shown) == set(FORMATS)
+    for format, example in shown.items():
+        path = save(tmp_path, example["content"], f"{format}.{example['kind']}")
+        assert jr.read_comparisons(path).readings[0].format == format

@@ -20,7 +20,7 @@ __all__ = ["Cluster", "cluster_at_hand"]
 Tick = Callable[[int, int], None]
 
 _FAN_IN = 8
-_ANSWER_WITHIN, _LOOK_EVERY = 10.0, 0.2
+_ANSWER_WITHIN, _WORKERS_WITHIN, _LOOK_EVERY = 10.0, 60.0, 0.2
 _INSTALL = "install it: pip install 'jamrank[cluster]'"
 
 
@@ -132,7 +132,7 @@ class Cluster:
         """Make sure that there is somebody to do the work."""
         with self.clearly():
             try:
-                self.client.wait_for_workers(1, timeout=_ANSWER_WITHIN)
+                self.client.wait_for_workers(1, timeout=_WORKERS_WITHIN)
             except TimeoutError:
                 problem = f"the dask scheduler at {self.address} has no workers"
                 raise ClusterError(f"{problem}; start some with dask worker {self.address}") from None

@@ -134,22 +134,24 @@ def recognise(table: Table) -> Format:
     if found:
         names = " or ".join(f"{format.title} (--format {format.name})" for format in found)
         raise InputError(f"this could be {names}", "say which")
-    problem = f"no known format has the columns {_listed(table.columns)}; {_closest(table)}"
-    raise InputError(problem, _hint(table))
+    raise InputError(_closest(table), _hint(table))
 
 
 def _closest(table: Table) -> str:
-    """Return the format of which the most is there, and what it lacks."""
+    """Return what is wrong, seen from the format of which the most is there."""
     there = {_plain(name) for name in table.columns}
-    best, most = "", -math.inf
+    best, most = None, -math.inf
     for format in FORMATS.values():
         lacking = [name for name in format.columns if not any(_plain(one) in there for one in name.split("|"))]
         found = len(format.columns) - len(lacking)
         if found and found - len(lacking) > most:
-            most, best = found - len(lacking), f"closest is {format.title}, "
-            best += "but the values are not of that form" if not format.lacks(table) else "which also has "
-            best += ", ".join(map(_either, format.lacks(table)))
-    return best or "none is close"
+            best, most = format, found - len(lacking)
+    if best is None:
+        return f"no known format has the columns {_listed(table.columns)}, nor any like them"
+    if not best.lacks(table):
+        return f"the columns are those of {best.title}, the values are not"
+    lacking_there = ", ".join(map(_either, best.lacks(table)))
+    return f"no column {lacking_there} among {_listed(table.columns)}; closest is {best.title}"
 
 
 def _plain(name: str) -> str:
