@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from jamrank.comparisons import Comparisons
     from jamrank.io import StoredComparisons, read_comparisons, read_features, store_comparisons
-    from jamrank.models import IAM, JAM, VRJAM, BradleyTerry, CrowdBT, MajorityVote, Prior, load
+    from jamrank.models import IAM, JAM, VRJAM, BradleyTerry, CrowdBT, KernelJAM, MajorityVote, MixedBT, Prior, load
     from jamrank.simulation import simulate
 
 __version__ = "0.1.0"
@@ -35,6 +35,8 @@ _HOMES = {
     "VRJAM": "models",
     "BradleyTerry": "models",
     "CrowdBT": "models",
+    "KernelJAM": "models",
+    "MixedBT": "models",
     "Prior": "models",
     "load": "models",
     "simulate": "simulation",
@@ -47,7 +49,9 @@ __all__ = [
     "BradleyTerry",
     "Comparisons",
     "CrowdBT",
+    "KernelJAM",
     "MajorityVote",
+    "MixedBT",
     "Prior",
     "StoredComparisons",
     "load",

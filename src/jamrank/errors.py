@@ -20,6 +20,7 @@ __all__ = [
     "NotFittedError",
     "ParameterError",
     "SlowKernelsWarning",
+    "SparseVotesWarning",
     "TiesExcludedWarning",
     "UnknownItemError",
     "warn",
@@ -89,6 +90,10 @@ class FeatureWarning(JamrankWarning):
 
 class NotConvergedWarning(JamrankWarning):
     """The fit stopped at ``max_iter``."""
+
+
+class SparseVotesWarning(JamrankWarning):
+    """Votes leave the place of some items open, and only the prior or the features settle it."""
 
 
 class SlowKernelsWarning(JamrankWarning):

@@ -5,11 +5,15 @@ from jamrank.models.bradley_terry import BradleyTerry
 from jamrank.models.crowd_bt import CrowdBT
 from jamrank.models.iam import IAM
 from jamrank.models.jam import JAM
+from jamrank.models.kernel_jam import KernelJAM
 from jamrank.models.majority import MajorityVote
+from jamrank.models.mixed_bt import MixedBT
 from jamrank.models.prior import Prior
 from jamrank.models.vrjam import VRJAM
 
-MODELS = {model.__name__: model for model in (MajorityVote, IAM, JAM, VRJAM, BradleyTerry, CrowdBT)}
+MODELS = {
+    model.__name__: model for model in (MajorityVote, IAM, JAM, VRJAM, KernelJAM, BradleyTerry, MixedBT, CrowdBT)
+}
 
 __all__ = [
     "IAM",
@@ -18,7 +22,9 @@ __all__ = [
     "VRJAM",
     "BradleyTerry",
     "CrowdBT",
+    "KernelJAM",
     "MajorityVote",
+    "MixedBT",
     "Prior",
     "RankingModel",
     "load",

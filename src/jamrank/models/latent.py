@@ -15,13 +15,16 @@ from jamrank.errors import InputError, NotConvergedWarning, ParameterError, Ties
 from jamrank.io.store import StoredComparisons, Votes
 from jamrank.models.base import RankingModel
 from jamrank.models.em import Fit, Point, Problem, run
-from jamrank.models.prior import Prior, resolve_prior
+from jamrank.models.featured import Featured, choose_kernel, resolve_scorer
+from jamrank.models.leave_one_out import leave_one_out
+from jamrank.models.prior import WEIGHT_VARIANCE, Prior, resolve_prior
 from jamrank.models.progress import Progress
-from jamrank.models.variance import estimate_variance, free_scores
+from jamrank.models.sparseness import warn_of_loose_items
+from jamrank.models.variance import Variances, estimate_variances, free_scores
 from jamrank.noise import Noise
 from jamrank.ranking import Uncertainty, laplace, needs_links
 from jamrank.rows import ROWS_BY
-from jamrank.scorers import Features, LinearScorer, ObjectScorer, align_features
+from jamrank.scorers import Features, KernelMap, LinearScorer, ObjectScorer, SumScorer, align_features
 from jamrank.text import many
 
 __all__ = ["LatentModel"]
@@ -41,8 +44,16 @@ class LatentModel(RankingModel):
     """
 
     _rows_by: ClassVar[str] = "pair"
+    _extra_state: ClassVar[tuple[str, ...]] = ("scorer_", "weight_variance_", "_kernel", "_kernel_weights")
 
+    scorer_: str
+    weight_variance_: float | None
+    _kernel: dict[str, Any] | None
+    _kernel_weights: Doubles | None
     prior: Prior | str | None
+    scorer: str = "auto"
+    kernel: str = "rbf"
+    n_landmarks: int = 200
     loss: str = "logistic"
     init: str = "share"
     n_init: int = 1
@@ -61,8 +72,10 @@ class LatentModel(RankingModel):
             self._fit_votes(votes, features)
 
     def _fit_votes(self, votes: Votes, features: Any) -> None:
+        self.scorer_ = resolve_scorer(self.scorer, features is not None, type(self).__name__)
+        self._kernel, self._kernel_weights, self.weight_variance_ = None, None, None
         prior = resolve_prior(self.prior)
-        matrix = None if features is None else self._measure(features, votes)
+        matrix = None if self.scorer_ == "objects" else self._measure(features, votes)
         self._leave_out_ties(votes)
         engine = self._engine(votes)
         if not engine.n_rows:
@@ -71,7 +84,7 @@ class LatentModel(RankingModel):
         if matrix is None:
             problem, fit = self._fit_objects(engine, noise, prior)
         else:
-            problem, fit = self._fit_linear(votes, engine, noise, prior, matrix)
+            problem, fit = self._fit_featured(votes, engine, noise, prior, matrix)
         self._finish(votes, problem, fit)
 
     def _engine(self, votes: Votes) -> Engine:
@@ -82,11 +95,13 @@ class LatentModel(RankingModel):
         return MemoryEngine(ROWS_BY[self._rows_by](votes, self.n_jobs), self.n_jobs)
 
     def _validate(self) -> None:
+        if self.kernel not in ("rbf", "linear"):
+            raise ParameterError(f"kernel is {self.kernel!r}; expected 'rbf' or 'linear'")
         if self.loss not in ("logistic", "hinge"):
             raise ParameterError(f"loss is {self.loss!r}; expected 'logistic' or 'hinge'")
         if self.init not in ("share", "random"):
             raise ParameterError(f"init is {self.init!r}; expected 'share' or 'random'")
-        for name in ("n_init", "max_iter", "n_jobs"):
+        for name in ("n_init", "max_iter", "n_landmarks", "n_jobs"):
             value = getattr(self, name)
             if not (isinstance(value, (int, np.integer)) and value >= 1) and (name, value) != ("n_jobs", None):
                 raise ParameterError(f"{name} is {value!r}; expected a whole number of at least 1")
@@ -112,7 +127,39 @@ class LatentModel(RankingModel):
         self._features = Features.of(matrix, names)
         return self._features.standardise(matrix)
 
-    # -- the two scorers ------------------------------------------------------------------------------------
+    # -- the scorers ----------------------------------------------------------------------------------------
+
+    def _fit_featured(
+        self, votes: Votes, engine: Engine, noise: Noise, prior: Prior | None, matrix: Doubles
+    ) -> tuple[Problem, Fit]:
+        if self.scorer_ == "linear":
+            return self._fit_linear(votes, engine, noise, prior, matrix)
+        warn_of_loose_items(engine, votes.items)
+        explained, _, objects = self.scorer_.partition("+")
+        if explained == "kernel":
+            matrix = self._mapped(matrix, engine, noise, prior)
+        if not objects and self.kernel == "linear":
+            return self._fit_linear(votes, engine, noise, prior, matrix)
+        featured = Featured(engine, noise, matrix, bool(objects), self.loss)
+        variances, start = featured.estimate(prior)
+        problem = featured.problem(variances)
+        fit = self._best_run(problem, start)
+        self.weight_variance_ = variances[0]
+        if objects:
+            self._finish_sum(problem, variances, fit)
+        else:
+            self._finish_linear(problem, prior, fit)
+        return problem, fit
+
+    def _mapped(self, matrix: Doubles, engine: Engine, noise: Noise, prior: Prior | None) -> Doubles:
+        """Return what the kernel makes of the features, and keep how: unseen items are mapped in the same way."""
+
+        def problems(mapped: Doubles) -> Featured:
+            return Featured(engine, noise, mapped, False, self.loss)
+
+        kernel = choose_kernel(matrix, self.kernel, self.n_landmarks, problems, prior)
+        self._kernel = vars(kernel).copy()
+        return kernel(matrix)
 
     def _fit_linear(
         self,
@@ -128,14 +175,13 @@ class LatentModel(RankingModel):
         return problem, fit
 
     def _linear_problem(self, engine: Engine, noise: Noise, prior: Prior | None, matrix: Doubles) -> Problem:
-        scorer = LinearScorer(matrix, prior.weight_variance if prior else None)
-        return Problem(engine, scorer, noise, self.loss)
+        self.weight_variance_ = (prior.weight_variance or WEIGHT_VARIANCE) if prior else None
+        return Problem(engine, LinearScorer(matrix, self.weight_variance_), noise, self.loss)
 
     def _finish_linear(self, problem: Problem, prior: Prior | None, fit: Fit) -> None:
         """Take weights from the fit, then scores from votes and features together."""
-        assert self._features is not None
         point = fit.point
-        self.coef_ = self._features.in_user_units(point.theta)
+        self._keep_weights(point.theta)
         self.feature_scores_ = point.scores
         self.score_variance_, refined = free_scores(
             problem.engine, problem.noise, point, prior.score_variance if prior else None
@@ -145,21 +191,38 @@ class LatentModel(RankingModel):
         self.converged_ = refined.converged
         self._warn_unless(refined.converged, "item scores that had not settled; flips and posterior have")
 
-    def _fit_objects(self, engine: Engine, noise: Noise, prior: Prior | None) -> tuple[Problem, Fit]:
-        def problem(variance: float | None) -> Problem:
-            return Problem(engine, ObjectScorer(engine.n_items, variance), noise, self.loss)
+    def _finish_sum(self, problem: Problem, variances: Variances, fit: Fit) -> None:
+        """Take weights, and scores with the effects of the items, from one fit."""
+        assert isinstance(problem.scorer, SumScorer)
+        weights, _ = problem.scorer.split(fit.point.theta)
+        self._keep_weights(weights)
+        self.feature_scores_ = problem.scorer.features.scores(weights)
+        self.score_variance_, self.scores_ = variances[1], fit.point.scores
+        self._refined = problem, fit.point
 
-        variance = prior.score_variance if prior else None
+    def _keep_weights(self, weights: Doubles) -> None:
+        assert self._features is not None
+        if self._kernel is None:
+            self.coef_ = self._features.in_user_units(weights)
+        else:
+            self._kernel_weights = weights
+
+    def _fit_objects(self, engine: Engine, noise: Noise, prior: Prior | None) -> tuple[Problem, Fit]:
+        def problem(variances: Variances) -> Problem:
+            return Problem(engine, ObjectScorer(engine.n_items, variances[0]), noise, self.loss)
+
+        variances: Variances = (prior.score_variance if prior else None,)
         start = None
-        if prior is not None and variance is None:
-            first = problem(3.0)
+        if prior is not None and variances[0] is None:
+            first = problem((3.0,))
             begin = first.evaluate(*first.start())
-            variance, start = estimate_variance(problem, begin)
-        fit = self._best_run(problem(variance), start)
-        self.score_variance_ = variance
+            variances, start = estimate_variances(problem, begin, (3.0,))
+        final = problem(variances)
+        fit = self._best_run(final, start)
+        (self.score_variance_,) = variances
         self.scores_ = fit.point.scores - fit.point.scores.mean()
-        self._refined = problem(variance), fit.point
-        return problem(variance), fit
+        self._refined = final, fit.point
+        return final, fit
 
     # -- starts and the end ---------------------------------------------------------------------------------
 
@@ -248,6 +311,25 @@ class LatentModel(RankingModel):
         posterior = expit(point.scores[votes.pair_first] - point.scores[votes.pair_second])
         posterior[engine.rows.pair] = of_rows
         return np.asarray(posterior)
+
+    def _estimate_recommended(self) -> str:
+        """Ask whether votes are better foretold if the better score is always truly better."""
+        problem, point = self._fitted
+        fitted_together = self._refined[1] is point
+        if not fitted_together or self._rows_by != "pair" or not isinstance(problem.engine, MemoryEngine):
+            return "posterior"
+        if not problem.scorer.precision[-1] > 0:
+            return "posterior"
+        foretold = leave_one_out(problem, point)
+        return "scores" if foretold.by_order > foretold.by_chance else "posterior"
+
+    def _explained(self, matrix: Doubles) -> Doubles:
+        """Return what the features say of unseen items: through the kernel, where there is one."""
+        if self._kernel is None:
+            return super()._explained(matrix)
+        assert self._features is not None and self._kernel_weights is not None
+        mapped = KernelMap(**self._kernel)(self._features.standardise(matrix))
+        return np.asarray(np.einsum("if,f->i", mapped, self._kernel_weights))
 
     def _estimate_flip_information(self) -> Doubles:
         """Return the information on each annotator's flip: of the known truths, less what is hidden of them."""

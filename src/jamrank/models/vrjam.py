@@ -59,6 +59,7 @@ class VRJAM(JAM):
 
     _from_disk: ClassVar[bool] = False
     _extra_state: ClassVar[tuple[str, ...]] = (
+        *JAM._extra_state,
         "centroids_",
         "cluster_",
         "strength_",
