@@ -320,8 +320,7 @@ class LatentModel(RankingModel):
             return "posterior"
         if not problem.scorer.precision[-1] > 0:
             return "posterior"
-        foretold = leave_one_out(problem, point)
-        return "scores" if foretold.by_order > foretold.by_chance else "posterior"
+        return leave_one_out(problem, point).recommended
 
     def _explained(self, matrix: Doubles) -> Doubles:
         """Return what the features say of unseen items: through the kernel, where there is one."""

@@ -22,6 +22,8 @@ Doubles = NDArray[np.float64]
 _LEAST_CURVATURE = 0.1
 # However much a row says of its own margin, the others are left to say this part of what is known.
 _LEAST_OTHERS = 0.05
+# With few votes an item, scores may stand for the truth and yet not be known well enough to decide by their order.
+_MOST_LOST = 0.01
 _BLOCK = 1 << 17
 
 
@@ -35,10 +37,19 @@ class Foretold:
         If the truth of a pair is drawn from the difference of its scores, as the models have it.
     by_order : float
         If the better score is truly better, without exception.
+    lost : float
+        In the latter case, the share of pairs on which the order of the fitted scores would be wrong and the
+        posterior right, less those where it is the other way round.
     """
 
     by_chance: float
     by_order: float
+    lost: float
+
+    @property
+    def recommended(self) -> str:
+        """By what to decide a pair: the order of the scores, where it stands for the truth; or the posterior."""
+        return "scores" if self.by_order > self.by_chance and self.lost < _MOST_LOST else "posterior"
 
 
 def leave_one_out(problem: Problem, point: Point) -> Foretold:
@@ -55,14 +66,15 @@ def leave_one_out(problem: Problem, point: Point) -> Foretold:
     loose = determined(engine, scorer, point.at).loose
     posterior = problem.posterior(point)
     link_of = None if len(rows.edges) == len(rows) else np.searchsorted(rows.edges, np.arange(len(rows)), "right") - 1
-    totals = np.full(2, point.at.value)
+    totals = np.array([point.at.value, point.at.value, 0.0])
     for begin in range(0, len(rows), _BLOCK):
         block = slice(begin, begin + _BLOCK)
         first, second, weight = rows.first[block], rows.second[block], rows.weight[block] if len(rows.weight) else 1.0
         variance = (alone[block] if link_of is None else alone[link_of[block]]) + _distance(loose, first, second)
-        gains = _gains(point.scores[first] - point.scores[second], posterior[block], variance)
-        totals += [float((weight * gain).sum()) for gain in gains]
-    return Foretold(float(totals[0]), float(totals[1]))
+        foretold = _foretell(point.scores[first] - point.scores[second], posterior[block], variance)
+        totals += [float((weight * value).sum()) for value in foretold]
+    by_chance, by_order, lost = totals.tolist()
+    return Foretold(by_chance, by_order, lost / len(rows))
 
 
 def _alone(scorer: object, point: Point, links: Links, dense: bool) -> Doubles:
@@ -83,8 +95,8 @@ def _distance(loose: Doubles, first: NDArray[np.int32], second: NDArray[np.int32
     return total
 
 
-def _gains(margin: Doubles, posterior: Doubles, variance: Doubles) -> tuple[Doubles, Doubles]:
-    """Return how much likelier each row's votes are foretold than fitted, under either idea of the truth."""
+def _foretell(margin: Doubles, posterior: Doubles, variance: Doubles) -> tuple[Doubles, Doubles, Doubles]:
+    """Return how much likelier votes are foretold than fitted, under either idea of the truth; what order loses."""
     fitted, opposite = expit(margin), expit(-margin)
     certain = fitted * opposite
     curvature = np.maximum(certain - posterior * (1.0 - posterior), _LEAST_CURVATURE * certain)
@@ -92,8 +104,13 @@ def _gains(margin: Doubles, posterior: Doubles, variance: Doubles) -> tuple[Doub
     foretold = margin - (posterior - fitted) * without
     doubt = np.pi / 8.0 * without
 
-    def gain(size: Doubles) -> Doubles:
-        likely = posterior * (expit(size) / np.maximum(fitted, 1e-300))
-        return np.asarray(np.log(likely + (1.0 - posterior) * (expit(-size) / np.maximum(opposite, 1e-300))))
+    def ratios(size: Doubles) -> tuple[Doubles, Doubles]:
+        first = posterior * (expit(size) / np.maximum(fitted, 1e-300))
+        second = (1.0 - posterior) * (expit(-size) / np.maximum(opposite, 1e-300))
+        return first, first + second
 
-    return gain(foretold / np.sqrt(1.0 + doubt)), gain(foretold / np.sqrt(np.maximum(doubt, 1e-12)))
+    _, by_chance = ratios(foretold / np.sqrt(1.0 + doubt))
+    first, by_order = ratios(foretold / np.sqrt(np.maximum(doubt, 1e-12)))
+    lean = 2.0 * first / by_order - 1.0
+    lost = lean * (np.sign(posterior - 0.5) - np.sign(margin)) / 2.0
+    return np.log(by_chance), np.log(by_order), lost
