@@ -16,7 +16,7 @@ from jamrank.models.agreement import disagreement
 from jamrank.models.base import RankingModel
 from jamrank.models.em import Problem, run
 from jamrank.models.latent import LatentModel
-from jamrank.models.prior import Prior, resolve_prior
+from jamrank.models.prior import Prior, linear_variance, resolve_prior
 from jamrank.noise import NoNoise
 from jamrank.rows import Rows
 from jamrank.scorers import LinearScorer
@@ -82,7 +82,7 @@ class IAM(LatentModel):
         self._leave_out_ties(votes)
         assert self._features is not None
         prior = resolve_prior(self.prior)
-        scorer = LinearScorer(matrix, prior.weight_variance if prior else None)
+        scorer = LinearScorer(matrix, linear_variance(prior))
         weights = np.stack([self._own_weights(votes, k, scorer) for k in range(votes.n_annotators)])
         self.annotator_scores_ = np.stack([scorer.scores(own) for own in weights])
         if self.normalise:
@@ -100,6 +100,7 @@ class IAM(LatentModel):
     # Flips are counted here, not estimated, and scores have no standard errors: as in the base of all models.
     _estimate_flip_information = RankingModel._estimate_flip_information
     _estimate_uncertainty = RankingModel._estimate_uncertainty
+    _estimate_recommended = RankingModel._estimate_recommended
 
     def _own_weights(self, votes: Comparisons, annotator: int, scorer: LinearScorer) -> Doubles:
         """Fit one annotator's votes as if they were the truth."""

@@ -17,7 +17,7 @@ from jamrank.models.base import RankingModel
 from jamrank.models.em import Fit, Point, Problem, run
 from jamrank.models.featured import Featured, choose_kernel, resolve_scorer
 from jamrank.models.leave_one_out import leave_one_out
-from jamrank.models.prior import WEIGHT_VARIANCE, Prior, resolve_prior
+from jamrank.models.prior import Prior, linear_variance, resolve_prior
 from jamrank.models.progress import Progress
 from jamrank.models.sparseness import warn_of_loose_items
 from jamrank.models.variance import Variances, estimate_variances, free_scores
@@ -48,8 +48,8 @@ class LatentModel(RankingModel):
 
     scorer_: str
     weight_variance_: float | None
-    _kernel: dict[str, Any] | None
-    _kernel_weights: Doubles | None
+    _kernel: dict[str, Any] | None = None
+    _kernel_weights: Doubles | None = None
     prior: Prior | str | None
     scorer: str = "auto"
     kernel: str = "rbf"
@@ -73,7 +73,7 @@ class LatentModel(RankingModel):
 
     def _fit_votes(self, votes: Votes, features: Any) -> None:
         self.scorer_ = resolve_scorer(self.scorer, features is not None, type(self).__name__)
-        self._kernel, self._kernel_weights, self.weight_variance_ = None, None, None
+        self._kernel = self._kernel_weights = self.weight_variance_ = None
         prior = resolve_prior(self.prior)
         matrix = None if self.scorer_ == "objects" else self._measure(features, votes)
         self._leave_out_ties(votes)
@@ -136,12 +136,15 @@ class LatentModel(RankingModel):
             return self._fit_linear(votes, engine, noise, prior, matrix)
         warn_of_loose_items(engine, votes.items)
         explained, _, objects = self.scorer_.partition("+")
+        own_prior = prior
         if explained == "kernel":
-            matrix = self._mapped(matrix, engine, noise, prior)
-        if not objects and self.kernel == "linear":
-            return self._fit_linear(votes, engine, noise, prior, matrix)
+            # A kernel is nothing but a prior: without one there are as many free weights as landmarks.
+            own_prior = prior or Prior() if self.kernel == "rbf" else prior
+            matrix = self._mapped(matrix, engine, noise, own_prior)
+            if not objects and self.kernel == "linear":
+                return self._fit_linear(votes, engine, noise, prior, matrix)
         featured = Featured(engine, noise, matrix, bool(objects), self.loss)
-        variances, start = featured.estimate(prior)
+        variances, start = featured.estimate(own_prior)
         problem = featured.problem(variances)
         fit = self._best_run(problem, start)
         self.weight_variance_ = variances[0]
@@ -175,7 +178,7 @@ class LatentModel(RankingModel):
         return problem, fit
 
     def _linear_problem(self, engine: Engine, noise: Noise, prior: Prior | None, matrix: Doubles) -> Problem:
-        self.weight_variance_ = (prior.weight_variance or WEIGHT_VARIANCE) if prior else None
+        self.weight_variance_ = linear_variance(prior)
         return Problem(engine, LinearScorer(matrix, self.weight_variance_), noise, self.loss)
 
     def _finish_linear(self, problem: Problem, prior: Prior | None, fit: Fit) -> None:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from jamrank.errors import ParameterError
 
-__all__ = ["WEIGHT_VARIANCE", "Prior", "resolve_prior"]
+__all__ = ["Prior", "linear_variance", "resolve_prior"]
 
 # Of the weights of the linear scorer, unless given.
-WEIGHT_VARIANCE = 6.25
+_WEIGHT_VARIANCE = 6.25
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,11 @@ class Prior:
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise ParameterError(f"{name} is {value!r}; expected a number above 0")
+
+
+def linear_variance(prior: Prior | None) -> float | None:
+    """Return the variance of the weights of the linear scorer; None for no prior."""
+    return (prior.weight_variance or _WEIGHT_VARIANCE) if prior else None
 
 
 def resolve_prior(prior: Prior | str | None) -> Prior | None:
