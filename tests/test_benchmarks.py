@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("benchmarks", reason="benchmarks/ is found where tests run as `python -m pytest` in the checkout")
 
-from benchmarks import growth, ratios, report, stages
+from benchmarks import growth, ratios, report, scorers, stages
 from benchmarks.rivals import CONTENDERS
 from benchmarks.trials import Trial
 from benchmarks.votes import draw_jury
@@ -115,3 +115,35 @@ def test_a_drawn_jury_judges_every_item():
 
 def test_tables_keep_their_columns():
     assert report.table(["a", "b"], [["1|2", "x\ny"]]) == ["| a | b |", "|---|---|", "| 1\\|2 | x y |", ""]
+
+
+@pytest.mark.parametrize("noise", [True, False])
+def test_the_benchmark_of_scorers_recovers_what_it_drew(noise):
+    found = scorers.recover(0, 1.0, noise, n_items=80, n_pairs=800)
+    assert found["largest error of a weight"] < 0.4 and found["largest error of a flip"] < 0.05
+    assert 0.3 < found["variance"] < 3.5
+
+
+def test_scorers_are_judged_by_the_better_rival_and_the_best_variance():
+    def one(value):
+        return {
+            "recommended": value,
+            "by": "scores",
+            "posterior": 98.0,
+            "order": value,
+            "order of all": 97.0,
+            "variance": 1.0,
+        }
+
+    names = dict(zip((*scorers.SCORERS, "best variance"), (98.0, 99.5, 99.3, 99.7), strict=True))
+    point = scorers.summed_up([{name: one(value) for name, value in names.items()}], 1.0, 3000)
+    digits = {"ties=random": {"MV": [80.0], "KernelJAM": [84.0]}}
+    assert [row[1:] for row in scorers.judged([point], digits)] == [
+        ["0.20", "≤ 0.3", "met"],
+        ["0.40", "≤ 0.3", "missed"],
+        ["99.30", "≥ 99.0", "met"],
+        ["4.00", "≥ 3.0", "met"],
+    ]
+    drawn = [{"model": "JAM", "true variance": 1.0, "variance": 1.2}]
+    text = scorers.as_markdown({"wine": [point], "digits": digits, "recovery": drawn}, {"seeds": "0"})
+    assert "noise 1.0, 3,000 pairs" in text and "1.200" in text

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from jamrank.engines import Engine, MemoryEngine
 from jamrank.errors import ParameterError
 from jamrank.models.em import Point, Problem, run
+from jamrank.models.evidence import determined
 from jamrank.models.leave_one_out import leave_one_out
 from jamrank.models.prior import Prior
 from jamrank.models.secants import Secants
@@ -125,5 +126,6 @@ def _foretold(featured: Featured, prior: Prior | None) -> float:
     start = problem.reassess(replace(point, secants=Secants()))
     point = run(problem, start, max_iter=_STEPS, tol=_TOL).point
     if not isinstance(featured.engine, MemoryEngine):
-        return point.objective
+        # Akaike's criterion: rows on disk are not left out one by one.
+        return point.at.value - determined(featured.engine, problem.scorer, point.at).counts[0]
     return leave_one_out(problem, point).by_chance

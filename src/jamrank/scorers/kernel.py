@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,8 @@ _ENOUGH = 1e-3
 # A pivot below this part of the largest is rounding.
 _LEAST_PIVOT = 1e-10
 _SAMPLE = 512
+# Landmarks are chosen among so many items, at even steps in the order of their values.
+_MOST_CANDIDATES = 10_000
 
 
 @dataclass(frozen=True)
@@ -56,31 +58,11 @@ class KernelMap:
         """
         # Items in the order of their values, each value once: position and name cannot matter.
         values, counts = np.unique(standardised, axis=0, return_counts=True)
-        left = np.ones(len(values)) if kind == "rbf" else (values**2).sum(axis=1)
-        enough, least = _ENOUGH * float((counts * left).sum()), _LEAST_PIVOT * float(left.max())
-        chosen: list[int] = []
-        columns = np.empty((min(most, len(values)), len(values)))
-        if kind == "rbf":
-            # All are alike to begin with: the one nearest the middle comes first.
-            first = int(np.argmin((values**2).sum(axis=1)))
-        else:
-            enough, first = 0.0, int(np.argmax(left))
-        pivot = first
-        while True:
-            row = len(chosen)
-            column = _kernel(values, values[pivot : pivot + 1], bandwidth, kind)[:, 0]
-            column = column - np.einsum("ci,c->i", columns[:row], columns[:row, pivot])
-            columns[row] = column / np.sqrt(left[pivot])
-            left = np.maximum(left - columns[row] ** 2, 0.0)
-            left[pivot] = 0.0
-            chosen.append(pivot)
-            pivot = int(np.argmax(left))
-            if len(chosen) == len(columns) or left[pivot] <= least or float((counts * left).sum()) <= enough:
-                break
-        mapped = columns[: len(chosen)]
-        root = np.tril(mapped[:, chosen].T)
-        centre = np.asarray((mapped * counts).sum(axis=1) / counts.sum())
-        return cls(kind, float(bandwidth), values[chosen], root, centre)
+        candidates = values[_evenly(len(values), _MOST_CANDIDATES)]
+        chosen, root = _pivoted_cholesky(candidates, bandwidth, kind, most)
+        plain = cls(kind, float(bandwidth), candidates[chosen], root, np.zeros(len(chosen)))
+        centre = np.asarray((plain(values) * counts[:, None]).sum(axis=0) / counts.sum())
+        return replace(plain, centre=centre)
 
     def __call__(self, standardised: Doubles) -> Doubles:
         """Return the mapped features of items, seen or not, one column a landmark."""
@@ -92,12 +74,40 @@ class KernelMap:
         return np.ascontiguousarray(mapped.T - self.centre)
 
 
+def _pivoted_cholesky(values: Doubles, bandwidth: float, kind: str, most: int) -> tuple[list[int], Doubles]:
+    """Return which of the items are pivots, in order, and the factor of the kernel between them."""
+    squares = (values**2).sum(axis=1)
+    left = squares.copy() if kind == "linear" else np.ones(len(values))
+    least, enough = _LEAST_PIVOT * float(left.max()), 0.0 if kind == "linear" else _ENOUGH * len(values)
+    columns = np.empty((min(most, len(values)), len(values)))
+    # To begin with, a smooth kernel leaves the same of all: the one nearest the middle comes first.
+    pivot = int(np.argmax(left) if kind == "linear" else np.argmin(squares))
+    chosen: list[int] = []
+    while len(chosen) < len(columns):
+        row = len(chosen)
+        column = _kernel(values, values[pivot : pivot + 1], bandwidth, kind)[:, 0]
+        known = np.einsum("ci,c->i", columns[:row], columns[:row, pivot])
+        columns[row] = (column - known) / np.sqrt(left[pivot])
+        left = np.maximum(left - columns[row] ** 2, 0.0)
+        left[pivot] = 0.0
+        chosen.append(pivot)
+        pivot = int(np.argmax(left))
+        if left[pivot] <= least or float(left.sum()) <= enough:
+            break
+    return chosen, np.tril(columns[: len(chosen), chosen].T)
+
+
 def typical_distance(standardised: Doubles) -> float:
     """Return the median distance between items, of a sample at even steps in the order of their values."""
     values = np.unique(standardised, axis=0)
-    sample = values[np.unique(np.linspace(0, len(values) - 1, _SAMPLE).round().astype(np.int64))]
+    sample = values[_evenly(len(values), _SAMPLE)]
     squares = _squared_distances(sample, sample)[np.triu_indices(len(sample), 1)]
     return float(np.sqrt(np.median(squares))) if len(squares) else 1.0
+
+
+def _evenly(length: int, most: int) -> NDArray[np.int64]:
+    """Return places at even steps, no more than wanted."""
+    return np.unique(np.linspace(0, length - 1, min(most, length)).round().astype(np.int64))
 
 
 def _kernel(items: Doubles, landmarks: Doubles, bandwidth: float, kind: str) -> Doubles:
