@@ -39,7 +39,7 @@ Exit code 0 when done, 2 when the input cannot be used."""
     "model_name",
     default="JAM",
     show_default=True,
-    help="MajorityVote (mv), IAM, JAM, VRJAM, BradleyTerry (bt) or CrowdBT.",
+    help="MajorityVote (mv), IAM, JAM, VRJAM, KernelJAM, BradleyTerry (bt), MixedBT or CrowdBT.",
 )
 @click.option("--out", metavar="DIR", help=f"Write {_OUTPUTS} there.")
 @click.option("--max-iter", type=int, help="Most EM iterations.")
@@ -65,7 +65,7 @@ def fit(
     """Rank the items of a file of VOTES and judge its annotators.
 
     VOTES has the columns annotator, left, right and winner (left, right or tie), and if need be weight and question.
-    Without --features, JAM gives every item a score of its own; IAM and VRJAM need features.
+    Without --features, JAM gives every item a score of its own; IAM, VRJAM, KernelJAM and MixedBT need them.
 
     With --memory, votes that are too many for memory stay on disk: JAM, CrowdBT and BradleyTerry fit them part by
     part. A run that was killed goes on where it was when the same command is given again.
