@@ -11,7 +11,8 @@ MODULES := $(shell find src -name '*.py' | sort | cksum | cut -d ' ' -f 1)
 RIVALS := .venv-rivals
 
 .PHONY: demo test lint typecheck unit format figure reproduce test-oldest docs clean
-.PHONY: benchmark benchmark-rivals benchmark-growth benchmark-profile benchmark-scale benchmark-scorers benchmark-quick
+.PHONY: benchmark benchmark-rivals benchmark-growth benchmark-profile benchmark-scale benchmark-quick
+.PHONY: benchmark-verdicts benchmark-recovery benchmark-scorers
 
 demo: $(VENV)/demo-$(MODULES)
 	$(BIN)/jamrank demo
@@ -52,6 +53,13 @@ benchmark-profile: $(RIVALS)/jamrank
 benchmark-scale: $(RIVALS)/jamrank
 	$(RIVALS)/bin/python -m benchmarks.scale $(if $(SCRATCH),--scratch $(SCRATCH))
 
+# Whether annotators get the verdicts they deserve, some minutes: benchmarks/verdicts.md and .json.
+benchmark-verdicts: $(RIVALS)/jamrank
+	$(RIVALS)/bin/python -m benchmarks.verdicts
+
+# Whether votes drawn from each noise give back its parameters, a few minutes: benchmarks/recovery.md and .json.
+benchmark-recovery: $(RIVALS)/jamrank
+	$(RIVALS)/bin/python -m benchmarks.recovery
 # Accuracy of the scorers on wine, digits and votes drawn from the models, half an hour: benchmarks/scorers.md and .json.
 benchmark-scorers: $(VENV)/dev-$(MODULES)
 	$(BIN)/python -m benchmarks.scorers

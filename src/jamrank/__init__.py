@@ -17,7 +17,25 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from jamrank.comparisons import Comparisons
     from jamrank.io import StoredComparisons, read_comparisons, read_features, store_comparisons
-    from jamrank.models import IAM, JAM, VRJAM, BradleyTerry, CrowdBT, KernelJAM, MajorityVote, MixedBT, Prior, load
+    from jamrank.models import (
+        IAM,
+        JAM,
+        VRJAM,
+        AmElo,
+        Borda,
+        BradleyTerry,
+        Copeland,
+        CrowdBT,
+        DawidSkene,
+        HodgeRank,
+        KernelJAM,
+        MajorityVote,
+        MixedBT,
+        Prior,
+        RankCentrality,
+        WinRate,
+        load,
+    )
     from jamrank.simulation import simulate
 
 __version__ = "0.1.0"
@@ -37,6 +55,13 @@ _HOMES = {
     "CrowdBT": "models",
     "KernelJAM": "models",
     "MixedBT": "models",
+    "Borda": "models",
+    "Copeland": "models",
+    "HodgeRank": "models",
+    "RankCentrality": "models",
+    "WinRate": "models",
+    "AmElo": "models",
+    "DawidSkene": "models",
     "Prior": "models",
     "load": "models",
     "simulate": "simulation",
@@ -46,14 +71,21 @@ __all__ = [
     "IAM",
     "JAM",
     "VRJAM",
+    "AmElo",
+    "Borda",
     "BradleyTerry",
     "Comparisons",
+    "Copeland",
     "CrowdBT",
+    "DawidSkene",
+    "HodgeRank",
     "KernelJAM",
     "MajorityVote",
     "MixedBT",
     "Prior",
+    "RankCentrality",
     "StoredComparisons",
+    "WinRate",
     "load",
     "read_comparisons",
     "read_features",

@@ -25,7 +25,7 @@ class KernelJAM(JAM):
         :class:`JAM`'s own.
     n_landmarks : int
         Largest number of items to which all others are compared.
-    loss, prior, init, n_init, max_iter, tol, random_state, n_jobs, verbose
+    loss, noise, ties, prior, init, n_init, max_iter, tol, random_state, n_jobs, verbose
         As in :class:`JAM`.
 
     Attributes
@@ -43,6 +43,8 @@ class KernelJAM(JAM):
         kernel: str = "rbf",
         n_landmarks: int = 200,
         loss: str = "logistic",
+        noise: str = "flip",
+        ties: str = "leave out",
         prior: Prior | str | None = "auto",
         init: str = "share",
         n_init: int = 1,
@@ -55,6 +57,8 @@ class KernelJAM(JAM):
         super().__init__(
             scorer=scorer,
             loss=loss,
+            noise=noise,
+            ties=ties,
             prior=prior,
             init=init,
             n_init=n_init,

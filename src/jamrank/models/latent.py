@@ -10,18 +10,20 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from jamrank.comparisons import Comparisons
-from jamrank.engines import DiskEngine, Engine, MemoryEngine
+from jamrank.diagnostics.habits import Piece
+from jamrank.engines import DiskEngine, Engine, MemoryEngine, TiedEngine
 from jamrank.errors import InputError, NotConvergedWarning, ParameterError, TiesExcludedWarning, warn
 from jamrank.io.store import StoredComparisons, Votes
-from jamrank.models.base import RankingModel
+from jamrank.models.annotators import AnnotatorResults
 from jamrank.models.em import Fit, Point, Problem, run
 from jamrank.models.featured import Featured, choose_kernel, resolve_scorer
+from jamrank.models.information import information_on_flips
 from jamrank.models.leave_one_out import leave_one_out
 from jamrank.models.prior import Prior, linear_variance, resolve_prior
 from jamrank.models.progress import Progress
 from jamrank.models.sparseness import warn_of_loose_items
 from jamrank.models.variance import Variances, estimate_variances, free_scores
-from jamrank.noise import Noise
+from jamrank.noise import Flip, Noise, Tied, TwoCoin
 from jamrank.ranking import Uncertainty, laplace, needs_links
 from jamrank.rows import ROWS_BY
 from jamrank.scorers import Features, KernelMap, LinearScorer, ObjectScorer, SumScorer, align_features
@@ -34,17 +36,26 @@ Doubles = NDArray[np.float64]
 
 # Second summits belong to small data; on large data a second run would only cost time.
 _FEW_ROWS, _FURTHER = 2000, 4.0
+_NOISES = ("flip", "two-coin")
+_TIES = ("leave out", "davidson")
 _UNDECIDED = "no decided vote", "a ranking needs votes that prefer one item to another"
 
 
-class LatentModel(RankingModel):
+class LatentModel(AnnotatorResults):
     """Base of the models that are a scorer and a noise.
 
-    A subclass says what a row is (``_rows_by``) and which noise distorts its votes (``_noise``).
+    A subclass says what a row is (``_rows_by``) and, unless it takes ``noise`` as an argument, which noise distorts
+    its votes (``_noise``).
     """
 
     _rows_by: ClassVar[str] = "pair"
-    _extra_state: ClassVar[tuple[str, ...]] = ("scorer_", "weight_variance_", "_kernel", "_kernel_weights")
+    _extra_state: ClassVar[tuple[str, ...]] = (
+        *AnnotatorResults._extra_state,
+        "scorer_",
+        "weight_variance_",
+        "_kernel",
+        "_kernel_weights",
+    )
 
     scorer_: str
     weight_variance_: float | None
@@ -64,7 +75,10 @@ class LatentModel(RankingModel):
     verbose: bool
 
     def _noise(self, engine: Engine, prior: Prior | None) -> Noise:
-        raise NotImplementedError
+        wrong, right = (prior.flip_wrong, prior.flip_right) if prior else (0.0, 0.0)
+        if self.noise == "two-coin":
+            return TwoCoin(engine.cast, wrong, right, prior.bias_variance if prior else None)
+        return Flip(engine.cast, wrong, right)
 
     def _fit(self, votes: Votes, features: Any) -> None:
         self._validate()
@@ -77,28 +91,42 @@ class LatentModel(RankingModel):
         prior = resolve_prior(self.prior)
         matrix = None if self.scorer_ == "objects" else self._measure(features, votes)
         self._leave_out_ties(votes)
-        engine = self._engine(votes)
+        engine = self._engine(votes, self._row)
+        if self.ties == "davidson" and votes.n_ties:
+            engine = TiedEngine(engine, self._engine(votes, "tie"))
         if not engine.n_rows:
             raise InputError(*_UNDECIDED)
         noise = self._noise(engine, prior)
+        if isinstance(engine, TiedEngine):
+            noise = Tied(noise, engine.n_coins, engine.ties.cast, prior.tie_variance if prior else None)
         if matrix is None:
             problem, fit = self._fit_objects(engine, noise, prior)
         else:
             problem, fit = self._fit_featured(votes, engine, noise, prior, matrix)
         self._finish(votes, problem, fit)
 
-    def _engine(self, votes: Votes) -> Engine:
+    def _engine(self, votes: Votes, row: str) -> Engine:
         if isinstance(votes, StoredComparisons):
             if self.loss == "hinge":
                 raise ParameterError("loss is 'hinge', which needs the votes in memory; from disk only 'logistic'")
-            return DiskEngine(votes, self._rows_by, self.n_jobs, self._progress.part)
-        return MemoryEngine(ROWS_BY[self._rows_by](votes, self.n_jobs), self.n_jobs)
+            return DiskEngine(votes, row, self.n_jobs, self._progress.part)
+        return MemoryEngine(ROWS_BY[row](votes, self.n_jobs), self.n_jobs)
+
+    @property
+    def _row(self) -> str:
+        return f"{self._rows_by}-by-side" if self.noise == "two-coin" else self._rows_by
 
     def _validate(self) -> None:
         if self.kernel not in ("rbf", "linear"):
             raise ParameterError(f"kernel is {self.kernel!r}; expected 'rbf' or 'linear'")
         if self.loss not in ("logistic", "hinge"):
             raise ParameterError(f"loss is {self.loss!r}; expected 'logistic' or 'hinge'")
+        if self.noise not in _NOISES:
+            raise ParameterError(f"noise is {self.noise!r}; expected {' or '.join(map(repr, _NOISES))}")
+        if self.ties not in _TIES:
+            raise ParameterError(f"ties is {self.ties!r}; expected {' or '.join(map(repr, _TIES))}")
+        if self.ties == "davidson" and self.loss == "hinge":
+            raise ParameterError("ties is 'davidson', which needs the logistic loss; loss is 'hinge'")
         if self.init not in ("share", "random"):
             raise ParameterError(f"init is {self.init!r}; expected 'share' or 'random'")
         for name in ("n_init", "max_iter", "n_landmarks", "n_jobs"):
@@ -118,8 +146,11 @@ class LatentModel(RankingModel):
         self.n_ties_ = votes.n_ties
         if votes.n_ties and not float(votes.annotator_weight.sum()) > votes.n_ties:
             raise InputError(*_UNDECIDED)
-        if votes.n_ties:
-            told = f"{many(votes.n_ties, 'tie vote')} left out: {type(self).__name__} has no place for ties"
+        if votes.n_ties and self.ties == "leave out":
+            name, counted = type(self).__name__, many(votes.n_ties, "tie vote")
+            told = f"{counted} left out: {name} has no place for ties"
+            if "ties" in self._parameter_names():
+                told = f"{counted} left out; {name}(ties='davidson') has a place for ties"
             warn(told, TiesExcludedWarning)
 
     def _measure(self, features: Any, votes: Votes) -> Doubles:
@@ -287,11 +318,12 @@ class LatentModel(RankingModel):
         self.log_likelihood_ = point.at.value
         self.flip_ = self._flips(votes, point)
         self._fitted = problem, point
+        self._finish_annotators(problem.noise, point.params)
         self.n_iter_, self.n_passes_ = fit.n_iter, problem.engine.passes
         self.converged_ = self.converged_ and fit.converged
 
     def _flips(self, votes: Votes, point: Point) -> Doubles:
-        return point.rates
+        return point.rates[: len(self._annotators)]
 
     def _estimate_posterior(self) -> Doubles:
         _, point = self._fitted
@@ -301,6 +333,7 @@ class LatentModel(RankingModel):
     def _parts(self) -> Iterator[tuple[Comparisons, MemoryEngine]]:
         """Yield the votes, and what passes over them."""
         engine = self._fitted[0].engine
+        engine = engine.decided if isinstance(engine, TiedEngine) else engine
         if isinstance(engine, DiskEngine):
             yield from engine.parts()
         elif isinstance(engine, MemoryEngine) and isinstance(self._votes, Comparisons):
@@ -308,7 +341,9 @@ class LatentModel(RankingModel):
 
     def _posterior(self, votes: Comparisons, engine: MemoryEngine, point: Point) -> Doubles:
         """Return the posterior of every pair; one without decided votes gets what its scores say."""
-        of_rows = engine.posterior(point.scores, self._fitted[0].noise.tables(point.params))
+        noise, params = self._fitted[0].noise, point.params
+        tables = noise.noise.tables(noise.split(params)[0]) if isinstance(noise, Tied) else noise.tables(params)
+        of_rows = engine.posterior(point.scores, tables)
         if len(of_rows) == votes.n_pairs:
             return of_rows
         posterior = expit(point.scores[votes.pair_first] - point.scores[votes.pair_second])
@@ -321,7 +356,7 @@ class LatentModel(RankingModel):
         fitted_together = self._refined[1] is point
         if not fitted_together or self._rows_by != "pair" or not isinstance(problem.engine, MemoryEngine):
             return "posterior"
-        if not problem.scorer.precision[-1] > 0:
+        if not problem.scorer.precision[-1:].any():
             return "posterior"
         return leave_one_out(problem, point).recommended
 
@@ -333,11 +368,19 @@ class LatentModel(RankingModel):
         mapped = KernelMap(**self._kernel)(self._features.standardise(matrix))
         return np.asarray(np.einsum("if,f->i", mapped, self._kernel_weights))
 
+    def _chance(self) -> Doubles:
+        return np.asarray(expit(self.scores_[self._pair_first] - self.scores_[self._pair_second]))
+
+    def _truth_of_votes(self, piece: Piece) -> Doubles:
+        return self.posterior_[piece.pair]
+
     def _estimate_flip_information(self) -> Doubles:
         """Return the information on each annotator's flip: of the known truths, less what is hidden of them."""
         problem, point = self._fitted
+        if self.noise == "two-coin":
+            return information_on_flips(point.params, self._noise_covariance)
         hidden = problem.engine.hidden(point.scores, problem.noise.tables(point.params)).sum(axis=1)
-        rate = point.rates
+        rate = point.rates[: len(hidden)]
         information = problem.engine.cast.sum(axis=1) * rate * (1 - rate) - hidden
         return np.asarray(np.maximum(information.reshape(len(self._annotators), -1).sum(axis=1), 0.0))
 

@@ -20,6 +20,8 @@ class MixedBT(BradleyTerry):
     ----------
     scorer : {"linear+objects", "kernel+objects", "linear", "kernel"}
         How scores arise, as in :class:`JAM`.
+    ties : {"leave out", "davidson"}
+        As in :class:`JAM`.
     prior : "auto", Prior or None
         Normal priors on weights and effects, their variances estimated from the votes; None frees the weights.
     max_iter, tol, n_jobs, verbose
@@ -43,13 +45,14 @@ class MixedBT(BradleyTerry):
         self,
         *,
         scorer: str = "linear+objects",
+        ties: str = "leave out",
         prior: Prior | str | None = "auto",
         max_iter: int = 500,
         tol: float = 1e-8,
         n_jobs: int | None = None,
         verbose: bool = False,
     ) -> None:
-        super().__init__(prior=prior, max_iter=max_iter, tol=tol, n_jobs=n_jobs, verbose=verbose)
+        super().__init__(ties=ties, prior=prior, max_iter=max_iter, tol=tol, n_jobs=n_jobs, verbose=verbose)
         self.scorer = scorer
 
     def _fit(self, votes: Votes, features: Any) -> None:

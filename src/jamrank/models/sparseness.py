@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from jamrank.engines import Engine, MemoryEngine
+from jamrank.engines import Engine, MemoryEngine, TiedEngine
 from jamrank.errors import SparseVotesWarning, warn
 
 __all__ = ["warn_of_loose_items"]
@@ -22,6 +22,8 @@ def warn_of_loose_items(engine: Engine, items: NDArray[Any]) -> None:
 
     Their scores are finite, since there is a prior, but hang on it. Votes on disk are not looked over.
     """
+    if isinstance(engine, TiedEngine):
+        engine = engine.decided
     if not isinstance(engine, MemoryEngine):
         return
     first, second = engine.pairs
