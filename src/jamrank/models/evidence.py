@@ -33,10 +33,13 @@ class Determined:
     loose : ndarray of shape (items, weights)
         What is not known of the weights, as it moves the scores: its product with its transpose is the covariance of
         the scores, less what comes from the effects alone. Without weights it has no columns.
+    weights : ndarray
+        Variance of each weight.
     """
 
     counts: tuple[float, ...]
     loose: Doubles
+    weights: Doubles
 
 
 def blocks(scorer: Scorer) -> list[slice]:
@@ -52,10 +55,11 @@ def determined(engine: Engine, scorer: Scorer, at: Maximisation) -> Determined:
     if isinstance(scorer, ObjectScorer):
         left_open = _left_open(engine, scorer, at)
         count = float((1.0 - left_open * scorer.precision).sum())
-        return Determined((count,), np.empty((scorer.n_params, 0)))
+        return Determined((count,), np.empty((scorer.n_params, 0)), np.empty(0))
     if isinstance(scorer, LinearScorer):
         covariance = _covariance(scorer, _curvature(engine, scorer, at))
-        return Determined((_count(scorer, covariance),), _spread_out(scorer.matrix, covariance))
+        loose = _spread_out(scorer.matrix, covariance)
+        return Determined((_count(scorer, covariance),), loose, np.diag(covariance))
     assert isinstance(scorer, SumScorer)
     return _of_sum(engine, scorer, at)
 
@@ -74,7 +78,8 @@ def _of_sum(engine: Engine, scorer: SumScorer, at: Maximisation) -> Determined:
     covariance = _covariance(features, (curvature + curvature.T) / 2)
     through_weights = (np.einsum("if,fg->ig", answer, covariance) * answer).sum(axis=1)
     of_effects = float((1.0 - precision * (left_open + through_weights)).sum())
-    return Determined((_count(features, covariance), of_effects), _spread_out(features.matrix - answer, covariance))
+    loose = _spread_out(features.matrix - answer, covariance)
+    return Determined((_count(features, covariance), of_effects), loose, np.diag(covariance))
 
 
 def _left_open(engine: Engine, scorer: ObjectScorer, at: Maximisation) -> Doubles:

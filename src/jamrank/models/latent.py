@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,8 +17,9 @@ from jamrank.errors import InputError, NotConvergedWarning, ParameterError, Ties
 from jamrank.io.store import StoredComparisons, Votes
 from jamrank.models.annotators import AnnotatorResults
 from jamrank.models.em import Fit, Point, Problem, run
+from jamrank.models.evidence import determined
 from jamrank.models.featured import Featured, choose_kernel, resolve_scorer
-from jamrank.models.information import information_on_flips
+from jamrank.models.information import information_on_flips, interval, whole_covariance
 from jamrank.models.leave_one_out import leave_one_out
 from jamrank.models.prior import Prior, linear_variance, resolve_prior
 from jamrank.models.progress import Progress
@@ -53,6 +55,7 @@ class LatentModel(AnnotatorResults):
         *AnnotatorResults._extra_state,
         "scorer_",
         "weight_variance_",
+        "coef_interval_",
         "_kernel",
         "_kernel_weights",
     )
@@ -391,7 +394,30 @@ class LatentModel(AnnotatorResults):
         links = needs_links(engine.n_links, engine.n_items)
         information = engine.observed(point.scores, problem.noise.tables(point.params), links)
         precision = 0.0 if self.score_variance_ is None else 1.0 / self.score_variance_
-        return laplace(self.scores_, *information, precision)
+        return laplace(self.scores_, *information, precision, self._loose())
+
+    def _loose(self) -> Doubles | None:
+        """Return how scores move with what is not known of the weights."""
+        problem, point = self._refined
+        scorer = problem.scorer
+        if isinstance(scorer, LinearScorer):
+            scorer = SumScorer(scorer, ObjectScorer(len(self.scores_), self.score_variance_))
+        return determined(problem.engine, scorer, point.at).loose if isinstance(scorer, SumScorer) else None
+
+    @cached_property
+    def coef_interval_(self) -> Doubles | None:
+        """95 % interval of each weight of ``coef_``, from low to high; None without features, or with a kernel."""
+        self._require_fit()
+        if self.coef_ is None or self._features is None:
+            return None
+        problem, point = self._fitted
+        covariance = whole_covariance(problem, point)
+        if covariance is None:
+            variance = determined(problem.engine, problem.scorer, point.at).weights
+        else:
+            variance = np.diag(covariance)[: len(self.coef_)]
+        error = self._features.in_user_units(np.sqrt(variance))
+        return np.where(error[:, None] > 0, interval(self.coef_, error**2), self.coef_[:, None])
 
 
 def _why(fit: Fit, max_iter: int) -> str:
