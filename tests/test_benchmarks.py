@@ -137,15 +137,20 @@ def test_scorers_are_judged_by_the_better_rival_and_the_best_variance():
 
     names = dict(zip((*scorers.SCORERS, "best variance"), (98.0, 99.5, 99.3, 99.7), strict=True))
     point = scorers.summed_up([{name: one(value) for name, value in names.items()}], 1.0, 3000)
-    digits = {"ties=random": {"MV": [80.0], "KernelJAM": [84.0]}}
-    assert [row[1:] for row in scorers.judged([point], digits)] == [
+    digits = {"ties=random": {"MV": [80.0], "JAM": [83.0], "VRJAM": [82.5], "KernelJAM": [84.0]}}
+    varying = {"the same two": [{"JAM": 90.0, "VRJAM": 92.0, "largest error of a flip": 0.05}]}
+    assert [row[1:] for row in scorers.judged([point], digits, varying)] == [
         ["0.20", "≤ 0.3", "met"],
         ["0.40", "≤ 0.3", "missed"],
         ["99.30", "≥ 99.0", "met"],
         ["4.00", "≥ 3.0", "met"],
+        ["0.50", "≤ 0.1", "missed"],
+        ["2.00", "≥ 1.5", "met"],
+        ["0.050", "≤ 0.06", "met"],
     ]
     drawn = [{"model": "JAM", "true variance": 1.0, "variance": 1.2}]
-    text = scorers.as_markdown({"wine": [point], "digits": digits, "recovery": drawn}, {"seeds": "0"})
+    found = {"wine": [point], "digits": digits, "digits by sums": {}, "varying": varying, "recovery": drawn}
+    text = scorers.as_markdown(found, {"seeds": "0"})
     assert "noise 1.0, 3,000 pairs" in text and "1.200" in text
 
 
