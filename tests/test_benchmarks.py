@@ -170,14 +170,12 @@ def test_shares_of_verdicts():
     assert found["all kinds"] == pytest.approx(1 / len(verdicts.KINDS))
 
 
-def test_every_noise_has_a_trial_of_recovery():
+def test_every_noise_and_scorer_has_a_trial_of_recovery():
     assert len({case.name for case in recovery.CASES}) == len(recovery.CASES)
     cases = []
     for case in recovery.CASES:
         found = recovery.trial(case, 0, 600)
-        assert all(
-            0 <= inside <= total and total >= recovery.ANNOTATORS for inside, total in found["inside"].values()
-        )
+        assert all(0 <= inside <= total and total >= recovery.FEATURES for inside, total in found["inside"].values())
         assert 0 < found["loss"] < 2 and 0 < found["bradley_terry"] < 2
         cases.append(recovery.summary(case, [found]))
     written = recovery.text(cases, 600, {"commit": "x"})

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
 
 from jamrank.engines import Engine, Maximisation
 from jamrank.models.newton import conjugate_gradients
@@ -19,6 +19,8 @@ Doubles = NDArray[np.float64]
 
 # How exactly it is worked out how the effects answer to the features.
 _CLOSE = 1e-3
+# Up to here a solve with the whole matrix is quicker than one by passes for each column.
+_FEW_ITEMS = 200
 
 
 @dataclass(frozen=True)
@@ -57,9 +59,9 @@ def determined(engine: Engine, scorer: Scorer, at: Maximisation) -> Determined:
         count = float((1.0 - left_open * scorer.precision).sum())
         return Determined((count,), np.empty((scorer.n_params, 0)), np.empty(0))
     if isinstance(scorer, LinearScorer):
-        covariance = _covariance(scorer, _curvature(engine, scorer, at))
-        loose = _spread_out(scorer.matrix, covariance)
-        return Determined((_count(scorer, covariance),), loose, np.diag(covariance))
+        factor = _factor(scorer, _curvature(engine, scorer, at))
+        variances = (_loosen(np.eye(scorer.n_params), factor) ** 2).sum(axis=1)
+        return Determined((_count(scorer, variances),), _loosen(scorer.matrix, factor), variances)
     assert isinstance(scorer, SumScorer)
     return _of_sum(engine, scorer, at)
 
@@ -75,11 +77,11 @@ def _of_sum(engine: Engine, scorer: SumScorer, at: Maximisation) -> Determined:
     else:
         answer = _answers(engine, scorer, at)
     curvature = np.einsum("if,ig->fg", features.matrix * precision[:, None], answer)
-    covariance = _covariance(features, (curvature + curvature.T) / 2)
-    through_weights = (np.einsum("if,fg->ig", answer, covariance) * answer).sum(axis=1)
+    factor = _factor(features, (curvature + curvature.T) / 2)
+    variances = (_loosen(np.eye(features.n_params), factor) ** 2).sum(axis=1)
+    through_weights = (_loosen(answer, factor) ** 2).sum(axis=1)
     of_effects = float((1.0 - precision * (left_open + through_weights)).sum())
-    loose = _spread_out(features.matrix - answer, covariance)
-    return Determined((_count(features, covariance), of_effects), loose, np.diag(covariance))
+    return Determined((_count(features, variances), of_effects), _loosen(features.matrix - answer, factor), variances)
 
 
 def _left_open(engine: Engine, scorer: ObjectScorer, at: Maximisation) -> Doubles:
@@ -101,6 +103,12 @@ def _centred(scorer: LinearScorer, weight: Doubles) -> Doubles:
 
 def _answers(engine: Engine, scorer: SumScorer, at: Maximisation) -> Doubles:
     """Return ``(L + T)⁻¹ L X``: what of each column of the features the effects would take over."""
+    if engine.n_items <= _FEW_ITEMS:
+        laplacian = _laplacian(engine, at)
+        held: Doubles = cho_solve(
+            cho_factor(laplacian + np.diag(scorer.objects.precision)), laplacian @ scorer.features.matrix
+        )
+        return held
     precision, precondition = scorer.objects.precision, scorer.objects.preconditioner(at.degree)
 
     def times(vector: Doubles) -> Doubles:
@@ -110,17 +118,26 @@ def _answers(engine: Engine, scorer: SumScorer, at: Maximisation) -> Doubles:
     return np.stack([conjugate_gradients(times, column, precondition, _CLOSE) for column in columns], axis=1)
 
 
-def _covariance(scorer: LinearScorer, curvature: Doubles) -> Doubles:
+def _laplacian(engine: Engine, at: Maximisation) -> Doubles:
+    links = engine.links(at.curvature)
+    between = np.zeros((engine.n_items, engine.n_items))
+    np.add.at(between, (links.first, links.second), links.curvature)
+    between += between.T
+    return np.diag(between.sum(axis=1)) - between
+
+
+def _factor(scorer: LinearScorer, curvature: Doubles) -> Doubles:
+    """Return the upper Cholesky factor of the information on the weights."""
     least = 1e-12 * max(float(np.diag(curvature).max(initial=0.0)), 1e-12)
-    factor = cho_factor(curvature + np.diag(scorer.precision + least))
-    inverse: Doubles = cho_solve(factor, np.eye(len(curvature)))
-    return inverse
+    factor: Doubles = cholesky(curvature + np.diag(scorer.precision + least))
+    return factor
 
 
-def _count(scorer: LinearScorer, covariance: Doubles) -> float:
-    return float((1.0 - np.diag(covariance) * scorer.precision).sum())
+def _count(scorer: LinearScorer, variances: Doubles) -> float:
+    return float((1.0 - variances * scorer.precision).sum())
 
 
-def _spread_out(matrix: Doubles, covariance: Doubles) -> Doubles:
-    values, vectors = np.linalg.eigh(covariance)
-    return np.asarray(np.einsum("if,fg->ig", matrix, vectors * np.sqrt(np.maximum(values, 0.0))))
+def _loosen(matrix: Doubles, factor: Doubles) -> Doubles:
+    """Return a matrix times a root of the covariance of the weights."""
+    loose: Doubles = solve_triangular(factor, matrix.T, trans="T").T
+    return loose

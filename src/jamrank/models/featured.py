@@ -12,7 +12,7 @@ from jamrank.engines import Engine, MemoryEngine
 from jamrank.errors import ParameterError
 from jamrank.models.em import Point, Problem, run
 from jamrank.models.evidence import determined
-from jamrank.models.leave_one_out import leave_one_out
+from jamrank.models.leave_one_out import hidden_share, leave_one_out
 from jamrank.models.prior import Prior
 from jamrank.models.secants import Secants
 from jamrank.models.variance import Variances, estimate_variances, refine_variance
@@ -29,6 +29,8 @@ _BANDWIDTHS = (0.25, 0.5, 1.0, 2.0)
 _FIRST_GUESS = 3.0
 # Near enough to the summit to compare bandwidths.
 _STEPS, _TOL = 30, 1e-2
+# Where a row's own votes leave more than this part of its truth open, leaving it out tells little.
+_MOST_HIDDEN = 1 / 3
 
 
 def resolve_scorer(scorer: str, has_features: bool, model: str) -> str:
@@ -84,7 +86,9 @@ class Featured:
             return first, point
         variances, point = estimate_variances(self.problem, point, first, free)
         if self.with_objects and free[-1] and isinstance(self.engine, MemoryEngine):
-            variances, point = refine_variance(self.problem, point, variances, free)
+            near = self.problem(variances)
+            if hidden_share(near, near.reassess(point)) <= _MOST_HIDDEN:
+                variances, point = refine_variance(self.problem, point, variances, free)
         return _rounded(variances, free), point
 
 

@@ -14,7 +14,7 @@ from jamrank.models.evidence import determined
 from jamrank.ranking.marginals import is_dense, margin_variances
 from jamrank.scorers import LinearScorer, ObjectScorer, SumScorer
 
-__all__ = ["Foretold", "leave_one_out"]
+__all__ = ["Foretold", "hidden_share", "leave_one_out"]
 
 Doubles = NDArray[np.float64]
 
@@ -50,6 +50,18 @@ class Foretold:
     def recommended(self) -> str:
         """By what to decide a pair: the order of the scores, where it stands for the truth; or the posterior."""
         return "scores" if self.by_order > self.by_chance and self.lost < _MOST_LOST else "posterior"
+
+
+def hidden_share(problem: Problem, point: Point) -> float:
+    """Return how much of the variance of the truths is left once the votes on them are known.
+
+    Where that is most of it, as with one noisy vote a pair, the curvature of a row is a small difference of large
+    numbers, often negative, and what :func:`leave_one_out` makes of it is far too hopeful of large scores.
+    """
+    assert isinstance(problem.engine, MemoryEngine)
+    rows, posterior = problem.engine.rows, problem.posterior(point)
+    chance = expit(point.scores[rows.first] - point.scores[rows.second])
+    return float((posterior * (1.0 - posterior)).sum() / max(float((chance * (1.0 - chance)).sum()), 1e-300))
 
 
 def leave_one_out(problem: Problem, point: Point) -> Foretold:
