@@ -31,7 +31,7 @@ Known = tuple[Doubles, Doubles, Doubles]
 SEEDS, ITEMS, ANNOTATORS, VOTES, TRAINED = 20, 30, 10, 8000, 0.75
 QUICK_SEEDS, QUICK_VOTES = 2, 1500
 # Features matter where items are many.
-FEATURED_ITEMS, FEATURES = 100, 3
+FEATURED_ITEMS, FEATURES = 60, 3
 FLIPS = np.linspace(0.05, 0.4, ANNOTATORS)
 LEAST = 1e-12
 

@@ -29,8 +29,8 @@ _BANDWIDTHS = (0.25, 0.5, 1.0, 2.0)
 _FIRST_GUESS = 3.0
 # Near enough to the summit to compare bandwidths.
 _STEPS, _TOL = 30, 1e-2
-# Where a row's own votes leave more than this part of its truth open, leaving it out tells little.
-_MOST_HIDDEN = 1 / 3
+# Where votes leave more than this part of the truths open, leaving rows out is trusted only so far.
+_MOST_HIDDEN, _FARTHEST = 1 / 3, 4.0
 
 
 def resolve_scorer(scorer: str, has_features: bool, model: str) -> str:
@@ -87,8 +87,9 @@ class Featured:
         variances, point = estimate_variances(self.problem, point, first, free)
         if self.with_objects and free[-1] and isinstance(self.engine, MemoryEngine):
             near = self.problem(variances)
-            if hidden_share(near, near.reassess(point)) <= _MOST_HIDDEN:
-                variances, point = refine_variance(self.problem, point, variances, free)
+            vague = hidden_share(near, near.reassess(point)) > _MOST_HIDDEN
+            farthest = _FARTHEST if vague else np.inf
+            variances, point = refine_variance(self.problem, point, variances, free, farthest)
         return _rounded(variances, free), point
 
 

@@ -151,7 +151,11 @@ def _largest(scorer: Scorer, block: int) -> float:
 
 
 def refine_variance(
-    problem: Callable[[Variances], Problem], point: Point, variances: Variances, free: Sequence[bool]
+    problem: Callable[[Variances], Problem],
+    point: Point,
+    variances: Variances,
+    free: Sequence[bool],
+    farthest: float = np.inf,
 ) -> tuple[Variances, Point]:
     """Choose the variance of the effects of a sum by how well each row's votes are foretold by the others.
 
@@ -163,6 +167,8 @@ def refine_variance(
     problem, point, variances, free
         As in :func:`estimate_variances`, and what it found; the effects are the last block. The variances of the
         others follow by the fixed point.
+    farthest : float
+        The variance of the effects is multiplied by this at most.
     """
     found: dict[int, tuple[float, Variances, Point]] = {}
 
@@ -182,8 +188,9 @@ def refine_variance(
 
     assert variances[-1] is not None
     rank = int(np.abs(np.log(_GRID / variances[-1])).argmin())
+    end = max(int(np.searchsorted(_GRID, farthest * variances[-1])), rank + 1)
     for step in (1, -1):
-        while 0 <= rank + step < len(_GRID) and look(rank + step) > look(rank):
+        while 0 <= rank + step < end and look(rank + step) > look(rank):
             rank += step
     return found[rank][1:]
 
