@@ -12,7 +12,7 @@ RIVALS := .venv-rivals
 
 .PHONY: demo test lint typecheck unit format figure reproduce test-oldest docs clean
 .PHONY: benchmark benchmark-rivals benchmark-growth benchmark-profile benchmark-scale benchmark-quick
-.PHONY: benchmark-verdicts benchmark-recovery benchmark-scorers
+.PHONY: benchmark-verdicts benchmark-recovery benchmark-scorers benchmark-heldout benchmark-encoding
 
 demo: $(VENV)/demo-$(MODULES)
 	$(BIN)/jamrank demo
@@ -45,9 +45,17 @@ benchmark-rivals: $(RIVALS)/jamrank $(RIVALS)/rivals
 benchmark-growth: $(RIVALS)/jamrank
 	$(RIVALS)/bin/python -m benchmarks.growth
 
+# What reading 50 million votes costs beside fitting them, some minutes: benchmarks/encoding.md and .json.
+benchmark-encoding: $(RIVALS)/jamrank
+	$(RIVALS)/bin/python -m benchmarks.encoding
+
 # Where the time goes, a minute: benchmarks/profile.md and .json.
 benchmark-profile: $(RIVALS)/jamrank
 	$(RIVALS)/bin/python -m benchmarks.profile
+
+# Whether the comparison of models picks the right one, a few minutes: benchmarks/heldout.md and .json.
+benchmark-heldout: $(RIVALS)/jamrank
+	$(RIVALS)/bin/python -m benchmarks.heldout
 
 # Up to a billion votes from disk, an hour and 60 GB of room (SCRATCH=DIR): benchmarks/scale.md and .json.
 benchmark-scale: $(RIVALS)/jamrank
@@ -71,6 +79,7 @@ benchmark-quick: $(RIVALS)/jamrank $(RIVALS)/rivals
 	$(RIVALS)/bin/python -m benchmarks.growth --quick
 	$(RIVALS)/bin/python -m benchmarks.profile --quick
 	$(RIVALS)/bin/python -m benchmarks.scale --quick
+	$(RIVALS)/bin/python -m benchmarks.heldout --quick
 
 # The picture of the README and its numbers.
 figure: $(VENV)/figure-$(MODULES)

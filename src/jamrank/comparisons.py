@@ -351,6 +351,57 @@ class Comparisons:
         tied = np.bincount(self.vote_annotator[ties], self.vote_weight[ties], self.n_annotators)
         return self.annotator_weight - tied
 
+    def only(self, chosen: NDArray[np.bool_]) -> Comparisons:
+        """Return some of the votes alone, under the same ids.
+
+        Parameters
+        ----------
+        chosen : ndarray of bool
+            One for each folded vote. Items and annotators without chosen votes stay in the lists of ids; pairs
+            without chosen votes do not stay.
+        """
+        table, pair = self.cast.table, self.vote_pair[chosen]
+        count = np.bincount(pair, minlength=self.n_pairs)
+        kept = count > 0
+        return replace(
+            self,
+            pair_first=self.pair_first[kept],
+            pair_second=self.pair_second[kept],
+            pair_question=self.pair_question[kept],
+            cast=VoteTable(
+                np.concatenate([[0], np.cumsum(count[kept])]),
+                table.annotator[chosen],
+                table.result[chosen],
+                table.swapped[chosen] if len(table.swapped) else table.swapped,
+                table.weight[chosen] if len(table.weight) else table.weight,
+            ),
+            n_votes=len(pair),
+            n_missing=0,
+        )
+
+    def only_pairs(self, chosen: NDArray[np.bool_]) -> Comparisons:
+        """Return the votes on some of the pairs alone, under the same ids; a jury stays one."""
+        if not isinstance(self.cast, Jury):
+            return self.only(chosen[self.vote_pair])
+        results, swapped = self.cast.results[chosen], self.cast.swapped
+        n_missing = _count(results, MISSING)
+        return replace(
+            self,
+            pair_first=self.pair_first[chosen],
+            pair_second=self.pair_second[chosen],
+            pair_question=self.pair_question[chosen],
+            cast=Jury(results, swapped[chosen] if len(swapped) else swapped),
+            n_votes=results.size - n_missing,
+            n_missing=n_missing,
+        )
+
+    @property
+    def n_folded(self) -> int:
+        """Number of folded votes, ties included."""
+        if isinstance(self.cast, Jury):
+            return self.cast.results.size - self.n_missing
+        return len(self.cast.result)
+
     def frame(self, columns: dict[str, Any]) -> Any:
         """Return a data frame of the kind in which the votes came."""
         return make_frame(columns, self.frames)

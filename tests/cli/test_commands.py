@@ -37,9 +37,9 @@ def study(tmp_path_factory) -> Path:
 def test_help_names_every_command_and_shows_examples():
     result = call("--help")
     assert result.exit_code == 0
-    for word in ("demo", "fit", "check", "simulate", "reproduce", "Examples", "votes.csv"):
+    for word in ("demo", "fit", "check", "compare", "simulate", "reproduce", "Examples", "votes.csv"):
         assert word in result.output
-    for command in ("demo", "fit", "check", "simulate", "reproduce"):
+    for command in ("demo", "fit", "check", "compare", "simulate", "reproduce"):
         assert "Examples:" in call(command, "--help").output
 
 
@@ -74,7 +74,7 @@ def test_annotators_come_best_first(study, tmp_path):
     assert flips == sorted(flips)
 
 
-@pytest.mark.parametrize("model", ["MajorityVote", "mv", "IAM", "jam", "VRJAM", "bt", "CrowdBT", *COUNTING])
+@pytest.mark.parametrize("model", ["MajorityVote", "mv", "IAM", "jam", "VRJAM", "bt", "CrowdBT", "auto", *COUNTING])
 def test_every_model_can_be_named(study, model):
     features = ["--features", study / "votes-features.csv"] if model in ("IAM", "VRJAM", "jam") else []
     result = call("fit", study / "votes.csv", "--model", model, "--json", *features)
@@ -111,6 +111,37 @@ def test_json_is_all_that_goes_to_standard_output(study):
     assert told["model"] == "JAM"
     assert told["converged"] is True
     assert [row["rank"] for row in told["ranking"]] == list(range(1, 13))
+
+
+def test_unless_named_the_model_is_chosen_and_that_is_said(study, tmp_path):
+    result = call("fit", study / "votes.csv", "--out", tmp_path)
+    assert "Model chosen by held-out votes: " in result.output
+    told = json.loads(call("fit", study / "votes.csv", "--json").stdout)
+    assert told["chosen"].startswith(told["model"])
+    assert type(jr.load(tmp_path / "model.json")).__name__ == told["model"]
+    assert told["chosen"][:20] in (tmp_path / "report.html").read_text()
+    assert json.loads(call("fit", study / "votes.csv", "--json", "--model", "bt").stdout)["chosen"] is None
+
+
+def test_compare_says_whether_annotators_matter_and_which_model_is_best(study, tmp_path):
+    arguments = "compare", study / "votes.csv", "--folds", 3, "--features", study / "votes-features.csv"
+    result = call(*arguments, "--out", tmp_path / "table.csv")
+    assert result.exit_code == 0, result.output
+    assert "modelling annotators" in result.output.splitlines()[0]
+    for word in ("Votes held out one by one", "Pairs held out", "VRJAM", "calibration", "table.csv"):
+        assert word in result.output
+    assert set(pl.read_csv(tmp_path / "table.csv")["split"]) == {"vote", "pair"}
+
+
+def test_compare_as_json(study, tmp_path):
+    arguments = "compare", study / "votes.csv", "--model", "bt", "--model", "CrowdBT", "--folds", 2
+    told = json.loads(call(*arguments, "--json").stdout)
+    assert told["choice"] in ("BradleyTerry", "CrowdBT")
+    assert {row["model"] for row in told["models"]} == {"BradleyTerry", "CrowdBT", "CrowdBT, annotators alike"}
+    assert len(told["reliability"]) == 10 * len(told["models"])
+    result = call(*arguments, "--quiet", "--out", tmp_path / "all.json")
+    assert (result.exit_code, result.output) == (0, "")
+    assert json.loads((tmp_path / "all.json").read_text())["choice"] == told["choice"]
 
 
 def test_quiet_prints_nothing(study, tmp_path):
@@ -175,6 +206,12 @@ def test_other_bad_input_gets_one_line_and_exit_code_2(study, tmp_path):
         ["fit", votes, "--features", tmp_path / "words.csv"],
         ["fit", votes, "--tol", "-1"],
         ["check", tmp_path / "nowhere.csv"],
+        ["compare", tmp_path / "nowhere.csv"],
+        ["compare", votes, "--model", "Nonsense"],
+        ["compare", votes, "--model", "VRJAM"],
+        ["compare", votes, "--folds", "1"],
+        ["compare", votes, "--features", tmp_path / "few.csv"],
+        ["compare", votes, "--model", "bt", "--out", tmp_path / "nowhere" / "x.csv"],
         ["simulate", "--out", votes],
         ["simulate", "--flips", "a,b", "--out", tmp_path / "x.csv"],
         ["simulate", "--items", "1", "--out", tmp_path / "x.csv"],
@@ -186,7 +223,8 @@ def test_other_bad_input_gets_one_line_and_exit_code_2(study, tmp_path):
 
 
 def test_features_show_what_drives_the_score(study, tmp_path):
-    result = call("fit", study / "votes.csv", "--features", study / "votes-features.csv", "--out", tmp_path)
+    features = study / "votes-features.csv"
+    result = call("fit", study / "votes.csv", "--model", "JAM", "--features", features, "--out", tmp_path)
     assert "What drives the score" in result.output
     table = pl.read_csv(tmp_path / "features.csv")
     assert table.columns == ["feature", "coef", "effect"]

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 __all__ = ["fit", "fitted_files"]
 
 _MEMORY = "2GB"
-_ALIASES = {"mv": "MajorityVote", "bt": "BradleyTerry"}
 _OUTPUTS = "ranking.csv, annotators.csv, pairs.csv, model.json and report.html (with features: features.csv)"
 
 
@@ -27,6 +26,7 @@ Examples:
   jamrank fit votes.csv
   jamrank fit votes.csv --out results
   jamrank fit votes.parquet --features items.csv --model VRJAM --out results
+  jamrank fit votes.csv --model JAM --noise two-coin --ties davidson
   jamrank fit votes.csv --json --quiet | jq .ranking
   jamrank fit folder-of-parquet --memory 2GB --scratch /large/disk --out results
 
@@ -37,12 +37,14 @@ Exit code 0 when done, 2 when the input cannot be used."""
 @click.option(
     "--model",
     "model_name",
-    default="JAM",
+    default="auto",
     show_default=True,
-    help="MajorityVote (mv), IAM, JAM, VRJAM, KernelJAM, BradleyTerry (bt), MixedBT, CrowdBT, AmElo, DawidSkene, "
-    "Borda, Copeland, HodgeRank, RankCentrality or WinRate.",
+    help="auto (chosen by held-out votes), MajorityVote (mv), IAM, JAM, VRJAM, KernelJAM, BradleyTerry (bt), "
+    "MixedBT, CrowdBT, AmElo, DawidSkene, Borda, Copeland, HodgeRank, RankCentrality or WinRate.",
 )
 @click.option("--out", metavar="DIR", help=f"Write {_OUTPUTS} there.")
+@click.option("--noise", type=click.Choice(["flip", "two-coin"]), help="How annotators err: two-coin knows sides.")
+@click.option("--ties", type=click.Choice(["leave out", "davidson"]), help="What to do with tie votes.")
 @click.option("--max-iter", type=int, help="Most EM iterations.")
 @click.option("--tol", type=float, help="Stop this close to the limit.")
 @click.option("--memory", metavar="SIZE", help="Fit Parquet from disk with so much memory, such as 2GB.")
@@ -55,6 +57,8 @@ def fit(
     features: str | None,
     model_name: str,
     out: str | None,
+    noise: str | None,
+    ties: str | None,
     max_iter: int | None,
     tol: float | None,
     memory: str | None,
@@ -66,7 +70,9 @@ def fit(
     """Rank the items of a file of VOTES and judge its annotators.
 
     VOTES has the columns annotator, left, right and winner (left, right or tie), and if need be weight and question.
-    Without --features, JAM gives every item a score of its own; IAM, VRJAM, KernelJAM and MixedBT need them.
+    Unless --model names one, the model is chosen by how well it foretells votes that are held out from it, and the
+    output says which and why. Without --features, JAM gives every item a score of its own; IAM, VRJAM, KernelJAM and
+    MixedBT need features.
 
     With --memory, votes that are too many for memory stay on disk: JAM, CrowdBT and BradleyTerry fit them part by
     part. A run that was killed goes on where it was when the same command is given again.
@@ -86,7 +92,8 @@ def fit(
     )
 
     progress = Console(stderr=True)
-    model = _make_model(model_name, max_iter, tol, verbose=progress.is_terminal and not quiet)
+    asked = {"noise": noise, "ties": ties, "max_iter": max_iter, "tol": tol}
+    model = _make_model(model_name, asked, verbose=progress.is_terminal and not quiet)
     if out is not None:
         check_folder(out)
     with stage(progress, f"reading {features}", quiet or features is None):
@@ -96,10 +103,11 @@ def fit(
             table: Votes = read_comparisons(votes)
     else:
         table = _store(votes, scratch, memory or _MEMORY, progress, quiet)
-    if known is not None and model._ignores_features and not quiet:
+    if known is not None and model._takes_features == "ignored" and not quiet:
         click.echo(f"note: {type(model).__name__} uses no features", err=True)
     begin = perf_counter()
     try:
+        model, known, reason = _settle(model, table, known, progress, quiet)
         model.fit(table, known)
     except InputError as error:
         raise error.within(features if features and isinstance(error, FeatureError) else votes) from None
@@ -107,12 +115,14 @@ def fit(
     if out is not None:
         with stage(progress, f"writing to {out}", quiet):
             write_together(
-                ensure_folder(out), fitted_files(model, table, votes, _facts(model, votes, features, seconds))
+                ensure_folder(out), fitted_files(model, table, votes, _facts(model, votes, features, seconds, reason))
             )
     if as_json:
-        click.echo(_as_json(model))
+        click.echo(_as_json(model, reason))
     elif not quiet:
         console = Console()
+        if reason:
+            console.print(f"Model chosen by held-out votes: {reason}", highlight=False, soft_wrap=True)
         print_summary(console, model, table, seconds)
         where = f"Wrote {_OUTPUTS} to {out}." if out else f"Add --out DIR to write {_OUTPUTS}."
         if isinstance(table, StoredComparisons):
@@ -137,27 +147,35 @@ def _store(votes: str, scratch: str | None, memory: str, console: Console, quiet
         return store(plan, progress)
 
 
-def _make_model(name: str, max_iter: int | None, tol: float | None, verbose: bool) -> RankingModel:
-    from jamrank.models import MODELS
+def _make_model(name: str, asked: dict[str, Any], verbose: bool) -> RankingModel:
+    from jamrank.models.candidates import find_model
 
-    by_name = {known.lower(): model for known, model in MODELS.items()}
-    wanted = _ALIASES.get(name.lower(), name).lower()
-    if wanted not in by_name:
-        raise ParameterError(f"--model {name}: no such model; known are {', '.join(MODELS)}")
-    model: RankingModel = by_name[wanted]()
-    asked = {"max_iter": max_iter, "tol": tol, "verbose": verbose or None}
+    model: RankingModel = find_model(name)()
     known = model.get_params()
     for option, value in asked.items():
-        if value is None:
-            continue
-        if option in known:
-            model.set_params(**{option: value})
-        elif option != "verbose":
+        if value is not None and option not in known:
             raise ParameterError(f"--{option.replace('_', '-')} means nothing to {type(model).__name__}")
-    return model
+    given = {option: value for option, value in asked.items() if value is not None}
+    return model.set_params(**given, **({"verbose": verbose} if "verbose" in known else {}))
 
 
-def _facts(model: RankingModel, votes: str, features: str | None, seconds: float) -> dict[str, str]:
+def _settle(
+    model: RankingModel, votes: Votes, features: Any, console: Console, quiet: bool
+) -> tuple[RankingModel, Any, str | None]:
+    """Return the model to fit, the features that it uses, and why it was chosen where nobody named it."""
+    from jamrank.cli.display import stage
+    from jamrank.models import Auto
+
+    if not isinstance(model, Auto):
+        return model, features, None
+    with stage(console, "choosing a model by held-out votes", quiet):
+        chosen = model.choose(votes, features)
+    return chosen, features if model.uses_features_ else None, model.reason_
+
+
+def _facts(
+    model: RankingModel, votes: str, features: str | None, seconds: float, reason: str | None
+) -> dict[str, str]:
     import platform
     import shlex
     import sys
@@ -178,6 +196,8 @@ def _facts(model: RankingModel, votes: str, features: str | None, seconds: float
         "Versions": f"jamrank {__version__}, numpy {np.__version__}, Python {platform.python_version()}",
         "Kernels": "compiled" if compiled else "numpy",
     }
+    if reason:
+        facts["Chosen"] = reason
     if model.log_likelihood_ is not None:
         facts["Log-likelihood"] = f"{model.log_likelihood_:.4f}"
     return facts
@@ -201,7 +221,7 @@ def fitted_files(model: RankingModel, votes: Votes, title: str, facts: dict[str,
     return files
 
 
-def _as_json(model: RankingModel) -> str:
+def _as_json(model: RankingModel, reason: str | None) -> str:
     import json
 
     import polars as pl
@@ -212,6 +232,7 @@ def _as_json(model: RankingModel) -> str:
     return json.dumps(
         {
             "model": type(model).__name__,
+            "chosen": reason,
             "converged": model.converged_,
             "iterations": model.n_iter_,
             "log_likelihood": model.log_likelihood_,

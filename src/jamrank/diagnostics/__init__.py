@@ -1,6 +1,7 @@
-"""Health of the data, verdicts on annotators, judges who err together."""
+"""Health of the data, verdicts on annotators, judges who err together, models compared by held-out votes."""
 
 from jamrank.diagnostics.clusters import describe_cluster
+from jamrank.diagnostics.comparison import Comparison, compare
 from jamrank.diagnostics.correlation import Links, correlated
 from jamrank.diagnostics.habits import Habits, habits
 from jamrank.diagnostics.health import Finding, Health, check
@@ -9,11 +10,13 @@ from jamrank.diagnostics.verdicts import ACTIONS, VERDICTS, evidence, flip_inter
 __all__ = [
     "ACTIONS",
     "VERDICTS",
+    "Comparison",
     "Finding",
     "Habits",
     "Health",
     "Links",
     "check",
+    "compare",
     "correlated",
     "describe_cluster",
     "evidence",

@@ -1,6 +1,7 @@
 """The interface, the one EM loop, the named models and the closed-form baselines."""
 
 from jamrank.models.am_elo import AmElo
+from jamrank.models.auto import Auto
 from jamrank.models.base import RankingModel, load
 from jamrank.models.bradley_terry import BradleyTerry
 from jamrank.models.counting import Borda, Copeland, WinRate
@@ -32,6 +33,7 @@ _NAMED: tuple[type[RankingModel], ...] = (
     HodgeRank,
     RankCentrality,
     WinRate,
+    Auto,
 )
 MODELS = {model.__name__: model for model in _NAMED}
 
@@ -41,6 +43,7 @@ __all__ = [
     "MODELS",
     "VRJAM",
     "AmElo",
+    "Auto",
     "Borda",
     "BradleyTerry",
     "Copeland",

@@ -12,6 +12,8 @@ from jamrank.comparisons import Comparisons
 from jamrank.engines import Engine, MemoryEngine
 from jamrank.errors import ParameterError
 from jamrank.io.store import Votes
+from jamrank.models.asked import Asked
+from jamrank.models.base import RankingModel
 from jamrank.models.em import Fit, Problem
 from jamrank.models.latent import LatentModel
 from jamrank.models.prior import Prior
@@ -92,6 +94,16 @@ class DawidSkene(LatentModel):
         self._item_pairs = np.bincount(np.concatenate([rows.first, rows.second]), minlength=votes.n_items)
         self.scores_ = np.asarray(logit((won + 1) / (self._item_pairs + 2)))
         super()._finish(votes, problem, fit)
+
+    def _vote_proba(self, asked: Asked, features: Any) -> Doubles:
+        """Return the probability of a vote for the first item; on a new pair, through a link from the scores."""
+        truth = 0.5 + asked.seen_from_first(self.posterior_ - 0.5, np.zeros(len(asked)))
+        for_first = self._coins(asked, features)
+        told = truth * for_first[:, 1] + (1 - truth) * for_first[:, 0]
+        return np.where(asked.pair >= 0, told, RankingModel._vote_proba(self, asked, features))
+
+    _estimate_link = RankingModel._estimate_link
+    _estimate_score_variances = RankingModel._estimate_score_variances
 
     def _estimate_uncertainty(self) -> Uncertainty:
         """Take the pairs of an item for independent."""

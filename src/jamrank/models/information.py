@@ -25,7 +25,7 @@ def joint_covariance(problem: Problem, point: Point) -> Doubles | None:
     return None if covariance is None else covariance[n_theta:, n_theta:]
 
 
-def whole_covariance(problem: Problem, point: Point) -> Doubles | None:
+def whole_covariance(problem: Problem, point: Point, most_visits: int = _MOST_VISITS) -> Doubles | None:
     """Return the covariance of the scorer's parameters, then the noise's; None where that costs too much.
 
     The posterior is taken for a normal with the observed information, prior included. Each of its columns is a
@@ -33,7 +33,7 @@ def whole_covariance(problem: Problem, point: Point) -> Doubles | None:
     """
     n_theta, n_params = len(point.theta), len(point.params)
     total = n_theta + n_params
-    if total > _MOST_PARAMETERS or 2 * total * problem.engine.n_rows > _MOST_VISITS:
+    if total > _MOST_PARAMETERS or 2 * total * problem.engine.n_rows > most_visits:
         return None
     at = np.concatenate([point.theta, point.params])
     information = -np.stack([_bend(problem, at, direction, n_theta) for direction in np.eye(total)])

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from jamrank.errors import FeatureError
 from jamrank.io.store import Votes
+from jamrank.models.base import FeatureUse
 from jamrank.models.jam import JAM
 from jamrank.models.prior import Prior
 
@@ -35,6 +36,8 @@ class KernelJAM(JAM):
     weight_variance_ : float
         Prior variance of such a score, estimated from the votes.
     """
+
+    _takes_features: ClassVar[FeatureUse] = "always"
 
     def __init__(
         self,

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from jamrank.comparisons import Comparisons
 from jamrank.diagnostics.habits import Piece
@@ -16,6 +16,7 @@ from jamrank.engines import DiskEngine, Engine, MemoryEngine, TiedEngine
 from jamrank.errors import InputError, NotConvergedWarning, ParameterError, TiesExcludedWarning, warn
 from jamrank.io.store import StoredComparisons, Votes
 from jamrank.models.annotators import AnnotatorResults
+from jamrank.models.asked import Asked, blurred
 from jamrank.models.em import Fit, Point, Problem, run
 from jamrank.models.evidence import determined
 from jamrank.models.featured import Featured, choose_kernel, resolve_scorer
@@ -27,6 +28,7 @@ from jamrank.models.sparseness import warn_of_loose_items
 from jamrank.models.variance import Variances, estimate_variances, free_scores
 from jamrank.noise import Flip, Noise, Tied, TwoCoin
 from jamrank.ranking import Uncertainty, laplace, needs_links
+from jamrank.ranking.marginals import is_dense, score_variances
 from jamrank.rows import ROWS_BY
 from jamrank.scorers import Features, KernelMap, LinearScorer, ObjectScorer, SumScorer, align_features
 from jamrank.text import many
@@ -38,6 +40,10 @@ Doubles = NDArray[np.float64]
 
 # Second summits belong to small data; on large data a second run would only cost time.
 _FEW_ROWS, _FURTHER = 2000, 4.0
+# Log-odds of a posterior that is 0 or 1 to all digits.
+_SURELY_NOT = 1e-15
+# With more visits of rows than that, intervals of weights take the flips as known.
+_MOST_VISITS = 200_000_000
 _NOISES = ("flip", "two-coin")
 _TIES = ("leave out", "davidson")
 _UNDECIDED = "no decided vote", "a ranking needs votes that prefer one item to another"
@@ -51,6 +57,7 @@ class LatentModel(AnnotatorResults):
     """
 
     _rows_by: ClassVar[str] = "pair"
+    _knows_annotators: ClassVar[bool] = True
     _extra_state: ClassVar[tuple[str, ...]] = (
         *AnnotatorResults._extra_state,
         "scorer_",
@@ -344,9 +351,7 @@ class LatentModel(AnnotatorResults):
 
     def _posterior(self, votes: Comparisons, engine: MemoryEngine, point: Point) -> Doubles:
         """Return the posterior of every pair; one without decided votes gets what its scores say."""
-        noise, params = self._fitted[0].noise, point.params
-        tables = noise.noise.tables(noise.split(params)[0]) if isinstance(noise, Tied) else noise.tables(params)
-        of_rows = engine.posterior(point.scores, tables)
+        of_rows = engine.posterior(point.scores, self._tables(point.params))
         if len(of_rows) == votes.n_pairs:
             return of_rows
         posterior = expit(point.scores[votes.pair_first] - point.scores[votes.pair_second])
@@ -406,18 +411,73 @@ class LatentModel(AnnotatorResults):
 
     @cached_property
     def coef_interval_(self) -> Doubles | None:
-        """95 % interval of each weight of ``coef_``, from low to high; None without features, or with a kernel."""
+        """95 % interval of each weight of ``coef_``, from low to high; None without, and for the hinge loss."""
         self._require_fit()
-        if self.coef_ is None or self._features is None:
+        if self.coef_ is None or self._features is None or self.loss == "hinge":
             return None
         problem, point = self._fitted
-        covariance = whole_covariance(problem, point)
+        covariance = whole_covariance(problem, point, _MOST_VISITS)
         if covariance is None:
             variance = determined(problem.engine, problem.scorer, point.at).weights
         else:
             variance = np.diag(covariance)[: len(self.coef_)]
         error = self._features.in_user_units(np.sqrt(variance))
         return np.where(error[:, None] > 0, interval(self.coef_, error**2), self.coef_[:, None])
+
+    # -- how likely a vote is ----------------------------------------------------------------------------------
+
+    def _vote_proba(self, asked: Asked, features: Any) -> Doubles:
+        """Return the probability of a vote for the first item, summed over the truth of its pair."""
+        truth = self._truth_proba(asked, features)
+        for_first = self._coins(asked, features)
+        return np.asarray(truth * for_first[:, 1] + (1 - truth) * for_first[:, 0])
+
+    def _truth_proba(self, asked: Asked, features: Any) -> Doubles:
+        """Return P(first truly beats second), given the scores and the votes that were fitted on the same pair.
+
+        What those votes say is the posterior's log-odds less the margin that went into it: where features explain
+        the truths alone that was theirs, and the scores know more.
+        """
+        margin, variance = self._margins(asked, features)
+        if self._rows_by == "pair":
+            at = np.unique(asked.pair[asked.pair >= 0])
+            base = self.scores_ if "objects" in self.scorer_ else self.feature_scores_
+            assert base is not None
+            odds = np.zeros(len(self._pair_first))
+            odds[at] = logit(np.clip(self.posterior_[at], _SURELY_NOT, 1 - _SURELY_NOT))
+            odds[at] -= base[self._pair_first[at]] - base[self._pair_second[at]]
+            margin = margin + asked.seen_from_first(odds, np.zeros(len(asked)))
+        return blurred(margin, variance)
+
+    def _coins(self, asked: Asked, features: Any) -> Doubles:
+        """Return the probability of a vote for the first item, by the truth; unknown annotators are the mean one."""
+        tables = self._vote_tables[:, 1].reshape(len(self._annotators), -1, 2)
+        weight = np.maximum(self._decided_votes, 0.0)
+        mean = np.einsum("a,akz->kz", weight / max(float(weight.sum()), 1e-300), tables)
+        return np.asarray(np.concatenate([tables, mean[None]])[asked.annotator, self._kinds(asked, features)])
+
+    def _kinds(self, asked: Asked, features: Any) -> Any:
+        """Return which of an annotator's coins decides each vote: one for each side where the noise knows sides."""
+        return asked.swapped.astype(np.int64) if self.noise == "two-coin" else 0
+
+    def _estimate_vote_tables(self) -> Doubles:
+        return np.asarray(np.exp(self._tables(self._fitted[1].params)))
+
+    def _tables(self, params: Doubles) -> Doubles:
+        """Return the log-likelihoods of decided votes, by coin."""
+        noise = self._fitted[0].noise
+        return noise.noise.tables(noise.split(params)[0]) if isinstance(noise, Tied) else noise.tables(params)
+
+    def _estimate_score_variances(self) -> Doubles:
+        problem, point = self._refined
+        engine = problem.engine
+        links = isinstance(engine, MemoryEngine) and not is_dense(engine.n_links, engine.n_items)
+        information = engine.observed(point.scores, problem.noise.tables(point.params), links)
+        precision = 0.0 if self.score_variance_ is None else 1.0 / self.score_variance_
+        return score_variances(information[0], precision, information[1])
+
+    def _estimate_link(self) -> float:
+        return 1.0
 
 
 def _why(fit: Fit, max_iter: int) -> str:

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from jamrank.errors import FeatureError
 from jamrank.io.store import Votes
+from jamrank.models.base import FeatureUse
 from jamrank.models.bradley_terry import BradleyTerry
 from jamrank.models.latent import LatentModel
 from jamrank.models.prior import Prior
@@ -40,6 +41,7 @@ class MixedBT(BradleyTerry):
     """
 
     _from_disk: ClassVar[bool] = True
+    _takes_features: ClassVar[FeatureUse] = "always"
 
     def __init__(
         self,
