@@ -309,22 +309,22 @@ def measure(quick: bool, processes: int, kept: Path, begun_at: str) -> dict[str,
     work: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
         *[(where_flips_vary, (skills, seed, varying_pairs)) for skills in SKILLS for seed in varying_seeds],
         *[(on_digits, (seed, images)) for seed in digit_seeds],
-        *[(on_digits_by_sums, (seed, images)) for seed in sum_seeds],
         *[(on_wine, (*point, seed)) for point in points for seed in wine_seeds],
         *[(recover, (seed, variance, noise)) for noise, variance in cells for seed in drawn_seeds],
+        *[(on_digits_by_sums, (seed, images)) for seed in sum_seeds],
     ]
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
         done = list(pool.map(quietly, [(kept, begun_at, *task) for task in work]))
     found = iter([one["found"] for one in done])
     varying = {skills: [next(found) for _ in varying_seeds] for skills in SKILLS}
     digits = _by_setting([next(found) for _ in digit_seeds])
-    sums = _by_setting([next(found) for _ in sum_seeds])
     wine = [summed_up([next(found) for _ in wine_seeds], *point) for point in points]
     recovery = []
     for noise, variance in cells:
         own = [next(found) for _ in drawn_seeds]
         mean = {what: float(np.mean([one[what] for one in own])) for what in own[0]}
         recovery.append({"model": "JAM" if noise else "MixedBT", "true variance": variance, **mean})
+    sums = _by_setting([next(found) for _ in sum_seeds])
     commits = {one["commit"]: sum(other["commit"] == one["commit"] for other in done) for one in done}
     return {
         "wine": wine,
