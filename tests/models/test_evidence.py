@@ -81,8 +81,8 @@ def test_a_row_left_out_is_foretold_as_by_a_fit_without_it(kind):
         fitted_margin = point.scores[left[out]] - point.scores[right[out]]
         told, was = (np.log(expit(m) * first + expit(-m) * second) for m in (margin, fitted_margin))
         rows += 3 * (was - told)
-    # Moderated by the doubt about the margin, a foretelling that errs loses less.
-    assert 0.4 * rows <= scale <= 1.1 * rows
+    # Moderated by the doubt about the margin, a foretelling that errs loses less; only a third of the rows is asked.
+    assert 0.4 * rows <= scale <= 1.3 * rows
 
 
 @pytest.mark.parametrize(("order", "recommended"), [(True, "scores"), (False, "posterior")])

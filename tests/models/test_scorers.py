@@ -10,7 +10,7 @@ import pytest
 from scipy.special import expit
 
 import jamrank as jr
-from jamrank.errors import JamrankWarning, SparseVotesWarning
+from jamrank.errors import DisconnectedWarning, JamrankWarning, SparseVotesWarning
 
 FLIPS = np.array([0.05, 0.1, 0.2, 0.3])
 WEIGHTS = np.array([1.0, -0.5, 0.0])
@@ -101,15 +101,65 @@ def test_items_that_votes_cannot_place_are_named_and_stay_finite():
     left, right = ["a", "a", "b", "x"], ["b", "c", "c", "y"]
     votes = jr.Comparisons.from_arrays(left, right, ["k"] * 4, [1, 1, 1, 1])
     features = {name: [float(n), float(n % 2)] for n, name in enumerate("abcxy")}
-    for model in (jr.MixedBT(), jr.JAM(scorer="linear+objects"), jr.KernelJAM()):
-        with pytest.warns(SparseVotesWarning) as told:
-            model.fit(votes, features)
+    featured = (jr.MixedBT(), jr.JAM(scorer="linear+objects"), jr.KernelJAM(), jr.KernelJAM(scorer="kernel+objects"))
+    for model in (*featured, jr.BradleyTerry(), jr.CrowdBT(), jr.JAM(), jr.AmElo()):
+        with pytest.warns(JamrankWarning) as told:
+            model.fit(votes, features if model in featured else None)
+        assert {warning.category for warning in told} >= {DisconnectedWarning, SparseVotesWarning}
         said = " ".join(str(warning.message) for warning in told)
         assert "2 groups" in said and "a, x" in said
         assert "win every one of their pairs (a, x)" in said
         assert "lose every one of their pairs (c, y)" in said
         assert np.isfinite(model.scores_).all() and np.abs(model.scores_).max() < 10
         assert model.scores_[0] > model.scores_[2]
+
+
+def test_weights_have_intervals_in_the_units_of_the_user():
+    for scorer, variance in (("linear", 0.0), ("linear+objects", 0.5)):
+        votes, x, _ = drawn(0, linear, variance)
+        model = jr.JAM(scorer=scorer).fit(votes, x)
+        low, high = model.coef_interval_.T
+        np.testing.assert_allclose((low + high) / 2, model.coef_)
+        assert ((low < WEIGHTS) & (high > WEIGHTS)).all()
+        scaled = jr.JAM(scorer=scorer).fit(votes, 10 * x)
+        np.testing.assert_allclose(scaled.coef_interval_, model.coef_interval_ / 10, rtol=1e-3)
+    assert jr.JAM().fit(votes).coef_interval_ is None
+    assert jr.KernelJAM().fit(votes, x).coef_interval_ is None
+
+
+def test_scores_are_the_less_known_the_less_is_known_of_the_weights():
+    votes, x, _ = drawn(0, linear, 0.0)
+    free = jr.JAM(prior=jr.Prior(score_variance=1e-3)).fit(votes, x)
+    held = jr.JAM(prior=jr.Prior(score_variance=1e-3, weight_variance=1e-6)).fit(votes, x)
+    se = free.ranking_.sort("item")["score_se"].to_numpy()
+    assert (se > held.ranking_.sort("item")["score_se"].to_numpy()).all()
+    # What is not known of a weight moves an item the further, the further its features are from the mean.
+    assert np.corrcoef(se, ((x - x.mean(axis=0)) ** 2).sum(axis=1))[0, 1] > 0.7
+
+
+def test_one_vote_a_pair_does_not_send_the_variance_to_its_end():
+    votes = jr.simulate(150, 8, 2500, n_features=3, random_state=0)
+    model = jr.JAM(scorer="linear+objects").fit(votes.votes, votes.features)
+    assert model.score_variance_ < 4
+    assert np.corrcoef(model.scores_, votes.scores)[0, 1] > 0.8
+
+
+def test_votes_are_foretold_through_the_margin_that_went_into_the_posterior():
+    votes, x, _ = drawn(0, linear, 1.0)
+    for model in (jr.JAM(scorer="linear+objects"), jr.KernelJAM(scorer="kernel+objects")):
+        p = model.fit(votes, x).vote_proba(votes)
+        truth = model.posterior_[votes.vote_pair]
+        flip = model.flip_[votes.vote_annotator]
+        told = truth * (1 - flip) + (1 - truth) * flip
+        assert np.abs(p - told).max() < 0.25 and np.corrcoef(p, told)[0, 1] > 0.98
+
+
+def test_a_kernel_foretells_votes_on_unseen_items():
+    votes, x, _ = drawn(2, wavy, 0.0, n_pairs=3000)
+    model = jr.KernelJAM(n_landmarks=60).fit(votes, x)
+    best, worst = x[model.feature_scores_.argmax()], x[model.feature_scores_.argmin()]
+    new = jr.Comparisons.from_arrays(["new1"], ["new2"], [votes.annotators[0]], [1])
+    assert model.vote_proba(new, {"new1": best, "new2": worst})[0] > 0.8
 
 
 def test_votes_that_leave_nothing_open_warn_of_nothing():

@@ -255,6 +255,8 @@ class LatentModel(AnnotatorResults):
         def problem(variances: Variances) -> Problem:
             return Problem(engine, ObjectScorer(engine.n_items, variances[0]), noise, self.loss)
 
+        if prior is not None:
+            warn_of_loose_items(engine, self.items_)
         variances: Variances = (prior.score_variance if prior else None,)
         start = None
         if prior is not None and variances[0] is None:

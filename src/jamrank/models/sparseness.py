@@ -10,7 +10,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from jamrank.engines import Engine, MemoryEngine, TiedEngine
-from jamrank.errors import SparseVotesWarning, warn
+from jamrank.errors import DisconnectedWarning, SparseVotesWarning, warn
 
 __all__ = ["warn_of_loose_items"]
 
@@ -32,9 +32,9 @@ def warn_of_loose_items(engine: Engine, items: NDArray[Any]) -> None:
     if groups > 1:
         one_of_each = np.sort(np.unique(group, return_index=True)[1])
         warn(
-            f"the items fall into {groups} groups with no vote between them ({_named(items[one_of_each])} are in "
-            "different ones): across groups only features and prior compare them",
-            SparseVotesWarning,
+            f"the items fall into {groups:,} groups with no vote between them ({_named(items[one_of_each])} are in "
+            "different ones): only the prior, and features where they are used, compare across groups",
+            DisconnectedWarning,
         )
     rows, n_items = engine.rows, len(items)
     lean = rows.share - 0.5
