@@ -256,11 +256,12 @@ def as_markdown(found: dict[str, Any], made_with: dict[str, str]) -> str:
         means = [f"{np.mean(values):.2f}" for values in own.values()]
         rows.append([setting, *means, f"{gains.mean():.2f}", f"{gains.min():.2f}"])
     lines += report.table(header, rows)
-    sums = [
-        f"{setting} {', '.join(f'{name} {np.mean(values):.2f}' for name, values in own.items())}"
-        for setting, own in found["digits by sums"].items()
-    ]
-    lines += [f"By sums, over seeds {SUM_SEEDS[0]} to {SUM_SEEDS[-1]}: {'; '.join(sums)}.", ""]
+    lines += [f"With sums, seeds {SUM_SEEDS[0]} to {SUM_SEEDS[-1]} of all:", ""]
+    rows = []
+    for setting, own in found["digits by sums"].items():
+        of_all = {name: values[: len(SUM_SEEDS)] for name, values in drawn[setting].items()}
+        rows.append([setting, *(f"{np.mean(values):.2f}" for values in (of_all | own).values())])
+    lines += report.table(["", *next(iter(drawn.values())), "linear+objects", "kernel+objects"], rows)
     lines += [
         "## Flips that vary",
         "",
