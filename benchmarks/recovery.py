@@ -1,9 +1,9 @@
-"""Whether votes drawn from a noise give back its parameters, and are foretold better than by Bradley–Terry.
+"""Whether votes drawn from a noise or a scorer give back its parameters, and beat Bradley–Terry at foretelling votes.
 
-``make benchmark-recovery`` draws votes from every noise, twenty times with other seeds, fits the model that has this
-noise to three quarters of them, and writes ``recovery.md`` and ``recovery.json`` beside this file: how many of the
-true parameters lie within their 95 % intervals, and the log-loss of the votes that were held out, a vote given its
-annotator and the sides of its items, beside that of Bradley–Terry.
+``make benchmark-recovery`` draws votes from every noise and scorer, twenty times with other seeds, fits the model
+that has this part to three quarters of them, and writes ``recovery.md`` and ``recovery.json`` beside this file: how
+many of the true parameters lie within their 95 % intervals, and the log-loss of the votes that were held out, a vote
+given its annotator and the sides of its items, beside that of Bradley–Terry.
 """
 
 from __future__ import annotations
@@ -30,13 +30,15 @@ Known = tuple[Doubles, Doubles, Doubles]
 
 SEEDS, ITEMS, ANNOTATORS, VOTES, TRAINED = 20, 30, 10, 8000, 0.75
 QUICK_SEEDS, QUICK_VOTES = 2, 1500
+# Features matter where items are many.
+FEATURED_ITEMS, FEATURES = 60, 3
 FLIPS = np.linspace(0.05, 0.4, ANNOTATORS)
 LEAST = 1e-12
 
 
 @dataclass(frozen=True)
 class Case:
-    """A noise, and the model that has it.
+    """A noise or a scorer, and the model that has it.
 
     Attributes
     ----------
@@ -47,12 +49,14 @@ class Case:
         Makes the model.
     known : callable
         The true parameters and their intervals, from the fitted model and what was simulated, by name.
+    items : int
     """
 
     name: str
     draw: dict[str, Any]
     model: Callable[[], Any]
     known: Callable[[Any, Simulation], dict[str, Known]]
+    items: int = ITEMS
 
 
 def _flips(model: Any, drawn: Simulation) -> dict[str, Known]:
@@ -85,6 +89,28 @@ def _ties(model: Any, drawn: Simulation) -> dict[str, Known]:
 
 def _ties_and_flips(model: Any, drawn: Simulation) -> dict[str, Known]:
     return _ties(model, drawn) | _flips(model, drawn)
+
+
+def _scores(model: Any, drawn: Simulation) -> dict[str, Known]:
+    """Return the scores, but for their common level, which means nothing."""
+    found = pl.DataFrame(model.ranking_).sort("item")
+    score = (found["score"] - found["score"].mean()).to_numpy()
+    reach = 1.959963984540054 * found["score_se"].to_numpy()
+    return {"score": (drawn.scores - drawn.scores.mean(), score - reach, score + reach)}
+
+
+def _weights(model: Any, drawn: Simulation) -> dict[str, Known]:
+    assert drawn.coef is not None
+    return {"weight": (drawn.coef, *model.coef_interval_.T), **_scores(model, drawn)}
+
+
+def _of_scorer(
+    name: str, model: Callable[[], Any], known: Callable[[Any, Simulation], dict[str, Known]], **draw: Any
+) -> Case:
+    told = {"n_features": FEATURES, "scorer": name, **draw}
+    if draw.get("noise") != "none":
+        told["flips"] = FLIPS
+    return Case(f"scorer {name}{', no noise' if 'noise' in draw else ''}", told, model, known, FEATURED_ITEMS)
 
 
 THRESHOLDS = np.linspace(0.1, 1.0, ANNOTATORS)
@@ -137,6 +163,13 @@ CASES = [
         lambda: jr.CrowdBT(ties="davidson"),
         _ties_and_flips,
     ),
+    Case("scorer objects", {"truth": "vote", "flips": FLIPS}, jr.CrowdBT, _scores),
+    Case("scorer objects, no noise", {"noise": "none", "truth": "vote"}, jr.BradleyTerry, _scores),
+    _of_scorer("linear", jr.JAM, _weights),
+    _of_scorer("kernel", jr.KernelJAM, _scores),
+    _of_scorer("linear+objects", lambda: jr.JAM(scorer="linear+objects"), _weights),
+    _of_scorer("kernel+objects", lambda: jr.KernelJAM(scorer="kernel+objects"), _scores),
+    _of_scorer("linear+objects", jr.MixedBT, _weights, noise="none", truth="vote"),
 ]
 
 
@@ -177,7 +210,7 @@ def with_tie_rate(probability: Doubles, train: jr.Comparisons) -> Doubles:
 
 
 def trial(case: Case, seed: int, n_votes: int) -> dict[str, Any]:
-    drawn = jr.simulate(ITEMS, ANNOTATORS, n_votes, random_state=seed, **case.draw)
+    drawn = jr.simulate(case.items, ANNOTATORS, n_votes, random_state=seed, **case.draw)
     train, held_out = split(drawn, seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -232,11 +265,12 @@ def text(cases: list[dict[str, Any]], n_votes: int, made_with: dict[str, str]) -
         )
         for case in cases
     ]
-    header = ["noise", "model", "within 95 % interval", "log-loss", "Bradley–Terry's", "better in"]
+    header = ["votes drawn from", "model", "within 95 % interval", "log-loss", "Bradley–Terry's", "better in"]
     lines = [
-        "# Does a noise give back its parameters?",
+        "# Does a noise, or a scorer, give back its parameters?",
         "",
-        f"Votes drawn from each noise with seeds 0 to {n_seeds - 1}: {ITEMS} items, {ANNOTATORS} annotators, "
+        f"Votes drawn from each noise and scorer with seeds 0 to {n_seeds - 1}: {ITEMS} items, or {FEATURED_ITEMS} "
+        f"with {FEATURES} features where the scorer uses these, {ANNOTATORS} annotators, "
         f"{n_votes} votes, {TRAINED:.0%} of them to fit. Shares of true parameters within their intervals; mean "
         "log-loss of the votes held out, given annotator and sides, from scores and what is known of the annotator. "
         "Bradley–Terry is told the share of ties. Made by `make benchmark-recovery`.",

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("benchmarks", reason="benchmarks/ is found where tests run as `python -m pytest` in the checkout")
 
-from benchmarks import cluster, growth, heldout, ratios, recovery, report, stages, verdicts
+from benchmarks import cluster, growth, heldout, ratios, recovery, report, scorers, stages, verdicts
 from benchmarks.rivals import CONTENDERS
 from benchmarks.trials import Trial
 from benchmarks.votes import draw_jury
@@ -141,6 +141,43 @@ def test_tables_keep_their_columns():
     assert report.table(["a", "b"], [["1|2", "x\ny"]]) == ["| a | b |", "|---|---|", "| 1\\|2 | x y |", ""]
 
 
+@pytest.mark.parametrize("noise", [True, False])
+def test_the_benchmark_of_scorers_recovers_what_it_drew(noise):
+    found = scorers.recover(0, 1.0, noise, n_items=80, n_pairs=800)
+    assert found["largest error of a weight"] < 0.4 and found["largest error of a flip"] < 0.05
+    assert 0.3 < found["variance"] < 3.5
+
+
+def test_scorers_are_judged_by_the_better_rival_and_the_best_variance():
+    def one(value):
+        return {
+            "recommended": value,
+            "by": "scores",
+            "posterior": 98.0,
+            "order": value,
+            "order of all": 97.0,
+            "variance": 1.0,
+        }
+
+    names = dict(zip((*scorers.SCORERS, "best variance"), (98.0, 99.5, 99.3, 99.7), strict=True))
+    point = scorers.summed_up([{name: one(value) for name, value in names.items()}], 1.0, 3000)
+    digits = {"ties=random": {"MV": [80.0], "JAM": [83.0], "VRJAM": [82.5], "KernelJAM": [84.0]}}
+    varying = {"the same two": [{"JAM": 90.0, "VRJAM": 92.0, "largest error of a flip": 0.05}]}
+    assert [row[1:] for row in scorers.judged([point], digits, varying)] == [
+        ["0.20", "≤ 0.3", "met"],
+        ["0.40", "≤ 0.3", "missed"],
+        ["99.30", "≥ 99.0", "met"],
+        ["4.00", "≥ 3.0", "met"],
+        ["0.50", "≤ 0.1", "missed"],
+        ["2.00", "≥ 1.5", "met"],
+        ["0.050", "≤ 0.06", "met"],
+    ]
+    drawn = [{"model": "JAM", "true variance": 1.0, "variance": 1.2}]
+    found = {"wine": [point], "digits": digits, "digits by sums": {}, "varying": varying, "recovery": drawn}
+    text = scorers.as_markdown(found, {"seeds": "0"})
+    assert "noise 1.0, 3,000 pairs" in text and "1.200" in text
+
+
 @pytest.mark.filterwarnings("ignore::jamrank.errors.TiesExcludedWarning")
 def test_the_benchmark_of_verdicts_runs_in_small():
     found = verdicts.shares(verdicts.verdicts_of(0, "pair", "JAM"))
@@ -157,14 +194,12 @@ def test_shares_of_verdicts():
     assert found["all kinds"] == pytest.approx(1 / len(verdicts.KINDS))
 
 
-def test_every_noise_has_a_trial_of_recovery():
+def test_every_noise_and_scorer_has_a_trial_of_recovery():
     assert len({case.name for case in recovery.CASES}) == len(recovery.CASES)
     cases = []
     for case in recovery.CASES:
         found = recovery.trial(case, 0, 600)
-        assert all(
-            0 <= inside <= total and total >= recovery.ANNOTATORS for inside, total in found["inside"].values()
-        )
+        assert all(0 <= inside <= total and total >= recovery.FEATURES for inside, total in found["inside"].values())
         assert 0 < found["loss"] < 2 and 0 < found["bradley_terry"] < 2
         cases.append(recovery.summary(case, [found]))
     written = recovery.text(cases, 600, {"commit": "x"})

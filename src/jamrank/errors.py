@@ -25,6 +25,7 @@ __all__ = [
     "NotFittedError",
     "ParameterError",
     "SlowKernelsWarning",
+    "SparseVotesWarning",
     "TiesExcludedWarning",
     "UnknownItemError",
     "warn",
@@ -114,6 +115,10 @@ class GroupWarning(JamrankWarning):
 
 class NotConvergedWarning(JamrankWarning):
     """The fit stopped at ``max_iter``."""
+
+
+class SparseVotesWarning(JamrankWarning):
+    """Votes leave the place of some items open, and only the prior or the features settle it."""
 
 
 class SlowKernelsWarning(JamrankWarning):

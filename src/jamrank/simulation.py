@@ -20,6 +20,9 @@ __all__ = ["Simulation", "simulate"]
 Doubles = NDArray[np.float64]
 Places = NDArray[np.int64]
 
+_SCORERS = ("objects", "linear", "linear+objects", "kernel", "kernel+objects")
+# Waves of which a smooth function is made; the share of the variance that features explain in a sum.
+_WAVES, _EXPLAINED = 200, 0.8
 _NOISES = ("flip", "two-coin", "clustered flip", "discrimination", "none")
 
 
@@ -37,13 +40,15 @@ class Simulation:
     flips : ndarray
         True flip of each of ``votes.annotators``; with clusters, one for each of these.
     features : ndarray or None
-        Features of each item, of which the scores are a linear function plus noise.
+        Features of each item, of which the scores are a function, with an effect of each item or without.
     bias : ndarray or None
         True bias of each annotator towards the left, in log-odds, where the noise is ``two-coin``.
     discrimination : ndarray or None
         True discrimination of each annotator, where that is the noise; its absolute values have mean 1.
     ties : ndarray or None
         True threshold of each annotator, where ties are drawn from one.
+    coef : ndarray or None
+        True weight of each feature, where the scores are linear in them, with an effect of each item or without.
     """
 
     votes: Comparisons
@@ -54,6 +59,7 @@ class Simulation:
     bias: Doubles | None = None
     discrimination: Doubles | None = None
     ties: Doubles | None = None
+    coef: Doubles | None = None
 
 
 def simulate(
@@ -64,6 +70,7 @@ def simulate(
     flips: ArrayLike | None = None,
     spread: float = 2.0,
     n_features: int = 0,
+    scorer: str | None = None,
     tie_rate: float = 0.0,
     truth: str = "pair",
     noise: str = "flip",
@@ -85,7 +92,10 @@ def simulate(
     spread : float
         Standard deviation of the scores, in log-odds.
     n_features : int
-        Number of features that explain four fifths of the variance of the scores.
+        Number of features that explain the scores, or four fifths of their variance where objects have effects too.
+    scorer : {"objects", "linear", "linear+objects", "kernel", "kernel+objects"}, optional
+        How scores arise: freely, linearly from the features, as a smooth function of them, or as a sum. Unless given,
+        ``linear+objects`` with features and ``objects`` without.
     tie_rate : float
         Share of votes that are ties whatever the pair.
     truth : {"pair", "vote"}
@@ -110,11 +120,12 @@ def simulate(
     -------
     Simulation
     """
-    _validate(n_items, n_annotators, n_votes, spread, n_features, tie_rate, truth)
+    scorer = scorer or ("linear+objects" if n_features else "objects")
+    _validate(n_items, n_annotators, n_votes, spread, n_features, tie_rate, truth, scorer)
     rng = np.random.default_rng(random_state)
     clusters = n_clusters if noise == "clustered flip" else 0
     rates = _flips(flips, n_annotators, clusters, rng)
-    scores, features = _scores(n_items, n_features, spread, rng)
+    scores, features, coef = _scores(n_items, n_features, spread, scorer, rng)
     # Every item and annotator appears, if there are votes enough.
     left = np.concatenate([np.arange(n_items), rng.integers(0, n_items, max(n_votes - n_items, 0))])[:n_votes]
     right = (left + rng.integers(1, n_items, n_votes)) % n_items
@@ -156,11 +167,19 @@ def simulate(
         None if lean is None else lean[seen_who],
         None if sharp is None else sharp[seen_who],
         None if thresholds is None else thresholds[seen_who],
+        coef,
     )
 
 
 def _validate(
-    n_items: int, n_annotators: int, n_votes: int, spread: float, n_features: int, tie_rate: float, truth: str
+    n_items: int,
+    n_annotators: int,
+    n_votes: int,
+    spread: float,
+    n_features: int,
+    tie_rate: float,
+    truth: str,
+    scorer: str,
 ) -> None:
     if n_items < 2 or n_annotators < 1 or n_votes < 1:
         raise ParameterError("a simulation needs at least 2 items, 1 annotator and 1 vote")
@@ -172,6 +191,10 @@ def _validate(
         raise ParameterError(f"n_features is {n_features!r}; expected at least 0")
     if truth not in ("pair", "vote"):
         raise ParameterError(f"truth is {truth!r}; expected 'pair' or 'vote'")
+    if scorer not in _SCORERS:
+        raise ParameterError(f"scorer is {scorer!r}; expected one of {', '.join(_SCORERS)}")
+    if scorer != "objects" and not n_features:
+        raise ParameterError(f"scorer is {scorer!r}, which needs features; give n_features")
 
 
 def _names(prefix: str, count: int) -> NDArray[Any]:
@@ -245,14 +268,35 @@ def _clusters(left: Places, right: Places, features: Doubles | None, n_clusters:
     return np.asarray(found.cluster[of_vote])
 
 
-def _scores(n_items: int, n_features: int, spread: float, rng: np.random.Generator) -> tuple[Doubles, Doubles | None]:
-    if not n_features:
-        return spread * rng.standard_normal(n_items), None
-    features = rng.standard_normal((n_items, n_features))
-    explained = _standard(features @ rng.standard_normal(n_features))
+def _scores(
+    n_items: int, n_features: int, spread: float, scorer: str, rng: np.random.Generator
+) -> tuple[Doubles, Doubles | None, Doubles | None]:
+    """Return the scores, the features, and the weights of these where scores are linear in them."""
+    features = rng.standard_normal((n_items, n_features)) if n_features else None
+    if features is None or scorer == "objects":
+        return spread * rng.standard_normal(n_items), features, None
+    kind, _, objects = scorer.partition("+")
+    coef = None
+    if kind == "linear":
+        coef = rng.standard_normal(n_features)
+        raw = features @ coef
+        coef = coef * (spread * np.sqrt(_EXPLAINED if objects else 1.0) / max(float(raw.std()), 1e-300))
+    else:
+        raw = _smooth(features, rng)
+    explained = _standard(raw)
+    if not objects:
+        return spread * explained, features, coef
     own = rng.standard_normal(n_items)
     own = own - explained * (own * explained).mean()
-    return spread * (np.sqrt(0.8) * explained + np.sqrt(0.2) * _standard(own)), features
+    scores = spread * (np.sqrt(_EXPLAINED) * explained + np.sqrt(1 - _EXPLAINED) * _standard(own))
+    return scores, features, coef
+
+
+def _smooth(features: Doubles, rng: np.random.Generator) -> Doubles:
+    """Draw a smooth function of the features: waves in all directions, as a Gaussian process of bandwidth 1 has."""
+    waves = rng.standard_normal((_WAVES, features.shape[1]))
+    phase, size = rng.uniform(0, 2 * np.pi, _WAVES), rng.standard_normal(_WAVES)
+    return np.asarray(np.cos(features @ waves.T + phase) @ size)
 
 
 def _standard(values: Doubles) -> Doubles:

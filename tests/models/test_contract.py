@@ -23,7 +23,10 @@ from jamrank.errors import (
     UnknownItemError,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore::jamrank.errors.TiesExcludedWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::jamrank.errors.TiesExcludedWarning"),
+    pytest.mark.filterwarnings("ignore::jamrank.errors.SparseVotesWarning"),
+]
 
 # name: how to make it, and whether it gets features
 MODELS = {
@@ -36,7 +39,11 @@ MODELS = {
     "JAM on objects": (jr.JAM, False),
     "VRJAM": (jr.VRJAM, True),
     "VRJAM of 3": (lambda: jr.VRJAM(n_clusters=3), True),
+    "JAM of linear+objects": (lambda: jr.JAM(scorer="linear+objects"), True),
+    "KernelJAM": (jr.KernelJAM, True),
+    "KernelJAM with objects": (lambda: jr.KernelJAM(scorer="kernel+objects"), True),
     "BradleyTerry": (jr.BradleyTerry, False),
+    "MixedBT": (jr.MixedBT, True),
     "CrowdBT": (jr.CrowdBT, False),
     "Auto": (jr.Auto, True),
     "Borda": (jr.Borda, False),
@@ -52,12 +59,29 @@ MODELS = {
     "DawidSkene two-coin": (lambda: jr.DawidSkene(noise="two-coin"), False),
     "BradleyTerry with ties": (lambda: jr.BradleyTerry(ties="davidson"), False),
     "JAM with ties": (lambda: jr.JAM(ties="davidson"), True),
+    "JAM of linear+objects, two-coin with ties": (
+        lambda: jr.JAM(scorer="linear+objects", noise="two-coin", ties="davidson"),
+        True,
+    ),
+    "KernelJAM two-coin": (lambda: jr.KernelJAM(noise="two-coin"), True),
+    "MixedBT with ties": (lambda: jr.MixedBT(ties="davidson"), True),
     "CrowdBT two-coin with ties": (lambda: jr.CrowdBT(noise="two-coin", ties="davidson"), False),
 }
 # Those that count votes: a tie is half a vote for each side.
 COUNTING = ["MajorityVote", "Borda", "Copeland", "HodgeRank", "HodgeRank of shares", "RankCentrality", "WinRate"]
 EM_MODELS = [name for name in MODELS if name not in ("IAM", "IAM normalised", "Auto", *COUNTING)]
-SHARED_TRUTH = ["JAM", "JAM on objects", "VRJAM", "CrowdBT", "BradleyTerry", "IAM", *COUNTING]
+SHARED_TRUTH = [
+    "JAM",
+    "JAM of linear+objects",
+    "KernelJAM",
+    "MixedBT",
+    "JAM on objects",
+    "VRJAM",
+    "CrowdBT",
+    "BradleyTerry",
+    "IAM",
+    *COUNTING,
+]
 
 
 def test_every_named_model_is_held_to_this():
@@ -119,7 +143,7 @@ def test_frames_are_pandas_where_the_votes_were(name):
 
 
 def test_an_adversary_is_found(name):
-    if name.startswith(("IAM", "BradleyTerry")) or name in COUNTING:
+    if name.startswith(("IAM", "BradleyTerry", "MixedBT")) or name in COUNTING:
         pytest.skip("believes every annotator")
     model = fit(name, draw(3, n_votes=3000))
     verdicts = model.annotators_["verdict"].to_list()
@@ -138,9 +162,14 @@ def test_probabilities_of_the_two_sides_add_up_to_one(model):
 def test_unseen_items_are_scored_through_their_features_or_refused(name, model):
     seen = model.items_.tolist()[0]
     new = pl.DataFrame({"item": ["new"], "x0": [0.5], "x1": [0.1], "x2": [-2.0]})
-    if model.coef_ is None:
+    if not MODELS[name][1] or model._features is None:
         with pytest.raises(UnknownItemError, match="new"):
             model.predict_proba("new", seen, new)
+        return
+    if model.coef_ is None:
+        assert 0 < model.predict_proba("new", seen, new)[0] < 1
+        with pytest.raises(UnknownItemError, match="features"):
+            model.predict_proba("new", seen)
         return
     centre = model._features.mean
     score = float((np.array([0.5, 0.1, -2.0]) - centre) @ model.coef_)
@@ -152,8 +181,8 @@ def test_unseen_items_are_scored_through_their_features_or_refused(name, model):
 
 def test_coefficients_are_in_the_units_of_the_user(name):
     written = draw(1)
-    if not MODELS[name][1]:
-        pytest.skip("uses no features")
+    if not MODELS[name][1] or name.startswith("KernelJAM"):
+        pytest.skip("has no coefficients")
     model = fit(name, written)
     if name == "Auto" and not model.uses_features_:
         pytest.skip("chose a model without features")
@@ -239,7 +268,7 @@ def test_a_failed_fit_leaves_no_half_results(name):
 
 
 def test_models_that_need_features_say_so():
-    for model in (jr.IAM(), jr.VRJAM()):
+    for model in (jr.IAM(), jr.VRJAM(), jr.KernelJAM(), jr.MixedBT()):
         with pytest.raises(FeatureError, match="needs features"):
             model.fit(draw(1).votes)
 
@@ -257,6 +286,8 @@ def test_clusters_may_be_counted_by_numpy():
         {"max_iter": 2.5},
         {"n_jobs": 1.5},
         {"loss": "square"},
+        {"scorer": "quadratic"},
+        {"scorer": "linear+objects"},
         {"noise": "coin"},
         {"ties": "often"},
         {"ties": "davidson", "loss": "hinge"},

@@ -27,6 +27,9 @@ MODELS = {
     "JAM with ties": (lambda: jr.JAM(ties="davidson"), False),
     "AmElo": (jr.AmElo, False),
     "DawidSkene": (jr.DawidSkene, False),
+    "JAM of linear+objects": (lambda: jr.JAM(scorer="linear+objects"), True),
+    "KernelJAM": (jr.KernelJAM, True),
+    "MixedBT": (jr.MixedBT, True),
     "Borda": (jr.Borda, False),
     "HodgeRank": (jr.HodgeRank, False),
 }

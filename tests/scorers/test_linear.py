@@ -7,7 +7,7 @@ from jamrank.comparisons import Comparisons
 from jamrank.engines import MemoryEngine
 from jamrank.models.newton import gradient, newton_step
 from jamrank.rows import Rows
-from jamrank.scorers import LinearScorer, ObjectScorer
+from jamrank.scorers import LinearScorer, ObjectScorer, SumScorer
 
 N_ITEMS = 9
 
@@ -33,6 +33,8 @@ def scorers():
         "objects": ObjectScorer(N_ITEMS, 0.5),
         "objects around a centre": ObjectScorer(N_ITEMS, 0.5, rng.standard_normal(N_ITEMS)),
         "objects without prior": ObjectScorer(N_ITEMS, None),
+        "sum": SumScorer(LinearScorer(matrix, 2.0), ObjectScorer(N_ITEMS, 0.5)),
+        "sum with free weights": SumScorer(LinearScorer(matrix, None), ObjectScorer(N_ITEMS, 0.5)),
     }
 
 
@@ -117,6 +119,26 @@ def test_the_linear_preconditioner_is_exact_for_evenly_spread_comparisons():
     precondition = LinearScorer(matrix, 2.0).preconditioner(degree)
     vector = np.array([1.0, -2.0, 0.5])
     np.testing.assert_allclose(precondition(vector), np.linalg.solve(curvature, vector), rtol=1e-6)
+
+
+def test_the_preconditioner_of_a_sum_is_exact_for_evenly_spread_comparisons():
+    rng = np.random.default_rng(9)
+    matrix, degree = rng.standard_normal((N_ITEMS, 3)), np.arange(1.0, N_ITEMS + 1)
+    laplacian = np.diag(degree) - np.outer(degree, degree) / degree.sum()
+    both = np.hstack([matrix, np.eye(N_ITEMS)])
+    curvature = both.T @ laplacian @ both + np.diag(np.repeat([0.5, 2.0], [3, N_ITEMS]))
+    scorer = SumScorer(LinearScorer(matrix, 2.0), ObjectScorer(N_ITEMS, 0.5))
+    vector = rng.standard_normal(3 + N_ITEMS)
+    np.testing.assert_allclose(
+        scorer.preconditioner(degree)(vector), np.linalg.solve(curvature, vector), rtol=1e-6, atol=1e-8
+    )
+
+
+def test_a_shortened_step_of_a_sum_moves_no_score_too_far():
+    rng = np.random.default_rng(10)
+    scorer = SumScorer(LinearScorer(rng.standard_normal((N_ITEMS, 3)), 2.0), ObjectScorer(N_ITEMS, 0.5))
+    step = scorer.shortened(100 * rng.standard_normal(scorer.n_params), 5.0)
+    assert np.abs(scorer.spread(step)).max() <= 5.0
 
 
 def test_items_without_votes_or_prior_stay_where_they_are():

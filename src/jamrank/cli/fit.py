@@ -46,8 +46,8 @@ Exit code 0 when done, 2 when the input cannot be used."""
     "model_name",
     default="auto",
     show_default=True,
-    help="auto (chosen by held-out votes), MajorityVote (mv), IAM, JAM, VRJAM, BradleyTerry (bt), CrowdBT, AmElo, "
-    "DawidSkene, Borda, Copeland, HodgeRank, RankCentrality or WinRate.",
+    help="auto (chosen by held-out votes), MajorityVote (mv), IAM, JAM, VRJAM, KernelJAM, BradleyTerry (bt), "
+    "MixedBT, CrowdBT, AmElo, DawidSkene, Borda, Copeland, HodgeRank, RankCentrality or WinRate.",
 )
 @click.option("--out", metavar="DIR", help=f"Write {OUTPUTS} there.")
 @click.option("--noise", type=click.Choice(["flip", "two-coin"]), help="How annotators err: two-coin knows sides.")
@@ -109,8 +109,8 @@ def fit(
     VOTES has the columns annotator, left, right and winner (left, right or tie), and if need be weight and question;
     or it is a file of crowd-kit, Chatbot Arena, Argilla, Label Studio or another form that is known (see the docs).
     Unless --model names one, the model is chosen by how well it foretells votes that are held out from it, and the
-    output says which and why. Without --features, JAM gives every item a score of its own; IAM and VRJAM need
-    features.
+    output says which and why. Without --features, JAM gives every item a score of its own; IAM, VRJAM, KernelJAM and
+    MixedBT need features.
 
     With --gold, pairs whose winner you know are taken for certain and settle which way the votes as a whole point.
     With --by, the votes of each value of a further column are ranked on their own too.

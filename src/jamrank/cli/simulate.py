@@ -28,6 +28,11 @@ Exit code 0 when done, 2 when a file is in the way or an option makes no sense."
 @click.option("--votes", default=5000, show_default=True, help="Number of votes.")
 @click.option("--flips", help="Flip of each annotator, with commas between; sets their number.")
 @click.option("--features", default=0, show_default=True, help="Number of features that explain the scores.")
+@click.option(
+    "--scorer",
+    type=click.Choice(["objects", "linear", "linear+objects", "kernel", "kernel+objects"]),
+    help="How scores arise.  [default: linear+objects with features, objects without]",
+)
 @click.option("--ties", default=0.0, show_default=True, help="Share of votes that are ties.")
 @click.option(
     "--truth",
@@ -53,6 +58,7 @@ def simulate(
     votes: int,
     flips: str | None,
     features: int,
+    scorer: str | None,
     ties: float,
     truth: str,
     noise: str,
@@ -78,6 +84,7 @@ def simulate(
         votes,
         flips=rates,
         n_features=features,
+        scorer=scorer,
         tie_rate=ties,
         truth=truth,
         noise=noise,

@@ -11,7 +11,9 @@ from jamrank.models.groups import fit_groups, side_by_side
 from jamrank.models.hodge_rank import HodgeRank
 from jamrank.models.iam import IAM
 from jamrank.models.jam import JAM
+from jamrank.models.kernel_jam import KernelJAM
 from jamrank.models.majority import MajorityVote
+from jamrank.models.mixed_bt import MixedBT
 from jamrank.models.prior import Prior
 from jamrank.models.rank_centrality import RankCentrality
 from jamrank.models.vrjam import VRJAM
@@ -21,7 +23,9 @@ _NAMED: tuple[type[RankingModel], ...] = (
     IAM,
     JAM,
     VRJAM,
+    KernelJAM,
     BradleyTerry,
+    MixedBT,
     CrowdBT,
     AmElo,
     DawidSkene,
@@ -47,7 +51,9 @@ __all__ = [
     "CrowdBT",
     "DawidSkene",
     "HodgeRank",
+    "KernelJAM",
     "MajorityVote",
+    "MixedBT",
     "Prior",
     "RankCentrality",
     "RankingModel",

@@ -49,7 +49,11 @@ class AmElo(BradleyTerry):
 
     _rows_by: ClassVar[str] = "margin"
     _knows_annotators: ClassVar[bool] = True
-    _extra_state: ClassVar[tuple[str, ...]] = ("discrimination_", "discrimination_interval_")
+    _extra_state: ClassVar[tuple[str, ...]] = (
+        *BradleyTerry._extra_state,
+        "discrimination_",
+        "discrimination_interval_",
+    )
     discrimination_: Doubles
 
     def __init__(

@@ -221,6 +221,19 @@ class RankingModel(Shown):
         raise NotImplementedError
 
     @cached_property
+    def recommended_(self) -> str:
+        """By what to decide a pair that was voted on: ``"posterior"``, or ``"scores"``, by their order.
+
+        Decided from the votes alone, when it is asked for: the order of the scores, where votes are better foretold
+        by the other votes if the better score is always truly better; otherwise the posterior.
+        """
+        self._require_fit()
+        return self._estimate_recommended()
+
+    def _estimate_recommended(self) -> str:
+        return "posterior"
+
+    @cached_property
     def _uncertainty(self) -> Uncertainty:
         self._require_fit()
         return self._estimate_uncertainty()
@@ -495,7 +508,7 @@ class RankingModel(Shown):
         for item, of_pair in ((asked.first, asked.votes.pair_first), (asked.second, asked.votes.pair_second)):
             score, variance = np.append(self.scores_, 0.0)[item], np.append(spread, self._unseen_variance())[item]
             unseen = item < 0
-            if unseen.any() and features is not None and self.coef_ is not None:
+            if unseen.any() and features is not None and self._features is not None:
                 code = of_pair[asked.votes.vote_pair[asked.which[unseen]]]
                 score[unseen] = self._score_unseen(asked.votes.items[code], features)
                 variance[unseen] = self.score_variance_ or 0.0
@@ -545,7 +558,7 @@ class RankingModel(Shown):
         return scores
 
     def _score_unseen(self, items: NDArray[Any], features: Any) -> Doubles:
-        if self._features is None or self.coef_ is None:
+        if self._features is None:
             raise UnknownItemError(
                 f"item {items[0]!s} has no votes, and {type(self).__name__} was fitted without features "
                 "through which it could be scored"
@@ -556,9 +569,14 @@ class RankingModel(Shown):
             raise FeatureError("features of unseen items as a bare array", "give a frame or a mapping by item")
         distinct, (codes,) = encode(as_column(items.tolist()))
         matrix, _ = align_features(features, distinct, self._features.names)
+        return self._explained(matrix)[codes]
+
+    def _explained(self, matrix: Doubles) -> Doubles:
+        """Return what the features say of unseen items."""
+        assert self._features is not None and self.coef_ is not None
         gaps = np.where(np.isnan(matrix), self._features.mean, matrix)
         scores: Doubles = ((gaps - self._features.mean) * self.coef_).sum(axis=1)
-        return scores[codes]
+        return scores
 
     def score(self, truth: Any, by: str = "posterior") -> float:
         """Return the accuracy against known values of the items.
@@ -567,10 +585,11 @@ class RankingModel(Shown):
         ----------
         truth : array-like, mapping or data frame
             The true value of each item, higher is better: in the order of ``items_``, or by item id.
-        by : {"posterior", "scores"}
+        by : {"posterior", "scores", "recommended"}
             ``posterior``: the share of the voted pairs on whose side the posterior is; ``scores``: the share of
-            all pairs of items that ``scores_`` orders rightly. Pairs of equal value do not count; a tie of the
-            model counts one half.
+            all pairs of items that ``scores_`` orders rightly; ``recommended``: the share of the voted pairs that
+            are decided rightly by the posterior or by the order of the scores, whichever ``recommended_`` says.
+            Pairs of equal value do not count; a tie of the model counts one half.
 
         Returns
         -------
@@ -585,10 +604,13 @@ class RankingModel(Shown):
             ) from None
         if by == "scores":
             return order_accuracy(self.scores_, value)
-        if by != "posterior":
-            raise ParameterError(f"by is {by!r}; expected 'posterior' or 'scores'")
+        if by not in ("posterior", "recommended"):
+            raise ParameterError(f"by is {by!r}; expected 'posterior', 'scores' or 'recommended'")
         gap = value[self._pair_first] - value[self._pair_second]
-        lean = np.sign(self.posterior_ - 0.5)
+        if by == "recommended" and self.recommended_ == "scores":
+            lean = np.sign(self.scores_[self._pair_first] - self.scores_[self._pair_second])
+        else:
+            lean = np.sign(self.posterior_ - 0.5)
         return float(((lean * np.sign(gap) + 1) / 2)[gap != 0].mean())
 
     # -- files ----------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import Any
 
 from jamrank.diagnostics.heldout import Candidate
 from jamrank.errors import ParameterError
-from jamrank.models.base import RankingModel
+from jamrank.models.base import FeatureUse, RankingModel
 
 __all__ = ["as_candidates", "find_model", "usual_candidates"]
 
@@ -57,7 +57,7 @@ def usual_candidates(
 
 def _usual() -> list[RankingModel]:
     """Return the models that are worth choosing among, from the simplest to the richest."""
-    from jamrank.models import JAM, VRJAM, AmElo, BradleyTerry, CrowdBT
+    from jamrank.models import JAM, VRJAM, AmElo, BradleyTerry, CrowdBT, KernelJAM
 
     return [
         BradleyTerry(),
@@ -66,6 +66,8 @@ def _usual() -> list[RankingModel]:
         CrowdBT(noise="two-coin"),
         JAM(),
         JAM(noise="two-coin"),
+        JAM(scorer="linear+objects"),
+        KernelJAM(),
         VRJAM(),
     ]
 
@@ -100,8 +102,8 @@ def as_candidates(
         for way in _ways(model, features):
             name = way.name if way.name not in found else repr(model)
             found[name] = replace(way, name=name)
-        if not features and model._takes_features == "always":
-            left_out[type(model).__name__] = "it needs features"
+        if not features and _takes(model) == "always":
+            left_out[_name(model)] = "it needs features"
     return list(found.values()), left_out
 
 
@@ -115,12 +117,18 @@ def _all() -> list[RankingModel]:
 
 
 def _may(model: RankingModel) -> bool:
-    return model._takes_features in ("optional", "always")
+    return _takes(model) in ("optional", "always")
+
+
+def _takes(model: RankingModel) -> FeatureUse:
+    """Return what becomes of features, the scorer that was chosen being known."""
+    asked_for = model.get_params().get("scorer", "auto") not in ("auto", "objects")
+    return "always" if asked_for else model._takes_features
 
 
 def _ways(model: RankingModel, features: bool) -> list[Candidate]:
     """Return the model as it can be fitted: with features where it needs them, both ways where it may use them."""
-    name, takes = _name(model), model._takes_features
+    name, takes = _name(model), _takes(model)
     if takes == "always":
         return [_candidate(model, True, name)] if features else []
     if takes == "optional" and features:
@@ -129,8 +137,9 @@ def _ways(model: RankingModel, features: bool) -> list[Candidate]:
 
 
 def _name(model: RankingModel) -> str:
-    noise = model.get_params().get("noise", "flip")
-    return type(model).__name__ if noise == "flip" else f"{type(model).__name__} {noise}"
+    usual, own = type(model)().get_params(), model.get_params()
+    changed = [own[part] for part in ("noise", "scorer") if own.get(part) != usual.get(part)]
+    return " ".join([type(model).__name__, *changed])
 
 
 def _candidate(model: RankingModel, features: bool, name: str) -> Candidate:

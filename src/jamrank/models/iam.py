@@ -16,7 +16,7 @@ from jamrank.models.agreement import disagreement
 from jamrank.models.base import FeatureUse, RankingModel
 from jamrank.models.em import Problem, run
 from jamrank.models.latent import LatentModel
-from jamrank.models.prior import Prior, resolve_prior
+from jamrank.models.prior import Prior, linear_variance, resolve_prior
 from jamrank.noise import NoNoise
 from jamrank.rows import Rows
 from jamrank.scorers import LinearScorer
@@ -85,7 +85,7 @@ class IAM(LatentModel):
         self._leave_out_ties(votes)
         assert self._features is not None
         prior = resolve_prior(self.prior)
-        scorer = LinearScorer(matrix, prior.weight_variance if prior else None)
+        scorer = LinearScorer(matrix, linear_variance(prior))
         weights = np.stack([self._own_weights(votes, k, scorer) for k in range(votes.n_annotators)])
         self.annotator_scores_ = np.stack([scorer.scores(own) for own in weights])
         if self.normalise:
@@ -105,6 +105,7 @@ class IAM(LatentModel):
     _truth_of_votes = RankingModel._truth_of_votes
     _chance = RankingModel._chance
     _estimate_uncertainty = RankingModel._estimate_uncertainty
+    _estimate_recommended = RankingModel._estimate_recommended
     # A sum of scores is no log-odds: votes are foretold through a link.
     _vote_proba = RankingModel._vote_proba
     _estimate_link = RankingModel._estimate_link

@@ -8,7 +8,7 @@ from scipy.special import expit
 
 from jamrank.models.em import Point, Problem
 
-__all__ = ["annotator_covariance", "information_on_flips", "interval", "joint_covariance"]
+__all__ = ["annotator_covariance", "information_on_flips", "interval", "joint_covariance", "whole_covariance"]
 
 Doubles = NDArray[np.float64]
 
@@ -20,20 +20,25 @@ _NORMAL_95 = 1.959963984540054
 
 
 def joint_covariance(problem: Problem, point: Point) -> Doubles | None:
-    """Return the covariance of the noise's parameters, scores being uncertain too; None where that costs too much.
+    """Return the covariance of the noise's parameters, scores being uncertain too; None where that costs too much."""
+    covariance, n_theta = whole_covariance(problem, point), len(point.theta)
+    return None if covariance is None else covariance[n_theta:, n_theta:]
+
+
+def whole_covariance(problem: Problem, point: Point, most_visits: int = _MOST_VISITS) -> Doubles | None:
+    """Return the covariance of the scorer's parameters, then the noise's; None where that costs too much.
 
     The posterior is taken for a normal with the observed information, prior included. Each of its columns is a
     central difference of the slope of the objective, which the fused pass hands back: two passes a parameter.
     """
     n_theta, n_params = len(point.theta), len(point.params)
     total = n_theta + n_params
-    if total > _MOST_PARAMETERS or 2 * total * problem.engine.n_rows > _MOST_VISITS:
+    if total > _MOST_PARAMETERS or 2 * total * problem.engine.n_rows > most_visits:
         return None
     at = np.concatenate([point.theta, point.params])
     information = -np.stack([_bend(problem, at, direction, n_theta) for direction in np.eye(total)])
     # What nothing is known of, as the common level of free scores without a prior, takes no part.
-    covariance = np.asarray(np.linalg.pinv((information + information.T) / 2, rcond=_NOTHING, hermitian=True))
-    return covariance[n_theta:, n_theta:]
+    return np.asarray(np.linalg.pinv((information + information.T) / 2, rcond=_NOTHING, hermitian=True))
 
 
 def _bend(problem: Problem, at: Doubles, direction: Doubles, n_theta: int) -> Doubles:

@@ -19,10 +19,13 @@ class JAM(LatentModel):
     """Joint Annotator Modeling: one truth a pair, a flip probability for each annotator.
 
     With features the truth of a pair depends on them linearly, as in the paper; without, every item has a free
-    score.
+    score. Other ways from features to scores are a choice of ``scorer``.
 
     Parameters
     ----------
+    scorer : {"auto", "linear", "objects", "kernel", "linear+objects", "kernel+objects"}
+        How scores arise: from the features, linearly or through a kernel; freely, one for each object; or as a sum
+        of both, fitted together. ``auto``: ``linear`` with features, ``objects`` without.
     loss : {"logistic", "hinge"}
         How the scores are fitted to the truths. ``logistic`` is exact EM; ``hinge`` is the paper's support vector
         ranker in Rennie's smooth form, an approximation whose log-likelihood may fall.
@@ -60,7 +63,13 @@ class JAM(LatentModel):
     feature_scores_ : ndarray or None
         The part that the features explain.
     coef_ : ndarray or None
-        Weight of each feature, in the user's units.
+        Weight of each feature, in the user's units; None for a kernel.
+    scorer_ : str
+        The scorer that was used.
+    recommended_ : {"posterior", "scores"}
+        By what to decide a pair that was voted on.
+    score_variance_, weight_variance_ : float or None
+        Prior variance of the free scores, or of the effects of the items; and that of the weights.
     flip_ : ndarray
         Flip probability of each annotator; with two coins, the mean of both sides.
     bias_, bias_interval_ : ndarray or None
@@ -98,6 +107,7 @@ class JAM(LatentModel):
     def __init__(
         self,
         *,
+        scorer: str = "auto",
         loss: str = "logistic",
         noise: str = "flip",
         ties: str = "leave out",
@@ -111,6 +121,7 @@ class JAM(LatentModel):
         n_jobs: int | None = None,
         verbose: bool = False,
     ) -> None:
+        self.scorer = scorer
         self.loss = loss
         self.noise = noise
         self.ties = ties

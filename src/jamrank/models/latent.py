@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,16 +18,20 @@ from jamrank.io.parted import PartedComparisons, Votes
 from jamrank.models.annotators import AnnotatorResults
 from jamrank.models.asked import Asked, blurred
 from jamrank.models.em import Fit, Point, Problem, run
-from jamrank.models.information import information_on_flips
-from jamrank.models.prior import Prior, resolve_prior
+from jamrank.models.evidence import determined
+from jamrank.models.featured import Featured, choose_kernel, resolve_scorer
+from jamrank.models.information import information_on_flips, interval, whole_covariance
+from jamrank.models.leave_one_out import leave_one_out
+from jamrank.models.prior import Prior, linear_variance, resolve_prior
 from jamrank.models.progress import Progress
-from jamrank.models.variance import estimate_variance, free_scores
+from jamrank.models.sparseness import warn_of_loose_items
+from jamrank.models.variance import Variances, estimate_variances, free_scores
 from jamrank.models.warm import warm_start
 from jamrank.noise import Flip, Noise, Tied, TwoCoin
 from jamrank.ranking import Uncertainty, laplace, needs_links
 from jamrank.ranking.marginals import is_dense, score_variances
 from jamrank.rows import ROWS_BY
-from jamrank.scorers import Features, LinearScorer, ObjectScorer, align_features
+from jamrank.scorers import Features, KernelMap, LinearScorer, ObjectScorer, SumScorer, align_features
 from jamrank.text import many
 
 __all__ = ["LatentModel"]
@@ -38,6 +43,8 @@ Doubles = NDArray[np.float64]
 _FEW_ROWS, _FURTHER = 2000, 4.0
 # Log-odds of a posterior that is 0 or 1 to all digits.
 _SURELY_NOT = 1e-15
+# With more visits of rows than that, intervals of weights take the flips as known.
+_MOST_VISITS = 200_000_000
 _NOISES = ("flip", "two-coin")
 _TIES = ("leave out", "davidson")
 _UNDECIDED = "no decided vote", "a ranking needs votes that prefer one item to another"
@@ -53,8 +60,23 @@ class LatentModel(AnnotatorResults):
     _rows_by: ClassVar[str] = "pair"
     _knows_annotators: ClassVar[bool] = True
     _log_odds: ClassVar[bool] = True
+    _extra_state: ClassVar[tuple[str, ...]] = (
+        *AnnotatorResults._extra_state,
+        "scorer_",
+        "weight_variance_",
+        "coef_interval_",
+        "_kernel",
+        "_kernel_weights",
+    )
 
+    scorer_: str
+    weight_variance_: float | None
+    _kernel: dict[str, Any] | None = None
+    _kernel_weights: Doubles | None = None
     prior: Prior | str | None
+    scorer: str = "auto"
+    kernel: str = "rbf"
+    n_landmarks: int = 200
     loss: str = "logistic"
     init: str = "share"
     n_init: int = 1
@@ -76,8 +98,10 @@ class LatentModel(AnnotatorResults):
             self._fit_votes(votes, features)
 
     def _fit_votes(self, votes: Votes, features: Any) -> None:
+        self.scorer_ = resolve_scorer(self.scorer, features is not None, type(self).__name__)
+        self._kernel = self._kernel_weights = self.weight_variance_ = None
         prior = resolve_prior(self.prior)
-        matrix = None if features is None else self._measure(features, votes)
+        matrix = None if self.scorer_ == "objects" else self._measure(features, votes)
         self._leave_out_ties(votes)
         engine = self._engine(votes, self._row)
         if self.ties == "davidson" and votes.n_ties:
@@ -90,7 +114,7 @@ class LatentModel(AnnotatorResults):
         if matrix is None:
             problem, fit = self._fit_objects(engine, noise, prior)
         else:
-            problem, fit = self._fit_linear(votes, engine, noise, prior, matrix)
+            problem, fit = self._fit_featured(votes, engine, noise, prior, matrix)
         self._finish(votes, problem, fit)
 
     def _engine(self, votes: Votes, row: str) -> Engine:
@@ -106,6 +130,8 @@ class LatentModel(AnnotatorResults):
         return f"{self._rows_by}-by-side" if self.noise == "two-coin" else self._rows_by
 
     def _validate(self) -> None:
+        if self.kernel not in ("rbf", "linear"):
+            raise ParameterError(f"kernel is {self.kernel!r}; expected 'rbf' or 'linear'")
         if self.loss not in ("logistic", "hinge"):
             raise ParameterError(f"loss is {self.loss!r}; expected 'logistic' or 'hinge'")
         if self.noise not in _NOISES:
@@ -116,7 +142,7 @@ class LatentModel(AnnotatorResults):
             raise ParameterError("ties is 'davidson', which needs the logistic loss; loss is 'hinge'")
         if self.init not in ("share", "random"):
             raise ParameterError(f"init is {self.init!r}; expected 'share' or 'random'")
-        for name in ("n_init", "max_iter", "n_jobs"):
+        for name in ("n_init", "max_iter", "n_landmarks", "n_jobs"):
             value = getattr(self, name)
             if not (isinstance(value, (int, np.integer)) and value >= 1) and (name, value) != ("n_jobs", None):
                 raise ParameterError(f"{name} is {value!r}; expected a whole number of at least 1")
@@ -145,7 +171,42 @@ class LatentModel(AnnotatorResults):
         self._features = Features.of(matrix, names)
         return self._features.standardise(matrix)
 
-    # -- the two scorers ------------------------------------------------------------------------------------
+    # -- the scorers ----------------------------------------------------------------------------------------
+
+    def _fit_featured(
+        self, votes: Votes, engine: Engine, noise: Noise, prior: Prior | None, matrix: Doubles
+    ) -> tuple[Problem, Fit]:
+        if self.scorer_ == "linear":
+            return self._fit_linear(votes, engine, noise, prior, matrix)
+        warn_of_loose_items(engine, votes.items)
+        explained, _, objects = self.scorer_.partition("+")
+        own_prior = prior
+        if explained == "kernel":
+            # A kernel is nothing but a prior: without one there are as many free weights as landmarks.
+            own_prior = prior or Prior() if self.kernel == "rbf" else prior
+            matrix = self._mapped(matrix, engine, noise, own_prior)
+            if not objects and self.kernel == "linear":
+                return self._fit_linear(votes, engine, noise, prior, matrix)
+        featured = Featured(engine, noise, matrix, bool(objects), self.loss)
+        variances, start = featured.estimate(own_prior)
+        problem = featured.problem(variances)
+        fit = self._best_run(problem, start)
+        self.weight_variance_ = variances[0]
+        if objects:
+            self._finish_sum(problem, variances, fit)
+        else:
+            self._finish_linear(problem, prior, fit)
+        return problem, fit
+
+    def _mapped(self, matrix: Doubles, engine: Engine, noise: Noise, prior: Prior | None) -> Doubles:
+        """Return what the kernel makes of the features, and keep how: unseen items are mapped in the same way."""
+
+        def problems(mapped: Doubles) -> Featured:
+            return Featured(engine, noise, mapped, False, self.loss)
+
+        kernel = choose_kernel(matrix, self.kernel, self.n_landmarks, problems, prior)
+        self._kernel = vars(kernel).copy()
+        return kernel(matrix)
 
     def _fit_linear(
         self,
@@ -161,14 +222,13 @@ class LatentModel(AnnotatorResults):
         return problem, fit
 
     def _linear_problem(self, engine: Engine, noise: Noise, prior: Prior | None, matrix: Doubles) -> Problem:
-        scorer = LinearScorer(matrix, prior.weight_variance if prior else None)
-        return Problem(engine, scorer, noise, self.loss)
+        self.weight_variance_ = linear_variance(prior)
+        return Problem(engine, LinearScorer(matrix, self.weight_variance_), noise, self.loss)
 
     def _finish_linear(self, problem: Problem, prior: Prior | None, fit: Fit) -> None:
         """Take weights from the fit, then scores from votes and features together."""
-        assert self._features is not None
         point = fit.point
-        self.coef_ = self._features.in_user_units(point.theta)
+        self._keep_weights(point.theta)
         self.feature_scores_ = point.scores
         self.score_variance_, refined = free_scores(
             problem.engine, problem.noise, point, prior.score_variance if prior else None
@@ -178,20 +238,39 @@ class LatentModel(AnnotatorResults):
         self.converged_ = refined.converged
         self._warn_unless(refined.converged, "item scores that had not settled; flips and posterior have")
 
-    def _fit_objects(self, engine: Engine, noise: Noise, prior: Prior | None) -> tuple[Problem, Fit]:
-        def problem(variance: float | None) -> Problem:
-            return Problem(engine, ObjectScorer(engine.n_items, variance), noise, self.loss)
+    def _finish_sum(self, problem: Problem, variances: Variances, fit: Fit) -> None:
+        """Take weights, and scores with the effects of the items, from one fit."""
+        assert isinstance(problem.scorer, SumScorer)
+        weights, _ = problem.scorer.split(fit.point.theta)
+        self._keep_weights(weights)
+        self.feature_scores_ = problem.scorer.features.scores(weights)
+        self.score_variance_, self.scores_ = variances[1], fit.point.scores
+        self._refined = problem, fit.point
 
-        variance = prior.score_variance if prior else None
+    def _keep_weights(self, weights: Doubles) -> None:
+        assert self._features is not None
+        if self._kernel is None:
+            self.coef_ = self._features.in_user_units(weights)
+        else:
+            self._kernel_weights = weights
+
+    def _fit_objects(self, engine: Engine, noise: Noise, prior: Prior | None) -> tuple[Problem, Fit]:
+        def problem(variances: Variances) -> Problem:
+            return Problem(engine, ObjectScorer(engine.n_items, variances[0]), noise, self.loss)
+
+        if prior is not None:
+            warn_of_loose_items(engine, self.items_)
+        variances: Variances = (prior.score_variance if prior else None,)
         start = None
-        if prior is not None and variance is None:
+        if prior is not None and variances[0] is None:
             guess = 3.0 if self._start is None else self._start.score_variance_ or 3.0
-            variance, start = estimate_variance(problem, self._begin(problem(guess)), guess)
-        fit = self._best_run(problem(variance), start)
-        self.score_variance_ = variance
+            variances, start = estimate_variances(problem, self._begin(problem((guess,))), (guess,))
+        final = problem(variances)
+        fit = self._best_run(final, start)
+        (self.score_variance_,) = variances
         self.scores_ = fit.point.scores - fit.point.scores.mean()
-        self._refined = problem(variance), fit.point
-        return problem(variance), fit
+        self._refined = final, fit.point
+        return final, fit
 
     # -- starts and the end ---------------------------------------------------------------------------------
 
@@ -297,6 +376,24 @@ class LatentModel(AnnotatorResults):
         posterior[engine.rows.pair] = of_rows
         return np.asarray(posterior)
 
+    def _estimate_recommended(self) -> str:
+        """Ask whether votes are better foretold if the better score is always truly better."""
+        problem, point = self._fitted
+        fitted_together = self._refined[1] is point
+        if not fitted_together or self._rows_by != "pair" or not isinstance(problem.engine, MemoryEngine):
+            return "posterior"
+        if not problem.scorer.precision[-1:].any():
+            return "posterior"
+        return leave_one_out(problem, point).recommended
+
+    def _explained(self, matrix: Doubles) -> Doubles:
+        """Return what the features say of unseen items: through the kernel, where there is one."""
+        if self._kernel is None:
+            return super()._explained(matrix)
+        assert self._features is not None and self._kernel_weights is not None
+        mapped = KernelMap(**self._kernel)(self._features.standardise(matrix))
+        return np.asarray(np.einsum("if,f->i", mapped, self._kernel_weights))
+
     def _chance(self) -> Doubles:
         return np.asarray(expit(self.scores_[self._pair_first] - self.scores_[self._pair_second]))
 
@@ -320,7 +417,30 @@ class LatentModel(AnnotatorResults):
         links = needs_links(engine.n_links, engine.n_items)
         information = engine.observed(point.scores, problem.noise.tables(point.params), links)
         precision = 0.0 if self.score_variance_ is None else 1.0 / self.score_variance_
-        return laplace(self.scores_, *information, precision)
+        return laplace(self.scores_, *information, precision, self._loose())
+
+    def _loose(self) -> Doubles | None:
+        """Return how scores move with what is not known of the weights."""
+        problem, point = self._refined
+        scorer = problem.scorer
+        if isinstance(scorer, LinearScorer):
+            scorer = SumScorer(scorer, ObjectScorer(len(self.scores_), self.score_variance_))
+        return determined(problem.engine, scorer, point.at).loose if isinstance(scorer, SumScorer) else None
+
+    @cached_property
+    def coef_interval_(self) -> Doubles | None:
+        """95 % interval of each weight of ``coef_``, from low to high; None without, and for the hinge loss."""
+        self._require_fit()
+        if self.coef_ is None or self._features is None or self.loss == "hinge":
+            return None
+        problem, point = self._fitted
+        covariance = whole_covariance(problem, point, _MOST_VISITS)
+        if covariance is None:
+            variance = determined(problem.engine, problem.scorer, point.at).weights
+        else:
+            variance = np.diag(covariance)[: len(self.coef_)]
+        error = self._features.in_user_units(np.sqrt(variance))
+        return np.where(error[:, None] > 0, interval(self.coef_, error**2), self.coef_[:, None])
 
     # -- how likely a vote is ----------------------------------------------------------------------------------
 
@@ -333,13 +453,14 @@ class LatentModel(AnnotatorResults):
     def _truth_proba(self, asked: Asked, features: Any) -> Doubles:
         """Return P(first truly beats second), given the scores and the votes that were fitted on the same pair.
 
-        What those votes say is the posterior's log-odds less the margin that went into it: with the linear scorer
-        that was the features' alone, and the scores know more.
+        What those votes say is the posterior's log-odds less the margin that went into it: where features explain
+        the truths alone that was theirs, and the scores know more.
         """
         margin, variance = self._margins(asked, features)
         if self._rows_by == "pair":
             at = np.unique(asked.pair[asked.pair >= 0])
-            base = self.scores_ if self.feature_scores_ is None else self.feature_scores_
+            base = self.scores_ if "objects" in self.scorer_ else self.feature_scores_
+            assert base is not None
             odds = np.zeros(len(self._pair_first))
             odds[at] = logit(np.clip(self.posterior_[at], _SURELY_NOT, 1 - _SURELY_NOT))
             odds[at] -= base[self._pair_first[at]] - base[self._pair_second[at]]

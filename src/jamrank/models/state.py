@@ -25,6 +25,7 @@ _STATE = (
     "coef_",
     "flip_",
     "posterior_",
+    "recommended_",
     "log_likelihoods_",
     "log_likelihood_",
     "score_variance_",

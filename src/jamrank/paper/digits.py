@@ -16,7 +16,15 @@ from jamrank.paper.data import Data
 from jamrank.paper.methods import fit_methods
 from jamrank.paper.trials import Measurement
 
-__all__ = ["CLASSIFIERS", "RIVALS", "DigitVotes", "DigitsTrial", "digit_votes", "machine_predictions"]
+__all__ = [
+    "CLASSIFIERS",
+    "RIVALS",
+    "DigitVotes",
+    "DigitsTrial",
+    "digit_votes",
+    "machine_predictions",
+    "pen_digit_votes",
+]
 
 CLASSIFIERS = ("nearest neighbours", "logistic regression", "naive Bayes", "random forest", "perceptron")
 # Which method against which, for McNemar's test.
@@ -116,6 +124,27 @@ def _pairs_and_outcomes(
     return left, right, np.where(read[left] == read[right], 0.5, read[left] > read[right])
 
 
+def pen_digit_votes(data: Data, seed: int, n_images: int = 1000) -> tuple[dict[str, DigitVotes], float]:
+    """Return the votes of machine annotators on pen-written digits, as in the paper, and the share of ties.
+
+    There are two settings: ties go to a random side, or are left out.
+    """
+    features, digits = data.digits()
+    rng = np.random.default_rng(seed)
+    chosen = np.sort(rng.choice(len(digits), n_images, replace=False))
+    features, digits = features[chosen], digits[chosen]
+    left, right, outcomes = _pairs_and_outcomes(digits, machine_predictions(features, digits, seed))
+    tied = outcomes == 0.5
+    coins = np.where(tied, rng.random(outcomes.shape) < 0.5, outcomes)
+    # from_matrix sorts annotators by name; numbers keep them in the paper's order.
+    settings = {"ties=random": coins, "ties=left out": np.where(tied, np.nan, outcomes)}
+    drawn = {
+        setting: DigitVotes(Comparisons.from_matrix(left, right, said), features, digits)
+        for setting, said in settings.items()
+    }
+    return drawn, float(tied.mean())
+
+
 @dataclass(frozen=True)
 class DigitsTrial:
     """The four methods on the votes of machine annotators on pen-written digits.
@@ -138,18 +167,11 @@ class DigitsTrial:
 
     def run(self, data: Data) -> list[Measurement]:
         """Train the classifiers, turn what they read into votes, and fit each method to them."""
-        features, digits = data.digits()
-        rng = np.random.default_rng(self.seed)
-        chosen = np.sort(rng.choice(len(digits), self.n_images, replace=False))
-        features, digits = features[chosen], digits[chosen]
-        left, right, outcomes = _pairs_and_outcomes(digits, machine_predictions(features, digits, self.seed))
-        tied = outcomes == 0.5
-        coins = np.where(tied, rng.random(outcomes.shape) < 0.5, outcomes)
-        found = [Measurement("data", "pairs", "", len(left)), Measurement("data", "ties", "", 100 * tied.mean())]
-        # from_matrix sorts annotators by name; numbers keep them in the paper's order.
-        for setting, said in (("ties=random", coins), ("ties=left out", np.where(tied, np.nan, outcomes))):
-            votes = Comparisons.from_matrix(left, right, said)
-            found += _compare(votes, features, digits.astype(np.float64), setting, self.seed)
+        drawn, ties = pen_digit_votes(data, self.seed, self.n_images)
+        (one, *_) = drawn.values()
+        found = [Measurement("data", "pairs", "", one.votes.n_pairs), Measurement("data", "ties", "", 100 * ties)]
+        for setting, said in drawn.items():
+            found += _compare(said.votes, said.features, said.digits.astype(np.float64), setting, self.seed)
         return found
 
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from jamrank.engines import Links
 
-__all__ = ["is_dense", "score_variances"]
+__all__ = ["is_dense", "margin_variances", "score_variances"]
 
 Doubles = NDArray[np.float64]
 
@@ -41,10 +41,49 @@ def score_variances(
     links : Links or None
         The curvature by pair of items; None where the graph is dense (see :func:`is_dense`).
     """
-    n_items, own = len(degree), np.maximum(degree, 0.0)
-    own = own + max(precision, 1e-6 * float(own.max()))
     if links is None:
-        return 1.0 / own
+        return 1.0 / _held(degree, precision)
+    own, into_a, into_b = _messages(degree, precision, links)
+    variances: Doubles = 1.0 / (own - _heard(links, into_a, into_b, len(own)))
+    return variances
+
+
+def margin_variances(degree: Doubles, precision: float, links: Links, dense: bool) -> Doubles:
+    """Approximate the variance of the difference of two linked scores as if the link between them were cut.
+
+    Parameters
+    ----------
+    degree, precision, links
+        As in :func:`score_variances`.
+    dense : bool
+        Whether the graph is dense: then what comes back along links is neglected.
+
+    Returns
+    -------
+    ndarray
+        One for each link.
+    """
+    a, b, link = links.first, links.second, np.maximum(links.curvature, 0.0)
+    if dense:
+        own = _held(degree, precision)
+        left, right = own[a] - link, own[b] - link
+    else:
+        own, into_a, into_b = _messages(degree, precision, links)
+        heard = _heard(links, into_a, into_b, len(own))
+        left, right = own[a] - heard[a] + into_a - link, own[b] - heard[b] + into_b - link
+    least = max(precision, 1e-300)
+    cut: Doubles = 1.0 / np.maximum(left, least) + 1.0 / np.maximum(right, least)
+    return cut
+
+
+def _held(degree: Doubles, precision: float) -> Doubles:
+    own = np.maximum(degree, 0.0)
+    return np.asarray(own + max(precision, 1e-6 * float(own.max())))
+
+
+def _messages(degree: Doubles, precision: float, links: Links) -> tuple[Doubles, Doubles, Doubles]:
+    """Return the precision of each item were its neighbours fixed, and what it hears from either end of each link."""
+    n_items, own = len(degree), _held(degree, precision)
     a, b = links.first, links.second
     link = np.maximum(links.curvature, 0.0)
     # Where a negative curvature was cut off, the sums must follow.
@@ -52,13 +91,15 @@ def score_variances(
     # What each item tells the other about how far it gives way.
     into_a, into_b = np.zeros(len(link)), np.zeros(len(link))
     for _ in range(_ROUNDS):
-        heard = np.bincount(a, into_a, n_items) + np.bincount(b, into_b, n_items)
+        heard = _heard(links, into_a, into_b, n_items)
         new_a = link**2 / (own[b] - heard[b] + into_b)
         new_b = link**2 / (own[a] - heard[a] + into_a)
         change = max(float(np.abs(new_a - into_a).max()), float(np.abs(new_b - into_b).max()))
         into_a, into_b = new_a, new_b
         if change <= _CLOSE * float(link.max()):
             break
-    heard = np.bincount(a, into_a, n_items) + np.bincount(b, into_b, n_items)
-    variances: Doubles = 1.0 / (own - heard)
-    return variances
+    return own, into_a, into_b
+
+
+def _heard(links: Links, into_a: Doubles, into_b: Doubles, n_items: int) -> Doubles:
+    return np.asarray(np.bincount(links.first, into_a, n_items) + np.bincount(links.second, into_b, n_items))

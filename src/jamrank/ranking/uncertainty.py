@@ -40,7 +40,9 @@ def needs_links(n_links: int, n_items: int) -> bool:
     return n_items <= _MOST_ITEMS_DENSE or not is_dense(n_links, n_items)
 
 
-def laplace(scores: Doubles, degree: Doubles, links: Links | None, precision: float) -> Uncertainty:
+def laplace(
+    scores: Doubles, degree: Doubles, links: Links | None, precision: float, loose: Doubles | None = None
+) -> Uncertainty:
     """Approximate the posterior of the scores by a normal with the given information.
 
     Parameters
@@ -53,10 +55,13 @@ def laplace(scores: Doubles, degree: Doubles, links: Links | None, precision: fl
         How sharply it bends in the difference of two scores; None where :func:`needs_links` says so.
     precision : float
         Prior precision of each score.
+    loose : ndarray of shape (items, columns), optional
+        What moves many scores together and is not known either: its product with its transpose is added to the
+        covariance.
     """
     n_items = len(scores)
     if n_items > _MOST_ITEMS_DENSE:
-        return independent(scores, np.sqrt(score_variances(degree, precision, links)))
+        return independent(scores, np.sqrt(score_variances(degree, precision, links)), loose)
     assert links is not None
     cells = links.first.astype(np.int64) * n_items + links.second
     between = np.bincount(cells, links.curvature, n_items**2).reshape(n_items, n_items)
@@ -65,9 +70,10 @@ def laplace(scores: Doubles, degree: Doubles, links: Links | None, precision: fl
     factor = _factor(information)
     covariance = cho_solve((factor, True), np.eye(n_items))
     centred = covariance - covariance.mean(axis=0)
-    se = np.sqrt(np.diag(centred - centred.mean(axis=1)[:, None]))
-    noise = np.random.default_rng(0).standard_normal((n_items, _DRAWS))
-    return _from_draws(se, scores[:, None] + solve_triangular(factor.T, noise, lower=False))
+    variance = np.diag(centred - centred.mean(axis=1)[:, None])
+    rng = np.random.default_rng(0)
+    draws = scores[:, None] + solve_triangular(factor.T, rng.standard_normal((n_items, _DRAWS)), lower=False)
+    return _from_draws(*_loosened(variance, draws, loose, rng))
 
 
 def _factor(information: Doubles) -> Doubles:
@@ -81,10 +87,22 @@ def _factor(information: Doubles) -> Doubles:
             ridge = max(10 * ridge, 1e-10 * scale)
 
 
-def independent(scores: Doubles, se: Doubles) -> Uncertainty:
-    """Take the scores as independent normals with the given standard errors."""
-    noise = np.random.default_rng(0).standard_normal((len(scores), _DRAWS if len(scores) <= 20_000 else 100))
-    return _from_draws(se, scores[:, None] + se[:, None] * noise)
+def independent(scores: Doubles, se: Doubles, loose: Doubles | None = None) -> Uncertainty:
+    """Take the scores as independent normals with the given standard errors, but for what moves them together."""
+    rng = np.random.default_rng(0)
+    noise = rng.standard_normal((len(scores), _DRAWS if len(scores) <= 20_000 else 100))
+    return _from_draws(*_loosened(se**2, scores[:, None] + se[:, None] * noise, loose, rng))
+
+
+def _loosened(
+    variance: Doubles, draws: Doubles, loose: Doubles | None, rng: np.random.Generator
+) -> tuple[Doubles, Doubles]:
+    """Return standard errors and draws with what moves scores together added."""
+    if loose is None or not loose.size:
+        return np.sqrt(variance), draws
+    centred = loose - loose.mean(axis=0)
+    moved = np.einsum("if,fd->id", centred, rng.standard_normal((centred.shape[1], draws.shape[1])))
+    return np.sqrt(variance + (centred**2).sum(axis=1)), draws + moved
 
 
 def _from_draws(se: Doubles, draws: Doubles) -> Uncertainty:

@@ -2,8 +2,20 @@
 
 from jamrank.scorers.base import Scorer
 from jamrank.scorers.features import Features, align_features
+from jamrank.scorers.kernel import KernelMap, typical_distance
 from jamrank.scorers.linear import LinearScorer
 from jamrank.scorers.none import NoScorer
 from jamrank.scorers.objects import ObjectScorer
+from jamrank.scorers.sum import SumScorer
 
-__all__ = ["Features", "LinearScorer", "NoScorer", "ObjectScorer", "Scorer", "align_features"]
+__all__ = [
+    "Features",
+    "KernelMap",
+    "LinearScorer",
+    "NoScorer",
+    "ObjectScorer",
+    "Scorer",
+    "SumScorer",
+    "align_features",
+    "typical_distance",
+]

@@ -1,0 +1,77 @@
+"""A sum of two scorers: what the features say, and a free effect for each item on top of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jamrank.scorers.linear import LinearScorer
+from jamrank.scorers.objects import ObjectScorer
+
+__all__ = ["SumScorer"]
+
+Doubles = NDArray[np.float64]
+
+
+class SumScorer:
+    """Scores are ``X w + u``: the parameters are those of both parts, one after the other.
+
+    Parameters
+    ----------
+    features : LinearScorer
+        What the features say, as they are or through a kernel.
+    objects : ObjectScorer
+        The effects of the items, which need a prior: without one they would explain everything.
+    """
+
+    def __init__(self, features: LinearScorer, objects: ObjectScorer) -> None:
+        self.features, self.objects = features, objects
+        self.n_params = features.n_params + objects.n_params
+        self.precision = np.concatenate([features.precision, objects.precision])
+
+    def split(self, theta: Doubles) -> tuple[Doubles, Doubles]:
+        """Return the parameters of each part."""
+        return theta[: self.features.n_params], theta[self.features.n_params :]
+
+    def scores(self, theta: Doubles) -> Doubles:
+        """Return the sum of the scores of both parts."""
+        weights, effects = self.split(theta)
+        return self.features.scores(weights) + self.objects.scores(effects)
+
+    def spread(self, direction: Doubles) -> Doubles:
+        """Return how every item's score moves, through either part."""
+        weights, effects = self.split(direction)
+        return self.features.spread(weights) + self.objects.spread(effects)
+
+    def shortened(self, step: Doubles, longest: float) -> Doubles:
+        """Return a step of which each part moves no score further than half of ``longest``."""
+        weights, effects = self.split(step)
+        return np.concatenate(
+            [self.features.shortened(weights, longest / 2), self.objects.shortened(effects, longest / 2)]
+        )
+
+    def gather(self, per_item: Doubles) -> Doubles:
+        """Return the transpose of :meth:`spread` times a vector over items."""
+        return np.concatenate([self.features.gather(per_item), self.objects.gather(per_item)])
+
+    def preconditioner(self, degree: Doubles) -> Callable[[Doubles], Doubles]:
+        """Return the inverse curvature of comparisons that spread evenly over the items, by eliminating the effects.
+
+        What is left for the weights then is the curvature of comparisons that spread evenly too, an item's degree
+        ``d`` being in series with the prior's precision ``t``: ``d t / (d + t)``.
+        """
+        held = self.objects.precision
+        both = degree + held
+        series = np.divide(degree * held, both, out=np.zeros_like(both), where=both > 0)
+        of_weights, of_effects = self.features.preconditioner(series), self.objects.preconditioner(degree)
+
+        def solve(vector: Doubles) -> Doubles:
+            weights, effects = self.split(vector)
+            alone = of_effects(effects)
+            weights = of_weights(weights - self.features.gather(effects - held * alone))
+            pushed = self.features.spread(weights)
+            return np.concatenate([weights, alone - (pushed - of_effects(held * pushed))])
+
+        return solve
