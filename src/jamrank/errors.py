@@ -52,9 +52,11 @@ class InputError(JamrankError):
     """
 
     def __init__(self, problem: str, remedy: str = "", *, source: str | None = None, row: int | None = None) -> None:
-        self.problem, self.remedy, self.source, self.row = problem, remedy, source, row
+        # What was found may be quoted from a file, line breaks and all.
+        self.problem, self.remedy = " ".join(problem.splitlines()), " ".join(remedy.splitlines())
+        self.source, self.row = source, row
         where = ", ".join(filter(None, [source, f"row {row}" if row is not None else None]))
-        super().__init__(": ".join(filter(None, [where, "; ".join(filter(None, [problem, remedy]))])))
+        super().__init__(": ".join(filter(None, [where, "; ".join(filter(None, [self.problem, self.remedy]))])))
 
     def within(self, source: str) -> InputError:
         """Return the same error, naming the file that it came from."""

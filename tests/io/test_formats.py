@@ -342,3 +342,10 @@ def test_the_examples_of_the_page_are_of_the_format_that_it_says(tmp_path):
     for format, example in shown.items():
         path = save(tmp_path, example["content"], f"{format}.{example['kind']}")
         assert jr.read_comparisons(path).readings[0].format == format
+
+
+def test_what_is_quoted_from_a_file_stays_on_one_line(tmp_path):
+    record = json.loads(json.dumps(SAMPLES["argilla 1, records"].records[0]))
+    record["responses"][0]["status"] = "a\nb"
+    assert r"status 'a\nb'" in refusal(save(tmp_path, json.dumps([record]), "v.json"))
+    assert "\n" not in str(InputError("one\ntwo", "three\u2028four"))

@@ -57,7 +57,7 @@ def read(table: Table) -> Ballots:
         question=pl.Series(questions, dtype=pl.String),
         row=np.array(rows),
         set_aside=dict(aside),
-        notes=(f"items are data.{left_name} and data.{right_name}",),
+        notes=(f"items are {shown(left_name)} and {shown(right_name)} of the data",),
     )
 
 

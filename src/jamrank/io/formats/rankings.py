@@ -48,7 +48,7 @@ class Rankings:
             What was asked.
         """
         if status != _SUBMITTED:
-            self.set_aside[f"status {status}" if isinstance(status, str) else "no status"] += 1
+            self.set_aside[f"status {shown(status)}" if isinstance(status, str) else "no status"] += 1
             return
         if ranking in (None, []):
             self.set_aside["no answer"] += 1
