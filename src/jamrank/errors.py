@@ -21,6 +21,7 @@ __all__ = [
     "ParameterError",
     "SlowKernelsWarning",
     "TiesExcludedWarning",
+    "UncertaintyWarning",
     "UnknownItemError",
     "warn",
 ]
@@ -93,6 +94,10 @@ class NotConvergedWarning(JamrankWarning):
 
 class SlowKernelsWarning(JamrankWarning):
     """The compiled kernels are missing and numpy does their work."""
+
+
+class UncertaintyWarning(JamrankWarning):
+    """Intervals rest on a matrix that had to be changed first, and how far."""
 
 
 def warn(message: str, category: type[JamrankWarning]) -> None:

@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from jamrank.comparisons import FIRST, TIE, Comparisons
 from jamrank.kernels import default_threads, kernels
@@ -52,6 +53,10 @@ class Ballots(Protocol):
         """Add up a value for each row over its votes, times a power of their weight, by coin and side."""
         ...
 
+    def matrix(self, rows: slice) -> csr_array:
+        """Return the weight of every vote by list of votes and kind; a kind is the integer that stands for a vote."""
+        ...
+
     def clustered(self, cluster: Ints, n_clusters: int) -> Ballots:
         """Return the same votes with a coin for each annotator and cluster of rows."""
         ...
@@ -77,6 +82,13 @@ class Lists:
         if len(self.weight):
             per_vote *= self.weight**power
         return _by_coin(self.vote, per_vote, self.n_coins)
+
+    def matrix(self, rows: slice) -> csr_array:
+        """Return the weight of every vote by row, of some of them, and kind."""
+        start = self.start[rows.start : rows.stop + 1]
+        at = slice(start[0], start[-1])
+        weight = self.weight[at] if len(self.weight) else np.ones(at.stop - at.start)
+        return csr_array((weight, self.vote[at], start - start[0]), shape=(len(start) - 1, 2 * self.n_coins))
 
     def clustered(self, cluster: Ints, n_clusters: int) -> Lists:
         """Return the same votes with a coin for each annotator and cluster of rows."""
@@ -126,6 +138,10 @@ class Patterns:
         """Add up a value for each row over its votes, by coin and side."""
         by_pattern = np.bincount(self.of_row, values, len(self)).astype(np.float64)
         return self.over_patterns(by_pattern, power)
+
+    def matrix(self, rows: slice) -> csr_array:
+        """Return the weight of every vote by pattern, of all of them, and kind."""
+        return csr_array((self.weight, self.vote, self.start), shape=(len(self), 2 * self.n_coins))
 
     def clustered(self, cluster: Ints, n_clusters: int) -> Patterns:
         """Return the same votes with a coin for each annotator and cluster of rows."""

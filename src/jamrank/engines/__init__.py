@@ -1,7 +1,7 @@
 """Where a pass over the votes runs: in memory, or from disk."""
 
-from jamrank.engines.base import Engine, Expectation, Links, Maximisation
+from jamrank.engines.base import Engine, Expectation, Information, Links, Maximisation
 from jamrank.engines.disk import DiskEngine
 from jamrank.engines.memory import MemoryEngine
 
-__all__ = ["DiskEngine", "Engine", "Expectation", "Links", "Maximisation", "MemoryEngine"]
+__all__ = ["DiskEngine", "Engine", "Expectation", "Information", "Links", "Maximisation", "MemoryEngine"]

@@ -7,8 +7,9 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
-__all__ = ["Curvature", "Engine", "Expectation", "Links", "Maximisation"]
+__all__ = ["Curvature", "Engine", "Expectation", "Information", "Links", "Maximisation"]
 
 Doubles = NDArray[np.float64]
 # Stands for a curvature, which is as large as the votes are many: an engine keeps that of its last pass, and works
@@ -50,6 +51,33 @@ class Links:
     first: NDArray[np.int32]
     second: NDArray[np.int32]
     curvature: Doubles
+
+
+@dataclass(frozen=True)
+class Information:
+    """The observed information on scores and votes together, as far as the rows have it.
+
+    A vote adds to the log-odds of its row's truth. How much hangs on who cast it and for which side: that is its
+    *kind*, twice its coin plus 1 if it is for the first item. What truths that are not known take away is, in the
+    margins and in the kinds, the sum over rows of ``q (1 - q) B Bᵀ``, with 1 for the margin in ``B`` and the weight
+    of each vote at its kind.
+
+    Attributes
+    ----------
+    degree : ndarray
+        Diagonal of the scores' block.
+    links : Links
+        Its other entries, negated.
+    cross : csr_array of shape (items, 2 coins)
+        What is taken away between scores and kinds.
+    kinds : csr_array of shape (2 coins, 2 coins)
+        What is taken away among kinds.
+    """
+
+    degree: Doubles
+    links: Links
+    cross: csr_array
+    kinds: csr_array
 
 
 class Engine(Protocol):
@@ -112,4 +140,8 @@ class Engine(Protocol):
 
     def hidden(self, scores: Doubles, tables: Doubles) -> Doubles:
         """Return the variance of the truths behind each coin's votes, by coin and side."""
+        ...
+
+    def information(self, scores: Doubles, tables: Doubles) -> Information:
+        """Return the observed information on scores and votes together: for few items and coins."""
         ...

@@ -18,6 +18,7 @@ from jamrank.ids import as_column, as_objects, encode, locate
 from jamrank.io.documents import document_text, read_document, write_atomically
 from jamrank.io.store import StoredComparisons, Votes
 from jamrank.models.state import from_document, to_document
+from jamrank.models.uncertain import Uncertain
 from jamrank.ranking import Uncertainty, order_accuracy, ranks
 from jamrank.scorers import Features, align_features
 
@@ -29,7 +30,7 @@ _VERSION = 1
 _SAME_SCORE = 1e-9
 
 
-class RankingModel:
+class RankingModel(Uncertain):
     """Base of all models; follows scikit-learn's conventions.
 
     A subclass stores its arguments in ``__init__`` and, in ``_fit``, sets the fitted attributes: at least
@@ -167,6 +168,14 @@ class RankingModel:
         return self._decided_votes * flip * (1 - flip)
 
     @cached_property
+    def _flip_bounds(self) -> Doubles:
+        """95 % interval of each annotator's overall flip: a row of lower and one of upper ends."""
+        return self._estimate_flip_bounds()
+
+    def _estimate_flip_bounds(self) -> Doubles:
+        return np.stack(flip_intervals(self._overall_flip(), self._flip_information, self._decided_votes))
+
+    @cached_property
     def _pair_first(self) -> NDArray[np.int32]:
         return self._votes.pair_first
 
@@ -233,7 +242,7 @@ class RankingModel:
         """Frame of the annotators: annotator, votes, flip, flip_low, flip_high, verdict."""
         self._require_fit()
         flip = self._overall_flip()
-        low, high = flip_intervals(flip, self._flip_information, self._decided_votes)
+        low, high = self._flip_bounds
         return self._frame(
             {
                 "annotator": self._annotators,

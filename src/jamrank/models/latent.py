@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from scipy.special import expit
 
 from jamrank.comparisons import Comparisons
 from jamrank.engines import DiskEngine, Engine, MemoryEngine
-from jamrank.errors import InputError, NotConvergedWarning, ParameterError, TiesExcludedWarning, warn
+from jamrank.errors import (
+    InputError,
+    NotConvergedWarning,
+    ParameterError,
+    TiesExcludedWarning,
+    UncertaintyWarning,
+    warn,
+)
 from jamrank.io.store import StoredComparisons, Votes
 from jamrank.models.base import RankingModel
 from jamrank.models.em import Fit, Point, Problem, run
+from jamrank.models.posterior import Posterior, can_draw
 from jamrank.models.prior import Prior, resolve_prior
 from jamrank.models.progress import Progress
+from jamrank.models.sandwich import pulls
+from jamrank.models.uncertain import N_DRAWS
 from jamrank.models.variance import estimate_variance, free_scores
-from jamrank.noise import Noise
-from jamrank.ranking import Uncertainty, laplace, needs_links
+from jamrank.noise import Measured, Noise, NoNoise
+from jamrank.ranking import Uncertainty, from_information, laplace, needs_links, normal_draws, sandwich
+from jamrank.ranking.joint import factored, is_small, joint_information
 from jamrank.rows import ROWS_BY
 from jamrank.scorers import Features, LinearScorer, ObjectScorer, align_features
 from jamrank.text import many
@@ -249,22 +262,131 @@ class LatentModel(RankingModel):
         posterior[engine.rows.pair] = of_rows
         return np.asarray(posterior)
 
-    def _estimate_flip_information(self) -> Doubles:
-        """Return the information on each annotator's flip: of the known truths, less what is hidden of them."""
+    # -- how sure -------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _drawable(self) -> Posterior | None:
+        """What draws come from; None where the normal approximation has to do."""
+        if "_fitted" not in vars(self):
+            return None
         problem, point = self._fitted
-        hidden = problem.engine.hidden(point.scores, problem.noise.tables(point.params)).sum(axis=1)
-        rate = point.rates
-        information = problem.engine.cast.sum(axis=1) * rate * (1 - rate) - hidden
-        return np.asarray(np.maximum(information.reshape(len(self._annotators), -1).sum(axis=1), 0.0))
+        prior, measured = resolve_prior(self.prior), isinstance(problem.noise, Measured) or not len(point.params)
+        free = isinstance(problem.scorer, ObjectScorer) and problem.loss == "logistic" and prior is not None
+        if not (free and measured and can_draw(problem.engine, len(point.params))):
+            return None
+        assert prior is not None
+        return Posterior(problem.engine, problem.noise, point.theta, point.params, prior.score_variance)
+
+    @cached_property
+    def _draws(self) -> tuple[Doubles, Doubles]:
+        assert self._drawable is not None
+        return self._drawable.draw(N_DRAWS)
+
+    def _draw_scores(self, n: int, random_state: Any) -> Doubles:
+        self._require_votes()
+        if "_fitted" not in vars(self):
+            return super()._draw_scores(n, random_state)
+        if self._drawable is not None:
+            usual = n <= N_DRAWS and isinstance(random_state, int) and random_state == 0
+            drawn = self._draws[0][:n] if usual else self._drawable.draw(n, random_state)[0]
+            return np.asarray(self.scores_.mean() + drawn)
+        information = self._score_information
+        if information is None:
+            return super()._draw_scores(n, random_state)
+        return normal_draws(self.scores_, information, n, random_state)[1]
 
     def _estimate_uncertainty(self) -> Uncertainty:
-        """Approximate by the observed information; worked out only when it is asked for."""
+        """Draw from the posterior where votes are few enough; worked out only when it is asked for."""
+        if self._drawable is not None:
+            return Uncertainty.of_draws(self.scores_, self.scores_.mean() + self._draws[0], "posterior")
+        return self._information_uncertainty()
+
+    def _information_uncertainty(self) -> Uncertainty:
+        self._require_votes()
+        if "_fitted" not in vars(self):
+            return super()._information_uncertainty()
+        if self._score_information is not None:
+            found = from_information(self.scores_, self._score_information)
+        else:
+            problem, point = self._refined
+            engine = problem.engine
+            links = needs_links(engine.n_links, engine.n_items)
+            information = engine.observed(point.scores, problem.noise.tables(point.params), links)
+            precision = 0.0 if self.score_variance_ is None else 1.0 / self.score_variance_
+            found = laplace(self.scores_, *information, precision)
+        if found.raised:
+            warn(
+                "the information on the scores is not positive definite, as where votes are very few: "
+                f"{found.raised:.2g} was added to its diagonal, and intervals are only a rough guide",
+                UncertaintyWarning,
+            )
+        return found
+
+    @cached_property
+    def _score_information(self) -> Doubles | None:
+        """The observed information on scores and noise together; None where there are too many."""
         problem, point = self._refined
-        engine = problem.engine
-        links = needs_links(engine.n_links, engine.n_items)
-        information = engine.observed(point.scores, problem.noise.tables(point.params), links)
         precision = 0.0 if self.score_variance_ is None else 1.0 / self.score_variance_
-        return laplace(self.scores_, *information, precision)
+        return self._joint(problem.engine, self._fitted[0].noise, point, precision)[0]
+
+    @staticmethod
+    def _joint(
+        engine: Engine, noise: Noise, point: Point, precision: float | Doubles, features: Doubles | None = None
+    ) -> tuple[Doubles | None, NDArray[np.bool_]]:
+        """Return the joint information, and which parameters of the noise are in it.
+
+        A parameter of which nothing is known, such as a flip of 0 without a prior, is taken as it is.
+        """
+        params, measured = point.params, isinstance(noise, Measured)
+        known = noise.known(params) if isinstance(noise, Measured) else np.zeros(len(params))
+        inside = known > 1e-6 * max(float(known.max(initial=0.0)), 1e-300)
+        if not is_small(engine.n_items, int(inside.sum())) or (len(params) and not measured):
+            return None, inside
+        at = engine.information(point.scores, noise.tables(params))
+        empty = csr_array((2 * engine.n_coins, len(params)))
+        leaning = noise.leaning(params) if isinstance(noise, Measured) else empty
+        return joint_information(at, known[inside], leaning[:, np.flatnonzero(inside)], precision, features), inside
+
+    def _estimate_flip_information(self) -> Doubles:
+        """Return the information on each annotator's flip: of the known truths, less what scores and truths hide."""
+        problem, point = self._fitted
+        features = problem.scorer.matrix if isinstance(problem.scorer, LinearScorer) else None
+        joint, inside = self._joint(problem.engine, problem.noise, point, problem.scorer.precision, features)
+        if joint is not None:
+            n_theta = len(point.theta)
+            if features is None:
+                joint[:n_theta, :n_theta] += 1.0 / n_theta
+            spread = factored(joint).spread()[n_theta:]
+            information = np.zeros(len(point.params))
+            information[inside] = 1.0 / (spread**2).sum(axis=1)
+        else:
+            hidden = problem.engine.hidden(point.scores, problem.noise.tables(point.params)).sum(axis=1)
+            rate = point.rates
+            information = problem.engine.cast.sum(axis=1) * rate * (1 - rate) - hidden
+        return np.asarray(np.maximum(information.reshape(len(self._annotators), -1).sum(axis=1), 0.0))
+
+    def _estimate_flip_bounds(self) -> Doubles:
+        if self._drawable is None or len(self._drawable.params) != len(self._annotators):
+            return super()._estimate_flip_bounds()
+        noise = self._drawable.noise
+        rates = np.stack([noise.rates(params) for params in self._draws[1]])
+        low, high = np.quantile(rates, [0.025, 0.975], axis=0)
+        return np.stack([np.minimum(low, self.flip_), np.maximum(high, self.flip_)])
+
+    def _sandwich_uncertainty(self) -> Uncertainty:
+        """Take the spread between annotators for that of the gradient."""
+        self._require_votes()
+        if "_fitted" not in vars(self):
+            return super()._sandwich_uncertainty()
+        information, votes = self._score_information, self._votes
+        if information is None or not isinstance(votes, Comparisons) or self._features is not None:
+            raise ParameterError("a sandwich needs votes in memory, no features, and not too many items")
+        noise, point = self._fitted[0].noise, self._fitted[1]
+        flips = len(point.params) > 0
+        rows = ROWS_BY["vote" if not flips else self._rows_by](votes, self.n_jobs)
+        tables = noise.tables(point.params) if flips else NoNoise(rows.n_coins).tables(point.params)
+        pull = pulls(MemoryEngine(rows, self.n_jobs), point.scores, tables, point.rates if flips else np.empty(0))
+        return sandwich(self.scores_, information, pull)
 
 
 def _why(fit: Fit, max_iter: int) -> str:
