@@ -11,7 +11,7 @@ MODULES := $(shell find src -name '*.py' | sort | cksum | cut -d ' ' -f 1)
 RIVALS := .venv-rivals
 
 .PHONY: demo test lint typecheck unit format figure reproduce test-oldest docs clean
-.PHONY: benchmark benchmark-rivals benchmark-growth benchmark-profile benchmark-scale benchmark-quick
+.PHONY: benchmark benchmark-coverage benchmark-rivals benchmark-growth benchmark-profile benchmark-scale benchmark-quick
 
 demo: $(VENV)/demo-$(MODULES)
 	$(BIN)/jamrank demo
@@ -51,6 +51,10 @@ benchmark-profile: $(RIVALS)/jamrank
 # Up to a billion votes from disk, an hour and 60 GB of room (SCRATCH=DIR): benchmarks/scale.md and .json.
 benchmark-scale: $(RIVALS)/jamrank
 	$(RIVALS)/bin/python -m benchmarks.scale $(if $(SCRATCH),--scratch $(SCRATCH))
+
+# How often intervals hold the truth, over an hour on two cores: benchmarks/coverage.md and .json.
+benchmark-coverage: $(VENV)/dev-$(MODULES)
+	$(BIN)/python -m benchmarks.coverage
 
 # All five in small, to see that they work: build/quick-benchmarks.
 benchmark-quick: $(RIVALS)/jamrank $(RIVALS)/rivals

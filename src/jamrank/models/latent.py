@@ -370,7 +370,7 @@ class LatentModel(RankingModel):
             return super()._estimate_flip_bounds()
         noise = self._drawable.noise
         rates = np.stack([noise.rates(params) for params in self._draws[1]])
-        low, high = np.quantile(rates, [0.025, 0.975], axis=0)
+        low, high = np.quantile(rates, [0.025, 0.975], axis=0, method="weibull")
         return np.stack([np.minimum(low, self.flip_), np.maximum(high, self.flip_)])
 
     def _sandwich_uncertainty(self) -> Uncertainty:

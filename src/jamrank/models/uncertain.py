@@ -175,7 +175,7 @@ class Uncertain:
         if level == 0.95:
             return unsure.score_low, unsure.score_high
         if unsure.kind == "posterior":
-            low, high = np.quantile(self.score_draws(), [(1 - level) / 2, (1 + level) / 2], axis=0)
+            low, high = np.quantile(self.score_draws(), [(1 - level) / 2, (1 + level) / 2], axis=0, method="weibull")
             return low, high
         reach = float(ndtri((1 + level) / 2)) * unsure.score_se
         return self.scores_ - reach, self.scores_ + reach

@@ -71,7 +71,8 @@ class Uncertainty:
     def of_draws(cls, scores: Doubles, draws: Doubles, kind: str) -> Uncertainty:
         """Return what draws say of scores; one row a draw, about the same level as the scores."""
         se = np.sqrt(((draws - scores) ** 2).mean(axis=0))
-        low, high = np.quantile(draws, _TAILS, axis=0)
+        # (n + 1) p and not n p: with few draws the tails would be cut short.
+        low, high = np.quantile(draws, _TAILS, axis=0, method="weibull")
         return cls(se, *rank_bounds(scores, draws), low, high, kind)
 
     @classmethod
