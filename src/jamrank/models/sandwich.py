@@ -34,36 +34,41 @@ def pulls(engine: MemoryEngine, scores: Doubles, tables: Doubles, flip: Doubles)
     ndarray of shape (coins, items + flips)
         Derivative in the scores and in the logits of the flips.
     """
-    rows, ballots = engine.rows, engine.rows.ballots
-    votes = ballots.matrix(slice(0, len(rows)))
-    by_row = (votes[ballots.of_row.astype(np.int64)] if isinstance(ballots, Patterns) else votes).tocoo()
-    row, kind, weight = by_row.row, by_row.col, by_row.data
-    coin, n_coins = kind // 2, rows.n_coins
-    q = engine.posterior(scores, tables)
-    own = rows.weight[row] if len(rows.weight) else np.ones(len(row))
-    margin = scores[rows.first] - scores[rows.second]
+    rows, n_coins = engine.rows, engine.n_coins
+    votes = _by_row(engine)
+    lean = (votes[:, 0::2] - votes[:, 1::2]).tocsr()
+    q, margin = engine.posterior(scores, tables), scores[rows.first] - scores[rows.second]
+    own = rows.weight if len(rows.weight) else np.ones(len(rows))
+    # Of every row and coin that voted on it: what all its votes say for the first item.
+    there = abs(votes[:, 0::2]) + abs(votes[:, 1::2])
+    row, coin = there.tocoo().row, there.tocoo().col
     if rows.single_votes:
         without = expit(margin)[row]
     else:
-        for_first, for_second = (tables[..., truth].ravel()[kind] * weight for truth in (1, 0))
+        says = np.asarray((votes @ _spread_out(tables[..., 1] - tables[..., 0])).tocsr()[row, coin]).ravel()
         with np.errstate(divide="ignore"):
-            without = expit(np.log(q[row]) - np.log1p(-q[row]) - (for_first - for_second))
-    change = own * (q[row] - without)
-    signed = (
-        np.concatenate([change, -change]),
-        (
-            np.concatenate([coin, coin]),
-            np.concatenate([rows.first[row], rows.second[row]]),
-        ),
-    )
-    by_score = csr_array(signed, shape=(n_coins, rows.n_items)).toarray()
+            without = expit(np.log(q[row]) - np.log1p(-q[row]) - says)
+    change = csr_array((own[row] * (q[row] - without), (coin, row)), shape=(n_coins, len(rows)))
+    at = np.arange(len(rows))
+    sides = csr_array((np.ones(len(rows)), (at, rows.first)), shape=(len(rows), rows.n_items))
+    sides = sides - csr_array((np.ones(len(rows)), (at, rows.second)), shape=(len(rows), rows.n_items))
+    by_score = (change @ sides).toarray()
     if not len(flip):
         return np.asarray(by_score)
-    lean = weight * np.where(kind % 2, -1.0, 1.0)
-    of_row = csr_array((lean, (row, coin)), shape=(len(rows), n_coins))
-    moved = csr_array((change, (coin, row)), shape=(n_coins, len(rows)))
-    by_flip = (moved @ of_row).toarray()
-    wrong = np.where(kind % 2, 1 - q[row], q[row])
-    at = np.arange(n_coins)
-    by_flip[at, at] += np.bincount(coin, own * weight * (wrong - flip[coin]) - change * lean, n_coins)
+    by_flip = (change @ lean).toarray()
+    wrong = votes[:, 0::2].T @ (own * q) + votes[:, 1::2].T @ (own * (1 - q))
+    by_flip[np.diag_indices(n_coins)] = wrong - flip * (there.T @ own)
     return np.concatenate([by_score, by_flip], axis=1)
+
+
+def _by_row(engine: MemoryEngine) -> csr_array:
+    """Return the weight of the votes by row and kind."""
+    ballots = engine.rows.ballots
+    votes = ballots.matrix(slice(0, len(engine.rows)))
+    return (votes[ballots.of_row.astype(np.int64)] if isinstance(ballots, Patterns) else votes).tocsr()
+
+
+def _spread_out(by_coin: Doubles) -> csr_array:
+    """Return values by coin and side as a matrix of kinds by coins."""
+    n_coins = len(by_coin)
+    return csr_array((by_coin.ravel(), (np.arange(2 * n_coins), np.repeat(np.arange(n_coins), 2))))
