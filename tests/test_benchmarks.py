@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("benchmarks", reason="benchmarks/ is found where tests run as `python -m pytest` in the checkout")
 
-from benchmarks import growth, ratios, report, stages
+from benchmarks import coverage, growth, ratios, report, stages
 from benchmarks.rivals import CONTENDERS
 from benchmarks.trials import Trial
 from benchmarks.votes import draw_jury
@@ -115,3 +115,11 @@ def test_a_drawn_jury_judges_every_item():
 
 def test_tables_keep_their_columns():
     assert report.table(["a", "b"], [["1|2", "x\ny"]]) == ["| a | b |", "|---|---|", "| 1\\|2 | x y |", ""]
+
+
+@pytest.mark.parametrize("model", coverage.MODELS)
+def test_coverage_is_measured_on_votes_of_each_model(model):
+    found = coverage.measure(coverage.Case(model, 6, 3, 80, 2.0, 0))
+    assert set(found) == set(coverage.NAMES)
+    assert all(0 <= found[name] <= 1 for name in ("scores", "flips", "ranks"))
+    assert 1 <= found["rank_width"] <= 6
