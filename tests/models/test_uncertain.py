@@ -150,7 +150,7 @@ def test_a_matrix_that_had_to_be_raised_is_told():
 
 
 def test_many_votes_get_the_normal_approximation(drawn, monkeypatch):
-    monkeypatch.setattr(posterior, "_MOST_ROWS", 10)
+    monkeypatch.setattr(posterior, "_MOST_VOTES", 10)
     fitted = jr.CrowdBT(n_jobs=1).fit(drawn.votes)
     assert fitted.uncertainty().kind == "information"
     assert fitted.rank_draws(50).shape == (50, 12)

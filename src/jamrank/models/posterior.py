@@ -21,7 +21,7 @@ Longs = NDArray[np.int64]
 Density = Callable[[Doubles], tuple[float, Doubles]]
 
 # A chain runs thousands of passes: beyond these the normal approximation has to do, and is closer too.
-_MOST_ROWS, _MOST_PARAMETERS = 100_000, 1000
+_MOST_VOTES, _MOST_PARAMETERS = 100_000, 1000
 # As in the estimate of the variance: imagined items of variance 1, and the largest variance that is believed in.
 _IMAGINED_ITEMS, _LARGEST_VARIANCE = 2.0, 9.0
 _WARM_UP, _AFTER = 160, 50
@@ -36,7 +36,8 @@ _SAME = 9  # decimals in which exchangeable parameters agree
 
 def can_draw(engine: Engine, n_params: int) -> bool:
     """Tell whether a chain over the posterior ends in good time."""
-    return engine.n_rows <= _MOST_ROWS and engine.n_items + n_params <= _MOST_PARAMETERS
+    few = max(float(engine.cast.sum()), engine.n_rows) <= _MOST_VOTES
+    return few and engine.n_items + n_params <= _MOST_PARAMETERS
 
 
 @dataclass(frozen=True)
