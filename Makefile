@@ -11,7 +11,8 @@ MODULES := $(shell find src -name '*.py' | sort | cksum | cut -d ' ' -f 1)
 RIVALS := .venv-rivals
 
 .PHONY: demo test lint typecheck unit format figure reproduce test-oldest docs clean
-.PHONY: benchmark benchmark-coverage benchmark-rivals benchmark-growth benchmark-profile benchmark-scale benchmark-quick
+.PHONY: benchmark benchmark-rivals benchmark-growth benchmark-profile benchmark-scale benchmark-quick
+.PHONY: benchmark-verdicts benchmark-recovery benchmark-coverage
 
 demo: $(VENV)/demo-$(MODULES)
 	$(BIN)/jamrank demo
@@ -53,8 +54,16 @@ benchmark-scale: $(RIVALS)/jamrank
 	$(RIVALS)/bin/python -m benchmarks.scale $(if $(SCRATCH),--scratch $(SCRATCH))
 
 # How often intervals hold the truth, over an hour on two cores: benchmarks/coverage.md and .json.
-benchmark-coverage: $(VENV)/dev-$(MODULES)
-	$(BIN)/python -m benchmarks.coverage
+benchmark-coverage: $(RIVALS)/jamrank
+	$(RIVALS)/bin/python -m benchmarks.coverage
+
+# Whether annotators get the verdicts they deserve, some minutes: benchmarks/verdicts.md and .json.
+benchmark-verdicts: $(RIVALS)/jamrank
+	$(RIVALS)/bin/python -m benchmarks.verdicts
+
+# Whether votes drawn from each noise give back its parameters, a few minutes: benchmarks/recovery.md and .json.
+benchmark-recovery: $(RIVALS)/jamrank
+	$(RIVALS)/bin/python -m benchmarks.recovery
 
 # All five in small, to see that they work: build/quick-benchmarks.
 benchmark-quick: $(RIVALS)/jamrank $(RIVALS)/rivals

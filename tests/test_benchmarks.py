@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("benchmarks", reason="benchmarks/ is found where tests run as `python -m pytest` in the checkout")
 
-from benchmarks import coverage, growth, ratios, report, stages
+from benchmarks import coverage, growth, ratios, recovery, report, stages, verdicts
 from benchmarks.rivals import CONTENDERS
 from benchmarks.trials import Trial
 from benchmarks.votes import draw_jury
@@ -115,6 +115,36 @@ def test_a_drawn_jury_judges_every_item():
 
 def test_tables_keep_their_columns():
     assert report.table(["a", "b"], [["1|2", "x\ny"]]) == ["| a | b |", "|---|---|", "| 1\\|2 | x y |", ""]
+
+
+@pytest.mark.filterwarnings("ignore::jamrank.errors.TiesExcludedWarning")
+def test_the_benchmark_of_verdicts_runs_in_small():
+    found = verdicts.shares(verdicts.verdicts_of(0, "pair", "JAM"))
+    assert found["all kinds"] >= 0.8
+    assert found["accused"] <= 0.05
+    assert verdicts.crowd_bt(0)[0] > 0.7
+
+
+def test_shares_of_verdicts():
+    told = [("honest", "reliable"), ("honest", "random"), *((kind, "noisy") for kind in verdicts.KINDS)]
+    found = verdicts.shares(told)
+    assert found["accused"] == 0.5
+    assert found["noisy"] == 1.0
+    assert found["all kinds"] == pytest.approx(1 / len(verdicts.KINDS))
+
+
+def test_every_noise_has_a_trial_of_recovery():
+    assert len({case.name for case in recovery.CASES}) == len(recovery.CASES)
+    cases = []
+    for case in recovery.CASES:
+        found = recovery.trial(case, 0, 600)
+        assert all(
+            0 <= inside <= total and total >= recovery.ANNOTATORS for inside, total in found["inside"].values()
+        )
+        assert 0 < found["loss"] < 2 and 0 < found["bradley_terry"] < 2
+        cases.append(recovery.summary(case, [found]))
+    written = recovery.text(cases, 600, {"commit": "x"})
+    assert all(case.name in written for case in recovery.CASES)
 
 
 @pytest.mark.parametrize("model", coverage.MODELS)

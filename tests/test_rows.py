@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import jamrank.rows as rows_module
 from jamrank.comparisons import FIRST, TIE, Comparisons
-from jamrank.rows import Lists, Patterns, Rows
+from jamrank.rows import ROWS_BY, Lists, Patterns, Rows
 
 
 @st.composite
@@ -205,3 +205,28 @@ def test_edges_are_where_each_pair_of_items_begins_whatever_the_question(votes):
         pairs = list(zip(rows.first.tolist(), rows.second.tolist(), strict=True))
         assert [pairs[at] for at in rows.edges] == sorted(set(pairs))
         assert [pairs.index(pair) for pair in sorted(set(pairs))] == rows.edges.tolist()
+
+
+@given(tables())
+def test_rows_about_ties_are_all_votes_by_whether_they_are_ties(votes):
+    rows = ROWS_BY["tie"](votes, 1)
+    assert rows.about == "tie" and rows.single_votes
+    tied = votes.vote_result == TIE
+    for said, chosen in enumerate((~tied, tied)):
+        expected = np.bincount(votes.vote_annotator[chosen], votes.vote_weight[chosen], votes.n_annotators)
+        np.testing.assert_allclose(rows.cast[:, said], expected)
+    decided = Rows.per_vote(votes)
+    pairs = {(int(a), int(b)) for a, b in zip(rows.first, rows.second, strict=True)}
+    assert {(int(a), int(b)) for a, b in zip(decided.first, decided.second, strict=True)} <= pairs
+
+
+@pytest.mark.parametrize("kind", ["pair-by-side", "vote-by-side"])
+@given(votes=tables())
+def test_rows_by_side_have_two_coins_an_annotator(kind, votes):
+    rows = ROWS_BY[kind](votes, 1)
+    assert rows.n_coins == 2 * votes.n_annotators
+    for side, shown in enumerate((~votes.vote_swapped, votes.vote_swapped)):
+        for said in (0, 1):
+            chosen = shown & (votes.vote_result == said)
+            expected = np.bincount(votes.vote_annotator[chosen], votes.vote_weight[chosen], votes.n_annotators)
+            np.testing.assert_allclose(rows.cast[side::2, said], expected)

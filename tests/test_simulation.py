@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jamrank.comparisons import FIRST
+from jamrank.comparisons import FIRST, TIE
 from jamrank.errors import ParameterError
 from jamrank.simulation import simulate
 
@@ -84,6 +84,44 @@ def test_ties_are_drawn_at_their_rate():
     assert simulate(20, 5, 5000, random_state=9).votes.n_ties == 0
 
 
+def test_a_bias_shows_in_how_often_the_left_is_chosen():
+    drawn = simulate(20, 3, 12_000, flips=[0.2] * 3, noise="two-coin", bias=[-1.0, 0.0, 1.0], random_state=10)
+    shares = [
+        (drawn.frame.filter(drawn.frame["annotator"] == f"ann{k}")["winner"] == "left").mean() for k in range(3)
+    ]
+    assert shares[0] < 0.45 < shares[1] < 0.55 < shares[2]
+    assert drawn.bias.tolist() == [-1.0, 0.0, 1.0]
+
+
+def test_discrimination_is_how_sharply_annotators_tell_items_apart():
+    drawn = simulate(20, 3, 12_000, noise="discrimination", discrimination=[2.0, 0.0, -1.0], random_state=11)
+    assert drawn.discrimination.tolist() == [2.0, 0.0, -1.0]
+    right = agreement(drawn)
+    assert right[0] > 0.85 and right[1] == pytest.approx(0.5, abs=0.03) and right[2] < 0.25
+    assert np.abs(simulate(noise="discrimination", random_state=0).discrimination).mean() == pytest.approx(1.0)
+
+
+def test_ties_are_likelier_the_closer_two_items_are():
+    drawn = simulate(20, 2, 8000, ties=[0.2, 1.0], random_state=12)
+    votes = drawn.votes
+    gap = np.abs(drawn.scores[votes.pair_first] - drawn.scores[votes.pair_second])[votes.vote_pair]
+    tied = votes.vote_result == TIE
+    near, who = gap < np.median(gap), votes.vote_annotator
+
+    def share(chosen: np.ndarray) -> float:
+        return float(np.average(tied[chosen], weights=votes.vote_weight[chosen]))
+
+    assert share(near) > 1.3 * share(~near)
+    assert share(who == 1) > 2 * share(who == 0)
+
+
+def test_flips_may_depend_on_the_cluster_of_the_pair():
+    flips = np.array([[0.0, 0.4], [0.4, 0.0]])
+    drawn = simulate(20, 2, 4000, flips=flips, noise="clustered flip", n_features=2, random_state=13)
+    assert drawn.flips.shape == (2, 2)
+    assert simulate(20, 2, 4000, noise="none", spread=1000.0, random_state=13).votes.n_votes == 4000
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -98,6 +136,11 @@ def test_ties_are_drawn_at_their_rate():
         {"tie_rate": -0.1},
         {"n_features": -1},
         {"spread": float("nan")},
+        {"noise": "loud"},
+        {"noise": "clustered flip"},
+        {"noise": "two-coin", "bias": [1.0]},
+        {"noise": "discrimination", "discrimination": [0.0] * 10},
+        {"ties": [-1.0] * 10},
     ],
     ids=str,
 )

@@ -17,7 +17,23 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from jamrank.comparisons import Comparisons
     from jamrank.io import StoredComparisons, read_comparisons, read_features, store_comparisons
-    from jamrank.models import IAM, JAM, VRJAM, BradleyTerry, CrowdBT, MajorityVote, Prior, load
+    from jamrank.models import (
+        IAM,
+        JAM,
+        VRJAM,
+        AmElo,
+        Borda,
+        BradleyTerry,
+        Copeland,
+        CrowdBT,
+        DawidSkene,
+        HodgeRank,
+        MajorityVote,
+        Prior,
+        RankCentrality,
+        WinRate,
+        load,
+    )
     from jamrank.simulation import simulate
 
 __version__ = "0.1.0"
@@ -35,6 +51,13 @@ _HOMES = {
     "VRJAM": "models",
     "BradleyTerry": "models",
     "CrowdBT": "models",
+    "Borda": "models",
+    "Copeland": "models",
+    "HodgeRank": "models",
+    "RankCentrality": "models",
+    "WinRate": "models",
+    "AmElo": "models",
+    "DawidSkene": "models",
     "Prior": "models",
     "load": "models",
     "simulate": "simulation",
@@ -44,12 +67,19 @@ __all__ = [
     "IAM",
     "JAM",
     "VRJAM",
+    "AmElo",
+    "Borda",
     "BradleyTerry",
     "Comparisons",
+    "Copeland",
     "CrowdBT",
+    "DawidSkene",
+    "HodgeRank",
     "MajorityVote",
     "Prior",
+    "RankCentrality",
     "StoredComparisons",
+    "WinRate",
     "load",
     "read_comparisons",
     "read_features",

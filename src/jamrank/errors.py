@@ -10,6 +10,7 @@ import sys
 import warnings
 
 __all__ = [
+    "DisconnectedWarning",
     "FeatureError",
     "FeatureWarning",
     "FormatError",
@@ -84,6 +85,10 @@ class TiesExcludedWarning(JamrankWarning):
     """Tie votes were left out of a likelihood that has no place for them."""
 
 
+class DisconnectedWarning(JamrankWarning):
+    """The items fall into groups with no vote between them, whose scores cannot be compared."""
+
+
 class FeatureWarning(JamrankWarning):
     """A feature was constant or had gaps, and what was done about it."""
 
@@ -105,4 +110,4 @@ def warn(message: str, category: type[JamrankWarning]) -> None:
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "jamrank":
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, category, stacklevel=level - 1)
+    warnings.warn(message, category, stacklevel=level)

@@ -21,7 +21,7 @@ from jamrank.comparisons import FIRST, TIE, Comparisons
 from jamrank.kernels import default_threads, kernels
 from jamrank.votes import Jury, VoteTable
 
-__all__ = ["ROWS_BY", "Ballots", "Codes", "Links", "Lists", "Patterns", "Rows"]
+__all__ = ["ROWS_BY", "Ballots", "Codes", "Links", "Lists", "Patterns", "Rows", "as_ties", "by_side"]
 
 Doubles = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -227,6 +227,8 @@ class Rows:
         Where the rows of each pair of the votes' table begin, in place of ``of_pair``.
     known_weight : ndarray of float64 or None
         The ``pattern_weight``, where it is known already.
+    about : {"truth", "margin", "tie"}
+        What the votes tell of: a hidden truth, or directly the margin, by the item they prefer or by being ties.
     """
 
     link_first: Ints
@@ -241,6 +243,7 @@ class Rows:
     single_votes: bool = False
     pair_begin: Longs | None = None
     known_weight: Doubles | None = None
+    about: str = "truth"
 
     def __len__(self) -> int:
         return len(self.link_first) if self.begin is None else int(self.begin[-1])
@@ -536,11 +539,36 @@ class Rows:
 
 _ROWS_OF: WeakKeyDictionary[Comparisons, Rows] = WeakKeyDictionary()
 
-# What may be a row: a truth shared by the votes on a pair, one for each vote, or votes that are the truth.
+
+def by_side(votes: Comparisons) -> Comparisons:
+    """Return the votes as if every annotator were two: one for each side on which a pair's first item is shown.
+
+    Annotator ``k`` becomes ``2 k`` where it was on the left, and ``2 k + 1`` where it was on the right.
+    """
+    table = votes.cast.table
+    who = np.asarray(table.annotator * np.int32(2) + votes.vote_swapped, dtype=np.int32)
+    cast = VoteTable(table.start, who, table.result, np.empty(0, dtype=np.bool_), table.weight)
+    return replace(votes, annotators=np.repeat(votes.annotators, 2), cast=cast)
+
+
+def as_ties(votes: Comparisons) -> Comparisons:
+    """Return the votes by whether they are ties: for the first item where they are, for the second where not."""
+    table = votes.cast.table
+    tied = (table.result == TIE).astype(np.int8)
+    cast = VoteTable(table.start, table.annotator, tied, np.empty(0, dtype=np.bool_), table.weight)
+    return replace(votes, cast=cast)
+
+
+# What may be a row: a truth shared by the votes on a pair, one for each vote, or votes that are the truth; the first
+# two also with a coin for each annotator and side. Or votes that tell of the margin itself.
 ROWS_BY: dict[str, Callable[[Comparisons, int | None], Rows]] = {
     "pair": Rows.per_pair,
     "vote": lambda votes, threads: Rows.per_vote(votes),
     "side": Rows.per_side,
+    "pair-by-side": lambda votes, threads: Rows.per_pair(by_side(votes), threads),
+    "vote-by-side": lambda votes, threads: Rows.per_vote(by_side(votes)),
+    "margin": lambda votes, threads: replace(Rows.per_vote(votes), about="margin"),
+    "tie": lambda votes, threads: replace(Rows.per_vote(as_ties(votes)), about="tie"),
 }
 
 

@@ -8,14 +8,19 @@ from typing import Any
 import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from jamrank.comparisons import Comparisons
 from jamrank.errors import ParameterError
+from jamrank.noise.kmeans import cluster_pairs
+from jamrank.scorers import Features
 
 __all__ = ["Simulation", "simulate"]
 
 Doubles = NDArray[np.float64]
+Places = NDArray[np.int64]
+
+_NOISES = ("flip", "two-coin", "clustered flip", "discrimination", "none")
 
 
 @dataclass(frozen=True)
@@ -30,9 +35,15 @@ class Simulation:
     scores : ndarray
         True score of each of ``votes.items``.
     flips : ndarray
-        True flip of each of ``votes.annotators``.
+        True flip of each of ``votes.annotators``; with clusters, one for each of these.
     features : ndarray or None
         Features of each item, of which the scores are a linear function plus noise.
+    bias : ndarray or None
+        True bias of each annotator towards the left, in log-odds, where the noise is ``two-coin``.
+    discrimination : ndarray or None
+        True discrimination of each annotator, where that is the noise; its absolute values have mean 1.
+    ties : ndarray or None
+        True threshold of each annotator, where ties are drawn from one.
     """
 
     votes: Comparisons
@@ -40,6 +51,9 @@ class Simulation:
     scores: Doubles
     flips: Doubles
     features: Doubles | None
+    bias: Doubles | None = None
+    discrimination: Doubles | None = None
+    ties: Doubles | None = None
 
 
 def simulate(
@@ -52,16 +66,22 @@ def simulate(
     n_features: int = 0,
     tie_rate: float = 0.0,
     truth: str = "pair",
+    noise: str = "flip",
+    bias: ArrayLike | None = None,
+    discrimination: ArrayLike | None = None,
+    ties: ArrayLike | None = None,
+    n_clusters: int = 2,
     random_state: Any = None,
 ) -> Simulation:
-    """Draw votes on random pairs from items with normal scores, by annotators who flip.
+    """Draw votes on random pairs from items with normal scores, by annotators who err.
 
     Parameters
     ----------
     n_items, n_annotators, n_votes : int
         How many of each.
     flips : array-like, optional
-        Flip of each annotator; drawn from Beta(2, 8), every tenth annotator an adversary at 0.8, unless given.
+        Flip of each annotator (with ``clustered flip``, and cluster); drawn from Beta(2, 8), every tenth annotator an
+        adversary at 0.8, unless given. With ``two-coin`` it is the flip that an annotator would have without bias.
     spread : float
         Standard deviation of the scores, in log-odds.
     n_features : int
@@ -70,6 +90,19 @@ def simulate(
         Share of votes that are ties whatever the pair.
     truth : {"pair", "vote"}
         Whether one truth is drawn for each pair, as JAM has it, or one for each vote, as CrowdBT has it.
+    noise : {"flip", "two-coin", "clustered flip", "discrimination", "none"}
+        How annotators err. With ``discrimination`` there is no truth to err about: a vote is for the better item as
+        surely as the annotator tells items apart. With ``none`` a vote is the truth.
+    bias : array-like, optional
+        Bias of each annotator towards the left, in log-odds; drawn from a normal with deviation 1/2 unless given.
+    discrimination : array-like, optional
+        Of each annotator, scaled so that the mean of the absolute values is 1; drawn from a log-normal, every tenth
+        annotator negative, unless given.
+    ties : array-like, optional
+        Threshold of each annotator: how likely a tie between equals is, relative to a decision (Davidson). Beside
+        ``tie_rate``, which has ties at random.
+    n_clusters : int
+        With ``clustered flip``, clusters of pairs by their features.
     random_state : int, Generator or None
         Seed.
 
@@ -79,22 +112,51 @@ def simulate(
     """
     _validate(n_items, n_annotators, n_votes, spread, n_features, tie_rate, truth)
     rng = np.random.default_rng(random_state)
-    rates = _flips(flips, n_annotators, rng)
+    clusters = n_clusters if noise == "clustered flip" else 0
+    rates = _flips(flips, n_annotators, clusters, rng)
     scores, features = _scores(n_items, n_features, spread, rng)
     # Every item and annotator appears, if there are votes enough.
     left = np.concatenate([np.arange(n_items), rng.integers(0, n_items, max(n_votes - n_items, 0))])[:n_votes]
     right = (left + rng.integers(1, n_items, n_votes)) % n_items
     who = np.concatenate([np.arange(n_annotators), rng.integers(0, n_annotators, n_votes)])[:n_votes]
     rng.shuffle(who)
+    margin = scores[left] - scores[right]
     left_better = _truths(left, right, scores, truth, rng)
-    said = np.where(left_better ^ (rng.random(n_votes) < rates[who]), "left", "right")
+    lean = sharp = None
+    if noise == "discrimination":
+        sharp = _sharpness(discrimination, n_annotators, rng)
+        says_left = rng.random(n_votes) < expit(sharp[who] * margin)
+    elif noise == "two-coin":
+        lean = _each("bias", bias, n_annotators) if bias is not None else 0.5 * rng.standard_normal(n_annotators)
+        wrong = expit(logit(rates[who]) + np.where(left_better, -1.0, 1.0) * lean[who])
+        says_left = left_better ^ (rng.random(n_votes) < wrong)
+    elif noise == "clustered flip":
+        says_left = left_better ^ (rng.random(n_votes) < rates[who, _clusters(left, right, features, clusters)])
+    elif noise in ("flip", "none"):
+        says_left = left_better ^ (rng.random(n_votes) < (rates[who] if noise == "flip" else 0.0))
+    else:
+        raise ParameterError(f"noise is {noise!r}; expected one of {', '.join(_NOISES)}")
+    said = np.where(says_left, "left", "right")
     said[rng.random(n_votes) < tie_rate] = "tie"
+    thresholds = None
+    if ties is not None:
+        thresholds = _each("ties", ties, n_annotators)
+        tied = thresholds[who] / (np.cosh(margin / 2) + thresholds[who])
+        said[rng.random(n_votes) < tied] = "tie"
     item, name = _names("item", n_items), _names("ann", n_annotators)
     columns = {"annotator": name[who], "left": item[left], "right": item[right], "winner": said}
     frame = pl.DataFrame({key: column.tolist() for key, column in columns.items()})
     seen_items, seen_who = np.unique(np.concatenate([left, right])), np.unique(who)
-    kept = None if features is None else features[seen_items]
-    return Simulation(Comparisons.from_frame(frame), frame, scores[seen_items], rates[seen_who], kept)
+    return Simulation(
+        Comparisons.from_frame(frame),
+        frame,
+        scores[seen_items],
+        rates[seen_who],
+        None if features is None else features[seen_items],
+        None if lean is None else lean[seen_who],
+        None if sharp is None else sharp[seen_who],
+        None if thresholds is None else thresholds[seen_who],
+    )
 
 
 def _validate(
@@ -117,8 +179,8 @@ def _names(prefix: str, count: int) -> NDArray[Any]:
 
 
 def _truths(
-    left: NDArray[np.int64],
-    right: NDArray[np.int64],
+    left: Places,
+    right: Places,
     scores: Doubles,
     truth: str,
     rng: np.random.Generator,
@@ -133,17 +195,54 @@ def _truths(
     return np.asarray(first_better[of_vote] ^ (left > right))
 
 
-def _flips(flips: ArrayLike | None, n_annotators: int, rng: np.random.Generator) -> Doubles:
+def _flips(flips: ArrayLike | None, n_annotators: int, n_clusters: int, rng: np.random.Generator) -> Doubles:
+    """Return the flip of each annotator, or of each annotator and cluster."""
+    shape = (n_annotators, n_clusters) if n_clusters else (n_annotators,)
     if flips is None:
-        drawn = rng.beta(2, 8, n_annotators)
+        drawn = rng.beta(2, 8, shape)
         drawn[9::10] = 0.8
         return drawn
     rates = np.asarray(flips, dtype=np.float64)
-    if rates.shape != (n_annotators,):
+    if rates.shape != shape:
         raise ParameterError(f"{rates.size} flips for {n_annotators} annotators; expected one each")
     if not ((rates >= 0) & (rates <= 1)).all():
         raise ParameterError("a flip is a probability, between 0 and 1")
     return rates
+
+
+def _each(name: str, values: ArrayLike, n_annotators: int) -> Doubles:
+    own = np.asarray(values, dtype=np.float64)
+    if own.shape != (n_annotators,) or not np.isfinite(own).all():
+        raise ParameterError(f"{name} has {own.size} values for {n_annotators} annotators; expected a number each")
+    if name == "ties" and not (own >= 0).all():
+        raise ParameterError("a threshold for ties is a number of at least 0")
+    return own
+
+
+def _sharpness(discrimination: ArrayLike | None, n_annotators: int, rng: np.random.Generator) -> Doubles:
+    if discrimination is None:
+        drawn = np.exp(0.5 * rng.standard_normal(n_annotators))
+        drawn[9::10] *= -1.0
+    else:
+        drawn = _each("discrimination", discrimination, n_annotators)
+    size = float(np.abs(drawn).mean())
+    if not size > 0:
+        raise ParameterError("discrimination is 0 for everyone; expected someone to tell items apart")
+    return drawn / size
+
+
+def _clusters(left: Places, right: Places, features: Doubles | None, n_clusters: int) -> NDArray[np.int32]:
+    """Return the cluster of each vote's pair, as VRJAM finds it."""
+    if features is None:
+        raise ParameterError("clustered flips need features; give n_features")
+    matrix = Features.of(features, [str(f) for f in range(features.shape[1])]).standardise(features)
+    first, second = np.minimum(left, right), np.maximum(left, right)
+    pairs, of_vote = np.unique(first * len(features) + second, return_inverse=True)
+    ends = (pairs // len(features)).astype(np.int32), (pairs % len(features)).astype(np.int32)
+    found = cluster_pairs(*ends, matrix, n_clusters)
+    if found.n_clusters != n_clusters:
+        raise ParameterError(f"n_clusters is {n_clusters}; there are not so many different pairs")
+    return np.asarray(found.cluster[of_vote])
 
 
 def _scores(n_items: int, n_features: int, spread: float, rng: np.random.Generator) -> tuple[Doubles, Doubles | None]:

@@ -19,6 +19,7 @@ from jamrank.cli import main
 
 OUTPUTS = {"ranking.csv", "annotators.csv", "pairs.csv", "model.json", "report.html"}
 WITH_FEATURES = {*OUTPUTS, "features.csv"}
+COUNTING = ["borda", "Copeland", "hodgerank", "RankCentrality", "winrate"]
 
 
 def call(*arguments: object):
@@ -73,12 +74,35 @@ def test_annotators_come_best_first(study, tmp_path):
     assert flips == sorted(flips)
 
 
-@pytest.mark.parametrize("model", ["MajorityVote", "mv", "IAM", "jam", "VRJAM", "bt", "CrowdBT"])
+@pytest.mark.parametrize("model", ["MajorityVote", "mv", "IAM", "jam", "VRJAM", "bt", "CrowdBT", *COUNTING])
 def test_every_model_can_be_named(study, model):
     features = ["--features", study / "votes-features.csv"] if model in ("IAM", "VRJAM", "jam") else []
     result = call("fit", study / "votes.csv", "--model", model, "--json", *features)
     assert result.exit_code == 0, result.output
     assert len(json.loads(result.stdout)["ranking"]) == 12
+
+
+@pytest.mark.parametrize("model", COUNTING)
+def test_models_that_count_take_ties_and_say_that_they_use_no_features(tmp_path, model):
+    rows = "annotator,left,right,winner\nann,a,b,left\nann,b,c,tie\nbob,a,c,left\n"
+    (tmp_path / "votes.csv").write_text(rows)
+    (tmp_path / "items.csv").write_text("item,x\na,1\nb,2\nc,3\n")
+    result = call(
+        "fit",
+        tmp_path / "votes.csv",
+        "--features",
+        tmp_path / "items.csv",
+        "--model",
+        model,
+        "--out",
+        tmp_path / "out",
+    )
+    assert result.exit_code == 0, result.output
+    assert "uses no features" in result.stderr
+    assert "left out" not in result.output + (tmp_path / "out" / "report.html").read_text()
+    assert (tmp_path / "out" / "ranking.csv").read_text().splitlines()[1].startswith("a,1,")
+    told = json.loads(call("fit", tmp_path / "votes.csv", "--model", model, "--json").stdout)
+    assert told["ties_left_out"] == 0
 
 
 def test_json_is_all_that_goes_to_standard_output(study):

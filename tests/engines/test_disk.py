@@ -23,6 +23,8 @@ MODELS = {
     "CrowdBT": (jr.CrowdBT, False),
     "BradleyTerry": (jr.BradleyTerry, False),
     "JAM without prior": (lambda: jr.JAM(prior=None), True),
+    "JAM two-coin with ties": (lambda: jr.JAM(noise="two-coin", ties="davidson"), False),
+    "AmElo": (jr.AmElo, False),
 }
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import gc
+import weakref
 from types import SimpleNamespace
 
 import numpy as np
@@ -197,3 +199,17 @@ def test_more_items_than_two_bytes_can_number():
     product = engine.curvature_times(engine.expectation(scores, tables(rows)).curvature, scores)
     flow = at.curvature.astype(float) * (scores[:-1] - scores[1:])
     np.testing.assert_allclose(product, np.append(flow, 0) - np.append(0, flow), atol=1e-9)
+
+
+def test_an_engine_goes_when_nobody_holds_it(rows):
+    engine = MemoryEngine(rows)
+    at = engine.expectation(SCORES, tables(rows))
+    engine.maximisation(SCORES, rows.share)
+    gone = weakref.ref(engine)
+    gc.disable()
+    try:
+        del engine
+        assert gone() is None
+    finally:
+        gc.enable()
+    assert at.value < 0

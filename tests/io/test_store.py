@@ -172,7 +172,7 @@ def test_too_little_room_is_said_beforehand(tmp_path, monkeypatch):
     with pytest.raises(ParameterError, match="at least 512MiB"):
         store_comparisons(source, tmp_path, "100MB")
     plan = plan_storage(source, tmp_path, MEMORY)
-    assert plan.scratch_bytes == 3000 * 21
+    assert plan.scratch_bytes == 3000 * 35
     monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(1, 1, 1))
     with pytest.raises(InputError, match=r"need about 0\.0 GB; give another folder with --scratch"):
         store_comparisons(source, tmp_path, MEMORY)

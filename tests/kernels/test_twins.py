@@ -99,6 +99,28 @@ def expectation_votes(module, p, begin: np.ndarray, posterior: bool = True) -> d
     return out
 
 
+def direct(module, p, begin: np.ndarray, question: int) -> dict[str, np.ndarray]:
+    """Run the pass over votes that depend on the margin directly; the problem's rows are links."""
+    n_items, n_coins = len(p["scores"]), len(p["params"])
+    out = {
+        "curvature": np.full(len(p["first"]), np.nan, dtype=np.float32),
+        "gradient": np.full(n_items, np.nan),
+        "degree": np.full(n_items, np.nan),
+        "slope": np.full(n_coins, np.nan),
+        "information": np.full(n_coins, np.nan),
+    }
+    inputs = [*layout(p), begin, *(p[name] for name in ("pattern", "weight", "params", "scores")), question]
+    out["value"] = np.array(module.direct(*inputs, *out.values(), p["threads"]))
+    return out
+
+
+def with_params(problem) -> dict:
+    """Return the problem with a parameter for each coin, from small to very large ones."""
+    rng = np.random.default_rng(len(problem["scores"]))
+    n_coins = (len(problem["if_second"]) + 1) // 2
+    return problem | {"params": rng.standard_normal(n_coins) * rng.choice([0.0, 1.0, 50.0])}
+
+
 def maximisation(module, p, loss: int) -> dict[str, np.ndarray]:
     n, n_items = len(p["first"]), len(p["scores"])
     out = {"curvature": np.empty(n, np.float32), "gradient": np.empty(n_items), "degree": np.empty(n_items)}
@@ -250,6 +272,54 @@ def test_one_table_of_ratios_says_the_same_of_single_votes(problem):
     ratio = np.where(known, problem["if_second"] / np.where(known, problem["if_first"], 1.0), 1.0)
     problem, begin = on_links(problem | {"if_first": np.empty(0), "if_second": ratio}, 5)
     assert_close(*(expectation_votes(module, problem, begin) for module in (kernels, twin)))
+
+
+@needs_compiled
+@pytest.mark.parametrize("name", ["baseline", "v3", "v4"])
+@settings(deadline=None)
+@given(problem=problems(), most=st.sampled_from([1, 2, 40, 300]), question=st.sampled_from([0, 1]))
+def test_the_direct_pass_equals_its_twin(name, problem, most, question):
+    problem, begin = on_links(with_params(problem), most)
+    if not kernels.select(name):
+        pytest.skip(f"this processor lacks {name}")
+    try:
+        ours = direct(kernels, problem, begin, question)
+    finally:
+        kernels.select("auto")
+    # Many votes on a link almost cancel, and their sums are rounded.
+    assert_close(ours, direct(twin, problem, begin, question), 1e-12 if most < 40 else 1e-10)
+    if most == 1:
+        assert_close(direct(kernels, problem, np.empty(0, dtype=np.int64), question), ours)
+
+
+@needs_compiled
+@pytest.mark.parametrize("question", [0, 1])
+def test_threads_change_no_bit_of_the_direct_pass(question):
+    rng = np.random.default_rng(0)
+    first, second = (side.astype(np.int32) for side in np.triu_indices(200, 1))
+    problem = {"first": first, "second": second, "layout": "walk", "scores": rng.standard_normal(200), "threads": 1}
+    begin = np.concatenate([[0], np.cumsum(rng.integers(0, 12, len(first)))])
+    problem |= {"pattern": rng.integers(0, 40, begin[-1]).astype(np.uint8), "weight": np.empty(0)}
+    problem["params"] = rng.standard_normal(20)
+    one, five = (direct(kernels, problem | {"threads": threads}, begin, question) for threads in (1, 5))
+    for name in one:
+        assert one[name].tobytes() == five[name].tobytes(), name
+
+
+@pytest.mark.parametrize("question", [0, 1])
+def test_the_direct_pass_hands_back_the_derivatives_of_its_value(question):
+    rng = np.random.default_rng(1)
+    first, second = rows_of(rng, 60, 8)
+    problem = {"first": first, "second": second, "scores": rng.standard_normal(8), "threads": 1}
+    problem |= {"pattern": rng.integers(0, 10, 60).astype(np.int32), "weight": rng.uniform(0, 2, 60)}
+    problem["params"], none = rng.standard_normal(5), np.empty(0, dtype=np.int64)
+    at = direct(twin, problem, none, question)
+    for name, sums in (("scores", "gradient"), ("params", "slope")):
+        for k in range(len(problem[name])):
+            step = 1e-6 * (np.arange(len(problem[name])) == k)
+            ends = [direct(twin, problem | {name: problem[name] + s * step}, none, question) for s in (1, -1)]
+            assert (ends[0]["value"] - ends[1]["value"]) / 2e-6 == pytest.approx(at[sums][k], abs=1e-6)
+    assert (at["curvature"] >= 0).all()
 
 
 @settings(deadline=None)

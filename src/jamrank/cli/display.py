@@ -20,6 +20,8 @@ from jamrank.text import many, number
 __all__ = ["plain", "print_summary", "print_table", "stage"]
 
 _TOP, _BOTTOM = 10, 5
+# Verdicts whose reason the flip and its interval, which stand beside, do not show.
+_BY_HABIT = ("position-biased", "one-sided", "tie-lazy")
 
 
 @contextmanager
@@ -62,11 +64,18 @@ def print_summary(console: Console, model: RankingModel, votes: Votes, seconds: 
     print_table(console, "Ranking", ["rank", "item", "score", "± se", "rank between"], _rank_rows(ranking))
     annotators = pl.DataFrame(model.annotators_).sort("flip", maintain_order=True)
     rows = [
-        [plain(row["annotator"]), number(row["votes"]), f"{row['flip']:.3f}", _interval(row), row["verdict"]]
+        [
+            plain(row["annotator"]),
+            number(row["votes"]),
+            f"{row['flip']:.3f}",
+            _interval(row),
+            row["verdict"],
+            row["evidence"] if row["verdict"] in _BY_HABIT else "",
+        ]
         for row in annotators.iter_rows(named=True)
     ]
     console.print("Annotators, best first (flip = chance of saying the opposite)", style="bold")
-    print_table(console, "", ["annotator", "votes", "flip", "95 % interval", "verdict"], rows)
+    print_table(console, "", ["annotator", "votes", "flip", "95 % interval", "verdict", "why"], rows)
     if model.features_ is not None:
         _print_features(console, pl.DataFrame(model.features_))
     console.print("What to know", style="bold")
@@ -119,7 +128,7 @@ def print_table(
     kept = [k for k in range(len(columns)) if any(row[k] for row in rows)]
     table = Table(title=title or None, title_justify="left", title_style="bold")
     for column in (columns[k] for k in kept):
-        numeric = column not in ("item", "annotator", "feature", "verdict", "method", "what")
+        numeric = column not in ("item", "annotator", "feature", "verdict", "why", "method", "what")
         table.add_column(column, justify="right" if numeric else "left", overflow="fold")
     left_out = len(rows) - _TOP - _BOTTOM
     for place, row in enumerate(rows):

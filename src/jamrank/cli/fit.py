@@ -39,7 +39,8 @@ Exit code 0 when done, 2 when the input cannot be used."""
     "model_name",
     default="JAM",
     show_default=True,
-    help="MajorityVote (mv), IAM, JAM, VRJAM, BradleyTerry (bt) or CrowdBT.",
+    help="MajorityVote (mv), IAM, JAM, VRJAM, BradleyTerry (bt), CrowdBT, Borda, Copeland, HodgeRank, RankCentrality "
+    "or WinRate.",
 )
 @click.option("--out", metavar="DIR", help=f"Write {_OUTPUTS} there.")
 @click.option("--max-iter", type=int, help="Most EM iterations.")
@@ -95,8 +96,8 @@ def fit(
             table: Votes = read_comparisons(votes)
     else:
         table = _store(votes, scratch, memory or _MEMORY, progress, quiet)
-    if known is not None and type(model).__name__ == "MajorityVote" and not quiet:
-        click.echo("note: MajorityVote uses no features", err=True)
+    if known is not None and model._ignores_features and not quiet:
+        click.echo(f"note: {type(model).__name__} uses no features", err=True)
     begin = perf_counter()
     try:
         model.fit(table, known)
@@ -214,7 +215,7 @@ def _as_json(model: RankingModel) -> str:
             "converged": model.converged_,
             "iterations": model.n_iter_,
             "log_likelihood": model.log_likelihood_,
-            "ties_left_out": model.n_ties_,
+            "ties_left_out": 0.0 if model._uses_ties else model.n_ties_,
             "ranking": rows(model.ranking_),
             "annotators": rows(model.annotators_),
             "features": None if model.features_ is None else rows(model.features_),

@@ -36,6 +36,13 @@ Exit code 0 when done, 2 when a file is in the way or an option makes no sense."
     show_default=True,
     help="One truth for each pair (JAM) or for each vote (CrowdBT).",
 )
+@click.option(
+    "--noise",
+    type=click.Choice(["flip", "two-coin", "discrimination", "none"]),
+    default="flip",
+    show_default=True,
+    help="How annotators err.",
+)
 @click.option("--seed", default=0, show_default=True, help="Same seed, same votes.")
 @click.option("--out", default="votes.csv", show_default=True, metavar="FILE", help="Votes: CSV or Parquet.")
 @click.option("--force", is_flag=True, help="Replace files that exist.")
@@ -48,6 +55,7 @@ def simulate(
     features: int,
     ties: float,
     truth: str,
+    noise: str,
     seed: int,
     out: str,
     force: bool,
@@ -55,8 +63,8 @@ def simulate(
 ) -> None:
     """Write votes with a known truth to a file, and the truth beside it.
 
-    Beside votes.csv come votes-items.csv (true scores), votes-annotators.csv (true flips) and, with --features,
-    votes-features.csv.
+    Beside votes.csv come votes-items.csv (true scores), votes-annotators.csv (true flips, and what the noise
+    adds) and, with --features, votes-features.csv.
     """
     from pathlib import Path
 
@@ -72,6 +80,7 @@ def simulate(
         n_features=features,
         tie_rate=ties,
         truth=truth,
+        noise=noise,
         random_state=seed,
     )
     target = Path(out)
@@ -108,7 +117,9 @@ def _files(drawn: Simulation, target: object) -> dict[str, str | bytes]:
     files: dict[str, str | bytes] = {path.name: content}
     truth = pl.DataFrame({"item": items.tolist(), "score": drawn.scores})
     files[f"{path.stem}-items.csv"] = truth.write_csv()
-    known = pl.DataFrame({"annotator": names.tolist(), "flip": drawn.flips})
+    own = {"flip": drawn.flips, "bias": drawn.bias, "discrimination": drawn.discrimination}
+    told = {name: values for name, values in own.items() if values is not None}
+    known = pl.DataFrame({"annotator": names.tolist(), **told})
     files[f"{path.stem}-annotators.csv"] = known.write_csv()
     if drawn.features is not None:
         columns = {f"x{f}": drawn.features[:, f] for f in range(drawn.features.shape[1])}

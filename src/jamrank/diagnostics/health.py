@@ -18,10 +18,11 @@ _FEW_VOTES = 10
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing to know: how grave it is (``good``, ``note``, ``warning``, ``problem``), and a sentence."""
+    """One thing to know: how grave it is (``good``, ``note``, ``warning``, ``problem``), a sentence, its subject."""
 
     level: str
     sentence: str
+    about: str = ""
 
 
 @dataclass(frozen=True)
@@ -117,9 +118,9 @@ def _sides(votes: Comparisons) -> list[Finding]:
         return []
     names = [str(name) for name in votes.annotators[one_sided]]
     if len(names) == 1:
-        return [Finding("warning", f"Annotator {names[0]} always picks the same side.")]
+        return [Finding("warning", f"Annotator {names[0]} always picks the same side.", "sides")]
     told = ", ".join(names[:5])
-    return [Finding("warning", f"{len(names)} annotators always pick the same side, among them {told}.")]
+    return [Finding("warning", f"{len(names)} annotators always pick the same side, among them {told}.", "sides")]
 
 
 def _few(votes: Comparisons) -> list[Finding]:

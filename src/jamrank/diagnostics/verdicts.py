@@ -5,15 +5,39 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
+from scipy.stats import norm
 
-__all__ = ["flip_intervals", "inner_flip", "verdicts"]
+from jamrank.diagnostics.habits import Habits
+from jamrank.text import number
+
+__all__ = ["ACTIONS", "VERDICTS", "evidence", "flip_intervals", "inner_flip", "verdicts"]
 
 Doubles = NDArray[np.float64]
 
-# A flip up to here still makes a vote worth most of a perfect one.
+ACTIONS = {
+    "reliable": "keep",
+    "noisy": "keep; votes count for less, more of them help",
+    "random": "leave out, or replace: the votes add next to nothing",
+    "adversarial": "ask whether the scale was read upside down; models with flips turn these votes over",
+    "position-biased": "show pairs in random order and in both orders; do not rely on these votes",
+    "one-sided": "leave out: the votes tell nothing of the items",
+    "tie-lazy": "ask for a decision where there is a difference; use the decided votes",
+    "too few votes": "collect more votes before judging",
+}
+VERDICTS = tuple(ACTIONS)
+
+# A flip up to here is what careful people have; a vote is worth a quarter of a perfect one at least.
 _RELIABLE = 0.25
+# Between these a flip that cannot be told from 1/2 is a coin's. Lower, careful people would be accused; higher, it is
+# twice as often wrong as right.
+_COIN, _AGAINST = 0.4, 2 / 3
 # An interval wider than this says nothing about whom to trust.
-_TOO_WIDE = 0.4
+_TOO_WIDE = 0.5
+# How likely a crowd without any such habit may have one annotator accused of a side, or of ties.
+_FALSE_ALARM = 0.02
+# Least votes, and least surplus as a share of them, for a habit to be worth a word.
+_LEAST_VOTES, _LEAST_LEAN, _LEAST_TIES = 10, 0.1, 0.2
+_ALWAYS = 0.96
 _NORMAL_95 = 1.959963984540054
 
 
@@ -41,16 +65,92 @@ def inner_flip(flip: Doubles, votes: Doubles) -> Doubles:
     return np.clip(flip, least, 1 - least)
 
 
-def verdicts(flip: Doubles, low: Doubles, high: Doubles) -> list[str]:
-    """Return one of reliable, noisy, random, adversarial and too few votes for each annotator."""
-    return [_verdict(*values) for values in zip(flip.tolist(), low.tolist(), high.tolist(), strict=True)]
+def verdicts(flip: Doubles, low: Doubles, high: Doubles, habits: Habits | None = None) -> list[str]:
+    """Return a verdict on each annotator, one of :data:`VERDICTS`.
+
+    Parameters
+    ----------
+    flip, low, high : ndarray
+        Of each annotator, with the ends of the interval.
+    habits : Habits, optional
+        How they treat sides and ties; without it none is called position-biased, one-sided or tie-lazy.
+    """
+    told = [_by_flip(*values) for values in zip(flip.tolist(), low.tolist(), high.tolist(), strict=True)]
+    if habits is None:
+        return told
+    limit = norm.isf(_FALSE_ALARM / (2 * max(len(flip), 1)))
+    for k in np.flatnonzero(_tie_lazy(habits, limit)):
+        told[k] = told[k] if told[k] == "adversarial" else "tie-lazy"
+    one_sided = np.maximum(habits.left, habits.decided - habits.left) >= _ALWAYS * habits.decided
+    for k in np.flatnonzero(_leaning(habits, limit)):
+        told[k] = "one-sided" if one_sided[k] else "position-biased"
+    return told
 
 
-def _verdict(flip: float, low: float, high: float) -> str:
+def _by_flip(flip: float, low: float, high: float) -> str:
     if low > 0.5:
         return "adversarial"
     if not high - low <= _TOO_WIDE:
         return "too few votes"
-    if high >= 0.5:
-        return "random"
-    return "reliable" if flip <= _RELIABLE else "noisy"
+    if flip > _AGAINST:
+        return "adversarial"
+    if high < 0.5:
+        return "reliable" if flip <= _RELIABLE else "noisy"
+    return "random" if flip > _COIN else "noisy"
+
+
+def _leaning(habits: Habits, limit: float) -> NDArray[np.bool_]:
+    """Tell who picks a side more often than the items explain: surely, and by more than a trifle."""
+    surplus = np.abs(habits.left - habits.expected_left)
+    sure = surplus > limit * np.sqrt(habits.left_variance)
+    return sure & (habits.decided >= _LEAST_VOTES) & (surplus >= _LEAST_LEAN * habits.decided)
+
+
+def _tie_lazy(habits: Habits, limit: float) -> NDArray[np.bool_]:
+    """Tell who ties far more often than others on comparable pairs."""
+    surplus = habits.ties - habits.expected_ties
+    # One tie more in the variance: where the others never tie, a single tie must not weigh much.
+    sure = surplus > limit * np.sqrt(habits.tie_variance + 1)
+    return sure & (habits.votes >= _LEAST_VOTES) & (surplus >= _LEAST_TIES * habits.votes)
+
+
+def evidence(told: list[str], flip: Doubles, low: Doubles, high: Doubles, habits: Habits | None = None) -> list[str]:
+    """Return what speaks for each verdict, as a phrase with the numbers.
+
+    Parameters
+    ----------
+    told : list of str
+        What :func:`verdicts` returned for the same arguments.
+    flip, low, high, habits
+        As there.
+    """
+    return [
+        _habit(verdict, habits, k) if habits is not None and verdict in _BY_HABIT else _flip(verdict, *values)
+        for k, (verdict, *values) in enumerate(zip(told, flip.tolist(), low.tolist(), high.tolist(), strict=True))
+    ]
+
+
+_BY_HABIT = ("position-biased", "one-sided", "tie-lazy")
+
+
+def _habit(verdict: str, habits: Habits, k: int) -> str:
+    if verdict == "tie-lazy":
+        return (
+            f"tie on {number(habits.ties[k])} of {number(habits.votes[k])} votes; others would say it on "
+            f"{habits.expected_ties[k]:.1f}"
+        )
+    left, decided, expected = habits.left[k], habits.decided[k], habits.expected_left[k]
+    side, picked, explained = (
+        ("left", left, expected) if left > expected else ("right", decided - left, decided - expected)
+    )
+    return f"picked the {side} on {number(picked)} of {number(decided)} votes; the items explain {explained:.1f}"
+
+
+def _flip(verdict: str, flip: float, low: float, high: float) -> str:
+    told = f"flip {flip:.2f}, between {low:.2f} and {high:.2f}"
+    meanings = {
+        "random": ": one half is among them",
+        "adversarial": ": more wrong than right",
+        "too few votes": ": anything may be true",
+    }
+    return told + meanings.get(verdict, "")

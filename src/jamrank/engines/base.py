@@ -84,7 +84,9 @@ class Engine(Protocol):
     """Where passes over the rows run; its sums do not depend on threads.
 
     A *coin* decides how a vote distorts the truth; ``tables`` has the log-likelihood of a vote by coin, by whether it
-    is for the first item of its row, and by the truth: shape (coins, 2, 2).
+    is for the first item of its row, and by the truth: shape (coins, 2, 2). Where the votes of its rows do not tell
+    of a truth but of the margin itself, ``tables`` has a parameter for each coin, and ``truly_first`` of its answer
+    has the derivative in that parameter and the information on it.
     """
 
     passes: int
@@ -140,8 +142,4 @@ class Engine(Protocol):
 
     def hidden(self, scores: Doubles, tables: Doubles) -> Doubles:
         """Return the variance of the truths behind each coin's votes, by coin and side."""
-        ...
-
-    def information(self, scores: Doubles, tables: Doubles) -> Information:
-        """Return the observed information on scores and votes together: for few items and coins."""
         ...

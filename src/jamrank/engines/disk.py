@@ -27,7 +27,7 @@ __all__ = ["DiskEngine"]
 Doubles = NDArray[np.float64]
 Tick = Callable[[int, int], None]
 
-_KIND, _VERSION = "rows", 1
+_KIND, _VERSION = "rows", 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +49,7 @@ class _Part:
     n_items: int
     distinct: bool
     single_votes: bool
+    about: str
     begin: NDArray[np.int64] | None
 
     @property
@@ -78,6 +79,7 @@ class _Part:
             self.n_items,
             self.distinct,
             self.single_votes,
+            about=self.about,
         )
 
 
@@ -118,6 +120,7 @@ class _Shelf:
             "n_coins": rows.n_coins,
             "distinct": rows.distinct,
             "single_votes": rows.single_votes,
+            "about": rows.about,
         }
         if isinstance(ballots, Patterns):
             told |= {"list_start": ballots.start, "vote": ballots.vote, "vote_weight": ballots.weight}
@@ -147,6 +150,7 @@ class _Shelf:
             self.n_items,
             told["distinct"],
             told["single_votes"],
+            told["about"],
             self._starts(number, "run") if "run" in told["columns"] else None,
         )
 

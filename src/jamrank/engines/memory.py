@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 from scipy.special import expit
 
 from jamrank.engines.base import Expectation, Information, Links, Maximisation
+from jamrank.engines.direct import bend_of_rows
 from jamrank.engines.passes import expectation
 from jamrank.kernels import default_threads, kernels
 from jamrank.rows import Codes, Patterns, Rows
@@ -29,9 +30,9 @@ _BLOCK = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class _Taken:
-    """A curvature, and how to take it again."""
+    """A curvature, and how an engine takes it again: one must not hold the other, for both are large."""
 
-    again: Callable[[], object]
+    again: Callable[[MemoryEngine], object]
 
 
 class MemoryEngine:
@@ -94,7 +95,7 @@ class MemoryEngine:
             self.rows, scores, tables, curvature, np.empty(0), self.threads
         )
         self._bends = curvature if in_runs else self._by_link(curvature)
-        self._kept = _Taken(lambda: self.expectation(scores, tables))
+        self._kept = _Taken(lambda engine: engine.expectation(scores, tables))
         return Expectation(value, gradient, degree, self._kept, truly_first, hidden)
 
     def posterior(self, scores: Doubles, tables: Doubles) -> Doubles:
@@ -122,7 +123,7 @@ class MemoryEngine:
     def bends(self, curvature: _Taken) -> Floats:
         """Return the curvature of each of the rows' links, in single precision."""
         if curvature is not self._kept:
-            curvature.again()
+            curvature.again(self)
             self._kept = curvature
         return self._bends
 
@@ -169,7 +170,7 @@ class MemoryEngine:
         """
         at = self._maximise(self.rows.layout, self.rows.weight, scores, posterior, loss, pattern)
         self._bends = self._by_link(self._bends)
-        self._kept = _Taken(lambda: self.maximisation(scores, posterior, loss, pattern))
+        self._kept = _Taken(lambda engine: engine.maximisation(scores, posterior, loss, pattern))
         return replace(at, curvature=self._kept)
 
     def _maximise(
@@ -198,7 +199,7 @@ class MemoryEngine:
             self.threads,
         )
         self._bends = curvature
-        self._kept = _Taken(lambda: self._maximise(layout, weight, scores, posterior, loss, pattern))
+        self._kept = _Taken(lambda engine: engine._maximise(layout, weight, scores, posterior, loss, pattern))
         return Maximisation(value, gradient, degree, self._kept)
 
     def curvature_times(self, curvature: _Taken, vector: Doubles) -> Doubles:
@@ -230,12 +231,17 @@ class MemoryEngine:
     def observed(self, scores: Doubles, tables: Doubles, links: bool) -> tuple[Doubles, Links | None]:
         """Return the observed information on the scores: by item and, where wanted, by pair of items."""
         rows = self.rows
-        bend, degree = self.posterior(scores, tables), np.zeros(rows.n_items)
+        hidden = rows.about == "truth"
+        bend = self.posterior(scores, tables) if hidden else np.empty(len(rows))
+        degree = np.zeros(rows.n_items)
         for begin in range(0, len(rows), _BLOCK):
             block = slice(begin, begin + _BLOCK)
             first, second, posterior = rows.first[block], rows.second[block], bend[block]
-            prior = expit(scores[first] - scores[second])
-            own = prior * (1 - prior) - posterior * (1 - posterior)
+            if hidden:
+                prior = expit(scores[first] - scores[second])
+                own = prior * (1 - prior) - posterior * (1 - posterior)
+            else:
+                own = bend_of_rows(rows, block, scores, tables)
             if len(rows.weight):
                 own *= rows.weight[block]
             for item in (first, second):
@@ -245,6 +251,8 @@ class MemoryEngine:
 
     def hidden(self, scores: Doubles, tables: Doubles) -> Doubles:
         """Return the variance of the truths behind each coin's votes, by coin and side."""
+        if self.rows.about != "truth":
+            return np.zeros((self.n_coins, 2))
         posterior = self.posterior(scores, tables)
         posterior *= 1 - posterior
         return self.rows.over_votes(posterior, power=2)

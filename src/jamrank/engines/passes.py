@@ -7,6 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from jamrank.engines.direct import over_margins
 from jamrank.kernels import kernels
 from jamrank.rows import Lists, Patterns
 
@@ -35,6 +36,8 @@ class Laid(Protocol):
     @property
     def single_votes(self) -> bool: ...  # noqa: D102
     @property
+    def about(self) -> str: ...  # noqa: D102
+    @property
     def weight(self) -> Doubles: ...  # noqa: D102
     @property
     def ballots(self) -> Patterns | Lists: ...  # noqa: D102
@@ -58,7 +61,8 @@ def expectation(
     scores : ndarray
         One an item.
     tables : ndarray of shape (coins, 2, 2)
-        Log-likelihood of a vote by coin, by whether it is for the first item, and by the truth.
+        Log-likelihood of a vote by coin, by whether it is for the first item, and by the truth. For votes that do not
+        tell of a truth: a parameter for each coin.
     curvature : ndarray of float32
         The curvature of each row goes here; of each run of rows, where they come in runs. Empty: it is not wanted.
     posterior : ndarray
@@ -67,6 +71,8 @@ def expectation(
     """
     if isinstance(rows.ballots, Lists):
         return _over_lists(rows, rows.ballots, scores, tables, curvature, posterior, threads)
+    if rows.about != "truth":
+        return over_margins(rows, rows.ballots, scores, tables, curvature, threads)
     if rows.single_votes:
         return _over_votes(rows, rows.ballots, scores, tables, curvature, posterior, threads)
     return _over_patterns(rows, rows.ballots, scores, tables, curvature, posterior, threads)

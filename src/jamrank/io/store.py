@@ -62,8 +62,8 @@ _IDS = ("items", "annotators", "questions")
 # Bytes that the work on one vote of a slice, or of a part, takes at most, and what the process needs beside.
 _SLICE_BYTES, _PART_BYTES, _PROCESS_BYTES = 160, 96, 400 << 20
 _LEAST_MEMORY = 512 << 20
-# Bytes on disk for each vote: sorted, and once more in the form in which passes read it.
-_KEY_BYTES, _ROW_BYTES, _WEIGHT_BYTES = 8, 13, 16
+# Bytes on disk for each vote at most: key and weight (of votes cast twice), and once more as passes read them.
+_KEY_BYTES, _ROW_BYTES = 16, 19
 _SAMPLE = 1 << 18
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 
@@ -143,8 +143,7 @@ def plan_storage(
         raise error.within(str(path)) from None
     where = Path(scratch) if scratch is not None else Path(tempfile.gettempdir())
     check_folder(where)
-    weighted = "weight" in table.columns
-    needed = len(table) * (_KEY_BYTES + _ROW_BYTES + (_WEIGHT_BYTES if weighted else 0))
+    needed = len(table) * (_KEY_BYTES + _ROW_BYTES)
     plan = StoragePlan(table, str(path), where / f"jamrank-{_fingerprint(table, allowed)}", allowed, needed)
     nearest = next(parent for parent in (where, *where.absolute().parents) if parent.exists())
     free = shutil.disk_usage(nearest).free

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "blocks.hpp"
+#include "direct.hpp"
 #include "encoding.hpp"
 #include "passes.hpp"
 #include "votes.hpp"
@@ -35,6 +36,7 @@ using OutFloats = Array<float>;
 struct InstructionSet {
     const Passes* passes;
     const VotePasses* votes;
+    const DirectPasses* direct;
 };
 
 // What was compiled for an instruction set; nulls where the set is unknown or this processor lacks it.
@@ -45,22 +47,25 @@ InstructionSet compiled_for(const std::string& name) {
                     __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
                     __builtin_cpu_supports("avx512cd");
     if (name == "v4" || name == "auto")
-        if (v4) return {&jamrank::v4::passes, &jamrank::v4::vote_passes};
+        if (v4) return {&jamrank::v4::passes, &jamrank::v4::vote_passes, &jamrank::v4::direct_passes};
     if (name == "v3" || name == "auto")
-        if (v3) return {&jamrank::v3::passes, &jamrank::v3::vote_passes};
+        if (v3) return {&jamrank::v3::passes, &jamrank::v3::vote_passes, &jamrank::v3::direct_passes};
 #endif
-    if (name == "baseline" || name == "auto") return {&baseline::passes, &baseline::vote_passes};
-    return {nullptr, nullptr};
+    if (name == "baseline" || name == "auto")
+        return {&baseline::passes, &baseline::vote_passes, &baseline::direct_passes};
+    return {nullptr, nullptr, nullptr};
 }
 
 const Passes* active = compiled_for("auto").passes;
 const VotePasses* active_votes = compiled_for("auto").votes;
+const DirectPasses* active_direct = compiled_for("auto").direct;
 
 bool select(const char* name) {
     const InstructionSet wanted = compiled_for(name);
     if (!wanted.passes) return false;
     active = wanted.passes;
     active_votes = wanted.votes;
+    active_direct = wanted.direct;
     return true;
 }
 
@@ -280,6 +285,54 @@ double expectation_lists(const Array<const int64_t>& start, const Seconds& secon
     return layout.hand_over(sums, gradient, degree);
 }
 
+// A block of links for each block of votes: a link belongs to one block, and blocks have about as many votes each.
+size_t first_link(const SingleVotes& votes, size_t links, size_t block, size_t blocks, size_t n) {
+    const size_t vote = span_of(block, blocks, n).begin;
+    if (!votes.begin || block == blocks) return block == blocks ? links : vote;
+    return std::lower_bound(votes.begin, votes.begin + links, static_cast<int64_t>(vote)) - votes.begin;
+}
+
+// Votes that depend on the margin directly, each by the parameter of its coin; `question` is what they are about.
+template <typename Code>
+double direct(const Array<const int64_t>& start, const Seconds& second, const Array<const int64_t>& begin,
+              const Array<const Code>& kind, const Doubles& weight, const Doubles& params, const Doubles& scores,
+              int question, OutFloats curvature, OutDoubles gradient, OutDoubles degree, OutDoubles slope,
+              OutDoubles information, int threads) {
+    const size_t n = kind.size(), links = curvature.size(), items = scores.size(), coins = params.size();
+    require(begin.size() == links + 1 || (begin.size() == 0 && links == n), "one begin a link");
+    require(begin.size() == 0 || (begin.data()[0] == 0 && begin.data()[links] == static_cast<int64_t>(n)),
+            "begins must cover the votes");
+    require(gradient.size() == items && degree.size() == items, "one entry an item");
+    require(slope.size() == coins && information.size() == coins, "one entry a coin");
+    require(question == kBetter || question == kTied, "votes are about the better item or about ties");
+    const Rows rows = as_rows(start, second, links, items);
+    SingleVotes votes{begin.size() ? begin.data() : nullptr, nullptr, nullptr, weights_or_null(weight, n)};
+    if constexpr (sizeof(Code) == 1) {
+        votes.few_kinds = kind.data();
+    } else {
+        votes.kind = kind.data();
+    }
+    const size_t size = 2 * (items + coins) + 1;
+    const size_t blocks = block_count(n, size);
+    nb::gil_scoped_release release;
+    Accumulators sums(blocks, size);
+    for_blocks(blocks, threads, [&](size_t block) {
+        double* own = sums.clear(block);
+        DirectSums part{own, own + 2 * items, 0.0};
+        active_direct->expectation(rows, votes, static_cast<Question>(question), params.data(), scores.data(),
+                                   first_link(votes, links, block, blocks, n),
+                                   first_link(votes, links, block + 1, blocks, n), curvature.data(), part);
+        own[size - 1] = part.value;
+    });
+    sums.collect(0, items, gradient.data(), 2);
+    sums.collect(1, items, degree.data(), 2);
+    sums.collect(2 * items, coins, slope.data(), 2);
+    sums.collect(2 * items + 1, coins, information.data(), 2);
+    double value;
+    sums.collect(size - 1, 1, &value);
+    return value;
+}
+
 // Rows that are single votes, each with a truth of its own; `start` and `second` are those of the links between items.
 template <typename Code>
 double expectation_votes(const Array<const int64_t>& start, const Seconds& second, const Array<const int64_t>& begin,
@@ -309,17 +362,11 @@ double expectation_votes(const Array<const int64_t>& start, const Seconds& secon
     nb::gil_scoped_release release;
     const Exponentials exponentials(scores);
     Accumulators sums(blocks, size);
-    // A link belongs to one block; blocks have about as many votes each.
-    const auto first_link = [&](size_t block) -> size_t {
-        const size_t vote = span_of(block, blocks, n).begin;
-        if (!votes.begin || block == blocks) return block == blocks ? links : vote;
-        return std::lower_bound(votes.begin, votes.begin + links, static_cast<int64_t>(vote)) - votes.begin;
-    };
     for_blocks(blocks, threads, [&](size_t block) {
         double* own = sums.clear(block);
         VoteSums part{own, own + 2 * items, kinds, tables, 0.0};
-        active_votes->expectation(rows, votes, table, exponentials.view(), first_link(block), first_link(block + 1),
-                                  posterior.size() ? posterior.data() : nullptr, curvature.data(), part);
+        active_votes->expectation(rows, votes, table, exponentials.view(), first_link(votes, links, block, blocks, n),
+                                  first_link(votes, links, block + 1, blocks, n), posterior.size() ? posterior.data() : nullptr, curvature.data(), part);
         own[size - 1] = part.value;
     });
     std::fill_n(truly_first.data(), kinds, 0.0);
@@ -794,6 +841,8 @@ NB_MODULE(_native, m) {
     m.def("expectation_lists", &expectation_lists);
     m.def("expectation_votes", &expectation_votes<uint8_t>);
     m.def("expectation_votes", &expectation_votes<int32_t>);
+    m.def("direct", &direct<uint8_t>);
+    m.def("direct", &direct<int32_t>);
     m.def("maximisation", &maximisation);
     m.def("laplacian", &laplacian);
     m.def("assign", &assign);

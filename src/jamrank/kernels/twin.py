@@ -12,6 +12,7 @@ __all__ = [
     "assign",
     "code_ids",
     "count_pairs",
+    "direct",
     "expectation",
     "expectation_lists",
     "expectation_votes",
@@ -174,6 +175,61 @@ def expectation_votes(
     gradient[:] = _scatter(first, second, derivative, -derivative, len(scores))
     degree[:] = _scatter(first, second, bend, bend, len(scores))
     return float(_weighted(np.log(joint), weight).sum())
+
+
+def direct(
+    start: Longs,
+    second: Ints,
+    begin: Longs,
+    kind: NDArray[np.integer],
+    weight: Doubles,
+    params: Doubles,
+    scores: Doubles,
+    question: int,
+    curvature: Floats,
+    gradient: Doubles,
+    degree: Doubles,
+    slope: Doubles,
+    information: Doubles,
+    threads: int,
+) -> float:
+    """Do so for votes that depend on the margin of their pair directly, by one parameter of each coin.
+
+    ``kind`` is twice the coin plus 1 for a vote that says yes. ``question`` 0: is the first item better? The log-odds
+    are ``a m``. 1: is it a tie? They are ``a - log cosh(m / 2)``. The curvature is the expected one, which is never
+    negative. Also adds up the derivative in each parameter, and the information on it.
+    """
+    first, second = _first_items(start, second, len(scores))
+    link = np.repeat(np.arange(len(first)), np.diff(begin)) if len(begin) else np.arange(len(first))
+    margin, param, coin = _margins(first, second, scores)[link], params[kind // 2], kind // 2
+    log_odds, by_margin, by_param = (_better, _tied)[question](margin, param)
+    log_odds = np.clip(log_odds, -_LARGEST_MARGIN, _LARGEST_MARGIN)
+    e = np.exp(-np.abs(log_odds))
+    said, yes = kind % 2, np.where(log_odds >= 0, 1.0, e) / (1 + e)
+    rest, spread = said - yes, e / (1 + e) ** 2
+    slope[:] = np.bincount(coin, _weighted(rest * by_param, weight), len(slope))
+    information[:] = np.bincount(coin, _weighted(spread * by_param**2, weight), len(slope))
+    derivative, curved = (
+        np.bincount(link, _weighted(values, weight), len(first)).astype(np.float64)
+        for values in (rest * by_margin, spread * by_margin**2)
+    )
+    curvature[:] = curved
+    gradient[:] = _scatter(first, second, derivative, -derivative, len(scores))
+    degree[:] = _scatter(first, second, curved, curved, len(scores))
+    value = -np.log1p(e) - np.maximum(np.where(said == 1, -log_odds, log_odds), 0.0)
+    return float(_weighted(value, weight).sum())
+
+
+def _better(margin: Doubles, param: Doubles) -> tuple[Doubles, Doubles, Doubles]:
+    """Return the log-odds of a vote, and their derivatives in the margin and in the parameter."""
+    return param * margin, param, margin
+
+
+def _tied(margin: Doubles, param: Doubles) -> tuple[Doubles, Doubles, Doubles]:
+    e = np.exp(-np.abs(margin))
+    log_cosh = np.abs(margin) / 2 + np.log1p(e) - np.log(2)
+    half_tanh = np.sign(margin) * (1 - e) / (1 + e) / 2
+    return param - log_cosh, -half_tanh, np.ones_like(margin)
 
 
 def _infer(

@@ -1,25 +1,52 @@
 """The interface, the one EM loop, the named models and the closed-form baselines."""
 
+from jamrank.models.am_elo import AmElo
 from jamrank.models.base import RankingModel, load
 from jamrank.models.bradley_terry import BradleyTerry
+from jamrank.models.counting import Borda, Copeland, WinRate
 from jamrank.models.crowd_bt import CrowdBT
+from jamrank.models.dawid_skene import DawidSkene
+from jamrank.models.hodge_rank import HodgeRank
 from jamrank.models.iam import IAM
 from jamrank.models.jam import JAM
 from jamrank.models.majority import MajorityVote
 from jamrank.models.prior import Prior
+from jamrank.models.rank_centrality import RankCentrality
 from jamrank.models.vrjam import VRJAM
 
-MODELS = {model.__name__: model for model in (MajorityVote, IAM, JAM, VRJAM, BradleyTerry, CrowdBT)}
+_NAMED: tuple[type[RankingModel], ...] = (
+    MajorityVote,
+    IAM,
+    JAM,
+    VRJAM,
+    BradleyTerry,
+    CrowdBT,
+    AmElo,
+    DawidSkene,
+    Borda,
+    Copeland,
+    HodgeRank,
+    RankCentrality,
+    WinRate,
+)
+MODELS = {model.__name__: model for model in _NAMED}
 
 __all__ = [
     "IAM",
     "JAM",
     "MODELS",
     "VRJAM",
+    "AmElo",
+    "Borda",
     "BradleyTerry",
+    "Copeland",
     "CrowdBT",
+    "DawidSkene",
+    "HodgeRank",
     "MajorityVote",
     "Prior",
+    "RankCentrality",
     "RankingModel",
+    "WinRate",
     "load",
 ]

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from jamrank.comparisons import Comparisons, make_frame
-from jamrank.diagnostics.verdicts import flip_intervals, inner_flip, verdicts
+from jamrank.diagnostics.correlation import Links, correlated
+from jamrank.diagnostics.habits import Habits, Piece, habits
+from jamrank.diagnostics.verdicts import ACTIONS, evidence, flip_intervals, inner_flip, verdicts
 from jamrank.errors import FeatureError, FormatError, InputError, NotFittedError, ParameterError, UnknownItemError
 from jamrank.ids import as_column, as_objects, encode, locate
 from jamrank.io.documents import document_text, read_document, write_atomically
@@ -39,6 +41,10 @@ class RankingModel(Uncertain):
 
     # Whether votes may stay on disk.
     _from_disk: ClassVar[bool] = False
+    # Whether ties count for something; else they are left out.
+    _uses_ties: ClassVar[bool] = False
+    # Whether features may be given and are not used.
+    _ignores_features: ClassVar[bool] = False
     # Fitted attributes that a subclass adds to the saved state.
     _extra_state: ClassVar[tuple[str, ...]] = ()
 
@@ -176,6 +182,51 @@ class RankingModel(Uncertain):
         return np.stack(flip_intervals(self._overall_flip(), self._flip_information, self._decided_votes))
 
     @cached_property
+    def _habit_sums(self) -> Doubles:
+        """What annotators did with sides and ties, as :class:`Habits` has it; empty where votes stay on disk."""
+        if not isinstance(self._votes, Comparisons):
+            return np.empty((0, 0))
+        chance = self._chance() if self._votes.n_ties else None
+        return habits(self._votes, chance, self._truth_of_votes, self._overall_flip()).sums
+
+    def _chance(self) -> Doubles:
+        """Return how likely the first item of each pair is better, before the votes on it: nothing is known."""
+        return np.full(len(self._pair_first), 0.5)
+
+    def _truth_of_votes(self, piece: Piece) -> Doubles:
+        """Return for each vote how likely the first item is better: the opinion that flips are counted against."""
+        return np.heaviside(self.posterior_[piece.pair] - 0.5, 0.5)
+
+    @cached_property
+    def effective_judges_(self) -> float | None:
+        """How many independent judges the annotators are worth; None where votes stay on disk."""
+        self._require_fit()
+        return self._links.effective_judges if isinstance(self._votes, Comparisons) else None
+
+    @cached_property
+    def _link_rows(self) -> Doubles:
+        return self._links.to_array() if isinstance(self._votes, Comparisons) else np.empty((0, 4))
+
+    @cached_property
+    def _links(self) -> Links:
+        assert isinstance(self._votes, Comparisons)
+        return correlated(self._votes, self._overall_flip())
+
+    @property
+    def correlated_(self) -> Any:
+        """Frame of judges who agree more than the truth explains: first, second, pairs (common), correlation."""
+        self._require_fit()
+        first, second, common, correlation = self._link_rows.reshape(-1, 4).T
+        return self._frame(
+            {
+                "first": self._annotators[first.astype(np.int64)],
+                "second": self._annotators[second.astype(np.int64)],
+                "pairs": _counts(common),
+                "correlation": correlation,
+            }
+        )
+
+    @cached_property
     def _pair_first(self) -> NDArray[np.int32]:
         return self._votes.pair_first
 
@@ -239,10 +290,15 @@ class RankingModel(Uncertain):
 
     @property
     def annotators_(self) -> Any:
-        """Frame of the annotators: annotator, votes, flip, flip_low, flip_high, verdict."""
+        """Frame of the annotators: annotator, votes, flip, flip_low, flip_high, verdict, evidence, action; and more.
+
+        What follows after that depends on the noise.
+        """
         self._require_fit()
         flip = self._overall_flip()
         low, high = self._flip_bounds
+        known = Habits(self._habit_sums) if len(self._habit_sums) else None
+        told = verdicts(flip, low, high, known)
         return self._frame(
             {
                 "annotator": self._annotators,
@@ -250,9 +306,16 @@ class RankingModel(Uncertain):
                 "flip": flip,
                 "flip_low": low,
                 "flip_high": high,
-                "verdict": np.array(verdicts(flip, low, high), dtype=object),
+                "verdict": np.array(told, dtype=object),
+                "evidence": np.array(evidence(told, flip, low, high, known), dtype=object),
+                "action": np.array([ACTIONS[verdict] for verdict in told], dtype=object),
+                **self._annotator_columns(),
             }
         )
+
+    def _annotator_columns(self) -> dict[str, Any]:
+        """Return what else is known of each annotator."""
+        return {}
 
     @property
     def pairs_(self) -> Any:

@@ -25,6 +25,8 @@ class BradleyTerry(CrowdBT):
 
     Parameters
     ----------
+    ties : {"leave out", "davidson"}
+        As in :class:`JAM`.
     prior : "auto", Prior or None
         Normal prior on the scores, its variance estimated from the votes; None for plain maximum likelihood.
     max_iter, tol, n_jobs, verbose
@@ -41,12 +43,14 @@ class BradleyTerry(CrowdBT):
     def __init__(
         self,
         *,
+        ties: str = "leave out",
         prior: Prior | str | None = "auto",
         max_iter: int = 500,
         tol: float = 1e-8,
         n_jobs: int | None = None,
         verbose: bool = False,
     ) -> None:
+        self.ties = ties
         self.prior = prior
         self.max_iter = max_iter
         self.tol = tol
@@ -62,5 +66,9 @@ class BradleyTerry(CrowdBT):
 
         return disagreement(votes, opinion)
 
+    def _says_left(self, better: NDArray[np.float64], who: NDArray[np.intp]) -> NDArray[np.float64]:
+        return better
+
     # Flips are counted here, not estimated: as in the base of all models.
     _estimate_flip_information = RankingModel._estimate_flip_information
+    _truth_of_votes = RankingModel._truth_of_votes

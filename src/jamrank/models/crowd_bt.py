@@ -9,13 +9,12 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from jamrank.comparisons import Comparisons
-from jamrank.engines import Engine, MemoryEngine
+from jamrank.engines import MemoryEngine
 from jamrank.errors import ParameterError
 from jamrank.io.store import Votes
 from jamrank.models.em import Point
 from jamrank.models.latent import LatentModel
 from jamrank.models.prior import Prior
-from jamrank.noise import Flip, Noise
 
 __all__ = ["CrowdBT"]
 
@@ -25,7 +24,7 @@ class CrowdBT(LatentModel):
 
     Parameters
     ----------
-    prior, init, n_init, max_iter, tol, random_state, n_jobs, verbose
+    noise, ties, prior, init, n_init, max_iter, tol, random_state, n_jobs, verbose
         As in :class:`JAM`.
 
     Attributes
@@ -40,6 +39,8 @@ class CrowdBT(LatentModel):
     def __init__(
         self,
         *,
+        noise: str = "flip",
+        ties: str = "leave out",
         prior: Prior | str | None = "auto",
         init: str = "share",
         n_init: int = 1,
@@ -49,6 +50,8 @@ class CrowdBT(LatentModel):
         n_jobs: int | None = None,
         verbose: bool = False,
     ) -> None:
+        self.noise = noise
+        self.ties = ties
         self.prior = prior
         self.init = init
         self.n_init = n_init
@@ -62,9 +65,6 @@ class CrowdBT(LatentModel):
         if features is not None:
             raise ParameterError(f"{type(self).__name__} uses no features; JAM does")
         super()._fit(votes, None)
-
-    def _noise(self, engine: Engine, prior: Prior | None) -> Noise:
-        return Flip(engine.cast, prior.flip_wrong, prior.flip_right) if prior else Flip(engine.cast, 0.0, 0.0)
 
     def _posterior(self, votes: Comparisons, engine: MemoryEngine, point: Point) -> NDArray[np.float64]:
         return np.asarray(expit(point.scores[votes.pair_first] - point.scores[votes.pair_second]))

@@ -26,6 +26,8 @@ _RESOLUTION = 1e-6
 _FAR, _NOTHING = 1e-2, 1e-12
 # However little is known of an annotator, a step is stretched no further than by the inverse of this.
 _LEAST_KNOWN = 0.1
+# After so many shorter steps of the scores those of the noise are shortened too.
+_SEVERAL = 4
 # Scores are log-odds: an extrapolation that moves one further has left the ground.
 _LONGEST_LEAP = 20.0
 
@@ -77,7 +79,7 @@ class Problem:
 
     def step(self, point: Point) -> tuple[Doubles, Doubles]:
         """Return the parameters after one M-step (for the logistic loss: one Newton step of it)."""
-        params = self.noise.update(point.at.truly_first)
+        params = self.noise.update(point.at.truly_first, point.params)
         if self.loss == "hinge":
             return maximise_hinge(self._in_memory, self.scorer, self.posterior(point), point.theta), params
         return point.theta + newton_step(self.engine, self.scorer, point.at, point.theta), params
@@ -291,6 +293,8 @@ def climb(
 ) -> Point | None:
     """Go where a plain step leads, with a shorter step of the scores where that would lower the objective.
 
+    If several shorter ones do, the noise's step is to blame, and shortened too: where truths are hidden it never is.
+
     Parameters
     ----------
     point : Point
@@ -306,9 +310,11 @@ def climb(
         None where no step rises.
     """
     least = point.objective - _ROUNDING * abs(point.objective)
-    for _ in range(30):
+    for tried in range(30):
         moved = problem.evaluate(theta, params)
         if blind or moved.objective >= least:
             return moved
         theta = (theta + point.theta) / 2
+        if tried >= _SEVERAL:
+            params = (params + point.params) / 2
     return None

@@ -99,6 +99,8 @@ class IAM(LatentModel):
 
     # Flips are counted here, not estimated, and scores have no standard errors: as in the base of all models.
     _estimate_flip_information = RankingModel._estimate_flip_information
+    _truth_of_votes = RankingModel._truth_of_votes
+    _chance = RankingModel._chance
     _estimate_uncertainty = RankingModel._estimate_uncertainty
 
     def _own_weights(self, votes: Comparisons, annotator: int, scorer: LinearScorer) -> Doubles:

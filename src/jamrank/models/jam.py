@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from jamrank.engines import Engine
+import numpy as np
+from numpy.typing import NDArray
+
+from jamrank.diagnostics.habits import Piece, without_own_vote
 from jamrank.models.latent import LatentModel
 from jamrank.models.prior import Prior
-from jamrank.noise import Flip, Noise
 
 __all__ = ["JAM"]
 
@@ -23,6 +25,12 @@ class JAM(LatentModel):
     loss : {"logistic", "hinge"}
         How the scores are fitted to the truths. ``logistic`` is exact EM; ``hinge`` is the paper's support vector
         ranker in Rennie's smooth form, an approximation whose log-likelihood may fall.
+    noise : {"flip", "two-coin"}
+        How annotators err: ``flip`` as often on one side as on the other; ``two-coin`` with a bias towards the item
+        shown on the left or on the right.
+    ties : {"leave out", "davidson"}
+        What to do with tie votes: leave them out, with a warning; or take them for an outcome that is likelier the
+        closer two items are, with a threshold for each annotator.
     prior : "auto", Prior or None
         Weak prior; None for plain maximum likelihood.
     init : {"share", "random"}
@@ -49,7 +57,14 @@ class JAM(LatentModel):
     coef_ : ndarray or None
         Weight of each feature, in the user's units.
     flip_ : ndarray
-        Flip probability of each annotator.
+        Flip probability of each annotator; with two coins, the mean of both sides.
+    bias_, bias_interval_ : ndarray or None
+        With two coins, how far each annotator leans to the left (above 0) or to the right, in log-odds, and a 95 %
+        interval.
+    side_flip_ : ndarray of shape (annotators, 2) or None
+        With two coins, the flips where the truth is shown on the left, and where on the right.
+    tie_, tie_interval_ : ndarray or None
+        With ties, how likely each annotator is to call two equals a tie, relative to a decision, and a 95 % interval.
     posterior_ : ndarray
         P(left truly beats right) for each pair of ``pairs_``.
     ranking_, annotators_, pairs_ : data frame
@@ -77,6 +92,8 @@ class JAM(LatentModel):
         self,
         *,
         loss: str = "logistic",
+        noise: str = "flip",
+        ties: str = "leave out",
         prior: Prior | str | None = "auto",
         init: str = "share",
         n_init: int = 1,
@@ -87,6 +104,8 @@ class JAM(LatentModel):
         verbose: bool = False,
     ) -> None:
         self.loss = loss
+        self.noise = noise
+        self.ties = ties
         self.prior = prior
         self.init = init
         self.n_init = n_init
@@ -96,5 +115,9 @@ class JAM(LatentModel):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _noise(self, engine: Engine, prior: Prior | None) -> Noise:
-        return Flip(engine.cast, prior.flip_wrong, prior.flip_right) if prior else Flip(engine.cast, 0.0, 0.0)
+    def _truth_of_votes(self, piece: Piece) -> NDArray[np.float64]:
+        """Return what a pair's other votes and the scores say: the posterior has the vote itself in it."""
+        return without_own_vote(self.posterior_[piece.pair], piece, self._flip_of_votes(piece))
+
+    def _flip_of_votes(self, piece: Piece) -> NDArray[np.float64]:
+        return self.flip_[piece.annotator]

@@ -13,8 +13,8 @@ from jamrank.ids import locate
 from jamrank.io.store import Votes
 from jamrank.models.agreement import disagreement
 from jamrank.models.base import RankingModel, _ids
+from jamrank.models.tally import pair_wins
 from jamrank.ranking import Uncertainty, independent
-from jamrank.rows import Rows
 
 __all__ = ["MajorityVote"]
 
@@ -34,6 +34,8 @@ class MajorityVote(RankingModel):
         Share of each annotator's votes that go against the majority.
     """
 
+    _uses_ties: ClassVar[bool] = True
+    _ignores_features: ClassVar[bool] = True
     _extra_state: ClassVar[tuple[str, ...]] = ("_item_votes",)
 
     def __init__(self) -> None:
@@ -42,10 +44,7 @@ class MajorityVote(RankingModel):
     def _fit(self, votes: Votes, features: Any) -> None:
         assert isinstance(votes, Comparisons)
         self.n_ties_ = votes.n_ties
-        rows, total = Rows.per_pair(votes), self._pair_votes
-        won_by_first, decided = rows.tally()
-        wins = 0.5 * total  # of ties; decided votes follow
-        wins[rows.pair] += won_by_first - 0.5 * decided
+        wins, total = pair_wins(votes), self._pair_votes
         self.posterior_ = np.divide(wins, total, out=np.full(len(total), 0.5), where=total > 0)
         won = np.bincount(votes.pair_first, wins, votes.n_items)
         won += np.bincount(votes.pair_second, total - wins, votes.n_items)

@@ -10,9 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jamrank.engines import DiskEngine, Engine, MemoryEngine
-from jamrank.noise import Measured, Noise
-from jamrank.ranking.joint import factored, joint_information, score_information
+from jamrank.engines import DiskEngine, Engine, MemoryEngine, TiedEngine
+from jamrank.models.em import Problem
+from jamrank.models.information import observed_information
+from jamrank.noise import Flip, Noise
+from jamrank.ranking.joint import factored
+from jamrank.scorers import ObjectScorer
 
 __all__ = ["Posterior", "can_draw", "sample"]
 
@@ -71,19 +74,15 @@ class Posterior:
 
         In one thread: to start more would cost more than so few votes are worth.
         """
-        if isinstance(self.engine, DiskEngine):
-            return [MemoryEngine(part.rows, 1) for _, part in self.engine.parts() if part.n_rows]
-        return [MemoryEngine(self.engine.rows, 1) if isinstance(self.engine, MemoryEngine) else self.engine]
+        return _in_memory(self.engine)
 
     @cached_property
     def _order(self) -> tuple[Longs, Longs]:
         """Parameters by value: what a draw is must not depend on names."""
-        votes = (
-            np.zeros(len(self.params)) if len(self.params) != self.engine.n_coins else self.engine.cast.sum(axis=1)
-        )
-        return np.argsort(np.round(self.theta, _SAME), kind="stable"), np.lexsort(
-            (np.round(self.params, _SAME), votes)
-        )
+        by_coin = isinstance(self.noise, Flip)
+        votes = self.engine.cast.sum(axis=1) if by_coin else np.zeros(len(self.params))
+        scores, params = np.round(self.theta, _SAME), np.round(self.params, _SAME)
+        return np.argsort(scores, kind="stable"), np.lexsort((params, votes))
 
     def _split(self, x: Doubles) -> tuple[Doubles, Doubles]:
         theta, params = np.empty(len(self.theta)), np.empty(len(self.params))
@@ -115,18 +114,16 @@ class Posterior:
     def _spread(self, x: Doubles) -> Doubles:
         """Return what turns independent normals into steps as long as the posterior is wide near a point."""
         theta, params = self._split(x)
-        at = self.engine.information(theta, self.noise.tables(params))
         n, squares = len(theta), float(theta @ theta)
-        total = _IMAGINED_ITEMS + squares
-        precision = (n + _IMAGINED_ITEMS) / total if self.variance is None else 1.0 / self.variance
-        if len(params) and isinstance(self.noise, Measured):
-            known, leaning = self.noise.known(params), self.noise.leaning(params)
-            matrix = joint_information(at, known, leaning, precision)
-        else:
-            matrix = score_information(at.degree, at.links.first, at.links.second, at.links.curvature)
-            matrix[np.diag_indices(n)] += precision
+        variance = (_IMAGINED_ITEMS + squares) / (n + _IMAGINED_ITEMS) if self.variance is None else self.variance
+        problem = Problem(self.engine, ObjectScorer(n, variance), self.noise)
+        observed = observed_information(problem, problem.evaluate(theta, params))
+        assert observed is not None
+        matrix = np.eye(n + len(params))
+        inside = np.concatenate([np.arange(n), n + np.flatnonzero(observed.inside)])
+        matrix[np.ix_(inside, inside)] = observed.matrix
         place = np.concatenate([self._order[0], n + self._order[1]])
-        return _wide(matrix[np.ix_(place, place)], _LEAST_CURVED * precision)
+        return _wide(matrix[np.ix_(place, place)], _LEAST_CURVED / variance)
 
     def _stretched(self, spread: Doubles, draws: Doubles) -> Doubles:
         """Return the spread, made as wide as some draws are in the direction that is the least normal: the scale.
@@ -156,6 +153,14 @@ class Posterior:
         parts = [self._split(x) for x in kept]
         scores = np.stack([theta - theta.mean() for theta, _ in parts])
         return scores, np.stack([params for _, params in parts])
+
+
+def _in_memory(engine: Engine) -> list[Engine]:
+    if isinstance(engine, DiskEngine):
+        return [MemoryEngine(part.rows, 1) for _, part in engine.parts() if part.n_rows]
+    if isinstance(engine, TiedEngine) and isinstance(engine.decided, MemoryEngine):
+        return [TiedEngine(*(_in_memory(part)[0] for part in (engine.decided, engine.ties)))]
+    return [MemoryEngine(engine.rows, 1) if isinstance(engine, MemoryEngine) else engine]
 
 
 def _wide(matrix: Doubles, least: float) -> Doubles:

@@ -22,18 +22,27 @@ class Prior:
         Variance of the normal prior on the weight of each standardised feature.
     score_variance : float, optional
         Variance of the normal prior on free item scores; estimated from the votes unless given.
+    bias_variance : float
+        Variance of the normal prior on each annotator's bias towards a side, in log-odds.
+    discrimination_variance : float
+        Variance of the normal prior, around 1, on each annotator's discrimination.
+    tie_variance : float
+        Variance of the normal prior, around the mean of all, on the logarithm of each annotator's threshold for ties.
     """
 
     flip_wrong: float = 1.0
     flip_right: float = 2.0
     weight_variance: float = 6.25
     score_variance: float | None = None
+    bias_variance: float = 1.0
+    discrimination_variance: float = 1.0
+    tie_variance: float = 1.0
 
     def __post_init__(self) -> None:
         for name in ("flip_wrong", "flip_right"):
             if not getattr(self, name) >= 0:
                 raise ParameterError(f"{name} is {getattr(self, name)!r}; expected a number of at least 0")
-        for name in ("weight_variance", "score_variance"):
+        for name in (name for name in vars(self) if name.endswith("_variance")):
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise ParameterError(f"{name} is {value!r}; expected a number above 0")

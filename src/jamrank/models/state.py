@@ -41,6 +41,9 @@ _STATE = (
     "_decided_votes",
     "_flip_information",
     "_flip_bounds",
+    "_habit_sums",
+    "_link_rows",
+    "effective_judges_",
 )
 _BY_PAIR = {"posterior_": np.float64, "_pair_votes": np.float64} | dict.fromkeys(
     ("_pair_first", "_pair_second", "_pair_question"), np.int32

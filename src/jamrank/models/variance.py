@@ -41,7 +41,7 @@ class FixedNoise:
         """Return the known likelihoods."""
         return self._tables
 
-    def update(self, truly_first: Doubles) -> Doubles:
+    def update(self, truly_first: Doubles, params: Doubles | None = None) -> Doubles:
         """Return no parameters."""
         return np.empty(0)
 

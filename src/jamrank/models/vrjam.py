@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from jamrank.comparisons import Comparisons
+from jamrank.diagnostics.clusters import describe_cluster
+from jamrank.diagnostics.habits import Piece
 from jamrank.engines import Engine, MemoryEngine
 from jamrank.errors import FeatureError, ParameterError
 from jamrank.io.store import Votes
 from jamrank.models.em import Fit, Point, Problem, run
+from jamrank.models.information import interval, joint_covariance
 from jamrank.models.jam import JAM
 from jamrank.models.prior import Prior
 from jamrank.noise import ClusteredFlip, Flip, Noise
@@ -53,12 +58,16 @@ class VRJAM(JAM):
         In units of standardised features; a centroid stands for itself and its opposite.
     cluster_ : ndarray
         Cluster of each pair of ``pairs_``.
+    flip_interval_ : ndarray of shape (annotators, clusters, 2)
+        95 % interval of each flip.
     strength_ : float
         How many imagined votes draw a flip towards the annotator's overall one.
     """
 
     _from_disk: ClassVar[bool] = False
     _extra_state: ClassVar[tuple[str, ...]] = (
+        *JAM._extra_state,
+        "flip_interval_",
         "centroids_",
         "cluster_",
         "strength_",
@@ -67,6 +76,7 @@ class VRJAM(JAM):
     centroids_: Doubles
     cluster_: NDArray[np.int32]
     strength_: float
+    _overall: tuple[Problem, Point]
 
     def __init__(
         self,
@@ -126,7 +136,7 @@ class VRJAM(JAM):
         fit = self._best_run(problem)
         self.centroids_ = self._find_centroids(engine.rows, matrix)
         self.cluster_ = nearest_centroid(votes.pair_first, votes.pair_second, matrix, self.centroids_, self.n_jobs)
-        self.strength_ = 0.0
+        self.strength_, self._overall = 0.0, (problem, fit.point)
         if len(self.centroids_) > 1:
             cluster = self.cluster_[engine.rows.pair]
             engine = MemoryEngine(engine.rows.clustered(cluster, len(self.centroids_)), self.n_jobs)
@@ -171,8 +181,63 @@ class VRJAM(JAM):
         final = problem()
         return final, self._best_run(final, point)
 
+    @cached_property
+    def flip_interval_(self) -> Doubles | None:
+        """95 % interval of each flip, by annotator and cluster, from low to high; None where that costs too much.
+
+        A flip is drawn towards the annotator's overall one, and inherits what is not known of that.
+        """
+        self._require_fit()
+        problem, point = self._fitted
+        covariance = joint_covariance(problem, point)
+        if covariance is None:
+            return None
+        n_annotators, n_clusters = self.flip_.shape
+        centre = self._overall[1].rates
+        pull = np.repeat(self.strength_ * centre * (1 - centre), n_clusters)
+        inherited = (covariance * pull).reshape(-1, n_annotators, n_clusters).sum(axis=2)
+        variance = np.diag(covariance) + (inherited**2 / np.maximum(self._flip_information, 1e-6)).sum(axis=1)
+        return np.asarray(expit(interval(point.params, variance)).reshape(n_annotators, n_clusters, 2))
+
+    def _estimate_flip_information(self) -> Doubles:
+        """Return the information on the overall flips, which the clusters' are drawn to."""
+        return self._information_of_flips(*self._overall)
+
     def _flips(self, votes: Votes, point: Point) -> Doubles:
         return point.rates.reshape(votes.n_annotators, -1)
+
+    def _flip_of_votes(self, piece: Piece) -> Doubles:
+        return np.asarray(self.flip_[piece.annotator, self.cluster_[piece.pair]])
+
+    @property
+    def clusters_(self) -> Any:
+        """Frame of the clusters: cluster, pairs, votes, description in the user's features."""
+        self._require_fit()
+        assert self._features is not None
+        names, scale = self._features.names, self._features.scale
+        told = [describe_cluster(centroid, names, scale) for centroid in self.centroids_]
+        return self._frame(
+            {
+                "cluster": np.arange(len(told)),
+                "pairs": np.bincount(self.cluster_, minlength=len(told)),
+                "votes": self._cluster_votes.sum(axis=0),
+                "description": np.array(told, dtype=object),
+            }
+        )
+
+    @property
+    def skills_(self) -> Any:
+        """Frame of who is good at what: annotator, cluster, votes, flip."""
+        self._require_fit()
+        n_annotators, n_clusters = self.flip_.shape
+        return self._frame(
+            {
+                "annotator": np.repeat(self._annotators, n_clusters),
+                "cluster": np.tile(np.arange(n_clusters), n_annotators),
+                "votes": self._cluster_votes.ravel(),
+                "flip": self.flip_.ravel(),
+            }
+        )
 
     def _overall_flip(self) -> Doubles:
         total = self._cluster_votes.sum(axis=1)

@@ -2,7 +2,10 @@
 
 from jamrank.noise.base import Measured, Noise
 from jamrank.noise.clustered import ClusteredFlip
+from jamrank.noise.discrimination import Discrimination
 from jamrank.noise.flip import Flip
 from jamrank.noise.none import NoNoise
+from jamrank.noise.ties import Tied
+from jamrank.noise.two_coin import TwoCoin
 
-__all__ = ["ClusteredFlip", "Flip", "Measured", "NoNoise", "Noise"]
+__all__ = ["ClusteredFlip", "Discrimination", "Flip", "Measured", "NoNoise", "Noise", "Tied", "TwoCoin"]

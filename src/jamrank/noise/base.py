@@ -16,8 +16,8 @@ Doubles = NDArray[np.float64]
 class Noise(Protocol):
     """How votes arise from the truth.
 
-    A *coin* is what decides how a vote distorts it: an annotator, or an annotator within a cluster. Parameters are
-    one vector on an unbounded scale, so that the loop may extrapolate them.
+    A *coin* is what decides how a vote distorts it: an annotator, or an annotator within a cluster or on a side.
+    Parameters are one vector on an unbounded scale, so that the loop may extrapolate them.
     """
 
     def tables(self, params: Doubles) -> Doubles:
@@ -28,11 +28,12 @@ class Noise(Protocol):
         """
         ...
 
-    def update(self, truly_first: Doubles) -> Doubles:
+    def update(self, truly_first: Doubles, params: Doubles | None = None) -> Doubles:
         """Return the best parameters for the votes as the E-step sees them.
 
         ``truly_first[coin, said]`` is how many of the votes of each kind were cast where the first item is truly
-        better.
+        better; ``params`` says where the E-step was, and is None where a fit begins. (A noise without hidden truths
+        gets other sums, those of its own pass, and returns better parameters than these.)
         """
         ...
 

@@ -45,7 +45,7 @@ class Flip:
         flipped: Doubles = truly_first[:, 0] + (self.cast[:, 1] - truly_first[:, 1])
         return flipped
 
-    def update(self, truly_first: Doubles) -> Doubles:
+    def update(self, truly_first: Doubles, params: Doubles | None = None) -> Doubles:
         """Return the flips that maximise the expected log-likelihood plus log prior."""
         errors = np.maximum(self.errors(truly_first), 0.0)
         correct = np.maximum(self.votes - errors, 0.0)

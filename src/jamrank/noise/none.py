@@ -27,7 +27,7 @@ class NoNoise:
         """Return certainty: the vote says which item is better."""
         return self._tables
 
-    def update(self, truly_first: Doubles) -> Doubles:
+    def update(self, truly_first: Doubles, params: Doubles | None = None) -> Doubles:
         """Return no parameters."""
         return np.empty(0)
 

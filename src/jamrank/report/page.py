@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from jamrank.diagnostics import VERDICTS
 from jamrank.report import svg
 from jamrank.report.svg import MISSING, count, decimal, finite, plain, tag
 
@@ -19,7 +20,6 @@ UNCERTAIN_PAIRS = 25
 LINE_POINTS = 400
 LONGEST_NAME = 80
 NORMAL_95 = 1.96
-VERDICTS = ("reliable", "noisy", "random", "adversarial", "too few votes")
 
 Row = Mapping[str, Any]
 Column = tuple[str, Callable[[Row], str]]
@@ -38,7 +38,8 @@ class Report:
     ranking : polars.DataFrame
         Columns item, rank, score, score_se, rank_low, rank_high; the last three may be null.
     annotators : polars.DataFrame
-        Columns annotator, votes, flip, flip_low, flip_high, verdict; low and high may be null.
+        Columns annotator, votes, flip, flip_low, flip_high, verdict; low and high may be null. Columns evidence and
+        action, where there, are shown too.
     pairs : polars.DataFrame or None
         Columns left, right, votes, p_left and, where there are questions, question; None where they stay on disk.
     n_pairs : int
@@ -223,7 +224,9 @@ def _hover(text: str) -> str | None:
 
 def _kind(head: str) -> str | None:
     """Give words their class; figures, by far the most cells, go without one and stand to the right."""
-    return "w" if head in {"item", "annotator", "left", "right", "question", "verdict"} else None
+    return (
+        "w" if head in {"item", "annotator", "left", "right", "question", "verdict", "evidence", "action"} else None
+    )
 
 
 def _verdict_class(verdict: object) -> str:
@@ -287,6 +290,8 @@ def _annotators_table(annotators: pl.DataFrame) -> str:
         ("flip", lambda row: decimal(finite(row["flip"]), 3)),
         ("interval", lambda row: _between(row, "flip", 3) or MISSING),
         ("verdict", lambda row: plain(row["verdict"])),
+        ("evidence", lambda row: plain(row.get("evidence", MISSING))),
+        ("action", lambda row: plain(row.get("action", MISSING))),
     ]
     return _details("All annotators", annotators, columns, "annotator", "annotators.csv")
 
@@ -408,7 +413,8 @@ figure{margin:1rem 0;break-inside:avoid}
 .interval{stroke:var(--c,var(--accent));stroke-width:3;stroke-linecap:round;opacity:.5}
 .dot{fill:var(--c,var(--accent));stroke:var(--page);stroke-width:1}
 .line{fill:none;stroke:var(--accent);stroke-width:2;stroke-linejoin:round}
-.v-reliable{--c:var(--reliable)}.v-noisy{--c:var(--noisy)}.v-random{--c:var(--random)}
+.v-reliable{--c:var(--reliable)}.v-noisy,.v-tie-lazy{--c:var(--noisy)}
+.v-random,.v-position-biased,.v-one-sided{--c:var(--random)}
 .v-adversarial{--c:var(--adversarial)}.v-too-few-votes,.v-other{--c:var(--few)}
 .v-too-few-votes .dot{fill:var(--page);stroke:var(--c);stroke-width:2}
 .chip{white-space:nowrap}

@@ -10,7 +10,7 @@ import polars as pl
 from jamrank.comparisons import Comparisons
 from jamrank.diagnostics import check
 from jamrank.io.store import Votes
-from jamrank.models import RankingModel
+from jamrank.models import VRJAM, RankingModel
 from jamrank.report.page import Report
 from jamrank.text import many
 
@@ -19,6 +19,8 @@ __all__ = ["describe", "findings"]
 # A pair is open while neither side has three chances in four.
 _OPEN = 0.25
 _MOST_NAMED = 3
+# A difference between flips on two kinds of pairs that is worth a sentence; errors so correlated are one judge's.
+_SKILL_GAP, _AS_ONE = 0.1, 0.5
 
 
 def describe(model: RankingModel, votes: Votes, title: str, facts: Mapping[str, str]) -> Report:
@@ -64,13 +66,16 @@ def findings(model: RankingModel, votes: Votes) -> list[str]:
     """
     told = []
     if isinstance(votes, Comparisons):
-        told = [finding.sentence for finding in check(votes).findings if finding.level in ("problem", "warning")]
-    told += [*_annotator_sentences(model), *_feature_sentence(model), *_rank_sentences(model)]
+        # Of sides the verdicts tell more: they know which items were shown there.
+        grave = [finding for finding in check(votes).findings if finding.level in ("problem", "warning")]
+        told = [finding.sentence for finding in grave if finding.about != "sides"]
+    told += [*_annotator_sentences(model), *_skill_sentences(model), *_link_sentences(model)]
+    told += [*_feature_sentence(model), *_rank_sentences(model)]
     if isinstance(votes, Comparisons):
         told += _pair_sentences(model)
     else:
         told.append("Fitted from disk: nothing is said here of single pairs, nor of the data's health.")
-    if model.n_ties_ and type(model).__name__ != "MajorityVote":
+    if model.n_ties_ and not model._uses_ties:
         told.append(f"{many(model.n_ties_, 'tie vote')} left out.")
     if votes.n_missing:
         told.append(f"{many(votes.n_missing, 'listed vote')} without a winner: counted as not cast.")
@@ -84,6 +89,9 @@ def _annotator_sentences(model: RankingModel) -> list[str]:
     meanings = {
         "adversarial": "vote against the truth more often than for it",
         "random": "cannot be told from coin tossers",
+        "one-sided": "pick the same side nearly always",
+        "position-biased": "pick one side more often than the items explain",
+        "tie-lazy": "say tie far more often than others on comparable pairs",
         "too few votes": "cast too few votes to be judged",
     }
     told = []
@@ -91,9 +99,45 @@ def _annotator_sentences(model: RankingModel) -> list[str]:
         names = [str(name) for name in frame.filter(pl.col("verdict") == verdict)["annotator"].to_list()]
         if names:
             shown = ", ".join(names[:_MOST_NAMED]) + (", …" if len(names) > _MOST_NAMED else "")
-            verb = meaning if len(names) > 1 else meaning.replace("vote ", "votes ", 1)
+            verb = meaning if len(names) > 1 else _singular(meaning)
             told.append(f"{many(len(names), 'annotator')} ({shown}) {verb}.")
     return told
+
+
+def _singular(meaning: str) -> str:
+    verb, rest = meaning.split(" ", 1)
+    return meaning if verb in ("cannot", "cast") else f"{verb}s {rest}"
+
+
+def _skill_sentences(model: RankingModel) -> list[str]:
+    """Say of annotators whose flips differ most between clusters of pairs where they are good and where not."""
+    if not isinstance(model, VRJAM) or len(model.centroids_) < 2:
+        return []
+    clusters = pl.DataFrame(model.clusters_)["description"].to_list()
+    names = pl.DataFrame(model.annotators_)["annotator"].to_list()
+    best, worst = model.flip_.argmin(axis=1), model.flip_.argmax(axis=1)
+    gap = model.flip_.max(axis=1) - model.flip_.min(axis=1)
+    order = [k for k in np.argsort(-gap, kind="stable") if gap[k] >= _SKILL_GAP][:_MOST_NAMED]
+    return [
+        f"{names[k]} is best on {clusters[best[k]]} (flip {model.flip_[k, best[k]]:.2f}) and worst on "
+        f"{clusters[worst[k]]} (flip {model.flip_[k, worst[k]]:.2f})."
+        for k in order
+    ]
+
+
+def _link_sentences(model: RankingModel) -> list[str]:
+    """Name judges who agree more than the truth explains, and how many independent ones all are worth."""
+    links = pl.DataFrame(model.correlated_)
+    if links.is_empty():
+        return []
+    told = []
+    for row in links.head(_MOST_NAMED).iter_rows(named=True):
+        advice = ": count them as one" if row["correlation"] >= _AS_ONE else ""
+        told.append(
+            f"Judges {row['first']} and {row['second']} agree more than the truth explains (their errors correlate "
+            f"at {row['correlation']:.2f}){advice}."
+        )
+    return [*told, f"Together the annotators are worth {model.effective_judges_:.1f} independent judges."]
 
 
 def _feature_sentence(model: RankingModel) -> list[str]:

@@ -3,6 +3,7 @@
 from jamrank.scorers.base import Scorer
 from jamrank.scorers.features import Features, align_features
 from jamrank.scorers.linear import LinearScorer
+from jamrank.scorers.none import NoScorer
 from jamrank.scorers.objects import ObjectScorer
 
-__all__ = ["Features", "LinearScorer", "ObjectScorer", "Scorer", "align_features"]
+__all__ = ["Features", "LinearScorer", "NoScorer", "ObjectScorer", "Scorer", "align_features"]

@@ -1,0 +1,61 @@
+"""The pass over votes that depend on the margin of their pair directly, with no truth in between."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from jamrank.kernels import kernels
+from jamrank.rows import Patterns, Rows
+
+if TYPE_CHECKING:
+    from jamrank.engines.passes import Laid, Sums
+
+__all__ = ["bend_of_rows", "over_margins"]
+
+Doubles = NDArray[np.float64]
+
+_QUESTIONS = {"margin": 0, "tie": 1}
+
+
+def over_margins(
+    rows: Laid, ballots: Patterns, scores: Doubles, params: Doubles, curvature: NDArray[np.float32], threads: int
+) -> Sums:
+    """Run the pass: value, gradient and degree by item, and by coin the derivative in its parameter and information.
+
+    These stand where a pass over truths has the votes for the first and for the second item.
+    """
+    gradient, degree = np.empty(rows.n_items), np.empty(rows.n_items)
+    slope, information = np.empty(ballots.n_coins), np.empty(ballots.n_coins)
+    value = kernels.direct(
+        *rows.link_layout,
+        np.empty(0, dtype=np.int64) if rows.begin is None else rows.begin,
+        ballots.of_row,
+        rows.weight,
+        np.ascontiguousarray(params),
+        np.ascontiguousarray(scores),
+        _QUESTIONS[rows.about],
+        curvature,
+        gradient,
+        degree,
+        slope,
+        information,
+        threads,
+    )
+    return value, gradient, degree, np.stack([slope, information], axis=1), np.zeros(ballots.n_coins)
+
+
+def bend_of_rows(rows: Rows, block: slice, scores: Doubles, params: Doubles) -> Doubles:
+    """Return how sharply the log-likelihood of some rows bends in the margin, below zero where it does."""
+    assert isinstance(rows.ballots, Patterns)
+    kind = rows.ballots.of_row[block]
+    margin, param, said = scores[rows.first[block]] - scores[rows.second[block]], params[kind // 2], kind % 2
+    if rows.about == "margin":
+        yes = expit(param * margin)
+        return np.asarray(yes * (1 - yes) * param**2)
+    better = expit(margin)
+    yes = expit(param - np.logaddexp(margin / 2, -margin / 2) + np.log(2))
+    return np.asarray(yes * (1 - yes) * (better - 0.5) ** 2 + (said - yes) * better * (1 - better))

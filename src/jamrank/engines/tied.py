@@ -1,0 +1,111 @@
+"""Passes over decided votes and over ties, added up."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jamrank.engines.base import Engine, Expectation, Links, Maximisation
+
+__all__ = ["TiedEngine"]
+
+Doubles = NDArray[np.float64]
+
+
+class TiedEngine:
+    """Runs a pass over the decided votes, and one over all votes that asks of each whether it is a tie.
+
+    Parameters
+    ----------
+    decided : Engine
+        Over the decided votes.
+    ties : Engine
+        Over all votes, by whether they are ties: its rows have every pair of items that the others have.
+
+    Its ``tables`` are those of the decided votes, flattened, then a parameter for each annotator. What it adds up by
+    coin has the coins of the decided votes first, then the annotators.
+    """
+
+    def __init__(self, decided: Engine, ties: Engine) -> None:
+        self.decided, self.ties = decided, ties
+        self.passes = 0
+
+    def _split(self, tables: Doubles) -> tuple[Doubles, Doubles]:
+        at = len(tables) - self.ties.n_coins
+        return tables[:at].reshape(-1, 2, 2), tables[at:]
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return self.decided.n_items
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows, of decided votes: without any there is no ranking."""
+        return self.decided.n_rows
+
+    @property
+    def n_links(self) -> int:
+        """Number of distinct pairs of items."""
+        return self.ties.n_links
+
+    @property
+    def n_coins(self) -> int:
+        """Number of coins of the decided votes."""
+        return self.decided.n_coins
+
+    @property
+    def cast(self) -> Doubles:
+        """Decided votes of each coin for the second and for the first item of their rows, by weight."""
+        return self.decided.cast
+
+    def expectation(self, scores: Doubles, tables: Doubles) -> Expectation:
+        """Run both passes."""
+        self.passes += 1
+        own, params = self._split(tables)
+        a, b = self.decided.expectation(scores, own), self.ties.expectation(scores, params)
+        return Expectation(
+            a.value + b.value,
+            a.gradient + b.gradient,
+            a.degree + b.degree,
+            (a.curvature, b.curvature),
+            np.concatenate([a.truly_first, b.truly_first]),
+            a.hidden,
+        )
+
+    def beginning(self, scores: Doubles) -> tuple[Maximisation, Doubles]:
+        """Run the pass of the M-step over the decided votes: at equal scores ties tell nothing of them."""
+        self.passes += 1
+        at, truly_first = self.decided.beginning(scores)
+        no_sums = np.zeros((self.ties.n_coins, 2))
+        return replace(at, curvature=(at.curvature, None)), np.concatenate([truly_first, no_sums])
+
+    def curvature_times(self, curvature: tuple[Any, Any], vector: Doubles) -> Doubles:
+        """Multiply the curvature matrix of the item scores, a graph Laplacian, with a vector."""
+        product = self.decided.curvature_times(curvature[0], vector)
+        return product if curvature[1] is None else product + self.ties.curvature_times(curvature[1], vector)
+
+    def links(self, curvature: tuple[Any, Any]) -> Links:
+        """Return the curvature by pair of items."""
+        return self._together(self.decided.links(curvature[0]), self.ties.links(curvature[1]))
+
+    def _together(self, decided: Links, ties: Links) -> Links:
+        cells, own = (links.first.astype(np.int64) * self.n_items + links.second for links in (ties, decided))
+        total = ties.curvature.copy()
+        total[np.searchsorted(cells, own)] += decided.curvature
+        return replace(ties, curvature=total)
+
+    def observed(self, scores: Doubles, tables: Doubles, links: bool) -> tuple[Doubles, Links | None]:
+        """Return the observed information on the scores: by item and, where wanted, by pair of items."""
+        own, params = self._split(tables)
+        degree, decided = self.decided.observed(scores, own, links)
+        more, ties = self.ties.observed(scores, params, links)
+        together = None if decided is None or ties is None else self._together(decided, ties)
+        return degree + more, together
+
+    def hidden(self, scores: Doubles, tables: Doubles) -> Doubles:
+        """Return the variance of the truths behind each coin's decided votes, by coin and side."""
+        return self.decided.hidden(scores, self._split(tables)[0])

@@ -1,0 +1,113 @@
+"""What the models that count votes share: everything but the scores."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from jamrank.comparisons import Comparisons
+from jamrank.errors import DisconnectedWarning, NotConvergedWarning, ParameterError, UnknownItemError, warn
+from jamrank.io.store import Votes
+from jamrank.models.agreement import disagreement
+from jamrank.models.base import _SAME_SCORE, RankingModel
+from jamrank.models.link import fit_link
+from jamrank.models.tally import Tally
+from jamrank.ranking import Uncertainty, independent
+
+__all__ = ["ClosedForm", "require_smoothing"]
+
+Doubles = NDArray[np.float64]
+_MOST_NAMED = 3
+
+
+class ClosedForm(RankingModel):
+    """Base of models whose scores follow from counts of votes, whoever cast them and under whatever question.
+
+    A subclass gives the scores, in ``_score``, and standard errors if it has them, in ``_standard_errors``. Ties
+    count half a vote for each side. Where votes leave the items in several groups, it says so: scores of different
+    groups cannot be compared.
+
+    Attributes
+    ----------
+    scores_ : ndarray
+        One for each item, in the model's own unit.
+    slope_ : float
+        Log-odds for one unit of score, fitted to the votes.
+    posterior_ : ndarray
+        Sigmoid of ``slope_`` times the difference in scores, for each pair.
+    flip_ : ndarray
+        Share of each annotator's votes that go against the scores.
+    """
+
+    _uses_ties: ClassVar[bool] = True
+    _ignores_features: ClassVar[bool] = True
+    _extra_state: ClassVar[tuple[str, ...]] = ("slope_",)
+    slope_: float
+
+    def _fit(self, votes: Votes, features: Any) -> None:
+        assert isinstance(votes, Comparisons)
+        self.n_ties_ = votes.n_ties
+        tally = Tally.of(votes)
+        self.scores_ = self._score(tally)
+        self._warn_of_groups(tally)
+        if not self.converged_:
+            name = type(self).__name__
+            warn(
+                f"{name} stopped before its scores had settled: some items are linked too weakly", NotConvergedWarning
+            )
+        self.slope_ = fit_link(self.scores_[tally.first] - self.scores_[tally.second], tally.wins, tally.votes)
+        self._score_se = self._standard_errors(tally)
+        self.flip_ = disagreement(votes, self._opinion)
+
+    def _score(self, tally: Tally) -> Doubles:
+        raise NotImplementedError
+
+    def _standard_errors(self, tally: Tally) -> Doubles | None:
+        """Return the standard error of each score; None where nothing simple is honest."""
+        return None
+
+    def _opinion(self, votes: Comparisons) -> Doubles:
+        margin = self.scores_[votes.pair_first] - self.scores_[votes.pair_second]
+        return np.asarray(np.where(np.abs(margin) <= _SAME_SCORE, 0.0, np.sign(margin)))
+
+    def _warn_of_groups(self, tally: Tally) -> None:
+        first = tally.representatives
+        if len(first) < 2:
+            return
+        named = ", ".join(str(item) for item in self.items_[first[:_MOST_NAMED]])
+        more = ", …" if len(first) > _MOST_NAMED else ""
+        warn(
+            f"the items fall into {len(first):,} groups with no vote between them (those of {named}{more}); "
+            "scores of different groups cannot be compared",
+            DisconnectedWarning,
+        )
+
+    def _estimate_posterior(self) -> Doubles:
+        log_odds = self.slope_ * self.scores_
+        return np.asarray(expit(log_odds[self._pair_first] - log_odds[self._pair_second]))
+
+    def _estimate_uncertainty(self) -> Uncertainty:
+        if self._score_se is None:
+            return Uncertainty.unknown(len(self.items_))
+        return independent(self.scores_, self._score_se)
+
+    def _score_of(self, wanted: NDArray[Any], features: Any) -> Doubles:
+        """Return scores as log-odds, for ``predict_proba``."""
+        return np.asarray(self.slope_ * super()._score_of(wanted, features))
+
+    def _score_unseen(self, items: NDArray[Any], features: Any) -> Doubles:
+        name = type(self).__name__
+        raise UnknownItemError(f"item {items[0]!s} has no votes, and {name} knows nothing else")
+
+
+def require_smoothing(smoothing: float) -> None:
+    """Refuse a smoothing under which a score could be infinite."""
+    try:
+        fine = 0 < smoothing < float("inf")
+    except TypeError:
+        fine = False
+    if not fine:
+        raise ParameterError(f"smoothing is {smoothing!r}; expected a number above 0, such as 0.5")

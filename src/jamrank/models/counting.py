@@ -1,0 +1,98 @@
+"""Scores by counting: the share of votes won, of opponents beaten, or the mean share against each."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from jamrank.models.closed_form import ClosedForm
+from jamrank.models.tally import Tally
+
+__all__ = ["Borda", "Copeland", "WinRate"]
+
+Doubles = NDArray[np.float64]
+# Sums of fractional weights are rounded, and rounding must not make a majority.
+_ROUNDING = 1e-9
+
+
+class WinRate(ClosedForm):
+    """The share of its votes that each item won; a tie counts half, and nothing is smoothed.
+
+    An item without votes has 1/2. It rewards weak opponents: use it where all items met much the same ones.
+
+    Attributes
+    ----------
+    scores_ : ndarray
+        Share of votes won.
+    slope_, posterior_, flip_
+        As in :class:`HodgeRank`.
+    """
+
+    def __init__(self) -> None:
+        pass
+
+    def _score(self, tally: Tally) -> Doubles:
+        votes = tally.by_item(tally.votes, tally.votes)
+        return _ratio(tally.by_item(tally.wins, tally.losses), votes)
+
+    def _standard_errors(self, tally: Tally) -> Doubles:
+        """Binomial, with one imagined win and one loss, so that an item that only won is not taken for certain."""
+        votes = tally.by_item(tally.votes, tally.votes)
+        share = (self.scores_ * votes + 1) / (votes + 2)
+        return np.asarray(np.sqrt(share * (1 - share) / (votes + 2)))
+
+
+class Borda(ClosedForm):
+    """The mean, over the opponents that an item met, of the share of votes that it won against each.
+
+    Every opponent counts the same, however many votes there are. Where all items met all others it is the classic
+    Borda count divided by the number of opponents. An item without votes has 1/2.
+
+    Attributes
+    ----------
+    scores_ : ndarray
+        Mean share.
+    slope_, posterior_, flip_
+        As in :class:`HodgeRank`.
+    """
+
+    def __init__(self) -> None:
+        pass
+
+    def _score(self, tally: Tally) -> Doubles:
+        share = tally.wins / tally.votes
+        return _ratio(tally.by_item(share, 1 - share), tally.opponents)
+
+    def _standard_errors(self, tally: Tally) -> Doubles:
+        """Binomial for each opponent, at the probability that the scores give: shares of few votes are no guide."""
+        p = expit(self.slope_ * (self.scores_[tally.first] - self.scores_[tally.second]))
+        spread = p * (1 - p) / tally.votes
+        se = np.sqrt(tally.by_item(spread, spread)) / np.maximum(tally.opponents, 1)
+        return np.asarray(np.where(tally.opponents > 0, se, 0.5))
+
+
+class Copeland(ClosedForm):
+    """The opponents that an item beat by majority, less those that beat it; a tied pair counts for neither.
+
+    Sizes of majorities do not count. Neither does the number of opponents: an item that met few stays near 0.
+
+    Attributes
+    ----------
+    scores_ : ndarray
+        Opponents beaten less opponents lost to: whole numbers.
+    slope_, posterior_, flip_
+        As in :class:`HodgeRank`.
+    """
+
+    def __init__(self) -> None:
+        pass
+
+    def _score(self, tally: Tally) -> Doubles:
+        lead = 2 * tally.wins - tally.votes
+        beaten = np.where(np.abs(lead) <= _ROUNDING * tally.votes, 0.0, np.sign(lead))
+        return tally.by_item(beaten, -beaten)
+
+
+def _ratio(won: Doubles, total: Doubles) -> Doubles:
+    return np.asarray(np.divide(won, total, out=np.full(len(won), 0.5), where=total > 0))

@@ -1,0 +1,103 @@
+"""Dawid and Skene's model: the truths of pairs and the errors of annotators, without scores."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logit
+
+from jamrank.comparisons import Comparisons
+from jamrank.engines import Engine, MemoryEngine
+from jamrank.errors import ParameterError
+from jamrank.io.store import Votes
+from jamrank.models.em import Fit, Problem
+from jamrank.models.latent import LatentModel
+from jamrank.models.prior import Prior
+from jamrank.noise import Noise
+from jamrank.ranking import Uncertainty, independent
+from jamrank.scorers import NoScorer
+
+__all__ = ["DawidSkene"]
+
+Doubles = NDArray[np.float64]
+
+
+class DawidSkene(LatentModel):
+    """One truth a pair, which says nothing of other pairs, and annotators who err.
+
+    Before its votes each truth is even, for a pair has no order of its own. Items are ranked by their shares of pairs
+    won, each pair by its posterior.
+
+    Parameters
+    ----------
+    noise : {"flip", "two-coin"}
+        ``flip`` is the one-coin model; ``two-coin`` has an error rate for each side on which the better item is.
+    prior : "auto", Prior or None
+        Weak prior on the errors; None for plain maximum likelihood.
+    init, n_init, max_iter, tol, random_state, n_jobs, verbose
+        As in :class:`JAM`.
+
+    Attributes
+    ----------
+    scores_ : ndarray
+        Log-odds of each item's share of pairs won, one won and one lost imagined.
+    flip_, bias_, bias_interval_, side_flip_ : ndarray
+        As in :class:`JAM`.
+    """
+
+    _extra_state: ClassVar[tuple[str, ...]] = (*LatentModel._extra_state, "_item_pairs")
+
+    def __init__(
+        self,
+        *,
+        noise: str = "flip",
+        prior: Prior | str | None = "auto",
+        init: str = "share",
+        n_init: int = 1,
+        max_iter: int = 500,
+        tol: float = 1e-5,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.noise = noise
+        self.prior = prior
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _fit(self, votes: Votes, features: Any) -> None:
+        if features is not None:
+            raise ParameterError("DawidSkene uses no features; JAM does")
+        super()._fit(votes, None)
+
+    def _fit_objects(self, engine: Engine, noise: Noise, prior: Prior | None) -> tuple[Problem, Fit]:
+        problem = Problem(engine, NoScorer(engine.n_items), noise)
+        fit = self._best_run(problem)
+        self._refined = problem, fit.point
+        return problem, fit
+
+    def _finish(self, votes: Votes, problem: Problem, fit: Fit) -> None:
+        assert isinstance(votes, Comparisons) and isinstance(problem.engine, MemoryEngine)
+        rows, first_won = problem.engine.rows, problem.posterior(fit.point)
+        won = np.bincount(rows.first, first_won, votes.n_items) + np.bincount(
+            rows.second, 1 - first_won, votes.n_items
+        )
+        self._item_pairs = np.bincount(np.concatenate([rows.first, rows.second]), minlength=votes.n_items)
+        self.scores_ = np.asarray(logit((won + 1) / (self._item_pairs + 2)))
+        super()._finish(votes, problem, fit)
+
+    @property
+    def _has_likelihood(self) -> bool:
+        return False
+
+    def _estimate_uncertainty(self) -> Uncertainty:
+        """Take the pairs of an item for independent."""
+        share = 1.0 / (1.0 + np.exp(-self.scores_))
+        return independent(self.scores_, 1.0 / np.sqrt((self._item_pairs + 2) * share * (1 - share)))

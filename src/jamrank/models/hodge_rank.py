@@ -1,0 +1,70 @@
+"""HodgeRank: least squares on the graph of comparisons."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jamrank.errors import ParameterError
+from jamrank.models.closed_form import ClosedForm, require_smoothing
+from jamrank.models.laplacian import potentials
+from jamrank.models.tally import Tally
+
+__all__ = ["HodgeRank"]
+
+Doubles = NDArray[np.float64]
+
+
+class HodgeRank(ClosedForm):
+    """The scores whose differences are nearest to what the votes on each pair say, by least squares.
+
+    Every pair of items counts as often as it has votes. After Jiang, Lim, Yao and Ye, *Statistical ranking and
+    combinatorial Hodge theory*, 2011.
+
+    Parameters
+    ----------
+    flow : {"log-odds", "share"}
+        What the votes on a pair say: the log-odds of its smoothed share, or the share of wins less the share of
+        losses, in which case the scores are those of Massey's method for votes of +1 and -1.
+    smoothing : float
+        Imagined votes for each side of every compared pair, for the log-odds.
+
+    Attributes
+    ----------
+    scores_ : ndarray
+        With mean 0 in each group of items that votes link; 0 for an item without votes.
+    inconsistency_ : float
+        Share, from 0 to 1, of the squared flow that no scores can explain: cycles such as a over b over c over a,
+        and noise.
+    slope_ : float
+        Log-odds for one unit of score, fitted to the votes.
+    posterior_ : ndarray
+        Sigmoid of ``slope_`` times the difference in scores, for each pair.
+    flip_ : ndarray
+        Share of each annotator's votes that go against the scores.
+    """
+
+    _extra_state: ClassVar[tuple[str, ...]] = (*ClosedForm._extra_state, "inconsistency_")
+    inconsistency_: float
+
+    def __init__(self, *, flow: str = "log-odds", smoothing: float = 0.5) -> None:
+        self.flow = flow
+        self.smoothing = smoothing
+
+    def _score(self, tally: Tally) -> Doubles:
+        require_smoothing(self.smoothing)
+        flow = self._flow_on(tally)
+        scores, self.converged_ = potentials(tally, flow, tally.votes)
+        left = flow - (scores[tally.first] - scores[tally.second])
+        energy = float((tally.votes * flow**2).sum())
+        self.inconsistency_ = min(float((tally.votes * left**2).sum()) / energy, 1.0) if energy > 0 else 0.0
+        return scores
+
+    def _flow_on(self, tally: Tally) -> Doubles:
+        if self.flow == "share":
+            return (tally.wins - tally.losses) / tally.votes
+        if self.flow == "log-odds":
+            return np.log((tally.wins + self.smoothing) / (tally.losses + self.smoothing))
+        raise ParameterError(f"flow is {self.flow!r}; expected 'log-odds' or 'share'")

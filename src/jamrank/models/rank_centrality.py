@@ -1,0 +1,102 @@
+"""Rank Centrality: where a walk from losers to winners dwells."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array, diags_array
+
+from jamrank.models.closed_form import ClosedForm, require_smoothing
+from jamrank.models.laplacian import potentials, solve_singular
+from jamrank.models.tally import Tally
+
+__all__ = ["RankCentrality"]
+
+Doubles = NDArray[np.float64]
+
+_MOST_ROUNDS = 30
+_SETTLED, _NEARLY = 1e-12, 1e-8
+# No probability changes by more than this factor in one round.
+_SMALLEST = 1e-9
+
+
+class RankCentrality(ClosedForm):
+    """The logarithm of how often a random walk from losers to winners is at each item.
+
+    From an item the walk goes to each opponent with a probability in proportion to the share of votes that the
+    opponent won against it. Were the shares those of a Bradley–Terry model, the scores would be its scores. After
+    Negahban, Oh and Shah, *Rank centrality: ranking from pairwise comparisons*, 2017.
+
+    Parameters
+    ----------
+    smoothing : float
+        Imagined votes for each side of every compared pair: (wins + smoothing) / (votes + 2 smoothing) is the share.
+        It lets the walk go both ways, so that every score is finite where items only win or only lose.
+
+    Attributes
+    ----------
+    scores_ : ndarray
+        Log of the stationary probability within each group of items that votes link, less its mean over the group;
+        0 for an item without votes.
+    slope_, posterior_, flip_
+        As in :class:`HodgeRank`.
+    """
+
+    def __init__(self, *, smoothing: float = 0.5) -> None:
+        self.smoothing = smoothing
+
+    def _score(self, tally: Tally) -> Doubles:
+        require_smoothing(self.smoothing)
+        votes = tally.votes + 2 * self.smoothing
+        shares = (tally.wins + self.smoothing) / votes, (tally.losses + self.smoothing) / votes
+        scores, self.converged_ = log_stationary(tally, *shares)
+        return scores
+
+
+def log_stationary(tally: Tally, to_first: Doubles, to_second: Doubles) -> tuple[Doubles, bool]:
+    """Return the logarithm of the stationary distribution of a walk, with mean 0 in each component.
+
+    Probabilities may differ by more orders of magnitude than a float64 has. So they are never formed: from scores
+    ``s`` near the answer (exact where the walk is reversible), the system for ``exp(-s)`` times the distribution is
+    solved, and its logarithm added to ``s``, until nothing moves.
+
+    Parameters
+    ----------
+    tally : Tally
+        The pairs.
+    to_first, to_second : ndarray
+        How often the walk goes from the second item of each pair to the first, and back; above 0.
+
+    Returns
+    -------
+    scores : ndarray
+    settled : bool
+    """
+    leaving = tally.by_item(to_second, to_first)
+    scores, _ = potentials(tally, np.log(to_first / to_second), to_first * to_second)
+    moved = np.inf
+    for _ in range(_MOST_ROUNDS):
+        arriving, surplus = _arriving(tally, scores, to_first, to_second, leaving)
+        matrix = csr_array(diags_array((leaving > 0).astype(np.float64)) - arriving)
+        ratio = 1 + solve_singular(matrix, surplus, tally.component, symmetric=False)[0]
+        step = tally.centred(np.log(np.clip(np.nan_to_num(ratio, nan=1.0), _SMALLEST, 1 / _SMALLEST)))
+        before, moved = moved, float(np.abs(step).max(initial=0.0))
+        if before <= moved <= _NEARLY:
+            break
+        scores = tally.centred(scores + step)
+        if moved <= _SETTLED:
+            break
+    return scores, bool(np.abs(_arriving(tally, scores, to_first, to_second, leaving)[1]).max(initial=0.0) <= _NEARLY)
+
+
+def _arriving(
+    tally: Tally, scores: Doubles, to_first: Doubles, to_second: Doubles, leaving: Doubles
+) -> tuple[csr_array, Doubles]:
+    """Return what arrives at each item from each other, for one that leaves it, and how far the sum is from 1."""
+    gap = scores[tally.first] - scores[tally.second]
+    at_first = to_first * np.exp(-gap) / leaving[tally.first]
+    at_second = to_second * np.exp(gap) / leaving[tally.second]
+    rows, columns = np.concatenate([tally.first, tally.second]), np.concatenate([tally.second, tally.first])
+    values = np.concatenate([at_first, at_second])
+    surplus = np.where(leaving > 0, tally.by_item(at_first, at_second) - 1, 0.0)
+    return coo_array((values, (rows, columns)), (tally.n_items,) * 2).tocsr(), surplus

@@ -1,0 +1,92 @@
+"""How sharply each annotator tells items apart: votes that follow the margin, with no truth in between."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Discrimination"]
+
+Doubles = NDArray[np.float64]
+
+# A longer step of the parameters, which are about 1, has left the ground.
+_LONGEST = 1.0
+
+
+class Discrimination:
+    """A vote is for the first item with log-odds ``b m``: margin times the annotator's discrimination.
+
+    It is 0 for one who cannot tell items apart, and negative for one who prefers the worse. Scores and discrimination
+    share a scale, so the parameters are scaled to a mean square of 1: their own length says nothing. The prior is
+    normal around 1. Rows must be votes about the margin.
+
+    Parameters
+    ----------
+    cast : ndarray of shape (annotators, 2)
+        Votes of each annotator, by side.
+    variance : float, optional
+        Prior variance; None for plain maximum likelihood.
+    scale : float
+        Root of the mean square of the discriminations.
+    """
+
+    def __init__(self, cast: Doubles, variance: float | None = 1.0, scale: float = 1.0) -> None:
+        self.votes = np.asarray(cast.sum(axis=1))
+        self.scale = scale
+        self._precision = 0.0 if variance is None else 1.0 / variance
+
+    def _scaled(self, params: Doubles) -> tuple[Doubles, float]:
+        """Return the parameters with a mean square of 1, and the root of what it was."""
+        length = float(np.sqrt((params**2).mean()))
+        return (params / length, length) if length > 0 else (np.ones_like(params), 1.0)
+
+    def tables(self, params: Doubles) -> Doubles:
+        """Return the discrimination of each annotator."""
+        return self.scale * self._scaled(params)[0]
+
+    def update(self, truly_first: Doubles, params: Doubles | None = None) -> Doubles:
+        """Return better parameters: a Newton step of each that leaves the common scale alone."""
+        if params is None:
+            return np.ones(len(self.votes))
+        unit, _ = self._scaled(params)
+        slope = self._slope(unit, truly_first)
+        information = self.scale**2 * truly_first[:, 1] + self._precision
+        give = np.divide(1.0, information, out=np.zeros_like(information), where=information > 0)
+        # Along the parameters themselves nothing but the scale would change.
+        along = float((unit**2 * give).sum())
+        hold = float((unit * give * slope).sum()) / along if along > 0 else 0.0
+        step = give * (slope - hold * unit)
+        return self._scaled(unit + np.clip(step, -_LONGEST, _LONGEST))[0]
+
+    def _slope(self, unit: Doubles, truly_first: Doubles) -> Doubles:
+        return self.scale * truly_first[:, 0] - self._precision * (unit - 1.0)
+
+    def slope(self, params: Doubles, truly_first: Doubles) -> Doubles:
+        """Return the derivative in the parameters; along themselves it is 0."""
+        unit, length = self._scaled(params)
+        slope = self._slope(unit, truly_first)
+        return np.asarray((slope - unit * float((unit * slope).mean())) / length)
+
+    def missing(self, params: Doubles, hidden: Doubles) -> Doubles:
+        """Return zeros: there are no truths to be hidden."""
+        return np.zeros_like(params)
+
+    def log_prior(self, params: Doubles) -> float:
+        """Return the log density relative to its highest value."""
+        return -0.5 * self._precision * float(((self._scaled(params)[0] - 1.0) ** 2).sum())
+
+    def rates(self, params: Doubles) -> Doubles:
+        """Return the discriminations."""
+        return self.tables(params)
+
+    def random(self, rng: np.random.Generator) -> Doubles:
+        """Return discriminations drawn evenly between 1/2 and 3/2, for a random start."""
+        return rng.uniform(0.5, 1.5, len(self.votes))
+
+    def goodwill(self, params: Doubles) -> float:
+        """Return the sum of the discriminations over votes: below zero most prefer the worse item."""
+        return float((self.votes * params).sum())
+
+    def mirrored(self, params: Doubles) -> Doubles:
+        """Return the opposite discriminations."""
+        return -params

@@ -1,0 +1,107 @@
+"""Ties as an outcome, beside any noise of the decided votes: Davidson's, with a threshold for each annotator."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jamrank.noise.base import Noise
+
+__all__ = ["Tied"]
+
+Doubles = NDArray[np.float64]
+
+_LARGEST_LOG = 30.0
+
+
+class Tied:
+    """An annotator calls a tie with odds ``ν / cosh(m / 2)``, and otherwise votes as the noise has it.
+
+    Whether a vote is a tie depends on the margin and not on the truth, so the log-likelihood is that of the decided
+    votes plus one of ties. Parameters are those of the noise, then the logarithms of the thresholds, which are drawn
+    towards their mean: normal around it. Passes must run in a :class:`jamrank.engines.TiedEngine`.
+
+    Parameters
+    ----------
+    noise : Noise
+        Of the decided votes.
+    n_coins : int
+        How many coins they have.
+    cast : ndarray of shape (annotators, 2)
+        Votes of each annotator that are decided, and that are ties.
+    variance : float, optional
+        Prior variance of a logarithm around the mean of all; None for plain maximum likelihood.
+    """
+
+    def __init__(self, noise: Noise, n_coins: int, cast: Doubles, variance: float | None) -> None:
+        self.noise, self.n_coins, self.cast = noise, n_coins, cast
+        self._precision = 0.0 if variance is None else 1.0 / variance
+
+    def split(self, params: Doubles) -> tuple[Doubles, Doubles]:
+        """Return the parameters of the noise, and the logarithms of the thresholds."""
+        at = len(params) - len(self.cast)
+        return params[:at], params[at:]
+
+    def tables(self, params: Doubles) -> Doubles:
+        """Return the tables of the noise, flattened, then the logarithms of the thresholds."""
+        own, logs = self.split(params)
+        return np.concatenate([self.noise.tables(own).ravel(), logs])
+
+    def update(self, truly_first: Doubles, params: Doubles | None = None) -> Doubles:
+        """Return better parameters: for the thresholds a Newton step, so short that it cannot lead down."""
+        if params is None:
+            return np.concatenate([self.noise.update(truly_first[: self.n_coins]), self._first()])
+        own, logs = self.split(params)
+        slope, information = self._slope(logs, truly_first), truly_first[self.n_coins :, 1]
+        # The prior holds each to the mean of all: the inverse of its precision with the votes' has rank one more.
+        held = information + self._precision
+        give = np.divide(1.0, held, out=np.zeros_like(held), where=held > 0)
+        step = give * slope
+        free = float((give * information).sum())
+        if self._precision > 0 and free > 0:
+            step = step + give * (self._precision * float((give * slope).sum()) / free)
+        length = float(np.abs(step).max(initial=0.0))
+        step = step * (np.log1p(length) / length) if length > 0 else step
+        logs = np.clip(logs + step, -_LARGEST_LOG, _LARGEST_LOG)
+        return np.concatenate([self.noise.update(truly_first[: self.n_coins], own), logs])
+
+    def _first(self) -> Doubles:
+        """Return the thresholds of items that are all equal, half a tie and half a decision imagined for each."""
+        decided, tied = self.cast[:, 0], self.cast[:, 1]
+        return np.log(tied + 0.5) - np.log(decided + 0.5)
+
+    def _slope(self, logs: Doubles, truly_first: Doubles) -> Doubles:
+        return np.asarray(truly_first[self.n_coins :, 0] - self._precision * (logs - logs.mean()))
+
+    def slope(self, params: Doubles, truly_first: Doubles) -> Doubles:
+        """Return the derivative in all parameters."""
+        own, logs = self.split(params)
+        return np.concatenate([self.noise.slope(own, truly_first[: self.n_coins]), self._slope(logs, truly_first)])
+
+    def missing(self, params: Doubles, hidden: Doubles) -> Doubles:
+        """Return what is missing of the noise; of thresholds nothing is."""
+        own, logs = self.split(params)
+        return np.concatenate([self.noise.missing(own, hidden), np.zeros(len(logs))])
+
+    def log_prior(self, params: Doubles) -> float:
+        """Return the log density of both, that of the thresholds relative to its highest value."""
+        own, logs = self.split(params)
+        return self.noise.log_prior(own) - 0.5 * self._precision * float(((logs - logs.mean()) ** 2).sum())
+
+    def rates(self, params: Doubles) -> Doubles:
+        """Return the rates of the noise, then how often each annotator calls equals a tie."""
+        own, logs = self.split(params)
+        return np.concatenate([self.noise.rates(own), 1.0 / (1.0 + np.exp(-logs))])
+
+    def random(self, rng: np.random.Generator) -> Doubles:
+        """Return parameters of the noise for a random start, with the usual thresholds."""
+        return np.concatenate([self.noise.random(rng), self._first()])
+
+    def goodwill(self, params: Doubles) -> float:
+        """Return the good will of the decided votes."""
+        return self.noise.goodwill(self.split(params)[0])
+
+    def mirrored(self, params: Doubles) -> Doubles:
+        """Return the mirror image of the noise; ties have no side."""
+        own, logs = self.split(params)
+        return np.concatenate([self.noise.mirrored(own), logs])

@@ -1,0 +1,155 @@
+"""A flip and a bias towards one side for each annotator: what people call two coins."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from jamrank.noise.flip import Flip
+
+__all__ = ["TwoCoin"]
+
+Doubles = NDArray[np.float64]
+
+_ROUNDS, _ENOUGH = 100, 1e-13
+_LARGEST_LOGIT = 30.0
+# How fast the curvature of a logistic can change along a step of (flip, bias).
+_SHARPEST = np.sqrt(2.0)
+
+
+class TwoCoin:
+    """An annotator errs with one probability where the left item is better, and with another where the right is.
+
+    Parameters are the logits ``f`` of the flips, then the biases ``d``: errors have the logit ``f - d`` where the
+    truth is on the left and ``f + d`` where it is on the right, so that a positive bias prefers the left. The prior
+    is that of :class:`Flip` on the flip, and normal around 0 on the bias.
+
+    Parameters
+    ----------
+    cast : ndarray of shape (2 * annotators, 2)
+        Votes by coin and by whether they are for the first item of their row. Coin ``2 k`` is annotator ``k`` where
+        the first item was shown on the left, coin ``2 k + 1`` where it was shown on the right.
+    errors, correct : float
+        Imagined votes of each annotator.
+    variance : float, optional
+        Prior variance of the bias; None for plain maximum likelihood.
+    """
+
+    def __init__(
+        self, cast: Doubles, errors: float = 1.0, correct: float = 1.0, variance: float | None = 1.0
+    ) -> None:
+        self.cast = cast
+        by_annotator = cast.reshape(-1, 2, 2).sum(axis=1)
+        self.n_annotators = len(by_annotator)
+        self._flip = Flip(by_annotator, errors, correct)
+        self._precision = None if variance is None else 1.0 / variance
+
+    def _split(self, params: Doubles) -> tuple[Doubles, Doubles]:
+        """Return the logits of an error where the left item is truly better, and where the right is."""
+        flip, bias = params[: self.n_annotators], params[self.n_annotators :]
+        return flip - bias, flip + bias
+
+    def tables(self, params: Doubles) -> Doubles:
+        """Return the log-likelihood of a vote that is true, and of one that is not, by where the truth was shown."""
+        left, right = self._split(params)
+        # By annotator, side of the first item, and truth.
+        logit = np.stack([np.stack([right, left], axis=1), np.stack([left, right], axis=1)], axis=1)
+        log_error, log_correct = -np.logaddexp(0, -logit), -np.logaddexp(0, logit)
+        said_first = np.stack([log_error[..., 0], log_correct[..., 1]], axis=-1)
+        said_second = np.stack([log_correct[..., 0], log_error[..., 1]], axis=-1)
+        return np.stack([said_second, said_first], axis=2).reshape(-1, 2, 2)
+
+    def errors(self, truly_first: Doubles) -> tuple[Doubles, Doubles, Doubles, Doubles]:
+        """Return expected errors and correct votes with the truth on the left, then with the truth on the right."""
+        first = truly_first.reshape(-1, 2, 2)
+        second = self.cast.reshape(-1, 2, 2) - first
+        sums = (
+            first[:, 0, 0] + second[:, 1, 1],
+            first[:, 0, 1] + second[:, 1, 0],
+            first[:, 1, 0] + second[:, 0, 1],
+            first[:, 1, 1] + second[:, 0, 0],
+        )
+        left_wrong, left_right, right_wrong, right_right = (np.maximum(own, 0.0) for own in sums)
+        return left_wrong, left_right, right_wrong, right_right
+
+    def update(self, truly_first: Doubles, params: Doubles | None = None) -> Doubles:
+        """Return flips and biases that maximise the expected log-likelihood plus log prior."""
+        if self._precision is None:
+            left_wrong, left_right, right_wrong, right_right = self.errors(truly_first)
+            left, right = Flip._logit(left_wrong, left_right), Flip._logit(right_wrong, right_right)
+            return np.concatenate([(left + right) / 2, (right - left) / 2])
+        if params is None:
+            params = np.zeros(2 * self.n_annotators)
+        for _ in range(_ROUNDS):
+            step = self._newton(params, truly_first)
+            # So short that the objective, whose curvature cannot change faster, never falls.
+            length = _SHARPEST * np.tile(np.hypot(*step.reshape(2, -1)), 2)
+            step *= np.divide(np.log1p(length), length, out=np.ones_like(length), where=length > 0)
+            params = params + step
+            params[: self.n_annotators] = np.clip(params[: self.n_annotators], -_LARGEST_LOGIT, _LARGEST_LOGIT)
+            if float(np.abs(step).max(initial=0.0)) <= _ENOUGH:
+                break
+        return params
+
+    def _newton(self, params: Doubles, truly_first: Doubles) -> Doubles:
+        """Return Newton's step of the M-step for each annotator."""
+        assert self._precision is not None
+        by_flip, by_bias = self.slope(params, truly_first).reshape(2, -1)
+        flip, cross, bias = self._information(params, truly_first)
+        determinant = flip * bias - cross**2
+        step_flip = (bias * by_flip - cross * by_bias) / determinant
+        step_bias = (flip * by_bias - cross * by_flip) / determinant
+        return np.concatenate([step_flip, step_bias])
+
+    def _information(self, params: Doubles, truly_first: Doubles) -> tuple[Doubles, Doubles, Doubles]:
+        """Return the information on flip and bias of each annotator, were the truths known: of both, and between."""
+        left_wrong, left_right, right_wrong, right_right = self.errors(truly_first)
+        left, right = self._split(params)
+        on_left = (left_wrong + left_right) * expit(left) * expit(-left)
+        on_right = (right_wrong + right_right) * expit(right) * expit(-right)
+        flip = params[: self.n_annotators]
+        imagined = (self._flip.prior_errors + self._flip.prior_correct) * expit(flip) * expit(-flip)
+        # A flip of which nothing is known stays where it is.
+        known = on_left + on_right + imagined + 1e-12
+        return known, on_right - on_left, on_left + on_right + (self._precision or 0.0) + 1e-12
+
+    def slope(self, params: Doubles, truly_first: Doubles) -> Doubles:
+        """Return expected errors, imagined ones included, less those that flips and biases foretell."""
+        left_wrong, left_right, right_wrong, right_right = self.errors(truly_first)
+        left, right = self._split(params)
+        on_left = left_wrong - (left_wrong + left_right) * expit(left)
+        on_right = right_wrong - (right_wrong + right_right) * expit(right)
+        flip, bias = params[: self.n_annotators], params[self.n_annotators :]
+        wrong, right_ones = self._flip.prior_errors, self._flip.prior_correct
+        by_flip = on_left + on_right + wrong - (wrong + right_ones) * expit(flip)
+        return np.concatenate([by_flip, on_right - on_left - (self._precision or 0.0) * bias])
+
+    def missing(self, params: Doubles, hidden: Doubles) -> Doubles:
+        """Return the share of the information on each parameter that is missing; nearly so, for a small bias."""
+        of_flip = self._flip.missing(params[: self.n_annotators], hidden.reshape(-1, 2).sum(axis=1))
+        return np.concatenate([of_flip, of_flip * (1 - 2 * expit(params[: self.n_annotators])) ** 2])
+
+    def log_prior(self, params: Doubles) -> float:
+        """Return the log density of the flips and of the biases, each relative to its highest value."""
+        bias = params[self.n_annotators :]
+        of_bias = 0.5 * (self._precision or 0.0) * float((bias**2).sum())
+        return self._flip.log_prior(params[: self.n_annotators]) - of_bias
+
+    def rates(self, params: Doubles) -> Doubles:
+        """Return the flips, as the mean over both sides, then the biases."""
+        left, right = self._split(params)
+        return np.concatenate([(expit(left) + expit(right)) / 2, params[self.n_annotators :]])
+
+    def random(self, rng: np.random.Generator) -> Doubles:
+        """Return flips drawn evenly between 0 and 1/2, and no bias, for a random start."""
+        return np.concatenate([self._flip.random(rng), np.zeros(self.n_annotators)])
+
+    def goodwill(self, params: Doubles) -> float:
+        """Return the sum over votes of 1 - 2 flip: below zero the votes as a whole point the wrong way."""
+        flips = self.rates(params)[: self.n_annotators]
+        return float((self._flip.votes * (1 - 2 * flips)).sum())
+
+    def mirrored(self, params: Doubles) -> Doubles:
+        """Return 1 - flip for every annotator; a bias towards the left stays one."""
+        return np.concatenate([-params[: self.n_annotators], params[self.n_annotators :]])

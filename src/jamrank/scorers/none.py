@@ -1,0 +1,47 @@
+"""No scores: every pair is as open as any other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["NoScorer"]
+
+Doubles = NDArray[np.float64]
+
+
+class NoScorer:
+    """Every item has a score of 0, so that each truth is even before its votes.
+
+    Parameters
+    ----------
+    n_items : int
+        Number of items.
+    """
+
+    def __init__(self, n_items: int) -> None:
+        self.n_params = 0
+        self.precision: Doubles = np.empty(0)
+        self._none = np.zeros(n_items)
+
+    def scores(self, theta: Doubles) -> Doubles:
+        """Return zeros."""
+        return self._none
+
+    def spread(self, direction: Doubles) -> Doubles:
+        """Return zeros."""
+        return self._none
+
+    def shortened(self, step: Doubles, longest: float) -> Doubles:
+        """Return the step, which goes nowhere."""
+        return step
+
+    def gather(self, per_item: Doubles) -> Doubles:
+        """Return no parameters."""
+        return np.empty(0)
+
+    def preconditioner(self, degree: Doubles) -> Callable[[Doubles], Doubles]:
+        """Return what changes nothing."""
+        return lambda vector: vector

@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import expit
+
+import jamrank as jr
+from jamrank.comparisons import FIRST, Comparisons
+from jamrank.engines import MemoryEngine
+from jamrank.noise import Flip, TwoCoin
+from jamrank.rows import ROWS_BY, Rows, by_side
+
+LEFT_OF = {"pair": "pair-by-side", "vote": "vote-by-side"}
+
+
+def draw_votes(seed: int, n_votes: int = 9, n_items: int = 4) -> Comparisons:
+    rng = np.random.default_rng(seed)
+    left = rng.integers(0, n_items, n_votes)
+    right = (left + rng.integers(1, n_items, n_votes)) % n_items
+    weight = rng.choice([0.5, 1.0, 2.0], n_votes)
+    return Comparisons.from_arrays(left, right, rng.integers(0, 3, n_votes), rng.integers(0, 2, n_votes), weight)
+
+
+def likelihood_by_hand(votes: Comparisons, scores, flip, bias) -> float:
+    """Sum over all truths of all pairs."""
+    prior = expit(scores[votes.pair_first] - scores[votes.pair_second])
+    total = 0.0
+    for truth in product([False, True], repeat=votes.n_pairs):
+        probability = np.prod(np.where(truth, prior, 1 - prior))
+        for pair, who, result, swapped, weight in zip(
+            votes.vote_pair,
+            votes.vote_annotator,
+            votes.vote_result,
+            votes.vote_swapped,
+            votes.vote_weight,
+            strict=True,
+        ):
+            truth_on_left = truth[pair] != swapped
+            error = expit(flip[who] - bias[who] if truth_on_left else flip[who] + bias[who])
+            probability *= (1 - error if (result == FIRST) == truth[pair] else error) ** weight
+        total += probability
+    return float(np.log(total))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_likelihood_is_the_sum_over_all_truths(seed):
+    votes, rng = draw_votes(seed), np.random.default_rng(seed)
+    scores = rng.standard_normal(votes.n_items)
+    flip, bias = rng.standard_normal((2, votes.n_annotators))
+    rows = ROWS_BY["pair-by-side"](votes, 1)
+    tables = TwoCoin(rows.cast).tables(np.concatenate([flip, bias]))
+    assert tables.shape == (rows.n_coins, 2, 2)
+    np.testing.assert_allclose(np.exp(tables).sum(axis=1), 1.0)
+    at = MemoryEngine(rows, 1).expectation(scores, tables)
+    assert at.value == pytest.approx(likelihood_by_hand(votes, scores, flip, bias), rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["pair", "vote"])
+def test_sides_split_an_annotator_in_two_and_nothing_else(kind):
+    votes = draw_votes(3, n_votes=60)
+    rows, sided = ROWS_BY[kind](votes, 1), ROWS_BY[LEFT_OF[kind]](votes, 1)
+    np.testing.assert_allclose(sided.cast.reshape(-1, 2, 2).sum(axis=1), rows.cast)
+    on_right = np.bincount(votes.vote_annotator, votes.vote_weight * votes.vote_swapped, votes.n_annotators)
+    np.testing.assert_allclose(sided.cast.reshape(-1, 2, 2)[:, 1].sum(axis=1), on_right)
+
+
+def test_a_jury_shows_a_pair_to_all_on_the_same_side():
+    votes = Comparisons.from_matrix(["b", "a"], ["a", "c"], [[1, 0], [1, 1]])
+    coins = by_side(votes).vote_annotator
+    assert coins.tolist() == [1, 3, 0, 2]
+
+
+def objective(noise: TwoCoin, params, truly_first) -> float:
+    tables = noise.tables(params)
+    likely = truly_first * tables[..., 1] + (noise.cast - truly_first) * tables[..., 0]
+    return float(likely.sum()) + noise.log_prior(params)
+
+
+@pytest.mark.parametrize("variance", [1.0, 1e-3, None])
+def test_the_update_maximises_what_tables_and_prior_say(variance):
+    rng = np.random.default_rng(0)
+    cast = rng.uniform(0.5, 30, (8, 2))
+    truly_first = cast * rng.random(cast.shape)
+    noise = TwoCoin(cast, *((1.0, 2.0) if variance else (0.0, 0.0)), variance)
+    found = noise.update(truly_first)
+    best = minimize(lambda params: -objective(noise, params, truly_first), np.zeros(8), tol=1e-12)
+    assert objective(noise, found, truly_first) >= -best.fun - 1e-9
+    np.testing.assert_allclose(noise.slope(found, truly_first), 0.0, atol=1e-6)
+    np.testing.assert_allclose(noise.update(truly_first, rng.standard_normal(8)), found, atol=1e-8)
+
+
+def test_the_slope_is_the_derivative():
+    rng = np.random.default_rng(1)
+    cast = rng.uniform(0.5, 30, (6, 2))
+    truly_first, params = cast * rng.random(cast.shape), rng.standard_normal(6)
+    noise = TwoCoin(cast, 1.0, 2.0, 0.5)
+    by_hand = [
+        (objective(noise, params + step, truly_first) - objective(noise, params - step, truly_first)) / 2e-6
+        for step in 1e-6 * np.eye(6)
+    ]
+    np.testing.assert_allclose(noise.slope(params, truly_first), by_hand, atol=1e-6)
+
+
+@pytest.mark.parametrize("extreme", [0.0, 1.0])
+def test_annotators_of_one_side_or_no_vote_have_finite_parameters(extreme):
+    cast = np.array([[5.0, 0.0], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]])
+    for noise in (TwoCoin(cast), TwoCoin(cast, 0.0, 0.0, 1.0), TwoCoin(cast, 0.0, 0.0, None)):
+        params = noise.update(extreme * cast)
+        assert np.isfinite(params).all()
+        assert np.isfinite(noise.tables(params)).all()
+
+
+def test_the_mirror_image_says_the_same_of_the_opposite_truths():
+    noise, params = TwoCoin(np.ones((4, 2))), np.array([0.3, -1.0, 0.5, -0.2])
+    np.testing.assert_allclose(noise.tables(noise.mirrored(params)), noise.tables(params)[:, :, ::-1])
+    assert noise.goodwill(noise.mirrored(params)) == pytest.approx(-noise.goodwill(params))
+
+
+@pytest.mark.parametrize("model", [jr.JAM, jr.CrowdBT])
+def test_without_bias_it_is_the_flip(model):
+    votes = jr.simulate(15, 4, 500, noise="two-coin", truth="vote", random_state=2).votes
+    plain = model(tol=1e-9).fit(votes)
+    held = model(noise="two-coin", prior=jr.Prior(bias_variance=1e-12), tol=1e-9).fit(votes)
+    np.testing.assert_allclose(held.scores_, plain.scores_, atol=1e-6)
+    np.testing.assert_allclose(held.flip_, plain.flip_, atol=1e-6)
+    np.testing.assert_allclose(held.posterior_, plain.posterior_, atol=1e-6)
+    assert np.abs(held.bias_).max() < 1e-6
+    assert plain.bias_ is plain.bias_interval_ is None
+
+
+@pytest.mark.parametrize("model", [jr.JAM, jr.CrowdBT])
+def test_turning_all_sides_turns_the_bias_and_nothing_else(model):
+    votes = jr.simulate(15, 4, 800, noise="two-coin", random_state=3).frame
+    turned = votes.rename({"left": "right", "right": "left"}).with_columns(
+        winner=votes["winner"].replace({"left": "right", "right": "left"})
+    )
+    a, b = (model(noise="two-coin").fit(Comparisons.from_frame(frame)) for frame in (votes, turned))
+    np.testing.assert_allclose(a.scores_, b.scores_, atol=1e-10)
+    np.testing.assert_allclose(a.flip_, b.flip_, atol=1e-10)
+    np.testing.assert_allclose(a.bias_, -b.bias_, atol=1e-10)
+    np.testing.assert_allclose(a.bias_interval_, -b.bias_interval_[:, ::-1], atol=1e-6)
+
+
+def test_an_annotator_who_always_says_left_is_found_out():
+    drawn = jr.simulate(
+        20, 4, 2000, flips=[0.1, 0.1, 0.1, 0.5], noise="two-coin", bias=[0, 0, 1.5, 4], random_state=4
+    )
+    model = jr.JAM(noise="two-coin").fit(drawn.votes)
+    assert model.bias_[3] > 2
+    assert model.bias_interval_[3, 0] > 1
+    row = model.annotators_.to_dicts()[3]
+    assert row["bias"] == model.bias_[3] and row["bias_low"] < row["bias"] < row["bias_high"]
+    assert row["verdict"] in ("one-sided", "position-biased")
+    assert model.score(dict(zip(drawn.votes.items, drawn.scores, strict=True)), by="scores") > 0.85
+
+
+def test_flip_and_two_coin_say_the_same_of_votes_on_one_side():
+    rows = ROWS_BY["pair-by-side"](draw_votes(5, 30), 1)
+    both = TwoCoin(rows.cast, 1.0, 2.0, 1e-14)
+    params = both.update(0.3 * rows.cast)
+    alone = Flip(rows.cast.reshape(-1, 2, 2).sum(axis=1), 1.0, 2.0)
+    expected = alone.update(0.3 * rows.cast.reshape(-1, 2, 2).sum(axis=1))
+    np.testing.assert_allclose(params[: len(expected)], expected, atol=1e-9)
+    assert isinstance(rows, Rows)
