@@ -11,6 +11,7 @@ from jamrank.models import posterior
 from jamrank.models.posterior import Posterior, sample
 from jamrank.models.sandwich import pulls
 from jamrank.noise import Flip
+from jamrank.ranking import laplace
 from jamrank.rows import ROWS_BY
 
 
@@ -73,7 +74,7 @@ def test_draws_do_not_depend_on_names_or_order(drawn, model):
 
 def test_ranks_of_draws_and_what_follows_from_them_agree(model):
     ranks, n_items = model.rank_draws(), len(model.items_)
-    assert ranks.shape == (600, n_items)
+    assert ranks.shape == (400, n_items)
     assert (np.sort(ranks, axis=1) == np.arange(1, n_items + 1)).all()
     share = model.rank_distribution_
     np.testing.assert_allclose(share.sum(axis=1), 1)
@@ -156,12 +157,58 @@ def test_many_votes_get_the_normal_approximation(drawn, monkeypatch):
     assert fitted.rank_draws(50).shape == (50, 12)
 
 
-def test_a_model_from_a_file_keeps_intervals_but_no_draws(model, tmp_path):
+def test_a_model_from_a_file_keeps_the_normal_around_the_fit_but_no_draws(model, tmp_path):
     model.save(tmp_path / "model.json")
     again = jr.load(tmp_path / "model.json")
-    assert again.score_intervals().equals(model.score_intervals())
+    usual = model.uncertainty("information")
+    np.testing.assert_allclose(again.uncertainty().score_low, usual.score_low)
+    assert again.score_intervals()["score_low"].is_finite().all()
     with pytest.raises(NotFittedError, match="fit again"):
         again.rank_draws()
+    with pytest.raises(NotFittedError, match="fit again"):
+        again.uncertainty("information")
+
+
+def test_a_chain_runs_only_where_it_is_asked_for(drawn, tmp_path):
+    fitted = jr.JAM(n_jobs=1).fit(drawn.votes)
+    assert len(fitted.ranking_) == 12 and len(fitted.annotators_) == 6
+    fitted.save(tmp_path / "model.json")
+    assert "_draws" not in vars(fitted)
+    assert fitted.uncertainty().kind == "posterior"
+    assert "_draws" in vars(fitted)
+
+
+TIED = jr.simulate(8, 4, 400, truth="vote", noise="flip", ties=np.full(4, 0.5), random_state=2)
+
+
+@pytest.mark.filterwarnings("ignore::jamrank.errors.TiesExcludedWarning")
+@pytest.mark.parametrize(
+    ("make", "kind"),
+    [
+        (lambda: jr.JAM(noise="two-coin"), "posterior"),
+        (lambda: jr.CrowdBT(noise="two-coin", ties="davidson"), "posterior"),
+        (lambda: jr.BradleyTerry(ties="davidson"), "posterior"),
+        (lambda: jr.AmElo(), "information"),
+        (lambda: jr.DawidSkene(), "independent"),
+        (lambda: jr.Borda(), "independent"),
+    ],
+    ids=["two-coin", "two-coin and ties", "ties", "discrimination", "no scores", "counts"],
+)
+def test_every_noise_has_intervals_of_scores_and_ranks(make, kind):
+    fitted = make().fit(TIED.votes)
+    found = fitted.uncertainty()
+    assert found.kind == kind
+    assert (found.score_low < found.score_high).all()
+    assert fitted.top(2)["p_top"].sum() == pytest.approx(2)
+    assert fitted.ranking_["rank_low"].null_count() == 0
+
+
+def test_unknown_flips_widen_the_errors_of_scores(drawn):
+    fitted = jr.CrowdBT(n_jobs=1).fit(drawn.votes)
+    problem, point = fitted._fitted
+    at = problem.engine.observed(point.scores, problem.noise.tables(point.params), True)
+    known = laplace(fitted.scores_, *at, 1.0 / fitted.score_variance_)
+    assert (fitted.uncertainty("information").score_se > known.score_se).all()
 
 
 def test_what_a_model_cannot_say_it_refuses(drawn):

@@ -85,7 +85,7 @@ def _in_closed_form(
     noise, params = problem.noise, point.params
     known = noise.known(params) if isinstance(noise, Measured) else np.zeros(len(params))
     inside = known > 1e-6 * max(float(known.max(initial=0.0)), 1e-300)
-    if not is_small(engine.n_items, int(inside.sum())):
+    if not is_small(engine.n_items + int(inside.sum()), engine.n_rows):
         return None, inside
     at = engine.information(point.scores, noise.tables(params))
     leaning = noise.leaning(params) if isinstance(noise, Measured) else csr_array((2 * engine.n_coins, 0))

@@ -74,10 +74,14 @@ class LatentIntervals(AnnotatorResults):
         return True
 
     def _estimate_uncertainty(self) -> Uncertainty:
-        """Draw from the posterior where votes are few enough."""
-        if self._drawable is not None:
-            return Uncertainty.of_draws(self.scores_, self.scores_.mean() + self._draws[0], "posterior")
+        """Take the posterior for a normal around the fit: a chain of draws is for those who ask."""
         return self._information_uncertainty()
+
+    @cached_property
+    def _posterior_uncertainty(self) -> Uncertainty:
+        if self._drawable is None:
+            return self._uncertainty
+        return Uncertainty.of_draws(self.scores_, self.scores_.mean() + self._draws[0], "posterior")
 
     def _information_uncertainty(self) -> Uncertainty:
         self._require_votes()
@@ -114,14 +118,6 @@ class LatentIntervals(AnnotatorResults):
         hidden = problem.engine.hidden(point.scores, problem.noise.tables(point.params)).sum(axis=1)
         rate = point.rates[:n_flips]
         return np.asarray(np.maximum(problem.engine.cast.sum(axis=1) * rate * (1 - rate) - hidden, 0.0))
-
-    def _estimate_flip_bounds(self) -> Doubles:
-        if self._drawable is None or self.noise == "two-coin" or self._rows_by == "side":
-            return super()._estimate_flip_bounds()
-        noise = self._drawable.noise
-        rates = np.stack([noise.rates(params)[: len(self.flip_)] for params in self._draws[1]])
-        low, high = np.quantile(rates, [0.025, 0.975], axis=0, method="weibull")
-        return np.stack([np.minimum(low, self.flip_), np.maximum(high, self.flip_)])
 
     def _sandwich_uncertainty(self) -> Uncertainty:
         """Take the spread between annotators for that of the gradient."""

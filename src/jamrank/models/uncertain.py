@@ -16,7 +16,7 @@ __all__ = ["N_DRAWS", "Uncertain"]
 
 Doubles = NDArray[np.float64]
 
-N_DRAWS = 600
+N_DRAWS = 400
 # Scores closer than this differ by rounding alone.
 _SAME_SCORE = 1e-9
 
@@ -34,6 +34,11 @@ class Uncertain:
         def _require_fit(self) -> None: ...
         def _frame(self, columns: dict[str, Any]) -> Any: ...
         def _with_gaps(self, values: NDArray[Any], known: NDArray[np.bool_]) -> NDArray[Any]: ...
+
+    @cached_property
+    def _posterior_uncertainty(self) -> Uncertainty:
+        """What draws say; where there are none, what the ranking shows."""
+        return self._uncertainty
 
     def _draw_scores(self, n: int, random_state: Any) -> Doubles:
         """Return draws of the scores, one row each: here independent normals."""
@@ -171,7 +176,7 @@ class Uncertain:
         return self._frame({name: column[order] for name, column in columns.items()})
 
     def _score_bounds(self, level: float) -> tuple[Doubles, Doubles]:
-        unsure = self._uncertainty
+        unsure = self._posterior_uncertainty
         if level == 0.95:
             return unsure.score_low, unsure.score_high
         if unsure.kind == "posterior":
@@ -186,10 +191,10 @@ class Uncertain:
         Parameters
         ----------
         kind : {"posterior", "information", "sandwich", "bootstrap"}
-            ``posterior``: what ``ranking_`` shows, draws where the votes are few enough. ``information``: a normal
-            around the fit with the observed information of scores and noise. ``sandwich``: the same with the
-            spread between annotators in the middle, where votes of an annotator may depend on each other.
-            ``bootstrap``: refits to annotators drawn with replacement.
+            ``posterior``: draws from the posterior where the votes are few enough. ``information``: a normal around
+            the fit with the observed information of scores and noise, which ``ranking_`` shows. ``sandwich``: the
+            same with the spread between annotators in the middle, where votes of an annotator may depend on each
+            other. ``bootstrap``: refits to annotators drawn with replacement.
         n_resamples : int
             Refits of the bootstrap.
         random_state : int, Generator or None
@@ -202,7 +207,7 @@ class Uncertain:
         """
         self._require_fit()
         if kind == "posterior":
-            return self._uncertainty
+            return self._posterior_uncertainty
         if kind == "bootstrap":
             from jamrank.models.base import RankingModel
             from jamrank.models.bootstrap import bootstrap

@@ -15,15 +15,15 @@ __all__ = ["Factored", "factored", "is_small", "joint_information", "score_infor
 
 Doubles = NDArray[np.float64]
 
-# Up to here matrices over all parameters are formed.
-_MOST_ITEMS, _MOST_PARAMETERS = 2000, 5000
+# Up to here matrices over all parameters are formed, in less time than people notice.
+_MOST_PARAMETERS, _MOST_ROWS = 1200, 3_000_000
 # A matrix is raised by no less than this share of its largest diagonal entry: less is lost in rounding.
 _LEAST_RAISE = 1e-10
 
 
-def is_small(n_items: int, n_params: int) -> bool:
+def is_small(n_params: int, n_rows: int) -> bool:
     """Tell whether the covariance of all parameters may be formed."""
-    return n_items <= _MOST_ITEMS and n_items + n_params <= _MOST_PARAMETERS
+    return n_params <= _MOST_PARAMETERS and n_rows <= _MOST_ROWS
 
 
 def score_information(degree: Doubles, first: NDArray[np.int32], second: NDArray[np.int32], link: Doubles) -> Doubles:
