@@ -112,6 +112,18 @@ def test_intervals_widen_with_the_level(model):
         model.score_intervals(95)
 
 
+@pytest.mark.parametrize("make", [jr.JAM, jr.BradleyTerry, lambda: jr.JAM(noise="two-coin"), jr.MajorityVote])
+def test_intervals_of_flips_hold_the_flip_and_widen_with_the_level(drawn, make):
+    fitted = make().fit(drawn.votes)
+    narrow, usual = fitted.flip_intervals(0.5), fitted.flip_intervals()
+    assert usual.columns == ["annotator", "flip", "flip_low", "flip_high"]
+    for found in (narrow, usual):
+        assert ((found["flip_low"] <= found["flip"]) & (found["flip"] <= found["flip_high"])).all()
+    assert ((usual["flip_high"] - usual["flip_low"]) > (narrow["flip_high"] - narrow["flip_low"])).all()
+    with pytest.raises(ParameterError, match="level"):
+        fitted.flip_intervals("wide")
+
+
 @pytest.mark.parametrize("kind", ["posterior", "information", "sandwich", "bootstrap"])
 @pytest.mark.parametrize("make", [jr.JAM, jr.BradleyTerry])
 def test_every_kind_gives_errors_of_the_same_size(drawn, make, kind):

@@ -20,7 +20,7 @@ from jamrank.ids import as_column, as_objects, encode, locate
 from jamrank.io.documents import document_text, read_document, write_atomically
 from jamrank.io.store import StoredComparisons, Votes
 from jamrank.models.state import from_document, to_document
-from jamrank.models.uncertain import Uncertain
+from jamrank.models.uncertain import Uncertain, as_level
 from jamrank.ranking import Uncertainty, order_accuracy, ranks
 from jamrank.scorers import Features, align_features
 
@@ -173,13 +173,28 @@ class RankingModel(Uncertain):
         flip = inner_flip(self._overall_flip(), self._decided_votes)
         return self._decided_votes * flip * (1 - flip)
 
-    @cached_property
-    def _flip_bounds(self) -> Doubles:
-        """95 % interval of each annotator's overall flip: a row of lower and one of upper ends."""
-        return self._estimate_flip_bounds()
+    def _flip_bounds(self, level: float) -> tuple[Doubles, Doubles]:
+        """Return the interval of each annotator's overall flip that draws give; without them, that of the table."""
+        return flip_intervals(self._overall_flip(), self._flip_information, self._decided_votes, level)
 
-    def _estimate_flip_bounds(self) -> Doubles:
-        return np.stack(flip_intervals(self._overall_flip(), self._flip_information, self._decided_votes))
+    def flip_intervals(self, level: float = 0.95) -> Any:
+        """Return an interval for the flip of each annotator, from the posterior where votes are few enough.
+
+        Parameters
+        ----------
+        level : float
+            Probability that it is to cover.
+
+        Returns
+        -------
+        data frame
+            Columns annotator, flip, flip_low, flip_high.
+        """
+        self._require_fit()
+        low, high = self._flip_bounds(as_level(level))
+        return self._frame(
+            {"annotator": self._annotators, "flip": self._overall_flip(), "flip_low": low, "flip_high": high}
+        )
 
     @cached_property
     def _habit_sums(self) -> Doubles:
@@ -296,7 +311,7 @@ class RankingModel(Uncertain):
         """
         self._require_fit()
         flip = self._overall_flip()
-        low, high = self._flip_bounds
+        low, high = flip_intervals(flip, self._flip_information, self._decided_votes)
         known = Habits(self._habit_sums) if len(self._habit_sums) else None
         told = verdicts(flip, low, high, known)
         return self._frame(

@@ -119,6 +119,15 @@ class LatentIntervals(AnnotatorResults):
         rate = point.rates[:n_flips]
         return np.asarray(np.maximum(problem.engine.cast.sum(axis=1) * rate * (1 - rate) - hidden, 0.0))
 
+    def _flip_bounds(self, level: float) -> tuple[Doubles, Doubles]:
+        # Bradley–Terry counts flips, it does not estimate them.
+        if self._drawable is None or self._rows_by == "side":
+            return super()._flip_bounds(level)
+        flip, noise = self._overall_flip(), self._drawable.noise
+        rates = np.stack([noise.rates(params)[: len(flip)] for params in self._draws[1]])
+        low, high = np.quantile(rates, [(1 - level) / 2, (1 + level) / 2], axis=0, method="weibull")
+        return np.minimum(low, flip), np.maximum(high, flip)
+
     def _sandwich_uncertainty(self) -> Uncertainty:
         """Take the spread between annotators for that of the gradient."""
         self._require_votes()

@@ -40,7 +40,6 @@ _STATE = (
     "_annotator_votes",
     "_decided_votes",
     "_flip_information",
-    "_flip_bounds",
     "_habit_sums",
     "_link_rows",
     "effective_judges_",

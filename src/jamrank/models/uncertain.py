@@ -12,7 +12,7 @@ from scipy.special import ndtri
 from jamrank.errors import NotFittedError, ParameterError
 from jamrank.ranking import Uncertainty, draw_ranks, ranks
 
-__all__ = ["N_DRAWS", "Uncertain"]
+__all__ = ["N_DRAWS", "Uncertain", "as_level"]
 
 Doubles = NDArray[np.float64]
 
@@ -162,9 +162,7 @@ class Uncertain:
             Columns item, score, score_low, score_high; best first.
         """
         self._require_fit()
-        if not 0 < level < 1:
-            raise ParameterError(f"level is {level!r}; expected a probability between 0 and 1, neither included")
-        low, high = self._score_bounds(level)
+        low, high = self._score_bounds(as_level(level))
         order = np.lexsort((np.arange(len(self.scores_)), -self.scores_))
         known = np.isfinite(low)
         columns = {
@@ -228,6 +226,17 @@ class Uncertain:
     def _require_votes(self) -> None:
         if "_votes" not in vars(self):
             raise NotFittedError("a model from a file keeps its intervals, not the votes to draw from; fit again")
+
+
+def as_level(value: Any) -> float:
+    """Return the level of an interval, if it is one."""
+    try:
+        fine = 0 < value < 1
+    except TypeError:
+        fine = False
+    if not fine:
+        raise ParameterError(f"level is {value!r}; expected a probability between 0 and 1, neither included")
+    return float(value)
 
 
 def _at_least_one(name: str, value: Any) -> int:
