@@ -147,9 +147,12 @@ def test_every_noise_has_a_trial_of_recovery():
     assert all(case.name in written for case in recovery.CASES)
 
 
-@pytest.mark.parametrize("model", coverage.MODELS)
-def test_coverage_is_measured_on_votes_of_each_model(model):
-    found = coverage.measure(coverage.Case(model, 6, 3, 80, 2.0, 0))
-    assert set(found) == set(coverage.NAMES)
-    assert all(0 <= found[name] <= 1 for name in ("scores", "flips", "ranks"))
-    assert 1 <= found["rank_width"] <= 6
+def test_coverage_is_measured_on_votes_of_each_model_and_goes_on_where_it_stopped(tmp_path):
+    done, cases = tmp_path / "build" / "done.jsonl", coverage.cases_of([(6, 3, 80)], 1, 2.0)
+    found = coverage.run(cases[:1], done, 1)
+    assert coverage.run(cases, done, 1)[cases[0]] == found[cases[0]]
+    rows = coverage.summary(coverage.run(cases, done, 1))
+    assert [row["model"] for row in rows] == list(coverage.MODELS)
+    assert all(0 <= row[name] <= 1 for row in rows for name in (*coverage.ASKED, *coverage.SHOWN))
+    assert all(0.1 < row["ratio"] < 10 for row in rows)
+    assert "JAM" in coverage.text(rows, 2.0, {"commit": "x"})
