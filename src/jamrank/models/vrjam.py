@@ -20,7 +20,7 @@ from jamrank.models.information import interval, joint_covariance
 from jamrank.models.jam import JAM
 from jamrank.models.prior import Prior
 from jamrank.noise import ClusteredFlip, Flip, Noise
-from jamrank.noise.clustered import choose_strength, likely_strengths
+from jamrank.noise.clustered import choose_strength
 from jamrank.noise.kmeans import choose_clusters, cluster_pairs, nearest_centroid
 from jamrank.rows import Rows
 from jamrank.scorers import Scorer
@@ -185,7 +185,8 @@ class VRJAM(JAM):
     def flip_interval_(self) -> Doubles | None:
         """95 % interval of each flip, by annotator and cluster, from low to high; None where that costs too much.
 
-        A flip is drawn towards the annotator's overall one: it inherits what is not known of that, and of how far.
+        A flip is drawn towards the annotator's overall one, and inherits what is not known of that. Where a cluster
+        is easier or harder for everyone, flips are drawn the wrong way; the interval makes up for it.
         """
         self._require_fit()
         problem, point = self._fitted
@@ -197,25 +198,27 @@ class VRJAM(JAM):
         pull = np.repeat(self.strength_ * centre * (1 - centre), n_clusters)
         inherited = (covariance * pull).reshape(-1, n_annotators, n_clusters).sum(axis=2)
         variance = np.diag(covariance) + (inherited**2 / np.maximum(self._flip_information, 1e-6)).sum(axis=1)
-        if self.strength_ > 0:
-            variance = variance + self._variance_by_strength(np.diag(covariance))
-        return np.asarray(expit(interval(point.params, variance)).reshape(n_annotators, n_clusters, 2))
+        moved, more = self._common_to_all(np.diag(covariance), pull)
+        bounds = expit(interval(point.params + moved, variance + more)).reshape(n_annotators, n_clusters, 2)
+        low, high = np.minimum(bounds[..., 0], self.flip_), np.maximum(bounds[..., 1], self.flip_)
+        return np.stack([low, high], axis=2)
 
-    def _variance_by_strength(self, variance: Doubles) -> Doubles:
-        """Return what flips vary more by, since the strength is not known: votes and pull are weighed as normals."""
-        (problem, point), n_clusters = self._fitted, self.flip_.shape[1]
-        plain, centre = Flip(problem.engine.cast), self._overall[1]
-        errors, votes = (own.reshape(-1, n_clusters) for own in (plain.errors(point.at.truly_first), plain.votes))
-        strengths, weight = likely_strengths(errors, votes, centre.rates)
-        unit = np.repeat(centre.rates * (1 - centre.rates), n_clusters)
-        of_votes = np.maximum(1.0 / variance - self.strength_ * unit, 1e-3)
-        away = (point.params - np.repeat(centre.params, n_clusters)) * (of_votes + self.strength_ * unit)
-        # At each strength, by row: how far from the overall flip, and the variance.
-        held = of_votes + strengths[:, None] * unit
-        moved = away / held - away / (of_votes + self.strength_ * unit)
-        return np.asarray(
-            np.maximum(weight @ (1.0 / held + moved**2) - 1.0 / (of_votes + self.strength_ * unit), 0.0)
-        )
+    def _common_to_all(self, variance: Doubles, pull: Doubles) -> tuple[Doubles, Doubles]:
+        """Return how far the pull has kept each flip, on its logit, from what its cluster does to all annotators.
+
+        Votes and pull are weighed as normals. The second value is the variance of the first.
+        """
+        n_clusters = self.flip_.shape[1]
+        if not self.strength_ > 0:
+            return np.zeros_like(pull), np.zeros_like(pull)
+        of_votes = np.maximum(1.0 / variance - pull, 1e-3)
+        away = self._fitted[1].params - np.repeat(self._overall[1].params, n_clusters)
+        without_pull = away * (of_votes + pull) / of_votes
+        weight = (of_votes * pull / (of_votes + pull)).reshape(-1, n_clusters)
+        total = np.maximum(weight.sum(axis=0), 1e-12)
+        common = (weight * without_pull.reshape(-1, n_clusters)).sum(axis=0) / total
+        share = (pull / (of_votes + pull)).reshape(-1, n_clusters)
+        return np.asarray((share * common).ravel()), np.asarray((share**2 / total).ravel())
 
     def _estimate_flip_information(self) -> Doubles:
         """Return the information on the overall flips, which the clusters' are drawn to."""

@@ -8,7 +8,7 @@ from scipy.special import betaln
 
 from jamrank.noise.flip import Flip
 
-__all__ = ["ClusteredFlip", "choose_strength", "likely_strengths"]
+__all__ = ["ClusteredFlip", "choose_strength"]
 
 Doubles = NDArray[np.float64]
 _STRENGTHS = np.logspace(0, 5, 41)
@@ -58,26 +58,9 @@ def choose_strength(errors: Doubles, votes: Doubles, flip: Doubles) -> float:
     flip : ndarray of shape (annotators,)
         Overall flips.
     """
-    strengths, likelihood = _likelihoods(errors, votes, flip)
-    return float(strengths[likelihood.argmax()])
-
-
-def likely_strengths(errors: Doubles, votes: Doubles, flip: Doubles) -> tuple[Doubles, Doubles]:
-    """Return strengths, and how likely each is: their logarithm may be anything before the votes.
-
-    Parameters
-    ----------
-    errors, votes, flip : ndarray
-        As for :func:`choose_strength`.
-    """
-    strengths, likelihood = _likelihoods(errors, votes, flip)
-    weight = np.exp(likelihood - likelihood.max())
-    return strengths, weight / weight.sum()
-
-
-def _likelihoods(errors: Doubles, votes: Doubles, flip: Doubles) -> tuple[Doubles, Doubles]:
     # A grid, not an optimiser: where all strengths are as good, the choice must not hang on rounding.
     mean = np.clip(flip, 1e-6, 1 - 1e-6)[:, None, None]
     a, b = _STRENGTHS * mean, _STRENGTHS * (1 - mean)
     errors, votes = errors[:, :, None], votes[:, :, None]
-    return _STRENGTHS, (betaln(errors + a, votes - errors + b) - betaln(a, b)).sum(axis=(0, 1))
+    likelihood = (betaln(errors + a, votes - errors + b) - betaln(a, b)).sum(axis=(0, 1))
+    return float(_STRENGTHS[likelihood.argmax()])
