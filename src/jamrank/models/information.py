@@ -29,6 +29,8 @@ Doubles = NDArray[np.float64]
 _STEP = 1e-4
 # Beyond so many parameters, or visits of rows, scores are taken as known.
 _MOST_PARAMETERS, _MOST_VISITS = 1500, 2_000_000_000
+# Scores have an approximation that is nearly as good, so differences must be quick for them.
+_MOST_VISITS_FOR_SCORES = 200_000_000
 _NOTHING = 1e-10
 _NORMAL_95 = 1.959963984540054
 
@@ -65,7 +67,8 @@ def observed_information(problem: Problem, point: Point) -> Observed | None:
     if isinstance(problem.engine, (MemoryEngine, DiskEngine)) and (isinstance(noise, Measured) or not len(params)):
         matrix, inside = _in_closed_form(problem, problem.engine, point)
     else:
-        matrix, inside = _by_differences(problem, point), np.ones(len(params), np.bool_)
+        matrix = _by_differences(problem, point, _MOST_VISITS_FOR_SCORES)
+        inside = np.ones(len(params), np.bool_)
     if matrix is None:
         return None
     n_theta = len(point.theta)
@@ -98,11 +101,11 @@ def _in_closed_form(
     return joint_information(at, known[inside], of_noise, problem.scorer.precision, features), inside
 
 
-def _by_differences(problem: Problem, point: Point) -> Doubles | None:
+def _by_differences(problem: Problem, point: Point, most_visits: int) -> Doubles | None:
     """Return the observed information, each column a central difference of the slope: two passes a parameter."""
     n_theta, n_params = len(point.theta), len(point.params)
     total = n_theta + n_params
-    if total > _MOST_PARAMETERS or 2 * total * problem.engine.n_rows > _MOST_VISITS:
+    if total > _MOST_PARAMETERS or 2 * total * problem.engine.n_rows > most_visits:
         return None
     at = np.concatenate([point.theta, point.params])
     information = -np.stack([_bend(problem, at, direction, n_theta) for direction in np.eye(total)])
@@ -115,7 +118,7 @@ def joint_covariance(problem: Problem, point: Point) -> Doubles | None:
     The posterior is taken for a normal with the observed information, prior included. Each of its columns is a
     central difference of the slope of the objective, which the fused pass hands back: two passes a parameter.
     """
-    information, n_theta = _by_differences(problem, point), len(point.theta)
+    information, n_theta = _by_differences(problem, point, _MOST_VISITS), len(point.theta)
     if information is None:
         return None
     # What nothing is known of, as the common level of free scores without a prior, takes no part.
