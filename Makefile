@@ -10,9 +10,9 @@ MODULES := $(shell find src -name '*.py' | sort | cksum | cut -d ' ' -f 1)
 # Benchmarks have an environment of their own, with jamrank as its users install it.
 RIVALS := .venv-rivals
 
-.PHONY: demo test lint typecheck unit format figure reproduce test-oldest docs clean
+.PHONY: demo test lint typecheck unit format figure gallery report-figure reproduce test-oldest docs clean
 .PHONY: benchmark benchmark-rivals benchmark-growth benchmark-profile benchmark-scale benchmark-quick
-.PHONY: benchmark-verdicts benchmark-recovery benchmark-coverage
+.PHONY: benchmark-verdicts benchmark-recovery benchmark-coverage benchmark-heldout benchmark-encoding fuzz
 
 demo: $(VENV)/demo-$(MODULES)
 	$(BIN)/jamrank demo
@@ -45,9 +45,17 @@ benchmark-rivals: $(RIVALS)/jamrank $(RIVALS)/rivals
 benchmark-growth: $(RIVALS)/jamrank
 	$(RIVALS)/bin/python -m benchmarks.growth
 
+# What reading 50 million votes costs beside fitting them, some minutes: benchmarks/encoding.md and .json.
+benchmark-encoding: $(RIVALS)/jamrank
+	$(RIVALS)/bin/python -m benchmarks.encoding
+
 # Where the time goes, a minute: benchmarks/profile.md and .json.
 benchmark-profile: $(RIVALS)/jamrank
 	$(RIVALS)/bin/python -m benchmarks.profile
+
+# Whether the comparison of models picks the right one, a few minutes: benchmarks/heldout.md and .json.
+benchmark-heldout: $(RIVALS)/jamrank
+	$(RIVALS)/bin/python -m benchmarks.heldout
 
 # Up to a billion votes from disk, an hour and 60 GB of room (SCRATCH=DIR): benchmarks/scale.md and .json.
 benchmark-scale: $(RIVALS)/jamrank
@@ -65,6 +73,10 @@ benchmark-verdicts: $(RIVALS)/jamrank
 benchmark-recovery: $(RIVALS)/jamrank
 	$(RIVALS)/bin/python -m benchmarks.recovery
 
+# Damaged files of every format against a second reader, 100,000 of them, ten minutes or more: benchmarks/fuzz.md and .json.
+fuzz: $(VENV)/dev-$(MODULES)
+	POLARS_MAX_THREADS=1 JAMRANK_THREADS=1 $(BIN)/python -m benchmarks.fuzz $(if $(INPUTS),--inputs $(INPUTS)) $(if $(MINUTES),--minutes $(MINUTES))
+
 # All five in small, to see that they work: build/quick-benchmarks.
 benchmark-quick: $(RIVALS)/jamrank $(RIVALS)/rivals
 	$(RIVALS)/bin/python -m benchmarks.ratios --quick
@@ -72,10 +84,19 @@ benchmark-quick: $(RIVALS)/jamrank $(RIVALS)/rivals
 	$(RIVALS)/bin/python -m benchmarks.growth --quick
 	$(RIVALS)/bin/python -m benchmarks.profile --quick
 	$(RIVALS)/bin/python -m benchmarks.scale --quick
+	$(RIVALS)/bin/python -m benchmarks.heldout --quick
 
 # The picture of the README and its numbers.
 figure: $(VENV)/figure-$(MODULES)
 	$(BIN)/python examples/overview.py
+
+# The picture of the report in the docs; needs a chromium.
+report-figure: $(VENV)/dev-$(MODULES)
+	$(BIN)/python examples/report.py
+
+# The worked examples of the documentation: docs/gallery. Real data, in the folder that JAMRANK_DATA names.
+gallery: $(VENV)/figure-$(MODULES)
+	$(BIN)/python -m examples.gallery
 
 # The paper's experiments, all of them with ten seeds: about half an hour on two cores. Downloads the data sets unless
 # JAMRANK_DATA names a folder with copies. Interrupted and started again, it goes on where it was.

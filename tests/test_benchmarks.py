@@ -10,10 +10,12 @@ import pytest
 
 pytest.importorskip("benchmarks", reason="benchmarks/ is found where tests run as `python -m pytest` in the checkout")
 
-from benchmarks import coverage, growth, ratios, recovery, report, stages, verdicts
+from benchmarks import coverage, growth, heldout, ratios, recovery, report, stages, verdicts
 from benchmarks.rivals import CONTENDERS
 from benchmarks.trials import Trial
 from benchmarks.votes import draw_jury
+
+import jamrank as jr
 
 
 def rows_of(values):
@@ -111,6 +113,28 @@ def test_a_drawn_jury_judges_every_item():
     drawn = draw_jury(30, 40, 3, np.array([0.1, 0.2]), seed=0)
     assert len(drawn["first"]) == 40 and (drawn["first"] < drawn["second"]).all()
     assert set(drawn["first"]) | set(drawn["second"]) == set(range(30))
+
+
+@pytest.mark.parametrize("cell", heldout.CELLS, ids=lambda cell: cell.name)
+def test_votes_of_every_cell_are_drawn_with_features(cell):
+    votes, features = heldout.draw(cell, np.random.default_rng(0))
+    assert 3_000 <= votes.n_votes <= 8_000
+    assert set(votes.items.tolist()) <= set(features)
+
+
+def test_a_simulation_tells_what_was_picked():
+    run = heldout.simulate(heldout.CELLS[1], 0)
+    assert (run["cell"], run["picked"], run["ok"]) == ("CrowdBT", "CrowdBT", True)
+
+
+def test_real_votes_are_held_out_from_the_choice_too():
+    votes = jr.simulate(20, 8, 1500, truth="vote", random_state=0).votes
+    found = heldout.measure_real(heldout.Real("made up", lambda folder: (votes, None), 0.01), heldout.SHARED, "vote")
+    assert len(found["chosen"]) == heldout.FOLDS
+    assert found["ok"] and found["gain_low"] > 0
+    runs = [{"cell": cell.name, "picked": cell.name, "behind": 0.0, "ok": True} for cell in heldout.CELLS]
+    text = heldout.as_markdown(runs, [found], ["arguments"], {"seed": "0"})
+    assert "arguments: not there, left out." in text
 
 
 def test_tables_keep_their_columns():

@@ -16,12 +16,22 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jamrank.comparisons import Comparisons
-    from jamrank.io import StoredComparisons, read_comparisons, read_features, store_comparisons
+    from jamrank.diagnostics import check
+    from jamrank.io import (
+        StoredComparisons,
+        preference_pairs,
+        read_comparisons,
+        read_features,
+        read_gold,
+        read_groups,
+        store_comparisons,
+    )
     from jamrank.models import (
         IAM,
         JAM,
         VRJAM,
         AmElo,
+        Auto,
         Borda,
         BradleyTerry,
         Copeland,
@@ -32,8 +42,11 @@ if TYPE_CHECKING:
         Prior,
         RankCentrality,
         WinRate,
+        fit_groups,
         load,
+        side_by_side,
     )
+    from jamrank.report import write_report
     from jamrank.simulation import simulate
 
 __version__ = "0.1.0"
@@ -43,12 +56,17 @@ _HOMES = {
     "Comparisons": "comparisons",
     "read_comparisons": "io",
     "read_features": "io",
+    "read_gold": "io",
+    "read_groups": "io",
+    "preference_pairs": "io",
+    "check": "diagnostics",
     "StoredComparisons": "io",
     "store_comparisons": "io",
     "MajorityVote": "models",
     "IAM": "models",
     "JAM": "models",
     "VRJAM": "models",
+    "Auto": "models",
     "BradleyTerry": "models",
     "CrowdBT": "models",
     "Borda": "models",
@@ -60,7 +78,10 @@ _HOMES = {
     "DawidSkene": "models",
     "Prior": "models",
     "load": "models",
+    "fit_groups": "models",
+    "side_by_side": "models",
     "simulate": "simulation",
+    "write_report": "report",
 }
 
 __all__ = [
@@ -68,6 +89,7 @@ __all__ = [
     "JAM",
     "VRJAM",
     "AmElo",
+    "Auto",
     "Borda",
     "BradleyTerry",
     "Comparisons",
@@ -80,11 +102,18 @@ __all__ = [
     "RankCentrality",
     "StoredComparisons",
     "WinRate",
+    "check",
+    "fit_groups",
     "load",
+    "preference_pairs",
     "read_comparisons",
     "read_features",
+    "read_gold",
+    "read_groups",
+    "side_by_side",
     "simulate",
     "store_comparisons",
+    "write_report",
 ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import narwhals as nw
 import numpy as np
@@ -17,12 +17,17 @@ from jamrank.ids import Codes, Column, as_array, as_column, encode, first_missin
 from jamrank.kernels import default_threads, kernels
 from jamrank.votes import FIRST, MISSING, SECOND, TIE, Jury, VoteTable
 
-__all__ = ["FIRST", "SECOND", "TIE", "Comparisons", "Packing"]
+if TYPE_CHECKING:
+    from jamrank.io.reading import Reading
+
+__all__ = ["FIRST", "REQUIRED", "SECOND", "TIE", "Comparisons", "Packing"]
 
 _WINNERS = {"left": FIRST, "right": SECOND, "tie": TIE}
+# Two bad items are a tie to the models, an abstention is no vote; both are rare, and looked for last.
+_RARE_WINNERS = {"both_bad": TIE, "abstain": MISSING}
 _OUTCOMES = "expected 1 (left), 0 (right), 0.5 (tie) or NaN (no vote)"
 _RATINGS = "expected a finite number, higher for better, or NaN (no rating)"
-_REQUIRED = ("annotator", "left", "right", "winner")
+REQUIRED = ("annotator", "left", "right", "winner")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,6 +54,8 @@ class Comparisons:
         Votes as given, before folding; ties included, missing ones not.
     n_missing : int
         Votes that were listed without an outcome.
+    readings : tuple of Reading
+        How the files were understood, where the votes came from files.
     """
 
     items: NDArray[Any]
@@ -61,6 +68,7 @@ class Comparisons:
     n_votes: int
     n_missing: int
     frames: Literal["polars", "pandas"] = "polars"
+    readings: tuple[Reading, ...] = ()
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -205,8 +213,8 @@ class Comparisons:
         Parameters
         ----------
         frame : data frame
-            Columns ``annotator``, ``left``, ``right`` and ``winner`` (``left``, ``right``, ``tie``; empty for no
-            vote), optionally ``weight`` and ``question``.
+            Columns ``annotator``, ``left``, ``right`` and ``winner`` (``left``, ``right``, ``tie``; ``both_bad``,
+            which counts as a tie; ``abstain`` or empty for no vote), optionally ``weight`` and ``question``.
 
         Returns
         -------
@@ -351,6 +359,57 @@ class Comparisons:
         tied = np.bincount(self.vote_annotator[ties], self.vote_weight[ties], self.n_annotators)
         return self.annotator_weight - tied
 
+    def only(self, chosen: NDArray[np.bool_]) -> Comparisons:
+        """Return some of the votes alone, under the same ids.
+
+        Parameters
+        ----------
+        chosen : ndarray of bool
+            One for each folded vote. Items and annotators without chosen votes stay in the lists of ids; pairs
+            without chosen votes do not stay.
+        """
+        table, pair = self.cast.table, self.vote_pair[chosen]
+        count = np.bincount(pair, minlength=self.n_pairs)
+        kept = count > 0
+        return replace(
+            self,
+            pair_first=self.pair_first[kept],
+            pair_second=self.pair_second[kept],
+            pair_question=self.pair_question[kept],
+            cast=VoteTable(
+                np.concatenate([[0], np.cumsum(count[kept])]),
+                table.annotator[chosen],
+                table.result[chosen],
+                table.swapped[chosen] if len(table.swapped) else table.swapped,
+                table.weight[chosen] if len(table.weight) else table.weight,
+            ),
+            n_votes=len(pair),
+            n_missing=0,
+        )
+
+    def only_pairs(self, chosen: NDArray[np.bool_]) -> Comparisons:
+        """Return the votes on some of the pairs alone, under the same ids; a jury stays one."""
+        if not isinstance(self.cast, Jury):
+            return self.only(chosen[self.vote_pair])
+        results, swapped = self.cast.results[chosen], self.cast.swapped
+        n_missing = _count(results, MISSING)
+        return replace(
+            self,
+            pair_first=self.pair_first[chosen],
+            pair_second=self.pair_second[chosen],
+            pair_question=self.pair_question[chosen],
+            cast=Jury(results, swapped[chosen] if len(swapped) else swapped),
+            n_votes=results.size - n_missing,
+            n_missing=n_missing,
+        )
+
+    @property
+    def n_folded(self) -> int:
+        """Number of folded votes, ties included."""
+        if isinstance(self.cast, Jury):
+            return self.cast.results.size - self.n_missing
+        return len(self.cast.result)
+
     def frame(self, columns: dict[str, Any]) -> Any:
         """Return a data frame of the kind in which the votes came."""
         return make_frame(columns, self.frames)
@@ -381,7 +440,7 @@ class Comparisons:
 
 def require_columns(names: Iterable[str]) -> None:
     """Make sure that the columns of the canonical form are there."""
-    missing = [name for name in _REQUIRED if name not in names]
+    missing = [name for name in REQUIRED if name not in names]
     if missing:
         raise InputError(
             f"no column {', '.join(map(repr, missing))} among {', '.join(map(repr, names))}",
@@ -416,7 +475,9 @@ def parse_winners(column: Column) -> NDArray[np.int8]:
         return np.array([_winner(value, row) for row, value in enumerate(column.tolist())], dtype=np.int8)
     results = np.full(len(column), MISSING, dtype=np.int8)
     known = column.is_null()
-    for winner, result in _WINNERS.items():
+    for winner, result in {**_WINNERS, **_RARE_WINNERS}.items():
+        if winner in _RARE_WINNERS and known.all():
+            continue
         same = (column == winner).fill_null(False)
         results[same.to_numpy()] = result
         known |= same
@@ -427,7 +488,7 @@ def parse_winners(column: Column) -> NDArray[np.int8]:
 
 
 def _winner(value: Any, row: int) -> int:
-    result = _WINNERS.get(value) if isinstance(value, str) else None
+    result = _WINNERS.get(value, _RARE_WINNERS.get(value)) if isinstance(value, str) else None
     if result is None and not is_missing(value):
         raise InputError(f"winner is {value!r}", "expected 'left', 'right' or 'tie'", row=row + 1)
     return MISSING if result is None else result

@@ -14,6 +14,9 @@ __all__ = [
     "FeatureError",
     "FeatureWarning",
     "FormatError",
+    "GoldError",
+    "GoldWarning",
+    "GroupWarning",
     "InputError",
     "JamrankError",
     "JamrankWarning",
@@ -61,6 +64,10 @@ class FeatureError(InputError):
     """Features that do not fit the votes or the model."""
 
 
+class GoldError(InputError):
+    """Pairs of known truth that contradict each other, or cannot be read."""
+
+
 class FormatError(JamrankError):
     """A saved model that this version cannot read."""
 
@@ -91,6 +98,14 @@ class DisconnectedWarning(JamrankWarning):
 
 class FeatureWarning(JamrankWarning):
     """A feature was constant or had gaps, and what was done about it."""
+
+
+class GoldWarning(JamrankWarning):
+    """Some pairs of known truth could not be used."""
+
+
+class GroupWarning(JamrankWarning):
+    """A group of votes could not be ranked."""
 
 
 class NotConvergedWarning(JamrankWarning):

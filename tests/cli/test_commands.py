@@ -37,9 +37,9 @@ def study(tmp_path_factory) -> Path:
 def test_help_names_every_command_and_shows_examples():
     result = call("--help")
     assert result.exit_code == 0
-    for word in ("demo", "fit", "check", "simulate", "reproduce", "Examples", "votes.csv"):
+    for word in ("demo", "fit", "check", "compare", "export", "simulate", "reproduce", "Examples", "votes.csv"):
         assert word in result.output
-    for command in ("demo", "fit", "check", "simulate", "reproduce"):
+    for command in ("demo", "fit", "check", "compare", "export", "simulate", "reproduce"):
         assert "Examples:" in call(command, "--help").output
 
 
@@ -74,7 +74,7 @@ def test_annotators_come_best_first(study, tmp_path):
     assert flips == sorted(flips)
 
 
-@pytest.mark.parametrize("model", ["MajorityVote", "mv", "IAM", "jam", "VRJAM", "bt", "CrowdBT", *COUNTING])
+@pytest.mark.parametrize("model", ["MajorityVote", "mv", "IAM", "jam", "VRJAM", "bt", "CrowdBT", "auto", *COUNTING])
 def test_every_model_can_be_named(study, model):
     features = ["--features", study / "votes-features.csv"] if model in ("IAM", "VRJAM", "jam") else []
     result = call("fit", study / "votes.csv", "--model", model, "--json", *features)
@@ -113,6 +113,37 @@ def test_json_is_all_that_goes_to_standard_output(study):
     assert [row["rank"] for row in told["ranking"]] == list(range(1, 13))
 
 
+def test_unless_named_the_model_is_chosen_and_that_is_said(study, tmp_path):
+    result = call("fit", study / "votes.csv", "--out", tmp_path)
+    assert "Model chosen by held-out votes: " in result.output
+    told = json.loads(call("fit", study / "votes.csv", "--json").stdout)
+    assert told["chosen"].startswith(told["model"])
+    assert type(jr.load(tmp_path / "model.json")).__name__ == told["model"]
+    assert told["chosen"][:20] in (tmp_path / "report.html").read_text()
+    assert json.loads(call("fit", study / "votes.csv", "--json", "--model", "bt").stdout)["chosen"] is None
+
+
+def test_compare_says_whether_annotators_matter_and_which_model_is_best(study, tmp_path):
+    arguments = "compare", study / "votes.csv", "--folds", 3, "--features", study / "votes-features.csv"
+    result = call(*arguments, "--out", tmp_path / "table.csv")
+    assert result.exit_code == 0, result.output
+    assert "modelling annotators" in result.output.splitlines()[0]
+    for word in ("Votes held out one by one", "Pairs held out", "VRJAM", "calibration", "table.csv"):
+        assert word in result.output
+    assert set(pl.read_csv(tmp_path / "table.csv")["split"]) == {"vote", "pair"}
+
+
+def test_compare_as_json(study, tmp_path):
+    arguments = "compare", study / "votes.csv", "--model", "bt", "--model", "CrowdBT", "--folds", 2
+    told = json.loads(call(*arguments, "--json").stdout)
+    assert told["choice"] in ("BradleyTerry", "CrowdBT")
+    assert {row["model"] for row in told["models"]} == {"BradleyTerry", "CrowdBT", "CrowdBT, annotators alike"}
+    assert len(told["reliability"]) == 10 * len(told["models"])
+    result = call(*arguments, "--quiet", "--out", tmp_path / "all.json")
+    assert (result.exit_code, result.output) == (0, "")
+    assert json.loads((tmp_path / "all.json").read_text())["choice"] == told["choice"]
+
+
 def test_quiet_prints_nothing(study, tmp_path):
     result = call("fit", study / "votes.csv", "--quiet", "--out", tmp_path)
     assert (result.exit_code, result.output) == (0, "")
@@ -137,7 +168,7 @@ def test_parquet_is_as_good_as_csv(tmp_path):
     [
         ("annotator,left,right,winner\nk,a,b,left\nk,a,c,draw\n", "row 2: winner is 'draw'"),
         ("annotator,left,right,winner\nk,a,a,left\n", "row 1: a is compared with itself"),
-        ("annotator,left,right\nk,a,b\n", "no column 'winner'"),
+        ("annotator,left,right\nk,a,b\n", "winner"),
         ("annotator,left,right,winner\n", "no"),
         ("", "empty"),
         ("annotator,left,right,winner\n,a,b,left\n", "row 1: annotator is missing"),
@@ -175,6 +206,12 @@ def test_other_bad_input_gets_one_line_and_exit_code_2(study, tmp_path):
         ["fit", votes, "--features", tmp_path / "words.csv"],
         ["fit", votes, "--tol", "-1"],
         ["check", tmp_path / "nowhere.csv"],
+        ["compare", tmp_path / "nowhere.csv"],
+        ["compare", votes, "--model", "Nonsense"],
+        ["compare", votes, "--model", "VRJAM"],
+        ["compare", votes, "--folds", "1"],
+        ["compare", votes, "--features", tmp_path / "few.csv"],
+        ["compare", votes, "--model", "bt", "--out", tmp_path / "nowhere" / "x.csv"],
         ["simulate", "--out", votes],
         ["simulate", "--flips", "a,b", "--out", tmp_path / "x.csv"],
         ["simulate", "--items", "1", "--out", tmp_path / "x.csv"],
@@ -186,7 +223,8 @@ def test_other_bad_input_gets_one_line_and_exit_code_2(study, tmp_path):
 
 
 def test_features_show_what_drives_the_score(study, tmp_path):
-    result = call("fit", study / "votes.csv", "--features", study / "votes-features.csv", "--out", tmp_path)
+    features = study / "votes-features.csv"
+    result = call("fit", study / "votes.csv", "--model", "JAM", "--features", features, "--out", tmp_path)
     assert "What drives the score" in result.output
     table = pl.read_csv(tmp_path / "features.csv")
     assert table.columns == ["feature", "coef", "effect"]
@@ -352,3 +390,99 @@ def test_csv_from_disk_is_told_how_to_convert(study, tmp_path):
     result = call("fit", study / "votes.csv", "--memory", "1GB", "--scratch", tmp_path)
     assert result.exit_code == 2
     assert "sink_parquet" in result.output
+
+
+@pytest.fixture(scope="module")
+def grouped(study) -> Path:
+    frame = pl.read_csv(study / "votes.csv")
+    languages = pl.Series("language", ["en", "fr", "de"] * (len(frame) // 3))
+    frame.with_columns(languages).write_csv(study / "grouped.csv")
+    return study / "grouped.csv"
+
+
+def test_groups_are_ranked_side_by_side_on_any_scale(grouped, tmp_path):
+    result = call("fit", grouped, "--by", "language", "--scale", "elo", "--anchor", "item03", "--out", tmp_path)
+    assert result.exit_code == 0, result.output
+    assert "Rank by language" in result.output
+    table = pl.read_csv(tmp_path / "by.csv")
+    assert table.columns[:3] == ["item", "rank", "score"]
+    assert {f"rank {name}" for name in ("de", "en", "fr")} < set(table.columns)
+    ranking = pl.read_csv(tmp_path / "ranking.csv")
+    assert ranking.filter(pl.col("item") == "item03")["score"].to_list() == [pytest.approx(1000)]
+    assert table["score"].to_list() == pytest.approx(ranking["score"].to_list())
+    told = json.loads(call("fit", grouped, "--by", "language", "--json").stdout)
+    assert set(told["by"]["groups"]) == {"de", "en", "fr"}
+
+
+def test_exports_come_with_a_fit_or_later(study, tmp_path):
+    kinds = "parquet,json,preferences,markdown"
+    result = call("fit", study / "votes.csv", "--out", tmp_path / "a", "--export", kinds, "--scale", "elo")
+    assert result.exit_code == 0, result.output
+    result = call("export", tmp_path / "a" / "model.json", "--to", kinds, "--out", tmp_path / "b", "--scale", "elo")
+    assert result.exit_code == 0, result.output
+    names = {path.name for path in (tmp_path / "b").iterdir()}
+    assert len(names) == 6
+    for name in names - {"leaderboard.md"}:
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+    board = (tmp_path / "a" / "leaderboard.md").read_text()
+    assert board.splitlines()[1:] == (tmp_path / "b" / "leaderboard.md").read_text().splitlines()[1:]
+    assert board.startswith("# votes")
+
+
+def test_known_pairs_and_an_earlier_model_are_taken_from_files(study, tmp_path):
+    truth = dict(pl.read_csv(study / "votes-items.csv").iter_rows())
+    best, worst = max(truth, key=truth.get), min(truth, key=truth.get)
+    turned = pl.read_csv(study / "votes.csv").with_columns(
+        pl.when(pl.col("winner") == "left").then(pl.lit("right")).otherwise(pl.lit("left")).alias("winner")
+    )
+    turned.write_csv(tmp_path / "turned.csv")
+    (tmp_path / "gold.csv").write_text(f"left,right,winner\n{best},{worst},left\n")
+    order = {}
+    for name, more in {"plain": [], "gold": ["--gold", tmp_path / "gold.csv"]}.items():
+        told = json.loads(call("fit", tmp_path / "turned.csv", "--json", "--quiet", *more).stdout)
+        order[name] = [row["item"] for row in told["ranking"]]
+    assert order["plain"].index(best) > order["plain"].index(worst)
+    assert order["gold"].index(best) < order["gold"].index(worst)
+    call("fit", study / "votes.csv", "--out", tmp_path / "first", "--quiet")
+    again = call("fit", study / "votes.csv", "--start", tmp_path / "first" / "model.json", "--json", "--quiet")
+    cold = call("fit", study / "votes.csv", "--json", "--quiet")
+    again, cold = json.loads(again.stdout), json.loads(cold.stdout)
+    assert again["iterations"] <= cold["iterations"]
+    assert [row["item"] for row in again["ranking"]] == [row["item"] for row in cold["ranking"]]
+
+
+def test_further_options_that_cannot_be_get_one_line_and_exit_code_2(study, tmp_path):
+    (tmp_path / "tie.csv").write_text("left,right,winner\nitem00,item01,tie\n")
+    (tmp_path / "thin.csv").write_text("left,right\nitem00,item01\n")
+    votes = study / "votes.csv"
+    for arguments, told in [
+        (["fit", votes, "--by", "nothing"], "no column 'nothing' to group by"),
+        (["fit", votes, "--anchor", "nobody"], "anchor nobody"),
+        (["fit", votes, "--scale", "elo", "--model", "borda"], "no log-odds"),
+        (["fit", votes, "--gold", tmp_path / "tie.csv"], "tie.csv, row 1: winner is tie"),
+        (["fit", votes, "--gold", tmp_path / "thin.csv"], "thin.csv: no column 'winner'"),
+        (["fit", votes, "--gold", tmp_path / "tie.csv", "--model", "bt"], "no use for gold"),
+        (["fit", votes, "--start", votes], "votes.csv"),
+        (["fit", votes, "--export", "json"], "needs --out"),
+        (["fit", votes, "--export", "excel", "--out", tmp_path], "no export 'excel'"),
+        (["export", tmp_path / "none.json", "--to", "json"], "none.json"),
+        (["check", votes, "--target", "2"], "target is 2.0"),
+    ]:
+        result = call(*arguments)
+        assert result.exit_code == 2, (arguments, result.output)
+        assert told in result.output, (arguments, result.output)
+        assert len(result.output.strip().splitlines()) == 1, result.output
+
+
+def test_check_exits_1_where_votes_do_not_say_which_way_is_up(study, tmp_path):
+    votes = pl.read_csv(study / "votes.csv")
+    turned = pl.when(pl.col("winner") == "left").then(pl.lit("right")).otherwise(pl.lit("left")).alias("winner")
+    against = votes.with_columns(("anti-" + pl.col("annotator")).alias("annotator"), turned)
+    pl.concat([votes, against]).write_csv(tmp_path / "votes.csv")
+    result = call("check", tmp_path / "votes.csv")
+    assert result.exit_code == 1
+    assert "upside down" in result.output
+    told = json.loads(call("check", tmp_path / "votes.csv", "--json").stdout)
+    assert told["comparable"] is True
+    assert told["settled"] is False
+    assert len(told["reasons"]) == 1

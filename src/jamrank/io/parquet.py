@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ import polars as pl
 
 from jamrank.errors import InputError
 
-__all__ = ["ParquetFiles", "parquet_files"]
+__all__ = ["ParquetFiles", "parquet_files", "unless_it_panics"]
 
 _SUFFIXES = (".parquet", ".pq")
 _BROKEN = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError)
@@ -86,9 +87,35 @@ class ParquetFiles:
 
 
 @contextmanager
+def unless_it_panics() -> Iterator[None]:
+    """Keep back what is written to standard error, and drop it where polars panics: it says so there by itself."""
+    try:
+        before = os.dup(2)
+    except OSError:  # there is none
+        yield
+        return
+    with tempfile.TemporaryFile() as held:
+        os.dup2(held.fileno(), 2)
+        panicked = False
+        try:
+            yield
+        except pl.exceptions.PanicException:
+            panicked = True
+            raise
+        finally:
+            os.dup2(before, 2)
+            os.close(before)
+            held.seek(0)
+            said = held.read()
+            if said and not panicked:
+                os.write(2, said)
+
+
+@contextmanager
 def _readable(file: Path) -> Iterator[None]:
     try:
-        yield
+        with unless_it_panics():
+            yield
     except _BROKEN as error:
         told = (str(error).strip().splitlines() or [type(error).__name__])[0][:100]
         raise InputError(

@@ -1,11 +1,13 @@
 """The interface, the one EM loop, the named models and the closed-form baselines."""
 
 from jamrank.models.am_elo import AmElo
+from jamrank.models.auto import Auto
 from jamrank.models.base import RankingModel, load
 from jamrank.models.bradley_terry import BradleyTerry
 from jamrank.models.counting import Borda, Copeland, WinRate
 from jamrank.models.crowd_bt import CrowdBT
 from jamrank.models.dawid_skene import DawidSkene
+from jamrank.models.groups import fit_groups, side_by_side
 from jamrank.models.hodge_rank import HodgeRank
 from jamrank.models.iam import IAM
 from jamrank.models.jam import JAM
@@ -28,6 +30,7 @@ _NAMED: tuple[type[RankingModel], ...] = (
     HodgeRank,
     RankCentrality,
     WinRate,
+    Auto,
 )
 MODELS = {model.__name__: model for model in _NAMED}
 
@@ -37,6 +40,7 @@ __all__ = [
     "MODELS",
     "VRJAM",
     "AmElo",
+    "Auto",
     "Borda",
     "BradleyTerry",
     "Copeland",
@@ -48,5 +52,7 @@ __all__ = [
     "RankCentrality",
     "RankingModel",
     "WinRate",
+    "fit_groups",
     "load",
+    "side_by_side",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from scipy.special import expit, logit
 
 from jamrank.engines import Engine
 from jamrank.io.store import Votes
+from jamrank.models.asked import Asked, blurred
 from jamrank.models.bradley_terry import BradleyTerry
 from jamrank.models.em import Fit, Problem
 from jamrank.models.information import interval, joint_covariance
@@ -47,6 +48,7 @@ class AmElo(BradleyTerry):
     """
 
     _rows_by: ClassVar[str] = "margin"
+    _knows_annotators: ClassVar[bool] = True
     _extra_state: ClassVar[tuple[str, ...]] = ("discrimination_", "discrimination_interval_")
     discrimination_: Doubles
 
@@ -105,6 +107,12 @@ class AmElo(BradleyTerry):
     def _annotator_columns(self) -> dict[str, Doubles]:
         low, high = self.discrimination_interval_.T
         return {"discrimination": self.discrimination_, "discrimination_low": low, "discrimination_high": high}
+
+    def _vote_proba(self, asked: Asked, features: Any) -> Doubles:
+        margin, variance = self._margins(asked, features)
+        # An annotator of whom nothing is known is a typical one.
+        sharpness = np.append(self.discrimination_, 1.0)[asked.annotator]
+        return blurred(sharpness * margin, sharpness**2 * variance)
 
     def _says_left(self, better: Doubles, who: NDArray[np.intp]) -> Doubles:
         return np.asarray(expit(self.discrimination_[who] * logit(better)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,20 +19,26 @@ from jamrank.errors import FeatureError, FormatError, InputError, NotFittedError
 from jamrank.ids import as_column, as_objects, encode, locate
 from jamrank.io.documents import document_text, read_document, write_atomically
 from jamrank.io.store import StoredComparisons, Votes
+from jamrank.models.asked import Asked, blurred
+from jamrank.models.gold import KnownTruths, known_truths, locate_by_text
+from jamrank.models.link import fit_link
+from jamrank.models.showing import Shown
 from jamrank.models.state import from_document, to_document
 from jamrank.models.uncertain import Uncertain, as_level
-from jamrank.ranking import Uncertainty, order_accuracy, ranks
+from jamrank.ranking import Uncertainty, order_accuracy, ranks, rescaled
+from jamrank.rows import Rows
 from jamrank.scorers import Features, align_features
 
 __all__ = ["RankingModel", "load"]
 
 Doubles = NDArray[np.float64]
+FeatureUse = Literal["refused", "ignored", "optional", "always"]
 _VERSION = 1
 # Scores closer than this differ by rounding alone.
 _SAME_SCORE = 1e-9
 
 
-class RankingModel(Uncertain):
+class RankingModel(Shown, Uncertain):
     """Base of all models; follows scikit-learn's conventions.
 
     A subclass stores its arguments in ``__init__`` and, in ``_fit``, sets the fitted attributes: at least
@@ -43,8 +49,13 @@ class RankingModel(Uncertain):
     _from_disk: ClassVar[bool] = False
     # Whether ties count for something; else they are left out.
     _uses_ties: ClassVar[bool] = False
-    # Whether features may be given and are not used.
-    _ignores_features: ClassVar[bool] = False
+    # What becomes of features, and whether it tells annotators apart: what a comparison of models must know.
+    _takes_features: ClassVar[FeatureUse] = "refused"
+    _knows_annotators: ClassVar[bool] = False
+    # Whether it can use pairs of known truth.
+    _takes_gold: ClassVar[bool] = False
+    # Whether scores are log-odds: such can be shown as Elo, and another fit can start from them.
+    _log_odds: ClassVar[bool] = False
     # Fitted attributes that a subclass adds to the saved state.
     _extra_state: ClassVar[tuple[str, ...]] = ()
 
@@ -62,7 +73,7 @@ class RankingModel(Uncertain):
     n_ties_: float
     _features: Features | None
 
-    def fit(self, votes: Votes, features: Any = None) -> Self:
+    def fit(self, votes: Votes, features: Any = None, *, gold: Any = None, start: RankingModel | None = None) -> Self:
         """Fit the model.
 
         Parameters
@@ -72,6 +83,12 @@ class RankingModel(Uncertain):
         features : data frame, mapping or array, optional
             One row for each item: a frame with a column ``item`` (or, in pandas, indexed by item), a mapping from
             item to values, or an array in the order of ``votes.items``.
+        gold : data frame or iterable of (better, worse), optional
+            Pairs of known truth: a frame with ``left``, ``right`` and ``winner`` and, if need be, ``question``. They
+            settle which way the votes as a whole point. For JAM, VRJAM, CrowdBT and DawidSkene.
+        start : RankingModel, optional
+            A fitted model to start from, matched by ids: new votes need fewer iterations then, and the end is the
+            same.
 
         Returns
         -------
@@ -85,6 +102,8 @@ class RankingModel(Uncertain):
                 f"votes is a {type(votes).__name__}; expected jamrank.Comparisons (see Comparisons.from_frame)"
             )
         self._reset()
+        self._start = self._checked_start(start)
+        votes = self._taught(votes, gold)
         self.items_ = votes.items
         self._annotators, self._questions, self._frames = votes.annotators, votes.questions, votes.frames
         self._votes = votes
@@ -100,6 +119,33 @@ class RankingModel(Uncertain):
 
     def _fit(self, votes: Votes, features: Any) -> None:
         raise NotImplementedError
+
+    def _checked_start(self, start: RankingModel | None) -> RankingModel | None:
+        if start is None:
+            return None
+        for model in (self, start):
+            if not (isinstance(model, RankingModel) and model._log_odds):
+                name = type(model).__name__
+                raise ParameterError(f"start: a fit cannot begin with, or be a {name}; JAM and its kin can")
+        start._require_fit()
+        return start
+
+    def _taught(self, votes: Votes, gold: Any) -> Votes:
+        """Keep the pairs of known truth beside the votes; return the votes with all these pairs."""
+        self._known: KnownTruths | None = None
+        if gold is None:
+            return votes
+        if not self._takes_gold:
+            name = type(self).__name__
+            raise ParameterError(f"{name} has no use for gold; JAM, VRJAM, CrowdBT and DawidSkene have")
+        if not isinstance(votes, Comparisons):
+            raise ParameterError("gold needs the votes in memory; this fit is from disk")
+        self._known = known_truths(gold, votes, only_voted=getattr(self, "ties", "") == "davidson")
+        return self._known.votes
+
+    @property
+    def _settled_by_gold(self) -> bool:
+        return vars(self).get("_known") is not None
 
     def _reset(self) -> None:
         for name in [name for name in vars(self) if name.endswith("_") or name.startswith("_")]:
@@ -303,6 +349,37 @@ class RankingModel(Uncertain):
         }
         return self._frame({name: column[order] for name, column in columns.items()})
 
+    def ranking_on(self, scale: str = "elo", anchor: Any = None) -> Any:
+        """Return ``ranking_`` with scores on another scale.
+
+        Parameters
+        ----------
+        scale : {"elo", "logit"}
+            ``elo``: 400 points for odds of ten to one; ``logit``: natural log-odds, as ``scores_`` are.
+        anchor : id, optional
+            The item that gets 1000 (elo) or 0 (logit); the mean of the items unless given. Standard errors stay those
+            of the distance to the mean of the items.
+
+        Returns
+        -------
+        data frame
+            Columns as in ``ranking_``.
+        """
+        self._require_fit()
+        at = self._place_anchor(scale, anchor, self.items_)
+        return rescaled(self.ranking_, scale, float(self.scores_.mean() if at is None else self.scores_[at]))
+
+    def _place_anchor(self, scale: str, anchor: Any, items: NDArray[Any]) -> int | None:
+        """Return the code of an anchor, or say why there can be no such scale: before a fit, if need be."""
+        if scale != "logit" and not self._log_odds:
+            raise ParameterError(f"the scores of {type(self).__name__} are no log-odds and have no Elo; JAM's have")
+        if anchor is None:
+            return None
+        at = int(locate_by_text(items, np.array([anchor], dtype=object))[0])
+        if at < 0:
+            raise UnknownItemError(f"anchor {anchor!s}: no vote is about such an item")
+        return at
+
     @property
     def annotators_(self) -> Any:
         """Frame of the annotators: annotator, votes, flip, flip_low, flip_high, verdict, evidence, action; and more.
@@ -384,6 +461,85 @@ class RankingModel(Uncertain):
         margin = self._score_of(a, features) - self._score_of(b, features)
         return np.asarray(expit(margin))
 
+    def vote_proba(self, votes: Comparisons, features: Any = None) -> Doubles:
+        """Return how likely it is that each vote goes to the first item of its pair, given the fitted model.
+
+        Unlike :meth:`predict_proba` it is about a vote and not about the truth: it knows who votes, and the votes on
+        the same pair to which the model was fitted.
+
+        Parameters
+        ----------
+        votes : Comparisons
+            Whose items, annotators and questions have the ids of those that the model was fitted to. An annotator
+            that the model never saw is taken for the mean annotator; an item that it never saw is scored through
+            its features, or taken for any item.
+        features : data frame or mapping, optional
+            Features of the unseen items.
+
+        Returns
+        -------
+        ndarray
+            One for each decided vote of positive weight, in the order of the votes; ``votes`` says how they came
+            out.
+        """
+        self._require_fit()
+        if not isinstance(votes, Comparisons):
+            raise ParameterError(f"votes is a {type(votes).__name__}; expected jamrank.Comparisons")
+        return self._vote_proba(Asked.of(self, votes), features)
+
+    def _vote_proba(self, asked: Asked, features: Any) -> Doubles:
+        """Return sigmoid(a · margin), its slope fitted to the votes: for models that have no probabilities."""
+        margin, variance = self._margins(asked, features)
+        return blurred(self._link * margin, self._link**2 * variance)
+
+    def _margins(self, asked: Asked, features: Any) -> tuple[Doubles, Doubles]:
+        """Return the difference of the scores behind each vote, and the variance that is left of it."""
+        spread = self._score_variances
+        sides = []
+        for item, of_pair in ((asked.first, asked.votes.pair_first), (asked.second, asked.votes.pair_second)):
+            score, variance = np.append(self.scores_, 0.0)[item], np.append(spread, self._unseen_variance())[item]
+            unseen = item < 0
+            if unseen.any() and features is not None and self.coef_ is not None:
+                code = of_pair[asked.votes.vote_pair[asked.which[unseen]]]
+                score[unseen] = self._score_unseen(asked.votes.items[code], features)
+                variance[unseen] = self.score_variance_ or 0.0
+            elif unseen.any():
+                score[unseen] = self.scores_.mean()
+            sides.append((score, variance))
+        (a, var_a), (b, var_b) = sides
+        return a - b, var_a + var_b
+
+    def _unseen_variance(self) -> float:
+        """Return the variance of the score of an item of which nothing is known."""
+        return float(self.scores_.var()) if self.score_variance_ is None else self.score_variance_
+
+    @cached_property
+    def _score_variances(self) -> Doubles:
+        """Variance that the votes leave to each score; 0 where the model knows of none."""
+        return self._estimate_score_variances()
+
+    def _estimate_score_variances(self) -> Doubles:
+        return np.zeros(len(self.items_))
+
+    @cached_property
+    def _link(self) -> float:
+        """Slope from a difference of scores to the log-odds of a vote."""
+        return self._estimate_link()
+
+    def _estimate_link(self) -> float:
+        assert isinstance(self._votes, Comparisons)
+        rows = Rows.per_pair(self._votes)
+        wins, cast = rows.tally()
+        return fit_link(self.scores_[rows.first] - self.scores_[rows.second], wins, cast)
+
+    @cached_property
+    def _vote_tables(self) -> Doubles:
+        """Probability of a vote by coin, by whether it is for the first item, and by the truth; empty without any."""
+        return self._estimate_vote_tables()
+
+    def _estimate_vote_tables(self) -> Doubles:
+        return np.empty((0, 2, 2))
+
     def _score_of(self, wanted: NDArray[Any], features: Any) -> Doubles:
         at = locate(self.items_, wanted)
         scores = np.where(at >= 0, self.scores_[at], np.nan)
@@ -448,7 +604,14 @@ class RankingModel(Uncertain):
     def to_json(self) -> str:
         """Return what :meth:`save` writes."""
         self._require_fit()
-        return document_text("model", _VERSION, to_document(self))
+        return document_text("model", _VERSION, self._document())
+
+    def _document(self) -> dict[str, Any]:
+        return to_document(self)
+
+    @classmethod
+    def _from_document(cls, body: dict[str, Any], source: str) -> RankingModel:
+        return from_document(cls, body, source)
 
 
 def load(path: str | Path) -> RankingModel:
@@ -470,7 +633,7 @@ def load(path: str | Path) -> RankingModel:
     name = body.get("class")
     if name not in MODELS:
         raise FormatError(f"{path}: a model of class {name!r}; this version knows {', '.join(MODELS)}")
-    return from_document(MODELS[name], body, str(path))
+    return MODELS[name]._from_document(body, str(path))
 
 
 def _ids(values: Any) -> NDArray[Any]:

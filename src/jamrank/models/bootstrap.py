@@ -22,12 +22,12 @@ __all__ = ["bootstrap"]
 def bootstrap(model: RankingModel, n_resamples: int, random_state: Any) -> Uncertainty:
     """Refit to annotators drawn with replacement; one drawn twice counts twice.
 
-    Features are not kept by models, so those that were fitted with some are refused.
+    Features and gold are not kept by models, so those that were fitted with some are refused.
     """
     model._require_votes()
     votes = model._votes
-    if not isinstance(votes, Comparisons) or model._features is not None:
-        raise ParameterError("a bootstrap needs votes in memory and a model without features")
+    if not isinstance(votes, Comparisons) or model._features is not None or model._settled_by_gold:
+        raise ParameterError("a bootstrap needs votes in memory and a model without features or gold")
     rng = np.random.default_rng(random_state)
     settings = {**model.get_params(), **({"verbose": False} if "verbose" in model.get_params() else {})}
     found = []

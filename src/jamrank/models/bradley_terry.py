@@ -14,6 +14,7 @@ from jamrank.models.agreement import disagreement
 from jamrank.models.base import RankingModel
 from jamrank.models.crowd_bt import CrowdBT
 from jamrank.models.em import Point
+from jamrank.models.latent import LatentModel
 from jamrank.models.prior import Prior
 from jamrank.noise import Noise, NoNoise
 
@@ -39,6 +40,8 @@ class BradleyTerry(CrowdBT):
     """
 
     _rows_by: ClassVar[str] = "side"
+    _knows_annotators: ClassVar[bool] = False
+    _takes_gold: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -65,6 +68,9 @@ class BradleyTerry(CrowdBT):
             return np.sign(point.scores[part.pair_first] - point.scores[part.pair_second])
 
         return disagreement(votes, opinion)
+
+    # A vote is its own truth.
+    _vote_proba = LatentModel._truth_proba
 
     def _says_left(self, better: NDArray[np.float64], who: NDArray[np.intp]) -> NDArray[np.float64]:
         return better

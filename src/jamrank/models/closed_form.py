@@ -12,7 +12,7 @@ from jamrank.comparisons import Comparisons
 from jamrank.errors import DisconnectedWarning, NotConvergedWarning, ParameterError, UnknownItemError, warn
 from jamrank.io.store import Votes
 from jamrank.models.agreement import disagreement
-from jamrank.models.base import _SAME_SCORE, RankingModel
+from jamrank.models.base import _SAME_SCORE, FeatureUse, RankingModel
 from jamrank.models.link import fit_link
 from jamrank.models.tally import Tally
 from jamrank.ranking import Uncertainty, independent
@@ -43,7 +43,7 @@ class ClosedForm(RankingModel):
     """
 
     _uses_ties: ClassVar[bool] = True
-    _ignores_features: ClassVar[bool] = True
+    _takes_features: ClassVar[FeatureUse] = "ignored"
     _extra_state: ClassVar[tuple[str, ...]] = ("slope_",)
     slope_: float
 
@@ -93,6 +93,9 @@ class ClosedForm(RankingModel):
         if self._score_se is None:
             return Uncertainty.unknown(len(self.items_))
         return independent(self.scores_, self._score_se)
+
+    def _estimate_link(self) -> float:
+        return self.slope_
 
     def _score_of(self, wanted: NDArray[Any], features: Any) -> Doubles:
         """Return scores as log-odds, for ``predict_proba``."""

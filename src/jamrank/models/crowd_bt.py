@@ -35,6 +35,7 @@ class CrowdBT(LatentModel):
 
     _rows_by: ClassVar[str] = "vote"
     _from_disk: ClassVar[bool] = True
+    _takes_gold: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -12,6 +12,8 @@ from jamrank.comparisons import Comparisons
 from jamrank.engines import Engine, MemoryEngine
 from jamrank.errors import ParameterError
 from jamrank.io.store import Votes
+from jamrank.models.asked import Asked
+from jamrank.models.base import RankingModel
 from jamrank.models.em import Fit, Problem
 from jamrank.models.latent import LatentModel
 from jamrank.models.prior import Prior
@@ -47,6 +49,8 @@ class DawidSkene(LatentModel):
         As in :class:`JAM`.
     """
 
+    _takes_gold: ClassVar[bool] = True
+    _log_odds: ClassVar[bool] = False
     _extra_state: ClassVar[tuple[str, ...]] = (*LatentModel._extra_state, "_item_pairs")
 
     def __init__(
@@ -96,6 +100,16 @@ class DawidSkene(LatentModel):
     @property
     def _has_likelihood(self) -> bool:
         return False
+
+    def _vote_proba(self, asked: Asked, features: Any) -> Doubles:
+        """Return the probability of a vote for the first item; on a new pair, through a link from the scores."""
+        truth = 0.5 + asked.seen_from_first(self.posterior_ - 0.5, np.zeros(len(asked)))
+        for_first = self._coins(asked, features)
+        told = truth * for_first[:, 1] + (1 - truth) * for_first[:, 0]
+        return np.where(asked.pair >= 0, told, RankingModel._vote_proba(self, asked, features))
+
+    _estimate_link = RankingModel._estimate_link
+    _estimate_score_variances = RankingModel._estimate_score_variances
 
     def _estimate_uncertainty(self) -> Uncertainty:
         """Take the pairs of an item for independent."""

@@ -13,7 +13,7 @@ from jamrank.engines import MemoryEngine
 from jamrank.errors import FeatureError
 from jamrank.io.store import Votes
 from jamrank.models.agreement import disagreement
-from jamrank.models.base import RankingModel
+from jamrank.models.base import FeatureUse, RankingModel
 from jamrank.models.em import Problem, run
 from jamrank.models.latent import LatentModel
 from jamrank.models.prior import Prior, resolve_prior
@@ -49,7 +49,10 @@ class IAM(LatentModel):
         Share of each annotator's votes that go against the sum.
     """
 
+    _log_odds: ClassVar[bool] = False
     _extra_state: ClassVar[tuple[str, ...]] = ("annotator_scores_",)
+    _takes_features: ClassVar[FeatureUse] = "always"
+    _knows_annotators: ClassVar[bool] = False
     annotator_scores_: Doubles
 
     def __init__(
@@ -102,6 +105,11 @@ class IAM(LatentModel):
     _truth_of_votes = RankingModel._truth_of_votes
     _chance = RankingModel._chance
     _estimate_uncertainty = RankingModel._estimate_uncertainty
+    # A sum of scores is no log-odds: votes are foretold through a link.
+    _vote_proba = RankingModel._vote_proba
+    _estimate_link = RankingModel._estimate_link
+    _estimate_score_variances = RankingModel._estimate_score_variances
+    _estimate_vote_tables = RankingModel._estimate_vote_tables
 
     def _own_weights(self, votes: Comparisons, annotator: int, scorer: LinearScorer) -> Doubles:
         """Fit one annotator's votes as if they were the truth."""

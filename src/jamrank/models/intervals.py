@@ -137,8 +137,9 @@ class LatentIntervals(AnnotatorResults):
         noise, point = self._fitted[0].noise, self._fitted[1]
         if not isinstance(noise, (Flip, NoNoise)):
             raise ParameterError("a sandwich is there for one flip an annotator or none; try kind='bootstrap'")
-        if observed is None or not isinstance(votes, Comparisons) or self._features is not None:
-            raise ParameterError("a sandwich needs votes in memory, no features, and not too many items")
+        unused = self._features is None and not self._settled_by_gold
+        if observed is None or not isinstance(votes, Comparisons) or not unused:
+            raise ParameterError("a sandwich needs votes in memory, no features or gold, and not too many items")
         flips = len(point.params) > 0
         rows = ROWS_BY["vote" if not flips else self._rows_by](votes, self.n_jobs)
         tables = noise.tables(point.params) if flips else NoNoise(rows.n_coins).tables(point.params)

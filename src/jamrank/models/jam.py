@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jamrank.diagnostics.habits import Piece, without_own_vote
+from jamrank.models.base import FeatureUse
 from jamrank.models.latent import LatentModel
 from jamrank.models.prior import Prior
 
@@ -87,6 +88,8 @@ class JAM(LatentModel):
     """
 
     _from_disk: ClassVar[bool] = True
+    _takes_features: ClassVar[FeatureUse] = "optional"
+    _takes_gold: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -7,19 +7,22 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from jamrank.comparisons import Comparisons
 from jamrank.diagnostics.habits import Piece
 from jamrank.engines import DiskEngine, Engine, MemoryEngine, TiedEngine
 from jamrank.errors import InputError, NotConvergedWarning, ParameterError, TiesExcludedWarning, warn
 from jamrank.io.store import StoredComparisons, Votes
+from jamrank.models.asked import Asked, blurred
 from jamrank.models.em import Fit, Point, Problem, run
 from jamrank.models.intervals import LatentIntervals
 from jamrank.models.prior import Prior, resolve_prior
 from jamrank.models.progress import Progress
 from jamrank.models.variance import estimate_variance, free_scores
+from jamrank.models.warm import warm_start
 from jamrank.noise import Flip, Noise, Tied, TwoCoin
+from jamrank.ranking.marginals import is_dense, score_variances
 from jamrank.rows import ROWS_BY
 from jamrank.scorers import Features, LinearScorer, ObjectScorer, align_features
 from jamrank.text import many
@@ -31,6 +34,8 @@ Doubles = NDArray[np.float64]
 
 # Second summits belong to small data; on large data a second run would only cost time.
 _FEW_ROWS, _FURTHER = 2000, 4.0
+# Log-odds of a posterior that is 0 or 1 to all digits.
+_SURELY_NOT = 1e-15
 _NOISES = ("flip", "two-coin")
 _TIES = ("leave out", "davidson")
 _UNDECIDED = "no decided vote", "a ranking needs votes that prefer one item to another"
@@ -44,6 +49,8 @@ class LatentModel(LatentIntervals):
     """
 
     _rows_by: ClassVar[str] = "pair"
+    _knows_annotators: ClassVar[bool] = True
+    _log_odds: ClassVar[bool] = True
     loss: str = "logistic"
     init: str = "share"
     n_init: int = 1
@@ -86,7 +93,10 @@ class LatentModel(LatentIntervals):
             if self.loss == "hinge":
                 raise ParameterError("loss is 'hinge', which needs the votes in memory; from disk only 'logistic'")
             return DiskEngine(votes, row, self.n_jobs, self._progress.part)
-        return MemoryEngine(ROWS_BY[row](votes, self.n_jobs), self.n_jobs)
+        if self._known is None or row == "tie":
+            return MemoryEngine(ROWS_BY[row](votes, self.n_jobs), self.n_jobs)
+        rows = ROWS_BY[row](self._known.told, self.n_jobs)
+        return MemoryEngine(rows.knowing(rows.n_coins // self._known.told.n_annotators), self.n_jobs)
 
     @property
     def _row(self) -> str:
@@ -173,9 +183,8 @@ class LatentModel(LatentIntervals):
         variance = prior.score_variance if prior else None
         start = None
         if prior is not None and variance is None:
-            first = problem(3.0)
-            begin = first.evaluate(*first.start())
-            variance, start = estimate_variance(problem, begin)
+            guess = 3.0 if self._start is None else self._start.score_variance_ or 3.0
+            variance, start = estimate_variance(problem, self._begin(problem(guess)), guess)
         fit = self._best_run(problem(variance), start)
         self.score_variance_ = variance
         self.scores_ = fit.point.scores - fit.point.scores.mean()
@@ -191,16 +200,30 @@ class LatentModel(LatentIntervals):
         """
         best: Fit | None = None
         for begin in self._starts(problem, start):
-            fit = self._look_further(problem, self._run(problem, begin()))
-            if problem.noise.goodwill(fit.point.params) < 0:
-                # The mirror image fits the votes as well and takes them, as a whole, for well meant.
-                mirrored = problem.noise.mirrored(fit.point.params)
-                fit = self._run(problem, problem.evaluate(-fit.point.theta, mirrored))
+            fit = self._settle_sign(problem, self._look_further(problem, self._run(problem, begin())))
             if best is None or fit.objectives[-1] > best.objectives[-1]:
                 best = fit
         assert best is not None
         self._warn_unless(best.converged, _why(best, self.max_iter))
         return best
+
+    def _begin(self, problem: Problem) -> Point:
+        """Return where a fit begins: at the vote shares or an earlier model, on the side of the known truths."""
+        point = problem.evaluate(*(problem.start() if self._start is None else warm_start(problem, self)))
+        if self._known is None:
+            return point
+        other = problem.evaluate(-point.theta, problem.noise.mirrored(point.params))
+        return other if other.objective > point.objective else point
+
+    def _settle_sign(self, problem: Problem, fit: Fit) -> Fit:
+        """Return the fit or its mirror image, which fits the votes as well: known truths decide, else good will."""
+        if self._known is None and problem.noise.goodwill(fit.point.params) >= 0:
+            return fit
+        mirrored = problem.noise.mirrored(fit.point.params)
+        other = self._run(problem, problem.evaluate(-fit.point.theta, mirrored))
+        if self._known is None or other.objectives[-1] > fit.objectives[-1]:
+            return other
+        return fit
 
     def _look_further(self, problem: Problem, fit: Fit) -> Fit:
         """Return a better summit where one lies further out, which happens with a handful of votes.
@@ -227,7 +250,7 @@ class LatentModel(LatentIntervals):
         def from_share() -> Point:
             if start is not None:
                 return problem.reassess(start)
-            return problem.evaluate(*problem.start())
+            return self._begin(problem)
 
         def at_random() -> Point:
             return problem.evaluate(rng.standard_normal(problem.scorer.n_params), problem.noise.random(rng))
@@ -265,9 +288,7 @@ class LatentModel(LatentIntervals):
 
     def _posterior(self, votes: Comparisons, engine: MemoryEngine, point: Point) -> Doubles:
         """Return the posterior of every pair; one without decided votes gets what its scores say."""
-        noise, params = self._fitted[0].noise, point.params
-        tables = noise.noise.tables(noise.split(params)[0]) if isinstance(noise, Tied) else noise.tables(params)
-        of_rows = engine.posterior(point.scores, tables)
+        of_rows = engine.posterior(point.scores, self._tables(point.params))
         if len(of_rows) == votes.n_pairs:
             return of_rows
         posterior = expit(point.scores[votes.pair_first] - point.scores[votes.pair_second])
@@ -279,6 +300,60 @@ class LatentModel(LatentIntervals):
 
     def _truth_of_votes(self, piece: Piece) -> Doubles:
         return self.posterior_[piece.pair]
+
+    # -- how likely a vote is ----------------------------------------------------------------------------------
+
+    def _vote_proba(self, asked: Asked, features: Any) -> Doubles:
+        """Return the probability of a vote for the first item, summed over the truth of its pair."""
+        truth = self._truth_proba(asked, features)
+        for_first = self._coins(asked, features)
+        return np.asarray(truth * for_first[:, 1] + (1 - truth) * for_first[:, 0])
+
+    def _truth_proba(self, asked: Asked, features: Any) -> Doubles:
+        """Return P(first truly beats second), given the scores and the votes that were fitted on the same pair.
+
+        What those votes say is the posterior's log-odds less the margin that went into it: with the linear scorer
+        that was the features' alone, and the scores know more.
+        """
+        margin, variance = self._margins(asked, features)
+        if self._rows_by == "pair":
+            at = np.unique(asked.pair[asked.pair >= 0])
+            base = self.scores_ if self.feature_scores_ is None else self.feature_scores_
+            odds = np.zeros(len(self._pair_first))
+            odds[at] = logit(np.clip(self.posterior_[at], _SURELY_NOT, 1 - _SURELY_NOT))
+            odds[at] -= base[self._pair_first[at]] - base[self._pair_second[at]]
+            margin = margin + asked.seen_from_first(odds, np.zeros(len(asked)))
+        return blurred(margin, variance)
+
+    def _coins(self, asked: Asked, features: Any) -> Doubles:
+        """Return the probability of a vote for the first item, by the truth; unknown annotators are the mean one."""
+        tables = self._vote_tables[:, 1].reshape(len(self._annotators), -1, 2)
+        weight = np.maximum(self._decided_votes, 0.0)
+        mean = np.einsum("a,akz->kz", weight / max(float(weight.sum()), 1e-300), tables)
+        return np.asarray(np.concatenate([tables, mean[None]])[asked.annotator, self._kinds(asked, features)])
+
+    def _kinds(self, asked: Asked, features: Any) -> Any:
+        """Return which of an annotator's coins decides each vote: one for each side where the noise knows sides."""
+        return asked.swapped.astype(np.int64) if self.noise == "two-coin" else 0
+
+    def _estimate_vote_tables(self) -> Doubles:
+        return np.asarray(np.exp(self._tables(self._fitted[1].params)))
+
+    def _tables(self, params: Doubles) -> Doubles:
+        """Return the log-likelihoods of decided votes, by coin."""
+        noise = self._fitted[0].noise
+        return noise.noise.tables(noise.split(params)[0]) if isinstance(noise, Tied) else noise.tables(params)
+
+    def _estimate_score_variances(self) -> Doubles:
+        problem, point = self._refined
+        engine = problem.engine
+        links = isinstance(engine, MemoryEngine) and not is_dense(engine.n_links, engine.n_items)
+        information = engine.observed(point.scores, problem.noise.tables(point.params), links)
+        precision = 0.0 if self.score_variance_ is None else 1.0 / self.score_variance_
+        return score_variances(information[0], precision, information[1])
+
+    def _estimate_link(self) -> float:
+        return 1.0
 
 
 def _why(fit: Fit, max_iter: int) -> str:

@@ -12,7 +12,8 @@ from jamrank.errors import UnknownItemError
 from jamrank.ids import locate
 from jamrank.io.store import Votes
 from jamrank.models.agreement import disagreement
-from jamrank.models.base import RankingModel, _ids
+from jamrank.models.asked import Asked
+from jamrank.models.base import FeatureUse, RankingModel, _ids
 from jamrank.models.tally import pair_wins
 from jamrank.ranking import Uncertainty, independent
 
@@ -35,7 +36,7 @@ class MajorityVote(RankingModel):
     """
 
     _uses_ties: ClassVar[bool] = True
-    _ignores_features: ClassVar[bool] = True
+    _takes_features: ClassVar[FeatureUse] = "ignored"
     _extra_state: ClassVar[tuple[str, ...]] = ("_item_votes",)
 
     def __init__(self) -> None:
@@ -87,6 +88,14 @@ class MajorityVote(RankingModel):
         known = (keys[place] == wanted) & (total[place] > 0)
         share = np.where(known, wins[place] / np.maximum(total[place], 1e-300), 0.5)
         return np.where(a < b, share, 1 - share)
+
+    def _vote_proba(self, asked: Asked, features: Any) -> Doubles:
+        """Return the share on the pair within its question, with one more vote for each side."""
+        share = (self.posterior_ * self._pair_votes + 1) / (self._pair_votes + 2)
+        return 0.5 + asked.seen_from_first(share - 0.5, np.zeros(len(asked)))
+
+    def _estimate_link(self) -> float:
+        return 1.0
 
     def _estimate_uncertainty(self) -> Uncertainty:
         shrunk = (self.scores_ * self._item_votes + 1) / (self._item_votes + 2)

@@ -15,6 +15,8 @@ from jamrank.diagnostics.habits import Piece
 from jamrank.engines import Engine, MemoryEngine
 from jamrank.errors import FeatureError, ParameterError
 from jamrank.io.store import Votes
+from jamrank.models.asked import Asked
+from jamrank.models.base import FeatureUse
 from jamrank.models.em import Fit, Point, Problem, run
 from jamrank.models.information import interval, joint_covariance
 from jamrank.models.jam import JAM
@@ -23,7 +25,7 @@ from jamrank.noise import ClusteredFlip, Flip, Noise
 from jamrank.noise.clustered import choose_strength
 from jamrank.noise.kmeans import choose_clusters, cluster_pairs, nearest_centroid
 from jamrank.rows import Rows
-from jamrank.scorers import Scorer
+from jamrank.scorers import Scorer, align_features
 
 __all__ = ["VRJAM"]
 
@@ -65,6 +67,7 @@ class VRJAM(JAM):
     """
 
     _from_disk: ClassVar[bool] = False
+    _takes_features: ClassVar[FeatureUse] = "always"
     _extra_state: ClassVar[tuple[str, ...]] = (
         *JAM._extra_state,
         "flip_interval_",
@@ -134,6 +137,7 @@ class VRJAM(JAM):
         assert isinstance(engine, MemoryEngine) and isinstance(votes, Comparisons)
         problem = self._linear_problem(engine, noise, prior, matrix)
         fit = self._best_run(problem)
+        self._matrix = matrix
         self.centroids_ = self._find_centroids(engine.rows, matrix)
         self.cluster_ = nearest_centroid(votes.pair_first, votes.pair_second, matrix, self.centroids_, self.n_jobs)
         self.strength_, self._overall = 0.0, (problem, fit.point)
@@ -180,6 +184,34 @@ class VRJAM(JAM):
             truly_first = point.at.truly_first
         final = problem()
         return final, self._best_run(final, point)
+
+    def _coins(self, asked: Asked, features: Any) -> Doubles:
+        """Return the probability of a vote for the first item, by the truth; of all clusters where none is known."""
+        tables = super()._coins(asked, features)
+        lost = self._kinds(asked, features) < 0
+        if lost.any():
+            share = self._cluster_votes.sum(axis=0) / self._cluster_votes.sum()
+            of_all = np.einsum("akz,k->az", self._vote_tables[:, 1].reshape(len(self._annotators), -1, 2), share)
+            overall = self._decided_votes @ of_all / self._decided_votes.sum()
+            tables[lost] = np.concatenate([of_all, overall[None]])[asked.annotator[lost]]
+        return tables
+
+    def _kinds(self, asked: Asked, features: Any) -> NDArray[np.int64]:
+        """Return the cluster of each vote's pair: as fitted or, for another pair, the nearest; -1 where unknown."""
+        kinds = np.where(asked.pair >= 0, self.cluster_[asked.pair], -1).astype(np.int64)
+        new = (asked.pair < 0) & (asked.first >= 0) & (asked.second >= 0)
+        matrix = self._measured(features) if new.any() else None
+        if matrix is not None:
+            first, second = asked.first[new].astype(np.int32), asked.second[new].astype(np.int32)
+            kinds[new] = nearest_centroid(first, second, matrix, self.centroids_, self.n_jobs)
+        return kinds
+
+    def _measured(self, features: Any) -> Doubles | None:
+        """Return the standardised features of all items: those of the fit, or where it was loaded, those given."""
+        if "_matrix" not in vars(self) and features is not None and self._features is not None:
+            matrix, _ = align_features(features, self.items_, self._features.names)
+            return self._features.standardise(matrix)
+        return vars(self).get("_matrix")
 
     @cached_property
     def flip_interval_(self) -> Doubles | None:

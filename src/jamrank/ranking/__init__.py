@@ -2,6 +2,7 @@
 
 from jamrank.ranking.groups import GroupShare, group_share
 from jamrank.ranking.order import order_accuracy, ranks
+from jamrank.ranking.scale import rescaled
 from jamrank.ranking.uncertainty import (
     Uncertainty,
     draw_ranks,
@@ -25,5 +26,6 @@ __all__ = [
     "normal_draws",
     "order_accuracy",
     "ranks",
+    "rescaled",
     "sandwich",
 ]
