@@ -168,7 +168,7 @@ class Patterns:
         )
 
 
-def _kinds(weight: Doubles, vote: Ints, start: Longs, ballots: Ballots) -> csr_array:
+def _kinds(weight: Doubles, vote: Ints, start: Longs, ballots: Lists | Patterns) -> csr_array:
     """Return weights by list of votes and kind; coins that always tell the truth are none of them."""
     shape = len(start) - 1, 2 * (ballots.n_coins + ballots.n_known)
     return csr_array((weight, vote, start), shape=shape)[:, : 2 * ballots.n_coins]

@@ -8,6 +8,7 @@ import jamrank as jr
 from jamrank.engines import MemoryEngine
 from jamrank.errors import NotFittedError, ParameterError, UncertaintyWarning
 from jamrank.models import posterior
+from jamrank.models.information import _by_differences
 from jamrank.models.posterior import Posterior, sample
 from jamrank.models.sandwich import pulls
 from jamrank.noise import Flip
@@ -213,6 +214,26 @@ def test_every_noise_has_intervals_of_scores_and_ranks(make, kind):
     assert (found.score_low < found.score_high).all()
     assert fitted.top(2)["p_top"].sum() == pytest.approx(2)
     assert fitted.ranking_["rank_low"].null_count() == 0
+
+
+@pytest.mark.parametrize("n_annotators", [4, 120])
+def test_known_truths_are_in_the_information(n_annotators):
+    of = jr.simulate(8, n_annotators, 600, random_state=5)
+    fitted = jr.JAM(n_jobs=1).fit(of.votes, gold=[("item0", "item1"), ("item2", "item3")])
+    assert fitted._observed is not None and fitted._observed.inside.all()
+    found, expected = fitted._observed.matrix, _by_differences(*fitted._fitted, 10**9)
+    expected[:8, :8] += 1 / 8
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+    for kind in ("sandwich", "bootstrap"):
+        with pytest.raises(ParameterError, match="gold"):
+            fitted.uncertainty(kind)
+
+
+def test_the_model_that_was_chosen_is_asked(drawn):
+    fitted = jr.Auto(n_jobs=1).fit(drawn.votes)
+    assert fitted.score_intervals().equals(fitted.model_.score_intervals())
+    np.testing.assert_array_equal(fitted.rank_distribution_, fitted.model_.rank_distribution_)
+    assert fitted.groups_.equals(fitted.model_.groups_) and fitted.top(2).equals(fitted.model_.top(2))
 
 
 def test_unknown_flips_widen_the_errors_of_scores(drawn):
