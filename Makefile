@@ -12,8 +12,8 @@ RIVALS := .venv-rivals
 
 .PHONY: demo test lint typecheck unit format figure gallery report-figure reproduce test-oldest docs clean
 .PHONY: benchmark benchmark-rivals benchmark-growth benchmark-profile benchmark-scale benchmark-quick
-.PHONY: benchmark-verdicts benchmark-recovery benchmark-scorers benchmark-heldout benchmark-encoding
-.PHONY: benchmark-cluster fuzz
+.PHONY: benchmark-verdicts benchmark-recovery benchmark-coverage benchmark-scorers benchmark-heldout
+.PHONY: benchmark-encoding benchmark-cluster fuzz
 
 demo: $(VENV)/demo-$(MODULES)
 	$(BIN)/jamrank demo
@@ -65,6 +65,10 @@ benchmark-scale: $(RIVALS)/jamrank
 # Fits on a dask cluster, most of an hour and 10 GB of memory and of room (SCRATCH=DIR): benchmarks/cluster.md and .json.
 benchmark-cluster: $(RIVALS)/cluster
 	$(RIVALS)/bin/python -m benchmarks.cluster $(if $(SCRATCH),--scratch $(SCRATCH))
+
+# How often intervals hold the truth, over an hour on two cores: benchmarks/coverage.md and .json.
+benchmark-coverage: $(RIVALS)/jamrank
+	$(RIVALS)/bin/python -m benchmarks.coverage
 
 # Whether annotators get the verdicts they deserve, some minutes: benchmarks/verdicts.md and .json.
 benchmark-verdicts: $(RIVALS)/jamrank

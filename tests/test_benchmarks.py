@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("benchmarks", reason="benchmarks/ is found where tests run as `python -m pytest` in the checkout")
 
-from benchmarks import cluster, growth, heldout, ratios, recovery, report, scorers, stages, verdicts
+from benchmarks import cluster, coverage, growth, heldout, ratios, recovery, report, scorers, stages, verdicts
 from benchmarks.rivals import CONTENDERS
 from benchmarks.trials import Trial
 from benchmarks.votes import draw_jury
@@ -231,3 +231,14 @@ def test_the_cluster_s_page_says_what_was_measured():
     page = cluster.as_markdown(found, {"seed": "0"})
     for told in ("1.90 times faster", "the same result, bit for bit", "exit code 2", "1.0e-12", "5.0 | 2.0 |"):
         assert told in page
+
+
+def test_coverage_is_measured_on_votes_of_each_model_and_goes_on_where_it_stopped(tmp_path):
+    done, cases = tmp_path / "build" / "done.jsonl", coverage.cases_of([(6, 3, 80)], 1, 2.0)
+    found = coverage.run(cases[:1], done, 1)
+    assert coverage.run(cases, done, 1)[cases[0]] == found[cases[0]]
+    rows = coverage.summary(coverage.run(cases, done, 1))
+    assert [row["model"] for row in rows] == list(coverage.MODELS)
+    assert all(0 <= row[name] <= 1 for row in rows for name in (*coverage.ASKED, *coverage.SHOWN))
+    assert all(0.1 < row["ratio"] < 10 for row in rows)
+    assert "JAM" in coverage.text(rows, 2.0, {"commit": "x"})

@@ -27,6 +27,7 @@ __all__ = [
     "SlowKernelsWarning",
     "SparseVotesWarning",
     "TiesExcludedWarning",
+    "UncertaintyWarning",
     "UnknownItemError",
     "warn",
 ]
@@ -125,6 +126,10 @@ class SparseVotesWarning(JamrankWarning):
 
 class SlowKernelsWarning(JamrankWarning):
     """The compiled kernels are missing and numpy does their work."""
+
+
+class UncertaintyWarning(JamrankWarning):
+    """Intervals rest on a matrix that had to be changed first, and how far."""
 
 
 def warn(message: str, category: type[JamrankWarning]) -> None:

@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from jamrank.comparisons import FIRST, TIE, Comparisons
 from jamrank.kernels import default_threads, kernels
@@ -56,6 +57,10 @@ class Ballots(Protocol):
         """Add up a value for each row over its votes, times a power of their weight, by coin and side."""
         ...
 
+    def matrix(self, rows: slice) -> csr_array:
+        """Return the weight of every vote by list of votes and kind; a kind is the integer that stands for a vote."""
+        ...
+
     def clustered(self, cluster: Ints, n_clusters: int) -> Ballots:
         """Return the same votes with a coin for each annotator and cluster of rows."""
         ...
@@ -82,6 +87,13 @@ class Lists:
         if len(self.weight):
             per_vote *= self.weight**power
         return _by_coin(self.vote, per_vote, self.n_coins)
+
+    def matrix(self, rows: slice) -> csr_array:
+        """Return the weight of every vote by row, of some of them, and kind."""
+        start = self.start[rows.start : rows.stop + 1]
+        at = slice(start[0], start[-1])
+        weight = self.weight[at] if len(self.weight) else np.ones(at.stop - at.start)
+        return _kinds(weight, self.vote[at], start - start[0], self)
 
     def clustered(self, cluster: Ints, n_clusters: int) -> Lists:
         """Return the same votes with a coin for each annotator and cluster of rows."""
@@ -134,6 +146,10 @@ class Patterns:
         by_pattern = np.bincount(self.of_row, values, len(self)).astype(np.float64)
         return self.over_patterns(by_pattern, power)
 
+    def matrix(self, rows: slice) -> csr_array:
+        """Return the weight of every vote by pattern, of all of them, and kind."""
+        return _kinds(self.weight, self.vote, self.start, self)
+
     def clustered(self, cluster: Ints, n_clusters: int) -> Patterns:
         """Return the same votes with a coin for each annotator and cluster of rows."""
         used, of_row = np.unique(self.of_row.astype(np.int64) * n_clusters + cluster, return_inverse=True)
@@ -150,6 +166,12 @@ class Patterns:
             self.n_coins * n_clusters,
             self.n_known * n_clusters,
         )
+
+
+def _kinds(weight: Doubles, vote: Ints, start: Longs, ballots: Lists | Patterns) -> csr_array:
+    """Return weights by list of votes and kind; coins that always tell the truth are none of them."""
+    shape = len(start) - 1, 2 * (ballots.n_coins + ballots.n_known)
+    return csr_array((weight, vote, start), shape=shape)[:, : 2 * ballots.n_coins]
 
 
 def _codes(of_row: NDArray[np.integer], n_patterns: int) -> Codes:

@@ -27,7 +27,7 @@ def fitted(drawn):
 @pytest.mark.filterwarnings("ignore::jamrank.errors.JamrankWarning")
 def test_every_model_has_a_report(drawn, name):
     model = MODELS[name]()
-    model.fit(drawn.votes, drawn.features if name in ("IAM", "VRJAM") else None)
+    model.fit(drawn.votes, drawn.features if name in ("IAM", "VRJAM", "KernelJAM", "MixedBT") else None)
     report = describe(model, drawn.votes, name, {})
     order = model.items_[np.argsort(-model.scores_, kind="stable")]
     assert report.beats.items == order.tolist()

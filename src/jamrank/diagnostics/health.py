@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from jamrank.comparisons import Comparisons
 from jamrank.diagnostics.consistency import self_consistency
@@ -16,7 +17,7 @@ from jamrank.diagnostics.graph import components, find_bridges, separation
 from jamrank.diagnostics.planning import expected_accuracy, more_votes
 from jamrank.diagnostics.sides import sides
 from jamrank.diagnostics.sign import goodwill
-from jamrank.errors import InputError, JamrankWarning, ParameterError
+from jamrank.errors import InputError, JamrankWarning, NotFittedError, ParameterError
 from jamrank.text import many, number
 from jamrank.votes import Jury
 
@@ -387,7 +388,7 @@ class _Examination:
             )
 
     def _look_ahead(self, model: RankingModel, target: float) -> None:
-        se, variance = model._uncertainty.score_se, model.score_variance_
+        se, variance = _score_errors(model), model.score_variance_
         if not np.isfinite(se).all() or len(se) < 2 or self.counts["components"] > 1:
             return
         accuracy = expected_accuracy(model.scores_, se, variance)
@@ -477,3 +478,11 @@ def _rounded(value: float) -> str:
 def _plain(value: Any) -> Any:
     """Return an id as JSON has it."""
     return value.item() if isinstance(value, np.generic) else value
+
+
+def _score_errors(model: RankingModel) -> NDArray[np.float64]:
+    """Return what votes leave open of each score, in a normal around the fit."""
+    try:
+        return model._information_uncertainty().score_se
+    except (NotFittedError, ParameterError):  # from a file, or without a likelihood
+        return model._uncertainty.score_se

@@ -38,11 +38,12 @@ _FALSE_ALARM = 0.02
 # Least votes, and least surplus as a share of them, for a habit to be worth a word.
 _LEAST_VOTES, _LEAST_LEAN, _LEAST_TIES = 10, 0.1, 0.2
 _ALWAYS = 0.96
-_NORMAL_95 = 1.959963984540054
 
 
-def flip_intervals(flip: Doubles, information: Doubles, votes: Doubles) -> tuple[Doubles, Doubles]:
-    """Return 95 % intervals of the flips, normal on the logit scale.
+def flip_intervals(
+    flip: Doubles, information: Doubles, votes: Doubles, level: float = 0.95
+) -> tuple[Doubles, Doubles]:
+    """Return intervals of the flips, normal on the logit scale.
 
     Parameters
     ----------
@@ -52,9 +53,11 @@ def flip_intervals(flip: Doubles, information: Doubles, votes: Doubles) -> tuple
         Information on each flip's logit; where it is not positive nothing is known.
     votes : ndarray
         Decided votes of each annotator: from none wrong in n follows a flip of about half a vote in n, not of 0.
+    level : float
+        Probability that they are to cover.
     """
     centre = logit(inner_flip(flip, votes))
-    reach = _NORMAL_95 / np.sqrt(np.maximum(information, 1e-6))
+    reach = float(norm.isf((1 - level) / 2)) / np.sqrt(np.maximum(information, 1e-6))
     low, high = np.asarray(expit(centre - reach)), np.asarray(expit(centre + reach))
     return np.minimum(low, flip), np.maximum(high, flip)
 

@@ -1,6 +1,6 @@
 """Where a pass over the votes runs: in memory, from disk, or on a cluster."""
 
-from jamrank.engines.base import Engine, Expectation, Links, Maximisation, PartedEngine
+from jamrank.engines.base import Engine, Expectation, Information, Links, Maximisation, PartedEngine
 from jamrank.engines.choosing import ENGINES, Choice, bring, choose, make_engine
 from jamrank.engines.disk import DiskEngine
 from jamrank.engines.memory import MemoryEngine
@@ -12,6 +12,7 @@ __all__ = [
     "DiskEngine",
     "Engine",
     "Expectation",
+    "Information",
     "Links",
     "Maximisation",
     "MemoryEngine",

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 if TYPE_CHECKING:
     from jamrank.comparisons import Comparisons
     from jamrank.engines.memory import MemoryEngine
 
-__all__ = ["Curvature", "Engine", "Expectation", "Links", "Maximisation", "PartedEngine"]
+__all__ = ["Curvature", "Engine", "Expectation", "Information", "Links", "Maximisation", "PartedEngine"]
 
 Doubles = NDArray[np.float64]
 # Stands for a curvature, which is as large as the votes are many: an engine keeps that of its last pass, and works
@@ -55,6 +56,33 @@ class Links:
     first: NDArray[np.int32]
     second: NDArray[np.int32]
     curvature: Doubles
+
+
+@dataclass(frozen=True)
+class Information:
+    """The observed information on scores and votes together, as far as the rows have it.
+
+    A vote adds to the log-odds of its row's truth. How much hangs on who cast it and for which side: that is its
+    *kind*, twice its coin plus 1 if it is for the first item. What truths that are not known take away is, in the
+    margins and in the kinds, the sum over rows of ``q (1 - q) B Bᵀ``, with 1 for the margin in ``B`` and the weight
+    of each vote at its kind.
+
+    Attributes
+    ----------
+    degree : ndarray
+        Diagonal of the scores' block.
+    links : Links
+        Its other entries, negated.
+    cross : csr_array of shape (items, 2 coins)
+        What is taken away between scores and kinds.
+    kinds : csr_array of shape (2 coins, 2 coins)
+        What is taken away among kinds.
+    """
+
+    degree: Doubles
+    links: Links
+    cross: csr_array
+    kinds: csr_array
 
 
 class Engine(Protocol):

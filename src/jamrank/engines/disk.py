@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from jamrank.comparisons import Comparisons
-from jamrank.engines.base import Expectation, Links, Maximisation
+from jamrank.engines.base import Expectation, Information, Links, Maximisation
 from jamrank.engines.memory import MemoryEngine
 from jamrank.engines.passes import Sums, expectation
 from jamrank.io.arrays import read_into, write_array
@@ -414,6 +415,17 @@ class DiskEngine:
         for number in self._numbers():
             total += self._engine(number).hidden(scores, tables)
         return total
+
+    def information(self, scores: Doubles, tables: Doubles) -> Information:
+        """Return the observed information on scores and votes together: for few items and coins."""
+        degree, found, n_kinds = np.zeros(self.n_items), [np.empty(0)], 2 * self.n_coins
+        cross, kinds = csr_array((self.n_items, n_kinds)), csr_array((n_kinds, n_kinds))
+        for number in self._numbers():
+            own = self._engine(number).information(scores, tables)
+            degree += own.degree
+            found.append(own.links.curvature)
+            cross, kinds = cross + own.cross, kinds + own.kinds
+        return Information(degree, Links(*self._pairs, np.concatenate(found)), cross, kinds)
 
     def _engine(self, number: int) -> MemoryEngine:
         return MemoryEngine(self._shelf.load(number).as_rows(), self.threads)

@@ -8,9 +8,10 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from scipy.special import expit
 
-from jamrank.engines.base import Expectation, Links, Maximisation
+from jamrank.engines.base import Expectation, Information, Links, Maximisation
 from jamrank.engines.direct import bend_of_rows
 from jamrank.engines.passes import expectation
 from jamrank.kernels import default_threads, kernels
@@ -255,3 +256,31 @@ class MemoryEngine:
         posterior = self.posterior(scores, tables)
         posterior *= 1 - posterior
         return self.rows.over_votes(posterior, power=2)
+
+    def information(self, scores: Doubles, tables: Doubles) -> Information:
+        """Return the observed information on scores and votes together: for few items and coins."""
+        rows = self.rows
+        degree, links = self.observed(scores, tables, True)
+        assert links is not None
+        hidden, n_kinds = self.posterior(scores, tables), 2 * rows.n_coins
+        hidden *= 1 - hidden
+        if len(rows.weight):
+            hidden *= rows.weight
+        cross, kinds = csr_array((rows.n_items, n_kinds)), csr_array((n_kinds, n_kinds))
+        for begin in range(0, len(rows), _BLOCK):
+            block = slice(begin, begin + _BLOCK)
+            votes, own = rows.ballots.matrix(block), hidden[block]
+            if isinstance(rows.ballots, Patterns):
+                # Rows of a pattern have the same votes: they are added up first.
+                place, n_lists = rows.ballots.of_row[block].astype(np.int64), len(rows.ballots)
+                by_list = np.bincount(place, own, n_lists).astype(np.float64)
+            else:
+                place, n_lists = np.arange(len(own)), len(own)
+                by_list = own
+            item = np.concatenate([rows.first[block], rows.second[block]])
+            signed = csr_array(
+                (np.concatenate([own, -own]), (item, np.concatenate([place, place]))), shape=(rows.n_items, n_lists)
+            )
+            cross = cross + signed @ votes
+            kinds = kinds + votes.T @ (votes.multiply(by_list[:, None])).tocsr()
+        return Information(degree, links, cross.tocsr(), kinds.tocsr())

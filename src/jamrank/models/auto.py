@@ -18,6 +18,7 @@ from jamrank.io.parted import PartedComparisons, Votes
 from jamrank.models.base import FeatureUse, RankingModel
 from jamrank.models.candidates import find_model, usual_candidates
 from jamrank.models.state import from_document, to_document
+from jamrank.models.uncertain import Uncertain
 from jamrank.scorers import align_features
 from jamrank.text import many
 
@@ -236,7 +237,7 @@ def _handed_on(name: str) -> property:
 
 
 # What a model works out when asked for is the business of the chosen one, whose way it may be.
-for _name, _value in vars(RankingModel).items():
+for _name, _value in [*vars(Uncertain).items(), *vars(RankingModel).items()]:
     if isinstance(_value, (property, cached_property)):
         setattr(Auto, _name, _handed_on(_name))
 
@@ -250,7 +251,8 @@ def _method(name: str) -> Any:
     return call
 
 
-for _name in ("predict_proba", "vote_proba", "score"):
+_ASKED = ("score_intervals", "flip_intervals", "score_draws", "rank_draws", "top", "uncertainty")
+for _name in ("predict_proba", "vote_proba", "score", *_ASKED):
     setattr(Auto, _name, _method(_name))
 
 

@@ -26,6 +26,7 @@ from jamrank.models.gold import KnownTruths, known_truths, locate_by_text
 from jamrank.models.link import fit_link
 from jamrank.models.showing import Shown
 from jamrank.models.state import from_document, to_document
+from jamrank.models.uncertain import Uncertain, as_level
 from jamrank.ranking import Uncertainty, order_accuracy, ranks, rescaled
 from jamrank.rows import Rows
 from jamrank.scorers import Features, align_features
@@ -41,7 +42,7 @@ _SAME_SCORE = 1e-9
 _IN_PARTS = ("disk", "dask")
 
 
-class RankingModel(Shown):
+class RankingModel(Shown, Uncertain):
     """Base of all models; follows scikit-learn's conventions.
 
     A subclass stores its arguments in ``__init__`` and, in ``_fit``, sets the fitted attributes: at least
@@ -250,6 +251,29 @@ class RankingModel(Shown):
         """Return the information that there would be if the truths were known."""
         flip = inner_flip(self._overall_flip(), self._decided_votes)
         return self._decided_votes * flip * (1 - flip)
+
+    def _flip_bounds(self, level: float) -> tuple[Doubles, Doubles]:
+        """Return the interval of each annotator's overall flip that draws give; without them, that of the table."""
+        return flip_intervals(self._overall_flip(), self._flip_information, self._decided_votes, level)
+
+    def flip_intervals(self, level: float = 0.95) -> Any:
+        """Return an interval for the flip of each annotator, from the posterior where votes are few enough.
+
+        Parameters
+        ----------
+        level : float
+            Probability that it is to cover.
+
+        Returns
+        -------
+        data frame
+            Columns annotator, flip, flip_low, flip_high.
+        """
+        self._require_fit()
+        low, high = self._flip_bounds(as_level(level))
+        return self._frame(
+            {"annotator": self._annotators, "flip": self._overall_flip(), "flip_low": low, "flip_high": high}
+        )
 
     @cached_property
     def _habit_sums(self) -> Doubles:

@@ -97,6 +97,10 @@ class DawidSkene(LatentModel):
         self.scores_ = np.asarray(logit((won + 1) / (self._item_pairs + 2)))
         super()._finish(votes, problem, fit)
 
+    @property
+    def _has_likelihood(self) -> bool:
+        return False
+
     def _vote_proba(self, asked: Asked, features: Any) -> Doubles:
         """Return the probability of a vote for the first item; on a new pair, through a link from the scores."""
         truth = 0.5 + asked.seen_from_first(self.posterior_ - 0.5, np.zeros(len(asked)))

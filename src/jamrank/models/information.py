@@ -2,21 +2,115 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from scipy.special import expit
 
+from jamrank.engines import DiskEngine, MemoryEngine
 from jamrank.models.em import Point, Problem
+from jamrank.noise import Discrimination, Measured
+from jamrank.ranking.joint import factored, is_small, joint_information
+from jamrank.scorers import LinearScorer, NoScorer
 
-__all__ = ["annotator_covariance", "information_on_flips", "interval", "joint_covariance", "whole_covariance"]
+__all__ = [
+    "Observed",
+    "annotator_covariance",
+    "information_on_flips",
+    "interval",
+    "joint_covariance",
+    "observed_information",
+    "whole_covariance",
+]
 
 Doubles = NDArray[np.float64]
 
 _STEP = 1e-4
 # Beyond so many parameters, or visits of rows, scores are taken as known.
 _MOST_PARAMETERS, _MOST_VISITS = 1500, 2_000_000_000
+# Scores have an approximation that is nearly as good, so differences must be quick for them.
+_MOST_VISITS_FOR_SCORES = 200_000_000
 _NOTHING = 1e-10
 _NORMAL_95 = 1.959963984540054
+
+
+@dataclass(frozen=True)
+class Observed:
+    """The observed information on scores and noise together, prior included.
+
+    Attributes
+    ----------
+    matrix : ndarray
+        Scores (or weights) first, then the parameters of the noise. Directions that mean nothing are pinned.
+    inside : ndarray of bool
+        Which parameters of the noise are in it: one of which nothing is known is taken as it is.
+    """
+
+    matrix: Doubles
+    inside: NDArray[np.bool_]
+
+    def marginal(self) -> Doubles:
+        """Return the information on each parameter of the noise, all others being unknown; 0 for those not inside."""
+        spread = factored(self.matrix).spread()[len(self.matrix) - int(self.inside.sum()) :]
+        information = np.zeros(len(self.inside))
+        information[self.inside] = 1.0 / (spread**2).sum(axis=1)
+        return information
+
+
+def observed_information(problem: Problem, point: Point) -> Observed | None:
+    """Return the observed information at a point; None where that costs too much.
+
+    In closed form where the noise says how its parameters are known, else by differences of the slope.
+    """
+    noise, params = problem.noise, point.params
+    if isinstance(problem.engine, (MemoryEngine, DiskEngine)) and (isinstance(noise, Measured) or not len(params)):
+        matrix, inside = _in_closed_form(problem, problem.engine, point)
+    else:
+        matrix = _by_differences(problem, point, _MOST_VISITS_FOR_SCORES)
+        inside = np.ones(len(params), np.bool_)
+    if matrix is None:
+        return None
+    n_theta = len(point.theta)
+    if not isinstance(problem.scorer, (LinearScorer, NoScorer)):
+        # Only differences of scores mean anything.
+        matrix[:n_theta, :n_theta] += 1.0 / n_theta
+    if isinstance(noise, Discrimination):
+        # Nor has the common scale of discriminations a meaning.
+        unit = params / np.linalg.norm(params)
+        matrix[n_theta:, n_theta:] += np.abs(matrix).max() * np.outer(unit, unit)
+    return Observed(matrix, inside)
+
+
+def _in_closed_form(
+    problem: Problem, engine: MemoryEngine | DiskEngine, point: Point
+) -> tuple[Doubles | None, NDArray[np.bool_]]:
+    noise, params = problem.noise, point.params
+    known = noise.known(params) if isinstance(noise, Measured) else np.zeros(len(params))
+    inside = known > 1e-6 * max(float(known.max(initial=0.0)), 1e-300)
+    if not is_small(engine.n_items + int(inside.sum()), engine.n_rows):
+        return None, inside
+    at = engine.information(point.scores, noise.tables(params))
+    leaning = noise.leaning(params) if isinstance(noise, Measured) else csr_array((2 * engine.n_coins, 0))
+    features = None
+    if isinstance(problem.scorer, LinearScorer):
+        features = problem.scorer.matrix
+    elif isinstance(problem.scorer, NoScorer):
+        features = np.empty((engine.n_items, 0))
+    of_noise = leaning[:, np.flatnonzero(inside)]
+    return joint_information(at, known[inside], of_noise, problem.scorer.precision, features), inside
+
+
+def _by_differences(problem: Problem, point: Point, most_visits: int) -> Doubles | None:
+    """Return the observed information, each column a central difference of the slope: two passes a parameter."""
+    n_theta, n_params = len(point.theta), len(point.params)
+    total = n_theta + n_params
+    if total > _MOST_PARAMETERS or 2 * total * problem.engine.n_rows > most_visits:
+        return None
+    at = np.concatenate([point.theta, point.params])
+    information = -np.stack([_bend(problem, at, direction, n_theta) for direction in np.eye(total)])
+    return np.asarray((information + information.T) / 2)
 
 
 def joint_covariance(problem: Problem, point: Point) -> Doubles | None:
@@ -31,14 +125,11 @@ def whole_covariance(problem: Problem, point: Point, most_visits: int = _MOST_VI
     The posterior is taken for a normal with the observed information, prior included. Each of its columns is a
     central difference of the slope of the objective, which the fused pass hands back: two passes a parameter.
     """
-    n_theta, n_params = len(point.theta), len(point.params)
-    total = n_theta + n_params
-    if total > _MOST_PARAMETERS or 2 * total * problem.engine.n_rows > most_visits:
+    information = _by_differences(problem, point, most_visits)
+    if information is None:
         return None
-    at = np.concatenate([point.theta, point.params])
-    information = -np.stack([_bend(problem, at, direction, n_theta) for direction in np.eye(total)])
     # What nothing is known of, as the common level of free scores without a prior, takes no part.
-    return np.asarray(np.linalg.pinv((information + information.T) / 2, rcond=_NOTHING, hermitian=True))
+    return np.asarray(np.linalg.pinv(information, rcond=_NOTHING, hermitian=True))
 
 
 def _bend(problem: Problem, at: Doubles, direction: Doubles, n_theta: int) -> Doubles:

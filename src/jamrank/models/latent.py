@@ -15,12 +15,12 @@ from jamrank.diagnostics.habits import Piece
 from jamrank.engines import Engine, MemoryEngine, PartedEngine, TiedEngine, make_engine
 from jamrank.errors import InputError, NotConvergedWarning, ParameterError, TiesExcludedWarning, warn
 from jamrank.io.parted import PartedComparisons, Votes
-from jamrank.models.annotators import AnnotatorResults
 from jamrank.models.asked import Asked, blurred
 from jamrank.models.em import Fit, Point, Problem, run
 from jamrank.models.evidence import determined
 from jamrank.models.featured import Featured, choose_kernel, resolve_scorer
-from jamrank.models.information import information_on_flips, interval, whole_covariance
+from jamrank.models.information import interval, whole_covariance
+from jamrank.models.intervals import LatentIntervals
 from jamrank.models.leave_one_out import leave_one_out
 from jamrank.models.prior import Prior, linear_variance, resolve_prior
 from jamrank.models.progress import Progress
@@ -28,7 +28,6 @@ from jamrank.models.sparseness import warn_of_loose_items
 from jamrank.models.variance import Variances, estimate_variances, free_scores
 from jamrank.models.warm import warm_start
 from jamrank.noise import Flip, Noise, Tied, TwoCoin
-from jamrank.ranking import Uncertainty, laplace, needs_links
 from jamrank.ranking.marginals import is_dense, score_variances
 from jamrank.rows import ROWS_BY
 from jamrank.scorers import Features, KernelMap, LinearScorer, ObjectScorer, SumScorer, align_features
@@ -50,7 +49,7 @@ _TIES = ("leave out", "davidson")
 _UNDECIDED = "no decided vote", "a ranking needs votes that prefer one item to another"
 
 
-class LatentModel(AnnotatorResults):
+class LatentModel(LatentIntervals):
     """Base of the models that are a scorer and a noise.
 
     A subclass says what a row is (``_rows_by``) and, unless it takes ``noise`` as an argument, which noise distorts
@@ -61,7 +60,7 @@ class LatentModel(AnnotatorResults):
     _knows_annotators: ClassVar[bool] = True
     _log_odds: ClassVar[bool] = True
     _extra_state: ClassVar[tuple[str, ...]] = (
-        *AnnotatorResults._extra_state,
+        *LatentIntervals._extra_state,
         "scorer_",
         "weight_variance_",
         "coef_interval_",
@@ -73,7 +72,6 @@ class LatentModel(AnnotatorResults):
     weight_variance_: float | None
     _kernel: dict[str, Any] | None = None
     _kernel_weights: Doubles | None = None
-    prior: Prior | str | None
     scorer: str = "auto"
     kernel: str = "rbf"
     n_landmarks: int = 200
@@ -83,7 +81,6 @@ class LatentModel(AnnotatorResults):
     max_iter: int
     tol: float
     random_state: Any = None
-    n_jobs: int | None
     verbose: bool
 
     def _noise(self, engine: Engine, prior: Prior | None) -> Noise:
@@ -234,7 +231,8 @@ class LatentModel(AnnotatorResults):
             problem.engine, problem.noise, point, prior.score_variance if prior else None
         )
         self.scores_ = refined.point.scores
-        self._refined = problem, refined.point
+        scorer = ObjectScorer(len(point.scores), self.score_variance_, point.scores)
+        self._refined = Problem(problem.engine, scorer, problem.noise), refined.point
         self.converged_ = refined.converged
         self._warn_unless(refined.converged, "item scores that had not settled; flips and posterior have")
 
@@ -400,29 +398,9 @@ class LatentModel(AnnotatorResults):
     def _truth_of_votes(self, piece: Piece) -> Doubles:
         return self.posterior_[piece.pair]
 
-    def _estimate_flip_information(self) -> Doubles:
-        """Return the information on each annotator's flip: of the known truths, less what is hidden of them."""
-        problem, point = self._fitted
-        if self.noise == "two-coin":
-            return information_on_flips(point.params, self._noise_covariance)
-        hidden = problem.engine.hidden(point.scores, problem.noise.tables(point.params)).sum(axis=1)
-        rate = point.rates[: len(hidden)]
-        information = problem.engine.cast.sum(axis=1) * rate * (1 - rate) - hidden
-        return np.asarray(np.maximum(information.reshape(len(self._annotators), -1).sum(axis=1), 0.0))
-
-    def _estimate_uncertainty(self) -> Uncertainty:
-        """Approximate by the observed information; worked out only when it is asked for."""
-        problem, point = self._refined
-        engine = problem.engine
-        links = needs_links(engine.n_links, engine.n_items)
-        information = engine.observed(point.scores, problem.noise.tables(point.params), links)
-        precision = 0.0 if self.score_variance_ is None else 1.0 / self.score_variance_
-        return laplace(self.scores_, *information, precision, self._loose())
-
     def _loose(self) -> Doubles | None:
         """Return how scores move with what is not known of the weights."""
-        problem, point = self._refined
-        scorer = problem.scorer
+        scorer, (problem, point) = self._fitted[0].scorer, self._refined
         if isinstance(scorer, LinearScorer):
             scorer = SumScorer(scorer, ObjectScorer(len(self.scores_), self.score_variance_))
         return determined(problem.engine, scorer, point.at).loose if isinstance(scorer, SumScorer) else None

@@ -71,6 +71,12 @@ class Progress:
         self._passes += done == 0
         self._show(f"pass {self._passes}: {done} of {total} parts")
 
+    def refit(self, done: int, total: int) -> None:
+        """Note how many fits of several are done."""
+        self._share, self._iteration = done / total, f"fit {done + 1} of {total}"
+        if self._bar is not None:
+            self._show("")
+
     def _show(self, part: str) -> None:
         told = [self._iteration, part]
         if 0.05 < self._share < 1.0:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -63,7 +63,7 @@ def to_document(model: RankingModel) -> dict[str, Any]:
         "params": {name: _plain_param(name, value) for name, value in model.get_params().items()},
         "ids": {name: _plain_ids(getattr(model, name)) for name in _IDS},
         "state": {name: _state_of(model, name) for name in (*_STATE, *model._extra_state)},
-        "uncertainty": [unsure.score_se, unsure.rank_low, unsure.rank_high],
+        "uncertainty": {each.name: getattr(unsure, each.name) for each in fields(unsure)},
         "features": features and {"names": list(features.names), "mean": features.mean, "scale": features.scale},
     }
 
@@ -83,7 +83,7 @@ def from_document(cls: type[RankingModel], body: dict[str, Any], source: str) ->
             setattr(model, name, body["state"][name])
         for name in _IDS:
             setattr(model, name, _ids(body["ids"][name]))
-        model._uncertainty = Uncertainty(*body["uncertainty"])
+        model._uncertainty = Uncertainty(**body["uncertainty"])
         model._features = None
         if body["features"] is not None:
             told = body["features"]

@@ -80,6 +80,7 @@ class VRJAM(JAM):
     centroids_: Doubles
     cluster_: NDArray[np.int32]
     strength_: float
+    _overall: tuple[Problem, Point]
 
     def __init__(
         self,
@@ -140,7 +141,7 @@ class VRJAM(JAM):
         self._matrix = matrix
         self.centroids_ = self._find_centroids(engine.rows, matrix)
         self.cluster_ = nearest_centroid(votes.pair_first, votes.pair_second, matrix, self.centroids_, self.n_jobs)
-        self.strength_, self._centre = 0.0, fit.point.rates
+        self.strength_, self._overall = 0.0, (problem, fit.point)
         if len(self.centroids_) > 1:
             cluster = self.cluster_[engine.rows.pair]
             engine = MemoryEngine(engine.rows.clustered(cluster, len(self.centroids_)), self.n_jobs)
@@ -217,7 +218,8 @@ class VRJAM(JAM):
     def flip_interval_(self) -> Doubles | None:
         """95 % interval of each flip, by annotator and cluster, from low to high; None where that costs too much.
 
-        A flip is drawn towards the annotator's overall one, and inherits what is not known of that.
+        A flip is drawn towards the annotator's overall one, and inherits what is not known of that. Where a cluster
+        is easier or harder for everyone, flips are drawn the wrong way; the interval makes up for it.
         """
         self._require_fit()
         problem, point = self._fitted
@@ -225,10 +227,35 @@ class VRJAM(JAM):
         if covariance is None:
             return None
         n_annotators, n_clusters = self.flip_.shape
-        pull = np.repeat(self.strength_ * self._centre * (1 - self._centre), n_clusters)
+        centre = self._overall[1].rates
+        pull = np.repeat(self.strength_ * centre * (1 - centre), n_clusters)
         inherited = (covariance * pull).reshape(-1, n_annotators, n_clusters).sum(axis=2)
         variance = np.diag(covariance) + (inherited**2 / np.maximum(self._flip_information, 1e-6)).sum(axis=1)
-        return np.asarray(expit(interval(point.params, variance)).reshape(n_annotators, n_clusters, 2))
+        moved, more = self._common_to_all(np.diag(covariance), pull)
+        bounds = expit(interval(point.params + moved, variance + more)).reshape(n_annotators, n_clusters, 2)
+        low, high = np.minimum(bounds[..., 0], self.flip_), np.maximum(bounds[..., 1], self.flip_)
+        return np.stack([low, high], axis=2)
+
+    def _common_to_all(self, variance: Doubles, pull: Doubles) -> tuple[Doubles, Doubles]:
+        """Return how far the pull has kept each flip, on its logit, from what its cluster does to all annotators.
+
+        Votes and pull are weighed as normals. The second value is the variance of the first.
+        """
+        n_clusters = self.flip_.shape[1]
+        if not self.strength_ > 0:
+            return np.zeros_like(pull), np.zeros_like(pull)
+        of_votes = np.maximum(1.0 / variance - pull, 1e-3)
+        away = self._fitted[1].params - np.repeat(self._overall[1].params, n_clusters)
+        without_pull = away * (of_votes + pull) / of_votes
+        weight = (of_votes * pull / (of_votes + pull)).reshape(-1, n_clusters)
+        total = np.maximum(weight.sum(axis=0), 1e-12)
+        common = (weight * without_pull.reshape(-1, n_clusters)).sum(axis=0) / total
+        share = (pull / (of_votes + pull)).reshape(-1, n_clusters)
+        return np.asarray((share * common).ravel()), np.asarray((share**2 / total).ravel())
+
+    def _estimate_flip_information(self) -> Doubles:
+        """Return the information on the overall flips, which the clusters' are drawn to."""
+        return self._information_of_flips(*self._overall)
 
     def _flips(self, votes: Votes, point: Point) -> Doubles:
         return point.rates.reshape(votes.n_annotators, -1)

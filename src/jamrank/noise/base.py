@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
-__all__ = ["Noise"]
+__all__ = ["Measured", "Noise"]
 
 Doubles = NDArray[np.float64]
 
@@ -65,4 +66,20 @@ class Noise(Protocol):
 
     def mirrored(self, params: Doubles) -> Doubles:
         """Return the parameters that say the same with every score negated."""
+        ...
+
+
+@runtime_checkable
+class Measured(Protocol):
+    """A noise that can say how surely its parameters are known; without it they are taken as known."""
+
+    def known(self, params: Doubles) -> Doubles:
+        """Return the information on each parameter if the truths were known, prior included."""
+        ...
+
+    def leaning(self, params: Doubles) -> csr_array:
+        """Return how the log-odds of the truth that a vote of each kind gives change with each parameter.
+
+        A kind is twice the coin plus 1 for votes for the first item: shape (2 coins, parameters).
+        """
         ...

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from scipy.special import expit
 
 __all__ = ["Flip"]
@@ -56,9 +57,20 @@ class Flip:
         slope: Doubles = self.errors(truly_first) + self.prior_errors - (self.votes + imagined) * expit(params)
         return slope
 
+    def known(self, params: Doubles) -> Doubles:
+        """Return the information on each flip's logit if the truths were known, that of imagined votes included."""
+        votes = self.votes + self.prior_errors + self.prior_correct
+        return np.asarray(votes * expit(params) * expit(-params))
+
+    def leaning(self, params: Doubles) -> csr_array:
+        """Return 1 for a vote for the second item, -1 for one for the first: it says less where flips are more."""
+        n_coins = len(params)
+        sign = np.tile([1.0, -1.0], n_coins)
+        return csr_array((sign, (np.arange(2 * n_coins), np.repeat(np.arange(n_coins), 2))))
+
     def missing(self, params: Doubles, hidden: Doubles) -> Doubles:
         """Return the share of the information on each flip that is missing."""
-        known = (self.votes + self.prior_errors + self.prior_correct) * expit(params) * expit(-params)
+        known = self.known(params)
         return np.asarray(np.divide(hidden, known, out=np.zeros_like(known), where=known > 0))
 
     @staticmethod

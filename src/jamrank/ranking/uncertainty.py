@@ -2,37 +2,96 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
+from scipy.linalg import cho_solve
 
 from jamrank.engines import Links
+from jamrank.ranking.joint import Factored, factored, score_information
 from jamrank.ranking.marginals import is_dense, score_variances
 from jamrank.ranking.order import ranks
 
-__all__ = ["Uncertainty", "independent", "laplace", "needs_links"]
+__all__ = [
+    "Uncertainty",
+    "draw_ranks",
+    "from_information",
+    "independent",
+    "laplace",
+    "needs_links",
+    "normal_draws",
+    "rank_bounds",
+    "sandwich",
+]
 
 Doubles = NDArray[np.float64]
 
 # Up to here the whole covariance of the scores is formed; beyond it only its diagonal is approximated.
 _MOST_ITEMS_DENSE = 2000
 _DRAWS = 400
+_TAILS = [0.025, 0.975]
+_NORMAL_95 = 1.959963984540054
 
 
 @dataclass(frozen=True)
 class Uncertainty:
-    """Standard error of each score and a 95 % interval for each rank; NaN and 0 where unknown."""
+    """Standard error of each score and 95 % intervals of scores and ranks; NaN and 0 where unknown.
+
+    Attributes
+    ----------
+    score_se : ndarray
+        Root of the mean squared distance between the score and what it may be.
+    rank_low, rank_high : ndarray of int
+        Interval of each rank.
+    score_low, score_high : ndarray
+        Interval of each score.
+    kind : str
+        How they were found: ``posterior``, ``information``, ``independent``, ``sandwich`` or ``bootstrap``.
+    raised : float
+        What was added to the diagonal of an information matrix that was not positive definite; 0 where none was.
+    """
 
     score_se: Doubles
     rank_low: NDArray[np.int64]
     rank_high: NDArray[np.int64]
+    score_low: Doubles = field(default_factory=lambda: np.empty(0))
+    score_high: Doubles = field(default_factory=lambda: np.empty(0))
+    kind: str = "independent"
+    raised: float = 0.0
 
     @classmethod
     def unknown(cls, n_items: int) -> Uncertainty:
         """Return no knowledge at all."""
-        return cls(np.full(n_items, np.nan), np.zeros(n_items, np.int64), np.zeros(n_items, np.int64))
+        gaps = np.full(n_items, np.nan)
+        return cls(gaps, np.zeros(n_items, np.int64), np.zeros(n_items, np.int64), gaps, gaps)
+
+    @classmethod
+    def of_draws(cls, scores: Doubles, draws: Doubles, kind: str) -> Uncertainty:
+        """Return what draws say of scores; one row a draw, about the same level as the scores."""
+        se = np.sqrt(((draws - scores) ** 2).mean(axis=0))
+        # (n + 1) p and not n p: with few draws the tails would be cut short.
+        low, high = np.quantile(draws, _TAILS, axis=0, method="weibull")
+        return cls(se, *rank_bounds(scores, draws), low, high, kind)
+
+    @classmethod
+    def of_normal(cls, scores: Doubles, se: Doubles, draws: Doubles, kind: str, raised: float = 0.0) -> Uncertainty:
+        """Return what a normal says of which the standard errors are known, and draws."""
+        reach = _NORMAL_95 * se
+        return cls(se, *rank_bounds(scores, draws), scores - reach, scores + reach, kind, raised)
+
+
+def rank_bounds(scores: Doubles, draws: Doubles) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the 95 % interval of each rank over draws, wide enough to hold the rank of the score itself."""
+    low, high = np.quantile(draw_ranks(draws), _TAILS, axis=0, method="inverted_cdf").astype(np.int64)
+    rank = ranks(scores)
+    return np.minimum(low, rank), np.maximum(high, rank)
+
+
+def draw_ranks(draws: Doubles) -> NDArray[np.int64]:
+    """Return the rank of every item in each draw: one row a draw."""
+    return np.stack([ranks(draw) for draw in draws])
 
 
 def needs_links(n_links: int, n_items: int) -> bool:
@@ -63,49 +122,89 @@ def laplace(
     if n_items > _MOST_ITEMS_DENSE:
         return independent(scores, np.sqrt(score_variances(degree, precision, links)), loose)
     assert links is not None
-    cells = links.first.astype(np.int64) * n_items + links.second
-    between = np.bincount(cells, links.curvature, n_items**2).reshape(n_items, n_items)
-    # Only differences of scores mean anything: pin the common level.
-    information: Doubles = np.diag(degree + precision) - between - between.T + 1.0 / n_items
-    factor = _factor(information)
-    covariance = cho_solve((factor, True), np.eye(n_items))
-    centred = covariance - covariance.mean(axis=0)
-    variance = np.diag(centred - centred.mean(axis=1)[:, None])
-    rng = np.random.default_rng(0)
-    draws = scores[:, None] + solve_triangular(factor.T, rng.standard_normal((n_items, _DRAWS)), lower=False)
-    return _from_draws(*_loosened(variance, draws, loose, rng))
+    information = score_information(degree, links.first, links.second, links.curvature)
+    return from_information(scores, information + precision * np.eye(n_items), loose)
 
 
-def _factor(information: Doubles) -> Doubles:
-    """Return the Cholesky factor, of a matrix raised just enough to be positive definite."""
-    ridge, scale = 0.0, float(np.diag(information).max())
-    while True:
-        try:
-            factor, _ = cho_factor(information + ridge * np.eye(len(information)), lower=True)
-            return np.tril(factor)
-        except LinAlgError:
-            ridge = max(10 * ridge, 1e-10 * scale)
+def from_information(scores: Doubles, information: Doubles, loose: Doubles | None = None) -> Uncertainty:
+    """Approximate the posterior of the scores by a normal.
+
+    Parameters
+    ----------
+    scores : ndarray
+        Where the posterior is highest.
+    information : ndarray
+        Precision of the scores, or of scores and other parameters, scores first. The scores' common level is left
+        out: only differences mean anything.
+    loose : ndarray of shape (items, weights), optional
+        How scores move with what else is not known.
+    """
+    factor, spread = _spread(scores, information)
+    if loose is not None and loose.size:
+        spread = np.concatenate([spread, loose - loose.mean(axis=0)], axis=1)
+    se = np.sqrt((spread**2).sum(axis=1))
+    return Uncertainty.of_normal(scores, se, _normal(scores, spread, _DRAWS, 0), "information", factor.raised)
+
+
+def normal_draws(scores: Doubles, information: Doubles, n: int, random_state: Any) -> tuple[float, Doubles]:
+    """Draw scores from that normal; also returns by how much the information had to be raised."""
+    factor, spread = _spread(scores, information)
+    return factor.raised, _normal(scores, spread, n, random_state)
+
+
+def sandwich(scores: Doubles, information: Doubles, pulls: Doubles) -> Uncertainty:
+    """Take the spread between clusters of votes for the variance of the gradient.
+
+    Parameters
+    ----------
+    scores : ndarray
+        Where the posterior is highest.
+    information : ndarray
+        Precision of scores and other parameters, scores first.
+    pulls : ndarray of shape (clusters, parameters)
+        How the gradient would change without the votes of each cluster, negated.
+    """
+    pinned = information.copy()
+    pinned[: len(scores), : len(scores)] += 1.0 / len(scores)
+    factor = factored(pinned)
+    own = cho_solve((factor.lower, True), pulls.T)[: len(scores)]
+    own = (own - own.mean(axis=0)) * np.sqrt(len(pulls) / max(len(pulls) - 1, 1))
+    se = np.sqrt((own**2).sum(axis=1))
+    return Uncertainty.of_normal(scores, se, _normal(scores, own, _DRAWS, 0), "sandwich", factor.raised)
+
+
+def _order(scores: Doubles) -> NDArray[np.int64]:
+    """Items by score: draws go by it, so that they do not depend on names."""
+    return np.argsort(np.round(scores, 9), kind="stable")
+
+
+def _spread(scores: Doubles, information: Doubles) -> tuple[Factored, Doubles]:
+    """Return the factor of the information, items in order, and what turns independent normals into scores."""
+    n_items, order = len(scores), _order(scores)
+    place = np.concatenate([order, np.arange(n_items, len(information))])
+    pinned = information[np.ix_(place, place)]
+    pinned[:n_items, :n_items] += 1.0 / n_items
+    factor = factored(pinned)
+    half = factor.spread()[:n_items]
+    spread = np.empty((n_items, n_items))
+    spread[order] = factored(half @ half.T).lower
+    spread -= spread.mean(axis=0)
+    return factor, spread
+
+
+def _normal(scores: Doubles, spread: Doubles, n: int, random_state: Any) -> Doubles:
+    noise = np.random.default_rng(random_state).standard_normal((n, spread.shape[1]))
+    return np.asarray(scores + noise @ spread.T)
 
 
 def independent(scores: Doubles, se: Doubles, loose: Doubles | None = None) -> Uncertainty:
     """Take the scores as independent normals with the given standard errors, but for what moves them together."""
     rng = np.random.default_rng(0)
-    noise = rng.standard_normal((len(scores), _DRAWS if len(scores) <= 20_000 else 100))
-    return _from_draws(*_loosened(se**2, scores[:, None] + se[:, None] * noise, loose, rng))
-
-
-def _loosened(
-    variance: Doubles, draws: Doubles, loose: Doubles | None, rng: np.random.Generator
-) -> tuple[Doubles, Doubles]:
-    """Return standard errors and draws with what moves scores together added."""
-    if loose is None or not loose.size:
-        return np.sqrt(variance), draws
-    centred = loose - loose.mean(axis=0)
-    moved = np.einsum("if,fd->id", centred, rng.standard_normal((centred.shape[1], draws.shape[1])))
-    return np.sqrt(variance + (centred**2).sum(axis=1)), draws + moved
-
-
-def _from_draws(se: Doubles, draws: Doubles) -> Uncertainty:
-    drawn = np.stack([ranks(draw) for draw in draws.T], axis=1)
-    low, high = np.quantile(drawn, [0.025, 0.975], axis=1, method="inverted_cdf")
-    return Uncertainty(se, low.astype(np.int64), high.astype(np.int64))
+    drawn = scores[:, None] + se[:, None] * rng.standard_normal(
+        (len(scores), _DRAWS if len(scores) <= 20_000 else 100)
+    )
+    if loose is not None and loose.size:
+        together = loose - loose.mean(axis=0)
+        drawn += np.einsum("if,fd->id", together, rng.standard_normal((together.shape[1], drawn.shape[1])))
+        se = np.sqrt(se**2 + (together**2).sum(axis=1))
+    return Uncertainty.of_normal(scores, se, drawn.T, "independent")
