@@ -10,9 +10,9 @@ MODULES := $(shell find src -name '*.py' | sort | cksum | cut -d ' ' -f 1)
 # Benchmarks have an environment of their own, with jamrank as its users install it.
 RIVALS := .venv-rivals
 
-.PHONY: demo test lint typecheck unit format figure reproduce test-oldest docs clean
+.PHONY: demo test lint typecheck unit format figure gallery report-figure reproduce test-oldest docs clean
 .PHONY: benchmark benchmark-rivals benchmark-growth benchmark-profile benchmark-scale benchmark-quick
-.PHONY: benchmark-verdicts benchmark-recovery benchmark-scorers benchmark-heldout benchmark-encoding
+.PHONY: benchmark-verdicts benchmark-recovery benchmark-scorers benchmark-heldout benchmark-encoding benchmark-cluster fuzz
 
 demo: $(VENV)/demo-$(MODULES)
 	$(BIN)/jamrank demo
@@ -61,6 +61,10 @@ benchmark-heldout: $(RIVALS)/jamrank
 benchmark-scale: $(RIVALS)/jamrank
 	$(RIVALS)/bin/python -m benchmarks.scale $(if $(SCRATCH),--scratch $(SCRATCH))
 
+# Fits on a dask cluster, most of an hour and 10 GB of memory and of room (SCRATCH=DIR): benchmarks/cluster.md and .json.
+benchmark-cluster: $(RIVALS)/cluster
+	$(RIVALS)/bin/python -m benchmarks.cluster $(if $(SCRATCH),--scratch $(SCRATCH))
+
 # Whether annotators get the verdicts they deserve, some minutes: benchmarks/verdicts.md and .json.
 benchmark-verdicts: $(RIVALS)/jamrank
 	$(RIVALS)/bin/python -m benchmarks.verdicts
@@ -71,6 +75,10 @@ benchmark-recovery: $(RIVALS)/jamrank
 # Accuracy of the scorers on wine, digits and votes drawn from the models, half an hour: benchmarks/scorers.md and .json.
 benchmark-scorers: $(VENV)/dev-$(MODULES)
 	$(BIN)/python -m benchmarks.scorers
+
+# Damaged files of every format against a second reader, 100,000 of them, ten minutes or more: benchmarks/fuzz.md and .json.
+fuzz: $(VENV)/dev-$(MODULES)
+	POLARS_MAX_THREADS=1 JAMRANK_THREADS=1 $(BIN)/python -m benchmarks.fuzz $(if $(INPUTS),--inputs $(INPUTS)) $(if $(MINUTES),--minutes $(MINUTES))
 
 # All five in small, to see that they work: build/quick-benchmarks.
 benchmark-quick: $(RIVALS)/jamrank $(RIVALS)/rivals
@@ -84,6 +92,14 @@ benchmark-quick: $(RIVALS)/jamrank $(RIVALS)/rivals
 # The picture of the README and its numbers.
 figure: $(VENV)/figure-$(MODULES)
 	$(BIN)/python examples/overview.py
+
+# The picture of the report in the docs; needs a chromium.
+report-figure: $(VENV)/dev-$(MODULES)
+	$(BIN)/python examples/report.py
+
+# The worked examples of the documentation: docs/gallery. Real data, in the folder that JAMRANK_DATA names.
+gallery: $(VENV)/figure-$(MODULES)
+	$(BIN)/python -m examples.gallery
 
 # The paper's experiments, all of them with ten seeds: about half an hour on two cores. Downloads the data sets unless
 # JAMRANK_DATA names a folder with copies. Interrupted and started again, it goes on where it was.
@@ -126,6 +142,10 @@ $(RIVALS)/jamrank: $(BUILD_INPUTS) $(shell find src -name '*.py')
 	@echo "Installing jamrank into $(RIVALS); the first time this takes a minute or two."
 	$(PYTHON) -m venv $(RIVALS)
 	$(RIVALS)/bin/pip install -q --disable-pip-version-check ".[figures]"
+	touch $@
+
+$(RIVALS)/cluster: $(RIVALS)/jamrank
+	$(RIVALS)/bin/pip install -q --disable-pip-version-check ".[cluster]"
 	touch $@
 
 # One that cannot be installed keeps none of the others away; the next run tries it again.

@@ -29,6 +29,13 @@ ORDER = [
 ]
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
 
+# What a room looks up of a later one, inside a function: a model shows itself through what draws models.
+LOOKED_UP = {
+    ("diagnostics/comparison.py", "models"),
+    ("diagnostics/health.py", "models"),
+    ("models/showing.py", "report"),
+}
+
 OPENS_FILES = {"io", "paper"}
 FILE_CALLS = {"open", "read_text", "write_text", "read_bytes", "write_bytes", "unlink", "touch", "mkdir"}
 FILE_CALLS |= {"read_csv", "read_parquet", "scan_csv", "scan_parquet", "loadtxt", "savetxt", "genfromtxt"}
@@ -82,6 +89,18 @@ def test_every_room_has_its_place():
 def test_imports_go_one_way(path):
     level = LEVEL[room_of(path)]
     assert {room for room in rooms_imported(path) if LEVEL.get(room, level) >= level} == set()
+
+
+def test_later_rooms_are_looked_up_only_where_that_is_said():
+    found = set()
+    for path in MODULES:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+        names = [name for function in functions for name in imports_at_the_top(function.body)]
+        rooms = {name.split(".")[1] for name in names if name.startswith("jamrank.")}
+        level = LEVEL.get(room_of(path), len(ORDER))
+        found |= {(name_of(path), room) for room in rooms - {room_of(path)} if LEVEL.get(room, -1) >= level}
+    assert found == LOOKED_UP
 
 
 @pytest.mark.parametrize("path", [path for path in MODULES if room_of(path) not in OPENS_FILES], ids=name_of)

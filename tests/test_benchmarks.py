@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("benchmarks", reason="benchmarks/ is found where tests run as `python -m pytest` in the checkout")
 
-from benchmarks import growth, heldout, ratios, recovery, report, scorers, stages, verdicts
+from benchmarks import cluster, growth, heldout, ratios, recovery, report, scorers, stages, verdicts
 from benchmarks.rivals import CONTENDERS
 from benchmarks.trials import Trial
 from benchmarks.votes import draw_jury
@@ -204,3 +204,30 @@ def test_every_noise_and_scorer_has_a_trial_of_recovery():
         cases.append(recovery.summary(case, [found]))
     written = recovery.text(cases, 600, {"commit": "x"})
     assert all(case.name in written for case in recovery.CASES)
+
+
+def test_the_cluster_s_page_says_what_was_measured():
+    costs = {"memory": 5.0, "disk": 20.0, "dask": 6.0}
+    away = dict.fromkeys(cluster.RESULTS, 1e-12)
+    scaling = {"votes": 10**8, "parts": 48, "ratio": 1.9}
+    for count in (1, 2):
+        scaling |= {f"encode_seconds_{count}": 90.0 / count, f"resident_{count}": 4 * 10**9}
+        scaling |= {f"pass_seconds_{count}": 0.6 / count}
+    found = {
+        "agreement": {"wine": {"disk": away, "dask": away}},
+        "scaling": scaling,
+        "traffic": [{"votes": 10**6, "parts": 1, "bytes": 5e6, "sums_bytes": 2e6}],
+        "killed": {"died": True, "same_bits": True, "seconds": 3.0, "seconds_with_a_death": 9.0},
+        "gone": {"exit": 2, "told": "jamrank: gone", "untouched": True},
+        "cost": {"votes": 10**7, "encode_ns": costs, "pass_ns": costs, "task_seconds": 1e-3, "row_bytes": costs},
+    }
+    found["model"] = cluster.model(found)
+    # Six nanoseconds a vote on one thread, half as many on two; a millisecond for each of 48 parts and their sums.
+    assert found["model"]["check"]["1"]["told"] == pytest.approx(0.6 + 48 * 8 / 7 * 1e-3)
+    assert found["model"]["check"]["2"]["told"] == pytest.approx(0.3 + 48 * 8 / 7 * 1e-3)
+    large = found["model"]["large"]
+    assert large["passing"] == pytest.approx(10**11 * 6e-9 / 4096 * 3)
+    assert large["scheduling"] == pytest.approx(4096 * 8 / 7 * 1e-3)
+    page = cluster.as_markdown(found, {"seed": "0"})
+    for told in ("1.90 times faster", "the same result, bit for bit", "exit code 2", "1.0e-12", "5.0 | 2.0 |"):
+        assert told in page

@@ -16,7 +16,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jamrank.comparisons import Comparisons
-    from jamrank.io import StoredComparisons, read_comparisons, read_features, store_comparisons
+    from jamrank.diagnostics import check
+    from jamrank.io import (
+        StoredComparisons,
+        preference_pairs,
+        read_comparisons,
+        read_features,
+        read_gold,
+        read_groups,
+        store_comparisons,
+    )
+    from jamrank.io.distributed import DistributedComparisons, distribute_comparisons
     from jamrank.models import (
         IAM,
         JAM,
@@ -35,8 +45,11 @@ if TYPE_CHECKING:
         Prior,
         RankCentrality,
         WinRate,
+        fit_groups,
         load,
+        side_by_side,
     )
+    from jamrank.report import write_report
     from jamrank.simulation import simulate
 
 __version__ = "0.1.0"
@@ -46,8 +59,14 @@ _HOMES = {
     "Comparisons": "comparisons",
     "read_comparisons": "io",
     "read_features": "io",
+    "read_gold": "io",
+    "read_groups": "io",
+    "preference_pairs": "io",
+    "check": "diagnostics",
     "StoredComparisons": "io",
     "store_comparisons": "io",
+    "DistributedComparisons": "io.distributed",
+    "distribute_comparisons": "io.distributed",
     "MajorityVote": "models",
     "IAM": "models",
     "JAM": "models",
@@ -66,7 +85,10 @@ _HOMES = {
     "DawidSkene": "models",
     "Prior": "models",
     "load": "models",
+    "fit_groups": "models",
+    "side_by_side": "models",
     "simulate": "simulation",
+    "write_report": "report",
 }
 
 __all__ = [
@@ -81,6 +103,7 @@ __all__ = [
     "Copeland",
     "CrowdBT",
     "DawidSkene",
+    "DistributedComparisons",
     "HodgeRank",
     "KernelJAM",
     "MajorityVote",
@@ -89,11 +112,19 @@ __all__ = [
     "RankCentrality",
     "StoredComparisons",
     "WinRate",
+    "check",
+    "distribute_comparisons",
+    "fit_groups",
     "load",
+    "preference_pairs",
     "read_comparisons",
     "read_features",
+    "read_gold",
+    "read_groups",
+    "side_by_side",
     "simulate",
     "store_comparisons",
+    "write_report",
 ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import narwhals as nw
 import numpy as np
@@ -17,12 +17,17 @@ from jamrank.ids import Codes, Column, as_array, as_column, encode, first_missin
 from jamrank.kernels import default_threads, kernels
 from jamrank.votes import FIRST, MISSING, SECOND, TIE, Jury, VoteTable
 
-__all__ = ["FIRST", "SECOND", "TIE", "Comparisons", "Packing"]
+if TYPE_CHECKING:
+    from jamrank.io.reading import Reading
+
+__all__ = ["FIRST", "REQUIRED", "SECOND", "TIE", "Comparisons", "Packing"]
 
 _WINNERS = {"left": FIRST, "right": SECOND, "tie": TIE}
+# Two bad items are a tie to the models, an abstention is no vote; both are rare, and looked for last.
+_RARE_WINNERS = {"both_bad": TIE, "abstain": MISSING}
 _OUTCOMES = "expected 1 (left), 0 (right), 0.5 (tie) or NaN (no vote)"
 _RATINGS = "expected a finite number, higher for better, or NaN (no rating)"
-_REQUIRED = ("annotator", "left", "right", "winner")
+REQUIRED = ("annotator", "left", "right", "winner")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,6 +54,8 @@ class Comparisons:
         Votes as given, before folding; ties included, missing ones not.
     n_missing : int
         Votes that were listed without an outcome.
+    readings : tuple of Reading
+        How the files were understood, where the votes came from files.
     """
 
     items: NDArray[Any]
@@ -61,6 +68,7 @@ class Comparisons:
     n_votes: int
     n_missing: int
     frames: Literal["polars", "pandas"] = "polars"
+    readings: tuple[Reading, ...] = ()
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -205,8 +213,8 @@ class Comparisons:
         Parameters
         ----------
         frame : data frame
-            Columns ``annotator``, ``left``, ``right`` and ``winner`` (``left``, ``right``, ``tie``; empty for no
-            vote), optionally ``weight`` and ``question``.
+            Columns ``annotator``, ``left``, ``right`` and ``winner`` (``left``, ``right``, ``tie``; ``both_bad``,
+            which counts as a tie; ``abstain`` or empty for no vote), optionally ``weight`` and ``question``.
 
         Returns
         -------
@@ -432,7 +440,7 @@ class Comparisons:
 
 def require_columns(names: Iterable[str]) -> None:
     """Make sure that the columns of the canonical form are there."""
-    missing = [name for name in _REQUIRED if name not in names]
+    missing = [name for name in REQUIRED if name not in names]
     if missing:
         raise InputError(
             f"no column {', '.join(map(repr, missing))} among {', '.join(map(repr, names))}",
@@ -467,7 +475,9 @@ def parse_winners(column: Column) -> NDArray[np.int8]:
         return np.array([_winner(value, row) for row, value in enumerate(column.tolist())], dtype=np.int8)
     results = np.full(len(column), MISSING, dtype=np.int8)
     known = column.is_null()
-    for winner, result in _WINNERS.items():
+    for winner, result in {**_WINNERS, **_RARE_WINNERS}.items():
+        if winner in _RARE_WINNERS and known.all():
+            continue
         same = (column == winner).fill_null(False)
         results[same.to_numpy()] = result
         known |= same
@@ -478,7 +488,7 @@ def parse_winners(column: Column) -> NDArray[np.int8]:
 
 
 def _winner(value: Any, row: int) -> int:
-    result = _WINNERS.get(value) if isinstance(value, str) else None
+    result = _WINNERS.get(value, _RARE_WINNERS.get(value)) if isinstance(value, str) else None
     if result is None and not is_missing(value):
         raise InputError(f"winner is {value!r}", "expected 'left', 'right' or 'tie'", row=row + 1)
     return MISSING if result is None else result

@@ -10,10 +10,14 @@ import sys
 import warnings
 
 __all__ = [
+    "ClusterError",
     "DisconnectedWarning",
     "FeatureError",
     "FeatureWarning",
     "FormatError",
+    "GoldError",
+    "GoldWarning",
+    "GroupWarning",
     "InputError",
     "JamrankError",
     "JamrankWarning",
@@ -61,12 +65,20 @@ class FeatureError(InputError):
     """Features that do not fit the votes or the model."""
 
 
+class GoldError(InputError):
+    """Pairs of known truth that contradict each other, or cannot be read."""
+
+
 class FormatError(JamrankError):
     """A saved model that this version cannot read."""
 
 
 class ParameterError(JamrankError):
     """A model argument outside what it may be."""
+
+
+class ClusterError(JamrankError):
+    """A cluster that cannot be reached, or that failed in the middle of a fit."""
 
 
 class NotFittedError(JamrankError, AttributeError):
@@ -91,6 +103,14 @@ class DisconnectedWarning(JamrankWarning):
 
 class FeatureWarning(JamrankWarning):
     """A feature was constant or had gaps, and what was done about it."""
+
+
+class GoldWarning(JamrankWarning):
+    """Some pairs of known truth could not be used."""
+
+
+class GroupWarning(JamrankWarning):
+    """A group of votes could not be ranked."""
 
 
 class NotConvergedWarning(JamrankWarning):

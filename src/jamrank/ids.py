@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
@@ -30,6 +31,9 @@ __all__ = [
 Codes = NDArray[np.int32]
 # Text stays with polars, which encodes it in threads; all else is numpy's.
 Column = NDArray[Any] | pl.Series
+Result = TypeVar("Result")
+
+_PIECE = 1 << 21
 
 
 def as_column(values: Any) -> Column:
@@ -140,7 +144,7 @@ def encode(*columns: Column) -> tuple[NDArray[Any], list[Codes]]:
 def distinct(column: Column) -> Column:
     """Return the distinct values of a column without missing ones, in no particular order."""
     if isinstance(column, pl.Series):
-        return column.unique()
+        return _unique(column)
     if column.dtype.kind in "iu":
         return _encode_integers([column])[0]
     return as_column(list(set(column.tolist()))) if column.dtype.kind == "O" else np.unique(column)
@@ -149,7 +153,7 @@ def distinct(column: Column) -> Column:
 def codes_in(labels: NDArray[Any], column: Column) -> Codes:
     """Return the codes of values that all are among the labels of :func:`encode`."""
     if isinstance(column, pl.Series):
-        return column.cast(pl.Enum(labels.tolist())).to_physical().to_numpy().astype(np.int32)
+        return _codes_of_text(pl.Enum(labels.tolist()), column)
     if labels.dtype.kind == "O":
         code_of = {label: code for code, label in enumerate(labels.tolist())}
         return np.fromiter((code_of[value] for value in column.tolist()), np.int32, len(column))
@@ -190,10 +194,32 @@ def _encode_integers(columns: list[NDArray[Any]]) -> tuple[NDArray[Any], list[Co
 
 
 def _encode_text(columns: list[pl.Series]) -> tuple[NDArray[Any], list[Codes]]:
-    distinct = pl.concat([column.unique() for column in columns]).unique().sort()
+    distinct = pl.concat([_unique(column) for column in columns]).unique().sort()
     kind = pl.Enum(distinct)
-    codes = [column.cast(kind).to_physical().to_numpy().astype(np.int32) for column in columns]
-    return as_objects(distinct), codes
+    return as_objects(distinct), [_codes_of_text(kind, column) for column in columns]
+
+
+def _unique(column: pl.Series) -> pl.Series:
+    return pl.concat(_by_piece(column, lambda start, piece: piece.unique())).unique()
+
+
+def _codes_of_text(kind: pl.Enum, column: pl.Series) -> Codes:
+    codes = np.empty(len(column), dtype=np.int32)
+
+    def code(start: int, piece: pl.Series) -> None:
+        codes[start : start + len(piece)] = piece.cast(kind).to_physical().to_numpy()
+
+    _by_piece(column, code)
+    return codes
+
+
+def _by_piece(column: pl.Series, call: Callable[[int, pl.Series], Result]) -> list[Result]:
+    """Call with the start and the values of each piece of a column, in threads: polars takes but one for a column."""
+    starts = range(0, len(column), _PIECE)
+    if len(starts) <= 1:
+        return [call(0, column)]
+    with ThreadPoolExecutor(default_threads()) as pool:
+        return list(pool.map(lambda start: call(start, column.slice(start, _PIECE)), starts))
 
 
 def _encode_objects(column: NDArray[Any]) -> tuple[NDArray[Any], Codes]:

@@ -20,7 +20,7 @@ from jamrank.comparisons import FIRST, TIE, Comparisons
 from jamrank.kernels import default_threads, kernels
 from jamrank.votes import Jury, VoteTable
 
-__all__ = ["ROWS_BY", "Ballots", "Codes", "Links", "Lists", "Patterns", "Rows", "as_ties", "by_side"]
+__all__ = ["ROWS_BY", "Ballots", "Codes", "Links", "Lists", "Patterns", "Rows", "as_ties", "by_side", "with_known"]
 
 Doubles = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -37,16 +37,20 @@ _MOST_REPEATS = 1.5
 _COUNTED = 1 << 18
 # With so many votes on a pair of items, what they share is better worked out once.
 _RUN_PAYS = 3
+# By so many nats a known truth outweighs votes against it; still more would cost digits of the objective.
+_CERTAIN = 1000.0
 
 
 class Ballots(Protocol):
     """The votes on each row.
 
     A *coin* is what decides how a vote distorts the truth: an annotator, or an annotator within a cluster. A vote is
-    one integer, twice its coin plus 1 if it is for the row's first item.
+    one integer, twice its coin plus 1 if it is for the row's first item. Beyond ``n_coins`` there may be ``n_known``
+    more, which always tell the truth: they say what is known of it, and no sums are handed back of them.
     """
 
     n_coins: int
+    n_known: int
 
     def over_votes(self, values: Doubles, power: int) -> Doubles:
         """Add up a value for each row over its votes, times a power of their weight, by coin and side."""
@@ -65,6 +69,7 @@ class Lists:
     vote: Ints
     weight: Doubles
     n_coins: int
+    n_known: int = 0
 
     @property
     def vote_row(self) -> Longs:
@@ -82,7 +87,8 @@ class Lists:
         """Return the same votes with a coin for each annotator and cluster of rows."""
         of_vote = np.repeat(cluster, np.diff(self.start))
         vote = _in_cluster(self.vote, of_vote, n_clusters)
-        return replace(self, vote=vote.astype(np.int32), n_coins=self.n_coins * n_clusters)
+        n_coins, n_known = self.n_coins * n_clusters, self.n_known * n_clusters
+        return replace(self, vote=vote.astype(np.int32), n_coins=n_coins, n_known=n_known)
 
 
 @dataclass(frozen=True)
@@ -94,6 +100,7 @@ class Patterns:
     vote: Ints
     weight: Doubles
     n_coins: int
+    n_known: int = 0
 
     def __len__(self) -> int:
         return len(self.start) - 1
@@ -114,7 +121,7 @@ class Patterns:
 
     def log_likelihoods(self, tables: Doubles) -> tuple[Doubles, Doubles]:
         """Return the log-likelihood of each pattern if the first, or the second, item is truly better."""
-        by_vote = tables.reshape(-1, 2)[self.vote] * self.weight[:, None]
+        by_vote = with_known(tables, self.n_known).reshape(-1, 2)[self.vote] * self.weight[:, None]
         first, second = (np.bincount(self.vote_pattern, by_vote[:, truth], len(self)) for truth in (1, 0))
         return first.astype(np.float64), second.astype(np.float64)
 
@@ -136,7 +143,12 @@ class Patterns:
         at = np.arange(start[-1]) + np.repeat(self.start[old] - start[:-1], lengths)
         vote = _in_cluster(self.vote[at], np.repeat(in_cluster, lengths), n_clusters)
         return Patterns(
-            _codes(of_row, len(used)), start, vote.astype(np.int32), self.weight[at], self.n_coins * n_clusters
+            _codes(of_row, len(used)),
+            start,
+            vote.astype(np.int32),
+            self.weight[at],
+            self.n_coins * n_clusters,
+            self.n_known * n_clusters,
         )
 
 
@@ -145,7 +157,16 @@ def _codes(of_row: NDArray[np.integer], n_patterns: int) -> Codes:
 
 
 def _by_coin(vote: Ints, values: Doubles, n_coins: int) -> Doubles:
-    return np.bincount(vote, values, 2 * n_coins).astype(np.float64).reshape(n_coins, 2)
+    sums = np.bincount(vote, values, 2 * n_coins)[: 2 * n_coins]
+    return sums.astype(np.float64, copy=False).reshape(n_coins, 2)
+
+
+def with_known(tables: Doubles, n_known: int) -> Doubles:
+    """Return the log-likelihoods of votes with those of coins that always tell the truth."""
+    if not n_known:
+        return tables
+    certain = np.where(np.eye(2, dtype=bool), 0.0, -_CERTAIN)
+    return np.concatenate([tables, np.broadcast_to(certain, (n_known, 2, 2))])
 
 
 def _in_cluster(vote: Ints, cluster: NDArray[np.integer], n_clusters: int) -> Longs:
@@ -519,6 +540,11 @@ class Rows:
     def clustered(self, cluster: Ints, n_clusters: int) -> Rows:
         """Return the same rows with a coin for each annotator and cluster of rows."""
         return replace(self, ballots=self.ballots.clustered(cluster, n_clusters))
+
+    def knowing(self, n_known: int) -> Rows:
+        """Return the same rows with the last so many coins as such that always tell the truth."""
+        ballots = replace(self.ballots, n_coins=self.n_coins - n_known, n_known=n_known)
+        return replace(self, ballots=ballots)
 
 
 _ROWS_OF: WeakKeyDictionary[Comparisons, Rows] = WeakKeyDictionary()

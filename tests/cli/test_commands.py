@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -37,9 +38,9 @@ def study(tmp_path_factory) -> Path:
 def test_help_names_every_command_and_shows_examples():
     result = call("--help")
     assert result.exit_code == 0
-    for word in ("demo", "fit", "check", "compare", "simulate", "reproduce", "Examples", "votes.csv"):
+    for word in ("demo", "fit", "check", "compare", "export", "simulate", "reproduce", "Examples", "votes.csv"):
         assert word in result.output
-    for command in ("demo", "fit", "check", "compare", "simulate", "reproduce"):
+    for command in ("demo", "fit", "check", "compare", "export", "simulate", "reproduce"):
         assert "Examples:" in call(command, "--help").output
 
 
@@ -168,7 +169,7 @@ def test_parquet_is_as_good_as_csv(tmp_path):
     [
         ("annotator,left,right,winner\nk,a,b,left\nk,a,c,draw\n", "row 2: winner is 'draw'"),
         ("annotator,left,right,winner\nk,a,a,left\n", "row 1: a is compared with itself"),
-        ("annotator,left,right\nk,a,b\n", "no column 'winner'"),
+        ("annotator,left,right\nk,a,b\n", "winner"),
         ("annotator,left,right,winner\n", "no"),
         ("", "empty"),
         ("annotator,left,right,winner\n,a,b,left\n", "row 1: annotator is missing"),
@@ -390,3 +391,162 @@ def test_csv_from_disk_is_told_how_to_convert(study, tmp_path):
     result = call("fit", study / "votes.csv", "--memory", "1GB", "--scratch", tmp_path)
     assert result.exit_code == 2
     assert "sink_parquet" in result.output
+
+
+@pytest.fixture(scope="module")
+def grouped(study) -> Path:
+    frame = pl.read_csv(study / "votes.csv")
+    languages = pl.Series("language", ["en", "fr", "de"] * (len(frame) // 3))
+    frame.with_columns(languages).write_csv(study / "grouped.csv")
+    return study / "grouped.csv"
+
+
+def test_groups_are_ranked_side_by_side_on_any_scale(grouped, tmp_path):
+    result = call("fit", grouped, "--by", "language", "--scale", "elo", "--anchor", "item03", "--out", tmp_path)
+    assert result.exit_code == 0, result.output
+    assert "Rank by language" in result.output
+    table = pl.read_csv(tmp_path / "by.csv")
+    assert table.columns[:3] == ["item", "rank", "score"]
+    assert {f"rank {name}" for name in ("de", "en", "fr")} < set(table.columns)
+    ranking = pl.read_csv(tmp_path / "ranking.csv")
+    assert ranking.filter(pl.col("item") == "item03")["score"].to_list() == [pytest.approx(1000)]
+    assert table["score"].to_list() == pytest.approx(ranking["score"].to_list())
+    told = json.loads(call("fit", grouped, "--by", "language", "--json").stdout)
+    assert set(told["by"]["groups"]) == {"de", "en", "fr"}
+
+
+def test_exports_come_with_a_fit_or_later(study, tmp_path):
+    kinds = "parquet,json,preferences,markdown"
+    result = call("fit", study / "votes.csv", "--out", tmp_path / "a", "--export", kinds, "--scale", "elo")
+    assert result.exit_code == 0, result.output
+    result = call("export", tmp_path / "a" / "model.json", "--to", kinds, "--out", tmp_path / "b", "--scale", "elo")
+    assert result.exit_code == 0, result.output
+    names = {path.name for path in (tmp_path / "b").iterdir()}
+    assert len(names) == 6
+    for name in names - {"leaderboard.md"}:
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+    board = (tmp_path / "a" / "leaderboard.md").read_text()
+    assert board.splitlines()[1:] == (tmp_path / "b" / "leaderboard.md").read_text().splitlines()[1:]
+    assert board.startswith("# votes")
+
+
+def test_known_pairs_and_an_earlier_model_are_taken_from_files(study, tmp_path):
+    truth = dict(pl.read_csv(study / "votes-items.csv").iter_rows())
+    best, worst = max(truth, key=truth.get), min(truth, key=truth.get)
+    turned = pl.read_csv(study / "votes.csv").with_columns(
+        pl.when(pl.col("winner") == "left").then(pl.lit("right")).otherwise(pl.lit("left")).alias("winner")
+    )
+    turned.write_csv(tmp_path / "turned.csv")
+    (tmp_path / "gold.csv").write_text(f"left,right,winner\n{best},{worst},left\n")
+    order = {}
+    for name, more in {"plain": [], "gold": ["--gold", tmp_path / "gold.csv"]}.items():
+        told = json.loads(call("fit", tmp_path / "turned.csv", "--json", "--quiet", *more).stdout)
+        order[name] = [row["item"] for row in told["ranking"]]
+    assert order["plain"].index(best) > order["plain"].index(worst)
+    assert order["gold"].index(best) < order["gold"].index(worst)
+    call("fit", study / "votes.csv", "--out", tmp_path / "first", "--quiet")
+    again = call("fit", study / "votes.csv", "--start", tmp_path / "first" / "model.json", "--json", "--quiet")
+    cold = call("fit", study / "votes.csv", "--json", "--quiet")
+    again, cold = json.loads(again.stdout), json.loads(cold.stdout)
+    assert again["iterations"] <= cold["iterations"]
+    assert [row["item"] for row in again["ranking"]] == [row["item"] for row in cold["ranking"]]
+
+
+def test_further_options_that_cannot_be_get_one_line_and_exit_code_2(study, tmp_path):
+    (tmp_path / "tie.csv").write_text("left,right,winner\nitem00,item01,tie\n")
+    (tmp_path / "thin.csv").write_text("left,right\nitem00,item01\n")
+    votes = study / "votes.csv"
+    for arguments, told in [
+        (["fit", votes, "--by", "nothing"], "no column 'nothing' to group by"),
+        (["fit", votes, "--anchor", "nobody"], "anchor nobody"),
+        (["fit", votes, "--scale", "elo", "--model", "borda"], "no log-odds"),
+        (["fit", votes, "--gold", tmp_path / "tie.csv"], "tie.csv, row 1: winner is tie"),
+        (["fit", votes, "--gold", tmp_path / "thin.csv"], "thin.csv: no column 'winner'"),
+        (["fit", votes, "--gold", tmp_path / "tie.csv", "--model", "bt"], "no use for gold"),
+        (["fit", votes, "--start", votes], "votes.csv"),
+        (["fit", votes, "--export", "json"], "needs --out"),
+        (["fit", votes, "--export", "excel", "--out", tmp_path], "no export 'excel'"),
+        (["export", tmp_path / "none.json", "--to", "json"], "none.json"),
+        (["check", votes, "--target", "2"], "target is 2.0"),
+    ]:
+        result = call(*arguments)
+        assert result.exit_code == 2, (arguments, result.output)
+        assert told in result.output, (arguments, result.output)
+        assert len(result.output.strip().splitlines()) == 1, result.output
+
+
+def test_check_exits_1_where_votes_do_not_say_which_way_is_up(study, tmp_path):
+    votes = pl.read_csv(study / "votes.csv")
+    turned = pl.when(pl.col("winner") == "left").then(pl.lit("right")).otherwise(pl.lit("left")).alias("winner")
+    against = votes.with_columns(("anti-" + pl.col("annotator")).alias("annotator"), turned)
+    pl.concat([votes, against]).write_csv(tmp_path / "votes.csv")
+    result = call("check", tmp_path / "votes.csv")
+    assert result.exit_code == 1
+    assert "upside down" in result.output
+    told = json.loads(call("check", tmp_path / "votes.csv", "--json").stdout)
+    assert told["comparable"] is True
+    assert told["settled"] is False
+    assert len(told["reasons"]) == 1
+
+
+def test_files_of_other_projects_are_recognised_and_said(tmp_path, capfd):
+    battles = tmp_path / "battles.jsonl"
+    battles.write_text(
+        '{"model_a": "x", "model_b": "y", "winner": "tie (bothbad)", "judge": "j"}\n'
+        '{"model_a": "x", "model_b": "y", "winner": "model_a", "judge": "j"}\n'
+    )
+    own = tmp_path / "own.csv"
+    own.write_text("annotator,left,right,winner\nj,x,y,left\n")
+    with pytest.raises(SystemExit) as end:
+        main(["check", str(battles), str(own)])
+    told = capfd.readouterr()
+    assert end.value.code == 0
+    assert told.err == f"note: {battles}: Chatbot Arena, 2 rows; 1 both bad (counts as a tie)\n"
+    assert re.search(r"votes +3\b", told.out)
+
+
+@pytest.mark.parametrize(
+    ("options", "hint"),
+    [
+        (["--format", "nope"], "unknown format 'nope'"),
+        (["--map", "left"], "--map left: expected left=COLUMN"),
+        (["--map", "left=a,left=b"], "gives left twice"),
+        (["--map", "left=a"], "mapping has left; expected"),
+        (["--map", "left=a,right=b,winner=c", "--format", "evalica"], "exclude each other"),
+        ([], "nor any like them; name the columns with --map"),
+        (["--map", "left=x,right=y,winner=z"], "no such column among 'a,b', 'w'"),
+    ],
+)
+def test_options_of_reading_that_do_not_fit(tmp_path, capfd, options, hint):
+    path = tmp_path / "v.csv"
+    path.write_text('"a,b",w\n1,2\n')
+    with pytest.raises(SystemExit) as end:
+        main(["fit", str(path), *options])
+    told = capfd.readouterr()
+    assert end.value.code == 2 and told.err.count("\n") == 1 and hint in told.err
+
+
+def test_columns_are_mapped(tmp_path, capfd):
+    path = tmp_path / "v.csv"
+    path.write_text('"a,b",second,best,who\nx,y,x,1\ny,z,second,1\n')
+    with pytest.raises(SystemExit) as end:
+        main(
+            [
+                "fit",
+                str(path),
+                "--model",
+                "bt",
+                "--map",
+                "left=a,b,right=second,winner=best",
+                "--map",
+                "annotator=who",
+            ]
+        )
+    assert not end.value.code
+    assert "columns as mapped, 2 rows" in capfd.readouterr().err
+
+
+def test_fits_from_disk_take_one_file_in_the_own_form(tmp_path, capfd):
+    with pytest.raises(SystemExit) as end:
+        main(["fit", "a.parquet", "b.parquet", "--memory", "1GB"])
+    assert end.value.code == 2 and "one Parquet file or folder" in capfd.readouterr().err

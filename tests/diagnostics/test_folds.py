@@ -8,7 +8,7 @@ import pytest
 
 import jamrank as jr
 from jamrank.diagnostics import folds
-from jamrank.diagnostics.folds import SPLITS, decided, sample_pairs, sample_stored, split
+from jamrank.diagnostics.folds import SPLITS, decided, sample_pairs, sample_parts, split
 
 
 def written(seed: int = 0, n_votes: int = 400, ties: float = 0.1) -> pl.DataFrame:
@@ -130,8 +130,8 @@ def test_votes_on_disk_are_sampled_or_taken_whole(tmp_path):
     drawn = jr.simulate(40, 5, 6000, tie_rate=0.1, random_state=0)
     drawn.frame.write_parquet(tmp_path / "votes.parquet")
     stored = jr.store_comparisons(tmp_path / "votes.parquet", scratch=tmp_path / "scratch", memory="1GB")
-    whole = sample_stored(stored, 10_000)
+    whole = sample_parts(stored, 10_000)
     assert whole.to_frame().equals(drawn.votes.to_frame())
     assert (split(whole, 3, "vote") == split(drawn.votes, 3, "vote")).all()
-    some = sample_stored(stored, 1000)
+    some = sample_parts(stored, 1000)
     assert 500 < len(some.vote_result) < 1500

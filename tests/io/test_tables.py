@@ -191,8 +191,10 @@ def test_panic_inside_polars_is_an_ordinary_error(tmp_path, monkeypatch):
     def panic(*_args, **_options):
         raise pl.exceptions.PanicException("unreachable\nnote: run with backtrace")
 
+    sound = io.BytesIO()
+    pl.DataFrame({"a": [1]}).write_parquet(sound)
     monkeypatch.setattr(pl, "read_parquet", panic)
-    assert "unreachable" in refusal(write(tmp_path, b"PAR1....PAR1", "v.parquet")).problem
+    assert "unreachable" in refusal(write(tmp_path, sound.getvalue(), "v.parquet")).problem
 
 
 def test_parquet_without_rows(tmp_path):

@@ -1,4 +1,3 @@
-import math
 import re
 
 import pytest
@@ -29,50 +28,6 @@ def test_ticks_are_round_and_inside(low, high, expected):
 def test_ticks_are_few(span, middle):
     found = svg.ticks(middle - span / 2, middle + span / 2)
     assert 2 <= len(found) <= 7
-
-
-@pytest.mark.parametrize(
-    ("value", "digits", "expected"),
-    [(1234.5, 1, "1,234.5"), (-0.001, 2, "0.00"), (-2, 0, "−2"), (-0.0, 0, "0"), (None, 2, "–")],
-)
-def test_decimal(value, digits, expected):
-    assert svg.decimal(value, digits) == expected
-
-
-def test_count_keeps_the_fraction_of_weights():
-    assert (svg.count(1200.0), svg.count(1.5), svg.count(None)) == ("1,200", "1.5", "–")
-
-
-@pytest.mark.parametrize(("span", "expected"), [(0, 3), (8, 2), (0.8, 3), (800, 0), (1e9, 0), (1e-30, 9)])
-def test_digits_for_a_span(span, expected):
-    assert svg.digits_for(span) == expected
-
-
-@pytest.mark.parametrize("value", [None, math.nan, math.inf, -math.inf, 1e300, "1"])
-def test_what_cannot_be_drawn_is_none(value):
-    assert svg.finite(value) is None
-
-
-def test_shorten_keeps_both_ends_and_the_width():
-    assert svg.shorten("abcdefghij", 10) == "abcdefghij"
-    assert svg.shorten("abcdefghijk", 10) == "abcdef…ijk"
-
-
-def test_shorten_counts_wide_letters_twice():
-    assert svg.shorten("日本語日本語", 12) == "日本語日本語"
-    assert svg.shorten("日本語日本語日", 12) == "日本語日…日"
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [(7, "7"), (None, "–"), (math.nan, "–"), ("", "(empty)"), ("a\nb\0", "a\ufffdb\ufffd"), ("añb", "añb")],
-)
-def test_plain_ids(value, expected):
-    assert svg.plain(value) == expected
-
-
-def test_tag_escapes_attributes_and_leaves_out_none():
-    assert svg.tag("a", "<b>", title='"<', class_="c", aria_label=None) == '<a title="&quot;&lt;" class="c"><b></a>'
 
 
 def test_scale_holds_values_inside_the_plot():
@@ -158,3 +113,12 @@ def test_charts_taller_than_a_printed_page_shrink_to_it(n):
     fit = re.search(r"--fit:([\d.]+)", drawn)
     assert (fit is None) == (n == 20)
     assert height * float(fit.group(1) if fit else 1) < 800
+
+
+def test_bars_begin_at_zero_and_go_to_their_side():
+    marks = [svg.Mark("up", 1.0), svg.Mark("down", -0.5), svg.Mark("none", None)]
+    drawn = svg.bar_chart(marks, svg.Axis(-1.0, 1.0, "effect", (-1.0, 0.0, 1.0)), title="T", desc="D", head="feature")
+    zero, end = 66.5, 98.0
+    assert f'<rect x="{zero:.2f}%" y="31" width="{end - zero:.2f}%" height="12" class="effect raises">' in drawn
+    assert re.search(r'<rect x="50.75%" y="53" width="15.75%" height="12" class="effect lowers">', drawn)
+    assert drawn.count("effect ") == 2

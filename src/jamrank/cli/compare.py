@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from jamrank.cli.files import named, read_votes, tell, votes_options
 from jamrank.errors import FeatureError, InputError
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ Examples:
 
 Exit code 0 when done, 2 when the input cannot be used."""
 )
-@click.argument("votes", metavar="VOTES")
+@votes_options
 @click.option("--features", metavar="FILE", help="Features of the items: CSV or Parquet, ids in column 'item'.")
 @click.option("--model", "models", multiple=True, help="Compare this model; repeat for more. All unless given.")
 @click.option("--folds", default=5, show_default=True, help="Parts of which each is held out in turn.")
@@ -41,7 +42,9 @@ Exit code 0 when done, 2 when the input cannot be used."""
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON instead of tables.")
 @click.option("--quiet", "-q", is_flag=True, help="Print no tables, notes or progress.")
 def compare(
-    votes: str,
+    votes: tuple[str, ...],
+    form: str | None,
+    mapping: tuple[str, ...],
     features: str | None,
     models: tuple[str, ...],
     folds: int,
@@ -59,18 +62,19 @@ def compare(
 
     from jamrank.cli.display import counting, stage
     from jamrank.diagnostics import compare as hold_out
-    from jamrank.io import read_comparisons, read_features, write_atomically
+    from jamrank.io import read_features, write_atomically
 
     console = Console(stderr=True)
     with stage(console, f"reading {features}", quiet or features is None):
         known = None if features is None else read_features(features)
-    with stage(console, f"reading {votes}", quiet):
-        table = read_comparisons(votes)
+    with stage(console, f"reading {named(votes)}", quiet):
+        table = read_votes(votes, form, mapping)
+    tell(table, quiet)
     try:
         with counting(console, quiet) as progress:
             found = hold_out(table, known, models or None, folds=folds, max_votes=max_votes, progress=progress)
     except InputError as error:
-        raise error.within(features if features and isinstance(error, FeatureError) else votes) from None
+        raise error.within(features if features and isinstance(error, FeatureError) else named(votes)) from None
     if out is not None:
         write_atomically(out, as_text(found) if out.endswith(".json") else found.table.write_csv())
     if as_json:

@@ -147,15 +147,15 @@ def _annotator_accuracy(votes: Comparisons, truth: Any) -> list[float]:
 def _write(console: Console, model: RankingModel, votes: Comparisons, out: str) -> None:
     from pathlib import Path
 
-    from jamrank import __version__
-    from jamrank.cli.fit import fitted_files
+    from jamrank.cli.results import command_line, fitted_files
     from jamrank.io import ensure_folder, write_together
+    from jamrank.report import versions
 
     facts = {
-        "Command": "jamrank demo",
+        "Command": command_line(),
         "Model": repr(model),
         "Intervals": "95 %, for annotators who err independently; these do not, and most flips come out too low",
-        "Version": f"jamrank {__version__}",
+        "Versions": versions(),
     }
     write_together(ensure_folder(out), fitted_files(model, votes, "the demo", facts))
     console.print(f"Wrote the ranking, annotators, pairs, model and report of JAM to {out}.", highlight=False)

@@ -12,12 +12,12 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from jamrank.io.store import Votes
+from jamrank.io.parted import Votes
 from jamrank.models import RankingModel
 from jamrank.report import findings
 from jamrank.text import many, number
 
-__all__ = ["plain", "print_summary", "print_table", "stage"]
+__all__ = ["plain", "print_groups", "print_summary", "print_table", "stage"]
 
 _TOP, _BOTTOM = 10, 5
 # Verdicts whose reason the flip and its interval, which stand beside, do not show.
@@ -52,15 +52,18 @@ def counting(console: Console, quiet: bool = False) -> Iterator[Callable[[str, i
         yield update
 
 
-def print_summary(console: Console, model: RankingModel, votes: Votes, seconds: float) -> None:
-    """Print the ranking's two ends, the annotators from best to worst, and what the model could not tell."""
+def print_summary(console: Console, model: RankingModel, votes: Votes, seconds: float, shown: Any = None) -> None:
+    """Print the ranking's two ends, the annotators from best to worst, and what the model could not tell.
+
+    With ``shown``, that ranking in place of the model's own.
+    """
     console.print(
         f"{type(model).__name__} on {many(votes.n_votes, 'vote')} by {many(votes.n_annotators, 'annotator')} on "
         f"{many(votes.n_pairs, 'pair')} of {many(votes.n_items, 'item')}, {_ending(model)} in {seconds:.2f}\u00a0s",
         highlight=False,
         style="bold",
     )
-    ranking = pl.DataFrame(model.ranking_)
+    ranking = pl.DataFrame(model.ranking_ if shown is None else shown)
     print_table(console, "Ranking", ["rank", "item", "score", "± se", "rank between"], _rank_rows(ranking))
     annotators = pl.DataFrame(model.annotators_).sort("flip", maintain_order=True)
     rows = [
@@ -104,13 +107,22 @@ def _ending(model: RankingModel) -> str:
     return f"{'converged' if model.converged_ else 'stopped'} after {many(model.n_iter_, 'iteration')}"
 
 
+def print_groups(console: Console, by: str, table: pl.DataFrame, groups: Sequence[str]) -> None:
+    """Print the rank of each item overall and in each group."""
+    columns = ["item", "rank", *(f"rank {name}" for name in groups)]
+    titles = ["item", "overall", *(plain(name, longest=24) for name in groups)]
+    rows = [[plain(v) if v is not None else "–" for v in row] for row in table.select(columns).iter_rows()]
+    print_table(console, f"Rank by {plain(by)}", titles, rows)
+
+
 def _rank_rows(ranking: pl.DataFrame) -> list[list[str]]:
+    digits = 0 if ranking["score"].abs().max() > 100 else 3  # type: ignore[operator]
     return [
         [
             str(row["rank"]),
             plain(row["item"]),
-            f"{row['score']:.3f}".replace("-0.000", "0.000"),
-            "" if row["score_se"] is None else f"{row['score_se']:.3f}",
+            f"{row['score']:.{digits}f}".replace("-0.000", "0.000"),
+            "" if row["score_se"] is None else f"{row['score_se']:.{digits}f}",
             "" if row["rank_low"] is None else f"{row['rank_low']}–{row['rank_high']}",
         ]
         for row in ranking.iter_rows(named=True)

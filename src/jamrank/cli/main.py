@@ -22,6 +22,7 @@ _COMMANDS = {
     "fit": "Rank the items of a file of votes and judge its annotators.",
     "check": "Say what is wrong or risky in a file of votes, before any fit.",
     "compare": "Say which model foretells held-out votes best, and whether annotators matter.",
+    "export": "Write what a fit found as Parquet, JSON, preference pairs or Markdown.",
     "simulate": "Write votes with a known truth to a file.",
     "reproduce": "Run the paper's experiments and show their results beside its own.",
 }
@@ -106,7 +107,8 @@ Examples:
   jamrank compare votes.csv
 
 A file of votes has the columns annotator, left, right and winner (left, right or tie), and if need be weight and
-question. CSV (also TSV or gzip) or Parquet.""",
+question. CSV, TSV, JSON, JSON Lines or Parquet, plain or compressed; files of crowd-kit, Chatbot Arena, MT-Bench,
+Argilla, Label Studio and others are recognised.""",
 )
 @click.version_option(__version__, prog_name="jamrank")
 def main() -> None:

@@ -1,26 +1,31 @@
-"""Health of the data, verdicts on annotators, judges who err together, models compared by held-out votes."""
+"""Health of the data, verdicts on annotators, judges who err together, pairs in doubt, models compared."""
 
 from jamrank.diagnostics.clusters import describe_cluster
 from jamrank.diagnostics.comparison import Comparison, compare
 from jamrank.diagnostics.correlation import Links, correlated
 from jamrank.diagnostics.habits import Habits, habits
 from jamrank.diagnostics.health import Finding, Health, check
+from jamrank.diagnostics.pairs import Contested, Unsettled, contested_pairs, unsettled_pairs
 from jamrank.diagnostics.verdicts import ACTIONS, VERDICTS, evidence, flip_intervals, verdicts
 
 __all__ = [
     "ACTIONS",
     "VERDICTS",
     "Comparison",
+    "Contested",
     "Finding",
     "Habits",
     "Health",
     "Links",
+    "Unsettled",
     "check",
     "compare",
+    "contested_pairs",
     "correlated",
     "describe_cluster",
     "evidence",
     "flip_intervals",
     "habits",
+    "unsettled_pairs",
     "verdicts",
 ]

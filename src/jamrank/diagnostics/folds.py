@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jamrank.comparisons import SECOND, TIE, Comparisons
-from jamrank.io.store import StoredComparisons
+from jamrank.io.parted import PartedComparisons
 from jamrank.votes import VoteTable
 
-__all__ = ["SPLITS", "decided", "sample_pairs", "sample_stored", "split"]
+__all__ = ["SPLITS", "decided", "sample_pairs", "sample_parts", "split"]
 
 Hashes = NDArray[np.uint64]
 Longs = NDArray[np.int64]
@@ -93,7 +93,7 @@ def sample_pairs(votes: Comparisons, n_votes: int) -> Comparisons:
     return votes.only(chosen[pair])
 
 
-def sample_stored(votes: StoredComparisons, n_votes: int) -> Comparisons:
+def sample_parts(votes: PartedComparisons, n_votes: int) -> Comparisons:
     """Return about so many votes of those on disk, and all of those on a pair together; all where they are few.
 
     Pairs are drawn by their place in the order of the ids: what stands on disk is read once.

@@ -1,8 +1,23 @@
-"""Where a pass over the votes runs: in memory, or from disk."""
+"""Where a pass over the votes runs: in memory, from disk, or on a cluster."""
 
-from jamrank.engines.base import Engine, Expectation, Links, Maximisation
+from jamrank.engines.base import Engine, Expectation, Links, Maximisation, PartedEngine
+from jamrank.engines.choosing import ENGINES, Choice, bring, choose, make_engine
 from jamrank.engines.disk import DiskEngine
 from jamrank.engines.memory import MemoryEngine
 from jamrank.engines.tied import TiedEngine
 
-__all__ = ["DiskEngine", "Engine", "Expectation", "Links", "Maximisation", "MemoryEngine", "TiedEngine"]
+__all__ = [
+    "ENGINES",
+    "Choice",
+    "DiskEngine",
+    "Engine",
+    "Expectation",
+    "Links",
+    "Maximisation",
+    "MemoryEngine",
+    "PartedEngine",
+    "TiedEngine",
+    "bring",
+    "choose",
+    "make_engine",
+]

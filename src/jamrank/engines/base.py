@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Curvature", "Engine", "Expectation", "Links", "Maximisation"]
+if TYPE_CHECKING:
+    from jamrank.comparisons import Comparisons
+    from jamrank.engines.memory import MemoryEngine
+
+__all__ = ["Curvature", "Engine", "Expectation", "Links", "Maximisation", "PartedEngine"]
 
 Doubles = NDArray[np.float64]
 # Stands for a curvature, which is as large as the votes are many: an engine keeps that of its last pass, and works
@@ -114,4 +119,13 @@ class Engine(Protocol):
 
     def hidden(self, scores: Doubles, tables: Doubles) -> Doubles:
         """Return the variance of the truths behind each coin's votes, by coin and side."""
+        ...
+
+
+@runtime_checkable
+class PartedEngine(Protocol):
+    """An engine whose rows lie elsewhere, in parts."""
+
+    def parts(self) -> Iterator[tuple[Comparisons, MemoryEngine]]:
+        """Yield the votes of each part, and an engine whose rows know their pairs."""
         ...

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from jamrank.engines.direct import over_margins
 from jamrank.kernels import kernels
-from jamrank.rows import Lists, Patterns
+from jamrank.rows import Lists, Patterns, with_known
 
 __all__ = ["Laid", "Sums", "expectation"]
 
@@ -167,13 +167,13 @@ def _over_lists(
     threads: int,
 ) -> Sums:
     gradient, degree = np.empty(rows.n_items), np.empty(rows.n_items)
-    truly_first = np.empty(2 * ballots.n_coins)
+    truly_first = np.empty(2 * (ballots.n_coins + ballots.n_known))
     value = kernels.expectation_lists(
         *rows.layout,
         ballots.start,
         ballots.vote,
         ballots.weight,
-        np.ascontiguousarray(tables).ravel(),
+        np.ascontiguousarray(with_known(tables, ballots.n_known)).ravel(),
         np.ascontiguousarray(scores),
         posterior,
         curvature,
@@ -182,4 +182,4 @@ def _over_lists(
         truly_first,
         threads,
     )
-    return value, gradient, degree, truly_first.reshape(-1, 2), np.zeros(ballots.n_coins)
+    return value, gradient, degree, truly_first.reshape(-1, 2)[: ballots.n_coins], np.zeros(ballots.n_coins)

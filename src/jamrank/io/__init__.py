@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jamrank.io.canonical import read_comparisons, read_features
+from jamrank.io.canonical import read_features, read_gold
 from jamrank.io.documents import (
     check_folder,
     ensure_folder,
@@ -11,17 +11,28 @@ from jamrank.io.documents import (
     write_document,
     write_together,
 )
+from jamrank.io.exports import EXPORTS, exported, leaderboard, preference_pairs, results
+from jamrank.io.reader import read_comparisons, read_groups
+from jamrank.io.reading import Reading
 from jamrank.io.store import StoredComparisons, store_comparisons
 from jamrank.io.tables import read_table
 
 __all__ = [
+    "EXPORTS",
+    "Reading",
     "StoredComparisons",
     "check_folder",
     "ensure_folder",
+    "exported",
+    "leaderboard",
+    "preference_pairs",
     "read_comparisons",
     "read_document",
     "read_features",
+    "read_gold",
+    "read_groups",
     "read_table",
+    "results",
     "store_comparisons",
     "write_atomically",
     "write_document",

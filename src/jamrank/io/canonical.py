@@ -1,4 +1,4 @@
-"""Votes and item features from files in jamrank's own form."""
+"""Votes and item features in jamrank's own form."""
 
 from __future__ import annotations
 
@@ -6,46 +6,60 @@ import os
 
 import polars as pl
 
-from jamrank.comparisons import Comparisons
-from jamrank.errors import FeatureError, InputError, ParameterError
+from jamrank.errors import FeatureError, InputError
 from jamrank.io.documents import shown
 from jamrank.io.tables import load_table
 
-__all__ = ["read_comparisons", "read_features"]
+__all__ = ["read_features", "read_gold", "with_questions", "with_types"]
 
-_FORMATS = ("canonical",)
 # Columns that hold the same kind of id become integers together or not at all.
 _ID_COLUMNS = (("annotator",), ("left", "right"), ("question",))
 
 
-def read_comparisons(path: str | os.PathLike[str], format: str | None = None) -> Comparisons:
-    """Read votes from a CSV or Parquet file, or a folder of Parquet files.
+def with_types(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return a table of text with weights as numbers, and ids as integers where all are written so."""
+    for names in _ID_COLUMNS:
+        if set(names) <= set(frame.columns):
+            frame = _with_integer_ids(frame, names)
+    if "weight" in frame.columns and frame["weight"].dtype == pl.String:
+        return frame.with_columns(_parse_weights(frame["weight"]))
+    return frame
+
+
+def with_questions(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return a table whose rows without a question have one that they share."""
+    if "question" not in frame.columns or not frame["question"].null_count():
+        return frame
+    return frame.with_columns(pl.col("question").cast(pl.String).fill_null(""))
+
+
+def read_gold(path: str | os.PathLike[str]) -> pl.DataFrame:
+    """Read pairs of known truth from a CSV or Parquet file, for the ``gold`` of a fit.
 
     Parameters
     ----------
     path : path-like
-        A table with the columns ``annotator``, ``left``, ``right`` and ``winner`` (``left``, ``right``,
-        ``tie`` or empty for no vote), optionally ``weight`` and ``question`` (empty: one for all).
-    format : {"canonical"}, optional
-        The form of the file; recognised without it.
+        A table with the columns ``left``, ``right`` and ``winner`` (``left`` or ``right``), optionally ``question``.
 
     Returns
     -------
-    Comparisons
-        Ids of a CSV are integers where all of their column are written as such (left and right count as one).
+    polars.DataFrame
+        Ids of a CSV are text; a fit takes 7 and "7" for the same.
 
     Raises
     ------
     InputError
-        If something in the file is not as it should be; it names the row.
+        If a column is missing.
     """
-    if format is not None and format not in _FORMATS:
-        raise ParameterError(f"unknown format {format!r}; known: {', '.join(_FORMATS)}")
-    frame, typed = load_table(path)
-    try:
-        return Comparisons.from_frame(_with_questions(frame if typed else _with_types(frame)))
-    except InputError as error:
-        raise error.within(str(path)) from None
+    frame, _ = load_table(path)
+    missing = [name for name in ("left", "right", "winner") if name not in frame.columns]
+    if missing:
+        raise InputError(
+            f"no column {', '.join(map(repr, missing))} among {', '.join(map(repr, frame.columns))}",
+            "needed: left, right, winner; optional: question",
+            source=str(path),
+        )
+    return frame
 
 
 def read_features(path: str | os.PathLike[str]) -> pl.DataFrame:
@@ -76,15 +90,10 @@ def read_features(path: str | os.PathLike[str]) -> pl.DataFrame:
         raise error.within(str(path)) from None
 
 
-def _with_types(frame: pl.DataFrame) -> pl.DataFrame:
-    for names in _ID_COLUMNS:
-        if set(names) <= set(frame.columns):
-            frame = _with_integer_ids(frame, names)
-    return frame.with_columns(_parse_weights(frame["weight"])) if "weight" in frame.columns else frame
-
-
 def _with_integer_ids(frame: pl.DataFrame, names: tuple[str, ...]) -> pl.DataFrame:
     """Turn the columns into integers if each of their values is written exactly as an integer is."""
+    if any(_begins_with_text(frame[name]) for name in names):
+        return frame
     integers = [frame[name].cast(pl.Int64, strict=False) for name in names]
     for name, integer in zip(names, integers, strict=True):
         given = frame[name]
@@ -94,11 +103,10 @@ def _with_integer_ids(frame: pl.DataFrame, names: tuple[str, ...]) -> pl.DataFra
     return frame.with_columns(integers)
 
 
-def _with_questions(frame: pl.DataFrame) -> pl.DataFrame:
-    """Give the rows without a question one that they share."""
-    if "question" not in frame.columns or not frame["question"].null_count():
-        return frame
-    return frame.with_columns(pl.col("question").cast(pl.String).fill_null(""))
+def _begins_with_text(column: pl.Series) -> bool:
+    """Tell from the first value whether a column is no integers, as most are not; False where that is not known."""
+    first = column[0] if len(column) else None
+    return isinstance(first, str) and not first.lstrip("-").isdigit()
 
 
 def _parse_weights(column: pl.Series) -> pl.Series:

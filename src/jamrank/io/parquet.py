@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,10 +13,15 @@ import polars as pl
 
 from jamrank.errors import InputError
 
-__all__ = ["ParquetFiles", "parquet_files"]
+__all__ = ["ParquetFiles", "count_rows", "is_parquet", "parquet_files", "unless_it_panics"]
 
 _SUFFIXES = (".parquet", ".pq")
 _BROKEN = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError)
+
+
+def is_parquet(path: str | os.PathLike[str]) -> bool:
+    """Tell by its name whether a file is Parquet; a folder is taken for one of Parquet files."""
+    return Path(path).is_dir() or Path(path).suffix.lower() in _SUFFIXES
 
 
 def parquet_files(path: str | os.PathLike[str]) -> list[Path]:
@@ -86,11 +92,42 @@ class ParquetFiles:
 
 
 @contextmanager
+def unless_it_panics() -> Iterator[None]:
+    """Keep back what is written to standard error, and drop it where polars panics: it says so there by itself."""
+    try:
+        before = os.dup(2)
+    except OSError:  # there is none
+        yield
+        return
+    with tempfile.TemporaryFile() as held:
+        os.dup2(held.fileno(), 2)
+        panicked = False
+        try:
+            yield
+        except pl.exceptions.PanicException:
+            panicked = True
+            raise
+        finally:
+            os.dup2(before, 2)
+            os.close(before)
+            held.seek(0)
+            said = held.read()
+            if said and not panicked:
+                os.write(2, said)
+
+
+@contextmanager
 def _readable(file: Path) -> Iterator[None]:
     try:
-        yield
+        with unless_it_panics():
+            yield
     except _BROKEN as error:
         told = (str(error).strip().splitlines() or [type(error).__name__])[0][:100]
         raise InputError(
             f"the Parquet file is damaged or of an unknown kind ({told})", "write it again", source=str(file)
         ) from None
+
+
+def count_rows(path: str | os.PathLike[str]) -> int:
+    """Return how many rows a Parquet file or a folder of them has, from the footers alone."""
+    return len(ParquetFiles.open(path))

@@ -16,9 +16,8 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -39,7 +38,8 @@ from jamrank.errors import FormatError, InputError, ParameterError
 from jamrank.ids import Column, as_column, codes_in, distinct, encode
 from jamrank.io.arrays import append_array, read_array, write_array
 from jamrank.io.documents import check_folder, ensure_folder, read_document, write_document
-from jamrank.io.parquet import ParquetFiles
+from jamrank.io.parquet import ParquetFiles, is_parquet
+from jamrank.io.parted import PartedComparisons, Votes
 from jamrank.votes import MISSING
 
 __all__ = [
@@ -132,7 +132,7 @@ def plan_storage(
     allowed = parse_size(memory)
     if allowed < _LEAST_MEMORY:
         raise ParameterError(f"memory is {memory!r}; expected at least {_LEAST_MEMORY >> 20}MiB")
-    if not Path(path).is_dir() and Path(path).suffix.lower() not in (".parquet", ".pq"):
+    if not is_parquet(path):
         convert = f"""python -c "import polars as pl; pl.scan_csv('{path}').sink_parquet('votes.parquet')\""""
         remedy = f"fits from disk read Parquet; convert the file first: {convert}"
         raise InputError("not a Parquet file or a folder of them", remedy, source=str(path))
@@ -414,27 +414,19 @@ def _votes_file(folder: Path, part: int, what: str) -> Path:
     return folder / f"votes-{part:05}.{what}"
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class StoredComparisons:
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class StoredComparisons(PartedComparisons):
     """Votes on disk, encoded; what :class:`jamrank.Comparisons` is in memory.
 
     Made by :func:`store_comparisons`. Attributes with one entry a pair are read from disk when they are asked for,
     and must fit into memory then.
     """
 
+    place: ClassVar[str] = "from disk"
+
     folder: Path
-    items: NDArray[Any]
-    annotators: NDArray[Any]
-    questions: NDArray[Any]
-    part_pairs: NDArray[np.int64]
-    n_votes: int
-    n_missing: int
-    n_ties: float
-    annotator_weight: Doubles
-    annotator_decided: Doubles
     votes_in_memory: int
     lock: Any
-    frames: Literal["polars", "pandas"] = "polars"
 
     @classmethod
     def open(cls, folder: Path, votes_in_memory: int, lock: Any = None) -> StoredComparisons:
@@ -447,10 +439,10 @@ class StoredComparisons:
         except (FormatError, OSError, pl.exceptions.PolarsError) as error:
             raise InputError(f"the scratch folder is damaged ({error})", "delete it", source=str(folder)) from None
         return cls(
-            folder,
-            items,
-            annotators,
-            questions,
+            folder=folder,
+            items=items,
+            annotators=annotators,
+            questions=questions,
             part_pairs=body["pairs"],
             n_votes=body["n_votes"],
             n_missing=body["n_missing"],
@@ -461,61 +453,12 @@ class StoredComparisons:
             lock=lock,
         )
 
-    @property
-    def n_items(self) -> int:
-        """Number of items."""
-        return len(self.items)
-
-    @property
-    def n_annotators(self) -> int:
-        """Number of annotators."""
-        return len(self.annotators)
-
-    @property
-    def n_pairs(self) -> int:
-        """Number of distinct pairs, counted within each question."""
-        return int(self.part_pairs.sum())
-
-    @property
-    def has_questions(self) -> bool:
-        """Whether the votes name more than one question."""
-        return len(self.questions) > 1
-
-    @cached_property
-    def _packing(self) -> Packing:
-        return Packing(self.items, self.annotators, self.questions)
-
     def part(self, number: int) -> Comparisons:
         """Return the votes of one part; their ids are those of all."""
         keys = read_array(_votes_file(self.folder, number, "keys"), np.int64)
         weights = _votes_file(self.folder, number, "weights")
         weight = read_array(weights, np.float64) if weights.exists() else np.empty(0)
-        return self._packing.unpack(keys, weight, len(keys), self.n_missing)
-
-    def parts(self) -> Iterator[Comparisons]:
-        """Yield the votes part by part, in the order of their pairs."""
-        for number in range(len(self.part_pairs)):
-            yield self.part(number)
-
-    @property
-    def pair_first(self) -> NDArray[np.int32]:
-        """Code of each pair's first item."""
-        return np.concatenate([part.pair_first for part in self.parts()])
-
-    @property
-    def pair_second(self) -> NDArray[np.int32]:
-        """Code of each pair's second item."""
-        return np.concatenate([part.pair_second for part in self.parts()])
-
-    @property
-    def pair_question(self) -> NDArray[np.int32]:
-        """Code of each pair's question."""
-        return np.concatenate([part.pair_question for part in self.parts()])
-
-    @property
-    def pair_weight(self) -> Doubles:
-        """Total weight of the votes on each pair, ties included."""
-        return np.concatenate([part.pair_weight for part in self.parts()])
+        return self.packing.unpack(keys, weight, len(keys), self.n_missing)
 
     def delete(self) -> None:
         """Remove the scratch folder; the votes can no longer be read then."""
@@ -524,12 +467,6 @@ class StoredComparisons:
         with contextlib.suppress(FileNotFoundError):
             shutil.rmtree(self.folder)
 
-    def __repr__(self) -> str:
-        return (
-            f"StoredComparisons({self.n_votes:,} votes by {self.n_annotators:,} annotators "
-            f"on {self.n_pairs:,} pairs of {self.n_items:,} items in {str(self.folder)!r})"
-        )
-
-
-# What models that fit from disk can take.
-Votes = Comparisons | StoredComparisons
+    @property
+    def _where(self) -> str:
+        return f"in {str(self.folder)!r}"

@@ -7,10 +7,8 @@ through a slower reader that either understands it or says which row is wrong.
 
 from __future__ import annotations
 
-import gzip
 import os
 import re
-import zlib
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
@@ -19,15 +17,16 @@ import numpy as np
 import polars as pl
 
 from jamrank.errors import InputError
+from jamrank.io.compression import decompressed
 from jamrank.io.documents import read_bytes, shown
-from jamrank.io.parquet import ParquetFiles
+from jamrank.io.footer import looks_whole
+from jamrank.io.parquet import ParquetFiles, unless_it_panics
 from jamrank.kernels import default_threads, kernels
 
-__all__ = ["load_table", "read_table"]
+__all__ = ["load_table", "parse_table", "read_table"]
 
 _PARQUET_MAGIC = b"PAR1"
 _PARQUET_SUFFIXES = {".parquet", ".pq"}
-_GZIP_MAGIC = b"\x1f\x8b"
 _UTF8_BOM = b"\xef\xbb\xbf"
 _FOREIGN = {
     b"\xff\xfe": ("this is UTF-16", "save the file as UTF-8"),
@@ -48,7 +47,8 @@ def read_table(path: str | os.PathLike[str]) -> pl.DataFrame:
     ----------
     path : path-like
         Parquet by its suffix (``.parquet``, ``.pq``) or its content, or a folder of such files; tabs separate the
-        columns of a ``.tsv``, commas those of anything else. Text is UTF-8 and may be compressed with gzip.
+        columns of a ``.tsv``, commas those of anything else. Text is UTF-8. The file may be
+        compressed with gzip or zstd.
 
     Returns
     -------
@@ -80,12 +80,28 @@ def load_table(path: str | os.PathLike[str]) -> tuple[pl.DataFrame, bool]:
     if Path(path).is_dir():
         table = ParquetFiles.open(path)
         return pl.concat(frame for _, _, frame in table.slices(list(table.columns), len(table))), True
-    source, data = str(path), read_bytes(path)
-    if data.startswith(_GZIP_MAGIC):
-        data = _decompress(data, source)
+    source = str(path)
+    return parse_table(decompressed(read_bytes(path), source), source)
+
+
+def parse_table(data: bytes, source: str) -> tuple[pl.DataFrame, bool]:
+    """Return the table in the content of a file, as :func:`load_table` does.
+
+    Parameters
+    ----------
+    data : bytes
+        The content, decompressed.
+    source : str
+        The name of the file, which tells TSV from CSV.
+
+    Returns
+    -------
+    frame : polars.DataFrame
+    typed : bool
+    """
     if not data or data.isspace():
         raise InputError("the file is empty", "expected a header and at least one row", source=source)
-    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
+    suffixes = [suffix.lower() for suffix in Path(source).suffixes]
     typed = data.startswith(_PARQUET_MAGIC) or bool(_PARQUET_SUFFIXES & set(suffixes[-1:]))
     if typed:
         frame = _read_parquet(data, source)
@@ -96,18 +112,14 @@ def load_table(path: str | os.PathLike[str]) -> tuple[pl.DataFrame, bool]:
     return frame, typed
 
 
-def _decompress(data: bytes, source: str) -> bytes:
-    try:
-        return gzip.decompress(data)
-    except (OSError, EOFError, zlib.error):
-        raise InputError("the gzip file is damaged or cut off", "compress it again", source=source) from None
-
-
 def _read_parquet(data: bytes, source: str) -> pl.DataFrame:
     if not data.startswith(_PARQUET_MAGIC):
         raise InputError("the name says Parquet, the content is something else", "rename the file", source=source)
+    if not looks_whole(data):
+        raise InputError("the Parquet file is damaged or cut off", "write it again", source=source)
     try:
-        return pl.read_parquet(BytesIO(data))
+        with unless_it_panics():
+            return pl.read_parquet(BytesIO(data))
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
         told = (str(error).strip().splitlines() or [type(error).__name__])[0][:100]
         problem = f"the Parquet file is damaged or of an unknown kind ({told})"
@@ -202,7 +214,7 @@ def _parse_quickly(data: bytes, separator: str, header: list[str], n_rows: int) 
     if frame.shape != (n_rows, len(header)):
         return None
     frame.columns = header
-    if b'""' in data:  # many writers quote every field, the empty ones too
+    if quote and b'""' in data:  # many writers quote every field, the empty ones too
         frame = frame.with_columns(pl.when(pl.all() != "").then(pl.all()).name.keep())
     return frame
 

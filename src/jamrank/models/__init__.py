@@ -7,6 +7,7 @@ from jamrank.models.bradley_terry import BradleyTerry
 from jamrank.models.counting import Borda, Copeland, WinRate
 from jamrank.models.crowd_bt import CrowdBT
 from jamrank.models.dawid_skene import DawidSkene
+from jamrank.models.groups import fit_groups, side_by_side
 from jamrank.models.hodge_rank import HodgeRank
 from jamrank.models.iam import IAM
 from jamrank.models.jam import JAM
@@ -57,5 +58,7 @@ __all__ = [
     "RankCentrality",
     "RankingModel",
     "WinRate",
+    "fit_groups",
     "load",
+    "side_by_side",
 ]

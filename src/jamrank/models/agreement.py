@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jamrank.comparisons import Comparisons
-from jamrank.io.store import Votes
+from jamrank.io.parted import Votes
 from jamrank.rows import Rows
 
 __all__ = ["disagreement"]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from jamrank.engines import Engine
-from jamrank.io.store import Votes
+from jamrank.io.parted import Votes
 from jamrank.models.asked import Asked, blurred
 from jamrank.models.bradley_terry import BradleyTerry
 from jamrank.models.em import Fit, Problem

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -9,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jamrank.comparisons import Comparisons, make_frame
-from jamrank.diagnostics.folds import decided, sample_pairs, sample_stored, split
+from jamrank.diagnostics.folds import decided, sample_pairs, sample_parts, split
 from jamrank.diagnostics.heldout import Candidate, HeldOut, frames, hold_out
+from jamrank.engines import bring, choose
 from jamrank.errors import FormatError, ParameterError
-from jamrank.io.store import StoredComparisons, Votes
+from jamrank.io.parted import PartedComparisons, Votes
 from jamrank.models.base import FeatureUse, RankingModel
 from jamrank.models.candidates import find_model, usual_candidates
 from jamrank.models.state import from_document, to_document
@@ -103,31 +105,47 @@ class Auto(RankingModel):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, votes: Votes, features: Any = None) -> Self:
+    def fit(
+        self,
+        votes: Votes | str | os.PathLike[str],
+        features: Any = None,
+        *,
+        gold: Any = None,
+        start: RankingModel | None = None,
+    ) -> Self:
         """Choose a model and fit it; see :meth:`RankingModel.fit`."""
-        if not isinstance(votes, (Comparisons, StoredComparisons)):
+        if not isinstance(votes, (Comparisons, PartedComparisons, str, os.PathLike)):
             raise ParameterError(
                 f"votes is a {type(votes).__name__}; expected jamrank.Comparisons (see Comparisons.from_frame)"
             )
+        votes = bring(choose(self.engine, votes), votes)
         self._reset()
         try:
-            self.model_ = self.choose(votes, features).fit(votes, features if self.uses_features_ else None)
+            chosen = self.choose(votes, features, gold is not None)
+            self.model_ = chosen.fit(votes, features if self.uses_features_ else None, gold=gold, start=start)
         except BaseException:
             self._reset()
             raise
         return self
 
-    def choose(self, votes: Votes, features: Any = None) -> RankingModel:
-        """Choose a model; set ``chosen_``, ``reason_`` and ``comparison_``, and return it unfitted."""
+    def choose(self, votes: Votes, features: Any = None, gold: bool = False) -> RankingModel:
+        """Choose a model; set ``chosen_``, ``reason_`` and ``comparison_``, and return it unfitted.
+
+        Parameters
+        ----------
+        votes, features
+            As in :meth:`RankingModel.fit`.
+        gold : bool
+            Only among the models that can use pairs of known truth.
+        """
         self._validate()
         if features is not None:
             align_features(features, votes.items)
         handed_on = ("ties", "max_iter", "tol", "n_jobs", "verbose")
         changes = {name: getattr(self, name) for name in handed_on if getattr(self, name) is not None}
-        stored = isinstance(votes, StoredComparisons)
-        candidates = usual_candidates(features is not None, changes, stored)
+        candidates = usual_candidates(features is not None, changes, not isinstance(votes, Comparisons), gold)
         wanted = max(self.max_votes, _VOTES_EACH * (votes.n_items + votes.n_annotators))
-        sample = sample_stored(votes, wanted) if isinstance(votes, StoredComparisons) else sample_pairs(votes, wanted)
+        sample = sample_pairs(votes, wanted) if isinstance(votes, Comparisons) else sample_parts(votes, wanted)
         n_decided = int(decided(sample).sum())
         self.comparison_ = None
         if n_decided < _FEWEST:

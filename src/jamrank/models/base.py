@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
@@ -15,14 +16,17 @@ from jamrank.comparisons import Comparisons, make_frame
 from jamrank.diagnostics.correlation import Links, correlated
 from jamrank.diagnostics.habits import Habits, Piece, habits
 from jamrank.diagnostics.verdicts import ACTIONS, evidence, flip_intervals, inner_flip, verdicts
+from jamrank.engines import Choice, bring, choose
 from jamrank.errors import FeatureError, FormatError, InputError, NotFittedError, ParameterError, UnknownItemError
 from jamrank.ids import as_column, as_objects, encode, locate
 from jamrank.io.documents import document_text, read_document, write_atomically
-from jamrank.io.store import StoredComparisons, Votes
+from jamrank.io.parted import PartedComparisons, Votes
 from jamrank.models.asked import Asked, blurred
+from jamrank.models.gold import KnownTruths, known_truths, locate_by_text
 from jamrank.models.link import fit_link
+from jamrank.models.showing import Shown
 from jamrank.models.state import from_document, to_document
-from jamrank.ranking import Uncertainty, order_accuracy, ranks
+from jamrank.ranking import Uncertainty, order_accuracy, ranks, rescaled
 from jamrank.rows import Rows
 from jamrank.scorers import Features, align_features
 
@@ -33,9 +37,11 @@ FeatureUse = Literal["refused", "ignored", "optional", "always"]
 _VERSION = 1
 # Scores closer than this differ by rounding alone.
 _SAME_SCORE = 1e-9
+# Engines whose votes come part by part.
+_IN_PARTS = ("disk", "dask")
 
 
-class RankingModel:
+class RankingModel(Shown):
     """Base of all models; follows scikit-learn's conventions.
 
     A subclass stores its arguments in ``__init__`` and, in ``_fit``, sets the fitted attributes: at least
@@ -49,10 +55,19 @@ class RankingModel:
     # What becomes of features, and whether it tells annotators apart: what a comparison of models must know.
     _takes_features: ClassVar[FeatureUse] = "refused"
     _knows_annotators: ClassVar[bool] = False
+    # Whether it can use pairs of known truth.
+    _takes_gold: ClassVar[bool] = False
+    # Whether scores are log-odds: such can be shown as Elo, and another fit can start from them.
+    _log_odds: ClassVar[bool] = False
     # Fitted attributes that a subclass adds to the saved state.
     _extra_state: ClassVar[tuple[str, ...]] = ()
 
+    # Where passes over the votes run.
+    engine: str = "auto"
+
     items_: NDArray[Any]
+    engine_: str
+    _choice: Choice
     scores_: Doubles
     feature_scores_: Doubles | None
     coef_: Doubles | None
@@ -66,29 +81,48 @@ class RankingModel:
     n_ties_: float
     _features: Features | None
 
-    def fit(self, votes: Votes, features: Any = None) -> Self:
+    def fit(
+        self,
+        votes: Votes | str | os.PathLike[str],
+        features: Any = None,
+        *,
+        gold: Any = None,
+        start: RankingModel | None = None,
+    ) -> Self:
         """Fit the model.
 
         Parameters
         ----------
-        votes : Comparisons or StoredComparisons
-            The votes; those on disk only for JAM, CrowdBT and BradleyTerry.
+        votes : Comparisons, StoredComparisons, DistributedComparisons or path-like
+            The votes, or their file; those on disk or on a cluster only for JAM, CrowdBT and BradleyTerry.
         features : data frame, mapping or array, optional
             One row for each item: a frame with a column ``item`` (or, in pandas, indexed by item), a mapping from
             item to values, or an array in the order of ``votes.items``.
+        gold : data frame or iterable of (better, worse), optional
+            Pairs of known truth: a frame with ``left``, ``right`` and ``winner`` and, if need be, ``question``. They
+            settle which way the votes as a whole point. For JAM, VRJAM, CrowdBT and DawidSkene.
+        start : RankingModel, optional
+            A fitted model to start from, matched by ids: new votes need fewer iterations then, and the end is the
+            same.
 
         Returns
         -------
         self
         """
-        if isinstance(votes, StoredComparisons) and not self._from_disk:
-            name = type(self).__name__
-            raise ParameterError(f"{name} needs the votes in memory; JAM, CrowdBT and BradleyTerry fit from disk")
-        if not isinstance(votes, (Comparisons, StoredComparisons)):
+        if not isinstance(votes, (Comparisons, PartedComparisons, str, os.PathLike)):
             raise ParameterError(
                 f"votes is a {type(votes).__name__}; expected jamrank.Comparisons (see Comparisons.from_frame)"
             )
+        name = type(self).__name__
+        choice = choose(self.engine, votes, self._from_disk)
+        if not self._from_disk and (isinstance(votes, PartedComparisons) or choice.name in _IN_PARTS):
+            told = "JAM, CrowdBT and BradleyTerry fit from disk and on clusters"
+            raise ParameterError(f"{name} needs the votes in memory; {told}")
+        votes = bring(choice, votes)
         self._reset()
+        self.engine_, self._choice = choice.name, choice
+        self._start = self._checked_start(start)
+        votes = self._taught(votes, gold)
         self.items_ = votes.items
         self._annotators, self._questions, self._frames = votes.annotators, votes.questions, votes.frames
         self._votes = votes
@@ -104,6 +138,33 @@ class RankingModel:
 
     def _fit(self, votes: Votes, features: Any) -> None:
         raise NotImplementedError
+
+    def _checked_start(self, start: RankingModel | None) -> RankingModel | None:
+        if start is None:
+            return None
+        for model in (self, start):
+            if not (isinstance(model, RankingModel) and model._log_odds):
+                name = type(model).__name__
+                raise ParameterError(f"start: a fit cannot begin with, or be a {name}; JAM and its kin can")
+        start._require_fit()
+        return start
+
+    def _taught(self, votes: Votes, gold: Any) -> Votes:
+        """Keep the pairs of known truth beside the votes; return the votes with all these pairs."""
+        self._known: KnownTruths | None = None
+        if gold is None:
+            return votes
+        if not self._takes_gold:
+            name = type(self).__name__
+            raise ParameterError(f"{name} has no use for gold; JAM, VRJAM, CrowdBT and DawidSkene have")
+        if not isinstance(votes, Comparisons):
+            raise ParameterError("gold needs the votes in memory; this fit is from disk")
+        self._known = known_truths(gold, votes, only_voted=getattr(self, "ties", "") == "davidson")
+        return self._known.votes
+
+    @property
+    def _settled_by_gold(self) -> bool:
+        return vars(self).get("_known") is not None
 
     def _reset(self) -> None:
         for name in [name for name in vars(self) if name.endswith("_") or name.startswith("_")]:
@@ -296,6 +357,37 @@ class RankingModel:
             "rank_high": self._with_gaps(unsure.rank_high, known),
         }
         return self._frame({name: column[order] for name, column in columns.items()})
+
+    def ranking_on(self, scale: str = "elo", anchor: Any = None) -> Any:
+        """Return ``ranking_`` with scores on another scale.
+
+        Parameters
+        ----------
+        scale : {"elo", "logit"}
+            ``elo``: 400 points for odds of ten to one; ``logit``: natural log-odds, as ``scores_`` are.
+        anchor : id, optional
+            The item that gets 1000 (elo) or 0 (logit); the mean of the items unless given. Standard errors stay those
+            of the distance to the mean of the items.
+
+        Returns
+        -------
+        data frame
+            Columns as in ``ranking_``.
+        """
+        self._require_fit()
+        at = self._place_anchor(scale, anchor, self.items_)
+        return rescaled(self.ranking_, scale, float(self.scores_.mean() if at is None else self.scores_[at]))
+
+    def _place_anchor(self, scale: str, anchor: Any, items: NDArray[Any]) -> int | None:
+        """Return the code of an anchor, or say why there can be no such scale: before a fit, if need be."""
+        if scale != "logit" and not self._log_odds:
+            raise ParameterError(f"the scores of {type(self).__name__} are no log-odds and have no Elo; JAM's have")
+        if anchor is None:
+            return None
+        at = int(locate_by_text(items, np.array([anchor], dtype=object))[0])
+        if at < 0:
+            raise UnknownItemError(f"anchor {anchor!s}: no vote is about such an item")
+        return at
 
     @property
     def annotators_(self) -> Any:

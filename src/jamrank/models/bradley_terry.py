@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from jamrank.comparisons import Comparisons
 from jamrank.engines import Engine
-from jamrank.io.store import Votes
+from jamrank.io.parted import Votes
 from jamrank.models.agreement import disagreement
 from jamrank.models.base import RankingModel
 from jamrank.models.crowd_bt import CrowdBT
@@ -30,7 +30,7 @@ class BradleyTerry(CrowdBT):
         As in :class:`JAM`.
     prior : "auto", Prior or None
         Normal prior on the scores, its variance estimated from the votes; None for plain maximum likelihood.
-    max_iter, tol, n_jobs, verbose
+    max_iter, tol, engine, n_jobs, verbose
         As in :class:`JAM`; ``tol`` is smaller, for without hidden truths every step gains digits.
 
     Attributes
@@ -41,6 +41,7 @@ class BradleyTerry(CrowdBT):
 
     _rows_by: ClassVar[str] = "side"
     _knows_annotators: ClassVar[bool] = False
+    _takes_gold: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -49,6 +50,7 @@ class BradleyTerry(CrowdBT):
         prior: Prior | str | None = "auto",
         max_iter: int = 500,
         tol: float = 1e-8,
+        engine: str = "auto",
         n_jobs: int | None = None,
         verbose: bool = False,
     ) -> None:
@@ -56,6 +58,7 @@ class BradleyTerry(CrowdBT):
         self.prior = prior
         self.max_iter = max_iter
         self.tol = tol
+        self.engine = engine
         self.n_jobs = n_jobs
         self.verbose = verbose
 

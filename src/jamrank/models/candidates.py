@@ -30,7 +30,9 @@ def find_model(name: str) -> type[RankingModel]:
     return by_name[wanted]
 
 
-def usual_candidates(features: bool, changes: Mapping[str, Any], from_disk: bool = False) -> list[Candidate]:
+def usual_candidates(
+    features: bool, changes: Mapping[str, Any], from_disk: bool = False, gold: bool = False
+) -> list[Candidate]:
     """Return the few models among which ``Auto`` chooses, from the simplest to the richest.
 
     Parameters
@@ -41,10 +43,12 @@ def usual_candidates(features: bool, changes: Mapping[str, Any], from_disk: bool
         Arguments for those models that have them.
     from_disk : bool
         Only models that fit votes on disk.
+    gold : bool
+        Only models that can use pairs of known truth.
     """
     found = []
     for model in _usual():
-        if model._from_disk or not from_disk:
+        if model._from_disk >= from_disk and model._takes_gold >= gold:
             known = model.get_params()
             model.set_params(**{name: value for name, value in changes.items() if name in known})
             found += _ways(model, features)

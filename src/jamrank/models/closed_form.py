@@ -10,7 +10,7 @@ from scipy.special import expit
 
 from jamrank.comparisons import Comparisons
 from jamrank.errors import DisconnectedWarning, NotConvergedWarning, ParameterError, UnknownItemError, warn
-from jamrank.io.store import Votes
+from jamrank.io.parted import Votes
 from jamrank.models.agreement import disagreement
 from jamrank.models.base import _SAME_SCORE, FeatureUse, RankingModel
 from jamrank.models.link import fit_link

@@ -11,7 +11,7 @@ from scipy.special import expit
 from jamrank.comparisons import Comparisons
 from jamrank.engines import MemoryEngine
 from jamrank.errors import ParameterError
-from jamrank.io.store import Votes
+from jamrank.io.parted import Votes
 from jamrank.models.em import Point
 from jamrank.models.latent import LatentModel
 from jamrank.models.prior import Prior
@@ -24,7 +24,7 @@ class CrowdBT(LatentModel):
 
     Parameters
     ----------
-    noise, ties, prior, init, n_init, max_iter, tol, random_state, n_jobs, verbose
+    noise, ties, prior, init, n_init, max_iter, tol, random_state, engine, n_jobs, verbose
         As in :class:`JAM`.
 
     Attributes
@@ -35,6 +35,7 @@ class CrowdBT(LatentModel):
 
     _rows_by: ClassVar[str] = "vote"
     _from_disk: ClassVar[bool] = True
+    _takes_gold: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -47,6 +48,7 @@ class CrowdBT(LatentModel):
         max_iter: int = 500,
         tol: float = 1e-5,
         random_state: Any = None,
+        engine: str = "auto",
         n_jobs: int | None = None,
         verbose: bool = False,
     ) -> None:
@@ -58,6 +60,7 @@ class CrowdBT(LatentModel):
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
+        self.engine = engine
         self.n_jobs = n_jobs
         self.verbose = verbose
 

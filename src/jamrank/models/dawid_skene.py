@@ -11,7 +11,7 @@ from scipy.special import logit
 from jamrank.comparisons import Comparisons
 from jamrank.engines import Engine, MemoryEngine
 from jamrank.errors import ParameterError
-from jamrank.io.store import Votes
+from jamrank.io.parted import Votes
 from jamrank.models.asked import Asked
 from jamrank.models.base import RankingModel
 from jamrank.models.em import Fit, Problem
@@ -49,6 +49,8 @@ class DawidSkene(LatentModel):
         As in :class:`JAM`.
     """
 
+    _takes_gold: ClassVar[bool] = True
+    _log_odds: ClassVar[bool] = False
     _extra_state: ClassVar[tuple[str, ...]] = (*LatentModel._extra_state, "_item_pairs")
 
     def __init__(

@@ -11,7 +11,7 @@ from scipy.special import expit
 from jamrank.comparisons import Comparisons
 from jamrank.engines import MemoryEngine
 from jamrank.errors import FeatureError
-from jamrank.io.store import Votes
+from jamrank.io.parted import Votes
 from jamrank.models.agreement import disagreement
 from jamrank.models.base import FeatureUse, RankingModel
 from jamrank.models.em import Problem, run
@@ -49,6 +49,7 @@ class IAM(LatentModel):
         Share of each annotator's votes that go against the sum.
     """
 
+    _log_odds: ClassVar[bool] = False
     _extra_state: ClassVar[tuple[str, ...]] = ("annotator_scores_",)
     _takes_features: ClassVar[FeatureUse] = "always"
     _knows_annotators: ClassVar[bool] = False

@@ -47,6 +47,10 @@ class JAM(LatentModel):
         Stop when every score and flip is estimated to be within ``tol`` of its limit.
     random_state : int, Generator or None
         For random starts.
+    engine : {"auto", "memory", "disk", "dask"}
+        Where passes over the votes run; ``auto`` goes by their number and by what is there. With ``dask`` on the
+        client at hand, on ``DASK_SCHEDULER_ADDRESS`` or on a local cluster; :func:`jamrank.distribute_comparisons`
+        says more.
     n_jobs : int, optional
         Threads; every core unless given. Results do not depend on it.
     verbose : bool
@@ -98,6 +102,7 @@ class JAM(LatentModel):
 
     _from_disk: ClassVar[bool] = True
     _takes_features: ClassVar[FeatureUse] = "optional"
+    _takes_gold: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -112,6 +117,7 @@ class JAM(LatentModel):
         max_iter: int = 500,
         tol: float = 1e-5,
         random_state: Any = None,
+        engine: str = "auto",
         n_jobs: int | None = None,
         verbose: bool = False,
     ) -> None:
@@ -125,6 +131,7 @@ class JAM(LatentModel):
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
+        self.engine = engine
         self.n_jobs = n_jobs
         self.verbose = verbose
 

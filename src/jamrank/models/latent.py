@@ -12,9 +12,9 @@ from scipy.special import expit, logit
 
 from jamrank.comparisons import Comparisons
 from jamrank.diagnostics.habits import Piece
-from jamrank.engines import DiskEngine, Engine, MemoryEngine, TiedEngine
+from jamrank.engines import Engine, MemoryEngine, PartedEngine, TiedEngine, make_engine
 from jamrank.errors import InputError, NotConvergedWarning, ParameterError, TiesExcludedWarning, warn
-from jamrank.io.store import StoredComparisons, Votes
+from jamrank.io.parted import PartedComparisons, Votes
 from jamrank.models.annotators import AnnotatorResults
 from jamrank.models.asked import Asked, blurred
 from jamrank.models.em import Fit, Point, Problem, run
@@ -26,6 +26,7 @@ from jamrank.models.prior import Prior, linear_variance, resolve_prior
 from jamrank.models.progress import Progress
 from jamrank.models.sparseness import warn_of_loose_items
 from jamrank.models.variance import Variances, estimate_variances, free_scores
+from jamrank.models.warm import warm_start
 from jamrank.noise import Flip, Noise, Tied, TwoCoin
 from jamrank.ranking import Uncertainty, laplace, needs_links
 from jamrank.ranking.marginals import is_dense, score_variances
@@ -58,6 +59,7 @@ class LatentModel(AnnotatorResults):
 
     _rows_by: ClassVar[str] = "pair"
     _knows_annotators: ClassVar[bool] = True
+    _log_odds: ClassVar[bool] = True
     _extra_state: ClassVar[tuple[str, ...]] = (
         *AnnotatorResults._extra_state,
         "scorer_",
@@ -116,11 +118,12 @@ class LatentModel(AnnotatorResults):
         self._finish(votes, problem, fit)
 
     def _engine(self, votes: Votes, row: str) -> Engine:
-        if isinstance(votes, StoredComparisons):
-            if self.loss == "hinge":
-                raise ParameterError("loss is 'hinge', which needs the votes in memory; from disk only 'logistic'")
-            return DiskEngine(votes, row, self.n_jobs, self._progress.part)
-        return MemoryEngine(ROWS_BY[row](votes, self.n_jobs), self.n_jobs)
+        if isinstance(votes, PartedComparisons) and self.loss == "hinge":
+            raise ParameterError("loss is 'hinge', which needs the votes in memory; in parts only 'logistic'")
+        if self._known is None or row == "tie":
+            return make_engine(self._choice, votes, row, self.n_jobs, self._progress.part)
+        rows = ROWS_BY[row](self._known.told, self.n_jobs)
+        return MemoryEngine(rows.knowing(rows.n_coins // self._known.told.n_annotators), self.n_jobs)
 
     @property
     def _row(self) -> str:
@@ -184,7 +187,7 @@ class LatentModel(AnnotatorResults):
             matrix = self._mapped(matrix, engine, noise, own_prior)
             if not objects and self.kernel == "linear":
                 return self._fit_linear(votes, engine, noise, prior, matrix)
-        featured = Featured(engine, noise, matrix, bool(objects), self.loss)
+        featured = Featured(engine, noise, matrix, bool(objects), self.loss, self._begin)
         variances, start = featured.estimate(own_prior)
         problem = featured.problem(variances)
         fit = self._best_run(problem, start)
@@ -199,7 +202,7 @@ class LatentModel(AnnotatorResults):
         """Return what the kernel makes of the features, and keep how: unseen items are mapped in the same way."""
 
         def problems(mapped: Doubles) -> Featured:
-            return Featured(engine, noise, mapped, False, self.loss)
+            return Featured(engine, noise, mapped, False, self.loss, self._begin)
 
         kernel = choose_kernel(matrix, self.kernel, self.n_landmarks, problems, prior)
         self._kernel = vars(kernel).copy()
@@ -260,9 +263,8 @@ class LatentModel(AnnotatorResults):
         variances: Variances = (prior.score_variance if prior else None,)
         start = None
         if prior is not None and variances[0] is None:
-            first = problem((3.0,))
-            begin = first.evaluate(*first.start())
-            variances, start = estimate_variances(problem, begin, (3.0,))
+            guess = 3.0 if self._start is None else self._start.score_variance_ or 3.0
+            variances, start = estimate_variances(problem, self._begin(problem((guess,))), (guess,))
         final = problem(variances)
         fit = self._best_run(final, start)
         (self.score_variance_,) = variances
@@ -279,16 +281,30 @@ class LatentModel(AnnotatorResults):
         """
         best: Fit | None = None
         for begin in self._starts(problem, start):
-            fit = self._look_further(problem, self._run(problem, begin()))
-            if problem.noise.goodwill(fit.point.params) < 0:
-                # The mirror image fits the votes as well and takes them, as a whole, for well meant.
-                mirrored = problem.noise.mirrored(fit.point.params)
-                fit = self._run(problem, problem.evaluate(-fit.point.theta, mirrored))
+            fit = self._settle_sign(problem, self._look_further(problem, self._run(problem, begin())))
             if best is None or fit.objectives[-1] > best.objectives[-1]:
                 best = fit
         assert best is not None
         self._warn_unless(best.converged, _why(best, self.max_iter))
         return best
+
+    def _begin(self, problem: Problem) -> Point:
+        """Return where a fit begins: at the vote shares or an earlier model, on the side of the known truths."""
+        point = problem.evaluate(*(problem.start() if self._start is None else warm_start(problem, self)))
+        if self._known is None:
+            return point
+        other = problem.evaluate(-point.theta, problem.noise.mirrored(point.params))
+        return other if other.objective > point.objective else point
+
+    def _settle_sign(self, problem: Problem, fit: Fit) -> Fit:
+        """Return the fit or its mirror image, which fits the votes as well: known truths decide, else good will."""
+        if self._known is None and problem.noise.goodwill(fit.point.params) >= 0:
+            return fit
+        mirrored = problem.noise.mirrored(fit.point.params)
+        other = self._run(problem, problem.evaluate(-fit.point.theta, mirrored))
+        if self._known is None or other.objectives[-1] > fit.objectives[-1]:
+            return other
+        return fit
 
     def _look_further(self, problem: Problem, fit: Fit) -> Fit:
         """Return a better summit where one lies further out, which happens with a handful of votes.
@@ -315,7 +331,7 @@ class LatentModel(AnnotatorResults):
         def from_share() -> Point:
             if start is not None:
                 return problem.reassess(start)
-            return problem.evaluate(*problem.start())
+            return self._begin(problem)
 
         def at_random() -> Point:
             return problem.evaluate(rng.standard_normal(problem.scorer.n_params), problem.noise.random(rng))
@@ -346,10 +362,10 @@ class LatentModel(AnnotatorResults):
         """Yield the votes, and what passes over them."""
         engine = self._fitted[0].engine
         engine = engine.decided if isinstance(engine, TiedEngine) else engine
-        if isinstance(engine, DiskEngine):
-            yield from engine.parts()
-        elif isinstance(engine, MemoryEngine) and isinstance(self._votes, Comparisons):
+        if isinstance(engine, MemoryEngine) and isinstance(self._votes, Comparisons):
             yield self._votes, engine
+        elif isinstance(engine, PartedEngine):
+            yield from engine.parts()
 
     def _posterior(self, votes: Comparisons, engine: MemoryEngine, point: Point) -> Doubles:
         """Return the posterior of every pair; one without decided votes gets what its scores say."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from jamrank.comparisons import Comparisons
 from jamrank.errors import UnknownItemError
 from jamrank.ids import locate
-from jamrank.io.store import Votes
+from jamrank.io.parted import Votes
 from jamrank.models.agreement import disagreement
 from jamrank.models.asked import Asked
 from jamrank.models.base import FeatureUse, RankingModel, _ids

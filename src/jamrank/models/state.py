@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jamrank.errors import FormatError, JamrankError
-from jamrank.io.store import StoredComparisons
+from jamrank.io.parted import PartedComparisons
 from jamrank.models.prior import Prior
 from jamrank.ranking import Uncertainty
 from jamrank.scorers import Features
@@ -69,8 +69,8 @@ def to_document(model: RankingModel) -> dict[str, Any]:
 
 
 def _state_of(model: RankingModel, name: str) -> Any:
-    """Return a fitted attribute; what votes on disk have for each pair stays there."""
-    if name in _BY_PAIR and isinstance(getattr(model, "_votes", None), StoredComparisons):
+    """Return a fitted attribute; what votes in parts have for each pair stays there."""
+    if name in _BY_PAIR and isinstance(getattr(model, "_votes", None), PartedComparisons):
         return np.empty(0, dtype=_BY_PAIR[name])
     return getattr(model, name)
 

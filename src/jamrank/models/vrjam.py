@@ -14,7 +14,7 @@ from jamrank.diagnostics.clusters import describe_cluster
 from jamrank.diagnostics.habits import Piece
 from jamrank.engines import Engine, MemoryEngine
 from jamrank.errors import FeatureError, ParameterError
-from jamrank.io.store import Votes
+from jamrank.io.parted import Votes
 from jamrank.models.asked import Asked
 from jamrank.models.base import FeatureUse
 from jamrank.models.em import Fit, Point, Problem, run
@@ -66,6 +66,7 @@ class VRJAM(JAM):
         How many imagined votes draw a flip towards the annotator's overall one.
     """
 
+    # Clusters of pairs are found, and flips by cluster fitted, with all votes in memory.
     _from_disk: ClassVar[bool] = False
     _takes_features: ClassVar[FeatureUse] = "always"
     _extra_state: ClassVar[tuple[str, ...]] = (

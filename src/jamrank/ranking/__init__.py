@@ -2,6 +2,7 @@
 
 from jamrank.ranking.groups import GroupShare, group_share
 from jamrank.ranking.order import order_accuracy, ranks
+from jamrank.ranking.scale import rescaled
 from jamrank.ranking.uncertainty import Uncertainty, independent, laplace, needs_links
 
 __all__ = [
@@ -13,4 +14,5 @@ __all__ = [
     "needs_links",
     "order_accuracy",
     "ranks",
+    "rescaled",
 ]

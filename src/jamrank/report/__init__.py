@@ -1,6 +1,8 @@
 """The one-file HTML report: a ranking, its annotators and its doubts, on a page that can be passed around."""
 
-from jamrank.report.page import Report, render
-from jamrank.report.telling import describe, findings
+from jamrank.report.describing import describe, versions, write_report
+from jamrank.report.page import render
+from jamrank.report.record import Beats, Report, Skills
+from jamrank.report.telling import findings
 
-__all__ = ["Report", "describe", "findings", "render"]
+__all__ = ["Beats", "Report", "Skills", "describe", "findings", "render", "versions", "write_report"]

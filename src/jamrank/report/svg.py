@@ -7,13 +7,13 @@ dots and lines do not. Colours come from the page's style sheet: a chart follows
 from __future__ import annotations
 
 import math
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
 
-MISSING = "–"
+from jamrank.report.markup import count, decimal, shorten, tag
+
 LONG_LABEL, SHORT_LABEL = 24, 12
 _ROW = 22
 _HEAD = 26
@@ -21,7 +21,6 @@ _FOOT = 46
 _PLOT_LEFT = 35.0
 _TALL = 12
 _PRINTABLE = 790
-_ABSURD = 1e100
 
 
 @dataclass(frozen=True)
@@ -100,85 +99,6 @@ class Gap:
     text: str
 
 
-def plain(value: object) -> str:
-    """Write an id of any kind as text, with control characters made visible."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return MISSING
-    text = str(value) or "(empty)"
-    return text if text.isprintable() else "".join(_visible(c) for c in text)
-
-
-def _visible(character: str) -> str:
-    return "\ufffd" if unicodedata.category(character) in {"Cc", "Cs"} else character
-
-
-def tag(name: str, *children: str, **attributes: str | float | None) -> str:
-    """Write an element; attribute values are escaped, children are markup already.
-
-    A trailing underscore of an attribute's name is dropped (``class_``), others become hyphens, and None
-    leaves the attribute out.
-    """
-    written = (f' {_attribute(k)}="{_attribute_value(v)}"' for k, v in attributes.items() if v is not None)
-    return f"<{name}{''.join(written)}>{''.join(children)}</{name}>"
-
-
-def _attribute(name: str) -> str:
-    return name.rstrip("_").replace("_", "-")
-
-
-def _attribute_value(value: str | float) -> str:
-    return f"{value:g}" if isinstance(value, float) else escape(str(value))
-
-
-def finite(value: object) -> float | None:
-    """Give a number that can be drawn, or None for null, nan, infinite and absurd values."""
-    if not isinstance(value, int | float) or not abs(value) < _ABSURD:
-        return None
-    return float(value)
-
-
-def decimal(value: float | None, digits: int) -> str:
-    """Write a number with thousands separators and a true minus sign; a dash where there is none."""
-    if value is None:
-        return MISSING
-    text = f"{value:,.{digits}f}"
-    negative = text.startswith("-") and any(c in "123456789" for c in text)
-    return ("−" if negative else "") + text.lstrip("-")
-
-
-def count(value: float | None) -> str:
-    """Write a number of things; weights may make it fractional."""
-    return decimal(value, 0 if value is None or float(value).is_integer() else 1)
-
-
-def digits_for(span: float) -> int:
-    """Give the decimals that tell apart values spread over a span: three figures of it."""
-    return 3 if span <= 0 else min(max(2 - math.floor(math.log10(span)), 0), 9)
-
-
-def shorten(text: str, width: int) -> str:
-    """Cut the middle out of a text wider than `width` letters; both ends of a name often tell it apart."""
-    if sum(map(_width, text)) <= width:
-        return text
-    tail = _fit(text[::-1], (width - 1) // 3)[::-1]
-    return _fit(text, width - 1 - sum(map(_width, tail))) + "…" + tail
-
-
-def _fit(text: str, width: int) -> str:
-    used = 0
-    for position, character in enumerate(text):
-        used += _width(character)
-        if used > width:
-            return text[:position]
-    return text
-
-
-def _width(character: str) -> int:
-    if unicodedata.combining(character):
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
-
-
 def ticks(low: float, high: float, at_most: int = 6) -> list[float]:
     """Choose round values between `low` and `high`, both included where they are round."""
     raw = (high - low) / at_most
@@ -234,6 +154,40 @@ def interval_chart(rows: Sequence[Mark | Gap], axis: Axis, *, title: str, desc: 
     return _figure(body, bottom + _FOOT, title, desc)
 
 
+def bar_chart(marks: Sequence[Mark], axis: Axis, *, title: str, desc: str, head: str) -> str:
+    """Draw a bar from 0 to the value of every mark, to either side.
+
+    Parameters
+    ----------
+    marks : sequence of Mark
+        What to draw, from the top; their values only.
+    axis : Axis
+        The range of values, 0 within it.
+    title, desc : str
+        The name and the description of the chart for those who do not see it.
+    head : str
+        The word above the names.
+    """
+    scale = Scale(axis.low, axis.high, _PLOT_LEFT, 98.0)
+    bottom = _HEAD + _ROW * len(marks)
+    body = [_axis(axis, scale, bottom), _words(head, 0, 14, "head")]
+    for position, mark in enumerate(marks):
+        middle = _HEAD + _ROW * position + _ROW // 2
+        hit = tag("rect", y=middle - _ROW // 2, width="100%", height=_ROW, class_="hit")
+        words = _name(mark.label, 0, middle + 4)
+        bar = "" if mark.value is None else _bar(mark.value, scale, middle)
+        body.append(tag("g", tag("title", escape(mark.tip or mark.label)), hit, words, bar, class_="mark"))
+    return _figure(body, bottom + _FOOT, title, desc)
+
+
+def _bar(value: float, scale: Scale, middle: int) -> str:
+    left, right = sorted((scale(0.0), scale(value)))
+    kind = "raises" if value > 0 else "lowers"
+    return tag(
+        "rect", x=f"{left:.2f}%", y=middle - 6, width=f"{right - left:.2f}%", height=12, class_=f"effect {kind}"
+    )
+
+
 def line_chart(values: Sequence[tuple[int, float]], *, title: str, desc: str, x_label: str, y_label: str) -> str:
     """Draw a line through (step, value) points, with a dot at the last."""
     top, height = _HEAD, 200
@@ -267,7 +221,9 @@ def _figure(body: Sequence[str], height: int, title: str, desc: str) -> str:
     described = (tag("title", escape(title)), tag("desc", escape(desc)))
     # The style sheet shrinks a chart by this much in print, so that no page break cuts through it.
     fit = f"--fit:{_PRINTABLE / height:.2f}" if height > _PRINTABLE else None
-    return tag("svg", *described, *body, role="img", class_="chart", width="100%", height=height, style=fit)
+    return tag(
+        "svg", *described, *body, role="img", tabindex="0", class_="chart", width="100%", height=height, style=fit
+    )
 
 
 def _words(text: str, x: str | float, y: float, kind: str) -> str:
@@ -319,7 +275,16 @@ def _mark(mark: Mark, scale: Scale, middle: int, indent: int) -> str:
     words = _words(mark.lead, 0, middle + 4, "lead") + _name(mark.label, indent, middle + 4)
     aside = _words(mark.aside, "100%", middle + 4, "aside end")
     drawn = "" if mark.value is None else _interval(mark, scale, middle) + _dot(scale(mark.value), middle)
-    return tag("g", tag("title", escape(mark.tip or mark.label)), hit, guide, words, aside, drawn, class_=mark.kind)
+    return tag(
+        "g",
+        tag("title", escape(mark.tip or mark.label)),
+        hit,
+        guide,
+        words,
+        aside,
+        drawn,
+        class_=f"mark {mark.kind}".strip(),
+    )
 
 
 def _name(label: str, x: int, y: int) -> str:

@@ -1,52 +1,50 @@
-"""A fitted model in plain sentences, and as a report."""
+"""A fitted model in plain sentences."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
 
 from jamrank.comparisons import Comparisons
-from jamrank.diagnostics import check
-from jamrank.io.store import Votes
+from jamrank.diagnostics import Health, check
+from jamrank.io.parted import Votes
 from jamrank.models import VRJAM, RankingModel
-from jamrank.report.page import Report
 from jamrank.text import many
 
-__all__ = ["describe", "findings"]
+__all__ = ["findings", "health_of", "story"]
 
 # A pair is open while neither side has three chances in four.
 _OPEN = 0.25
-_MOST_NAMED = 3
+_MOST_NAMED, _MOST_TO_ACT_UPON, _FIRST = 3, 12, 5
 # A difference between flips on two kinds of pairs that is worth a sentence; errors so correlated are one judge's.
 _SKILL_GAP, _AS_ONE = 0.1, 0.5
 
 
-def describe(model: RankingModel, votes: Votes, title: str, facts: Mapping[str, str]) -> Report:
-    """Return the report of a fitted model."""
-    ranking, annotators = pl.DataFrame(model.ranking_), pl.DataFrame(model.annotators_)
-    pairs = pl.DataFrame(model.pairs_) if isinstance(votes, Comparisons) else None
-    return Report(
-        title=title,
-        summary=[_headline(votes, ranking), *findings(model, votes)],
-        ranking=ranking,
-        annotators=annotators.sort("flip", maintain_order=True),
-        pairs=pairs,
-        n_pairs=votes.n_pairs,
-        log_likelihoods=model.log_likelihoods_.tolist(),
-        facts=facts,
-    )
+def story(
+    model: RankingModel, votes: Votes, health: Health | None, unsettled: pl.DataFrame | None
+) -> dict[str, list[str]]:
+    """Return what to take away from a report, sentences by topic.
 
-
-def _headline(votes: Votes, ranking: pl.DataFrame) -> str:
-    first, last = ranking["item"][0], ranking["item"][-1]
-    shared = int((ranking["rank"] == 1).sum())
-    told = f"{first} ranks first" if shared == 1 else f"{shared:,} items share the first rank"
-    return (
-        f"{votes.n_votes:,} votes by {many(votes.n_annotators, 'annotator')} on {many(votes.n_pairs, 'pair')} of "
-        f"{many(votes.n_items, 'item')}: {told}, {last} comes last."
-    )
+    Parameters
+    ----------
+    model : RankingModel
+        Fitted.
+    votes : Comparisons or StoredComparisons
+        What it was fitted to.
+    health : Health or None
+        Of the votes, as :func:`health_of` has it.
+    unsettled : polars.DataFrame or None
+        The pairs to ask about next, as :class:`Report` has them.
+    """
+    return {
+        "Ranking": [*_headline(model), *_order_sentences(model)],
+        "Annotators": [*_keepers(model), *_annotators(model)],
+        "Pairs": [*_first_place(model), *_unsettled_sentences(unsettled), *_pairs(model, votes)],
+        "Features": _feature_sentence(model),
+        "Data": _data(model, votes, health),
+    }
 
 
 def findings(model: RankingModel, votes: Votes) -> list[str]:
@@ -64,17 +62,44 @@ def findings(model: RankingModel, votes: Votes) -> list[str]:
     list of str
         Sentences.
     """
+    return [
+        *_grave(health_of(model, votes)),
+        *_annotators(model),
+        *_feature_sentence(model),
+        *_rank_sentences(model),
+        *_pairs(model, votes),
+        *_left_over(model, votes),
+    ]
+
+
+def health_of(model: RankingModel, votes: Votes) -> Health | None:
+    """Return the health of the votes; None where they stay on disk."""
+    return check(votes, model) if isinstance(votes, Comparisons) else None
+
+
+def _grave(health: Health | None) -> list[str]:
+    if health is None:
+        return []
+    # Of sides the verdicts tell more: they know which items were shown there.
+    grave = [finding for finding in health.findings if finding.level in ("problem", "warning")]
+    return [finding.sentence for finding in grave if finding.about != "sides"]
+
+
+def _data(model: RankingModel, votes: Votes, health: Health | None) -> list[str]:
+    told = [*_grave(health), *_left_over(model, votes)]
+    size = (
+        f"{votes.n_votes:,} votes by {many(votes.n_annotators, 'annotator')} on {many(votes.n_pairs, 'pair')} of "
+        f"{many(votes.n_items, 'item')}"
+    )
+    if told or not isinstance(votes, Comparisons):
+        return [f"{size}.", *told]
+    return [f"{size}; nothing in them stands in the way of a ranking."]
+
+
+def _left_over(model: RankingModel, votes: Votes) -> list[str]:
     told = []
-    if isinstance(votes, Comparisons):
-        # Of sides the verdicts tell more: they know which items were shown there.
-        grave = [finding for finding in check(votes).findings if finding.level in ("problem", "warning")]
-        told = [finding.sentence for finding in grave if finding.about != "sides"]
-    told += [*_annotator_sentences(model), *_skill_sentences(model), *_link_sentences(model)]
-    told += [*_feature_sentence(model), *_rank_sentences(model)]
-    if isinstance(votes, Comparisons):
-        told += _pair_sentences(model)
-    else:
-        told.append("Fitted from disk: nothing is said here of single pairs, nor of the data's health.")
+    if not isinstance(votes, Comparisons):
+        told.append(f"Fitted {votes.place}: nothing is said here of single pairs, nor of the data's health.")
     if model.n_ties_ and not model._uses_ties:
         told.append(f"{many(model.n_ties_, 'tie vote')} left out.")
     if votes.n_missing:
@@ -84,23 +109,98 @@ def findings(model: RankingModel, votes: Votes) -> list[str]:
     return told
 
 
-def _annotator_sentences(model: RankingModel) -> list[str]:
-    frame = pl.DataFrame(model.annotators_)
-    meanings = {
-        "adversarial": "vote against the truth more often than for it",
-        "random": "cannot be told from coin tossers",
-        "one-sided": "pick the same side nearly always",
-        "position-biased": "pick one side more often than the items explain",
-        "tie-lazy": "say tie far more often than others on comparable pairs",
-        "too few votes": "cast too few votes to be judged",
-    }
+# -- the ranking ------------------------------------------------------------------------------------------------
+
+
+def _headline(model: RankingModel) -> list[str]:
+    """Say who is first, who else could be, and who is last."""
+    ranking = pl.DataFrame(model.ranking_)
+    first, last, n_items = ranking["item"][0], ranking["item"][-1], ranking.height
+    shared = int((ranking["rank"] == 1).sum())
+    if shared > 1:
+        return [f"{shared:,} of {n_items:,} items share the first rank; {last} comes last."]
+    could = ranking.filter((pl.col("rank_low") == 1) & (pl.col("rank") > 1))["item"].to_list()
+    told = f"{first} ranks first of {many(n_items, 'item')}"
+    if ranking["rank_low"].null_count() == ranking.height:
+        return [f"{told}, {last} comes last."]
+    if could:
+        high = int(ranking["rank_high"][0])
+        told += f", but that is not settled: its rank is between 1 and {high}, and so could be first {_listed(could)}"
+    return [f"{told}; {last} comes last."]
+
+
+def _order_sentences(model: RankingModel) -> list[str]:
+    """Name the first items with their ranks, and say how far ranks are known."""
+    unsure = model._uncertainty
+    if not (unsure.rank_low > 0).all():
+        return ["This model gives no uncertainty of the ranks."]
+    ranking, n_items = pl.DataFrame(model.ranking_), len(model.scores_)
+    first = ranking.head(_FIRST).select("item", "rank_low", "rank_high").iter_rows()
+    named = ", ".join(f"{item} ({low if low == high else f'{low}–{high}'})" for item, low, high in first)
+    upper, lower = int((unsure.rank_high <= n_items // 2).sum()), int((unsure.rank_low > (n_items + 1) // 2).sum())
+    width = float(np.median(unsure.rank_high - unsure.rank_low + 1))
+    return [
+        f"The first, with the ranks that are possible (95 %): {named}.",
+        f"A rank is known to within {width:g} of {n_items:,} places for half of the items; {upper:,} are surely in "
+        f"the upper half, {lower:,} surely in the lower.",
+    ]
+
+
+def _listed(names: Sequence[object], most: int = _MOST_NAMED) -> str:
+    shown = [str(name) for name in names[:most]]
+    if len(names) > most:
+        return f"{', '.join(shown)} and {len(names) - most:,} more"
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def _rank_sentences(model: RankingModel) -> list[str]:
+    unsure = model._uncertainty
+    if not (unsure.rank_low > 0).all():
+        return ["This model gives no uncertainty of the ranks."]
+    n_items = len(model.scores_)
+    first = int((unsure.rank_low == 1).sum())
+    width = float(np.median(unsure.rank_high - unsure.rank_low + 1))
+    told = f"A rank is known to within {width:g} of {n_items:,} places for half of the items"
+    if first == 1:
+        return [told + "; the first place is settled."]
+    return [told + f"; {first:,} items could be first."]
+
+
+# -- the annotators ---------------------------------------------------------------------------------------------
+
+# What a verdict means of several annotators, and what to do in a word; those to act upon first.
+_MEANINGS = {
+    "random": ("cannot be told from coin tossers", "Leave out or replace", _MOST_TO_ACT_UPON),
+    "one-sided": ("pick the same side nearly always", "Leave out", _MOST_TO_ACT_UPON),
+    "position-biased": ("pick one side more often than the items explain", "Do not rely on", _MOST_TO_ACT_UPON),
+    "adversarial": ("vote against the truth more often than for it", "Ask about the scale", _MOST_TO_ACT_UPON),
+    "tie-lazy": ("say tie far more often than others on comparable pairs", "Ask for decisions", _MOST_NAMED),
+    "too few votes": ("cast too few votes to be judged", "Collect more votes", _MOST_NAMED),
+}
+
+
+def _keepers(model: RankingModel) -> list[str]:
+    verdict = pl.DataFrame(model.annotators_)["verdict"]
+    reliable, noisy = (int((verdict == name).sum()) for name in ("reliable", "noisy"))
+    return [
+        f"Keep {reliable + noisy:,} of {many(len(verdict), 'annotator')}: {reliable:,} reliable, {noisy:,} noisy "
+        "(their votes count for less)."
+    ]
+
+
+def _annotators(model: RankingModel) -> list[str]:
+    return [*_verdict_sentences(model), *_skill_sentences(model), *_link_sentences(model)]
+
+
+def _verdict_sentences(model: RankingModel) -> list[str]:
+    frame = pl.DataFrame(model.annotators_).sort("flip", descending=True, maintain_order=True)
     told = []
-    for verdict, meaning in meanings.items():
-        names = [str(name) for name in frame.filter(pl.col("verdict") == verdict)["annotator"].to_list()]
-        if names:
-            shown = ", ".join(names[:_MOST_NAMED]) + (", …" if len(names) > _MOST_NAMED else "")
-            verb = meaning if len(names) > 1 else _singular(meaning)
-            told.append(f"{many(len(names), 'annotator')} ({shown}) {verb}.")
+    for verdict, (meaning, action, most) in _MEANINGS.items():
+        names = frame.filter(pl.col("verdict") == verdict)["annotator"].to_list()
+        if not names:
+            continue
+        verb = meaning if len(names) > 1 else _singular(meaning)
+        told.append(f"{action}: {many(len(names), 'annotator')} ({_listed(names, most)}) {verb}.")
     return told
 
 
@@ -140,6 +240,9 @@ def _link_sentences(model: RankingModel) -> list[str]:
     return [*told, f"Together the annotators are worth {model.effective_judges_:.1f} independent judges."]
 
 
+# -- features and pairs -------------------------------------------------------------------------------------------
+
+
 def _feature_sentence(model: RankingModel) -> list[str]:
     if model.features_ is None:
         return []
@@ -149,20 +252,26 @@ def _feature_sentence(model: RankingModel) -> list[str]:
     return [f"The score moves most with {strongest}: change for one standard deviation of the feature."]
 
 
-def _rank_sentences(model: RankingModel) -> list[str]:
-    unsure = model._uncertainty
-    if not (unsure.rank_low > 0).all():
-        return ["This model gives no uncertainty of the ranks."]
-    n_items = len(model.scores_)
-    first = int((unsure.rank_low == 1).sum())
-    width = float(np.median(unsure.rank_high - unsure.rank_low + 1))
-    told = f"A rank is known to within {width:g} of {n_items:,} places for half of the items"
-    if first == 1:
-        return [told + "; the first place is settled."]
-    return [told + f"; {first:,} items could be first."]
+def _first_place(model: RankingModel) -> list[str]:
+    ranking = pl.DataFrame(model.ranking_)
+    could = ranking.filter((pl.col("rank_low") == 1) & (pl.col("rank") > 1))["item"].to_list()
+    if not could or int((ranking["rank"] == 1).sum()) > 1:
+        return []
+    return [f"To settle the first place, ask about {ranking['item'][0]} against {_listed(could)}."]
 
 
-def _pair_sentences(model: RankingModel) -> list[str]:
+def _unsettled_sentences(unsettled: pl.DataFrame | None) -> list[str]:
+    if unsettled is None:
+        return []
+    if unsettled.is_empty():
+        return ["The order of all neighbours in the ranking is settled."]
+    named = [f"{left} against {right}" for left, right in unsettled.select("left", "right").head(3).iter_rows()]
+    return [f"Least settled, and so worth further votes: {'; '.join(named)}."]
+
+
+def _pairs(model: RankingModel, votes: Votes) -> list[str]:
+    if not isinstance(votes, Comparisons):
+        return []
     unsettled = int((np.abs(model.posterior_ - 0.5) < 0.5 - _OPEN).sum())
     total = len(model.posterior_)
     if not unsettled:

@@ -1,0 +1,144 @@
+"""Where a fit runs, and how the votes get there, on the command line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+from jamrank.cli.files import named, parse_map, read_votes, tell
+from jamrank.errors import ParameterError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from jamrank.comparisons import Comparisons
+    from jamrank.engines import Choice
+    from jamrank.io.parted import Votes
+    from jamrank.models import RankingModel
+
+__all__ = ["Source", "open_votes"]
+
+_MEMORY = "2GB"
+
+
+@dataclass(frozen=True)
+class Source:
+    """The files of votes, and what was asked of the engine."""
+
+    files: tuple[str, ...]
+    form: str | None = None
+    mapping: tuple[str, ...] = ()
+    by: str | None = None
+    engine: str | None = None
+    scheduler: str | None = None
+    workers: int | None = None
+    memory: str | None = None
+    scratch: str | None = None
+
+    @property
+    def of_dask(self) -> bool:
+        """Whether an option of dask was given."""
+        return bool(self.scheduler or self.workers)
+
+    @property
+    def of_disk(self) -> bool:
+        """Whether an option of fits from disk was given."""
+        return bool(self.memory or self.scratch)
+
+    @property
+    def needs_memory(self) -> str:
+        """What only votes in memory can have, as it is written on the command line; empty without."""
+        if self.by is not None:
+            return "--by"
+        if self.form or self.mapping:
+            return "--format" if self.form else "--map"
+        return "several files" if len(self.files) > 1 else ""
+
+
+def open_votes(
+    model: RankingModel, source: Source, console: Console, quiet: bool
+) -> tuple[Choice, Votes, dict[str, Comparisons]]:
+    """Choose the engine, and bring the votes to where it wants them.
+
+    Returns
+    -------
+    choice : Choice
+        The engine.
+    votes : Comparisons or PartedComparisons
+    groups : dict of str to Comparisons
+        Those of each group, where ``--by`` was given.
+    """
+    from jamrank.cli.display import stage
+    from jamrank.io import read_groups
+
+    choice = _choose(model, source)
+    if source.engine is None and choice.name != "memory" and not quiet:
+        click.echo(f"note: engine {choice.name}: {choice.why}", err=True)
+    if choice.name == "disk":
+        return choice, _store(source, console, quiet), {}
+    if choice.name == "dask":
+        return choice, _distribute(source, console, quiet), {}
+    groups: dict[str, Comparisons] = {}
+    with stage(console, f"reading {named(source.files)}", quiet):
+        if source.by is None:
+            votes = read_votes(source.files, source.form, source.mapping)
+        else:
+            votes, groups = read_groups(source.files, source.by, source.form, parse_map(source.mapping))
+    tell(votes, quiet)
+    return choice, votes, groups
+
+
+def _choose(model: RankingModel, source: Source) -> Choice:
+    """Return the engine that was asked for, by name or by one of its options, or else that suits."""
+    from jamrank.engines import Choice, choose
+
+    asked = source.engine or ("dask" if source.of_dask else "disk" if source.of_disk else "auto")
+    if source.of_dask and asked != "dask":
+        raise ParameterError(f"--scheduler and --workers are for --engine dask, not for {asked}")
+    if source.needs_memory and asked == "auto":
+        return Choice("memory", f"{source.needs_memory} needs the votes in memory")
+    choice = choose(asked, source.files[0], model._from_disk)
+    if choice.name in ("disk", "dask"):
+        if source.needs_memory:
+            told = "fits from disk and on clusters take one Parquet file or folder in jamrank's own form"
+            raise ParameterError(f"{source.needs_memory} needs the votes in memory; {told}")
+        if not model._from_disk:
+            told = "JAM, CrowdBT and BradleyTerry fit from disk and on clusters"
+            raise ParameterError(f"{type(model).__name__} needs the votes in memory; {told}")
+    return Choice(asked, "an option of it was given") if source.engine is None and asked != "auto" else choice
+
+
+def _distribute(source: Source, console: Console, quiet: bool) -> Votes:
+    """Encode votes on a cluster, after saying where to watch it."""
+    import logging
+
+    from jamrank.cli.display import counting
+    from jamrank.io.cluster import Cluster
+    from jamrank.io.distributed import distribute
+
+    with counting(console, quiet) as progress:
+        cluster = Cluster.at(source.scheduler, source.workers, source.scratch)
+        # What goes wrong is told in one line, not in the log of every connection.
+        logging.getLogger("distributed").setLevel(logging.CRITICAL + 1)
+        if not quiet:
+            cluster.require_workers()
+            told = f"{cluster.n_workers} dask workers at {cluster.address}, dashboard at {cluster.dashboard}"
+            click.echo(f"note: {told}", err=True)
+        return distribute(cluster, source.files[0], progress=progress)
+
+
+def _store(source: Source, console: Console, quiet: bool) -> Votes:
+    """Encode votes to the scratch folder, after saying how much room that takes."""
+    from jamrank.cli.display import counting
+    from jamrank.io.store import plan_storage, store
+
+    plan = plan_storage(source.files[0], source.scratch, source.memory or _MEMORY)
+    if not quiet and plan.done:
+        click.echo(f"note: {plan.folder} has these votes already; going on from there", err=True)
+    elif not quiet:
+        size = f"{plan.scratch_bytes / 1e9:.2g} GB"
+        click.echo(f"note: {plan.n_rows:,} votes need about {size} in {plan.folder}, until the fit is done", err=True)
+    with counting(console, quiet) as progress:
+        return store(plan, progress)

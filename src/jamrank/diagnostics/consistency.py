@@ -1,0 +1,102 @@
+"""How annotators agree with themselves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jamrank.comparisons import FIRST, TIE, Comparisons
+from jamrank.diagnostics.cycles import count_triads
+from jamrank.votes import Jury
+
+__all__ = ["SelfConsistency", "self_consistency"]
+
+Doubles = NDArray[np.float64]
+
+# Votes that are looked at for circles; of more, those of so many annotators.
+_MOST_VOTES = 2_000_000
+
+
+@dataclass(frozen=True)
+class SelfConsistency:
+    """What each annotator said twice, and in circles; all arrays are by annotator.
+
+    Attributes
+    ----------
+    repeated : ndarray
+        Pairs, within a question, on which the annotator cast more than one decided vote.
+    contradicted : ndarray
+        Those of them on which the annotator voted both ways.
+    cancelled : ndarray
+        Votes, by weight, that are made up for by as many of the same annotator for the other item.
+    circular, ordered : ndarray
+        Triads of items, within a question, that the annotator's own votes put into a circle, or into an order; of
+        very many votes, only for the first annotators.
+    exact : bool
+        Whether all triads were counted.
+    """
+
+    repeated: Doubles
+    contradicted: Doubles
+    cancelled: Doubles
+    circular: Doubles
+    ordered: Doubles
+    exact: bool
+
+
+def self_consistency(votes: Comparisons) -> SelfConsistency:
+    """Compare each annotator's votes with the annotator's own others."""
+    n = votes.n_annotators
+    pair, who, wins, losses, times = _cells(votes)
+    both = (wins > 0) & (losses > 0)
+    values = (times > 1, both, 2 * np.minimum(wins, losses))
+    repeated, contradicted, cancelled = (np.bincount(who, value, n).astype(np.float64) for value in values)
+    circular, ordered, exact = _triads(votes, pair, who, wins - losses)
+    return SelfConsistency(repeated, contradicted, cancelled, circular, ordered, exact)
+
+
+def _cells(votes: Comparisons) -> tuple[NDArray[np.int64], NDArray[np.int32], Doubles, Doubles, Doubles]:
+    """Return pair, annotator, votes for the first and for the second item and their number, for decided votes."""
+    if isinstance(votes.cast, Jury):
+        # One vote a cell: nothing is said twice, and only circles are left to look for, if not among too many.
+        few = _MOST_VOTES // votes.n_pairs
+        pair, who = (np.asarray(at) for at in np.nonzero(votes.cast.results[:, :few] < TIE))
+        first_won = (votes.cast.results[pair, who] == FIRST).astype(np.float64)
+        return pair, who.astype(np.int32), first_won, 1.0 - first_won, np.ones(len(pair))
+    decided = (votes.vote_result != TIE) & (votes.vote_weight > 0)
+    pair, who = votes.vote_pair[decided], votes.vote_annotator[decided]
+    weight, first_won = votes.vote_weight[decided], votes.vote_result[decided] == FIRST
+    new = (np.diff(pair, prepend=-1) != 0) | (np.diff(who, prepend=-1) != 0)
+    if new.all() and (weight <= 1).all():
+        return pair, who, weight * first_won, weight * ~first_won, np.ones(len(pair))
+    cell, begin = np.cumsum(new) - 1, np.flatnonzero(new)
+    # A whole weight above 1 is a vote that was written as often.
+    times = np.maximum(np.where(weight == np.floor(weight), weight, 1.0), 1.0)
+    sums = (np.bincount(cell, values, len(begin)) for values in (weight * first_won, weight * ~first_won, times))
+    wins, losses, count = (np.asarray(total, dtype=np.float64) for total in sums)
+    return pair[begin], who[begin], wins, losses, count
+
+
+def _triads(
+    votes: Comparisons, pair: NDArray[np.int64], who: NDArray[np.int32], margin: Doubles
+) -> tuple[Doubles, Doubles, bool]:
+    n = votes.n_annotators
+    chosen = margin != 0
+    looked_at = np.cumsum(np.bincount(who[chosen], minlength=n)) <= _MOST_VOTES
+    exact = bool(looked_at.all()) and not (isinstance(votes.cast, Jury) and n * votes.n_pairs > _MOST_VOTES)
+    if not looked_at.all():
+        chosen &= looked_at[who]
+    pair, who, margin = pair[chosen], who[chosen].astype(np.int64), margin[chosen]
+    asked = votes.pair_question[pair].astype(np.int64)
+    first, second = votes.pair_first[pair].astype(np.int64), votes.pair_second[pair].astype(np.int64)
+    ballot = (who * len(votes.questions) + asked) * votes.n_items
+    nodes, codes = np.unique(np.concatenate([ballot + first, ballot + second]), return_inverse=True)
+    a, b = codes[: len(pair)], codes[len(pair) :]
+    group_key = nodes // votes.n_items
+    ballots, group = np.unique(group_key, return_inverse=True)
+    triads = count_triads(np.where(margin > 0, a, b), np.where(margin > 0, b, a), group, len(ballots))
+    owner = ballots // len(votes.questions)
+    circular, ordered = (np.bincount(owner, own, n).astype(np.float64) for own in (triads.circular, triads.ordered))
+    return circular, ordered, exact and triads.exact

@@ -1,0 +1,44 @@
+"""Left and right: how often each side was preferred, and by whom always the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jamrank.comparisons import FIRST, TIE, Comparisons
+from jamrank.diagnostics.habits import pieces
+
+__all__ = ["Sides", "sides"]
+
+Doubles = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Decided votes by annotator, and those of them for the item on the left; by weight."""
+
+    decided: Doubles
+    left: Doubles
+
+    @property
+    def share_left(self) -> float:
+        """Share of all decided votes that are for the left; NaN where there are none."""
+        total = float(self.decided.sum())
+        return float(self.left.sum()) / total if total else float("nan")
+
+    def one_sided(self, least: int) -> NDArray[np.bool_]:
+        """Tell of each annotator with so many decided votes whether all are for the same side."""
+        return np.asarray((self.decided >= least) & ((self.left == 0) | (self.left == self.decided)))
+
+
+def sides(votes: Comparisons) -> Sides:
+    """Count the votes for either side."""
+    n = votes.n_annotators
+    decided, left = np.zeros(n), np.zeros(n)
+    for piece in pieces(votes):
+        weight = piece.weight * (piece.result != TIE)
+        decided += np.bincount(piece.annotator, weight, n)
+        left += np.bincount(piece.annotator, weight * ((piece.result == FIRST) ^ piece.swapped), n)
+    return Sides(decided, left)

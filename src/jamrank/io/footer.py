@@ -1,0 +1,153 @@
+"""Whether a Parquet file holds together, before polars is let near it.
+
+polars takes the numbers in the file's metadata for what they are: a damaged one can make it ask for more memory than
+there is, and the whole process ends. So the footer and the headers of the pages are looked over first: sizes must fit
+into the file, and counts must agree with each other. Values are not looked at.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["looks_whole"]
+
+_MAGIC = b"PAR1"
+_DEEPEST = 64
+# Thrift's compact protocol, in which Parquet writes its metadata: kinds of fields.
+_TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 12
+
+Struct = dict[int, Any]
+
+
+class _DamagedError(ValueError):
+    pass
+
+
+def looks_whole(data: bytes) -> bool:
+    """Tell whether the metadata of a Parquet file can be trusted.
+
+    Parameters
+    ----------
+    data : bytes
+        The file.
+
+    Returns
+    -------
+    bool
+    """
+    if len(data) < 12 or not data.startswith(_MAGIC) or not data.endswith(_MAGIC):
+        return False
+    size = int.from_bytes(data[-8:-4], "little")
+    begin = len(data) - 8 - size
+    if begin < 4:
+        return False
+    try:
+        footer = _Reader(data, begin, len(data) - 8).struct()
+        groups = footer.get(4, [])
+        for group in groups:
+            _check_group(data, group, begin)
+        return bool(footer.get(3) == sum(group[3] for group in groups))
+    except (_DamagedError, KeyError, TypeError, IndexError, AttributeError):
+        return False
+
+
+def _check_group(data: bytes, group: Struct, end: int) -> None:
+    for chunk in group[1]:
+        column = chunk[3]
+        if not 0 <= group[3] <= column[5]:
+            raise _DamagedError
+        # A dictionary comes before the pages that use it.
+        first = min(offset for offset in (column.get(11), column[9]) if offset is not None and offset > 0)
+        _check_pages(data, column, first, first + column[7], end)
+
+
+def _check_pages(data: bytes, column: Struct, at: int, stop: int, end: int) -> None:
+    if not 4 <= at <= stop <= end:
+        raise _DamagedError
+    values = 0
+    while at < stop:
+        reader = _Reader(data, at, stop)
+        header = reader.struct()
+        written, whole = header[3], header[2]
+        at = reader.at + written
+        if written < 0 or at > stop or not 0 <= whole <= column[6]:
+            raise _DamagedError
+        if 7 in header:
+            # Every value of a dictionary takes room, but for that of bits.
+            if not 0 <= header[7][1] <= 8 * whole:
+                raise _DamagedError
+            continue
+        page = header[5] if 5 in header else header[8]
+        if page[1] < 0:
+            raise _DamagedError
+        values += page[1]
+    if values != column[5]:
+        raise _DamagedError
+
+
+class _Reader:
+    """Thrift's compact protocol, from a place in a file to another."""
+
+    def __init__(self, data: bytes, at: int, stop: int) -> None:
+        self.data, self.at, self.stop = data, at, stop
+
+    def struct(self, depth: int = 0) -> Struct:
+        fields: Struct = {}
+        number = 0
+        while True:
+            head = self._byte()
+            if head == 0:
+                return fields
+            kind, step = head & 15, head >> 4
+            number = number + step if step else self._integer()
+            fields[number] = kind == _TRUE if kind in (_TRUE, _FALSE) else self._value(kind, depth + 1)
+
+    def _value(self, kind: int, depth: int) -> Any:
+        if depth > _DEEPEST:
+            raise _DamagedError
+        if kind in (_TRUE, _FALSE, _BYTE):
+            return self._byte()
+        if kind < _DOUBLE:
+            return self._integer()
+        if kind == _DOUBLE:
+            return self._skip(8)
+        if kind == _BINARY:
+            return self._skip(self._varint())
+        if kind in (_LIST, _SET):
+            head = self._byte()
+            size = head >> 4 if head >> 4 != 15 else self._varint()
+            return self._items(size, head & 15, depth)
+        if kind == _STRUCT:
+            return self.struct(depth)
+        raise _DamagedError  # Parquet has no maps
+
+    def _items(self, size: int, kind: int, depth: int) -> list[Any]:
+        if size > self.stop - self.at:
+            raise _DamagedError
+        return [self._value(kind, depth + 1) for _ in range(size)]
+
+    def _byte(self) -> int:
+        if self.at >= self.stop:
+            raise _DamagedError
+        self.at += 1
+        return self.data[self.at - 1]
+
+    def _varint(self) -> int:
+        value = shift = 0
+        while True:
+            byte = self._byte()
+            value |= (byte & 127) << shift
+            if byte < 128:
+                return value
+            shift += 7
+            if shift > 63:
+                raise _DamagedError
+
+    def _integer(self) -> int:
+        value = self._varint()
+        return (value >> 1) ^ -(value & 1)
+
+    def _skip(self, size: int) -> None:
+        if size > self.stop - self.at:
+            raise _DamagedError
+        self.at += size

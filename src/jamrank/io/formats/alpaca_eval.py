@@ -1,0 +1,38 @@
+"""AlpacaEval's annotations: a preference from 1 (the first output) to 2 (the second)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jamrank.errors import InputError
+from jamrank.io.formats.base import Ballots, Format, shared_weights, soft_votes
+from jamrank.io.formats.table import Table
+
+__all__ = ["FORMAT"]
+
+
+def read(table: Table) -> Ballots:
+    """Read ``generator_1,generator_2,preference``; 1.5, and 0 in older files, is a draw."""
+    preference = table.numbers("preference", 0.0, 2.0)
+    preference = np.where(preference == 0, 1.5, preference)
+    wrong = preference < 1
+    if wrong.any():
+        at = int(wrong.argmax())
+        problem = f"preference is {preference[at]:g}"
+        raise InputError(problem, "expected a number from 1 to 2, or 0 for a draw", row=at + 1)
+    row, said, share = soft_votes(2 - preference)
+    annotator, note = table.annotators("annotator")
+    question = table.questions("instruction", "question")
+    return Ballots(
+        annotator.gather(row),
+        table.ids("generator_1").gather(row),
+        table.ids("generator_2").gather(row),
+        said,
+        shared_weights(table.weights(), row, share),
+        None if question is None else question.gather(row),
+        row,
+        notes=(note,) if note else (),
+    )
+
+
+FORMAT = Format("alpaca-eval", "AlpacaEval annotations", ("generator_1", "generator_2", "preference"), read)

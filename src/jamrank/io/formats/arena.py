@@ -1,0 +1,50 @@
+"""Chatbot Arena with the winner in words: the 33k conversations, the battle logs, the 100k and 140k preferences."""
+
+from __future__ import annotations
+
+from jamrank.io.formats import mt_bench
+from jamrank.io.formats.base import Ballots, Format
+from jamrank.io.formats.outcomes import LEFT, NOT_DECIDED, RIGHT, by_words
+from jamrank.io.formats.table import Table
+
+__all__ = ["FORMAT"]
+
+_WORDS = {"model_a": LEFT, "model_b": RIGHT, **NOT_DECIDED}
+
+
+def read(table: Table) -> Ballots:
+    """Read ``model_a,model_b,winner,judge``; every battle has a prompt, and so a question, of its own."""
+    annotator, note = table.annotators("judge", "evaluation_session_id")
+    notes = [note] if note else []
+    if "judge" not in table and "evaluation_session_id" in table:
+        notes.append("each evaluation session counts as an annotator")
+    if "anony" in table and (known := sum(value in (False, "False", "false") for value in table.values("anony"))):
+        notes.append(f"in {known:,} battles the voters knew the models' names")
+    return Ballots(
+        annotator,
+        table.ids("model_a"),
+        table.ids("model_b"),
+        by_words(table.words("winner"), _WORDS),
+        table.weights(),
+        table.questions("question_id", "id", "question"),
+        notes=tuple(notes),
+    )
+
+
+def fits(table: Table) -> bool:
+    """Tell it from MT-Bench, which has turns of shared questions and no time of the vote."""
+    return not mt_bench.fits(table)
+
+
+def kind(table: Table) -> str:
+    """Return which release it is, as far as its columns tell."""
+    if table.has("evaluation_session_id"):
+        return "Chatbot Arena (140k preferences)"
+    if table.has("conv_metadata"):
+        return "Chatbot Arena (100k preferences)"
+    if table.has("conversation_a", "conversation_b", "anony"):
+        return "Chatbot Arena (33k conversations)"
+    return "Chatbot Arena (battles)" if table.has("anony") else "Chatbot Arena"
+
+
+FORMAT = Format("chatbot-arena", "Chatbot Arena", ("model_a", "model_b", "winner"), read, fits, kind)

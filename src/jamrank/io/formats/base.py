@@ -1,0 +1,175 @@
+"""What a format is, and what it makes of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from jamrank.errors import InputError
+from jamrank.io.documents import shown
+from jamrank.io.formats.outcomes import LEFT, MISSING, OUTCOMES, RIGHT, TIE, WINNERS, Outcomes, turned
+from jamrank.io.formats.table import Table
+
+__all__ = ["Ballots", "Format", "shared_weights", "soft_votes"]
+
+
+@dataclass(frozen=True)
+class Ballots:
+    """The votes of a file, one a row.
+
+    Attributes
+    ----------
+    annotator, left, right : polars.Series
+        Ids: text or whole numbers.
+    said : ndarray of int8
+        Outcomes, from :mod:`jamrank.io.formats.outcomes`.
+    weight : ndarray of float64, optional
+    question : polars.Series, optional
+    row : ndarray of int, optional
+        The row of the file from which each vote came, counted from 0; without it, its own.
+    sides : bool
+        Whether the file says which item was shown on which side.
+    set_aside : dict
+        How many rows or answers are no votes, by reason.
+    notes : tuple of str
+        What else a user should know.
+    """
+
+    annotator: pl.Series
+    left: pl.Series
+    right: pl.Series
+    said: Outcomes
+    weight: NDArray[np.float64] | None = None
+    question: pl.Series | None = None
+    row: NDArray[np.int64] | None = None
+    sides: bool = True
+    set_aside: dict[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.said)
+
+    def frame(self) -> pl.DataFrame:
+        """Return the votes in the canonical form, with both-bad and abstained votes told apart from ties and gaps.
+
+        Raises
+        ------
+        InputError
+            If an item is compared with itself.
+        """
+        left, right, said = _of_one_type(self.left, self.right), _of_one_type(self.right, self.left), self.said
+        same = left == right
+        if same.any():
+            at = int(same.arg_max() or 0)
+            row = at if self.row is None else int(self.row[at])
+            problem = f"{shown(left[at])} is compared with itself"
+            raise InputError(problem, "left and right must be different items", row=row + 1)
+        if not self.sides:
+            # Who won must not look like who stood on the left: the item that sorts first stands there.
+            swap = left > right
+            said = turned(said, swap.to_numpy())
+            left, right = left.zip_with(~swap, right), right.zip_with(~swap, left)
+        winner = pl.Series(WINNERS, dtype=pl.String).gather(pl.Series(said.astype(np.uint32)))
+        columns = [
+            self.annotator.alias("annotator"),
+            left.alias("left"),
+            right.alias("right"),
+            winner.alias("winner"),
+        ]
+        if self.weight is not None:
+            columns.append(pl.Series("weight", self.weight))
+        if self.question is not None:
+            columns.append(self.question.alias("question"))
+        return pl.DataFrame(columns)
+
+    def outcomes(self) -> dict[str, int]:
+        """Return how many votes came out in which way."""
+        counts = np.bincount(self.said, minlength=len(OUTCOMES)).tolist()
+        return {name: count for name, count in zip(OUTCOMES, counts, strict=True) if count}
+
+
+@dataclass(frozen=True)
+class Format:
+    """A form in which votes come.
+
+    Attributes
+    ----------
+    name : str
+        As in ``--format``.
+    title : str
+        As people call it.
+    columns : tuple of str
+        Those it cannot do without; ``a|b`` for either.
+    read : callable
+        Table to :class:`Ballots`.
+    fits : callable, optional
+        Whether a table with these columns is of this form, where the columns alone do not tell.
+    kind : callable, optional
+        The title of a table of this form, where it has several releases.
+    """
+
+    name: str
+    title: str
+    columns: tuple[str, ...]
+    read: Callable[[Table], Ballots]
+    fits: Callable[[Table], bool] | None = None
+    kind: Callable[[Table], str] | None = None
+
+    def lacks(self, table: Table) -> list[str]:
+        """Return the columns that a table would need to be of this form."""
+        return [name for name in self.columns if not any(one in table for one in name.split("|"))]
+
+    def matches(self, table: Table) -> bool:
+        """Tell whether a table is of this form."""
+        return not self.lacks(table) and (self.fits is None or self.fits(table))
+
+    def called(self, table: Table) -> str:
+        """Return the title for this table."""
+        return self.title if self.kind is None else self.kind(table)
+
+
+def soft_votes(p_left: NDArray[np.float64]) -> tuple[NDArray[np.int64], Outcomes, NDArray[np.float64] | None]:
+    """Spell out votes given as the probability that left is better.
+
+    Parameters
+    ----------
+    p_left : ndarray
+        0 to 1, NaN for no answer.
+
+    Returns
+    -------
+    row : ndarray of int
+        The row of each vote: a probability other than 0, ½ and 1 is two votes.
+    said : ndarray of int8
+        ½ is a tie.
+    share : ndarray of float64 or None
+        The share of its row that a vote has; None where all have the whole.
+    """
+    said = np.select([np.isnan(p_left), p_left == 0.5, p_left > 0.5], [MISSING, TIE, LEFT], RIGHT).astype(np.int8)
+    soft = np.flatnonzero((p_left > 0) & (p_left < 1) & (p_left != 0.5))
+    rows = np.arange(len(p_left))
+    if not len(soft):
+        return rows, said, None
+    share = np.ones(len(p_left))
+    said[soft], share[soft] = LEFT, p_left[soft]
+    row = np.concatenate([rows, soft])
+    order = np.argsort(row, kind="stable")
+    said = np.concatenate([said, np.full(len(soft), RIGHT, dtype=np.int8)])[order]
+    return row[order], said, np.concatenate([share, 1 - p_left[soft]])[order]
+
+
+def shared_weights(
+    weight: NDArray[np.float64] | None, row: NDArray[np.int64], share: NDArray[np.float64] | None
+) -> NDArray[np.float64] | None:
+    """Return the weights of votes that were spelled out, given those of their rows and the share of each."""
+    if weight is None:
+        return share
+    return weight[row] if share is None else weight[row] * share
+
+
+def _of_one_type(column: pl.Series, other: pl.Series) -> pl.Series:
+    return column if column.dtype == other.dtype else column.cast(pl.String)

@@ -1,0 +1,29 @@
+"""crowd-kit's comparisons: the label is the winner's id, or the side on which it stood."""
+
+from __future__ import annotations
+
+from jamrank.io.formats.base import Ballots, Format
+from jamrank.io.formats.outcomes import LEFT, NOT_DECIDED, RIGHT, by_words_or_ids
+from jamrank.io.formats.table import Table
+
+__all__ = ["FORMAT"]
+
+_WORDS = {"left": LEFT, "right": RIGHT, **NOT_DECIDED}
+
+
+def read(table: Table) -> Ballots:
+    """Read ``worker,left,right,label``; older files have ``performer``."""
+    annotator, note = table.annotators("worker", "performer")
+    left, right = table.ids("left"), table.ids("right")
+    return Ballots(
+        annotator,
+        left,
+        right,
+        by_words_or_ids(table.words("label"), left, right, _WORDS),
+        table.weights(),
+        table.questions("question"),
+        notes=(note,) if note else (),
+    )
+
+
+FORMAT = Format("crowd-kit", "crowd-kit comparisons", ("left", "right", "label"), read)

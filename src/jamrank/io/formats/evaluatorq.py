@@ -1,0 +1,28 @@
+"""evaluatorq's judged comparisons: the probability that the first item is better."""
+
+from __future__ import annotations
+
+from jamrank.io.formats.base import Ballots, Format, shared_weights, soft_votes
+from jamrank.io.formats.table import Table
+
+__all__ = ["FORMAT"]
+
+
+def read(table: Table) -> Ballots:
+    """Read ``judge,item_a,item_b,p_a,weight``; ½ is a tie, any other fraction a soft vote."""
+    row, said, share = soft_votes(table.numbers("p_a", 0.0, 1.0))
+    annotator, note = table.annotators("judge")
+    question = table.questions("question", "question_id")
+    return Ballots(
+        annotator.gather(row),
+        table.ids("item_a").gather(row),
+        table.ids("item_b").gather(row),
+        said,
+        shared_weights(table.weights(), row, share),
+        None if question is None else question.gather(row),
+        row,
+        notes=(note,) if note else (),
+    )
+
+
+FORMAT = Format("evaluatorq", "evaluatorq comparisons", ("item_a", "item_b", "p_a"), read)

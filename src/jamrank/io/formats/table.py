@@ -1,0 +1,256 @@
+"""A file of votes before anyone knows what it means: columns of text, of typed values or of records."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from jamrank.errors import InputError
+from jamrank.io.documents import shown
+from jamrank.io.records import Record
+
+__all__ = ["ANNOTATORS", "UNNAMED", "Table", "as_ids"]
+
+# Columns in which the annotators may stand, where a format does not name its own.
+ANNOTATORS = (
+    "annotator", "worker", "judge", "performer", "rater", "labeler", "labeller", "assessor", "user",
+    "annotator_id", "worker_id", "judge_id", "rater_id", "labeler_id", "user_id",
+)  # fmt: skip
+# Who cast the votes of a file that does not say.
+UNNAMED = "unnamed"
+_EXACT = 2**53
+
+
+class Table:
+    """The columns of a file.
+
+    Parameters
+    ----------
+    content : polars.DataFrame or list of dict
+        A table, or records.
+    written : bool
+        Whether all of a table is text, as in a CSV.
+    """
+
+    def __init__(self, content: pl.DataFrame | list[Record], written: bool = False) -> None:
+        self._content, self.written = content, written
+
+    def __len__(self) -> int:
+        return len(self._content)
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """The names of the columns; of records, those of any."""
+        if isinstance(self._content, pl.DataFrame):
+            return self._content.columns
+        return list(dict.fromkeys(name for record in self._content for name in record))
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.columns
+
+    def has(self, *names: str) -> bool:
+        """Tell whether all of these columns are there."""
+        return all(name in self for name in names)
+
+    def values(self, name: str) -> list[Any]:
+        """Return a column as Python objects, None where there is nothing; ``a.b`` looks into records."""
+        if name in self:
+            if isinstance(self._content, pl.DataFrame):
+                return self._content[name].to_list()
+            return [record.get(name) for record in self._content]
+        outer, dot, inner = name.partition(".")
+        if not dot or not self.has(outer):
+            raise InputError(f"no column {shown(name)} among {_listed(self.columns)}", "check the name")
+        return [_look_into(value, inner) for value in self.values(outer)]
+
+    def series(self, name: str) -> pl.Series | None:
+        """Return a column of a table as it is; None where values must be looked at one by one."""
+        if isinstance(self._content, pl.DataFrame) and name in self:
+            return self._content[name]
+        return None
+
+    def ids(self, name: str, missing: str | None = None) -> pl.Series:
+        """Return a column of ids: text or whole numbers.
+
+        Parameters
+        ----------
+        name : str
+            The column.
+        missing : str, optional
+            What stands for an id that is not there; without it, that is an error.
+
+        Returns
+        -------
+        polars.Series
+            Of type String or Int64.
+        """
+        series = self.series(name)
+        column = _ids_of_series(series) if series is not None else as_ids(self.values(name), name)
+        if not column.null_count():
+            return column
+        if missing is None:
+            row = int(column.is_null().arg_max() or 0)
+            raise InputError(f"{name} is missing", "every vote needs an id there", row=row + 1)
+        return column.cast(pl.String).fill_null(missing)
+
+    def words(self, name: str) -> pl.Series:
+        """Return a column of words, null for none; whole numbers count as they are written."""
+        return self.ids(name, missing="").cast(pl.String).replace("", None).alias(name)
+
+    def numbers(self, name: str, least: float = -math.inf, most: float = math.inf) -> NDArray[np.float64]:
+        """Return a column of numbers, NaN for none.
+
+        Raises
+        ------
+        InputError
+            At the first value that is no finite number, or out of bounds.
+        """
+        series = self.series(name)
+        if series is None:
+            column = np.array([_number(value) for value in self.values(name)], dtype=np.float64)
+        elif series.dtype.is_numeric() or series.dtype in (pl.String, pl.Null):
+            column = _numbers_of_series(series)
+        else:
+            raise InputError(f"the column {shown(name)} holds {series.dtype}", "expected numbers")
+        wrong = np.isinf(column) | (column < least) | (column > most)
+        if wrong.any():
+            row = int(wrong.argmax())
+            bounds = "a finite number" if math.isinf(least) else f"a number of at least {least:g}"
+            if not math.isinf(most):
+                bounds = f"a number from {least:g} to {most:g}"
+            raise InputError(f"{name} is {shown(self.values(name)[row])}", f"expected {bounds}", row=row + 1)
+        return column
+
+    def is_numeric(self, name: str) -> bool:
+        """Tell whether a column has numbers, and nothing else."""
+        try:
+            return bool((~np.isnan(self.numbers(name))).any())
+        except InputError:
+            return False
+
+    def weights(self, name: str = "weight") -> NDArray[np.float64] | None:
+        """Return the weights of the rows; None where there is no such column."""
+        if name not in self:
+            return None
+        weights = self.numbers(name, least=0.0)
+        if np.isnan(weights).any():
+            row = int(np.isnan(weights).argmax())
+            raise InputError(f"{name} is empty", "expected a number of at least 0", row=row + 1)
+        return weights
+
+    def questions(self, *names: str) -> pl.Series | None:
+        """Return the first of some columns as questions, one for all rows without; None where no column is there."""
+        found = next((name for name in names if name in self), None)
+        return None if found is None else self.ids(found, missing="")
+
+    def annotators(self, *names: str) -> tuple[pl.Series, str]:
+        """Return who voted, and a note on where that was found.
+
+        Parameters
+        ----------
+        *names : str
+            The columns in which the format has the annotators.
+
+        Returns
+        -------
+        column : polars.Series
+        note : str
+            Empty where it was the format's own column.
+        """
+        own = next((name for name in names if name in self), None)
+        if own is not None:
+            return self.ids(own), ""
+        others = [name for name in ANNOTATORS if name in self]
+        if len(others) > 1:
+            problem = f"the annotators may be in {' or '.join(map(repr, others))}"
+            raise InputError(problem, "say which, with --map annotator=… and the other columns")
+        if others:
+            return self.ids(others[0]), f"annotators from the column {others[0]!r}"
+        return self.unnamed()
+
+    def unnamed(self) -> tuple[pl.Series, str]:
+        """Return one annotator for all rows, and a note that says so."""
+        note = "no annotators are named: all votes count as one annotator's"
+        return pl.Series("annotator", [UNNAMED]).new_from_index(0, len(self)), note
+
+
+def as_ids(values: Sequence[Any], name: str) -> pl.Series:
+    """Return Python objects as ids, null for None, NaN and empty text."""
+    ids = [_id(value, name, row) for row, value in enumerate(values)]
+    kinds = {type(value) for value in ids} - {type(None)}
+    if kinds == {int} and all(-(2**63) <= value < 2**63 for value in ids if isinstance(value, int)):
+        return pl.Series(name, ids, dtype=pl.Int64)
+    if len(kinds) > 1:
+        numbers = {str(value) for value in ids if isinstance(value, int)}
+        same = next((value for value in ids if isinstance(value, str) and value in numbers), None)
+        if same is not None:
+            row = ids.index(same) + 1
+            raise InputError(f"{name} is the text {shown(same)} here, a number elsewhere", "write it alike", row=row)
+    return pl.Series(name, [None if value is None else str(value) for value in ids], dtype=pl.String)
+
+
+def _id(value: Any, name: str, row: int) -> str | int | None:
+    if isinstance(value, str):
+        return value or None
+    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
+        return value
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    # A whole number with a gap in its column becomes a float in pandas.
+    if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
+        return int(value)
+    raise InputError(f"{name} is {shown(value)}", "expected text or a whole number", row=row + 1)
+
+
+def _ids_of_series(series: pl.Series) -> pl.Series:
+    kind = series.dtype
+    if kind in (pl.Categorical, pl.Enum, pl.Null):
+        series = series.cast(pl.String)
+    if series.dtype == pl.String:
+        empty = series == ""
+        return series.set(empty, None) if empty.any() else series
+    if kind.is_integer():
+        return series.cast(pl.String if kind == pl.UInt64 else pl.Int64)
+    return as_ids(series.to_list(), series.name)
+
+
+def _numbers_of_series(series: pl.Series) -> NDArray[np.float64]:
+    numbers = series.cast(pl.Float64, strict=False)
+    wrong = numbers.is_null() & series.is_not_null() & (series != "" if series.dtype == pl.String else True)
+    return numbers.set(wrong, math.inf).fill_null(math.nan).to_numpy()
+
+
+def _number(value: Any) -> float:
+    """Return a number, NaN for none and infinity for what is no number."""
+    if value is None or value == "":
+        return math.nan
+    if isinstance(value, str):
+        return float(_numbers_of_series(pl.Series([value]))[0])
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return math.inf
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+def _look_into(value: Any, path: str) -> Any:
+    for part in path.split("."):
+        if isinstance(value, dict):
+            value = value.get(part)
+        elif isinstance(value, list) and part.isdecimal() and part.isascii():
+            value = value[int(part)] if int(part) < len(value) else None
+        else:
+            return None
+    return value
+
+
+def _listed(names: Iterable[str]) -> str:
+    names = [shown(name) for name in names]
+    return ", ".join(names[:12]) + (f" and {len(names) - 12} more" if len(names) > 12 else "")

@@ -1,0 +1,147 @@
+"""Plots of a fitted model on matplotlib axes; matplotlib is imported when one is drawn."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from jamrank.errors import ParameterError
+from jamrank.models import VRJAM, RankingModel
+from jamrank.report.markup import plain, shorten
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["plot_annotators", "plot_ranking", "plot_reliability_map"]
+
+_NORMAL_95 = 1.96
+_NAME = 30
+# Okabe and Ito's colours, as on the page.
+_BLUE, _GREY = "#0072b2", "#7d8794"
+_COLOURS = {
+    "reliable": _BLUE,
+    "noisy": "#56b4e9",
+    "tie-lazy": "#56b4e9",
+    "random": "#e69f00",
+    "position-biased": "#e69f00",
+    "one-sided": "#e69f00",
+    "adversarial": "#d55e00",
+    "too few votes": _GREY,
+}
+
+
+def plot_ranking(model: RankingModel, ax: Axes | None = None, most: int = 40) -> Axes:
+    """Plot the scores of the best items with their 95 % intervals; see :meth:`RankingModel.plot_ranking`."""
+    frame = pl.DataFrame(model.ranking_)
+    shown = frame.head(_at_least_one(most))
+    ax = _axes(ax, shown.height)
+    reach = _NORMAL_95 * shown["score_se"].cast(pl.Float64).fill_null(0.0).to_numpy()
+    _dots(ax, shown["score"].to_numpy(), np.stack([reach, reach]), [_BLUE] * shown.height)
+    _names(ax, [f"{plain(item)}  {rank}" for item, rank in shown.select("item", "rank").iter_rows()])
+    left_out = f", the first {shown.height} of {frame.height:,} items" if shown.height < frame.height else ""
+    ax.set(xlabel="score (higher is better)")
+    ax.set_title(f"Ranking, 95 % intervals{left_out}", loc="left", fontsize="medium")
+    return ax
+
+
+def plot_annotators(model: RankingModel, ax: Axes | None = None, most: int = 60) -> Axes:
+    """Plot the flips with their 95 % intervals; see :meth:`RankingModel.plot_annotators`."""
+    frame = pl.DataFrame(model.annotators_).sort("flip", maintain_order=True)
+    half = _at_least_one(most) // 2
+    shown = frame if frame.height <= most else pl.concat([frame.head(most - half), frame.tail(half)])
+    ax = _axes(ax, shown.height)
+    flip, low, high = (shown[name].to_numpy() for name in ("flip", "flip_low", "flip_high"))
+    verdicts = shown["verdict"].to_list()
+    _dots(ax, flip, np.stack([flip - low, high - flip]), [_COLOURS.get(v, _GREY) for v in verdicts])
+    _names(ax, [plain(name) for name in shown["annotator"]])
+    _coin_toss(ax.axvline)
+    left_out = f", {shown.height} of {frame.height:,}" if shown.height < frame.height else ""
+    ax.set(xlabel="flip: 0 perfect, ½ a coin toss, 1 an adversary", xlim=(-0.02, 1.02))
+    ax.set_title(f"Annotators, 95 % intervals{left_out}", loc="left", fontsize="medium")
+    _legend(ax, verdicts)
+    return ax
+
+
+def plot_reliability_map(model: RankingModel, ax: Axes | None = None, most: int = 60) -> Axes:
+    """Plot who is good at what; see :meth:`RankingModel.plot_reliability_map`."""
+    if isinstance(model, VRJAM) and model.flip_.shape[1] > 1:
+        return _skill_matrix(model, ax, _at_least_one(most))
+    frame = pl.DataFrame(model.annotators_)
+    ax = _axes(ax, 20)
+    verdicts = frame["verdict"].to_list()
+    colours = [_COLOURS.get(verdict, _GREY) for verdict in verdicts]
+    ax.scatter(
+        frame["votes"].to_numpy(), frame["flip"].to_numpy(), c=colours, s=28, edgecolors="white", linewidths=0.5
+    )
+    _coin_toss(ax.axhline)
+    ax.set(xlabel="votes", ylabel="flip", ylim=(-0.02, 1.02), xscale="log")
+    ax.set_title("Annotators: flip and number of votes", loc="left", fontsize="medium")
+    _legend(ax, verdicts)
+    return ax
+
+
+def _skill_matrix(model: VRJAM, ax: Axes | None, most: int) -> Axes:
+    gap = model.flip_.max(axis=1) - model.flip_.min(axis=1)
+    shown = np.argsort(-gap, kind="stable")[:most]
+    ax = _axes(ax, len(shown))
+    flips = model.flip_[shown]
+    image = ax.imshow(flips, cmap="RdYlBu_r", vmin=0.0, vmax=1.0, aspect="auto")
+    ax.figure.colorbar(image, ax=ax, label="flip: lower is better")
+    if flips.size <= 600:
+        for (row, column), flip in np.ndenumerate(flips):
+            dark = abs(flip - 0.5) > 0.38
+            ax.text(
+                column, row, f"{flip:.2f}", ha="center", va="center", fontsize=7, color="white" if dark else "black"
+            )
+    names = pl.DataFrame(model.annotators_)["annotator"].to_list()
+    ax.set_yticks(range(len(shown)), [shorten(plain(names[k]), _NAME) for k in shown], fontsize=8)
+    ax.set_xticks(range(flips.shape[1]), [f"kind {c + 1}" for c in range(flips.shape[1])])
+    ax.set_title("Who is good at what: flip by kind of pairs (see clusters_)", loc="left", fontsize="medium")
+    return ax
+
+
+def _at_least_one(most: int) -> int:
+    if most < 1:
+        raise ParameterError(f"most is {most!r}; expected at least 1")
+    return most
+
+
+def _axes(ax: Axes | None, rows: int) -> Axes:
+    if ax is not None:
+        return ax
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise ImportError("plots need matplotlib; pip install 'jamrank[figures]'") from None
+    return plt.subplots(figsize=(7, 1.2 + 0.22 * max(rows, 6)), layout="constrained")[1]
+
+
+def _dots(ax: Axes, values: Any, reach: Any, colours: list[str]) -> None:
+    places = np.arange(len(values))
+    ax.hlines(places, values - reach[0], values + reach[1], colors=colours, linewidth=2, alpha=0.5)
+    ax.scatter(values, places, c=colours, s=22, zorder=3)
+
+
+def _names(ax: Axes, names: list[str]) -> None:
+    ax.set_yticks(range(len(names)), [shorten(name, _NAME) for name in names], fontsize=8)
+    ax.set_ylim(len(names) - 0.5, -0.5)
+    ax.grid(axis="x", alpha=0.3)
+
+
+def _coin_toss(line: Any) -> None:
+    line(0.5, color=_GREY, linewidth=1, linestyle="--")
+
+
+def _legend(ax: Axes, verdicts: list[str]) -> None:
+    from matplotlib.lines import Line2D
+
+    present = [verdict for verdict in _COLOURS if verdict in verdicts]
+    dots = [
+        Line2D(
+            [], [], marker="o", linestyle="", color=_COLOURS[verdict], label=f"{verdict} ({verdicts.count(verdict)})"
+        )
+        for verdict in present
+    ]
+    ax.legend(handles=dots, fontsize=8, frameon=False, loc="best")

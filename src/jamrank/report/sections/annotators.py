@@ -1,0 +1,131 @@
+"""The annotators: what to do about whom, a chart of their flips, and all of them as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+import polars as pl
+
+from jamrank.diagnostics import ACTIONS, VERDICTS
+from jamrank.report import svg
+from jamrank.report.markup import MISSING, count, decimal, finite, paragraph, plain, plural, section, shorten, tag
+from jamrank.report.record import Report
+from jamrank.report.sections.ranking import ends, figure
+from jamrank.report.tables import LONGEST_NAME, Column, Row, between, chip, table, verdict_class, whole_table
+
+__all__ = ["annotators"]
+
+_DRAWN = (30, 30)
+_NAMED = 30
+# From those to act upon to those to keep.
+_ORDER = (
+    "random",
+    "one-sided",
+    "position-biased",
+    "adversarial",
+    "tie-lazy",
+    "too few votes",
+    "noisy",
+    "reliable",
+)
+
+
+def annotators(report: Report) -> str:
+    """Write whom to trust, whom to leave out, and on what evidence."""
+    frame = report.annotators
+    if frame.is_empty():
+        return section("annotators", "Annotators", paragraph("There are no annotators."))
+    rows = ends(frame, _DRAWN, _mark, "annotator")
+    meaning = (
+        "Flip is the probability that an annotator reports the opposite of the truth: 0 is perfect, "
+        "0.5 is a coin toss, 1 always says the opposite."
+    )
+    if any(isinstance(row, svg.Mark) and row.low is not None for row in rows):
+        meaning += " Lines are 95 % intervals."
+    return section(
+        "annotators",
+        "Annotators",
+        _by_verdict(frame),
+        paragraph(meaning),
+        figure(_chart(rows, frame.height)),
+        _table(frame),
+        _links(report),
+    )
+
+
+def _by_verdict(frame: pl.DataFrame) -> str:
+    """Write each verdict with what to do and whom it is on, those to act upon first."""
+    written = frame.select(pl.col("annotator"), verdict=pl.Series([plain(v) for v in frame["verdict"]]))
+    present = set(written["verdict"])
+    order = [v for v in (*_ORDER, *VERDICTS) if v in present]
+    order = [*dict.fromkeys(order), *sorted(present - set(VERDICTS))]
+    groups = []
+    for verdict in order:
+        names = written.filter(pl.col("verdict") == verdict)["annotator"].to_list()
+        action = tag("span", escape(ACTIONS.get(verdict, "")), class_="action")
+        line = tag("p", chip(verdict), " ", tag("strong", f"{len(names):,}"), " ", action)
+        groups.append(tag("li", line, paragraph(_names(names), "names")))
+    return tag("ul", *groups, class_="verdicts")
+
+
+def _names(names: Sequence[object]) -> str:
+    shown = ", ".join(shorten(plain(name), LONGEST_NAME) for name in names[:_NAMED])
+    return shown if len(names) <= _NAMED else f"{shown} and {len(names) - _NAMED:,} more"
+
+
+def _chart(rows: Sequence[svg.Mark | svg.Gap], total: int) -> str:
+    drawn = sum(isinstance(row, svg.Mark) for row in rows)
+    notes = ((0.0, "perfect"), (0.5, "coin toss"), (1.0, "adversary"))
+    label = "flip (probability of reporting the opposite)"
+    return svg.interval_chart(
+        rows,
+        svg.Axis(0.0, 1.0, label, (0.0, 0.25, 0.5, 0.75, 1.0), notes, reference=0.5),
+        title="Annotators: the flip of each",
+        desc=f"{plural(drawn, 'annotator')} of {total:,}, best first, on a scale from 0 (perfect) over 0.5 "
+        "(coin toss) to 1 (adversary). The table below has numbers.",
+        heads=("annotator", "votes"),
+    )
+
+
+def _mark(row: Row) -> svg.Mark:
+    name, flip, votes = plain(row["annotator"]), finite(row["flip"]), count(finite(row["votes"]))
+    reach = between(row, "flip", 3)
+    interval = f" ({reach})" if reach else ""
+    tip = f"{name}: {plain(row['verdict'])}, flip {decimal(flip, 3)}{interval}, votes {votes}"
+    low, high = finite(row["flip_low"]), finite(row["flip_high"])
+    return svg.Mark(name, flip, low, high, "", votes, verdict_class(row["verdict"]), tip)
+
+
+def _table(frame: pl.DataFrame) -> str:
+    columns = [
+        Column("annotator", lambda row: plain(row["annotator"]), "name"),
+        Column("votes", lambda row: count(finite(row["votes"]))),
+        Column("flip", lambda row: decimal(finite(row["flip"]), 3)),
+        Column("95 % interval", lambda row: between(row, "flip", 3) or MISSING),
+        Column("verdict", lambda row: chip(plain(row["verdict"])), "chip"),
+        Column("evidence", lambda row: plain(row.get("evidence", MISSING)), "word"),
+    ]
+    own = {
+        "bias": Column("lean to the left", lambda row: decimal(finite(row["bias"]), 2)),
+        "tie": Column("readiness to tie", lambda row: decimal(finite(row["tie"]), 2)),
+    }
+    columns[4:4] = [column for name, column in own.items() if name in frame.columns]
+    return whole_table(frame, columns, "All annotators, lowest flip first", "annotators.csv")
+
+
+def _links(report: Report) -> str:
+    if report.effective_judges is None:
+        return ""
+    worth = f"Together the annotators are worth {decimal(report.effective_judges, 1)} independent judges"
+    if report.links is None or report.links.is_empty():
+        return paragraph(f"{worth}: none were found to err together.")
+    columns = [
+        Column("annotator", lambda row: plain(row["first"]), "name"),
+        Column("and", lambda row: plain(row["second"]), "id"),
+        Column("common pairs", lambda row: count(finite(row["pairs"]))),
+        Column("correlation of errors", lambda row: decimal(finite(row["correlation"]), 2)),
+    ]
+    told = f"{worth}: some agree with each other more than the truth explains. A correlation of 1 is a copy."
+    shown = report.links.head(25).iter_rows(named=True)
+    return tag("h3", "Judges who err together") + paragraph(told) + table(shown, columns, "Judges who err together")

@@ -1,0 +1,99 @@
+"""The ranking: a chart of its ends, and the whole of it as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import polars as pl
+
+from jamrank.report import svg
+from jamrank.report.markup import MISSING, count, decimal, digits_for, finite, paragraph, plain, plural, section, tag
+from jamrank.report.record import Report
+from jamrank.report.tables import Column, Row, between, whole_table
+
+__all__ = ["ends", "figure", "ranking"]
+
+# Of more items than that, so many of the first and of the last are drawn.
+_MOST_DRAWN, _DRAWN = 60, (30, 10)
+_NORMAL_95 = 1.96
+
+
+def ranking(report: Report) -> str:
+    """Write who ranks where, and how sure that is."""
+    frame = report.ranking
+    if frame.is_empty():
+        return section("ranking", "Ranking", paragraph("There are no items to rank."))
+    scores = [s for s in map(finite, frame["score"]) if s is not None]
+    digits = digits_for(max(scores, default=0.0) - min(scores, default=0.0))
+    drawn = (frame.height, 0) if frame.height <= _MOST_DRAWN else _DRAWN
+    rows = ends(frame, drawn, lambda row: _mark(row, digits), "item")
+    marks = [row for row in rows if isinstance(row, svg.Mark)]
+    low, high = svg.value_range(marks)
+    chart = svg.interval_chart(
+        rows,
+        svg.Axis(low, high, "score (higher is better)", svg.ticks(low, high)),
+        title="Ranking: the score of each item",
+        desc=f"{plural(len(marks), 'item')} of {frame.height:,}, best first. The table below has numbers.",
+        heads=("item", "rank range"),
+    )
+    told = "Dots are scores; items are in the order of their scores."
+    if any(m.low is not None for m in marks):
+        told = (
+            "Dots are scores and lines their 95 % intervals. The rank range says between which ranks an item is with "
+            "95 % probability: where ranges overlap, the order of two items is not settled."
+        )
+    return section("ranking", "Ranking", paragraph(told), figure(chart), _table(frame, digits))
+
+
+def figure(chart: str) -> str:
+    """Frame a chart whose rows tell their numbers below it when they are pointed at."""
+    return tag("figure", chart, tag("figcaption", class_="tip", aria_live="polite"))
+
+
+def ends(
+    frame: pl.DataFrame, drawn: tuple[int, int], mark: Callable[[Row], svg.Mark], noun: str
+) -> list[svg.Mark | svg.Gap]:
+    """Take all rows, or the first and the last with a gap that counts what lies between."""
+    first, last = drawn
+    left_out = frame.height - first - last
+    if left_out <= 0:
+        return [mark(row) for row in frame.iter_rows(named=True)]
+    gap = svg.Gap(f"… {plural(left_out, noun)} between …")
+    head, tail = frame.head(first), frame.tail(last)
+    return [*map(mark, head.iter_rows(named=True)), gap, *map(mark, tail.iter_rows(named=True))]
+
+
+def _mark(row: Row, digits: int) -> svg.Mark:
+    name, score = plain(row["item"]), finite(row["score"])
+    low, high = _interval(row)
+    ranks = between(row, "rank", 0)
+    tip = f"{name}: rank {_rank(row)}{f' (between {ranks})' if ranks else ''}, score {decimal(score, digits)}"
+    if low is not None:
+        tip += f" ({decimal(low, digits)} to {decimal(high, digits)})"
+    return svg.Mark(name, score, low, high, _rank(row), ranks, "item", tip)
+
+
+def _interval(row: Row) -> tuple[float | None, float | None]:
+    score, error = finite(row["score"]), finite(row["score_se"])
+    if score is None or error is None:
+        return None, None
+    return score - _NORMAL_95 * error, score + _NORMAL_95 * error
+
+
+def _rank(row: Row) -> str:
+    return count(finite(row["rank"]))
+
+
+def _table(frame: pl.DataFrame, digits: int) -> str:
+    def interval(row: Row) -> str:
+        low, high = _interval(row)
+        return MISSING if low is None else f"{decimal(low, digits)} to {decimal(high, digits)}"
+
+    columns = [
+        Column("rank", _rank),
+        Column("item", lambda row: plain(row["item"]), "name"),
+        Column("rank range", lambda row: between(row, "rank", 0) or MISSING),
+        Column("score", lambda row: decimal(finite(row["score"]), digits)),
+        Column("95 % interval", interval, "extra"),
+    ]
+    return whole_table(frame, columns, "All items, best first", "ranking.csv")

@@ -1,0 +1,118 @@
+"""Tables of the page: readable as they are, searched, sorted and saved where scripts run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import polars as pl
+
+from jamrank.diagnostics import VERDICTS
+from jamrank.report.markup import MISSING, decimal, finite, paragraph, plural, shorten, tag
+
+__all__ = ["TABLE_ROWS", "Column", "Row", "between", "chip", "data_block", "table", "verdict_class", "whole_table"]
+
+TABLE_ROWS = 2000
+LONGEST_NAME = 80
+# Longer tables scroll in a window of their own, and can be searched.
+_LONG = 30
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its head, what it writes of a row, and of what kind that is.
+
+    A ``figure`` stands to the right, and so does an ``extra`` one, which narrow screens leave out. A ``word`` stands
+    to the left, as does an ``id``, which is shortened where it is long; the id of kind ``name`` heads its row.
+    ``chip`` and ``cell`` are markup, to the left and to the right.
+    """
+
+    head: str
+    write: Callable[[Row], str]
+    kind: str = "figure"
+
+
+def table(rows: Iterable[Row], columns: Sequence[Column], caption: str, file: str | None = None) -> str:
+    """Write a table; columns without any value are left out.
+
+    Parameters
+    ----------
+    rows : iterable of mapping
+        What the columns write from.
+    columns : sequence of Column
+        From left to right.
+    caption : str
+        What the table shows.
+    file : str, optional
+        The name under which the data block of that name can be saved.
+    """
+    cells = [[column.write(row) for column in columns] for row in rows]
+    kept = [i for i, c in enumerate(columns) if c.kind == "name" or any(line[i] != MISSING for line in cells)]
+    heads = (tag("th", escape(columns[i].head), scope="col", class_=_class(columns[i])) for i in kept)
+    body = (tag("tr", *(_cell(columns[i], line[i]) for i in kept)) for line in cells)
+    top = tag("thead", tag("tr", *heads))
+    long = len(cells) > _LONG
+    whole = tag("table", tag("caption", escape(caption)), top, tag("tbody", "\n".join(body)))
+    scroll = tag(
+        "div", whole, class_="scroll long" if long else "scroll", tabindex="0", role="region", aria_label=caption
+    )
+    return tag("div", scroll, class_="table", data_search="" if long else None, data_file=file)
+
+
+def whole_table(frame: pl.DataFrame, columns: Sequence[Column], caption: str, file: str) -> str:
+    """Write a table of a result together with the file that it is of, down to a row where that gets too long."""
+    left_out = frame.height - TABLE_ROWS
+    shown = frame.head(TABLE_ROWS)
+    written = table(shown.iter_rows(named=True), columns, caption, file) + data_block(file, shown.write_csv())
+    if left_out <= 0:
+        return written
+    return written + paragraph(f"{plural(left_out, 'row')} more are not shown here: {file} has all {frame.height:,}.")
+
+
+def data_block(name: str, value: object) -> str:
+    """Write data for the page's script, as text that no browser takes for anything else."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    safe = text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    return tag("script", safe, type="application/json", id=f"data-{name}")
+
+
+def _cell(column: Column, text: str) -> str:
+    if column.kind in ("chip", "cell"):
+        return tag("td", text, class_=_class(column))
+    if column.kind in ("figure", "extra"):
+        return tag("td", escape(text), class_=_class(column))
+    short = text if column.kind == "word" else shorten(text, LONGEST_NAME)
+    hover = text if short != text else None
+    if column.kind == "name":
+        return tag("th", escape(short), scope="row", title=hover)
+    return tag("td", escape(short), class_=_class(column), title=hover)
+
+
+def _class(column: Column) -> str | None:
+    """Give words their class; figures, by far the most cells, go without one and stand to the right."""
+    return {"figure": None, "cell": None, "extra": "x", "word": "w t"}.get(column.kind, "w")
+
+
+def between(row: Row, name: str, digits: int) -> str:
+    """Write the interval of a column that has a low and a high end; nothing where one is unknown."""
+    low, high = finite(row[f"{name}_low"]), finite(row[f"{name}_high"])
+    if low is None or high is None:
+        return ""
+    ends = decimal(low, digits), decimal(high, digits)
+    return ends[0] if digits == 0 and low == high else "–".join(ends)
+
+
+def chip(verdict: str) -> str:
+    """Write a verdict with its colour."""
+    return tag("span", escape(verdict), class_=f"chip {verdict_class(verdict)}")
+
+
+def verdict_class(verdict: object) -> str:
+    """Give the CSS class of a verdict."""
+    known = str(verdict) if verdict in VERDICTS else "other"
+    return "v-" + known.replace(" ", "-")

@@ -1,0 +1,229 @@
+"""Every engine says what the one in memory says: passes, curvatures, whole fits."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from test_disk import draw
+
+import jamrank as jr
+from jamrank.engines import ENGINES, choose, make_engine
+from jamrank.engines.choosing import Choice
+from jamrank.errors import ClusterError, InputError, ParameterError
+from jamrank.io import store
+from jamrank.rows import ROWS_BY
+
+pytest.importorskip("distributed", reason="needs jamrank[cluster]")
+
+TO_NUMBERS = {"margin", "tie"}
+MODELS = {
+    "JAM": lambda: jr.JAM(max_iter=5),
+    "BradleyTerry": lambda: jr.BradleyTerry(max_iter=3),
+}
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[str]:
+    from distributed import LocalCluster
+
+    logging.getLogger("distributed").setLevel(logging.CRITICAL + 1)
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as local:
+        yield local.scheduler_address
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory) -> dict[str, tuple[pl.DataFrame, Path]]:
+    folder = tmp_path_factory.mktemp("votes")
+    made = {}
+    for columns in ("", "question weight"):
+        frame, _ = draw(40, 4000, columns)
+        if columns:  # a pair that nobody voted on, and questions that are not named
+            gone = pl.lit(None, dtype=pl.String)
+            frame = frame.with_columns(
+                pl.when(pl.int_range(pl.len()) < 25).then(gone).otherwise("winner").alias("winner"),
+                pl.when(pl.col("question") == 2).then(None).otherwise("question").alias("question"),
+            )
+        where = folder / (columns or "plain")
+        where.mkdir()
+        for number in range(2):
+            frame[2000 * number : 2000 * (number + 1)].write_parquet(where / f"{number}.parquet", row_group_size=700)
+        made[columns] = frame, where
+    return made
+
+
+@pytest.fixture(scope="module")
+def votes(tables, cluster, tmp_path_factory) -> Iterator[dict[tuple[str, str], object]]:
+    """The same votes for every engine, by engine and columns."""
+    found: dict[tuple[str, str], object] = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store, "_PART_BYTES", (600_000_000 - store._PROCESS_BYTES) // 1000)
+        for columns, (_, path) in tables.items():
+            found["memory", columns] = jr.read_comparisons(path)
+            found["disk", columns] = jr.store_comparisons(path, tmp_path_factory.mktemp("scratch"), "600MB")
+            # Plain ones in one part, which needs no shuffle.
+            found["dask", columns] = jr.distribute_comparisons(path, cluster, part_votes=1000 if columns else 10_000)
+    yield found
+    for columns in tables:
+        found["dask", columns].close()
+
+
+OTHERS = [name for name in ENGINES if name != "memory"]
+
+
+@pytest.mark.parametrize("columns", ["", "question weight"])
+@pytest.mark.parametrize("engine", OTHERS)
+def test_votes_are_the_same(votes, engine, columns):
+    here, there = votes["memory", columns], votes[engine, columns]
+    for name in ("n_votes", "n_missing", "n_ties", "n_pairs", "n_items", "has_questions"):
+        assert getattr(there, name) == getattr(here, name), name
+    for name in ("items", "annotators", "questions", "pair_first", "pair_second", "pair_question", "pair_weight"):
+        np.testing.assert_array_equal(getattr(there, name), getattr(here, name), err_msg=name)
+    for name in ("annotator_weight", "annotator_decided"):
+        np.testing.assert_allclose(getattr(there, name), getattr(here, name), rtol=1e-12)
+
+
+@pytest.mark.parametrize("row", ROWS_BY)
+@pytest.mark.parametrize("engine", OTHERS)
+def test_passes_are_the_same(votes, engine, row):
+    here, there = (
+        make_engine(Choice(name, ""), votes[name, "question weight"], row, 1, None) for name in ("memory", engine)
+    )
+    for name in ("n_items", "n_rows", "n_links", "n_coins"):
+        assert getattr(there, name) == getattr(here, name), name
+    np.testing.assert_allclose(there.cast, here.cast, rtol=1e-12)
+    rng = np.random.default_rng(0)
+    scores, vector = rng.normal(size=(2, here.n_items))
+    shape = (here.n_coins,) if row in TO_NUMBERS else (here.n_coins, 2, 2)
+    tables = np.log(rng.uniform(0.1, 0.9, shape)) * (-1 if row in TO_NUMBERS else 1)
+
+    def same(a: object, b: object) -> None:
+        np.testing.assert_allclose(b, a, rtol=1e-9, atol=1e-9)
+
+    (begin, shares), (its_begin, its_shares) = (each.beginning(np.zeros(here.n_items)) for each in (here, there))
+    same(begin.gradient, its_begin.gradient)
+    same(shares, its_shares)
+    first, its_first = (each.expectation(scores, tables) for each in (here, there))
+    last, its_last = (each.expectation(scores / 2, tables) for each in (here, there))
+    for name in ("value", "gradient", "degree", "truly_first", "hidden"):
+        same(getattr(last, name), getattr(its_last, name))
+    # The last one is kept; the others are worked out again, also where a fit begins.
+    for mine, its in ((last, its_last), (first, its_first), (begin, its_begin)):
+        # Curvatures are kept in single precision, by row or by pair.
+        expected = here.curvature_times(mine.curvature, vector)
+        np.testing.assert_allclose(there.curvature_times(its.curvature, vector), expected, rtol=1e-5, atol=1e-5)
+    links, its_links = here.links(last.curvature), there.links(its_last.curvature)
+    np.testing.assert_array_equal(links.first, its_links.first)
+    np.testing.assert_array_equal(links.second, its_links.second)
+    np.testing.assert_allclose(its_links.curvature, links.curvature, rtol=1e-6)
+    (degree, known), (its_degree, its_known) = (each.observed(scores, tables, True) for each in (here, there))
+    same(degree, its_degree)
+    same(known.curvature, its_known.curvature)
+    same(here.hidden(scores, tables), there.hidden(scores, tables))
+
+
+@pytest.mark.filterwarnings("ignore::jamrank.errors.JamrankWarning")
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("engine", ["dask"])  # those from disk: test_disk.py
+def test_fits_are_the_same(votes, engine, name):
+    here, there = (MODELS[name]().fit(votes[at, "question weight"]) for at in ("memory", engine))
+    assert (here.engine_, there.engine_) == ("memory", engine)
+    for result in ("scores_", "flip_", "posterior_", "log_likelihood_"):
+        np.testing.assert_allclose(getattr(there, result), getattr(here, result), atol=1e-9, err_msg=result)
+    np.testing.assert_allclose(there._uncertainty.score_se, here._uncertainty.score_se, atol=1e-9)
+    assert there.annotators_["verdict"].to_list() == here.annotators_["verdict"].to_list()
+
+
+@pytest.mark.filterwarnings("ignore::jamrank.errors.JamrankWarning")
+def test_a_worker_that_dies_costs_a_recomputation_not_the_fit(votes, cluster):
+    spread = votes["dask", "question weight"]
+    expected = jr.JAM(max_iter=2).fit(spread).scores_
+    client = spread.cluster.client
+    victim = next(iter(client.run(os.getpid).values()))
+    os.kill(victim, signal.SIGKILL)
+    np.testing.assert_array_equal(jr.JAM(max_iter=2).fit(spread).scores_, expected)
+    deadline = time.monotonic() + 60
+    while len(client.run(os.getpid)) < 2 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert victim not in client.run(os.getpid).values()
+
+
+@pytest.mark.filterwarnings("ignore::jamrank.errors.JamrankWarning")
+def test_votes_in_memory_are_sent(tables, cluster, monkeypatch):
+    monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", cluster)
+    frame, path = tables["question weight"]
+    here = jr.Comparisons.from_frame(frame)
+    sent = jr.distribute_comparisons(here, part_votes=500)
+    assert len(sent.part_pairs) > 4
+    assert sent.n_pairs == here.n_pairs
+    np.testing.assert_array_equal(sent.pair_question, here.pair_question)
+    sent.close()
+    model = jr.CrowdBT(engine="dask", max_iter=2).fit(path)
+    np.testing.assert_allclose(model.scores_, jr.CrowdBT(max_iter=2).fit(here).scores_, atol=1e-9)
+    assert model.engine_ == "dask"
+    model._votes.close()
+
+
+def test_what_is_wrong_with_a_file_is_told_with_its_row(tables, cluster, tmp_path):
+    frame, _ = tables[""]
+    bad = frame.with_columns(
+        pl.when(pl.int_range(pl.len()) == 1500).then(pl.lit("up")).otherwise("winner").alias("winner")
+    )
+    bad.write_parquet(tmp_path / "bad.parquet", row_group_size=700)
+    with pytest.raises(InputError, match=r"bad.parquet, row 1501: winner is 'up'"):
+        jr.distribute_comparisons(tmp_path, cluster)
+    alone = frame.with_columns(pl.when(pl.int_range(pl.len()) == 900).then("right").otherwise("left").alias("left"))
+    alone.write_parquet(tmp_path / "bad.parquet", row_group_size=700)
+    with pytest.raises(InputError, match=r"bad.parquet, row 901: .* is compared with itself"):
+        jr.distribute_comparisons(tmp_path, cluster)
+    with pytest.raises(InputError, match="no such file"):
+        jr.distribute_comparisons(tmp_path / "nowhere", cluster)
+    frame.drop("winner").write_parquet(tmp_path / "bad.parquet")
+    with pytest.raises(InputError, match="no column 'winner'"):
+        jr.distribute_comparisons(f"file://{tmp_path}", cluster)
+
+
+def test_a_scheduler_that_is_not_there_is_named(monkeypatch):
+    monkeypatch.setattr("jamrank.io.cluster._ANSWER_WITHIN", 0.5)
+    with pytest.raises(ClusterError, match=r"no dask scheduler answers at 'tcp://127.0.0.1:9'"):
+        jr.distribute_comparisons("votes", "tcp://127.0.0.1:9")
+
+
+@pytest.mark.parametrize(
+    ("engine", "given", "told"),
+    [
+        ("disk", "memory", "engine is 'disk', and the votes are a Comparisons"),
+        ("memory", "disk", "engine is 'memory', and the votes are a StoredComparisons"),
+        ("dask", "disk", "engine is 'dask', and the votes are a StoredComparisons"),
+        ("abacus", "memory", "engine is 'abacus'; expected 'auto', 'memory'"),
+    ],
+)
+def test_engines_refuse_votes_that_are_elsewhere(votes, engine, given, told):
+    with pytest.raises(ParameterError, match=told):
+        jr.JAM(engine=engine).fit(votes[given, ""])
+
+
+def test_models_that_need_memory_say_so(votes):
+    with pytest.raises(ParameterError, match="VRJAM needs the votes in memory; JAM, CrowdBT and BradleyTerry"):
+        jr.VRJAM().fit(votes["dask", ""])
+
+
+def test_auto_goes_by_size_and_by_what_is_there(votes, tables, monkeypatch):
+    monkeypatch.delenv("DASK_SCHEDULER_ADDRESS", raising=False)
+    path = tables[""][1]
+    assert [choose("auto", votes[name, ""]).name for name in ENGINES] == list(ENGINES)
+    assert choose("auto", path) == Choice("memory", "4,000 votes fit into memory")
+    assert choose("auto", "votes.csv").name == "memory"
+    monkeypatch.setattr("jamrank.engines.choosing._memory", lambda: 1 << 20)
+    assert choose("auto", path) == Choice("disk", "4,000 votes may not fit into memory")
+    assert choose("auto", path, in_parts=False).name == "memory"
+    monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", "tcp://10.0.0.1:8786")
+    assert choose("auto", path).name == "dask"
+    assert "tcp://10.0.0.1:8786" in choose("auto", path).why

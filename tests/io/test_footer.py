@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from jamrank.io.footer import looks_whole
+
+pytest.importorskip("benchmarks", reason="benchmarks/ is found where tests run as `python -m pytest` in the checkout")
+
+from benchmarks.samples import SAMPLES
+
+FRAME = pl.DataFrame(
+    {
+        "text": ["a", None, "", "name"] * 300,
+        "number": range(1200),
+        "real": np.linspace(0, 1, 1200),
+        "flag": [True, False, None, True] * 300,
+        "list": [[1, 2], [], None, [3]] * 300,
+        "record": [{"a": 1, "b": ["x"]}] * 1200,
+        "empty": pl.Series([None] * 1200, dtype=pl.String),
+        "same": ["only"] * 1200,
+    }
+)
+
+
+def written(**options):
+    content = io.BytesIO()
+    FRAME.write_parquet(content, **options)
+    return content.getvalue()
+
+
+BY_POLARS = [{}, {"row_group_size": 100}, {"compression": "uncompressed"}, {"compression": "snappy"}]
+BY_POLARS += [{"statistics": "full"}, {"data_page_size": 200}, {"compression": "gzip"}]
+BY_PYARROW = [{}, {"version": "1.0"}, {"data_page_version": "2.0"}, {"use_dictionary": False}, {"row_group_size": 7}]
+BY_PYARROW += [{"compression": "zstd"}, {"write_page_checksum": True}, {"write_page_index": True}]
+
+
+@pytest.mark.parametrize("options", BY_POLARS, ids=str)
+def test_files_of_polars_are_whole(options):
+    assert looks_whole(written(**options))
+
+
+@pytest.mark.parametrize("options", BY_PYARROW, ids=str)
+def test_files_of_pyarrow_are_whole(options):
+    content = io.BytesIO()
+    pq.write_table(FRAME.to_arrow(), content, **options)
+    assert looks_whole(content.getvalue())
+
+
+def test_tables_without_rows_or_columns_are_whole():
+    for table in (pa.table({"a": pa.array([], pa.string())}), pa.table({})):
+        content = io.BytesIO()
+        pq.write_table(table, content)
+        assert looks_whole(content.getvalue())
+
+
+def test_samples_are_whole():
+    assert all(looks_whole(sample.write("parquet")) for sample in SAMPLES.values())
+
+
+def test_what_is_cut_off_is_not():
+    data = written()
+    assert not any(looks_whole(data[:size]) for size in range(0, len(data), 97))
+    assert not looks_whole(b"PAR1" * 3) and not looks_whole(b"")
+
+
+def test_counts_that_do_not_agree():
+    data = SAMPLES["evalica"].write("parquet")
+    start = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    seen = [looks_whole(data[:at] + bytes([data[at] ^ 64]) + data[at + 1 :]) for at in range(start, len(data) - 4)]
+    assert seen.count(False) > 50  # most of a footer are names and statistics, which say nothing of sizes

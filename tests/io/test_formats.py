@@ -1,0 +1,344 @@
+"""Files of other projects: what is in them, how they are told apart, and what becomes of damaged ones."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import random
+import re
+from pathlib import Path
+
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import jamrank as jr
+from jamrank.errors import InputError, ParameterError
+from jamrank.io.formats import FORMATS, Table, recognise
+from jamrank.io.formats.base import soft_votes
+
+pytest.importorskip("benchmarks", reason="benchmarks/ is found where tests run as `python -m pytest` in the checkout")
+
+from benchmarks import fuzz, naive
+from benchmarks.mangle import mangled
+from benchmarks.samples import SAMPLES, write_records
+
+NAMES = list(SAMPLES)
+
+
+def save(tmp_path, data, name="votes.csv"):
+    path = tmp_path / name
+    path.write_bytes(data if isinstance(data, bytes) else data.encode())
+    return path
+
+
+def refusal(path, **options):
+    with pytest.raises(InputError) as caught:
+        jr.read_comparisons(path, **options)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def expected(sample):
+    return {(*vote[:4], vote[5]): float(vote[4]) for vote in sample.votes}, sample.missing
+
+
+def test_every_format_has_a_sample():
+    assert {sample.format for sample in SAMPLES.values()} == set(FORMATS)
+    assert set(naive.READERS) == set(FORMATS)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_file_made_as_its_source_says_loads_without_an_option(tmp_path, name):
+    sample = SAMPLES[name]
+    for kind in sample.kinds:
+        votes = jr.read_comparisons(save(tmp_path, sample.write(kind), f"votes.{kind}"))
+        reading = votes.readings[0]
+        assert reading.format == sample.format
+        assert fuzz.same(fuzz.seen(votes), expected(sample)), kind
+        assert sum(reading.set_aside.values()) == sample.set_aside
+        assert {name: reading.outcomes.get(name) for name in sample.outcomes} == sample.outcomes
+        assert reading.sides == sample.sides
+        assert str(reading).startswith(f"{tmp_path}/votes.{kind}: ")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_second_reader_of_the_fuzz_run_reads_the_samples_too(name):
+    sample = SAMPLES[name]
+    for kind in sample.kinds:
+        assert fuzz.same(naive.read(sample.format, naive.parse(sample.write(kind), f"v.{kind}")), expected(sample))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_formats_may_be_named(tmp_path, name):
+    sample = SAMPLES[name]
+    path = save(tmp_path, sample.write("jsonl"), "votes")
+    votes = jr.read_comparisons(path, format=sample.format)
+    assert fuzz.same(fuzz.seen(votes), expected(sample))
+
+
+@pytest.mark.parametrize("format", list(FORMATS))
+def test_damaged_files_end_in_one_line_or_in_the_right_votes(tmp_path, format):
+    samples = [name for name in NAMES if SAMPLES[name].format == format]
+    ends = fuzz.Ends()
+    for number in range(200):
+        ends.try_one(samples[number % len(samples)], number, tmp_path)
+    assert ends.failures == []
+    counts = {end: sum(ends.counts[name, end] for name in samples) for end in fuzz.ENDS}
+    assert counts[fuzz.RIGHT] > 30 and counts[fuzz.REFUSED] > 30
+
+
+def test_the_fuzz_run_would_see_another_meaning(tmp_path, monkeypatch):
+    from jamrank.io.formats import evalica
+
+    monkeypatch.setitem(evalica._WORDS, "?", 2)  # an unknown winner taken for a tie
+    data = b"left,right,winner\na,b,?\n"
+    assert fuzz.judge(SAMPLES["evalica"], data, tmp_path / "v.csv", False)[0] == fuzz.WRONG
+    monkeypatch.undo()
+    assert fuzz.judge(SAMPLES["evalica"], data, tmp_path / "v.csv", False)[0] == fuzz.REFUSED
+    monkeypatch.setattr(evalica, "_WORDS", None)
+    end, how = fuzz.judge(SAMPLES["evalica"], data, tmp_path / "v.csv", False)
+    assert end == fuzz.WRONG and "TypeError" in how
+
+
+def test_mangled_files_are_the_same_for_the_same_seed():
+    sample = SAMPLES["tl;dr"]
+    assert mangled(sample, random.Random(3)) == mangled(sample, random.Random(3))
+
+
+def test_fuzz_in_small():
+    ends = fuzz.run(20, seed=5)
+    assert ends.counts.total() == 20 and not ends.failures
+
+
+def zstd(data):
+    sink = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(sink, "zstd") as stream:
+        stream.write(data)
+    return sink.getvalue().to_pybytes()
+
+
+def test_compressed_files(tmp_path):
+    data = SAMPLES["crowd-kit"].write("csv")
+    for packed, name in ((gzip.compress(data), "v.csv.gz"), (zstd(data), "v.csv.zst"), (zstd(data), "v")):
+        assert jr.read_comparisons(save(tmp_path, packed, name)).n_votes == 3
+    assert "zstd file is damaged" in refusal(save(tmp_path, zstd(data)[:-5], "v.csv.zst"))
+    assert "gzip file is damaged" in refusal(save(tmp_path, gzip.compress(data)[:-5], "v.csv.gz"))
+
+
+def test_zstd_that_nothing_reads(tmp_path, monkeypatch):
+    from jamrank.io import compression
+
+    def missing(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr(compression, "import_module", missing)
+    assert "jamrank[zstd]" in refusal(save(tmp_path, zstd(b"a"), "v.csv.zst"))
+
+
+def test_both_bad_abstained_and_missing_are_told_apart(tmp_path):
+    words = ["left", "tie", "both_bad", "abstain", ""]
+    rows = "".join(f"a,{k},x,{word}\n" for k, word in enumerate(words))
+    path = save(tmp_path, "annotator,left,right,winner\n" + rows)
+    votes = jr.read_comparisons(path)
+    assert (votes.n_votes, votes.n_ties, votes.n_missing) == (3, 2, 2)
+    assert votes.readings[0].outcomes == {"both bad": 1, "abstained": 1, "no answer": 1}
+    assert "1 both bad (counts as a tie), 1 abstained (no vote), 1 no answer (no vote)" in str(votes.readings[0])
+    frame = pl.read_csv(path)
+    assert jr.Comparisons.from_frame(frame.to_pandas()).n_ties == 2
+
+
+def test_a_plain_file_goes_without_saying(tmp_path):
+    votes = jr.read_comparisons(save(tmp_path, "annotator,left,right,winner\na,1,2,left\na,2,3,\n"))
+    assert votes.readings[0].plain and votes.n_missing == 1
+
+
+def test_who_won_is_not_which_side(tmp_path):
+    rows = [("j", f"e{k % 7 + 1}", f"e{(k + 1 + k // 7) % 7 + 1}") for k in range(21)]
+    rows = [row for row in rows if row[1] != row[2]]
+    text = "judge,candidate_chosen,candidate_not_chosen\n" + "".join(",".join(row) + "\n" for row in rows)
+    votes = jr.read_comparisons(save(tmp_path, text))
+    assert not votes.readings[0].sides
+    assert set(votes.to_frame()["winner"]) == {"left", "right"}
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("worker,left,right,label\nw,a,b,c\n", "row 1: label is 'c'; expected the id of one of the two items"),
+        ("worker,left,right,label\nw,left,right,left\nw,right,left,left\n", "an outcome and the name of an item"),
+        ("model_a,model_b,winner\nx,y,model_c\n", "winner is 'model_c'"),
+        ("model_a,model_b,winner,annotator,user\nx,y,model_a,1,2\n", "'annotator' or 'user'"),
+        ("id,model_a,model_b,winner_model_a,winner_model_b,winner_tie\n1,x,y,1,1,0\n", "row 1: winner_model_a 1"),
+        ("generator_1,generator_2,preference\na,b,0.5\n", "from 1 to 2"),
+        ("judge,item_a,item_b,p_a\nj,a,b,1.5\n", "p_a is '1.5'; expected a number from 0 to 1"),
+        ("left,right,ann,bob\na,b,1,left\n", "numbers where others have words"),
+        ("left,right,ann,bob\n0,1,1,0\n", "items and votes are both called 0 and 1"),
+        ("annotator,item,rating\na,x,1\na,y,\n", "no two ratings to compare"),
+        ("left,right,winner,label,worker\na,b,left,a,w\n", "--format crowd-kit) or evalica (--format evalica)"),
+        ("chosen,rejected\na,a\n", "compared with itself"),
+    ],
+)
+def test_doubts_are_errors(tmp_path, text, hint):
+    assert hint in refusal(save(tmp_path, text))
+
+
+def test_unknown_columns_get_the_closest_format_and_a_way_out(tmp_path):
+    path = save(tmp_path, "Model A,Model B,Winner,judge\nx,y,a,j\n")
+    told = refusal(path)
+    assert "closest is Chatbot Arena" in told and "'model_a'" in told and "annotator=judge" in told
+    votes = jr.read_comparisons(path, mapping={"left": "Model A", "right": "Model B", "winner": "Winner"})
+    assert votes.to_frame()["winner"].to_list() == ["left"]
+    assert "nor any like them" in refusal(save(tmp_path, "a,b\n1,2\n"))
+    assert "the columns are those of ratings, the values are not" in refusal(
+        save(tmp_path, "item,rating\nx,1\ny,2\n")
+    )
+
+
+def test_a_named_format_says_what_it_lacks(tmp_path):
+    path = save(tmp_path, "left,right,winner\na,b,left\n")
+    assert "Chatbot Arena needs the column 'model_a'" in refusal(path, format="chatbot-arena")
+
+
+def test_mapping(tmp_path):
+    path = save(tmp_path, "x,y,who,best,p,w,q\nA,B,1,A,0.25,2,k\nB,C,2,x,1,1,k\nC,A,2,tie,0.5,1,l\n")
+    columns = {"left": "x", "right": "y", "annotator": "who", "weight": "w", "question": "q"}
+    votes = jr.read_comparisons(path, mapping={**columns, "winner": "best"})
+    assert votes.to_frame()["winner"].to_list() == ["left", "tie", "left"]
+    assert votes.annotators.tolist() == [1, 2] and votes.questions.tolist() == ["k", "l"]
+    soft = jr.read_comparisons(path, mapping={**columns, "p_left": "p"})
+    assert sorted(soft.vote_weight) == [0.5, 1, 1, 1.5]
+    won = jr.read_comparisons(path, mapping={"chosen": "x", "rejected": "y"})
+    assert won.annotators.tolist() == ["unnamed"] and not won.readings[0].sides
+    assert "no such column" in refusal(path, mapping={**columns, "winner": "nope"})
+    path = save(tmp_path, "x,y,best\na,b,1\n")
+    assert "p_left" in refusal(path, mapping={"left": "x", "right": "y", "winner": "best"})
+
+
+def test_mapping_looks_into_records(tmp_path):
+    records = [
+        {"pair": [{"name": "a"}, {"name": "b"}], "said": {"best": "b"}},
+        {"pair": [{"name": "b"}], "said": None},
+    ]
+    mapping = {"left": "pair.0.name", "right": "pair.1.name", "winner": "said.best"}
+    path = save(tmp_path, json.dumps(records[:1]), "v.json")
+    assert jr.read_comparisons(path, mapping=mapping).to_frame()["winner"].to_list() == ["right"]
+    assert "row 2: pair.1.name is missing" in refusal(save(tmp_path, json.dumps(records), "v.json"), mapping=mapping)
+
+
+@pytest.mark.parametrize(
+    "mapping",
+    [{}, {"left": "a"}, {"left": "a", "right": "b", "winner": "c", "p_left": "d"}, {"lft": "a"}, {"chosen": "a"}],
+)
+def test_mappings_that_say_too_little_or_too_much(tmp_path, mapping):
+    with pytest.raises(ParameterError):
+        jr.read_comparisons(tmp_path / "none.csv", mapping=mapping)
+
+
+def test_format_and_mapping_exclude_each_other(tmp_path):
+    with pytest.raises(ParameterError, match="exclude each other"):
+        jr.read_comparisons("v.csv", format="evalica", mapping={"chosen": "a", "rejected": "b"})
+
+
+def test_several_files_of_different_forms(tmp_path):
+    one = save(tmp_path, "annotator,left,right,winner\n1,a,b,left\n", "one.csv")
+    two = save(tmp_path, write_records(SAMPLES["arena, battles"].records, "jsonl"), "two.jsonl")
+    three = save(tmp_path, "worker,left,right,label,weight\nw,a,gpt-4,a,2\n", "three.csv")
+    votes = jr.read_comparisons([one, two, three])
+    assert votes.n_votes == 6 and votes.vote_weight.sum() == 7
+    assert [reading.format for reading in votes.readings] == ["canonical", "chatbot-arena", "crowd-kit"]
+    assert "1" in votes.annotators.tolist() and "" in votes.questions.tolist()
+    assert jr.read_comparisons([one]).annotators.tolist() == [1]
+    bad = save(tmp_path, "annotator,left,right,winner\n1,a,b,left\n1,a,b,first\n", "bad.csv")
+    assert f"{bad}, row 2: winner is 'first'" in refusal([one, bad])
+    with pytest.raises(ParameterError, match="no files"):
+        jr.read_comparisons([])
+
+
+def test_rows_of_several_files_say_the_same_as_one(tmp_path):
+    text = "annotator,left,right,winner\n" + "".join(f"{k % 3},{k},{k + 1},left\n" for k in range(9))
+    whole = jr.read_comparisons(save(tmp_path, text, "whole.csv"))
+    lines = text.splitlines(keepends=True)
+    parts = [save(tmp_path, "".join([lines[0], *lines[k : k + 3]]), f"{k}.csv") for k in (1, 4, 7)]
+    assert jr.read_comparisons(parts).to_frame().equals(whole.to_frame())
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("[]", "empty"),
+        ("null", "not JSON|holds None"),
+        ('[{"a": 1}, 2]', "row 2: a record is 2"),
+        ('{"a": 1}\n2\n', "line 2"),
+        ('{"a": 1}\n{"a": \n', "line 2"),
+        ('[{"a": 1, "a": 2}]', "the field 'a' twice"),
+        ('[{"a": Infinity}]', "Infinity"),
+        ("[" * 100_000, "nested too deeply|not JSON"),
+        ('[{"left": 1' + "0" * 5000 + "}]", "thousands of digits"),
+        ("left,right\n", "not JSON"),
+    ],
+)
+def test_json_that_is_none(tmp_path, text, hint):
+    assert re.search(hint, refusal(save(tmp_path, text, "v.json")))
+
+
+def test_tables_as_pandas_writes_them(tmp_path):
+    frame = pl.DataFrame(SAMPLES["evalica"].records).to_pandas()
+    for orient in ("columns", "records"):
+        path = save(tmp_path, frame.to_json(orient=orient), f"{orient}.json")
+        assert jr.read_comparisons(path).n_votes == 3
+    path = save(tmp_path, json.dumps({name: frame[name].tolist() for name in frame}), "lists.json")
+    assert jr.read_comparisons(path).n_votes == 3
+
+
+def test_a_damaged_parquet_file_says_one_line(tmp_path, capfd, monkeypatch):
+    def panics(*given, **more):
+        os.write(2, b"thread panicked\n")
+        raise pl.exceptions.PanicException("out of bounds")
+
+    def warns(*given, **more):
+        os.write(2, b"deprecated\n")
+        return pl.DataFrame(SAMPLES["evalica"].records)
+
+    path = save(tmp_path, SAMPLES["evalica"].write("parquet"), "v.parquet")
+    monkeypatch.setattr(pl, "read_parquet", panics)
+    assert "damaged" in refusal(path)
+    assert capfd.readouterr().err == ""
+    monkeypatch.setattr(pl, "read_parquet", warns)
+    assert jr.read_comparisons(path).n_votes == 3
+    assert capfd.readouterr().err == "deprecated\n"
+
+
+def test_ids_of_numbers_and_text(tmp_path):
+    records = [{"left": 1, "right": 2.0, "winner": "left"}, {"left": 2, "right": None, "winner": "left"}]
+    assert "right is missing" in refusal(save(tmp_path, json.dumps(records), "v.json"))
+    records[1]["right"] = 3
+    assert jr.read_comparisons(save(tmp_path, json.dumps(records), "v.json")).items.tolist() == [1, 2, 3]
+    records[1]["left"] = "1"
+    assert "the text '1' here, a number elsewhere" in refusal(save(tmp_path, json.dumps(records), "v.json"))
+
+
+def test_soft_votes():
+    row, said, share = soft_votes(pl.Series([0.25, 0.5, 1.0, None]).to_numpy())
+    assert row.tolist() == [0, 0, 1, 2, 3] and share.tolist() == [0.25, 0.75, 1, 1, 1]
+    assert said.tolist() == [0, 1, 2, 0, 6]
+
+
+def test_recognition_does_not_depend_on_the_order_of_columns():
+    for sample in SAMPLES.values():
+        records = [dict(reversed(record.items())) for record in sample.records]
+        assert recognise(Table(records)).name == sample.format
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "formats.md"
+EXAMPLE = re.compile(r"### `(?P<format>[^`]+)`\n(?P<told>.*?)```(?P<kind>csv|jsonl?)\n(?P<content>.*?)```", re.DOTALL)
+
+
+@pytest.mark.skipif(not PAGE.exists(), reason="the documentation is not here")
+def test_the_examples_of_the_page_are_of_the_format_that_it_says(tmp_path):
+    shown = {example["format"]: example for example in EXAMPLE.finditer(PAGE.read_text())}
+    assert set(shown) == set(FORMATS)
+    for format, example in shown.items():
+        path = save(tmp_path, example["content"], f"{format}.{example['kind']}")
+        assert jr.read_comparisons(path).readings[0].format == format

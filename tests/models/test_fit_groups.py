@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+import jamrank as jr
+from jamrank.errors import GroupWarning, InputError
+
+
+@pytest.fixture
+def file(tmp_path):
+    frame = pl.DataFrame(
+        {
+            "annotator": ["x", "y"] * 6,
+            "left": ["a", "b", "a"] * 4,
+            "right": ["b", "c", "c"] * 4,
+            "winner": ["left"] * 6 + ["right"] * 4 + ["tie"] * 2,
+            "domain": ["code"] * 6 + ["prose"] * 4 + [None] * 2,
+        }
+    )
+    frame.write_csv(tmp_path / "votes.csv")
+    return tmp_path / "votes.csv"
+
+
+def test_votes_are_read_whole_and_by_group(file):
+    votes, groups = jr.read_groups(file, "domain")
+    assert votes.n_votes == 12
+    assert {name: group.n_votes for name, group in groups.items()} == {"(none)": 2, "code": 6, "prose": 4}
+    _, by_annotator = jr.read_groups(file, "annotator")
+    assert list(by_annotator) == ["x", "y"]
+    with pytest.raises(InputError, match=r"votes\.csv: no column 'language' to group by; there are 'annotator'"):
+        jr.read_groups(file, "language")
+
+
+@pytest.mark.filterwarnings("ignore::jamrank.errors.TiesExcludedWarning")
+def test_each_group_has_a_ranking_of_its_own_beside_that_of_all(file):
+    votes, groups = jr.read_groups(file, "domain")
+    model = jr.JAM().fit(votes)
+    with pytest.warns(GroupWarning, match=r"group \(none\) left out: no decided vote"):
+        fitted = jr.fit_groups(model, groups)
+    table = jr.side_by_side(model.ranking_, {name: own.ranking_ for name, own in fitted.items()})
+    assert table.columns == ["item", "rank", "score", "rank code", "score code", "rank prose", "score prose"]
+    by_item = {row["item"]: row for row in table.to_dicts()}
+    assert [by_item[item]["rank code"] for item in "abc"] == [1, 2, 3]
+    assert [by_item[item]["rank prose"] for item in "abc"] == [3, 2, 1]
+    assert table["rank"].is_sorted()
+
+
+def test_an_item_without_votes_in_a_group_has_no_rank_there():
+    a, b = (
+        jr.WinRate().fit(jr.Comparisons.from_arrays(left, right, ["x"] * len(left), [1] * len(left)))
+        for left, right in ((["a", "b"], ["b", "c"]), (["a"], ["b"]))
+    )
+    table = jr.side_by_side(a.ranking_, {"small": b.ranking_})
+    assert table["rank small"].to_list() == [1, 2, None]

@@ -1,0 +1,92 @@
+import re
+
+import pytest
+
+import jamrank as jr
+from jamrank.errors import NotFittedError, ParameterError
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    return jr.simulate(20, 6, 2000, flips=[0.05, 0.1, 0.1, 0.2, 0.5, 0.9], n_features=3, random_state=3)
+
+
+@pytest.fixture(scope="module")
+def fitted(drawn):
+    return jr.JAM().fit(drawn.votes)
+
+
+@pytest.fixture(autouse=True)
+def close():
+    yield
+    matplotlib.pyplot.close("all")
+
+
+def test_the_ranking_is_drawn_best_first_on_given_axes(fitted):
+    import matplotlib.pyplot as plt
+
+    ax = plt.subplots()[1]
+    assert fitted.plot_ranking(ax) is ax
+    names = [label.get_text() for label in ax.get_yticklabels()]
+    assert names == [f"{item}  {rank}" for item, rank in fitted.ranking_.select("item", "rank").iter_rows()]
+    assert ax.get_ylim()[0] > ax.get_ylim()[1]
+    assert ax.collections[1].get_offsets()[:, 0].tolist() == fitted.ranking_["score"].to_list()
+
+
+def test_long_rankings_are_cut_and_say_so(fitted):
+    ax = fitted.plot_ranking(most=5)
+    assert len(ax.get_yticklabels()) == 5 and "the first 5 of 20 items" in ax.get_title(loc="left")
+
+
+def test_annotators_have_the_colours_of_their_verdicts(fitted):
+    ax = fitted.plot_annotators()
+    told = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert any(text.startswith("adversarial (1)") for text in told)
+    ends = fitted.plot_annotators(most=2)
+    flips = sorted(fitted.flip_)
+    assert ends.collections[1].get_offsets()[:, 0].tolist() == pytest.approx([flips[0], flips[-1]])
+
+
+def test_the_map_of_vrjam_is_a_matrix_and_of_others_a_scatter(drawn, fitted):
+    model = jr.VRJAM(n_clusters=2).fit(drawn.votes, drawn.features)
+    ax = model.plot_reliability_map()
+    assert ax.images[0].get_array().shape == (6, 2)
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["kind 1", "kind 2"]
+    plain = fitted.plot_reliability_map()
+    assert plain.collections[0].get_offsets()[:, 1].tolist() == pytest.approx(fitted.flip_.tolist())
+
+
+@pytest.mark.parametrize("name", ["plot_ranking", "plot_annotators", "plot_reliability_map"])
+def test_plots_need_a_fit(name):
+    with pytest.raises(NotFittedError):
+        getattr(jr.JAM(), name)()
+
+
+def test_plots_need_something_to_draw(fitted):
+    with pytest.raises(ParameterError, match="most is 0"):
+        fitted.plot_ranking(most=0)
+
+
+def test_models_without_errors_can_be_drawn(drawn):
+    assert jr.Borda().fit(drawn.votes).plot_ranking() is not None
+
+
+def test_a_notebook_shows_the_ends_of_both_tables(fitted):
+    html = fitted._repr_html_()
+    first = fitted.ranking_["item"][0]
+    assert html.index(first) < html.index("… 7 more …")
+    assert html.count("<table>") == 2 and "adversarial" in html
+    assert len(re.findall("<tr>", html)) == 2 + 10 + 1 + 3 + 6
+
+
+def test_a_notebook_escapes_ids():
+    votes = jr.Comparisons.from_arrays(["<b>", "c"], ["c", "<b>"], ["<i>", "<i>"], [1, 0])
+    html = jr.JAM().fit(votes)._repr_html_()
+    assert "<b>" not in html and "<i>" not in html and "&lt;b&gt;" in html
+
+
+def test_before_a_fit_a_notebook_shows_the_arguments():
+    assert jr.JAM(max_iter=7)._repr_html_() == "<pre>JAM(max_iter=7)</pre>"
