@@ -12,7 +12,8 @@ RIVALS := .venv-rivals
 
 .PHONY: demo test lint typecheck unit format figure gallery report-figure reproduce test-oldest docs clean
 .PHONY: benchmark benchmark-rivals benchmark-growth benchmark-profile benchmark-scale benchmark-quick
-.PHONY: benchmark-verdicts benchmark-recovery benchmark-scorers benchmark-heldout benchmark-encoding benchmark-cluster fuzz
+.PHONY: benchmark-verdicts benchmark-recovery benchmark-scorers benchmark-heldout benchmark-encoding
+.PHONY: benchmark-cluster fuzz
 
 demo: $(VENV)/demo-$(MODULES)
 	$(BIN)/jamrank demo
@@ -72,6 +73,7 @@ benchmark-verdicts: $(RIVALS)/jamrank
 # Whether votes drawn from each noise give back its parameters, a few minutes: benchmarks/recovery.md and .json.
 benchmark-recovery: $(RIVALS)/jamrank
 	$(RIVALS)/bin/python -m benchmarks.recovery
+
 # Accuracy of the scorers on wine, digits and votes drawn from the models, half an hour: benchmarks/scorers.md and .json.
 benchmark-scorers: $(VENV)/dev-$(MODULES)
 	$(BIN)/python -m benchmarks.scorers

@@ -157,6 +157,7 @@ def test_tables_have_a_row_for_each_split_and_model():
     found = compare(drawn.votes, drawn.features, folds=3)
     names = set(found.table.filter(pl.col("split") == "vote")["model"])
     variants = {"CrowdBT two-coin", "JAM two-coin", "JAM without features", "JAM two-coin without features"}
+    variants |= {"JAM linear+objects"}
     models = set(jr.models.MODELS) - {"Auto"} | variants
     assert models <= names
     assert len(names) == len(models) + 1  # and a twin
@@ -189,7 +190,13 @@ def test_models_may_be_named():
     assert {"weak", "none"} <= set(named.table["model"])
     two = compare(votes, models=[jr.BradleyTerry(), jr.BradleyTerry(max_iter=100)], folds=2, splits=["pair"])
     assert len(two.table) == 2
-    assert compare(votes, folds=2).left_out.keys() == {"IAM", "VRJAM"}
+    assert compare(votes, folds=2).left_out.keys() == {
+        "IAM",
+        "VRJAM",
+        "MixedBT",
+        "KernelJAM",
+        "JAM linear+objects",
+    }
 
 
 def test_many_votes_are_sampled_and_that_is_said():

@@ -162,7 +162,7 @@ def test_probabilities_of_the_two_sides_add_up_to_one(model):
 def test_unseen_items_are_scored_through_their_features_or_refused(name, model):
     seen = model.items_.tolist()[0]
     new = pl.DataFrame({"item": ["new"], "x0": [0.5], "x1": [0.1], "x2": [-2.0]})
-    if not MODELS[name][1]:
+    if not MODELS[name][1] or model._features is None:
         with pytest.raises(UnknownItemError, match="new"):
             model.predict_proba("new", seen, new)
         return

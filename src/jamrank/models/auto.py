@@ -35,9 +35,10 @@ _DEFAULT = "JAM"
 class Auto(RankingModel):
     """Chooses a model by votes that were held out, and fits it.
 
-    BradleyTerry, AmElo, and CrowdBT and JAM with either noise are tried; with features also JAM with them and
-    VRJAM. The one with the lowest loss of a held-out vote (minus the logarithm of its probability), or a simpler one
-    that is as good, is fitted to all votes, and everything that it knows is found here under the same names.
+    BradleyTerry, AmElo, and CrowdBT and JAM with either noise are tried; with features also JAM with them, by the
+    linear scorer or linear+objects, KernelJAM and VRJAM. The one with the lowest loss of a held-out vote (minus the
+    logarithm of its probability), or a simpler one that is as good, is fitted to all votes, and everything that it
+    knows is found here under the same names.
 
     Parameters
     ----------

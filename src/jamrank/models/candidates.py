@@ -57,7 +57,7 @@ def usual_candidates(
 
 def _usual() -> list[RankingModel]:
     """Return the models that are worth choosing among, from the simplest to the richest."""
-    from jamrank.models import JAM, VRJAM, AmElo, BradleyTerry, CrowdBT
+    from jamrank.models import JAM, VRJAM, AmElo, BradleyTerry, CrowdBT, KernelJAM
 
     return [
         BradleyTerry(),
@@ -66,6 +66,8 @@ def _usual() -> list[RankingModel]:
         CrowdBT(noise="two-coin"),
         JAM(),
         JAM(noise="two-coin"),
+        JAM(scorer="linear+objects"),
+        KernelJAM(),
         VRJAM(),
     ]
 
@@ -101,7 +103,7 @@ def as_candidates(
             name = way.name if way.name not in found else repr(model)
             found[name] = replace(way, name=name)
         if not features and _takes(model) == "always":
-            left_out[type(model).__name__] = "it needs features"
+            left_out[_name(model)] = "it needs features"
     return list(found.values()), left_out
 
 
@@ -135,8 +137,9 @@ def _ways(model: RankingModel, features: bool) -> list[Candidate]:
 
 
 def _name(model: RankingModel) -> str:
-    noise = model.get_params().get("noise", "flip")
-    return type(model).__name__ if noise == "flip" else f"{type(model).__name__} {noise}"
+    usual, own = type(model)().get_params(), model.get_params()
+    changed = [own[part] for part in ("noise", "scorer") if own.get(part) != usual.get(part)]
+    return " ".join([type(model).__name__, *changed])
 
 
 def _candidate(model: RankingModel, features: bool, name: str) -> Candidate:
