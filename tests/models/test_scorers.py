@@ -154,6 +154,17 @@ def test_votes_are_foretold_through_the_margin_that_went_into_the_posterior():
         assert np.abs(p - told).max() < 0.25 and np.corrcoef(p, told)[0, 1] > 0.98
 
 
+@pytest.mark.parametrize("model", [jr.JAM(scorer="linear+objects"), jr.KernelJAM(), jr.MixedBT()], ids=repr)
+@pytest.mark.parametrize("old", [jr.JAM(), jr.JAM(scorer="linear+objects"), jr.KernelJAM()], ids=repr)
+def test_a_fit_may_start_from_one_with_another_scorer(model, old):
+    votes, x, _ = drawn(0, linear, 1.0, n_items=60, n_pairs=500)
+    cold = model.set_params(tol=1e-8).fit(votes, x)
+    known = cold.scores_.copy()
+    warm = model.fit(votes, x, start=old.fit(votes, x))
+    # Variances are known to two digits.
+    assert np.corrcoef(warm.scores_, known)[0, 1] > 0.999
+
+
 def test_a_kernel_foretells_votes_on_unseen_items():
     votes, x, _ = drawn(2, wavy, 0.0, n_pairs=3000)
     model = jr.KernelJAM(n_landmarks=60).fit(votes, x)

@@ -56,11 +56,21 @@ class Featured:
     with_objects : bool
         Whether every item has an effect of its own.
     loss : str
+    begin : callable
+        Gives the point where a fit of a problem begins.
     """
 
-    def __init__(self, engine: Engine, noise: Noise, matrix: Doubles, with_objects: bool, loss: str) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        noise: Noise,
+        matrix: Doubles,
+        with_objects: bool,
+        loss: str,
+        begin: Callable[[Problem], Point],
+    ) -> None:
         self.engine, self.noise, self.matrix, self.loss = engine, noise, matrix, loss
-        self.with_objects = with_objects
+        self.with_objects, self.begin = with_objects, begin
 
     def problem(self, variances: Variances) -> Problem:
         """Return the problem at given variances: of the weights and, with objects, of the effects."""
@@ -80,8 +90,7 @@ class Featured:
         first: Variances = (1.0 if free[0] else given[0], given[1] or _FIRST_GUESS)
         if not self.with_objects:
             first, free = first[:1], free[:1]
-        start = self.problem(first)
-        point = start.evaluate(*start.start())
+        point = self.begin(self.problem(first))
         if not any(free):
             return first, point
         variances, point = estimate_variances(self.problem, point, first, free)

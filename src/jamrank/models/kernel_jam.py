@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from jamrank.errors import FeatureError
-from jamrank.io.store import Votes
+from jamrank.io.parted import Votes
 from jamrank.models.base import FeatureUse
 from jamrank.models.jam import JAM
 from jamrank.models.prior import Prior
@@ -26,7 +26,7 @@ class KernelJAM(JAM):
         :class:`JAM`'s own.
     n_landmarks : int
         Largest number of items to which all others are compared.
-    loss, noise, ties, prior, init, n_init, max_iter, tol, random_state, n_jobs, verbose
+    loss, noise, ties, prior, init, n_init, max_iter, tol, random_state, engine, n_jobs, verbose
         As in :class:`JAM`.
 
     Attributes
@@ -54,6 +54,7 @@ class KernelJAM(JAM):
         max_iter: int = 500,
         tol: float = 1e-5,
         random_state: Any = None,
+        engine: str = "auto",
         n_jobs: int | None = None,
         verbose: bool = False,
     ) -> None:
@@ -68,6 +69,7 @@ class KernelJAM(JAM):
             max_iter=max_iter,
             tol=tol,
             random_state=random_state,
+            engine=engine,
             n_jobs=n_jobs,
             verbose=verbose,
         )

@@ -184,7 +184,7 @@ class LatentModel(LatentIntervals):
             matrix = self._mapped(matrix, engine, noise, own_prior)
             if not objects and self.kernel == "linear":
                 return self._fit_linear(votes, engine, noise, prior, matrix)
-        featured = Featured(engine, noise, matrix, bool(objects), self.loss)
+        featured = Featured(engine, noise, matrix, bool(objects), self.loss, self._begin)
         variances, start = featured.estimate(own_prior)
         problem = featured.problem(variances)
         fit = self._best_run(problem, start)
@@ -199,7 +199,7 @@ class LatentModel(LatentIntervals):
         """Return what the kernel makes of the features, and keep how: unseen items are mapped in the same way."""
 
         def problems(mapped: Doubles) -> Featured:
-            return Featured(engine, noise, mapped, False, self.loss)
+            return Featured(engine, noise, mapped, False, self.loss, self._begin)
 
         kernel = choose_kernel(matrix, self.kernel, self.n_landmarks, problems, prior)
         self._kernel = vars(kernel).copy()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from jamrank.errors import FeatureError
-from jamrank.io.store import Votes
+from jamrank.io.parted import Votes
 from jamrank.models.base import FeatureUse
 from jamrank.models.bradley_terry import BradleyTerry
 from jamrank.models.latent import LatentModel
@@ -25,7 +25,7 @@ class MixedBT(BradleyTerry):
         As in :class:`JAM`.
     prior : "auto", Prior or None
         Normal priors on weights and effects, their variances estimated from the votes; None frees the weights.
-    max_iter, tol, n_jobs, verbose
+    max_iter, tol, engine, n_jobs, verbose
         As in :class:`BradleyTerry`.
 
     Attributes
@@ -51,10 +51,13 @@ class MixedBT(BradleyTerry):
         prior: Prior | str | None = "auto",
         max_iter: int = 500,
         tol: float = 1e-8,
+        engine: str = "auto",
         n_jobs: int | None = None,
         verbose: bool = False,
     ) -> None:
-        super().__init__(ties=ties, prior=prior, max_iter=max_iter, tol=tol, n_jobs=n_jobs, verbose=verbose)
+        super().__init__(
+            ties=ties, prior=prior, max_iter=max_iter, tol=tol, engine=engine, n_jobs=n_jobs, verbose=verbose
+        )
         self.scorer = scorer
 
     def _fit(self, votes: Votes, features: Any) -> None:

@@ -11,7 +11,7 @@ from scipy.special import logit
 from jamrank.ids import locate
 from jamrank.models.em import Problem
 from jamrank.noise import Flip, TwoCoin
-from jamrank.scorers import LinearScorer, ObjectScorer
+from jamrank.scorers import LinearScorer, ObjectScorer, SumScorer
 
 if TYPE_CHECKING:
     from jamrank.models.base import RankingModel
@@ -47,10 +47,25 @@ def _scores(problem: Problem, model: RankingModel, old: RankingModel, theta: Dou
         known = at >= 0
         scores = old.scores_[at]
         return np.where(known, scores - (scores[known].mean() if known.any() else 0.0), 0.0)
-    new, known_features = model._features, old._features
-    if isinstance(problem.scorer, LinearScorer) and old.coef_ is not None and new is not None and known_features:
-        return old.coef_ * new.scale if new.names == known_features.names else theta
+    if isinstance(problem.scorer, LinearScorer):
+        return _weights(model, old, theta)
+    if isinstance(problem.scorer, SumScorer):
+        weights, effects = problem.scorer.split(theta)
+        if old.feature_scores_ is not None:
+            at = locate(old.items_, model.items_)
+            effects = np.where(at >= 0, (old.scores_ - old.feature_scores_)[at], effects)
+        return np.concatenate([_weights(model, old, weights), effects])
     return theta
+
+
+def _weights(model: RankingModel, old: RankingModel, theta: Doubles) -> Doubles:
+    new, known_features = model._features, old._features
+    # Through a kernel there are other weights, of other landmarks.
+    same = new is not None and known_features is not None and new.names == known_features.names
+    if not same or old.coef_ is None or getattr(model, "scorer_", "linear").startswith("kernel"):
+        return theta
+    assert new is not None
+    return old.coef_ * new.scale
 
 
 def _noise(problem: Problem, model: RankingModel, old: RankingModel, params: Doubles) -> Doubles:
