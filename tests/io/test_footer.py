@@ -8,11 +8,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from jamrank.io.footer import looks_whole
+from jamrank.errors import InputError
+from jamrank.io.footer import examine
+from jamrank.io.tables import read_table
 
 pytest.importorskip("benchmarks", reason="benchmarks/ is found where tests run as `python -m pytest` in the checkout")
 
 from benchmarks.samples import SAMPLES
+
+
+def whole(data):
+    return examine(data) is not None
+
 
 FRAME = pl.DataFrame(
     {
@@ -42,35 +49,49 @@ BY_PYARROW += [{"compression": "zstd"}, {"write_page_checksum": True}, {"write_p
 
 @pytest.mark.parametrize("options", BY_POLARS, ids=str)
 def test_files_of_polars_are_whole(options):
-    assert looks_whole(written(**options))
+    assert whole(written(**options))
 
 
 @pytest.mark.parametrize("options", BY_PYARROW, ids=str)
 def test_files_of_pyarrow_are_whole(options):
     content = io.BytesIO()
     pq.write_table(FRAME.to_arrow(), content, **options)
-    assert looks_whole(content.getvalue())
+    assert whole(content.getvalue())
 
 
 def test_tables_without_rows_or_columns_are_whole():
     for table in (pa.table({"a": pa.array([], pa.string())}), pa.table({})):
         content = io.BytesIO()
         pq.write_table(table, content)
-        assert looks_whole(content.getvalue())
+        assert whole(content.getvalue())
 
 
 def test_samples_are_whole():
-    assert all(looks_whole(sample.write("parquet")) for sample in SAMPLES.values())
+    assert all(whole(sample.write("parquet")) for sample in SAMPLES.values())
 
 
 def test_what_is_cut_off_is_not():
     data = written()
-    assert not any(looks_whole(data[:size]) for size in range(0, len(data), 97))
-    assert not looks_whole(b"PAR1" * 3) and not looks_whole(b"")
+    assert not any(whole(data[:size]) for size in range(0, len(data), 97))
+    assert not whole(b"PAR1" * 3) and not whole(b"")
 
 
 def test_counts_that_do_not_agree():
     data = SAMPLES["evalica"].write("parquet")
     start = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
-    seen = [looks_whole(data[:at] + bytes([data[at] ^ 64]) + data[at + 1 :]) for at in range(start, len(data) - 4)]
+    seen = [whole(data[:at] + bytes([data[at] ^ 64]) + data[at + 1 :]) for at in range(start, len(data) - 4)]
     assert seen.count(False) > 50  # most of a footer are names and statistics, which say nothing of sizes
+
+
+def test_gaps_that_the_file_does_not_tell_of(tmp_path):
+    data = bytearray(SAMPLES["label studio"].write("parquet"))
+    assert examine(bytes(data))[("data", "prompt")] == 0
+    for at in [at for at in range(len(data)) if data[at] == 10]:
+        # A level of definition beyond the last one is a gap to polars, an error to others.
+        path = tmp_path / "v.parquet"
+        path.write_bytes(bytes(data[:at]) + b"\r" + bytes(data[at + 1 :]))
+        try:
+            frame = read_table(path)
+        except InputError:
+            continue
+        assert frame["data"].struct.field("prompt").null_count() == 0

@@ -349,3 +349,14 @@ def test_what_is_quoted_from_a_file_stays_on_one_line(tmp_path):
     record["responses"][0]["status"] = "a\nb"
     assert r"status 'a\nb'" in refusal(save(tmp_path, json.dumps([record]), "v.json"))
     assert "\n" not in str(InputError("one\ntwo", "three\u2028four"))
+
+
+def test_what_the_fuzz_run_found(tmp_path):
+    assert "the file is empty" in refusal(save(tmp_path, b"\xef\xbb\xbf"))
+    pairs = SAMPLES["mt-bench, pairs"].records[:2]
+    path = save(tmp_path, json.dumps([{**pair, "model_1": number} for number, pair in enumerate(pairs)]), "v.json")
+    assert jr.read_comparisons(path).items.tolist() == ["0", "1", "claude", "gpt-4"]
+    records = [{**record, "left": ""} for record in SAMPLES["canonical"].records]
+    path = save(tmp_path, write_records(SAMPLES["canonical"].records[:2] + records, "parquet"), "v.parquet")
+    assert "row 3: left is missing" in refusal(path)
+    assert f"{path}, row 3: left is missing" in refusal([save(tmp_path, "left,right,winner\na,b,left\n"), path])

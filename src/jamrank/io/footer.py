@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["looks_whole"]
+__all__ = ["examine"]
 
 _MAGIC = b"PAR1"
 _DEEPEST = 64
@@ -23,8 +23,8 @@ class _DamagedError(ValueError):
     pass
 
 
-def looks_whole(data: bytes) -> bool:
-    """Tell whether the metadata of a Parquet file can be trusted.
+def examine(data: bytes) -> dict[tuple[str, ...], int] | None:
+    """Look over the metadata of a Parquet file.
 
     Parameters
     ----------
@@ -33,22 +33,40 @@ def looks_whole(data: bytes) -> bool:
 
     Returns
     -------
-    bool
+    dict or None
+        How many values are missing in each column by its path, as far as the file says so; None where the file
+        does not hold together.
     """
     if len(data) < 12 or not data.startswith(_MAGIC) or not data.endswith(_MAGIC):
-        return False
+        return None
     size = int.from_bytes(data[-8:-4], "little")
     begin = len(data) - 8 - size
     if begin < 4:
-        return False
+        return None
     try:
         footer = _Reader(data, begin, len(data) - 8).struct()
         groups = footer.get(4, [])
         for group in groups:
             _check_group(data, group, begin)
-        return bool(footer.get(3) == sum(group[3] for group in groups))
-    except (_DamagedError, KeyError, TypeError, IndexError, AttributeError):
-        return False
+        if footer.get(3) != sum(group[3] for group in groups):
+            return None
+        return _missing_values(groups)
+    except (_DamagedError, KeyError, TypeError, IndexError, AttributeError, UnicodeDecodeError):
+        return None
+
+
+def _missing_values(groups: list[Struct]) -> dict[tuple[str, ...], int]:
+    missing: dict[tuple[str, ...], int] = {}
+    unknown = set()
+    for group in groups:
+        for chunk in group[1]:
+            path = tuple(part.decode() for part in chunk[3][3])
+            count = chunk[3].get(12, {}).get(3)
+            if not isinstance(count, int):
+                unknown.add(path)
+            else:
+                missing[path] = missing.get(path, 0) + count
+    return {path: count for path, count in missing.items() if path not in unknown}
 
 
 def _check_group(data: bytes, group: Struct, end: int) -> None:
@@ -110,9 +128,9 @@ class _Reader:
         if kind < _DOUBLE:
             return self._integer()
         if kind == _DOUBLE:
-            return self._skip(8)
+            return self._bytes(8)
         if kind == _BINARY:
-            return self._skip(self._varint())
+            return self._bytes(self._varint())
         if kind in (_LIST, _SET):
             head = self._byte()
             size = head >> 4 if head >> 4 != 15 else self._varint()
@@ -147,7 +165,8 @@ class _Reader:
         value = self._varint()
         return (value >> 1) ^ -(value & 1)
 
-    def _skip(self, size: int) -> None:
+    def _bytes(self, size: int) -> bytes:
         if size > self.stop - self.at:
             raise _DamagedError
         self.at += size
+        return self.data[self.at - size : self.at]

@@ -151,6 +151,8 @@ def _votes_of(parts: list[tuple[pl.DataFrame, Reading]], paths: Sequence[StrPath
         votes = Comparisons.from_frame(_joined([part for part, _ in parts]))
     except InputError as error:
         raise _placed(error, [part.height for part, _ in parts], [str(one) for one in paths]) from None
+    for (part, _), one in zip(parts, paths, strict=True):
+        _refuse_empty_ids(votes, part, str(one))
     return _with_readings(votes, tuple(reading for _, reading in parts))
 
 
@@ -173,6 +175,7 @@ def _read_one(path: StrPath, format: str | None, mapping: Mapping[str, str] | No
         votes = Comparisons.from_frame(frame)
     except InputError as error:
         raise error.within(str(path)) from None
+    _refuse_empty_ids(votes, frame, str(path))
     if reading.format == _CANONICAL and (votes.n_ties or votes.n_missing):
         reading = _canonical_reading(str(path), frame)
     return _with_readings(votes, (reading,))
@@ -226,6 +229,17 @@ def _read_foreign(
     ballots, reading = read_ballots(Table(content, written=not typed), source, format, mapping)
     frame = ballots.frame()
     return (frame if typed else with_types(frame)), reading
+
+
+def _refuse_empty_ids(votes: Comparisons, frame: pl.DataFrame, source: str) -> None:
+    """Refuse ids that are empty text, as Parquet may have them; sorted, an empty one comes first."""
+    if "" not in (*votes.items[:1].tolist(), *votes.annotators[:1].tolist()):
+        return
+    for name in ("annotator", "left", "right"):
+        empty = frame[name].cast(pl.String) == ""
+        if empty.any():
+            row = int(empty.arg_max() or 0)
+            raise InputError(f"{name} is missing", "every vote needs an id there", source=source, row=row + 1)
 
 
 def _canonical_reading(source: str, frame: pl.DataFrame) -> Reading:

@@ -19,7 +19,7 @@ import polars as pl
 from jamrank.errors import InputError
 from jamrank.io.compression import decompressed
 from jamrank.io.documents import read_bytes, shown
-from jamrank.io.footer import looks_whole
+from jamrank.io.footer import examine
 from jamrank.io.parquet import ParquetFiles, unless_it_panics
 from jamrank.kernels import default_threads, kernels
 
@@ -115,15 +115,33 @@ def parse_table(data: bytes, source: str) -> tuple[pl.DataFrame, bool]:
 def _read_parquet(data: bytes, source: str) -> pl.DataFrame:
     if not data.startswith(_PARQUET_MAGIC):
         raise InputError("the name says Parquet, the content is something else", "rename the file", source=source)
-    if not looks_whole(data):
+    missing = examine(data)
+    if missing is None:
         raise InputError("the Parquet file is damaged or cut off", "write it again", source=source)
     try:
         with unless_it_panics():
-            return pl.read_parquet(BytesIO(data))
+            frame = pl.read_parquet(BytesIO(data))
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
         told = (str(error).strip().splitlines() or [type(error).__name__])[0][:100]
         problem = f"the Parquet file is damaged or of an unknown kind ({told})"
         raise InputError(problem, "write it again", source=source) from None
+    odd = next((path for path, count in missing.items() if _gaps(frame, path) not in (None, count)), None)
+    if odd is not None:
+        problem = f"the Parquet file is damaged (gaps in {shown('.'.join(odd))} that it does not tell of)"
+        raise InputError(problem, "write it again", source=source)
+    return frame
+
+
+def _gaps(frame: pl.DataFrame, path: tuple[str, ...]) -> int | None:
+    """Count the missing values of a column, or of a field of records; None where that cannot be told simply."""
+    if path[0] not in frame.columns:
+        return None
+    column = frame[path[0]]
+    for name in path[1:]:
+        if not isinstance(column.dtype, pl.Struct) or column.null_count() or name not in column.struct.fields:
+            return None
+        column = column.struct.field(name)
+    return None if column.dtype.is_nested() else column.null_count()
 
 
 def _read_csv(data: bytes, separator: str, source: str) -> pl.DataFrame:
@@ -180,9 +198,11 @@ def _read_header(data: bytes, separator: str, source: str) -> list[str]:
     # All but the oddest headers are in the first lines; a large file need not be decoded for it.
     head = data[: data.find(b"\n", _HEAD) + 1] or data
     try:
-        first = next(_records(head.decode("utf-8"), separator, source))
+        first = next(_records(head.decode("utf-8"), separator, source), None)
     except InputError:
-        first = next(_records(data.decode("utf-8"), separator, source))
+        first = next(_records(data.decode("utf-8"), separator, source), None)
+    if first is None:
+        raise InputError("the file is empty", "expected a header and at least one row", source=source)
     header = [name or "" for name in first]
     twice = next((name for name in header if header.count(name) > 1), None)
     if twice is not None:

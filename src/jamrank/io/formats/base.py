@@ -14,7 +14,7 @@ from jamrank.io.documents import shown
 from jamrank.io.formats.outcomes import LEFT, MISSING, OUTCOMES, RIGHT, TIE, WINNERS, Outcomes, turned
 from jamrank.io.formats.table import Table
 
-__all__ = ["Ballots", "Format", "shared_weights", "soft_votes"]
+__all__ = ["Ballots", "Format", "of_one_type", "shared_weights", "soft_votes"]
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Ballots:
         InputError
             If an item is compared with itself.
         """
-        left, right, said = _of_one_type(self.left, self.right), _of_one_type(self.right, self.left), self.said
+        (left, right), said = of_one_type(self.left, self.right), self.said
         same = left == right
         if same.any():
             at = int(same.arg_max() or 0)
@@ -171,5 +171,8 @@ def shared_weights(
     return weight[row] if share is None else weight[row] * share
 
 
-def _of_one_type(column: pl.Series, other: pl.Series) -> pl.Series:
-    return column if column.dtype == other.dtype else column.cast(pl.String)
+def of_one_type(one: pl.Series, other: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """Return two columns of ids as they are, or both as text where one is."""
+    if one.dtype == other.dtype:
+        return one, other
+    return one.cast(pl.String), other.cast(pl.String)

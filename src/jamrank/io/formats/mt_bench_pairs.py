@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from jamrank.io.formats.base import Ballots, Format
+from jamrank.io.formats.base import Ballots, Format, of_one_type
 from jamrank.io.formats.mt_bench import asked
 from jamrank.io.formats.outcomes import LEFT, NOT_DECIDED, RIGHT, Outcomes, by_words, turned
 from jamrank.io.formats.table import Table, as_ids
@@ -20,7 +20,7 @@ _WORDS = {"model_1": LEFT, "model_2": RIGHT, **NOT_DECIDED, "error": _ERROR}
 
 def read(table: Table) -> Ballots:
     """Read ``model_1,model_2,g1_winner,g2_winner,judge``: two votes a row, model_1 first left, then right."""
-    first, second = table.ids("model_1"), table.ids("model_2")
+    first, second = of_one_type(table.ids("model_1"), table.ids("model_2"))
     games = [by_words(table.words(name), _WORDS) for name in ("g1_winner", "g2_winner")]
     said: Outcomes = np.concatenate([games[0], turned(games[1], np.ones(len(table), dtype=bool))])
     rows = np.tile(np.arange(len(table)), 2)
