@@ -263,18 +263,29 @@ def scheduler_gone(folder: Path, n_votes: int) -> dict[str, Any]:
     subprocess.run([*jamrank, str(small), "--quiet", "--out", str(out)], check=True)
     before = digest(out)
     run = subprocess.Popen(
-        [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0", "--no-dashboard"], **PIPES
+        [
+            sys.executable,
+            "-m",
+            "distributed.cli.dask_scheduler",
+            "--port",
+            "0",
+            "--no-dashboard",
+            "--host",
+            "127.0.0.1",
+        ],
+        **PIPES,
     )
     try:
         address = next(line.split()[-1] for line in run.stderr if "Scheduler at:" in line)
         threading.Thread(target=run.stderr.read, daemon=True).start()
         worker = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nworkers", "2", "--nthreads", "1"]
-        workers = subprocess.Popen([*worker, "--local-directory", str(folder), "--death-timeout", "5"], **SILENT)
+        workers = subprocess.Popen([*worker, "--local-directory", str(folder), "--death-timeout", "60"], **SILENT)
         fit = [*jamrank, str(path), "--scheduler", address, "--tol", "1e-12", "--out", str(out)]
         fitting = subprocess.Popen(fit, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         wait_for_passes(address, fitting)
         run.kill()
         _, told = fitting.communicate(timeout=300)
+        workers.terminate()
         workers.wait(timeout=120)
     finally:
         run.kill()
