@@ -297,7 +297,7 @@ def wait_for_passes(address: str, fitting: Any) -> None:
     from distributed import Client
 
     def passes(dask_scheduler: Any) -> bool:
-        return "_expectation" in dask_scheduler.task_prefixes
+        return any("expectation" in name for name in dask_scheduler.task_prefixes)
 
     with Client(address, set_as_default=False) as client:
         while fitting.poll() is None and not client.run_on_scheduler(passes):

@@ -174,6 +174,7 @@ def _distribute(votes: str, options: dict[str, Any], console: Console, quiet: bo
     from jamrank.cli.display import counting
     from jamrank.io.cluster import Cluster
     from jamrank.io.distributed import distribute
+    from jamrank.text import many
 
     with counting(console, quiet) as progress:
         cluster = Cluster.open(options["scheduler"], options["workers"], options["scratch"])
@@ -181,7 +182,7 @@ def _distribute(votes: str, options: dict[str, Any], console: Console, quiet: bo
         logging.getLogger("distributed").setLevel(logging.CRITICAL + 1)
         if not quiet:
             cluster.require_workers()
-            told = f"{cluster.n_workers} dask workers at {cluster.address}, dashboard at {cluster.dashboard}"
+            told = f"{many(cluster.n_workers, 'dask worker')} at {cluster.address}, dashboard at {cluster.dashboard}"
             click.echo(f"note: {told}", err=True)
         return distribute(cluster, votes, progress=progress)
 
