@@ -179,7 +179,7 @@ def _distribute(votes: str, options: dict[str, Any], console: Console, quiet: bo
     with counting(console, quiet) as progress:
         cluster = Cluster.open(options["scheduler"], options["workers"], options["scratch"])
         # What goes wrong is told in one line, not in the log of every connection.
-        logging.getLogger("distributed").setLevel(logging.CRITICAL + 1)
+        logging.disable(logging.CRITICAL)
         if not quiet:
             cluster.require_workers()
             told = f"{many(cluster.n_workers, 'dask worker')} at {cluster.address}, dashboard at {cluster.dashboard}"
