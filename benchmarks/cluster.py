@@ -28,8 +28,10 @@ import jamrank as jr
 from benchmarks import machine, report, scale, wine
 from jamrank.engines import make_engine
 from jamrank.engines.choosing import Choice
+from jamrank.io.cluster import Cluster
+from jamrank.io.distributed import distribute as on_cluster
 
-SIZES = {"agreement": 10**7, "scaling": 10**8, "traffic": (10**6, 10**7), "killed": 10**7, "cost": 10**7}
+SIZES = {"agreement": 10**7, "scaling": 10**8, "traffic": (10**7, 10**8), "killed": 10**7, "cost": 10**7}
 QUICK_SIZES = {"agreement": 10**5, "scaling": 10**6, "traffic": (10**5, 10**6), "killed": 10**5, "cost": 10**6}
 ROUNDS = 7
 # The cluster of the model: nodes, threads of each, bytes a second between two of them.
@@ -59,8 +61,8 @@ def workers_of(count: int, scratch: Path) -> Iterator[Any]:
         yield client
 
 
-def distribute(votes: Any, client: Any, **options: Any) -> jr.DistributedComparisons:
-    return jr.distribute_comparisons(votes, client.scheduler.address, **options)
+def distribute(votes: Any, client: Any, part_votes: int = PART_VOTES) -> jr.DistributedComparisons:
+    return on_cluster(Cluster(client), votes, part_votes)
 
 
 def crowd(folder: Path, n_votes: int) -> Path:
