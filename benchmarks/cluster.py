@@ -28,8 +28,10 @@ import jamrank as jr
 from benchmarks import machine, report, scale, wine
 from jamrank.engines import make_engine
 from jamrank.engines.choosing import Choice
+from jamrank.io.cluster import Cluster
+from jamrank.io.distributed import distribute as on_cluster
 
-SIZES = {"agreement": 10**7, "scaling": 10**8, "traffic": (10**6, 10**7), "killed": 10**7, "cost": 10**7}
+SIZES = {"agreement": 10**7, "scaling": 10**8, "traffic": (10**7, 10**8), "killed": 10**7, "cost": 10**7}
 QUICK_SIZES = {"agreement": 10**5, "scaling": 10**6, "traffic": (10**5, 10**6), "killed": 10**5, "cost": 10**6}
 ROUNDS = 7
 # The cluster of the model: nodes, threads of each, bytes a second between two of them.
@@ -59,8 +61,8 @@ def workers_of(count: int, scratch: Path) -> Iterator[Any]:
         yield client
 
 
-def distribute(votes: Any, client: Any, **options: Any) -> jr.DistributedComparisons:
-    return jr.distribute_comparisons(votes, client.scheduler.address, **options)
+def distribute(votes: Any, client: Any, part_votes: int = PART_VOTES) -> jr.DistributedComparisons:
+    return on_cluster(Cluster(client), votes, part_votes)
 
 
 def crowd(folder: Path, n_votes: int) -> Path:
@@ -263,18 +265,29 @@ def scheduler_gone(folder: Path, n_votes: int) -> dict[str, Any]:
     subprocess.run([*jamrank, str(small), "--quiet", "--out", str(out)], check=True)
     before = digest(out)
     run = subprocess.Popen(
-        [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0", "--no-dashboard"], **PIPES
+        [
+            sys.executable,
+            "-m",
+            "distributed.cli.dask_scheduler",
+            "--port",
+            "0",
+            "--no-dashboard",
+            "--host",
+            "127.0.0.1",
+        ],
+        **PIPES,
     )
     try:
         address = next(line.split()[-1] for line in run.stderr if "Scheduler at:" in line)
         threading.Thread(target=run.stderr.read, daemon=True).start()
         worker = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nworkers", "2", "--nthreads", "1"]
-        workers = subprocess.Popen([*worker, "--local-directory", str(folder), "--death-timeout", "5"], **SILENT)
+        workers = subprocess.Popen([*worker, "--local-directory", str(folder), "--death-timeout", "60"], **SILENT)
         fit = [*jamrank, str(path), "--scheduler", address, "--tol", "1e-12", "--out", str(out)]
         fitting = subprocess.Popen(fit, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         wait_for_passes(address, fitting)
         run.kill()
         _, told = fitting.communicate(timeout=300)
+        workers.terminate()
         workers.wait(timeout=120)
     finally:
         run.kill()
@@ -286,7 +299,7 @@ def wait_for_passes(address: str, fitting: Any) -> None:
     from distributed import Client
 
     def passes(dask_scheduler: Any) -> bool:
-        return "_expectation" in dask_scheduler.task_prefixes
+        return any("expectation" in name for name in dask_scheduler.task_prefixes)
 
     with Client(address, set_as_default=False) as client:
         while fitting.poll() is None and not client.run_on_scheduler(passes):

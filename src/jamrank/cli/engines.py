@@ -117,14 +117,15 @@ def _distribute(source: Source, console: Console, quiet: bool) -> Votes:
     from jamrank.cli.display import counting
     from jamrank.io.cluster import Cluster
     from jamrank.io.distributed import distribute
+    from jamrank.text import many
 
     with counting(console, quiet) as progress:
         cluster = Cluster.at(source.scheduler, source.workers, source.scratch)
         # What goes wrong is told in one line, not in the log of every connection.
-        logging.getLogger("distributed").setLevel(logging.CRITICAL + 1)
+        logging.disable(logging.CRITICAL)
         if not quiet:
             cluster.require_workers()
-            told = f"{cluster.n_workers} dask workers at {cluster.address}, dashboard at {cluster.dashboard}"
+            told = f"{many(cluster.n_workers, 'dask worker')} at {cluster.address}, dashboard at {cluster.dashboard}"
             click.echo(f"note: {told}", err=True)
         return distribute(cluster, source.files[0], progress=progress)
 

@@ -189,10 +189,11 @@ class Cluster:
         """Add up futures as a tree whose form depends on their number alone: so does every bit of the result."""
         with self.clearly():
             while True:
-                groups = range(0, len(futures), _FAN_IN)
+                # Few go in twos: where parts of one worker follow each other, less has to travel.
+                width = _FAN_IN if len(futures) > _FAN_IN else 2
+                groups = range(0, len(futures), width)
                 futures = [
-                    self.client.submit(add, *futures[at : at + _FAN_IN], pure=False, **_at(places[at]))
-                    for at in groups
+                    self.client.submit(add, *futures[at : at + width], pure=False, **_at(places[at])) for at in groups
                 ]
                 places = [places[at] for at in groups]
                 if len(futures) == 1:
