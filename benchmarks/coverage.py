@@ -18,6 +18,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from multiprocessing import get_context
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -102,12 +103,14 @@ def _width(unsure: Uncertainty) -> float:
     return float((unsure.rank_high - unsure.rank_low + 1).mean())
 
 
-def run(cases: list[Case], done: Path | None, jobs: int) -> dict[Case, dict[str, Any]]:
-    """Measure every case that is not done yet; return what is known of all."""
-    found, now = _read(done), machine.commit()
+def run(cases: list[Case], done: Path | None, jobs: int, minutes: float = np.inf) -> dict[Case, dict[str, Any]]:
+    """Measure cases that are not done yet, for so long; return what is known of them."""
+    found, now, end = _read(done), machine.commit(), monotonic() + 60 * minutes
     todo = [case for case in cases if case not in found]
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         for begin in range(0, len(todo), CHUNK):
+            if monotonic() > end:
+                break
             chunk = todo[begin : begin + CHUNK]
             lines = []
             for case, numbers in zip(chunk, pool.map(measure, chunk), strict=True):
@@ -118,7 +121,7 @@ def run(cases: list[Case], done: Path | None, jobs: int) -> dict[Case, dict[str,
                 with done.open("a") as kept:
                     kept.writelines(lines)
             report.say(f"{begin + len(chunk)} of {len(todo)} sets\n")
-    return {case: found[case] for case in cases}
+    return {case: found[case] for case in cases if case in found}
 
 
 def _read(done: Path | None) -> dict[Case, dict[str, Any]]:
@@ -128,8 +131,8 @@ def _read(done: Path | None) -> dict[Case, dict[str, Any]]:
 
 
 def cases_of(sizes: list[tuple[int, int, int]], n_sets: int, spread: float) -> list[Case]:
-    """Return every case, all sizes side by side: a run that is stopped has some of each."""
-    order = [(seed, size, model) for seed in range(n_sets) for size in sizes for model in MODELS]
+    """Return every case, of a model all sizes side by side: a run that is stopped has some of each."""
+    order = [(seed, size, model) for model in MODELS for seed in range(n_sets) for size in sizes]
     return [Case(model, *size, spread, seed) for seed, size, model in order]
 
 
@@ -204,14 +207,15 @@ def main() -> None:
     asked = report.parser("coverage", __doc__ or "")
     asked.add_argument("--sets", type=int, help=f"sets of each size (default: {SETS})")
     asked.add_argument("--spread", type=float, default=SPREAD, help="standard deviation of the true scores")
+    asked.add_argument("--minutes", type=float, default=np.inf, help="begin no more sets after so long")
     asked.add_argument("--jobs", type=int, default=machine.cores(), help="processes")
     given = report.arguments(asked)
     sizes, n_sets = (QUICK_SIZES, QUICK_SETS) if given.quick else (SIZES, SETS)
     cases = cases_of(sizes, given.sets or n_sets, given.spread)
-    found = run(cases, None if given.quick else DONE, given.jobs)
+    found = run(cases, None if given.quick else DONE, given.jobs, given.minutes)
     rows = summary(found)
     commits = ", ".join(sorted({one["commit"] for one in found.values()}))
-    about = {"seeds": f"0 to {(given.sets or n_sets) - 1}", **machine.about(machine.commit()), "commit": commits}
+    about = {"seeds": "0 to the number of sets less 1", **machine.about(machine.commit()), "commit": commits}
     report.write(given.out, "coverage", text(rows, given.spread, about), {"rows": rows, "about": about})
 
 
