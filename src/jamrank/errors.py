@@ -10,6 +10,7 @@ import sys
 import warnings
 
 __all__ = [
+    "CardError",
     "DisconnectedWarning",
     "FeatureError",
     "FeatureWarning",
@@ -17,6 +18,7 @@ __all__ = [
     "InputError",
     "JamrankError",
     "JamrankWarning",
+    "NoCardWarning",
     "NotConvergedWarning",
     "NotFittedError",
     "ParameterError",
@@ -76,6 +78,10 @@ class UnknownItemError(JamrankError, LookupError):
     """An item that the model has never seen and cannot score."""
 
 
+class CardError(JamrankError):
+    """A GPU that is not there, or cannot do what is asked of it."""
+
+
 class JamrankWarning(UserWarning):
     """Base of jamrank's warnings."""
 
@@ -94,6 +100,10 @@ class FeatureWarning(JamrankWarning):
 
 class NotConvergedWarning(JamrankWarning):
     """The fit stopped at ``max_iter``."""
+
+
+class NoCardWarning(JamrankWarning):
+    """A fit that was to run on a GPU runs in memory, and why."""
 
 
 class SlowKernelsWarning(JamrankWarning):
