@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,15 +25,15 @@ Doubles = NDArray[np.float64]
 Floats = NDArray[np.float32]
 Longs = NDArray[np.int64]
 
-# Threads of a block, and at most so many blocks: sums that a block adds up on its own are then few enough to hand over.
+# Threads of a block, and at most so many blocks: what each has to hand over at its end is then little.
 _THREADS, _MOST_BLOCKS = 256, 4096
 # Kinds of votes whose sums a block can share.
 _MOST_KINDS_SHARED = 4096
 # With so many votes on a link, a warp takes it instead of a thread.
 _MANY_VOTES = 16
 # The tiles of a walk over all pairs, see kernels/gpu/walk.cu: their width, threads, and doubles a pattern.
-_WIDTH, _WALK_THREADS, _WALK_ROOM = 256, 128, 128 + 16
-_LEAST_HEIGHT, _MOST_HEIGHT, _TILES = 128, 1024, 2000
+_WIDTH, _WALK_THREADS, _WALK_ROOM = 192, 128, 128 + 16
+_LEAST_HEIGHT, _MOST_HEIGHT, _TILES = 128, 512, 2000
 # Of all pairs of items so many must have a row for it to pay to walk over all.
 _DENSE = 1 / 3
 # A walk multiplies eight likelihoods before it splits the exponent off, and exponentials of scores.
@@ -55,8 +57,8 @@ def on_gpu(rows: Rows, threads: int | None = None) -> MemoryEngine:
 class _Part:
     """Links (rows, where they come in no runs) that are on the card together.
 
-    ``first``, ``last`` are the first items of a walk; ``host`` has what is copied to the card, ``card`` what is there;
-    ``values`` where the blocks of a pass put their values.
+    ``first``, ``last`` are the first items of a walk; ``host`` has what is copied to the card, ``card`` what is
+    there; ``values`` where the blocks of a pass put their values.
     """
 
     begin: int
@@ -73,8 +75,8 @@ class _Part:
         return self.end - self.begin
 
 
-# Starts a pass of an engine over a part, whose arrays are there, with room for its sums. It must not hold the engine: that
-# would keep the memory of the card from being free as soon as nobody needs it.
+# Starts a pass of an engine over a part, whose arrays are there, with room for its sums. It must not hold the engine:
+# that would keep the memory of the card from being free as soon as nobody needs it.
 Launch = Callable[["GpuEngine", _Part, dict[str, Any], Any], None]
 
 
@@ -107,7 +109,7 @@ class GpuEngine(MemoryEngine):
     Raises
     ------
     CardError
-        Where there is no card, or too little memory on it; or weights differ so much that the sums would not be exact.
+        Where there is no card, or too little memory on it; or weights differ too much for its sums.
     """
 
     def __init__(
@@ -138,7 +140,7 @@ class GpuEngine(MemoryEngine):
         many = len(rows) >= max(_DENSE * _all_pairs(rows.n_items), 1)
         return fits and many and ballots.of_row.dtype == np.uint8
 
-    @property
+    @cached_property
     def _kinds(self) -> int:
         """How many sums by kind a pass has."""
         ballots = self.rows.ballots
@@ -148,7 +150,7 @@ class GpuEngine(MemoryEngine):
             return 2 * ballots.n_coins
         return 2 * len(ballots) if self.rows.single_votes else len(ballots)
 
-    @property
+    @cached_property
     def _group(self) -> int:
         """How many threads share the votes of a link."""
         begin = self.rows.begin
@@ -231,8 +233,7 @@ class GpuEngine(MemoryEngine):
 
     @property
     def _height(self) -> int:
-        high = _all_pairs(self.n_items) // (_TILES * _WIDTH)
-        return int(np.clip(high, _LEAST_HEIGHT, _MOST_HEIGHT))
+        return min(max(_all_pairs(self.n_items) // (_TILES * _WIDTH), _LEAST_HEIGHT), _MOST_HEIGHT)
 
     def _keep_what_fits(self, budget: int) -> None:
         """Copy parts to the card to stay there; the last ones come and go if there is no room for all."""
@@ -266,11 +267,11 @@ class GpuEngine(MemoryEngine):
         """See to it that a part is on the card; unless it stays there, only for a while."""
         yield part.card if part.card is not None else self._copied(part)
 
-    @property
+    @cached_property
     def _second(self) -> str:
         return "Near" if self._near else "int"
 
-    @property
+    @cached_property
     def _code(self) -> str:
         ballots = self.rows.ballots
         return "Byte" if isinstance(ballots, Patterns) and ballots.of_row.dtype == np.uint8 else "int"
@@ -295,7 +296,7 @@ class GpuEngine(MemoryEngine):
                     chunk,
                     there["codes"],
                     kinds,
-                    shared > 0,
+                    int(shared > 0),
                     self._sums,
                     shared=shared,
                 )
@@ -337,6 +338,7 @@ class GpuEngine(MemoryEngine):
     ) -> Maximisation:
         n_rows = len(posterior if pattern is None else pattern)
         if loss != "logistic" or n_rows != self._n_links:
+            # Rows in runs, each with a posterior of its own.
             return super()._maximise(layout, weight, scores, posterior, loss, pattern)
         self.passes += 1
         scales = _scale(self._most), _scale(self._most), 1.0
@@ -369,7 +371,9 @@ class GpuEngine(MemoryEngine):
         self, scores: Doubles, posterior: Doubles, loss: str = "logistic", pattern: Codes | None = None
     ) -> Maximisation:
         """Run the pass of the M-step at new scores, with the posterior held fixed."""
-        at = self._maximise(self.rows.layout, self.rows.weight, scores, posterior, loss, pattern)
+        goes = loss == "logistic" and self.rows.begin is None
+        layout = (np.empty(0, np.int64), np.empty(0, np.int32)) if goes else self.rows.layout
+        at = self._maximise(layout, self.rows.weight, scores, posterior, loss, pattern)
         if self._held is None:
             self._bends = self._by_link(self._bends)
         self._kept = _Taken(lambda engine: engine.maximisation(scores, posterior, loss, pattern))
@@ -380,7 +384,7 @@ class GpuEngine(MemoryEngine):
         self._recall(curvature)
         if self._held is None:
             return super().curvature_times(curvature, vector)
-        furthest = 2.0 * float(np.abs(vector).max(initial=0.0))
+        furthest = float(vector.max(initial=0.0) - vector.min(initial=0.0))
         scale = _scale(self._held.largest_degree * furthest)
         sent, product = self._card.put(vector), self._sums[: self.n_items]
         self._card.fill(product, 0)
@@ -449,9 +453,8 @@ class GpuEngine(MemoryEngine):
         return self.n_items, part.begin, len(part), chunk, self._start, there.get("second")
 
     def _blocks_of_rows(self, part: _Part) -> tuple[int, int]:
-        """Return blocks and chunks where a thread takes one link, whatever the votes on it: no more than otherwise."""
-        blocks, chunk = self._blocks(part)
-        chunk = max(chunk, _THREADS)
+        """Return blocks and links of each where a thread takes one link, however many votes are on it."""
+        chunk = max(self._blocks(part)[1], _THREADS)
         return max(-(-len(part) // chunk), 1), chunk
 
     def _multiply(self, part: _Part, there: dict[str, Any], vector: Any, scale: float, product: Any) -> None:
@@ -499,13 +502,16 @@ class _Task:
         low, high = float(scores.min(initial=np.inf)), float(scores.max(initial=-np.inf))
         self.walks = engine._walks and not len(if_first) and self._mild(high - low, if_second)
         # Only differences of scores count; around 0 their exponentials have the most room.
-        put = engine._card.put
-        self._scores = put(scores - (low + high) / 2 if self.walks else scores)
-        self._if_first = put(if_first) if len(if_first) else None
-        self._if_second = put(if_second) if len(if_second) else None
+        centred = scores - (low + high) / 2 if self.walks else scores
+        lengths = np.cumsum([len(centred), len(if_first), len(if_second)]).tolist()
+        sent = engine._card.put(np.concatenate([centred, if_first, if_second]))
+        self._scores = sent[: lengths[0]]
+        self._if_first = sent[lengths[0] : lengths[1]] if len(if_first) else None
+        self._if_second = sent[lengths[1] :] if len(if_second) else None
         if self.walks:
             n = engine.n_items
-            self._up, self._down = (engine._card.empty(n, np.float64) for _ in range(2))
+            room = engine._card.empty(2 * n, np.float64)
+            self._up, self._down = room[:n], room[n:]
             arguments = n, self._scores, self._up, self._down
             engine._card.launch("exponentials", -(-n // _THREADS), _THREADS, *arguments)
 
@@ -543,7 +549,7 @@ class _Task:
             engine._cell_at(part.first),
             engine._height,
             there["codes"] if engine._all_pairs else there["cells"],
-            0 if engine._all_pairs else 1,
+            int(not engine._all_pairs),
             patterns,
             self._if_second,
             self._up,
@@ -578,7 +584,7 @@ class _Task:
             there["curvature"] if sums is not None else None,
             *self.scales,
             each,
-            shared > 0,
+            int(shared > 0),
             *room,
             shared=shared,
         )
@@ -641,7 +647,7 @@ def _shared(kinds: int) -> int:
 
 def _scale(most: float) -> float:
     """Return the power of two by which sums of at most so much are multiplied to become integers."""
-    return float(2.0 ** np.clip(_BITS - np.ceil(np.log2(max(most, 1e-300))), -1000, 1000))
+    return math.ldexp(1.0, _BITS - math.frexp(max(most, 1e-250))[1])
 
 
 def _total_weight(rows: Rows) -> float:

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Callable
-from functools import cache
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jamrank.errors import CardError
+from jamrank.kernels import default_threads
 
 __all__ = ["Card"]
 
 _WALKS = ("exponentials", "walk", "walk_times", "to_cells", "from_cells")
-_NOTHING = np.uint64(0)
+_NOTHING, _MOST_SHARED_UNASKED = np.uint64(0), 48 << 10
+# Arrays of more bytes than a piece are copied from the card piece by piece, through memory that does not move, by
+# threads: where a copy goes is often memory that was not touched before, and to touch it takes longer than to copy.
+_PIECE, _PIECES = 1 << 22, 8
 
 
 class Card:
@@ -31,11 +36,14 @@ class Card:
 
     def __init__(self) -> None:
         self._cupy = _find_cupy()
-        self.name: str = self._cupy.cuda.runtime.getDeviceProperties(self._device.id)["name"].decode()
+        self._device = self._cupy.cuda.Device()
+        self._kernels: dict[str, Any] = {}
 
-    @property
-    def _device(self) -> Any:
-        return self._cupy.cuda.Device()
+    @cached_property
+    def name(self) -> str:
+        """What the card is called."""
+        found: bytes = self._cupy.cuda.runtime.getDeviceProperties(self._device.id)["name"]
+        return found.decode()
 
     @property
     def free_bytes(self) -> int:
@@ -68,8 +76,30 @@ class Card:
 
     def read(self, array: Any, out: NDArray[Any] | None = None) -> NDArray[Any]:
         """Copy an array from the card, once what was launched before is done."""
-        found: NDArray[Any] = array.get(out=out)
-        return found
+        if out is None or array.nbytes <= _PIECE:
+            found: NDArray[Any] = array.get(out=out)
+            return found
+        pieces, size = self._fixed_memory, _PIECE // array.itemsize
+        waiting: list[Any] = [None] * len(pieces)
+        with ThreadPoolExecutor(min(default_threads(), len(pieces))) as pool:
+            for number, begin in enumerate(range(0, len(array), size)):
+                slot = number % len(pieces)
+                if waiting[slot] is not None:
+                    waiting[slot].result()
+                own = array[begin : begin + size]
+                piece = pieces[slot][: own.nbytes].view(array.dtype)
+                copied = self._cupy.cuda.Event(disable_timing=True)
+                own.data.copy_to_host_async(piece.ctypes.data, own.nbytes, self._cupy.cuda.get_current_stream())
+                copied.record()
+                waiting[slot] = pool.submit(_hand_on, copied, piece, out[begin : begin + size])
+            for one in waiting:
+                if one is not None:
+                    one.result()
+        return out
+
+    @property
+    def _fixed_memory(self) -> list[NDArray[np.uint8]]:
+        return _fixed_memory()
 
     def launch(
         self, kernel: str, blocks: int | tuple[int, int], threads: int, *arguments: Any, shared: int = 0
@@ -86,11 +116,13 @@ class Card:
         shared : int
             Bytes that a block shares.
         """
-        compiled = _compiled(kernel, self._device.id)
-        if shared > 48 << 10 and compiled.max_dynamic_shared_size_bytes < shared:
+        compiled = self._kernels.get(kernel)
+        if compiled is None:
+            compiled = self._kernels[kernel] = _compiled(kernel, self._device.id)
+        if shared > _MOST_SHARED_UNASKED and compiled.max_dynamic_shared_size_bytes < shared:
             compiled.max_dynamic_shared_size_bytes = shared
         grid = blocks if isinstance(blocks, tuple) else (blocks,)
-        compiled(grid, (threads,), tuple(map(_as_argument, arguments)), shared_mem=shared)
+        compiled(grid, (threads,), [_NOTHING if one is None else one for one in arguments], shared_mem=shared)
 
     def _guarded(self, work: Callable[[], Any]) -> Any:
         try:
@@ -100,10 +132,17 @@ class Card:
             raise CardError(f"the {self.name} has no room for the votes: {free:.1f} GB are free") from None
 
 
-def _as_argument(value: Any) -> Any:
-    if value is None:
-        return _NOTHING
-    return np.int64(value) if isinstance(value, int) else value
+def _hand_on(copied: Any, piece: NDArray[Any], out: NDArray[Any]) -> None:
+    copied.synchronize()
+    out[:] = piece
+
+
+@cache
+def _fixed_memory() -> list[NDArray[np.uint8]]:
+    """Return pieces of memory that do not move, which the card writes to by itself; once, since to get them is slow."""
+    import cupyx
+
+    return list(cupyx.empty_pinned((_PIECES, _PIECE), dtype=np.uint8))
 
 
 def _find_cupy() -> Any:
