@@ -1,14 +1,16 @@
 """The engine on a GPU: how near its passes come to the card's bandwidth, how fast fits are, and whether they agree.
 
-``make benchmark-gpu`` needs a card and CuPy; it writes ``gpu.md`` and ``gpu.json`` beside this file. Passes are timed by
-events on the card, medians of several; fits from votes that are encoded in memory to scores, flips and the posterior of every
-pair in memory, medians too, after a first one that compiles and starts the card (its time is told as well).
+``make benchmark-gpu`` needs a card and CuPy; it writes ``gpu.md`` and ``gpu.json`` beside this file. Passes are timed
+by events on the card, medians of several; fits from votes that are encoded in memory to scores, flips and the posterior
+of every pair in memory, medians too, after a first one that compiles and starts the card (its time is told as well).
+``JAMRANK_COMMIT`` names the commit where the files are a copy without history.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import time
 import warnings
 from collections.abc import Callable
@@ -20,8 +22,8 @@ import polars as pl
 
 import jamrank as jr
 from benchmarks import report, wine
-from benchmarks.machine import about, commit, cores
-from jamrank.engines import GpuEngine, MemoryEngine
+from benchmarks.machine import about, commit
+from jamrank.engines import GpuEngine
 from jamrank.engines.gpu import _Task
 from jamrank.models.latent import LatentModel
 from jamrank.rows import ROWS_BY, Patterns, Rows
@@ -142,22 +144,31 @@ def measure_passes(quick: bool) -> list[dict[str, Any]]:
         report.say(f"{name}\n")
         rows = jury_rows(*draw(), n_items)
         engine = GpuEngine(rows)
-        found.append({"layout": name, "items": n_items, "pairs": len(rows), **time_pass(engine, read, written)})
+        about_it = {"items": n_items, "pairs": len(rows)}
+        found.append({"layout": name, **about_it, **time_pass(engine, read, written)})
+        if engine._all_pairs:
+            kept = time_pass(engine, read, written + 8, keep=True)
+            found.append({"layout": f"{name}, posterior kept", **about_it, **kept})
         del rows, engine
     return found
 
 
-def time_pass(engine: GpuEngine, read: int, written: int) -> dict[str, Any]:
-    """Time the expectation and the product with its curvature, and look whether the former says what it must."""
+def time_pass(engine: GpuEngine, read: int, written: int, keep: bool = False) -> dict[str, Any]:
+    """Time the expectation, which may keep the posterior of each pair too, and the product with its curvature."""
     rng = np.random.default_rng(SEED)
     scores, vector = rng.standard_normal((2, engine.n_items))
     wrong, right = np.log(FLIPS), np.log1p(-FLIPS)
     tables = np.stack([np.stack([right, wrong], axis=1), np.stack([wrong, right], axis=1)], axis=1)
     task, part = _Task(engine, scores, tables), engine._parts[0]
+    assert part.card is not None
+    room = engine._card.empty(engine.n_rows, np.float64) if keep else None
 
     def run() -> None:
         engine._card.fill(engine._sums, 0)
-        task.launch(engine, part, part.card, engine._sums)
+        if room is None:
+            task.launch(engine, part, part.card, engine._sums)
+        else:
+            task.walk(engine, part, part.card, engine._sums, room)
 
     seconds = on_card(run, ROUNDS)
     begin = time.perf_counter()
@@ -182,10 +193,11 @@ def time_pass(engine: GpuEngine, read: int, written: int) -> dict[str, Any]:
 
 
 def white_wine(quick: bool) -> list[dict[str, Any]]:
-    """Time JAM with features on white wine: two cores, and the card with two and with all cores beside it."""
-    wines = wine.draw("white", quick)
-    every = dataclasses.replace(wines, **all_pairs_of(quick), name=f"{wines.name}, every pair")
-    return [time_fits(wines), time_fits(every)]
+    """Time JAM on white wine: two cores, and the card with two and with all cores beside it."""
+    different = wine.draw("white", quick)
+    different = dataclasses.replace(different, name=f"{different.name}, pairs of different quality")
+    every = dataclasses.replace(different, **all_pairs_of(quick), name=wine.items("white")[2] + ", every pair")
+    return [time_fits(wines, features) for wines in (different, every) for features in (wines.features, None)]
 
 
 def all_pairs_of(quick: bool) -> dict[str, np.ndarray]:
@@ -201,7 +213,7 @@ def all_pairs_of(quick: bool) -> dict[str, np.ndarray]:
     return {"first": first, "second": second, "said": said, "truth": truth}
 
 
-def time_fits(wines: wine.Wines) -> dict[str, Any]:
+def time_fits(wines: wine.Wines, features: np.ndarray | None) -> dict[str, Any]:
     votes = jr.Comparisons.from_matrix(wines.first, wines.second, wines.said)
     all_cores = os.sched_getaffinity(0)
     two = set(sorted(all_cores)[:2])
@@ -213,7 +225,7 @@ def time_fits(wines: wine.Wines) -> dict[str, Any]:
     times, models = {}, {}
     for name, (model, allowed) in settings.items():
         os.sched_setaffinity(0, allowed)
-        runs = [fit_anew(model, votes, wines.features) for _ in range(FIT_ROUNDS + 1)]
+        runs = [fit_anew(model, votes, features) for _ in range(FIT_ROUNDS + 1)]
         times[name] = {
             "first": sum(runs[0]),
             "fit": float(np.median([run[0] for run in runs[1:]])),
@@ -225,7 +237,7 @@ def time_fits(wines: wine.Wines) -> dict[str, Any]:
     os.sched_setaffinity(0, all_cores)
     base, *others = models.values()
     return {
-        "name": wines.name,
+        "name": f"{wines.name}, {'without' if features is None else 'with'} features",
         "pairs": votes.n_pairs,
         "passes": base.n_passes_,
         "seconds": times,
@@ -233,7 +245,7 @@ def time_fits(wines: wine.Wines) -> dict[str, Any]:
     }
 
 
-def fit_anew(model: LatentModel, votes: jr.Comparisons, features: np.ndarray) -> tuple[float, float]:
+def fit_anew(model: LatentModel, votes: jr.Comparisons, features: np.ndarray | None) -> tuple[float, float]:
     """Fit to votes of which nothing but the encoding is known yet; return the seconds of fit and posterior."""
     fresh = dataclasses.replace(votes)
     begin = time.perf_counter()
@@ -304,10 +316,10 @@ def card() -> dict[str, str]:
     name = runtime.getDeviceProperties(device.id)["name"].decode()
     versions = [f"{number // 1000}.{number % 1000 // 10}" for number in (driver, toolkit)]
     kernel_driver = Path("/proc/driver/nvidia/version")
-    built = kernel_driver.read_text().split("Module")[-1].split()[0] if kernel_driver.exists() else "unknown"
+    built = re.search(r"\d+\.[\d.]+", kernel_driver.read_text()) if kernel_driver.exists() else None
     return {
         "card": f"{name}, {device.mem_info[1] / 1e9:.0f} GB",
-        "driver": f"{built}, CUDA {versions[0]}; toolkit {versions[1]}; CuPy {cupy.__version__}",
+        "driver": f"{built[0] if built else 'unknown'}, CUDA {versions[0]}; toolkit {versions[1]}; CuPy {cupy.__version__}",
     }
 
 
@@ -316,13 +328,15 @@ def as_markdown(found: dict[str, Any]) -> str:
     lines = [
         "# On a GPU",
         "",
-        f"Made by `make benchmark-gpu`. Copying a large array on the card moves {copied / 1e12:.2f} TB/s, bytes read and written.",
+        f"Made by `make benchmark-gpu`. Copying a large array on the card moves {copied / 1e12:.2f} TB/s, read and written.",
         "",
         "## One fused pass, six annotators",
         "",
-        "Log-likelihood, gradient and degree by item, sums by pattern, and the curvature of every pair. Bytes are those of the",
-        "pattern (1), the second item where there is an index (2 or 4) and the curvature (4), each read or written once;",
-        "neither holes nor scattered sums are counted. Times on the card, from clearing the sums to the last of them.",
+        "Log-likelihood, gradient and degree by item, sums by pattern, and the curvature of every pair: what a fit needs of a",
+        "pass; or the posterior of every pair as well. Bytes are those of the pattern (1), the second item where there is an",
+        "index (2 or 4), the curvature (4) and, where it is kept, the posterior (8), each read or written once; neither holes",
+        "nor scattered sums are counted. Times on the card, from clearing the sums to the last of them; *called* is the time",
+        "from Python and back, sums included.",
         "",
     ]
     header = [
@@ -338,13 +352,9 @@ def as_markdown(found: dict[str, Any]) -> str:
         "ms, product",
     ]
     lines += report.table(header, [_pass_cells(one, copied) for one in found["passes"]])
-    lines += ["## JAM on white wine, six annotators, with features", "", *_wine_notes(found["wine"])]
-    lines += [
-        "## Agreement with the engine in memory",
-        "",
-        "Largest differences after fits of their own, each with its engine.",
-        "",
-    ]
+    lines += ["## JAM on white wine, six annotators", "", *_wine_notes(found["wine"])]
+    lines += ["## Agreement with the engine in memory", ""]
+    lines += ["Largest differences between two fits, each with its engine.", ""]
     header = ["data", "model", "scores", "flips", "posterior", f"within {AGREEMENT:g}", "s in memory", "s on the GPU"]
     lines += report.table(header, [_agreement_cells(one) for one in found["agreement"]])
     return "\n".join([*lines, *report.made_with(found["about"])])
@@ -394,7 +404,9 @@ def main() -> None:
     found["wine"] = white_wine(given.quick)
     found["agreement"] = agreement(given.quick)
     found["passes"] = measure_passes(given.quick)
-    found["about"] = {**card(), "seed": str(SEED), **about(begun_at, "polars"), "cores": str(cores())}
+    found["about"] = {**card(), "seed": str(SEED), **about(begun_at, "polars")}
+    if os.environ.get("JAMRANK_COMMIT"):
+        found["about"]["commit"] = os.environ["JAMRANK_COMMIT"]
     report.write(given.out, "gpu", as_markdown(found), found)
 
 

@@ -76,8 +76,8 @@ def exponentials(_, items, scores, up, down):
 
 
 def walk(
-    _, items, start, end, base, height, codes, holes, patterns, ratio, up, down, curvature, by_gradient, by_degree,
-    by_pattern, gradient, degree, pattern_sums, values,
+    _, items, start, end, base, height, codes, holes, patterns, ratio, up, down, curvature, posterior, by_gradient,
+    by_degree, by_pattern, gradient, degree, pattern_sums, values,
 ):  # fmt: skip
     first, second = np.triu_indices(items, 1)
     own = (first >= start) & (first < end)
@@ -86,9 +86,15 @@ def walk(
     there = codes[at] < patterns
     curvature[at[~there]] = 0
     first, second, at = first[there], second[there], at[there]
+
+    def by_row(q):
+        if posterior is not None:
+            posterior[at] = q
+        _scatter(pattern_sums, codes[at], q, by_pattern)
+
     _expect(
         first, second, None, 1.0, ratio[codes[at]], np.log(up), (curvature, at), (by_gradient, by_degree),
-        (gradient, degree), values, lambda q: _scatter(pattern_sums, codes[at], q, by_pattern),
+        (gradient, degree), values, by_row,
     )  # fmt: skip
 
 

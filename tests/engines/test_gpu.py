@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.engines.emulated_card import EmulatedCard
 
 import jamrank as jr
 import jamrank.rows as rows_module
@@ -17,7 +18,6 @@ from jamrank.errors import CardError, NoCardWarning
 from jamrank.kernels.card import Card
 from jamrank.models import latent
 from jamrank.rows import ROWS_BY, Lists, Rows
-from tests.engines.emulated_card import EmulatedCard
 
 N_ITEMS = 40
 

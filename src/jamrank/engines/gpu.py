@@ -322,6 +322,9 @@ class GpuEngine(MemoryEngine):
         self.passes += 1
         task = _Task(self, scores, tables)
         posterior = np.empty(len(self.rows))
+        if task.walks and self._all_pairs:
+            # It comes from the whole pass, and another curvature with it.
+            self._kept = None
         for part in self._parts:
             with self._at_hand(part) as there:
                 task.posterior(self, part, there, posterior)
@@ -532,15 +535,16 @@ class _Task:
     def launch(self, engine: GpuEngine, part: _Part, there: dict[str, Any], sums: Any) -> None:
         """Start the pass over a part."""
         if self.walks:
-            self._walk(engine, part, there, sums)
+            self.walk(engine, part, there, sums, None)
         else:
             self._pass(engine, part, there, sums, None)
 
-    def _walk(self, engine: GpuEngine, part: _Part, there: dict[str, Any], sums: Any) -> None:
+    def walk(self, engine: GpuEngine, part: _Part, there: dict[str, Any], sums: Any, posterior: Any | None) -> None:
+        """Start the pass over all pairs of a part; with room for it, the posterior of each is kept."""
         assert isinstance(self.ballots, Patterns)
         patterns = len(self.ballots)
         engine._card.launch(
-            "walk",
+            "walk<false>" if posterior is None else "walk<true>",
             engine._tiles(part),
             _WALK_THREADS,
             engine.n_items,
@@ -555,6 +559,7 @@ class _Task:
             self._up,
             self._down,
             there["curvature"],
+            posterior,
             *self.scales,
             *engine._by_item(sums),
             engine._by_kind(sums),
@@ -613,7 +618,10 @@ class _Task:
         at = part.vote_base if self.rows.begin is not None else part.begin
         length = len(there["codes"]) if isinstance(self.ballots, Patterns) else len(part)
         found = card.empty(length, np.float64)
-        self._pass(engine, part, there, None, found)
+        if self.walks and engine._all_pairs:
+            self.walk(engine, part, there, engine._sums, found)
+        else:
+            self._pass(engine, part, there, None, found)
         card.read(found, out[at : at + length])
 
     def summed(self, by_kind: Doubles) -> tuple[Doubles, Doubles, float]:

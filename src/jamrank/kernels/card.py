@@ -58,8 +58,20 @@ class Card:
 
     def put(self, array: NDArray[Any]) -> Any:
         """Copy an array to the card."""
-        there = self.empty(len(array), array.dtype)
-        there.set(np.ascontiguousarray(array))
+        there, array = self.empty(len(array), array.dtype), np.ascontiguousarray(array)
+        if array.nbytes <= _PIECE:
+            there.set(array)
+            return there
+        stream = self._cupy.cuda.get_current_stream()
+
+        def send(piece: NDArray[Any], own: slice) -> Any:
+            np.copyto(piece, array[own])
+            with self._device:
+                there[own].data.copy_from_host_async(piece.ctypes.data, piece.nbytes, stream)
+                return stream.record()
+
+        self._piecewise(array, send)
+        stream.synchronize()
         return there
 
     def empty(self, length: int, dtype: Any) -> Any:
@@ -79,27 +91,30 @@ class Card:
         if out is None or array.nbytes <= _PIECE:
             found: NDArray[Any] = array.get(out=out)
             return found
-        pieces, size = self._fixed_memory, _PIECE // array.itemsize
-        waiting: list[Any] = [None] * len(pieces)
-        with ThreadPoolExecutor(min(default_threads(), len(pieces))) as pool:
-            for number, begin in enumerate(range(0, len(array), size)):
-                slot = number % len(pieces)
-                if waiting[slot] is not None:
-                    waiting[slot].result()
-                own = array[begin : begin + size]
-                piece = pieces[slot][: own.nbytes].view(array.dtype)
-                copied = self._cupy.cuda.Event(disable_timing=True)
-                own.data.copy_to_host_async(piece.ctypes.data, own.nbytes, self._cupy.cuda.get_current_stream())
-                copied.record()
-                waiting[slot] = pool.submit(_hand_on, copied, piece, out[begin : begin + size])
-            for one in waiting:
-                if one is not None:
-                    one.result()
+        stream = self._cupy.cuda.get_current_stream()
+
+        def fetch(piece: NDArray[Any], own: slice) -> None:
+            with self._device:
+                array[own].data.copy_to_host_async(piece.ctypes.data, piece.nbytes, stream)
+                stream.record().synchronize()
+            np.copyto(out[own], piece)
+
+        self._piecewise(out, fetch)
         return out
 
-    @property
-    def _fixed_memory(self) -> list[NDArray[np.uint8]]:
-        return _fixed_memory()
+    def _piecewise(self, array: NDArray[Any], copy: Callable[[NDArray[Any], slice], Any]) -> None:
+        """Copy an array piece by piece, in threads; a piece is used again after the event of its copy."""
+        pieces, size = _fixed_memory(), _PIECE // array.itemsize
+        every = [slice(begin, min(begin + size, len(array))) for begin in range(0, len(array), size)]
+
+        def work(slot: int) -> None:
+            event = None
+            for own in every[slot :: len(pieces)]:
+                if event is not None:
+                    event.synchronize()
+                event = copy(pieces[slot][: (own.stop - own.start) * array.itemsize].view(array.dtype), own)
+
+        list(_helpers().map(work, range(len(pieces))))
 
     def launch(
         self, kernel: str, blocks: int | tuple[int, int], threads: int, *arguments: Any, shared: int = 0
@@ -132,14 +147,14 @@ class Card:
             raise CardError(f"the {self.name} has no room for the votes: {free:.1f} GB are free") from None
 
 
-def _hand_on(copied: Any, piece: NDArray[Any], out: NDArray[Any]) -> None:
-    copied.synchronize()
-    out[:] = piece
+@cache
+def _helpers() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(min(default_threads(), _PIECES))
 
 
 @cache
 def _fixed_memory() -> list[NDArray[np.uint8]]:
-    """Return pieces of memory that do not move, which the card writes to by itself; once, since to get them is slow."""
+    """Return pieces of memory that do not move, which the card can write to; once, since to get them is slow."""
     import cupyx
 
     return list(cupyx.empty_pinned((_PIECES, _PIECE), dtype=np.uint8))

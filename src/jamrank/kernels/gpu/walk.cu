@@ -26,11 +26,11 @@ __device__ __forceinline__ double four_sums(const double (&sum)[4]) {
     return mine;
 }
 
-// A number from 0 to 1 cut off to single precision, or nearly 0 where it is too small for that. The card's own conversion
-// takes several times as long.
-__device__ __forceinline__ float cut(double value) {
-    const int high = max(__double2hiint(value), 0x38000000);
-    return __int_as_float(__funnelshift_l(__double2loint(value), high, 3) + 0x40000000);
+// A number from 0 to 1 in single precision, rounded half up, or nearly 0 where it is too small for that. The card's own
+// conversion takes several times as long.
+__device__ __forceinline__ float single(double value) {
+    const Long bits = max(__double_as_longlong(value), 0x3800000000000000ll) + 0x10000000ll;
+    return __int_as_float(static_cast<int>(bits >> 29) + 0x40000000);
 }
 
 // A byte that is read once, as a whole word.
@@ -75,6 +75,7 @@ struct Walk {
     const double* up;
     const double* down;
     float* curvature;
+    double* posterior;
     ByItem sums;
 
     template <bool kEdge>
@@ -85,16 +86,14 @@ struct Walk {
     }
 
     // At an edge some cells of the tile are no pairs, or none of this part. Elsewhere rows come in whole steps.
-    template <bool kEdge, bool kHoles>
+    template <bool kKeep, bool kEdge, bool kHoles>
     __device__ double run() const {
-        double e_up[kColumns], slope[kColumns];
-        float bent[kColumns];
+        double e_up[kColumns], slope[kColumns], bent[kColumns];
         unsigned code[kRows][kColumns];
 #pragma unroll
         for (int c = 0; c < kColumns; ++c) {
             e_up[c] = tile.column(c) < tile.items ? up[tile.column(c)] : 0.0;
-            slope[c] = 0.0;
-            bent[c] = 0.0f;
+            slope[c] = bent[c] = 0.0;
         }
         const unsigned own_ratio = address(ratio + tile.lane % kCopies), own_sums = address(by_thread + threadIdx.x);
         double product = 1.0, coming[kRows];
@@ -127,8 +126,7 @@ struct Walk {
             for (int r = 0; r < kRows; ++r) {
                 const int own = first + r * kWarps;
                 float* out = curvature + at + ahead(far, r);
-                double row_slope = 0.0;
-                float row_bent = 0.0f;
+                double row_slope = 0.0, row_bent = 0.0;
 #pragma unroll
                 for (int c = 0; c < kColumns; ++c) {
                     const double e = e_down[r] * e_up[c], sum = 1.0 + e, joint = fma(e, likely[r][c], 1.0);
@@ -139,14 +137,18 @@ struct Walk {
                     slope[c] += derivative;
                     row_slope += derivative;
                     // The curvature: what is open of the truth before the votes, p (1 - p), less what is after.
-                    const float p = cut(prior), after = cut(q[c]), change = after - p;
-                    const float least = static_cast<float>(kLeastCurvature) * fmaf(-p, p, p);
-                    float curved = fmaxf(fmaf(change, after + p, -change), least);
+                    const double least = kLeastCurvature * fma(-prior, prior, prior);
+                    const double left = fma(derivative, q[c] + prior, -derivative);
+                    // The upper halves of two doubles tell which is larger, unless it makes no difference.
+                    double curved = __double2hiint(left) < __double2hiint(least) ? least : left;
                     // A hole has a ratio of 1: it says nothing of itself, but for the curvature.
-                    if ((kEdge || kHoles) && code[r][c] == hole) curved = 0.0f;
+                    if ((kEdge || kHoles) && code[r][c] == hole) curved = 0.0;
                     bent[c] += curved;
                     row_bent += curved;
-                    if (!kEdge || tile.inside(own, c)) __stcs(out + c * kLanes, curved);
+                    if (!kEdge || tile.inside(own, c)) {
+                        __stcs(out + c * kLanes, single(curved));
+                        if (kKeep) __stcs(posterior + (out - curvature) + c * kLanes, q[c]);
+                    }
                 }
 #pragma unroll
                 for (int c = 0; c < kColumns; c += 2) {
@@ -192,11 +194,13 @@ struct Walk {
     }
 };
 
-// The expectation over pairs whose first item is one of `from` to `to`; `codes` and `curvature` begin with pair `base`.
-extern "C" __global__ void __launch_bounds__(kThreads, 3)
+// The expectation over pairs whose first item is one of `from` to `to`; `codes`, `curvature` and, where it is kept,
+// `posterior` begin with pair `base`.
+template <bool kKeep>
+__global__ void __launch_bounds__(kThreads, 3)
 walk(Long items, Long from, Long to, Long base, Long height, const Byte* codes, Long holes, Long patterns,
-     const double* ratio, const double* up, const double* down, float* curvature, double by_gradient, double by_degree,
-     double by_pattern, Long* gradient, Long* degree, Long* pattern_sums, double* values) {
+     const double* ratio, const double* up, const double* down, float* curvature, double* posterior, double by_gradient,
+     double by_degree, double by_pattern, Long* gradient, Long* degree, Long* pattern_sums, double* values) {
     extern __shared__ double room[];
     const int left = blockIdx.x * kWidth, top = static_cast<int>(from + blockIdx.y * height);
     const int bottom = static_cast<int>(min(min(top + height, to), min(left + kWidth - 1ll, items - 1)));
@@ -212,10 +216,12 @@ walk(Long items, Long from, Long to, Long base, Long height, const Byte* codes, 
         table[k] = k / kCopies < patterns ? ratio[k / kCopies] : 1.0;
     __syncthreads();
     const Tile tile{static_cast<int>(items), left, bottom, static_cast<int>(threadIdx.x) % kLanes};
-    const Walk pass{tile, top, base, codes, static_cast<int>(patterns), table, room, up, down, curvature,
+    const Walk pass{tile, top, base, codes, static_cast<int>(patterns), table, room, up, down, curvature, posterior,
                     ByItem{gradient, degree, by_gradient, by_degree}};
     const bool whole = left >= bottom && left + kWidth <= items && (bottom - top) % (kRows * kWarps) == 0;
-    const double own = !whole ? pass.run<true, true>() : holes ? pass.run<false, true>() : pass.run<false, false>();
+    const double own = !whole  ? pass.template run<kKeep, true, true>()
+                       : holes ? pass.template run<kKeep, false, true>()
+                               : pass.template run<kKeep, false, false>();
     const double sum = block_sum(own);
     if (threadIdx.x == 0) *value = sum;
     for (int k = threadIdx.x / kLanes; k < patterns; k += kWarps) {
