@@ -12,7 +12,7 @@ RIVALS := .venv-rivals
 
 .PHONY: demo test lint typecheck unit format figure reproduce test-oldest docs clean
 .PHONY: benchmark benchmark-rivals benchmark-growth benchmark-profile benchmark-scale benchmark-quick
-.PHONY: benchmark-verdicts benchmark-recovery
+.PHONY: benchmark-verdicts benchmark-recovery benchmark-gpu
 
 demo: $(VENV)/demo-$(MODULES)
 	$(BIN)/jamrank demo
@@ -60,6 +60,11 @@ benchmark-verdicts: $(RIVALS)/jamrank
 # Whether votes drawn from each noise give back its parameters, a few minutes: benchmarks/recovery.md and .json.
 benchmark-recovery: $(RIVALS)/jamrank
 	$(RIVALS)/bin/python -m benchmarks.recovery
+
+# Passes and fits on a GPU, two minutes; needs a card: benchmarks/gpu.md and .json.
+benchmark-gpu: $(RIVALS)/jamrank
+	$(RIVALS)/bin/pip install -q --disable-pip-version-check ".[gpu]"
+	$(RIVALS)/bin/python -m benchmarks.gpu
 
 # All five in small, to see that they work: build/quick-benchmarks.
 benchmark-quick: $(RIVALS)/jamrank $(RIVALS)/rivals

@@ -1,8 +1,8 @@
 """The engine on a GPU: how near its passes come to the card's bandwidth, how fast fits are, and whether they agree.
 
 ``make benchmark-gpu`` needs a card and CuPy; it writes ``gpu.md`` and ``gpu.json`` beside this file. Passes are timed
-by events on the card, medians of several; fits from votes that are encoded in memory to scores, flips and the posterior
-of every pair in memory, medians too, after a first one that compiles and starts the card (its time is told as well).
+by events on the card, medians of several; fits from votes that are encoded in memory to scores, flips and the
+posterior of every pair in memory, medians too, after a first one that compiles and starts the card.
 ``JAMRANK_COMMIT`` names the commit where the files are a copy without history.
 """
 
@@ -314,12 +314,13 @@ def card() -> dict[str, str]:
     runtime, device = cupy.cuda.runtime, cupy.cuda.Device()
     driver, toolkit = runtime.driverGetVersion(), runtime.runtimeGetVersion()
     name = runtime.getDeviceProperties(device.id)["name"].decode()
-    versions = [f"{number // 1000}.{number % 1000 // 10}" for number in (driver, toolkit)]
+    cuda, compiler = (f"{number // 1000}.{number % 1000 // 10}" for number in (driver, toolkit))
     kernel_driver = Path("/proc/driver/nvidia/version")
     built = re.search(r"\d+\.[\d.]+", kernel_driver.read_text()) if kernel_driver.exists() else None
     return {
         "card": f"{name}, {device.mem_info[1] / 1e9:.0f} GB",
-        "driver": f"{built[0] if built else 'unknown'}, CUDA {versions[0]}; toolkit {versions[1]}; CuPy {cupy.__version__}",
+        "driver": f"{built[0] if built else 'unknown'}, CUDA {cuda}",
+        "toolkit": f"CUDA {compiler}, CuPy {cupy.__version__}",
     }
 
 
@@ -328,15 +329,16 @@ def as_markdown(found: dict[str, Any]) -> str:
     lines = [
         "# On a GPU",
         "",
-        f"Made by `make benchmark-gpu`. Copying a large array on the card moves {copied / 1e12:.2f} TB/s, read and written.",
+        f"Made by `make benchmark-gpu`. Copying a large array on the card moves {copied / 1e12:.2f} TB/s, bytes read",
+        "and bytes written.",
         "",
         "## One fused pass, six annotators",
         "",
-        "Log-likelihood, gradient and degree by item, sums by pattern, and the curvature of every pair: what a fit needs of a",
-        "pass; or the posterior of every pair as well. Bytes are those of the pattern (1), the second item where there is an",
-        "index (2 or 4), the curvature (4) and, where it is kept, the posterior (8), each read or written once; neither holes",
-        "nor scattered sums are counted. Times on the card, from clearing the sums to the last of them; *called* is the time",
-        "from Python and back, sums included.",
+        "Log-likelihood, gradient and degree by item, sums by pattern, and the curvature of every pair: what a fit",
+        "needs of a pass; or the posterior of every pair as well. Bytes are those of the pattern (1), the second item",
+        "where there is an index (2 or 4), the curvature (4) and, where it is kept, the posterior (8), each read or",
+        "written once; neither holes nor scattered sums are counted. Times on the card, from clearing the sums to the",
+        "last of them; *called* is the time from Python and back, sums included.",
         "",
     ]
     header = [
@@ -371,8 +373,8 @@ def _pass_cells(one: dict[str, Any], copied: float) -> list[str]:
 
 def _wine_notes(found: list[dict[str, Any]]) -> list[str]:
     lines = [
-        "From votes that are encoded in memory to scores, flips and the posterior of every pair in memory, rows and copies",
-        "included. The first fit on the card also starts it and compiles the kernels, or finds them compiled on disk.",
+        "From votes that are encoded in memory to scores, flips and the posterior of every pair in memory, rows and",
+        "copies included. The first fit also starts the card and compiles the kernels, or finds them compiled on disk.",
         "",
     ]
     for one in found:
@@ -404,7 +406,7 @@ def main() -> None:
     found["wine"] = white_wine(given.quick)
     found["agreement"] = agreement(given.quick)
     found["passes"] = measure_passes(given.quick)
-    found["about"] = {**card(), "seed": str(SEED), **about(begun_at, "polars")}
+    found["about"] = {**card(), "seed": str(SEED), **about(begun_at, "polars"), "jamrank": jr.__version__}
     if os.environ.get("JAMRANK_COMMIT"):
         found["about"]["commit"] = os.environ["JAMRANK_COMMIT"]
     report.write(given.out, "gpu", as_markdown(found), found)

@@ -126,6 +126,7 @@ class GpuEngine(MemoryEngine):
         budget = int(_SHARE_USED * self._card.free_bytes) if memory is None else memory
         self._parts = list(self._cut(budget))
         self._sums = self._card.empty(self._lay_out_sums(), np.int64)
+        self._vector = self._card.empty(rows.n_items, np.float64)
         self._keep_what_fits(budget)
         self._count()
 
@@ -389,7 +390,7 @@ class GpuEngine(MemoryEngine):
             return super().curvature_times(curvature, vector)
         furthest = float(vector.max(initial=0.0) - vector.min(initial=0.0))
         scale = _scale(self._held.largest_degree * furthest)
-        sent, product = self._card.put(vector), self._sums[: self.n_items]
+        sent, product = self._sent(vector), self._sums[: self.n_items]
         self._card.fill(product, 0)
         for part in self._parts:
             with self._at_hand(part) as there:
@@ -398,6 +399,11 @@ class GpuEngine(MemoryEngine):
                     self._held.work_out(self, part, there, self._card.empty(len(self._sums), np.int64))
                 self._multiply(part, there, sent, scale, product)
         return self._card.read(product) / scale
+
+    def _sent(self, vector: Doubles) -> Any:
+        """Copy a vector over the items to the room for it on the card."""
+        self._vector.set(np.ascontiguousarray(vector, dtype=np.float64))
+        return self._vector
 
     def bends(self, curvature: _Taken) -> Floats:
         """Return the curvature of each of the rows' links, in single precision."""

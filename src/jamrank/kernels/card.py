@@ -58,20 +58,8 @@ class Card:
 
     def put(self, array: NDArray[Any]) -> Any:
         """Copy an array to the card."""
-        there, array = self.empty(len(array), array.dtype), np.ascontiguousarray(array)
-        if array.nbytes <= _PIECE:
-            there.set(array)
-            return there
-        stream = self._cupy.cuda.get_current_stream()
-
-        def send(piece: NDArray[Any], own: slice) -> Any:
-            np.copyto(piece, array[own])
-            with self._device:
-                there[own].data.copy_from_host_async(piece.ctypes.data, piece.nbytes, stream)
-                return stream.record()
-
-        self._piecewise(array, send)
-        stream.synchronize()
+        there = self.empty(len(array), array.dtype)
+        there.set(np.ascontiguousarray(array))
         return there
 
     def empty(self, length: int, dtype: Any) -> Any:
@@ -91,30 +79,20 @@ class Card:
         if out is None or array.nbytes <= _PIECE:
             found: NDArray[Any] = array.get(out=out)
             return found
-        stream = self._cupy.cuda.get_current_stream()
-
-        def fetch(piece: NDArray[Any], own: slice) -> None:
-            with self._device:
-                array[own].data.copy_to_host_async(piece.ctypes.data, piece.nbytes, stream)
-                stream.record().synchronize()
-            np.copyto(out[own], piece)
-
-        self._piecewise(out, fetch)
-        return out
-
-    def _piecewise(self, array: NDArray[Any], copy: Callable[[NDArray[Any], slice], Any]) -> None:
-        """Copy an array piece by piece, in threads; a piece is used again after the event of its copy."""
         pieces, size = _fixed_memory(), _PIECE // array.itemsize
-        every = [slice(begin, min(begin + size, len(array))) for begin in range(0, len(array), size)]
-
-        def work(slot: int) -> None:
-            event = None
-            for own in every[slot :: len(pieces)]:
-                if event is not None:
-                    event.synchronize()
-                event = copy(pieces[slot][: (own.stop - own.start) * array.itemsize].view(array.dtype), own)
-
-        list(_helpers().map(work, range(len(pieces))))
+        stream = self._cupy.cuda.get_current_stream()
+        waiting: list[Any] = [None] * len(pieces)
+        for number, begin in enumerate(range(0, len(array), size)):
+            slot, own = number % len(pieces), slice(begin, min(begin + size, len(array)))
+            if waiting[slot] is not None:
+                waiting[slot].result()
+            piece = pieces[slot][: (own.stop - begin) * array.itemsize].view(array.dtype)
+            array[own].data.copy_to_host_async(piece.ctypes.data, piece.nbytes, stream)
+            waiting[slot] = _helpers().submit(_hand_on, stream.record(), piece, out[own])
+        for last in waiting:
+            if last is not None:
+                last.result()
+        return out
 
     def launch(
         self, kernel: str, blocks: int | tuple[int, int], threads: int, *arguments: Any, shared: int = 0
@@ -145,6 +123,11 @@ class Card:
         except self._cupy.cuda.memory.OutOfMemoryError:
             free = self.free_bytes / 1e9
             raise CardError(f"the {self.name} has no room for the votes: {free:.1f} GB are free") from None
+
+
+def _hand_on(copied: Any, piece: NDArray[Any], out: NDArray[Any]) -> None:
+    copied.synchronize()
+    np.copyto(out, piece)
 
 
 @cache

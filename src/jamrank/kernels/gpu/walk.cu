@@ -139,8 +139,7 @@ struct Walk {
                     // The curvature: what is open of the truth before the votes, p (1 - p), less what is after.
                     const double least = kLeastCurvature * fma(-prior, prior, prior);
                     const double left = fma(derivative, q[c] + prior, -derivative);
-                    // The upper halves of two doubles tell which is larger, unless it makes no difference.
-                    double curved = __double2hiint(left) < __double2hiint(least) ? least : left;
+                    double curved = left < least ? least : left;
                     // A hole has a ratio of 1: it says nothing of itself, but for the curvature.
                     if ((kEdge || kHoles) && code[r][c] == hole) curved = 0.0;
                     bent[c] += curved;
