@@ -335,10 +335,10 @@ def as_markdown(found: dict[str, Any]) -> str:
         "## One fused pass, six annotators",
         "",
         "Log-likelihood, gradient and degree by item, sums by pattern, and the curvature of every pair: what a fit",
-        "needs of a pass; or the posterior of every pair as well. Bytes are those of the pattern (1), the second item",
-        "where there is an index (2 or 4), the curvature (4) and, where it is kept, the posterior (8), each read or",
-        "written once; neither holes nor scattered sums are counted. Times on the card, from clearing the sums to the",
-        "last of them; *called* is the time from Python and back, sums included.",
+        "needs of a pass; or the posterior of every pair as well. Bytes are those of the pattern (1), the second",
+        "item where there is an index (2 or 4), the curvature (4) and, where it is kept, the posterior (8), each",
+        "read or written once; neither holes nor scattered sums are counted. Times on the card, from clearing the",
+        "sums to the last of them; *called* is the time from Python and back, sums included.",
         "",
     ]
     header = [
@@ -373,8 +373,8 @@ def _pass_cells(one: dict[str, Any], copied: float) -> list[str]:
 
 def _wine_notes(found: list[dict[str, Any]]) -> list[str]:
     lines = [
-        "From votes that are encoded in memory to scores, flips and the posterior of every pair in memory, rows and",
-        "copies included. The first fit also starts the card and compiles the kernels, or finds them compiled on disk.",
+        "From votes that are encoded in memory to scores, flips and the posterior of every pair in memory, rows",
+        "and copies included. The first fit also starts the card and compiles the kernels, or finds them on disk.",
         "",
     ]
     for one in found:
