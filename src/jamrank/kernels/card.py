@@ -18,9 +18,9 @@ __all__ = ["Card"]
 
 _WALKS = ("exponentials", "walk", "walk_times", "to_cells", "from_cells")
 _NOTHING, _MOST_SHARED_UNASKED = np.uint64(0), 48 << 10
-# Arrays of more bytes than a piece are copied from the card piece by piece, through memory that does not move, by
-# threads: where a copy goes is often memory that was not touched before, and to touch it takes longer than to copy.
-_PIECE, _PIECES = 1 << 22, 8
+# Arrays of more bytes than a piece are copied piece by piece, through memory that does not move, by threads: where a
+# copy goes is often memory that was not touched before, and to touch it takes longer than to copy.
+_PIECE, _PIECES = 1 << 22, 16
 
 
 class Card:
@@ -58,8 +58,24 @@ class Card:
 
     def put(self, array: NDArray[Any]) -> Any:
         """Copy an array to the card."""
-        there = self.empty(len(array), array.dtype)
-        there.set(np.ascontiguousarray(array))
+        there, array = self.empty(len(array), array.dtype), np.ascontiguousarray(array)
+        if array.nbytes <= _PIECE:
+            there.set(array)
+            return there
+        stream = self._cupy.cuda.get_current_stream()
+        events: dict[int, Any] = {}
+        for turn in _turns(array):
+            copies = []
+            for slot, own in enumerate(turn):
+                if slot in events:
+                    events[slot].synchronize()
+                copies.append(_helpers(default_threads()).submit(np.copyto, _piece(slot, array, own), array[own]))
+            for slot, own in enumerate(turn):
+                copies[slot].result()
+                piece = _piece(slot, array, own)
+                there[own].data.copy_from_host_async(piece.ctypes.data, piece.nbytes, stream)
+                events[slot] = stream.record()
+        stream.synchronize()
         return there
 
     def empty(self, length: int, dtype: Any) -> Any:
@@ -79,19 +95,18 @@ class Card:
         if out is None or array.nbytes <= _PIECE:
             found: NDArray[Any] = array.get(out=out)
             return found
-        pieces, size = _fixed_memory(), _PIECE // array.itemsize
         stream = self._cupy.cuda.get_current_stream()
-        waiting: list[Any] = [None] * len(pieces)
-        for number, begin in enumerate(range(0, len(array), size)):
-            slot, own = number % len(pieces), slice(begin, min(begin + size, len(array)))
-            if waiting[slot] is not None:
-                waiting[slot].result()
-            piece = pieces[slot][: (own.stop - begin) * array.itemsize].view(array.dtype)
-            array[own].data.copy_to_host_async(piece.ctypes.data, piece.nbytes, stream)
-            waiting[slot] = _helpers().submit(_hand_on, stream.record(), piece, out[own])
-        for last in waiting:
-            if last is not None:
-                last.result()
+        waiting: list[Any] = []
+        for turn in _turns(out):
+            for copied in waiting:
+                copied.result()
+            waiting = []
+            for slot, own in enumerate(turn):
+                piece = _piece(slot, out, own)
+                array[own].data.copy_to_host_async(piece.ctypes.data, piece.nbytes, stream)
+                waiting.append(_helpers(default_threads()).submit(_hand_on, stream.record(), piece, out[own]))
+        for copied in waiting:
+            copied.result()
         return out
 
     def launch(
@@ -130,9 +145,21 @@ def _hand_on(copied: Any, piece: NDArray[Any], out: NDArray[Any]) -> None:
     np.copyto(out, piece)
 
 
+def _turns(array: NDArray[Any]) -> list[list[slice]]:
+    """Return the pieces of an array, as many at a time as there is memory that does not move."""
+    size = _PIECE // array.itemsize
+    every = [slice(begin, min(begin + size, len(array))) for begin in range(0, len(array), size)]
+    return [every[begin : begin + _PIECES] for begin in range(0, len(every), _PIECES)]
+
+
+def _piece(slot: int, array: NDArray[Any], own: slice) -> NDArray[Any]:
+    """Return memory that does not move for a piece of an array."""
+    return _fixed_memory()[slot][: (own.stop - own.start) * array.itemsize].view(array.dtype)
+
+
 @cache
-def _helpers() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(min(default_threads(), _PIECES))
+def _helpers(threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(min(threads, _PIECES))
 
 
 @cache
