@@ -13,7 +13,7 @@ RIVALS := .venv-rivals
 .PHONY: demo test lint typecheck unit format figure gallery report-figure reproduce test-oldest docs clean
 .PHONY: benchmark benchmark-rivals benchmark-growth benchmark-profile benchmark-scale benchmark-quick
 .PHONY: benchmark-verdicts benchmark-recovery benchmark-coverage benchmark-scorers benchmark-heldout
-.PHONY: benchmark-encoding benchmark-cluster fuzz
+.PHONY: benchmark-encoding benchmark-cluster benchmark-gpu fuzz
 
 demo: $(VENV)/demo-$(MODULES)
 	$(BIN)/jamrank demo
@@ -85,6 +85,11 @@ benchmark-scorers: $(VENV)/dev-$(MODULES)
 # Damaged files of every format against a second reader, 100,000 of them, ten minutes or more: benchmarks/fuzz.md and .json.
 fuzz: $(VENV)/dev-$(MODULES)
 	POLARS_MAX_THREADS=1 JAMRANK_THREADS=1 $(BIN)/python -m benchmarks.fuzz $(if $(INPUTS),--inputs $(INPUTS)) $(if $(MINUTES),--minutes $(MINUTES))
+
+# Passes and fits on a GPU, two minutes; needs a card: benchmarks/gpu.md and .json.
+benchmark-gpu: $(RIVALS)/jamrank
+	$(RIVALS)/bin/pip install -q --disable-pip-version-check ".[gpu]"
+	$(RIVALS)/bin/python -m benchmarks.gpu
 
 # All five in small, to see that they work: build/quick-benchmarks.
 benchmark-quick: $(RIVALS)/jamrank $(RIVALS)/rivals

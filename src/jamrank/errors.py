@@ -10,6 +10,7 @@ import sys
 import warnings
 
 __all__ = [
+    "CardError",
     "ClusterError",
     "DisconnectedWarning",
     "FeatureError",
@@ -21,6 +22,7 @@ __all__ = [
     "InputError",
     "JamrankError",
     "JamrankWarning",
+    "NoCardWarning",
     "NotConvergedWarning",
     "NotFittedError",
     "ParameterError",
@@ -92,6 +94,10 @@ class UnknownItemError(JamrankError, LookupError):
     """An item that the model has never seen and cannot score."""
 
 
+class CardError(JamrankError):
+    """A GPU that is not there, or cannot do what is asked of it."""
+
+
 class JamrankWarning(UserWarning):
     """Base of jamrank's warnings."""
 
@@ -122,6 +128,10 @@ class NotConvergedWarning(JamrankWarning):
 
 class SparseVotesWarning(JamrankWarning):
     """Votes leave the place of some items open, and only the prior or the features settle it."""
+
+
+class NoCardWarning(JamrankWarning):
+    """A fit that was to run on a GPU runs in memory, and why."""
 
 
 class SlowKernelsWarning(JamrankWarning):

@@ -626,7 +626,9 @@ def _repeats_itself(votes: Comparisons) -> bool:
         return True
     sample = np.linspace(0, votes.n_pairs - 1, _SAMPLE).astype(np.int64)
     if isinstance(votes.cast, Jury):
-        return len(np.unique(votes.cast.results[sample], axis=0)) <= _MOST_DISTINCT * _SAMPLE
+        verdicts = np.ascontiguousarray(votes.cast.results[sample])
+        whole = np.dtype((np.void, verdicts.shape[1]))
+        return len(set(verdicts.view(whole).ravel().tolist())) <= _MOST_DISTINCT * _SAMPLE
     start, stop = votes.vote_start[sample].tolist(), votes.vote_start[sample + 1].tolist()
     seen = {
         (votes.vote_annotator[a:b].tobytes(), votes.vote_result[a:b].tobytes(), votes.vote_weight[a:b].tobytes())

@@ -67,7 +67,7 @@ Exit code 0 when done, 2 when the input cannot be used."""
 @click.option(
     "--engine",
     metavar="NAME",
-    help="Where the fit runs: memory, disk, dask or auto, by the votes and by what is there; auto unless given.",
+    help="Where the fit runs: memory, gpu, disk, dask or auto, by the votes and by what is there; auto unless given.",
 )
 @click.option(
     "--scheduler", metavar="ADDRESS", help="Fit on the dask cluster there; without it, dask on this machine."

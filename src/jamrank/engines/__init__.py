@@ -1,8 +1,9 @@
-"""Where a pass over the votes runs: in memory, from disk, or on a cluster."""
+"""Where a pass over the votes runs: in memory, on a GPU, from disk, or on a cluster."""
 
 from jamrank.engines.base import Engine, Expectation, Information, Links, Maximisation, PartedEngine
 from jamrank.engines.choosing import ENGINES, Choice, bring, choose, make_engine
 from jamrank.engines.disk import DiskEngine
+from jamrank.engines.gpu import GpuEngine, on_gpu
 from jamrank.engines.memory import MemoryEngine
 from jamrank.engines.tied import TiedEngine
 
@@ -12,6 +13,7 @@ __all__ = [
     "DiskEngine",
     "Engine",
     "Expectation",
+    "GpuEngine",
     "Information",
     "Links",
     "Maximisation",
@@ -21,4 +23,5 @@ __all__ = [
     "bring",
     "choose",
     "make_engine",
+    "on_gpu",
 ]

@@ -26,6 +26,8 @@ Tick = Callable[[int, int], None]
 # What reading and fitting a vote in memory takes at most, and which share of the machine's memory may be used.
 _BYTES_A_VOTE, _SHARE = 160, 0.5
 _UNKNOWN_MEMORY = 8 << 30
+# With fewer votes a fit in memory ends before a card has been woken up.
+_MANY_FOR_A_CARD = 5_000_000
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,9 @@ class Choice:
 
 def _to_memory(votes: Path | Votes) -> Votes:
     if isinstance(votes, PartedComparisons):
-        raise ParameterError(f"engine is 'memory', and the votes are a {type(votes).__name__}; give their file")
+        raise ParameterError(
+            f"votes are a {type(votes).__name__}, and the engine needs them in memory; give their file"
+        )
     return votes if isinstance(votes, Comparisons) else read_comparisons(votes)
 
 
@@ -88,6 +92,24 @@ def _memory_suits(load: Load) -> str:
         return "the votes are in memory"
     elsewhere = isinstance(load.votes, PartedComparisons) or _is_address(load.votes)
     return f"{load.told} fit into memory" if load.fits and not elsewhere else ""
+
+
+# -- gpu --------------------------------------------------------------------------------------------------------
+
+
+def _gpu_engine(votes: Comparisons, row: str, threads: int | None, tick: Tick | None) -> Engine:
+    from jamrank.engines.gpu import on_gpu
+
+    return on_gpu(ROWS_BY[row](votes, threads), threads)
+
+
+def _gpu_suits(load: Load) -> str:
+    elsewhere = isinstance(load.votes, PartedComparisons) or _is_address(load.votes)
+    if elsewhere or not load.fits or load.n_votes is None or load.n_votes < _MANY_FOR_A_CARD:
+        return ""
+    from jamrank.kernels.card import card_at_hand
+
+    return f"{load.told} are many, and there is a GPU" if card_at_hand() else ""
 
 
 # -- disk -------------------------------------------------------------------------------------------------------
@@ -145,6 +167,7 @@ def _dask_suits(load: Load) -> str:
 
 # In the order in which "auto" asks them. An engine more is a line more.
 ENGINES: dict[str, Kind] = {
+    "gpu": Kind(_to_memory, _gpu_engine, _gpu_suits),
     "memory": Kind(_to_memory, _memory_engine, _memory_suits),
     "dask": Kind(_to_dask, _dask_engine, _dask_suits),
     "disk": Kind(_to_disk, _disk_engine, _disk_suits),

@@ -11,7 +11,7 @@ from jamrank.engines.direct import over_margins
 from jamrank.kernels import kernels
 from jamrank.rows import Lists, Patterns, with_known
 
-__all__ = ["Laid", "Sums", "expectation"]
+__all__ = ["Laid", "Sums", "expectation", "likelihoods"]
 
 Doubles = NDArray[np.float64]
 Floats = NDArray[np.float32]
@@ -87,7 +87,7 @@ def _over_patterns(
     posterior: Doubles,
     threads: int,
 ) -> Sums:
-    base, if_first, if_second = _likelihoods(ballots, tables)
+    base, if_first, if_second = likelihoods(ballots, tables)
     in_pass = len(ballots) <= _MOST_PATTERNS_IN_PASS
     truth = posterior if in_pass or len(posterior) else np.empty(len(rows))
     gradient, degree = np.empty(rows.n_items), np.empty(rows.n_items)
@@ -120,7 +120,7 @@ def _over_votes(
     posterior: Doubles,
     threads: int,
 ) -> Sums:
-    base, if_first, if_second = _likelihoods(ballots, tables)
+    base, if_first, if_second = likelihoods(ballots, tables)
     gradient, degree = np.empty(rows.n_items), np.empty(rows.n_items)
     truly_first, hidden = np.empty(len(ballots)), np.empty(len(ballots))
     if not len(curvature):
@@ -145,7 +145,7 @@ def _over_votes(
     return value, gradient, degree, ballots.over_patterns(truly_first), ballots.over_patterns(hidden).sum(axis=1)
 
 
-def _likelihoods(ballots: Patterns, tables: Doubles) -> tuple[Doubles, Doubles, Doubles]:
+def likelihoods(ballots: Patterns, tables: Doubles) -> tuple[Doubles, Doubles, Doubles]:
     """Return the log-likelihood of each pattern's votes that is common to both truths, and the rest under either.
 
     One table is quicker than two: where the ratio of the likelihoods can be written as a number, the former is empty.

@@ -47,7 +47,7 @@ class JAM(LatentModel):
         Stop when every score and flip is estimated to be within ``tol`` of its limit.
     random_state : int, Generator or None
         For random starts.
-    engine : {"auto", "memory", "disk", "dask"}
+    engine : {"auto", "memory", "gpu", "disk", "dask"}
         Where passes over the votes run; ``auto`` goes by their number and by what is there. With ``dask`` on the
         client at hand, on ``DASK_SCHEDULER_ADDRESS`` or on a local cluster; :func:`jamrank.distribute_comparisons`
         says more.

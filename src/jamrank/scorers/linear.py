@@ -26,10 +26,11 @@ class LinearScorer:
     """
 
     # einsum instead of @: BLAS may add in another order with another number of threads, and results must not
-    # depend on that.
+    # depend on that. It is quicker along features that lie in one piece.
 
     def __init__(self, standardised: Doubles, variance: float | None) -> None:
         self.matrix = standardised
+        self._columns = np.ascontiguousarray(standardised.T)
         self.n_params = standardised.shape[1]
         self.precision = np.full(self.n_params, 0.0 if variance is None else 1.0 / variance)
 
@@ -39,7 +40,7 @@ class LinearScorer:
 
     def spread(self, direction: Doubles) -> Doubles:
         """Return ``X`` times a direction of the weights."""
-        scores: Doubles = np.einsum("if,f->i", self.matrix, direction)
+        scores: Doubles = np.einsum("fi,f->i", self._columns, direction)
         return scores
 
     def shortened(self, step: Doubles, longest: float) -> Doubles:
@@ -49,7 +50,7 @@ class LinearScorer:
 
     def gather(self, per_item: Doubles) -> Doubles:
         """Return ``Xᵀ`` times a vector over items."""
-        sums: Doubles = np.einsum("if,i->f", self.matrix, per_item)
+        sums: Doubles = np.einsum("fi,i->f", self._columns, per_item)
         return sums
 
     def preconditioner(self, degree: Doubles) -> Callable[[Doubles], Doubles]:
@@ -70,8 +71,8 @@ class LinearScorer:
         return solve
 
     def _factor(self, block: slice, degree: Doubles, mean: Doubles) -> tuple[Doubles, bool]:
-        centred = self.matrix[:, block] - mean
-        curvature = np.einsum("if,ig->fg", centred * degree[:, None], centred)
+        centred = self._columns[block] - mean[:, None]
+        curvature = np.einsum("fi,gi->fg", centred * degree, centred)
         diagonal = np.einsum("ff->f", curvature)
         diagonal += self.precision[block] + 1e-9 * max(float(diagonal.max(initial=0.0)), 1e-9)
         factor: tuple[Doubles, bool] = cho_factor(curvature)

@@ -1,0 +1,276 @@
+"""The engine on the GPU beside the one in memory: on a card where there is one, and on an emulated one everywhere."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.engines.emulated_card import EmulatedCard
+
+import jamrank as jr
+import jamrank.rows as rows_module
+from jamrank.comparisons import Comparisons
+from jamrank.engines import GpuEngine, MemoryEngine, on_gpu
+from jamrank.errors import CardError, NoCardWarning
+from jamrank.kernels.card import Card
+from jamrank.models import latent
+from jamrank.rows import ROWS_BY, Lists, Rows
+
+N_ITEMS = 40
+
+
+def real_card() -> Card:
+    try:
+        return Card()
+    except CardError as error:
+        pytest.skip(f"no GPU here: {error}")
+
+
+@pytest.fixture(params=["emulated", "GPU"])
+def card(request):
+    return EmulatedCard() if request.param == "emulated" else real_card()
+
+
+def crowd(n_votes=3000, weights=(1.0,), n_items=N_ITEMS, seed=0) -> Comparisons:
+    rng = np.random.default_rng(seed)
+    left = rng.integers(0, n_items, n_votes)
+    right = (left + rng.integers(1, n_items, n_votes)) % n_items
+    said = rng.choice([0.0, 0.5, 1.0], n_votes, p=[0.4, 0.1, 0.5])
+    return Comparisons.from_arrays(left, right, rng.integers(0, 8, n_votes), said, rng.choice(weights, n_votes))
+
+
+def jury(share: float, n_items: int = N_ITEMS, seed=1) -> Comparisons:
+    """Draw the votes of three on a share of all pairs."""
+    rng = np.random.default_rng(seed)
+    first, second = np.triu_indices(n_items, 1)
+    kept = rng.permutation(len(first)) < share * len(first)
+    kept[:1] = kept[-1:] = True
+    first, second = first[kept], second[kept]
+    said = rng.random((len(first), 3)) < 0.5 + 0.3 * np.sign(second - first)[:, None]
+    return Comparisons.from_matrix(first, second, said.astype(np.int8))
+
+
+def questions() -> Comparisons:
+    votes = [crowd(800, seed=s) for s in (2, 3)]
+    frames = [
+        (v.items[v.pair_first[p]], v.items[v.pair_second[p]], v.vote_annotator, v.vote_result / 2, q)
+        for q, v in enumerate(votes)
+        for p in [np.repeat(np.arange(v.n_pairs), np.diff(v.vote_start))]
+    ]
+    left, right, who, said = (np.concatenate([frame[k] for frame in frames]) for k in range(4))
+    said = np.where(said == 0.5, 1.0, 0.0)
+    asked = np.concatenate([np.full(len(frame[0]), frame[4]) for frame in frames])
+    return Comparisons.from_arrays(left, right, who, said, question=asked)
+
+
+def as_lists(votes: Comparisons) -> Rows:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rows_module, "_repeats_itself", lambda votes: False)
+        rows = Rows._find_per_pair(votes, 1)
+    assert isinstance(rows.ballots, Lists)
+    return rows
+
+
+def weighted(rows: Rows) -> Rows:
+    return replace(rows, weight=np.random.default_rng(5).choice([0.25, 1.0, 3.0], len(rows)))
+
+
+ROWS = {
+    "all pairs": lambda: Rows.per_pair(jury(1.0)),
+    "nearly all pairs": lambda: Rows.per_pair(jury(0.7)),
+    "few pairs": lambda: Rows.per_pair(jury(0.2)),
+    "more items than a tile is wide": lambda: Rows.per_pair(jury(0.9, 700)),
+    "weighted patterns": lambda: weighted(Rows.per_pair(jury(0.5))),
+    "many patterns": lambda: Rows.per_pair(crowd()),
+    "questions": lambda: Rows.per_pair(questions()),
+    "lists": lambda: as_lists(crowd()),
+    "weighted lists": lambda: as_lists(crowd(weights=(0.5, 1.0, 2.0))),
+    "votes": lambda: Rows.per_vote(crowd(400)),
+    "votes in runs": lambda: Rows.per_vote(crowd(5000)),
+    "votes in long runs": lambda: Rows.per_vote(crowd(9000, n_items=12)),
+    "weighted votes": lambda: Rows.per_vote(crowd(3000, weights=(0.5, 1.0, 4.0))),
+    "margins": lambda: ROWS_BY["margin"](crowd(5000), None),
+    "ties": lambda: ROWS_BY["tie"](crowd(5000), None),
+}
+
+
+@pytest.fixture(params=ROWS)
+def rows(request) -> Rows:
+    return ROWS[request.param]()
+
+
+def scores_of(rows: Rows, seed=7) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(rows.n_items)
+
+
+def tables_of(rows: Rows) -> np.ndarray:
+    params = np.linspace(-2, 1, rows.n_coins)
+    if rows.about != "truth":
+        return params
+    # Not symmetric, so that sides matter.
+    log_flip, log_keep = -np.logaddexp(0, -params), -np.logaddexp(0, params)
+    tables = np.stack([np.stack([log_keep, log_flip], axis=1), np.stack([log_flip, log_keep], axis=1)], axis=1)
+    return tables * np.array([1.0, 0.8])[None, :, None]
+
+
+def same(found, expected, name="", rtol=1e-9) -> None:
+    scale = max(float(np.abs(expected).max(initial=0.0)), 1e-3)
+    np.testing.assert_allclose(found, expected, rtol=rtol, atol=rtol * scale, err_msg=name)
+
+
+def assert_same_passes(engine: GpuEngine, memory: MemoryEngine) -> None:
+    """Compare whatever an engine says."""
+    rows = memory.rows
+    scores, tables, vector = scores_of(rows), tables_of(rows), scores_of(rows, 8)
+    here, there = (one.expectation(scores, tables) for one in (engine, memory))
+    for name in ("value", "gradient", "truly_first", "hidden"):
+        same(getattr(here, name), getattr(there, name), name)
+    # Curvatures are single: they shape a step but not where it ends.
+    same(here.degree, there.degree, "degree", 1e-6)
+    products = [one.curvature_times(at.curvature, vector) for one, at in ((engine, here), (memory, there))]
+    same(*products, "product", 1e-6)
+    same(engine.bends(here.curvature), memory.bends(there.curvature), "curvature", 1e-6)
+    if rows.about == "truth":
+        same(engine.posterior(scores, tables), memory.posterior(scores, tables), "posterior")
+        same(engine.hidden(scores, tables), memory.hidden(scores, tables), "hidden")
+        starts = [one.beginning(np.zeros(rows.n_items)) for one in (engine, memory)]
+        for name in ("value", "gradient", "degree"):
+            same(*(getattr(start[0], name) for start in starts), name)
+        same(starts[0][1], starts[1][1])
+        same(*(one.curvature_times(s[0].curvature, vector) for one, s in zip((engine, memory), starts, strict=True)))
+        # An earlier curvature is worked out anew.
+        same(engine.curvature_times(here.curvature, vector), products[1], "product again", 1e-6)
+    for (degree, links), (other, pairs) in [[one.observed(scores, tables, True) for one in (engine, memory)]]:
+        same(degree, other, "observed")
+        same(links.curvature, pairs.curvature, "observed links")
+    same(engine.cast, memory.cast)
+    assert (engine.n_rows, engine.n_links, engine.n_coins) == (memory.n_rows, memory.n_links, memory.n_coins)
+
+
+def test_every_pass_says_what_it_says_in_memory(rows, card):
+    assert_same_passes(GpuEngine(rows, card=card), MemoryEngine(rows))
+
+
+def test_votes_that_do_not_fit_are_passed_over_in_parts(rows, card):
+    whole = GpuEngine(rows, card=card)
+    memory = sum(part.bytes for part in whole._parts) // 3
+    engine = GpuEngine(rows, card=card, memory=memory)
+    assert len(engine._parts) > 3
+    stays = [part.card is not None for part in engine._parts]
+    assert stays[0] and not stays[-1]
+    assert sum(part.bytes for part in engine._parts if part.card is not None) <= memory
+    assert [part.begin for part in engine._parts[1:]] == [part.end for part in engine._parts[:-1]]
+    assert_same_passes(engine, MemoryEngine(rows))
+
+
+def test_parts_change_no_sum_of_a_pass(rows, card):
+    memory = sum(part.bytes for part in GpuEngine(rows, card=card)._parts) // 3
+    one, other = (
+        GpuEngine(rows, card=card, memory=m).expectation(scores_of(rows), tables_of(rows)) for m in (None, memory)
+    )
+    if not GpuEngine(rows, card=card)._walks:
+        for name in ("gradient", "degree", "truly_first"):
+            np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+    assert one.value == pytest.approx(other.value, rel=1e-13)
+
+
+def test_a_pass_is_the_same_to_the_last_bit_when_it_is_run_again(rows, card):
+    engines = [GpuEngine(rows, card=card) for _ in range(2)]
+    passes = [engine.expectation(scores_of(rows), tables_of(rows)) for engine in (*engines, engines[0])]
+    for other in passes[1:]:
+        for name in ("value", "gradient", "degree", "truly_first", "hidden"):
+            np.testing.assert_array_equal(getattr(passes[0], name), getattr(other, name))
+
+
+@pytest.mark.parametrize(
+    "name", ["all pairs", "nearly all pairs", "few pairs", "many patterns", "lists", "votes in runs"]
+)
+@pytest.mark.parametrize("far", [1.0, 300.0, 1e6])
+def test_scores_far_apart_neither_overflow_nor_vanish(name, far, card):
+    rows = ROWS[name]()
+    scores, tables = far * scores_of(rows), tables_of(rows) * 30
+    here, there = (engine.expectation(scores, tables) for engine in (GpuEngine(rows, card=card), MemoryEngine(rows)))
+    for which in ("value", "gradient", "truly_first"):
+        same(getattr(here, which), getattr(there, which), which, 1e-8)
+    same(here.degree, there.degree, "degree", 1e-6)
+
+
+def test_only_dense_juries_are_walked(card):
+    walked = {name for name, make in ROWS.items() if GpuEngine(make(), card=card)._walks}
+    assert walked == {"all pairs", "nearly all pairs", "more items than a tile is wide"}
+
+
+def test_more_items_than_two_bytes_can_number(card):
+    n_items = (1 << 16) + 10
+    left = np.arange(n_items - 1)
+    votes = Comparisons.from_arrays(left, left + 1, left % 3, (left % 5 > 0).astype(float))
+    rows = Rows.per_pair(votes)
+    assert_same_passes(GpuEngine(rows, card=card), MemoryEngine(rows))
+
+
+@pytest.mark.parametrize(
+    "model", [jr.JAM(), jr.JAM(noise="two-coin"), jr.CrowdBT(), jr.JAM(ties="davidson"), jr.AmElo()]
+)
+@pytest.mark.parametrize("votes", [crowd(4000), jury(0.8)], ids=["crowd", "jury"])
+@pytest.mark.filterwarnings("ignore::jamrank.errors.TiesExcludedWarning")
+def test_fits_agree_with_those_in_memory(model, votes, card, monkeypatch):
+    expected = model.fit(votes)
+    found = [getattr(expected, name).copy() for name in ("scores_", "flip_", "posterior_")]
+    engines = []
+
+    def engine(rows, threads=None):
+        engines.append(GpuEngine(rows, threads, card=card))
+        return engines[-1]
+
+    monkeypatch.setattr(latent, "MemoryEngine", engine)
+    with monkeypatch.context() as patch:
+        patch.setattr(latent.LatentModel, "_parts", lambda self: [(self._votes, _decided(self._fitted[0].engine))])
+        fitted = model.fit(votes)
+        for name, there in zip(("scores_", "flip_", "posterior_"), found, strict=True):
+            np.testing.assert_allclose(getattr(fitted, name), there, atol=1e-6, err_msg=name)
+    assert engines
+
+
+def _decided(engine):
+    return getattr(engine, "decided", engine)
+
+
+def test_an_engine_goes_when_nobody_holds_it(card):
+    rows = Rows.per_pair(jury(0.8))
+    engine = GpuEngine(rows, card=card)
+    at = engine.expectation(scores_of(rows), tables_of(rows))
+    engine.beginning(np.zeros(rows.n_items))
+    gone = weakref.ref(engine)
+    gc.disable()
+    try:
+        del engine
+        assert gone() is None
+    finally:
+        gc.enable()
+    assert at.value < 0
+
+
+def test_weights_that_differ_too_much_stay_in_memory():
+    rows = weighted(Rows.per_pair(jury(0.5)))
+    rows = replace(rows, weight=np.where(rows.weight > 1, 1e12, 1e-3))
+    with pytest.raises(CardError, match="weights differ too much"):
+        GpuEngine(rows, card=EmulatedCard())
+
+
+def test_without_a_card_the_fit_runs_in_memory_and_says_why(monkeypatch):
+    def none() -> Card:
+        raise CardError("there is no GPU")
+
+    monkeypatch.setattr("jamrank.engines.gpu.Card", none)
+    with pytest.warns(NoCardWarning, match="engine='gpu': there is no GPU; the fit runs in memory instead"):
+        engine = on_gpu(Rows.per_pair(jury(0.5)))
+    assert type(engine) is MemoryEngine
+
+
+def test_no_cupy_is_told_in_one_line(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "cupy", None)
+    with pytest.raises(CardError, match=r"CuPy is not installed; pip install 'jamrank\[gpu\]'"):
+        Card()
