@@ -367,6 +367,9 @@ def _pass_cells(one: dict[str, Any], copied: float) -> list[str]:
     share = one["bytes a second"] / copied
     cells = [one["layout"], f"{one['items']:,}", f"{one['pairs']:,}", f"{1e3 * one['seconds']:.3f}"]
     cells += [f"{one['pairs a second']:.3g}", size, f"{one['bytes a second'] / 1e12:.2f}", f"{share:.0%}"]
+    if "kept" in one["layout"]:
+        # What is called from Python keeps no posterior.
+        return [*cells, "", ""]
     product = one["seconds a curvature product, called from Python"]
     return [*cells, f"{1e3 * one['seconds called from Python']:.2f}", f"{1e3 * product:.2f}"]
 

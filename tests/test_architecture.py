@@ -117,7 +117,7 @@ def test_only_the_command_line_prints(path):
     assert calls(path) & PRINT_CALLS == set()
 
 
-@pytest.mark.parametrize("heavy", ["sklearn", "matplotlib", "pandas", "rich", "click", "fastapi", "dask"])
+@pytest.mark.parametrize("heavy", ["sklearn", "matplotlib", "pandas", "rich", "click", "fastapi", "dask", "cupy"])
 def test_heavy_libraries_are_imported_where_they_are_used(heavy):
     allowed = {"click", "rich"} if heavy in {"click", "rich"} else set()
     guilty = [

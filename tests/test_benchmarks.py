@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from types import SimpleNamespace
 
@@ -10,7 +11,7 @@ import pytest
 
 pytest.importorskip("benchmarks", reason="benchmarks/ is found where tests run as `python -m pytest` in the checkout")
 
-from benchmarks import cluster, coverage, growth, heldout, ratios, recovery, report, scorers, stages, verdicts
+from benchmarks import cluster, coverage, gpu, growth, heldout, ratios, recovery, report, scorers, stages, verdicts
 from benchmarks.rivals import CONTENDERS
 from benchmarks.trials import Trial
 from benchmarks.votes import draw_jury
@@ -242,3 +243,17 @@ def test_coverage_is_measured_on_votes_of_each_model_and_goes_on_where_it_stoppe
     assert all(0 <= row[name] <= 1 for row in rows for name in (*coverage.ASKED, *coverage.SHOWN))
     assert all(0.1 < row["ratio"] < 10 for row in rows)
     assert "JAM" in coverage.text(rows, 2.0, {"commit": "x"})
+
+
+def test_the_figures_of_a_gpu_are_those_that_were_measured():
+    found = json.loads((report.HERE / "gpu.json").read_text())
+    assert gpu.as_markdown(found) == (report.HERE / "gpu.md").read_text()
+    assert all(one["largest"] <= gpu.AGREEMENT for one in found["agreement"])
+
+
+@pytest.mark.parametrize("n_items", [2, 9])
+def test_pairs_of_a_layout_are_sorted_and_in_order(n_items):
+    first, second = gpu.every_pair(n_items)
+    np.testing.assert_array_equal((first, second), np.triu_indices(n_items, 1))
+    for first, second in (gpu.some_pairs(n_items, 0.7), gpu.spread_pairs(n_items, 40)):
+        assert (np.diff(first) >= 0).all() and (first < second).all() and (second < n_items).all()

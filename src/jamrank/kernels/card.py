@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import pkgutil
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache, cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jamrank.errors import CardError
 from jamrank.kernels import default_threads
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 __all__ = ["Card", "card_at_hand"]
 
@@ -159,6 +160,8 @@ def _piece(slot: int, array: NDArray[Any], own: slice) -> NDArray[Any]:
 
 @cache
 def _helpers(threads: int) -> ThreadPoolExecutor:
+    from concurrent.futures import ThreadPoolExecutor
+
     return ThreadPoolExecutor(min(threads, _PIECES))
 
 
@@ -195,6 +198,8 @@ def _compiled(kernel: str, device: int) -> Any:
 
 def source(kernel: str) -> str:
     """Return the source that has a kernel."""
+    import pkgutil
+
     files = ("sums.cu", "walk.cu" if kernel.partition("<")[0] in _WALKS else "rows.cu")
     found = [pkgutil.get_data("jamrank.kernels", f"gpu/{name}") for name in files]
     return "\n".join(text.decode() for text in found if text is not None)
