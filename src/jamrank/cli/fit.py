@@ -177,7 +177,7 @@ def _distribute(votes: str, options: dict[str, Any], console: Console, quiet: bo
     from jamrank.text import many
 
     with counting(console, quiet) as progress:
-        cluster = Cluster.open(options["scheduler"], options["workers"], options["scratch"])
+        cluster = Cluster.connect(options["scheduler"], options["workers"], options["scratch"])
         # What goes wrong is told in one line, not in the log of every connection.
         logging.disable(logging.CRITICAL)
         if not quiet:

@@ -13,7 +13,7 @@ from jamrank.engines.disk import DiskEngine
 from jamrank.engines.memory import MemoryEngine
 from jamrank.errors import ParameterError
 from jamrank.io.canonical import read_comparisons
-from jamrank.io.parquet import ParquetFiles, is_parquet
+from jamrank.io.parquet import count_rows, is_parquet
 from jamrank.io.parted import PartedComparisons, Votes
 from jamrank.io.store import StoredComparisons, store_comparisons
 from jamrank.rows import ROWS_BY
@@ -190,7 +190,7 @@ def _count(votes: Path | Votes) -> int | None:
     """Count the votes of Parquet files from their footers; those of other files fit into memory or nowhere."""
     if isinstance(votes, Comparisons | PartedComparisons):
         return votes.n_votes
-    return len(ParquetFiles.open(votes)) if not _is_address(votes) and is_parquet(votes) else None
+    return count_rows(votes) if not _is_address(votes) and is_parquet(votes) else None
 
 
 def _is_address(votes: Path | Votes) -> bool:

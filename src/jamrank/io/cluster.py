@@ -65,7 +65,7 @@ class Cluster:
         self._close = weakref.finalize(self, _close, list(own))
 
     @classmethod
-    def open(
+    def connect(
         cls,
         scheduler: str | None = None,
         workers: int | None = None,

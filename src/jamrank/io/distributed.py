@@ -120,7 +120,7 @@ def distribute_comparisons(
     """
     if not (isinstance(part_votes, int) and part_votes >= 1):
         raise ParameterError(f"part_votes is {part_votes!r}; expected a whole number of at least 1")
-    return distribute(Cluster.open(scheduler, workers, scratch), votes, part_votes, progress)
+    return distribute(Cluster.connect(scheduler, workers, scratch), votes, part_votes, progress)
 
 
 def distribute(

@@ -12,7 +12,7 @@ import polars as pl
 
 from jamrank.errors import InputError
 
-__all__ = ["ParquetFiles", "is_parquet", "parquet_files"]
+__all__ = ["ParquetFiles", "count_rows", "is_parquet", "parquet_files"]
 
 _SUFFIXES = (".parquet", ".pq")
 _BROKEN = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError)
@@ -42,6 +42,11 @@ def parquet_files(path: str | os.PathLike[str]) -> list[Path]:
             "the folder has no Parquet files", f"expected names that end in {_SUFFIXES[0]}", source=str(path)
         )
     return found
+
+
+def count_rows(path: str | os.PathLike[str]) -> int:
+    """Return how many rows a file or a folder has, from what stands at the end of each file."""
+    return len(ParquetFiles.open(path))
 
 
 @dataclass(frozen=True)
