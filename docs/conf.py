@@ -1,5 +1,8 @@
 """How the documentation is built: `make docs`."""
 
+from pygments.lexers.special import TextLexer
+from sphinx.highlighting import lexers
+
 from jamrank import __version__
 
 project = "jamrank"
@@ -22,3 +25,6 @@ napoleon_use_rtype = False
 html_theme = "furo"
 html_title = f"jamrank {release}"
 html_copy_source = False
+
+# Tables and records are shown as they are.
+lexers["csv"] = lexers["jsonl"] = TextLexer()

@@ -121,7 +121,7 @@ def _spread(upper: Places, lower: Places, best: Places, most: int) -> Places:
 def contested_pairs(votes: Comparisons, posterior: Doubles, most: int = 25) -> Contested:
     """Find the pairs on which annotators disagree most, and count those that the model decides against the majority.
 
-    With n decided votes on a pair, a share s of them for its first item, pairs are ordered by n (1 - |2 s - 1|)².
+    With n decided votes on a pair, a share s of them for its first item, pairs are ordered by ``n (1 - |2 s - 1|)²``.
 
     Parameters
     ----------
