@@ -7,9 +7,10 @@ into the file, and counts must agree with each other. Values are not looked at.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["examine"]
+__all__ = ["Facts", "examine"]
 
 _MAGIC = b"PAR1"
 _DEEPEST = 64
@@ -19,11 +20,28 @@ _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 7, 8, 9,
 Struct = dict[int, Any]
 
 
+@dataclass(frozen=True)
+class Facts:
+    """How many values of a column are missing, and between which they lie; None for what is not told."""
+
+    missing: int | None
+    low: bytes | None
+    high: bytes | None
+
+    def joined(self, other: Facts) -> Facts:
+        """Return what is told of two parts of a column."""
+        return Facts(
+            None if self.missing is None or other.missing is None else self.missing + other.missing,
+            None if self.low is None or other.low is None else min(self.low, other.low),
+            None if self.high is None or other.high is None else max(self.high, other.high),
+        )
+
+
 class _DamagedError(ValueError):
     pass
 
 
-def examine(data: bytes) -> dict[tuple[str, ...], int] | None:
+def examine(data: bytes) -> dict[tuple[str, ...], Facts] | None:
     """Look over the metadata of a Parquet file.
 
     Parameters
@@ -34,8 +52,7 @@ def examine(data: bytes) -> dict[tuple[str, ...], int] | None:
     Returns
     -------
     dict or None
-        How many values are missing in each column by its path, as far as the file says so; None where the file
-        does not hold together.
+        What the file tells of each column, by its path; None where the file does not hold together.
     """
     if len(data) < 12 or not data.startswith(_MAGIC) or not data.endswith(_MAGIC):
         return None
@@ -50,23 +67,20 @@ def examine(data: bytes) -> dict[tuple[str, ...], int] | None:
             _check_group(data, group, begin)
         if footer.get(3) != sum(group[3] for group in groups):
             return None
-        return _missing_values(groups)
+        return _facts(groups)
     except (_DamagedError, KeyError, TypeError, IndexError, AttributeError, UnicodeDecodeError):
         return None
 
 
-def _missing_values(groups: list[Struct]) -> dict[tuple[str, ...], int]:
-    missing: dict[tuple[str, ...], int] = {}
-    unknown = set()
+def _facts(groups: list[Struct]) -> dict[tuple[str, ...], Facts]:
+    facts: dict[tuple[str, ...], Facts] = {}
     for group in groups:
         for chunk in group[1]:
             path = tuple(part.decode() for part in chunk[3][3])
-            count = chunk[3].get(12, {}).get(3)
-            if not isinstance(count, int):
-                unknown.add(path)
-            else:
-                missing[path] = missing.get(path, 0) + count
-    return {path: count for path, count in missing.items() if path not in unknown}
+            told = chunk[3].get(12, {})
+            here = Facts(told.get(3), told.get(6), told.get(5))
+            facts[path] = facts[path].joined(here) if path in facts else here
+    return facts
 
 
 def _check_group(data: bytes, group: Struct, end: int) -> None:

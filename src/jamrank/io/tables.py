@@ -19,7 +19,7 @@ import polars as pl
 from jamrank.errors import InputError
 from jamrank.io.compression import decompressed
 from jamrank.io.documents import read_bytes, shown
-from jamrank.io.footer import examine
+from jamrank.io.footer import Facts, examine
 from jamrank.io.parquet import ParquetFiles, unless_it_panics
 from jamrank.kernels import default_threads, kernels
 
@@ -38,6 +38,8 @@ _BINARY = ("this is neither text nor Parquet", "expected a CSV file in UTF-8, or
 _CONTROLS = bytes(set(range(32)) - set(b"\t\n\r\f\v"))
 _SEPARATOR_NAMES = {",": "commas", "\t": "tabs", ";": "semicolons"}
 _HEAD = 1 << 16
+# Of longer columns the range is not looked at again, which would take time.
+_FEW_ROWS = 1_000_000
 
 
 def read_table(path: str | os.PathLike[str]) -> pl.DataFrame:
@@ -115,8 +117,8 @@ def parse_table(data: bytes, source: str) -> tuple[pl.DataFrame, bool]:
 def _read_parquet(data: bytes, source: str) -> pl.DataFrame:
     if not data.startswith(_PARQUET_MAGIC):
         raise InputError("the name says Parquet, the content is something else", "rename the file", source=source)
-    missing = examine(data)
-    if missing is None:
+    facts = examine(data)
+    if facts is None:
         raise InputError("the Parquet file is damaged or cut off", "write it again", source=source)
     try:
         with unless_it_panics():
@@ -125,23 +127,31 @@ def _read_parquet(data: bytes, source: str) -> pl.DataFrame:
         told = (str(error).strip().splitlines() or [type(error).__name__])[0][:100]
         problem = f"the Parquet file is damaged or of an unknown kind ({told})"
         raise InputError(problem, "write it again", source=source) from None
-    odd = next((path for path, count in missing.items() if _gaps(frame, path) not in (None, count)), None)
+    odd = next((path for path, told in facts.items() if not _agrees(frame, path, told)), None)
     if odd is not None:
-        problem = f"the Parquet file is damaged (gaps in {shown('.'.join(odd))} that it does not tell of)"
+        problem = f"the Parquet file is damaged ({shown('.'.join(odd))} is not what it says of itself)"
         raise InputError(problem, "write it again", source=source)
     return frame
 
 
-def _gaps(frame: pl.DataFrame, path: tuple[str, ...]) -> int | None:
-    """Count the missing values of a column, or of a field of records; None where that cannot be told simply."""
+def _agrees(frame: pl.DataFrame, path: tuple[str, ...], told: Facts) -> bool:
+    """Tell whether a column, or a field of records, has the gaps and the range that the file says it has."""
     if path[0] not in frame.columns:
-        return None
+        return True
     column = frame[path[0]]
     for name in path[1:]:
         if not isinstance(column.dtype, pl.Struct) or column.null_count() or name not in column.struct.fields:
-            return None
+            return True
         column = column.struct.field(name)
-    return None if column.dtype.is_nested() else column.null_count()
+    if column.dtype.is_nested():
+        return True
+    if told.missing is not None and column.null_count() != told.missing:
+        return False
+    if column.dtype != pl.String or len(column) > _FEW_ROWS:
+        return True
+    # The range may have been rounded outwards, where texts are long.
+    ends = [str(end).encode() for end in (column.min(), column.max()) if end is not None]
+    return not ends or ((told.low is None or told.low <= ends[0]) and (told.high is None or ends[-1] <= told.high))
 
 
 def _read_csv(data: bytes, separator: str, source: str) -> pl.DataFrame:
