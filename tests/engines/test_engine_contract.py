@@ -205,7 +205,7 @@ def test_a_scheduler_that_is_not_there_is_named(monkeypatch):
         ("disk", "memory", "engine is 'disk', and the votes are a Comparisons"),
         ("memory", "disk", "votes are a StoredComparisons, and the engine needs them in memory"),
         ("dask", "disk", "engine is 'dask', and the votes are a StoredComparisons"),
-        ("abacus", "memory", "engine is 'abacus'; expected 'auto', 'memory'"),
+        ("abacus", "memory", "engine is 'abacus'; expected 'auto', 'gpu', 'memory'"),
     ],
 )
 def test_engines_refuse_votes_that_are_elsewhere(votes, engine, given, told):
