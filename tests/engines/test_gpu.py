@@ -13,7 +13,7 @@ from tests.engines.emulated_card import EmulatedCard
 import jamrank as jr
 import jamrank.rows as rows_module
 from jamrank.comparisons import Comparisons
-from jamrank.engines import GpuEngine, MemoryEngine, on_gpu
+from jamrank.engines import GpuEngine, MemoryEngine, choosing, on_gpu
 from jamrank.errors import CardError, NoCardWarning
 from jamrank.kernels.card import Card
 from jamrank.models import latent
@@ -225,7 +225,7 @@ def test_fits_agree_with_those_in_memory(model, votes, card, monkeypatch):
         engines.append(GpuEngine(rows, threads, card=card))
         return engines[-1]
 
-    monkeypatch.setattr(latent, "MemoryEngine", engine)
+    monkeypatch.setattr(choosing, "MemoryEngine", engine)
     with monkeypatch.context() as patch:
         patch.setattr(latent.LatentModel, "_parts", lambda self: [(self._votes, _decided(self._fitted[0].engine))])
         fitted = model.fit(votes)
