@@ -484,5 +484,5 @@ def _score_errors(model: RankingModel) -> NDArray[np.float64]:
     """Return what votes leave open of each score, in a normal around the fit."""
     try:
         return model._information_uncertainty().score_se
-    except (NotFittedError, ParameterError):  # from a file, or without a likelihood
+    except (AttributeError, NotFittedError, ParameterError):  # from a file, or without a likelihood
         return model._uncertainty.score_se
