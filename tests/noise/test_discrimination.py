@@ -58,7 +58,9 @@ def test_everyone_equal_is_bradley_terry():
     np.testing.assert_allclose(equal.scores_, plain.scores_, atol=1e-6)
     np.testing.assert_allclose(equal.posterior_, plain.posterior_, atol=1e-6)
     np.testing.assert_allclose(
-        equal.ranking_["score_se"].to_numpy(), plain.ranking_["score_se"].to_numpy(), atol=1e-5
+        equal.uncertainty("information").score_se.to_numpy(),
+        plain.uncertainty("information").score_se.to_numpy(),
+        atol=1e-5,
     )
     assert equal.log_likelihood_ == pytest.approx(plain.log_likelihood_)
 
