@@ -182,9 +182,9 @@ def test_a_model_from_a_file_keeps_its_intervals_but_no_draws(model, tmp_path):
         again.uncertainty("information")
 
 
-def test_a_chain_runs_only_where_scores_are_asked_for(drawn):
+def test_a_chain_runs_only_where_intervals_are_asked_for(drawn):
     fitted = jr.JAM(n_jobs=1).fit(drawn.votes)
-    assert len(fitted.annotators_) == 6 and len(fitted.pairs_)
+    assert len(fitted.flip_) == 6 and len(fitted.scores_) == 12 and len(fitted.pairs_)
     assert "_draws" not in vars(fitted)
     assert len(fitted.ranking_) == 12
     assert fitted.uncertainty().kind == "posterior"
@@ -252,3 +252,23 @@ def test_what_a_model_cannot_say_it_refuses(drawn):
             majority.uncertainty(kind)
     with pytest.raises(ParameterError, match="items"):
         majority.top(13)
+
+
+def test_tables_show_what_the_draws_say(drawn):
+    fitted = jr.CrowdBT(n_jobs=1).fit(drawn.votes)
+    annotators, flips, ranking = fitted.annotators_, fitted.flip_intervals(), fitted.ranking_
+    for name in ("flip", "flip_low", "flip_high"):
+        assert annotators[name].to_list() == flips[name].to_list()
+    place = np.searchsorted(fitted.items_, ranking["item"].to_numpy())
+    reach = 1.96 * ranking["score_se"].to_numpy()
+    within = np.abs(fitted.score_draws()[:, place] - ranking["score"].to_numpy()) <= reach
+    np.testing.assert_allclose(within.mean(axis=0), 0.95, atol=0.004)
+
+
+@pytest.mark.filterwarnings("ignore::jamrank.errors.SparseVotesWarning")
+def test_scores_that_votes_do_not_bound_stay_within_what_is_believed(drawn):
+    votes = jr.simulate(10, 8, 1000, truth="pair", random_state=0).votes
+    fitted = jr.CrowdBT(n_jobs=1).fit(votes)
+    drawn = fitted.score_draws()
+    assert np.sqrt((drawn**2).mean()) < 7
+    assert fitted.ranking_["score_se"].to_numpy().max() < 4

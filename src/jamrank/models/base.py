@@ -38,6 +38,8 @@ FeatureUse = Literal["refused", "ignored", "optional", "always"]
 _VERSION = 1
 # Scores closer than this differ by rounding alone.
 _SAME_SCORE = 1e-9
+# Of intervals.
+_USUAL_LEVEL = 0.95
 # Engines whose votes come part by part.
 _IN_PARTS = ("disk", "dask")
 
@@ -253,10 +255,15 @@ class RankingModel(Shown, Uncertain):
         return self._decided_votes * flip * (1 - flip)
 
     def _flip_bounds(self, level: float) -> tuple[Doubles, Doubles]:
-        """Return the interval of each annotator's overall flip that draws give; without them, that of the table."""
+        """Return the interval of each annotator's overall flip."""
         return flip_intervals(self._overall_flip(), self._flip_information, self._decided_votes, level)
 
-    def flip_intervals(self, level: float = 0.95) -> Any:
+    @cached_property
+    def _flip_range(self) -> Doubles:
+        """The usual interval of each annotator's overall flip: low and high."""
+        return np.stack(self._flip_bounds(_USUAL_LEVEL))
+
+    def flip_intervals(self, level: float = _USUAL_LEVEL) -> Any:
         """Return an interval for the flip of each annotator, from the posterior where votes are few enough.
 
         Parameters
@@ -270,7 +277,7 @@ class RankingModel(Shown, Uncertain):
             Columns annotator, flip, flip_low, flip_high.
         """
         self._require_fit()
-        low, high = self._flip_bounds(as_level(level))
+        low, high = self._flip_range if as_level(level) == _USUAL_LEVEL else self._flip_bounds(level)
         return self._frame(
             {"annotator": self._annotators, "flip": self._overall_flip(), "flip_low": low, "flip_high": high}
         )
@@ -421,7 +428,7 @@ class RankingModel(Shown, Uncertain):
         """
         self._require_fit()
         flip = self._overall_flip()
-        low, high = flip_intervals(flip, self._flip_information, self._decided_votes)
+        low, high = self._flip_range
         known = Habits(self._habit_sums) if len(self._habit_sums) else None
         told = verdicts(flip, low, high, known)
         return self._frame(

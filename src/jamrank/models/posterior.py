@@ -50,7 +50,8 @@ class Posterior:
     """The posterior of free scores and of the noise, near the fit.
 
     The noise has the prior of the fit, on the scale of its parameters. Where the variance of the scores was not
-    given, it is summed out: with an inverse chi-squared prior of two imagined items, scores are together a Student t.
+    given, it is summed out: with an inverse chi-squared prior of two imagined items, scores are together a Student t,
+    up to a variance of 9, and normal with that variance beyond.
 
     Parameters
     ----------
@@ -109,9 +110,12 @@ class Posterior:
         squares, n = float(theta @ theta), len(theta)
         if self.variance is not None:
             return -0.5 * squares / self.variance, -theta / self.variance
-        total, largest = _IMAGINED_ITEMS + squares, n * _LARGEST_VARIANCE
-        value = -0.5 * (n + _IMAGINED_ITEMS) * np.log(total) - 0.5 * squares / largest
-        return float(value), -theta * ((n + _IMAGINED_ITEMS) / total + 1.0 / largest)
+        n_all, total = n + _IMAGINED_ITEMS, _IMAGINED_ITEMS + squares
+        ratio = total / (n_all * _LARGEST_VARIANCE)
+        if ratio < 1.0:
+            return float(-0.5 * n_all * np.log(ratio)), -theta * (n_all / total)
+        # Votes that no score can be too large for: the variance stays where it is believed in.
+        return float(-0.5 * n_all * (ratio - 1.0)), -theta / _LARGEST_VARIANCE
 
     def _spread(self, x: Doubles) -> Doubles:
         """Return what turns independent normals into steps as long as the posterior is wide near a point."""

@@ -41,6 +41,7 @@ _STATE = (
     "_annotator_votes",
     "_decided_votes",
     "_flip_information",
+    "_flip_range",
     "_link",
     "_score_variances",
     "_vote_tables",

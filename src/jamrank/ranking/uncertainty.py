@@ -42,7 +42,8 @@ class Uncertainty:
     Attributes
     ----------
     score_se : ndarray
-        Root of the mean squared distance between the score and what it may be.
+        Standard error: the score lies within 1.96 of them of what it may be with a probability of 95 %. Of draws it
+        is their distance from the score that counts, which need not be their middle.
     rank_low, rank_high : ndarray of int
         Interval of each rank.
     score_low, score_high : ndarray
@@ -70,10 +71,10 @@ class Uncertainty:
     @classmethod
     def of_draws(cls, scores: Doubles, draws: Doubles, kind: str) -> Uncertainty:
         """Return what draws say of scores; one row a draw, about the same level as the scores."""
-        se = np.sqrt(((draws - scores) ** 2).mean(axis=0))
         # (n + 1) p and not n p: with few draws the tails would be cut short.
         low, high = np.quantile(draws, _TAILS, axis=0, method="weibull")
-        return cls(se, *rank_bounds(scores, draws), low, high, kind)
+        reach = np.quantile(np.abs(draws - scores), 0.95, axis=0, method="weibull")
+        return cls(reach / _NORMAL_95, *rank_bounds(scores, draws), low, high, kind)
 
     @classmethod
     def of_normal(cls, scores: Doubles, se: Doubles, draws: Doubles, kind: str, raised: float = 0.0) -> Uncertainty:
