@@ -91,7 +91,7 @@ benchmark-gpu: $(RIVALS)/jamrank
 	$(RIVALS)/bin/pip install -q --disable-pip-version-check ".[gpu]"
 	$(RIVALS)/bin/python -m benchmarks.gpu
 
-# All five in small, to see that they work: build/quick-benchmarks.
+# Six of them in small, to see that they work: build/quick-benchmarks.
 benchmark-quick: $(RIVALS)/jamrank $(RIVALS)/rivals
 	$(RIVALS)/bin/python -m benchmarks.ratios --quick
 	$(RIVALS)/bin/python -m benchmarks.compare --quick

@@ -232,6 +232,13 @@ def test_features_show_what_drives_the_score(study, tmp_path):
     assert table["feature"].to_list() == ["x0", "x1", "x2"]
 
 
+def test_scores_come_from_where_they_are_told_to(study, tmp_path):
+    features = study / "votes-features.csv"
+    options = ["--model", "JAM", "--features", features, "--scorer", "linear+objects", "--out", tmp_path]
+    assert call("fit", study / "votes.csv", *options).exit_code == 0
+    assert jr.load(tmp_path / "model.json").scorer_ == "linear+objects"
+
+
 def test_a_usage_error_is_one_line_too(study):
     for arguments in (["fit"], ["fit", study / "votes.csv", "--bogus"], ["nonsense"], ["fit", study, "--tol", "x"]):
         result = call(*arguments)
@@ -457,6 +464,8 @@ def test_further_options_that_cannot_be_get_one_line_and_exit_code_2(study, tmp_
     (tmp_path / "thin.csv").write_text("left,right\nitem00,item01\n")
     votes = study / "votes.csv"
     for arguments, told in [
+        (["fit", votes, "--model", "jam", "--scorer", "tarot"], "scorer is 'tarot'"),
+        (["fit", votes, "--model", "borda", "--scorer", "linear"], "--scorer means nothing to Borda"),
         (["fit", votes, "--by", "nothing"], "no column 'nothing' to group by"),
         (["fit", votes, "--anchor", "nobody"], "anchor nobody"),
         (["fit", votes, "--scale", "elo", "--model", "borda"], "no log-odds"),

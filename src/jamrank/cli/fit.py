@@ -27,6 +27,7 @@ Examples:
   jamrank fit votes.csv --out results
   jamrank fit votes.parquet --features items.csv --model VRJAM --out results
   jamrank fit votes.csv --model JAM --noise two-coin --ties davidson
+  jamrank fit votes.csv --features items.csv --model JAM --scorer linear+objects
   jamrank fit battles.json.gz --format chatbot-arena
   jamrank fit a.csv b.csv --map left=first,right=second,winner=better,annotator=who
   jamrank fit votes.csv --json --quiet | jq .ranking
@@ -50,6 +51,9 @@ Exit code 0 when done, 2 when the input cannot be used."""
     "MixedBT, CrowdBT, AmElo, DawidSkene, Borda, Copeland, HodgeRank, RankCentrality or WinRate.",
 )
 @click.option("--out", metavar="DIR", help=f"Write {OUTPUTS} there.")
+@click.option(
+    "--scorer", metavar="NAME", help="Where scores come from: objects, linear, kernel, linear+objects, kernel+objects."
+)
 @click.option("--noise", type=click.Choice(["flip", "two-coin"]), help="How annotators err: two-coin knows sides.")
 @click.option("--ties", type=click.Choice(["leave out", "davidson"]), help="What to do with tie votes.")
 @click.option("--export", metavar="KINDS", help="With --out, also write: parquet, json, preferences, markdown.")
@@ -85,6 +89,7 @@ def fit(
     features: str | None,
     model_name: str,
     out: str | None,
+    scorer: str | None,
     noise: str | None,
     ties: str | None,
     export: str | None,
@@ -137,7 +142,7 @@ def fit(
     earlier = None if start is None else load(start)
     if earlier is not None and model_name == "auto":
         model_name = type(earlier).__name__
-    asked = {"noise": noise, "ties": ties, "max_iter": max_iter, "tol": tol}
+    asked = {"scorer": scorer, "noise": noise, "ties": ties, "max_iter": max_iter, "tol": tol}
     model = _make_model(model_name, asked, verbose=progress.is_terminal and not quiet)
     kinds = kinds_of(export)
     if kinds and out is None:
