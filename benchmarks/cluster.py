@@ -38,6 +38,8 @@ ROUNDS = 7
 NODES, NODE_THREADS, BANDWIDTH = 100, 16, 1.25e9
 MODEL_VOTES, MODEL_ITEMS, MODEL_ANNOTATORS = 10**11, 10**6, 10**5
 MOST_PARTS, PART_VOTES, FAN_IN = 4096, 1 << 21, 8
+# One for the part itself, and its share of those that add up.
+TASKS_A_PART = 1 + 1 / (FAN_IN - 1)
 RESULTS = ("scores_", "flip_", "posterior_")
 
 
@@ -222,7 +224,7 @@ def traffic(folder: Path, sizes: tuple[int, ...]) -> list[dict[str, Any]]:
                 before = sent_on_loopback()
                 time.sleep(seconds)
                 quiet.append(sent_on_loopback() - before)
-            vector = 8 * (1 + 2 * spread.n_items + 3 * spread.n_annotators)
+            vector = 8 * n_sums(spread.n_items, spread.n_annotators)
             found.append(
                 {
                     "votes": n_votes,
@@ -341,6 +343,7 @@ def cost(folder: Path, n_votes: int) -> dict[str, Any]:
         engines["dask"] = make_engine(Choice("dask", ""), spread, "pair", 1, None)
         engines["dask"].n_rows  # noqa: B018
         encode["dask"] = time.perf_counter() - begin
+        task = a_task(client)
         many = distribute(here, client, part_votes=max(n_votes // 200, 1))
         engines["many"] = make_engine(Choice("dask", ""), many, "pair", 1, None)
         calls = {name: a_pass(engine) for name, engine in engines.items()}
@@ -353,11 +356,15 @@ def cost(folder: Path, n_votes: int) -> dict[str, Any]:
                 taken[name].append(seconds_of(call))
         passes = {name: statistics.median(times) for name, times in taken.items()}
         more = len(many.part_pairs) - len(spread.part_pairs)
+        part = max((passes["many"] - passes["dask"]) / more - task * TASKS_A_PART, 0.0) if more else 0.0
+        beside = len(spread.part_pairs) * (part + task * TASKS_A_PART)
         found = {
             "votes": n_votes,
             "encode_ns": {name: 1e9 * seconds / n_votes for name, seconds in encode.items()},
             "pass_ns": {name: 1e9 * passes[name] / n_votes for name in ("memory", "disk", "dask")},
-            "task_seconds": max((passes["many"] - passes["dask"]) / more, 0.0) if more else 0.0,
+            "vote_seconds": max(passes["dask"] - beside, 0.0) / n_votes,
+            "sum_seconds": part / n_sums(spread.n_items, spread.n_annotators),
+            "task_seconds": task,
             "row_bytes": {
                 "memory": row_bytes(engines["memory"]) / n_votes,
                 "disk": sum(file.stat().st_size for file in stored.folder.glob("rows-*/*")) / n_votes,
@@ -365,6 +372,19 @@ def cost(folder: Path, n_votes: int) -> dict[str, Any]:
         }
         stored.delete()
     return found
+
+
+def a_task(client: Any, count: int = 1000) -> float:
+    """Return what a task costs that does nothing."""
+    client.gather(client.map(abs, range(10), pure=False))
+    return statistics.median(
+        seconds_of(lambda: client.gather(client.map(abs, range(count), pure=False))) / count for _ in range(3)
+    )
+
+
+def n_sums(items: int, annotators: int) -> int:
+    """Return how many numbers a pass hands back."""
+    return 1 + 2 * items + 3 * annotators
 
 
 def row_bytes(engine: Any) -> int:
@@ -375,17 +395,18 @@ def row_bytes(engine: Any) -> int:
 
 
 def model(found: dict[str, Any]) -> dict[str, Any]:
-    """Foretell the time of a pass from the cost of a vote and of a task; for one and two workers, beside theirs."""
-    vote, task = found["cost"]["pass_ns"]["dask"] * 1e-9, found["cost"]["task_seconds"]
+    """Foretell the time of a pass from the cost of votes, sums and tasks; for one and two workers, beside theirs."""
+    vote, one_sum, task = (found["cost"][f"{name}_seconds"] for name in ("vote", "sum", "task"))
 
     def of(votes: int, items: int, annotators: int, threads: int, nodes: int) -> dict[str, float]:
         parts = min(-(-votes // PART_VOTES), MOST_PARTS)
-        rounds = -(-parts // threads) * threads / parts
-        out, back = 8 * (items + 4 * annotators), 8 * (1 + 2 * items + 3 * annotators)
+        rounds = -(-parts // threads)
+        out, back = 8 * (items + 4 * annotators), 8 * n_sums(items, annotators)
         hops = int(np.ceil(np.log2(max(nodes, 2))))
         told = {
-            "passing": votes * vote * rounds / threads,
-            "scheduling": parts * (1 + 1 / (FAN_IN - 1)) * task,
+            "passing": rounds * votes / parts * vote,
+            "adding": rounds * n_sums(items, annotators) * one_sum,
+            "scheduling": parts * TASKS_A_PART * task,
             "sending": (out + (FAN_IN - 1) * back) * hops / BANDWIDTH if nodes > 1 else 0.0,
         }
         return {**told, "seconds": sum(told.values())}
@@ -474,7 +495,9 @@ def as_markdown(found: dict[str, Any], about: dict[str, str]) -> str:
                 ["dask", *costs(found, "dask"), "as in memory; what is sent does not grow with the votes"],
             ],
         ),
-        f"- A task of dask costs {1e3 * found['cost']['task_seconds']:.2f} ms of its scheduler.",
+        f"- Of a pass with dask, {1e9 * found['cost']['vote_seconds']:.1f} ns a vote are for the votes,",
+        f"  {1e9 * found['cost']['sum_seconds']:.1f} ns a part and number for the sums of each part, and",
+        f"  {1e3 * found['cost']['task_seconds']:.2f} ms a task for dask, whose scheduler hands them out one by one.",
         "",
         *model_lines(found["model"]),
     ]
@@ -505,14 +528,15 @@ def model_lines(told: dict[str, Any]) -> list[str]:
     return [
         "## A model of the time",
         "",
-        "A pass takes the votes of the busiest thread times the cost of a vote, the tasks times the cost of a task,",
-        "and parameters out and sums back over the tree.",
+        "A pass takes the votes of the busiest thread times the cost of a vote, its parts' sums times the cost of a",
+        "number, all tasks times the cost of a task, and parameters out and sums back over the tree.",
         "",
         *report.table(["workers here", "pass s by the model", "pass s measured"], rows),
         f"- {MODEL_VOTES:,} votes, {MODEL_ITEMS:,} items, {MODEL_ANNOTATORS:,} annotators on {NODES} nodes of "
         f"{NODE_THREADS} threads, "
         f"{BANDWIDTH / 1e9:.2f} GB/s between two: {report.seconds(large['seconds'])} s a pass "
-        f"({report.seconds(large['passing'])} s over votes, {report.seconds(large['scheduling'])} s scheduling, "
+        f"({report.seconds(large['passing'])} s over votes, {report.seconds(large['adding'])} s for sums, "
+        f"{report.seconds(large['scheduling'])} s scheduling, "
         f"{report.seconds(large['sending'])} s sending)",
         "",
     ]

@@ -11,7 +11,20 @@ import pytest
 
 pytest.importorskip("benchmarks", reason="benchmarks/ is found where tests run as `python -m pytest` in the checkout")
 
-from benchmarks import cluster, coverage, gpu, growth, heldout, ratios, recovery, report, scorers, stages, verdicts
+from benchmarks import (
+    cluster,
+    coverage,
+    gpu,
+    growth,
+    heldout,
+    ratios,
+    recovery,
+    report,
+    scale,
+    scorers,
+    stages,
+    verdicts,
+)
 from benchmarks.rivals import CONTENDERS
 from benchmarks.trials import Trial
 from benchmarks.votes import draw_jury
@@ -220,12 +233,22 @@ def test_the_cluster_s_page_says_what_was_measured():
         "traffic": [{"votes": 10**6, "parts": 1, "bytes": 5e6, "sums_bytes": 2e6}],
         "killed": {"died": True, "same_bits": True, "seconds": 3.0, "seconds_with_a_death": 9.0},
         "gone": {"exit": 2, "told": "jamrank: gone", "untouched": True},
-        "cost": {"votes": 10**7, "encode_ns": costs, "pass_ns": costs, "task_seconds": 1e-3, "row_bytes": costs},
+        "cost": {
+            "votes": 10**7,
+            "encode_ns": costs,
+            "pass_ns": costs,
+            "vote_seconds": 6e-9,
+            "sum_seconds": 1e-9,
+            "task_seconds": 1e-3,
+            "row_bytes": costs,
+        },
     }
     found["model"] = cluster.model(found)
-    # Six nanoseconds a vote on one thread, half as many on two; a millisecond for each of 48 parts and their sums.
-    assert found["model"]["check"]["1"]["told"] == pytest.approx(0.6 + 48 * 8 / 7 * 1e-3)
-    assert found["model"]["check"]["2"]["told"] == pytest.approx(0.3 + 48 * 8 / 7 * 1e-3)
+    # Six nanoseconds a vote and one a sum on one thread, half as many on two; a millisecond for each of 48 tasks and
+    # for those that add up.
+    sums = 48e-9 * (1 + 2 * scale.N_ITEMS + 3 * scale.N_ANNOTATORS)
+    assert found["model"]["check"]["1"]["told"] == pytest.approx(0.6 + sums + 48 * 8 / 7 * 1e-3)
+    assert found["model"]["check"]["2"]["told"] == pytest.approx(0.3 + sums / 2 + 48 * 8 / 7 * 1e-3)
     large = found["model"]["large"]
     assert large["passing"] == pytest.approx(10**11 * 6e-9 / 4096 * 3)
     assert large["scheduling"] == pytest.approx(4096 * 8 / 7 * 1e-3)

@@ -35,7 +35,7 @@ _COIN, _AGAINST = 0.4, 2 / 3
 _TOO_WIDE = 0.5
 # How likely a crowd without any such habit may have one annotator accused of a side, or of ties.
 _FALSE_ALARM = 0.02
-# Least votes, and least surplus as a share of them, for a habit to be worth a word.
+# Least votes to judge anybody by, and least surplus as a share of them for a habit to be worth a word.
 _LEAST_VOTES, _LEAST_LEAN, _LEAST_TIES = 10, 0.1, 0.2
 _ALWAYS = 0.96
 
@@ -81,6 +81,8 @@ def verdicts(flip: Doubles, low: Doubles, high: Doubles, habits: Habits | None =
     told = [_by_flip(*values) for values in zip(flip.tolist(), low.tolist(), high.tolist(), strict=True)]
     if habits is None:
         return told
+    for k in np.flatnonzero(habits.decided < _LEAST_VOTES):
+        told[k] = told[k] if told[k] == "adversarial" else "too few votes"
     limit = norm.isf(_FALSE_ALARM / (2 * max(len(flip), 1)))
     for k in np.flatnonzero(_tie_lazy(habits, limit)):
         told[k] = told[k] if told[k] == "adversarial" else "tie-lazy"
@@ -154,6 +156,6 @@ def _flip(verdict: str, flip: float, low: float, high: float) -> str:
     meanings = {
         "random": ": one half is among them",
         "adversarial": ": more wrong than right",
-        "too few votes": ": anything may be true",
+        "too few votes": ": too little to tell",
     }
     return told + meanings.get(verdict, "")

@@ -103,7 +103,7 @@ class DaskEngine:
         self.passes = 0
         self._cluster, self._tick = votes.cluster, tick
         self._how = self._cluster.carry(votes.packing, rows_by, votes.n_missing)
-        self._parts = self._cluster.each(_lay_out, votes.keys, self._how)
+        self._parts = self._cluster.each(_lay_out, votes.keys, self._how, places=self._cluster.runs(votes.keys))
 
     @cached_property
     def _known(self) -> tuple[int, int, Doubles]:

@@ -185,6 +185,19 @@ class Cluster:
             known = self.client.who_has(asked)
         return [next(iter(sorted(known.get(part.key, ()))), None) for part in parts]
 
+    def runs(self, parts: Sequence[Any]) -> list[str | None]:
+        """Return a worker for each part: every worker has a run of them, by its threads, near those that it has.
+
+        Sums of neighbours are added up first: if they are with one worker, only one sum has to travel.
+        """
+        places = self.places(parts)
+        with self.clearly():
+            threads: dict[str, int] = self.client.nthreads()
+        held = {worker: [at for at, place in enumerate(places) if place == worker] for worker in sorted(threads)}
+        order = sorted(held, key=lambda worker: sum(held[worker]) / len(held[worker]) if held[worker] else len(parts))
+        runs = [worker for worker in order for _ in range(threads[worker])]
+        return [runs[at * len(runs) // len(parts)] if runs else None for at in range(len(parts))]
+
     def total(self, add: Callable[..., Any], futures: Sequence[Any], places: Sequence[str | None]) -> Any:
         """Add up futures as a tree whose form depends on their number alone: so does every bit of the result."""
         with self.clearly():
