@@ -450,7 +450,7 @@ def as_markdown(found: dict[str, Any], about: dict[str, str]) -> str:
         f"shuffle; medians of {ROUNDS} rounds in turn.",
         "",
         *report.table(
-            ["workers", "encode and shuffle s", "pass s", "ns a vote and pass", "resident GB"],
+            ["workers", "encode and shuffle s", "pass s", "ns a vote and pass", "resident GB", "bytes a vote"],
             [
                 [
                     str(count),
@@ -458,6 +458,7 @@ def as_markdown(found: dict[str, Any], about: dict[str, str]) -> str:
                     report.seconds(told[f"pass_seconds_{count}"]),
                     f"{1e9 * told[f'pass_seconds_{count}'] / told['votes']:.1f}",
                     f"{told[f'resident_{count}'] / 1e9:.2f}",
+                    f"{told[f'resident_{count}'] / told['votes']:.0f}",
                 ]
                 for count in (1, 2)
             ],
