@@ -6,6 +6,7 @@ votes and fits them, and writes ``encoding.md`` and ``encoding.json`` beside thi
 
 from __future__ import annotations
 
+import resource
 import statistics
 import tempfile
 from pathlib import Path
@@ -23,6 +24,7 @@ from benchmarks.votes import draw
 SEED, VOTES, QUICK_VOTES, ROUNDS = 0, 50_000_000, 50_000, 3
 ITEMS, ANNOTATORS = 10_000, 1_000
 MODELS = ("CrowdBT", "JAM")
+PEAK = "peak bytes a vote, reading"
 
 
 def write_votes(folder: Path, n_votes: int) -> dict[str, Path]:
@@ -50,8 +52,15 @@ def write_votes(folder: Path, n_votes: int) -> dict[str, Path]:
 def measure(path: str, model: str) -> dict[str, float]:
     """Time one reading and one fit, in a process of their own."""
     votes, reading = timed(lambda: jr.read_comparisons(path))
+    peak = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     fitted, fitting = timed(lambda: getattr(jr, model)().fit(votes))
-    return {"reading": reading, "fitting": fitting, "passes": fitted.n_passes_, "pairs": votes.n_pairs}
+    return {
+        "reading": reading,
+        "fitting": fitting,
+        "passes": fitted.n_passes_,
+        "pairs": votes.n_pairs,
+        "peak": peak,
+    }
 
 
 def as_markdown(rows: list[dict[str, Any]], made_with: dict[str, str]) -> str:
@@ -63,7 +72,18 @@ def as_markdown(rows: list[dict[str, Any]], made_with: dict[str, str]) -> str:
         "",
     ]
     table = report.table(
-        ["file", "votes", "distinct pairs", "model", "reading s", "fitting s", "passes", "reading / fitting", "met"],
+        [
+            "file",
+            "votes",
+            "distinct pairs",
+            "model",
+            "reading s",
+            "fitting s",
+            "passes",
+            "reading / fitting",
+            "met",
+            PEAK,
+        ],
         [
             [
                 row["file"],
@@ -75,6 +95,7 @@ def as_markdown(rows: list[dict[str, Any]], made_with: dict[str, str]) -> str:
                 str(row["passes"]),
                 f"{row['reading'] / row['fitting']:.2f}",
                 "yes" if row["reading"] <= row["fitting"] else "no",
+                f"{row['peak'] / row['votes']:.0f}",
             ]
             for row in rows
         ],
