@@ -26,28 +26,13 @@ from benchmarks.machine import about, commit
 from jamrank.engines import GpuEngine
 from jamrank.engines.gpu import _Task
 from jamrank.models.latent import LatentModel
-from jamrank.rows import ROWS_BY, Patterns, Rows
+from jamrank.rows import Patterns, Rows
 
 SEED, FLIPS = 0, np.arange(1, 7) / 20
 ROUNDS, FIT_ROUNDS = 15, 5
 ENOUGH, AGREEMENT, FASTER = 0.5, 1e-6, 20.0
 PAIRS, OTHER_PAIRS, QUICK_PAIRS = 10**9, 250_000_000, 1_000_000
 CROWD, QUICK_CROWD = 10_000_000, 50_000
-
-
-def onto_gpu(model: type[LatentModel], **arguments: Any) -> LatentModel:
-    """Return a model whose passes run on the card."""
-
-    class OnGpu(model):  # type: ignore[misc,valid-type]
-        def _engine(self, votes: Any, row: str) -> GpuEngine:
-            return GpuEngine(ROWS_BY[row](votes, self.n_jobs), self.n_jobs)
-
-        @classmethod
-        def _parameter_names(cls) -> list[str]:
-            return model._parameter_names()
-
-    OnGpu.__name__ = model.__name__
-    return OnGpu(**arguments)
 
 
 # -- passes -------------------------------------------------------------------------------------------------
@@ -218,9 +203,9 @@ def time_fits(wines: wine.Wines, features: np.ndarray | None) -> dict[str, Any]:
     all_cores = os.sched_getaffinity(0)
     two = set(sorted(all_cores)[:2])
     settings = {
-        "memory, 2 cores": (jr.JAM(n_jobs=2), two),
-        "GPU, 2 cores beside it": (onto_gpu(jr.JAM, n_jobs=2), two),
-        f"GPU, {len(all_cores)} cores beside it": (onto_gpu(jr.JAM), all_cores),
+        "memory, 2 cores": (jr.JAM(n_jobs=2, engine="memory"), two),
+        "GPU, 2 cores beside it": (jr.JAM(n_jobs=2, engine="gpu"), two),
+        f"GPU, {len(all_cores)} cores beside it": (jr.JAM(engine="gpu"), all_cores),
     }
     times, models = {}, {}
     for name, (model, allowed) in settings.items():
@@ -276,10 +261,10 @@ def agreement(quick: bool) -> list[dict[str, Any]]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             begin = time.perf_counter()
-            memory = model().fit(votes, features)
+            memory = model(engine="memory").fit(votes, features)
             memory.posterior_  # noqa: B018
             between = time.perf_counter()
-            gpu = onto_gpu(model).fit(dataclasses.replace(votes), features)
+            gpu = model(engine="gpu").fit(dataclasses.replace(votes), features)
             gpu.posterior_  # noqa: B018
         taken = between - begin, time.perf_counter() - between
         found.append({"data": name, "model": model.__name__, "seconds": taken, **differences(memory, gpu)})

@@ -622,7 +622,8 @@ def _only(table: VoteTable, keep: NDArray[np.bool_]) -> VoteTable:
 
 def _repeats_itself(votes: Comparisons) -> bool:
     """Tell whether few lists of votes are distinct, from pairs spread evenly over the table."""
-    if votes.n_pairs <= _SAMPLE:
+    few = isinstance(votes.cast, Jury) and 3**votes.n_annotators <= _MOST_DISTINCT * _SAMPLE
+    if few or votes.n_pairs <= _SAMPLE:
         return True
     sample = np.linspace(0, votes.n_pairs - 1, _SAMPLE).astype(np.int64)
     if isinstance(votes.cast, Jury):

@@ -447,6 +447,19 @@ def test_verdicts_of_a_small_jury_equal_their_twins(annotators, pairs, seed, kin
 
 @needs_compiled
 @settings(deadline=None)
+@given(st.integers(0, 300), st.integers(2, 40), st.integers(0, 2**32 - 1), st.sampled_from([np.uint8, np.int32]))
+def test_marks_of_sides_equal_their_twins(n, n_items, seed, kind):
+    rng = np.random.default_rng(seed)
+    first, second = rows_of(rng, n, n_items)
+    codes, side = rng.integers(0, 5, n).astype(kind), rng.integers(0, 3, 5).astype(np.uint8)
+    found = np.full((2, n_items), 77, dtype=np.uint8)
+    for module, seen in zip((kernels, twin), found, strict=True):
+        module.mark_sides(first, second, codes, side, seen, 3)
+    np.testing.assert_array_equal(*found)
+
+
+@needs_compiled
+@settings(deadline=None)
 @given(st.integers(1, 64), st.integers(1, 300), st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.3, 0.9]))
 def test_verdicts_of_a_jury_equal_their_twins(annotators, pairs, seed, gaps):
     rng = np.random.default_rng(seed)

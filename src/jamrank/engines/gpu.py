@@ -126,7 +126,8 @@ class GpuEngine(MemoryEngine):
         budget = int(_SHARE_USED * self._card.free_bytes) if memory is None else memory
         self._parts = list(self._cut(budget))
         self._sums = self._card.empty(self._lay_out_sums(), np.int64)
-        self._vector = self._card.empty(rows.n_items, np.float64)
+        self._found = self._card.fixed(len(self._sums), np.int64)
+        self._sent = self._card.fixed(rows.n_items, np.float64)
         self._keep_what_fits(budget)
         self._count()
 
@@ -301,8 +302,7 @@ class GpuEngine(MemoryEngine):
                     self._sums,
                     shared=shared,
                 )
-        counted = self._card.read(self._sums[:kinds]).astype(np.float64)
-        self.rows = replace(rows, known_weight=counted)
+        self.rows = replace(rows, known_weight=self._fetched(kinds).astype(np.float64))
 
     # -- passes ---------------------------------------------------------------------------------------------
 
@@ -346,7 +346,7 @@ class GpuEngine(MemoryEngine):
             return super()._maximise(layout, weight, scores, posterior, loss, pattern)
         self.passes += 1
         scales = _scale(self._most), _scale(self._most), 1.0
-        sent = self._card.put(scores)
+        sent = self.send(scores)
         by_pattern = None if pattern is None else self._card.put(posterior)
 
         def launch(engine: GpuEngine, part: _Part, there: dict[str, Any], sums: Any) -> None:
@@ -390,7 +390,7 @@ class GpuEngine(MemoryEngine):
             return super().curvature_times(curvature, vector)
         furthest = float(vector.max(initial=0.0) - vector.min(initial=0.0))
         scale = _scale(self._held.largest_degree * furthest)
-        sent, product = self._sent(vector), self._sums[: self.n_items]
+        sent, product = self.send(vector), self._sums[: self.n_items]
         self._card.fill(product, 0)
         for part in self._parts:
             with self._at_hand(part) as there:
@@ -398,12 +398,24 @@ class GpuEngine(MemoryEngine):
                     # Its curvature is gone with the part; sums that nobody asks for go elsewhere.
                     self._held.work_out(self, part, there, self._card.empty(len(self._sums), np.int64))
                 self._multiply(part, there, sent, scale, product)
-        return self._card.read(product) / scale
+        return self._fetched(self.n_items) / scale
 
-    def _sent(self, vector: Doubles) -> Any:
-        """Copy a vector over the items to the room for it on the card."""
-        self._vector.set(np.ascontiguousarray(vector, dtype=np.float64))
-        return self._vector
+    def send(self, *vectors: Doubles) -> Any:
+        """Start to copy vectors to the card, one after the other; return where they are."""
+        ends = np.cumsum([len(vector) for vector in vectors]).tolist()
+        if ends[-1] > len(self._sent):
+            self._sent = self._card.fixed(ends[-1], np.float64)
+        for vector, end in zip(vectors, ends, strict=True):
+            self._sent[end - len(vector) : end] = vector
+        there = self._card.empty(ends[-1], np.float64)
+        self._card.send(self._sent[: ends[-1]], there)
+        return there
+
+    def _fetched(self, length: int) -> Longs:
+        """Return the first sums, to be used before the next are asked for."""
+        found = self._found[:length]
+        self._card.fetch(self._sums[:length], found)
+        return found
 
     def bends(self, curvature: _Taken) -> Floats:
         """Return the curvature of each of the rows' links, in single precision."""
@@ -447,7 +459,7 @@ class GpuEngine(MemoryEngine):
         for part in self._parts:
             with self._at_hand(part) as there:
                 launch(self, part, there, self._sums)
-        return _Sums.of(self._card.read(self._sums), self.n_items, self._kinds, scales)
+        return _Sums.of(self._fetched(len(self._sums)), self.n_items, self._kinds, scales)
 
     def _by_item(self, sums: Any) -> tuple[Any, Any]:
         return sums[: self.n_items], sums[self.n_items : 2 * self.n_items]
@@ -491,9 +503,10 @@ class _Sums:
     @classmethod
     def of(cls, found: Longs, n_items: int, kinds: int, scales: tuple[float, float, float]) -> _Sums:
         """Take the sums apart."""
-        gradient, degree, by_kind, values = np.split(found, [n_items, 2 * n_items, 2 * n_items + kinds])
+        by_kind, values = found[2 * n_items : 2 * n_items + kinds], found[2 * n_items + kinds :]
         value = float(values.view(np.float64).sum())
-        return cls(value, gradient / scales[0], degree / scales[1], by_kind / scales[2])
+        gradient, degree = found[:n_items] / scales[0], found[n_items : 2 * n_items] / scales[1]
+        return cls(value, gradient, degree, by_kind / scales[2])
 
 
 class _Task:
@@ -512,13 +525,11 @@ class _Task:
         self.walks = engine._walks and not len(if_first) and self._mild(high - low, if_second)
         # Only differences of scores count; around 0 their exponentials have the most room.
         centred = scores - (low + high) / 2 if self.walks else scores
-        lengths = np.cumsum([len(centred), len(if_first), len(if_second)]).tolist()
-        sent = engine._card.put(np.concatenate([centred, if_first, if_second]))
-        self._scores = sent[: lengths[0]]
-        self._if_first = sent[lengths[0] : lengths[1]] if len(if_first) else None
-        self._if_second = sent[lengths[1] :] if len(if_second) else None
+        sent, n, split = engine.send(centred, if_first, if_second), len(centred), len(centred) + len(if_first)
+        self._scores = sent[:n]
+        self._if_first = sent[n:split] if len(if_first) else None
+        self._if_second = sent[split:] if len(if_second) else None
         if self.walks:
-            n = engine.n_items
             room = engine._card.empty(2 * n, np.float64)
             self._up, self._down = room[:n], room[n:]
             arguments = n, self._scores, self._up, self._down

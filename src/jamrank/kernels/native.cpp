@@ -585,6 +585,19 @@ inline uint64_t pack(const int8_t* said, size_t count) {
     return packed;
 }
 
+// The same for the row of a small jury that begins at `at`: its bytes are read as one word, first annotator highest, and
+// their two bits pushed together. Only where the word would end beyond the results does it go byte by byte.
+inline uint64_t pack_row(const int8_t* results, size_t size, size_t at, size_t annotators) {
+    if (at + 8 > size) return pack(results + at, annotators);
+    uint64_t word = 0;
+    for (size_t k = 0; k < 8; ++k) word = word << 8 | static_cast<uint8_t>(results[at + k]);
+    word >>= 8 * (8 - annotators);
+    word &= ~(word >> 1 & 0x0101010101010101u);  // 3 becomes 2
+    word = (word | word >> 6) & 0x000f000f000f000fu;
+    word = (word | word >> 12) & 0x000000ff000000ffu;
+    return (word | word >> 24) & 0xffffu;
+}
+
 inline Verdicts verdicts_of(const int8_t* said, size_t annotators) {
     const size_t high = annotators > 32 ? annotators - 32 : 0;
     return {pack(said, high), pack(said + high, annotators - high)};
@@ -637,9 +650,10 @@ void mark_verdicts(const Array<const int8_t>& results, size_t annotators, Array<
     std::vector<std::vector<uint8_t>> marks(blocks);
     for_blocks(blocks, threads, [&](size_t block) {
         marks[block].assign(seen.size(), 0);
+        uint8_t* own = marks[block].data();
         const Span span = span_of(block, blocks, pairs);
         for (size_t row = span.begin; row < span.end; ++row)
-            marks[block][pack(results.data() + row * annotators, annotators)] = 1;
+            own[pack_row(results.data(), results.size(), row * annotators, annotators)] = 1;
     });
     std::fill_n(seen.data(), seen.size(), 0);
     for (const auto& own : marks)
@@ -657,10 +671,35 @@ void number_verdicts(const Array<const int8_t>& results, size_t annotators, cons
     for_blocks(blocks, threads, [&](size_t block) {
         const Span span = span_of(block, blocks, pairs);
         for (size_t row = span.begin; row < span.end; ++row) {
-            const uint64_t verdicts = pack(results.data() + row * annotators, annotators);
+            const uint64_t verdicts = pack_row(results.data(), results.size(), row * annotators, annotators);
             pattern.data()[row] = static_cast<Code>(numbers.data()[verdicts]);
         }
     });
+}
+
+// Marks what items did on some of their pairs: 1 for not winning, 2 for not losing. `side[code]` is 0 for rows that the
+// second item won, 1 for those that the first did, 2 for those without a winner.
+template <typename Code>
+void mark_sides(const Ints& first, const Ints& second, Array<const Code> codes, const Array<const uint8_t>& side,
+                Array<uint8_t> seen, int threads) {
+    const size_t rows = codes.size(), items = seen.size(), blocks = block_count(rows, items);
+    require(first.size() == rows && second.size() == rows, "one entry a row");
+    nb::gil_scoped_release release;
+    constexpr uint8_t kOfFirst[] = {1, 2, 3}, kOfSecond[] = {2, 1, 3};
+    std::vector<std::vector<uint8_t>> marks(blocks);
+    for_blocks(blocks, threads, [&](size_t block) {
+        marks[block].assign(items, 0);
+        uint8_t* own = marks[block].data();
+        const Span span = span_of(block, blocks, rows);
+        for (size_t row = span.begin; row < span.end; ++row) {
+            const uint8_t won = side.data()[codes.data()[row]];
+            own[first.data()[row]] |= kOfFirst[won];
+            own[second.data()[row]] |= kOfSecond[won];
+        }
+    });
+    std::fill_n(seen.data(), items, 0);
+    for (const auto& own : marks)
+        for (size_t item = 0; item < items; ++item) seen.data()[item] |= own[item];
 }
 
 // A vote is packed into the bits of one integer, from the highest: the items of its pair in order, its question, its
@@ -851,6 +890,8 @@ NB_MODULE(_native, m) {
     m.def("mark_verdicts", &mark_verdicts);
     m.def("number_verdicts", &number_verdicts<uint8_t>);
     m.def("number_verdicts", &number_verdicts<int32_t>);
+    m.def("mark_sides", &mark_sides<uint8_t>);
+    m.def("mark_sides", &mark_sides<int32_t>);
     m.def("regular_lines", &regular_lines);
     bind_encoding(m);
     m.def("pack_votes", &pack_votes);

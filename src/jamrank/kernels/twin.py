@@ -20,6 +20,7 @@ __all__ = [
     "jury_patterns",
     "laplacian",
     "mark_ids",
+    "mark_sides",
     "mark_verdicts",
     "maximisation",
     "number_verdicts",
@@ -385,6 +386,24 @@ def mark_verdicts(results: NDArray[np.int8], annotators: int, seen: NDArray[np.u
     """Mark the verdicts of at most eight annotators that occur, two bits each, the first highest."""
     seen[:] = 0
     seen[_packed_verdicts(results, annotators)] = 1
+
+
+def mark_sides(
+    first: Ints,
+    second: Ints,
+    codes: NDArray[np.integer],
+    side: NDArray[np.uint8],
+    seen: NDArray[np.uint8],
+    threads: int,
+) -> None:
+    """Mark what items did on some of their pairs: 1 for not winning, 2 for not losing.
+
+    ``side[code]`` is 0 for rows that the second item won, 1 for those that the first did, 2 for those without a winner.
+    """
+    won = side[codes]
+    seen[:] = 0
+    np.bitwise_or.at(seen, first, np.array([1, 2, 3], dtype=np.uint8)[won])
+    np.bitwise_or.at(seen, second, np.array([2, 1, 3], dtype=np.uint8)[won])
 
 
 def number_verdicts(

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from jamrank.engines import Engine, Maximisation, MemoryEngine
+from jamrank.models.secants import dot
 from jamrank.scorers import Scorer
 
 __all__ = ["conjugate_gradients", "gradient", "maximise_hinge", "newton_step"]
@@ -52,20 +53,20 @@ def conjugate_gradients(
     """
     x, residual = np.zeros_like(target), target.copy()
     z = precondition(residual)
-    direction, rho = z, float((residual * z).sum())
+    direction, rho = z, dot(residual, z)
     enough = tolerance**2 * rho
     for _ in range(max_iter):
         if rho <= enough:
             break
         product = times(direction)
-        bend = float((direction * product).sum())
+        bend = dot(direction, product)
         if bend <= 0:
             break
         alpha = rho / bend
         x = x + alpha * direction
         residual = residual - alpha * product
         z = precondition(residual)
-        rho, previous = float((residual * z).sum()), rho
+        rho, previous = dot(residual, z), rho
         direction = z + (rho / previous) * direction
     return x
 

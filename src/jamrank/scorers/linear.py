@@ -72,7 +72,10 @@ class LinearScorer:
 
     def _factor(self, block: slice, degree: Doubles, mean: Doubles) -> tuple[Doubles, bool]:
         centred = self._columns[block] - mean[:, None]
-        curvature = np.einsum("fi,gi->fg", centred * degree, centred)
+        curvature = np.zeros((len(centred), len(centred)))
+        for feature, weighted in enumerate(centred * degree):
+            # Only what lies above the diagonal is looked at.
+            curvature[feature, feature:] = np.einsum("gi,i->g", centred[feature:], weighted)
         diagonal = np.einsum("ff->f", curvature)
         diagonal += self.precision[block] + 1e-9 * max(float(diagonal.max(initial=0.0)), 1e-9)
         factor: tuple[Doubles, bool] = cho_factor(curvature)
