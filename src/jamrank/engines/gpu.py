@@ -33,13 +33,15 @@ _MOST_KINDS_SHARED = 4096
 _MANY_VOTES = 16
 # The tiles of a walk over all pairs, see kernels/gpu/walk.cu: their width, threads, and doubles a pattern.
 _WIDTH, _WALK_THREADS, _WALK_ROOM = 192, 128, 128 + 16
-_LEAST_HEIGHT, _MOST_HEIGHT, _TILES = 128, 512, 2000
+_LEAST_HEIGHT, _MOST_HEIGHT, _TILES = 64, 512, 2000
 # Of all pairs of items so many must have a row for it to pay to walk over all.
 _DENSE = 1 / 3
 # A walk multiplies eight likelihoods before it splits the exponent off, and exponentials of scores.
 _MILD_LOG_RATIO, _LARGEST_LOG = 80.0, 690.0
 # Of the memory that is free, so much is left alone; what does not fit is cut into this many parts of the rest.
 _SHARE_USED, _PARTS = 0.9, 8
+# Steps of conjugate gradients that are started before anybody looks whether they were enough, and threads of each.
+_AHEAD, _STEP_THREADS = 3, 1024
 # Sums are 64-bit integers, with this much to spare; every weight must be this many steps of theirs.
 _BITS, _STEPS = 61, 1 << 30
 
@@ -390,15 +392,47 @@ class GpuEngine(MemoryEngine):
             return super().curvature_times(curvature, vector)
         furthest = float(vector.max(initial=0.0) - vector.min(initial=0.0))
         scale = _scale(self._held.largest_degree * furthest)
-        sent, product = self.send(vector), self._sums[: self.n_items]
+        sent, product = self.send(vector, np.array([scale, 0.0])), self._sums[: self.n_items]
         self._card.fill(product, 0)
         for part in self._parts:
             with self._at_hand(part) as there:
                 if part.card is None:
                     # Its curvature is gone with the part; sums that nobody asks for go elsewhere.
                     self._held.work_out(self, part, there, self._card.empty(len(self._sums), np.int64))
-                self._multiply(part, there, sent, scale, product)
+                self._multiply(part, there, sent[: self.n_items], sent[self.n_items :], product)
         return self._fetched(self.n_items) / scale
+
+    def solve(
+        self,
+        curvature: _Taken,
+        target: Doubles,
+        precision: Doubles,
+        evened: tuple[Doubles, Doubles, float],
+        tolerance: float,
+        max_iter: int,
+    ) -> Doubles | None:
+        """Solve by conjugate gradients on the card; steps are started some ahead, and those too many do nothing."""
+        self._recall(curvature)
+        if self._held is None or any(part.card is None for part in self._parts):
+            return None
+        inverse, share, held = evened
+        n, product = self.n_items, self._sums[: self.n_items]
+        # The state begins with the scale of a product and whether all is done; see descend in kernels/gpu/descent.cu.
+        state = np.array([0.0, 0.0, 0.0, tolerance, self._held.largest_degree, held])
+        given = self.send(target, precision, inverse, share, np.zeros(n), state)
+        direction, there = self._card.empty(n, np.float64), given[4 * n :]
+        whole = n, product, direction, given
+        self._card.launch("descend", 1, _STEP_THREADS, *whole, 1)
+        solution = self._card.fixed(len(state) + n, np.float64)
+        for _ in range(0, max_iter, _AHEAD):
+            for _ in range(_AHEAD):
+                for part in self._parts:
+                    self._multiply(part, part.card, direction, there[n:], product)
+                self._card.launch("descend", 1, _STEP_THREADS, *whole, 0)
+            self._card.fetch(there, solution)
+            if solution[n + 1]:
+                break
+        return solution[:n].copy()
 
     def send(self, *vectors: Doubles) -> Any:
         """Start to copy vectors to the card, one after the other; return where they are."""
@@ -478,7 +512,7 @@ class GpuEngine(MemoryEngine):
         chunk = max(self._blocks(part)[1], _THREADS)
         return max(-(-len(part) // chunk), 1), chunk
 
-    def _multiply(self, part: _Part, there: dict[str, Any], vector: Any, scale: float, product: Any) -> None:
+    def _multiply(self, part: _Part, there: Any, vector: Any, scale: Any, product: Any) -> None:
         assert self._held is not None
         if self._held.in_cells:
             span = self.n_items, part.first, part.last, self._cell_at(part.first), self._height

@@ -218,7 +218,8 @@ def source(kernel: str) -> str:
     """Return the source that has a kernel."""
     import pkgutil
 
-    files = ("sums.cu", "walk.cu" if kernel.partition("<")[0] in _WALKS else "rows.cu")
+    name = kernel.partition("<")[0]
+    files = ("sums.cu", "walk.cu" if name in _WALKS else "descent.cu" if name == "descend" else "rows.cu")
     found = [pkgutil.get_data("jamrank.kernels", f"gpu/{name}") for name in files]
     return "\n".join(text.decode() for text in found if text is not None)
 

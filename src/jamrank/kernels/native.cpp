@@ -585,17 +585,23 @@ inline uint64_t pack(const int8_t* said, size_t count) {
     return packed;
 }
 
-// The same for the row of a small jury that begins at `at`: its bytes are read as one word, first annotator highest, and
-// their two bits pushed together. Only where the word would end beyond the results does it go byte by byte.
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+constexpr bool kLowBytesFirst = false;
+#else
+constexpr bool kLowBytesFirst = true;
+#endif
+
+// The same for the row of a small jury that begins at `at`: its bytes are read as one word, and their bits pushed together
+// with the first of them highest. Where the word would end beyond the results it goes byte by byte.
 inline uint64_t pack_row(const int8_t* results, size_t size, size_t at, size_t annotators) {
-    if (at + 8 > size) return pack(results + at, annotators);
-    uint64_t word = 0;
-    for (size_t k = 0; k < 8; ++k) word = word << 8 | static_cast<uint8_t>(results[at + k]);
-    word >>= 8 * (8 - annotators);
+    if (!kLowBytesFirst || at + 8 > size) return pack(results + at, annotators);
+    uint64_t word;
+    std::memcpy(&word, results + at, 8);
+    word <<= 8 * (8 - annotators);
     word &= ~(word >> 1 & 0x0101010101010101u);  // 3 becomes 2
-    word = (word | word >> 6) & 0x000f000f000f000fu;
-    word = (word | word >> 12) & 0x000000ff000000ffu;
-    return (word | word >> 24) & 0xffffu;
+    word = (word << 2 | word >> 8) & 0x000f000f000f000fu;
+    word = (word << 4 | word >> 16) & 0x000000ff000000ffu;
+    return (word << 8 | word >> 32) & 0xffffu;
 }
 
 inline Verdicts verdicts_of(const int8_t* said, size_t annotators) {
@@ -642,18 +648,45 @@ size_t jury_patterns(const Array<const int8_t>& results, size_t annotators, OutI
     return number_jury(results.data(), annotators, pairs, pattern.data(), example.data(), threads);
 }
 
+// Bytes may be anything, for all that a compiler knows: what a loop that writes some needs, it is handed by value.
+void mark_rows(const int8_t* said, size_t size, size_t annotators, Span span, uint8_t* seen) {
+    for (size_t row = span.begin; row < span.end; ++row) seen[pack_row(said, size, row * annotators, annotators)] = 1;
+}
+
+template <typename Code>
+void number_rows(const int8_t* said, size_t size, size_t annotators, Span span, const int32_t* numbers, Code* pattern) {
+    for (size_t row = span.begin; row < span.end; ++row)
+        pattern[row] = static_cast<Code>(numbers[pack_row(said, size, row * annotators, annotators)]);
+}
+
+template <typename Code>
+void mark_items(const int32_t* first, const int32_t* second, const Code* codes, const uint8_t* side, Span span,
+                uint8_t* seen) {
+    constexpr uint8_t kOfFirst[] = {1, 2, 3}, kOfSecond[] = {2, 1, 3};
+    for (size_t row = span.begin; row < span.end;) {
+        // Rows of one first item follow each other.
+        const int32_t item = first[row];
+        uint8_t mark = 0;
+        for (; row < span.end && first[row] == item; ++row) {
+            const uint8_t won = side[codes[row]];
+            mark |= kOfFirst[won];
+            seen[second[row]] |= kOfSecond[won];
+        }
+        seen[item] |= mark;
+    }
+}
+
 // Verdicts of at most eight annotators are places in a table: marks those that occur.
 void mark_verdicts(const Array<const int8_t>& results, size_t annotators, Array<uint8_t> seen, int threads) {
     require(annotators >= 1 && annotators <= 8 && seen.size() == size_t{1} << (2 * annotators), "a mark for each verdict");
     const size_t pairs = results.size() / annotators, blocks = block_count(pairs, 1);
+    const size_t size = results.size();
+    const int8_t* said = results.data();
     nb::gil_scoped_release release;
     std::vector<std::vector<uint8_t>> marks(blocks);
     for_blocks(blocks, threads, [&](size_t block) {
         marks[block].assign(seen.size(), 0);
-        uint8_t* own = marks[block].data();
-        const Span span = span_of(block, blocks, pairs);
-        for (size_t row = span.begin; row < span.end; ++row)
-            own[pack_row(results.data(), results.size(), row * annotators, annotators)] = 1;
+        mark_rows(said, size, annotators, span_of(block, blocks, pairs), marks[block].data());
     });
     std::fill_n(seen.data(), seen.size(), 0);
     for (const auto& own : marks)
@@ -667,13 +700,12 @@ void number_verdicts(const Array<const int8_t>& results, size_t annotators, cons
     const size_t pairs = pattern.size(), blocks = block_count(pairs, 1);
     require(annotators >= 1 && annotators <= 8 && numbers.size() == size_t{1} << (2 * annotators), "a number a verdict");
     require(results.size() == pairs * annotators, "one entry a pair");
+    const int8_t* said = results.data();
+    const int32_t* number = numbers.data();
+    Code* code = pattern.data();
     nb::gil_scoped_release release;
     for_blocks(blocks, threads, [&](size_t block) {
-        const Span span = span_of(block, blocks, pairs);
-        for (size_t row = span.begin; row < span.end; ++row) {
-            const uint64_t verdicts = pack_row(results.data(), results.size(), row * annotators, annotators);
-            pattern.data()[row] = static_cast<Code>(numbers.data()[verdicts]);
-        }
+        number_rows(said, pairs * annotators, annotators, span_of(block, blocks, pairs), number, code);
     });
 }
 
@@ -684,18 +716,14 @@ void mark_sides(const Ints& first, const Ints& second, Array<const Code> codes, 
                 Array<uint8_t> seen, int threads) {
     const size_t rows = codes.size(), items = seen.size(), blocks = block_count(rows, items);
     require(first.size() == rows && second.size() == rows, "one entry a row");
+    const int32_t *one = first.data(), *other = second.data();
+    const Code* code = codes.data();
+    const uint8_t* won = side.data();
     nb::gil_scoped_release release;
-    constexpr uint8_t kOfFirst[] = {1, 2, 3}, kOfSecond[] = {2, 1, 3};
     std::vector<std::vector<uint8_t>> marks(blocks);
     for_blocks(blocks, threads, [&](size_t block) {
         marks[block].assign(items, 0);
-        uint8_t* own = marks[block].data();
-        const Span span = span_of(block, blocks, rows);
-        for (size_t row = span.begin; row < span.end; ++row) {
-            const uint8_t won = side.data()[codes.data()[row]];
-            own[first.data()[row]] |= kOfFirst[won];
-            own[second.data()[row]] |= kOfSecond[won];
-        }
+        mark_items(one, other, code, won, span_of(block, blocks, rows), marks[block].data());
     });
     std::fill_n(seen.data(), items, 0);
     for (const auto& own : marks)

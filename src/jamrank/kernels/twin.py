@@ -398,7 +398,7 @@ def mark_sides(
 ) -> None:
     """Mark what items did on some of their pairs: 1 for not winning, 2 for not losing.
 
-    ``side[code]`` is 0 for rows that the second item won, 1 for those that the first did, 2 for those without a winner.
+    ``side[code]`` is 0 for rows that the second item won, 1 for those that the first did, 2 without a winner.
     """
     won = side[codes]
     seen[:] = 0

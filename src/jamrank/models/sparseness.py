@@ -19,7 +19,7 @@ __all__ = ["warn_of_loose_items"]
 Ints = NDArray[np.int32]
 
 _NAMED = 3
-# So many links an item, spread over all of them, nearly always connect what can be connected.
+# So many links an item, drawn by chance, nearly always connect what can be connected.
 _ENOUGH = 8
 
 
@@ -34,10 +34,10 @@ def warn_of_loose_items(engine: Engine, items: NDArray[Any]) -> None:
         return
     group = _groups(*engine.pairs, len(items))
     one_of_each = np.sort(np.unique(group, return_index=True)[1])
-    if len(one_of_each) > 1:
+    if (groups := len(one_of_each)) > 1:
         warn(
-            f"the items fall into {len(one_of_each):,} groups with no vote between them ({_named(items[one_of_each])} "
-            "are in different ones): only the prior, and features where they are used, compare across groups",
+            f"the items fall into {groups:,} groups with no vote between them ({_named(items[one_of_each])} are in "
+            "different ones): only the prior, and features where they are used, compare across groups",
             DisconnectedWarning,
         )
     seen = _sides_taken(engine.rows, engine.threads)
@@ -53,9 +53,12 @@ def _groups(first: Ints, second: Ints, n_items: int) -> NDArray[np.int32]:
 
     A sample of the links comes first. What it connects is connected, and the others only matter between its groups.
     """
-    step = max(len(first) // (_ENOUGH * max(n_items, 1)), 1)
-    group = _connected(first[::step], second[::step], n_items)
-    if step == 1 or not group.any():
+    if len(first) <= 2 * _ENOUGH * n_items:
+        return _connected(first, second, n_items)
+    # Not every so many-th: those of a regular table may miss the same items again and again.
+    drawn = np.random.default_rng(0).integers(0, len(first), _ENOUGH * n_items)
+    group = _connected(first[drawn], second[drawn], n_items)
+    if not group.any():
         return group
     one, other = group[first], group[second]
     between = one != other

@@ -234,7 +234,9 @@ walk(Long items, Long from, Long to, Long base, Long height, const Byte* codes, 
 // The curvature matrix times a vector, for the same pairs.
 extern "C" __global__ void __launch_bounds__(kThreads)
 walk_times(Long items, Long from, Long to, Long base, Long height, const float* curvature, const double* vector,
-           double scale, Long* product) {
+           const double* scale_and_done, Long* product) {
+    if (scale_and_done[1] != 0.0) return;
+    const double scale = scale_and_done[0];
     const int left = blockIdx.x * kWidth, top = static_cast<int>(from + blockIdx.y * height);
     const int bottom = static_cast<int>(min(min(top + height, to), min(left + kWidth - 1ll, items - 1)));
     if (top >= bottom) return;
