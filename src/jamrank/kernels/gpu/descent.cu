@@ -55,7 +55,7 @@ descend(Long items, Long* product, double* direction, double* given, Long first)
     double rho = 0.0;
     for (Long k = from; k < items; k += step) rho += residual[k] * (inverse[k] * residual[k] + share[k] * shared);
     rho = over_block<false>(rho);
-    double high = -INFINITY, low = -INFINITY;
+    double high = -1e300, low = -1e300;
     for (Long k = from; k < items; k += step) {
         const double z = inverse[k] * residual[k] + share[k] * shared;
         const double next = first ? z : z + rho / before * direction[k];
