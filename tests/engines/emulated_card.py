@@ -82,12 +82,12 @@ def _cells(items, first, second, base):
     return first * items - first * (first + 1) // 2 + second - first - 1 - base
 
 
-def exponentials(_, items, scores, up, down):
-    up[:], down[:] = np.exp(scores), np.exp(-scores)
+def exponentials(_, items, scores, up_then_down):
+    up_then_down[:items], up_then_down[items:] = np.exp(scores), np.exp(-scores)
 
 
 def walk(
-    _, items, start, end, base, height, codes, holes, patterns, ratio, up, down, curvature, posterior, by_gradient,
+    _, items, start, end, base, height, codes, holes, patterns, ratio, up, curvature, posterior, by_gradient,
     by_degree, by_pattern, gradient, degree, pattern_sums, values,
 ):  # fmt: skip
     first, second = np.triu_indices(items, 1)
@@ -104,7 +104,7 @@ def walk(
         _scatter(pattern_sums, codes[at], q, by_pattern)
 
     _expect(
-        first, second, None, 1.0, ratio[codes[at]], np.log(up), (curvature, at), (by_gradient, by_degree),
+        first, second, None, 1.0, ratio[codes[at]], np.log(up[:items]), (curvature, at), (by_gradient, by_degree),
         (gradient, degree), values, by_row,
     )  # fmt: skip
 

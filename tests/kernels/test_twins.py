@@ -439,10 +439,23 @@ def test_verdicts_of_a_small_jury_equal_their_twins(annotators, pairs, seed, kin
         seen = np.empty(4**annotators, dtype=np.uint8)
         module.mark_verdicts(results.ravel(), annotators, seen, 3)
         numbers, pattern = (np.cumsum(seen) - 1).astype(np.int32) % 256, np.empty(pairs, dtype=kind)
-        module.number_verdicts(results.ravel(), annotators, numbers, pattern, 3)
+        assert module.number_verdicts(results.ravel(), annotators, numbers, pattern, 3)
         found.append((seen.tolist(), pattern.tolist()))
+        numbers[np.flatnonzero(seen)[-1]] = -1
+        assert not module.number_verdicts(results.ravel(), annotators, numbers, pattern, 3)
     assert found[0] == found[1]
     assert sum(found[0][0]) == len(np.unique(np.minimum(results, 2), axis=0))
+
+
+@needs_compiled
+@settings(deadline=None)
+@given(st.integers(1, 20), st.integers(1, 100), st.integers(0, 2**32 - 1))
+def test_products_of_rows_equal_their_twins(rows, columns, seed):
+    rng = np.random.default_rng(seed)
+    matrix, weight, found = rng.standard_normal((rows, columns)), rng.random(columns), np.zeros((2, rows, rows))
+    for module, products in zip((kernels, twin), found, strict=True):
+        module.weighted_gram(matrix.ravel(), weight, products.ravel())
+    np.testing.assert_allclose(*np.triu(found), rtol=1e-12, atol=1e-12)
 
 
 @needs_compiled

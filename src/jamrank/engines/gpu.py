@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,7 @@ class _Part:
     """Links (rows, where they come in no runs) that are on the card together.
 
     ``first``, ``last`` are the first items of a walk; ``host`` has what is copied to the card, ``card`` what is
-    there; ``values`` where the blocks of a pass put their values.
+    there; ``values`` where the blocks of a pass put their values, ``rooms`` where all that it adds up goes.
     """
 
     begin: int
@@ -72,6 +73,7 @@ class _Part:
     vote_base: int = 0
     values: slice = field(default_factory=lambda: slice(0, 0))
     card: dict[str, Any] | None = None
+    rooms: tuple[Any, Any, Any, Any] | None = None
 
     def __len__(self) -> int:
         return self.end - self.begin
@@ -364,8 +366,7 @@ class GpuEngine(MemoryEngine):
                 sent,
                 there["curvature"],
                 *scales[:2],
-                *engine._by_item(sums),
-                engine._values(part, sums),
+                *[engine._rooms(part, sums)[k] for k in (0, 1, 3)],
             )
 
         sums = self._run(scales, launch)
@@ -436,7 +437,7 @@ class GpuEngine(MemoryEngine):
 
     def send(self, *vectors: Doubles) -> Any:
         """Start to copy vectors to the card, one after the other; return where they are."""
-        ends = np.cumsum([len(vector) for vector in vectors]).tolist()
+        ends = list(accumulate(len(vector) for vector in vectors))
         if ends[-1] > len(self._sent):
             self._sent = self._card.fixed(ends[-1], np.float64)
         for vector, end in zip(vectors, ends, strict=True):
@@ -495,14 +496,15 @@ class GpuEngine(MemoryEngine):
                 launch(self, part, there, self._sums)
         return _Sums.of(self._fetched(len(self._sums)), self.n_items, self._kinds, scales)
 
-    def _by_item(self, sums: Any) -> tuple[Any, Any]:
-        return sums[: self.n_items], sums[self.n_items : 2 * self.n_items]
-
-    def _by_kind(self, sums: Any) -> Any:
-        return sums[2 * self.n_items : 2 * self.n_items + self._kinds]
-
-    def _values(self, part: _Part, sums: Any) -> Any:
-        return sums[part.values]
+    def _rooms(self, part: _Part, sums: Any) -> tuple[Any, Any, Any, Any]:
+        """Return where gradient, degree, sums by kind and the values of a part's blocks go."""
+        if sums is self._sums and part.rooms is not None:
+            return part.rooms
+        n, kinds = self.n_items, slice(2 * self.n_items, 2 * self.n_items + self._kinds)
+        rooms = sums[:n], sums[n : 2 * n], sums[kinds], sums[part.values]
+        if sums is self._sums:
+            part.rooms = rooms
+        return rooms
 
     def _layout(self, part: _Part, there: dict[str, Any], chunk: int) -> tuple[Any, ...]:
         return self.n_items, part.begin, len(part), chunk, self._start, there.get("second")
@@ -537,10 +539,15 @@ class _Sums:
     @classmethod
     def of(cls, found: Longs, n_items: int, kinds: int, scales: tuple[float, float, float]) -> _Sums:
         """Take the sums apart."""
-        by_kind, values = found[2 * n_items : 2 * n_items + kinds], found[2 * n_items + kinds :]
-        value = float(values.view(np.float64).sum())
-        gradient, degree = found[:n_items] / scales[0], found[n_items : 2 * n_items] / scales[1]
-        return cls(value, gradient, degree, by_kind / scales[2])
+        ends = n_items, 2 * n_items, 2 * n_items + kinds
+        value = float(found[ends[2] :].view(np.float64).sum())
+        sums = found[: ends[2]].astype(np.float64)
+        return cls(
+            value,
+            sums[: ends[0]] / scales[0],
+            sums[ends[0] : ends[1]] / scales[1],
+            sums[ends[1] :] / scales[2],
+        )
 
 
 class _Task:
@@ -564,10 +571,8 @@ class _Task:
         self._if_first = sent[n:split] if len(if_first) else None
         self._if_second = sent[split:] if len(if_second) else None
         if self.walks:
-            room = engine._card.empty(2 * n, np.float64)
-            self._up, self._down = room[:n], room[n:]
-            arguments = n, self._scores, self._up, self._down
-            engine._card.launch("exponentials", -(-n // _THREADS), _THREADS, *arguments)
+            self._exponentials = engine._card.empty(2 * n, np.float64)
+            engine._card.launch("exponentials", -(-n // _THREADS), _THREADS, n, self._scores, self._exponentials)
 
     @staticmethod
     def _mild(spread: float, ratio: Doubles) -> bool:
@@ -607,14 +612,11 @@ class _Task:
             int(not engine._all_pairs),
             patterns,
             self._if_second,
-            self._up,
-            self._down,
+            self._exponentials,
             there["curvature"],
             posterior,
             *self.scales,
-            *engine._by_item(sums),
-            engine._by_kind(sums),
-            engine._values(part, sums),
+            *engine._rooms(part, sums),
             shared=(patterns + 1) * _WALK_ROOM * 8,
         )
 
@@ -627,7 +629,7 @@ class _Task:
         each = kinds // 2 if isinstance(self.ballots, Patterns) and self.rows.single_votes else kinds
         room = (None, None, None, None)
         if sums is not None:
-            room = (*engine._by_item(sums), engine._by_kind(sums), engine._values(part, sums))
+            room = engine._rooms(part, sums)
         blocks, chunk = engine._blocks(part)
         engine._card.launch(
             self._kernel(engine),

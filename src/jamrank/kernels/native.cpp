@@ -654,9 +654,14 @@ void mark_rows(const int8_t* said, size_t size, size_t annotators, Span span, ui
 }
 
 template <typename Code>
-void number_rows(const int8_t* said, size_t size, size_t annotators, Span span, const int32_t* numbers, Code* pattern) {
-    for (size_t row = span.begin; row < span.end; ++row)
-        pattern[row] = static_cast<Code>(numbers[pack_row(said, size, row * annotators, annotators)]);
+bool number_rows(const int8_t* said, size_t size, size_t annotators, Span span, const int32_t* numbers, Code* pattern) {
+    int32_t all = 0;
+    for (size_t row = span.begin; row < span.end; ++row) {
+        const int32_t number = numbers[pack_row(said, size, row * annotators, annotators)];
+        pattern[row] = static_cast<Code>(number);
+        all |= number;
+    }
+    return all >= 0;
 }
 
 template <typename Code>
@@ -693,9 +698,9 @@ void mark_verdicts(const Array<const int8_t>& results, size_t annotators, Array<
         for (size_t kind = 0; kind < own.size(); ++kind) seen.data()[kind] |= own[kind];
 }
 
-// Gives each row the number of its verdicts.
+// Gives each row the number of its verdicts; tells whether none of them is below 0.
 template <typename Code>
-void number_verdicts(const Array<const int8_t>& results, size_t annotators, const Ints& numbers, Array<Code> pattern,
+bool number_verdicts(const Array<const int8_t>& results, size_t annotators, const Ints& numbers, Array<Code> pattern,
                      int threads) {
     const size_t pairs = pattern.size(), blocks = block_count(pairs, 1);
     require(annotators >= 1 && annotators <= 8 && numbers.size() == size_t{1} << (2 * annotators), "a number a verdict");
@@ -704,9 +709,11 @@ void number_verdicts(const Array<const int8_t>& results, size_t annotators, cons
     const int32_t* number = numbers.data();
     Code* code = pattern.data();
     nb::gil_scoped_release release;
+    std::atomic<bool> known{true};
     for_blocks(blocks, threads, [&](size_t block) {
-        number_rows(said, pairs * annotators, annotators, span_of(block, blocks, pairs), number, code);
+        if (!number_rows(said, pairs * annotators, annotators, span_of(block, blocks, pairs), number, code)) known = false;
     });
+    return known;
 }
 
 // Marks what items did on some of their pairs: 1 for not winning, 2 for not losing. `side[code]` is 0 for rows that the
@@ -728,6 +735,29 @@ void mark_sides(const Ints& first, const Ints& second, Array<const Code> codes, 
     std::fill_n(seen.data(), items, 0);
     for (const auto& own : marks)
         for (size_t item = 0; item < items; ++item) seen.data()[item] |= own[item];
+}
+
+// Products of every two rows of a matrix, times weights, on and above the diagonal; added up in an order of its own, which
+// BLAS would not promise.
+void weighted_gram(const Doubles& matrix, const Doubles& weight, OutDoubles products) {
+    const size_t columns = weight.size(), rows = columns ? matrix.size() / columns : 0;
+    require(matrix.size() == rows * columns && products.size() == rows * rows, "one product for every two rows");
+    constexpr size_t kLanes = 8;
+    std::vector<double> weighted(columns);
+    for (size_t a = 0; a < rows; ++a) {
+        const double *own = matrix.data() + a * columns, *times = weight.data();
+        for (size_t i = 0; i < columns; ++i) weighted[i] = own[i] * times[i];
+        for (size_t b = a; b < rows; ++b) {
+            const double *one = weighted.data(), *other = matrix.data() + b * columns;
+            double lanes[kLanes] = {}, sum = 0.0;
+            size_t i = 0;
+            for (; i + kLanes <= columns; i += kLanes)
+                for (size_t lane = 0; lane < kLanes; ++lane) lanes[lane] += one[i + lane] * other[i + lane];
+            for (; i < columns; ++i) sum += one[i] * other[i];
+            for (double lane : lanes) sum += lane;
+            products.data()[a * rows + b] = sum;
+        }
+    }
 }
 
 // A vote is packed into the bits of one integer, from the highest: the items of its pair in order, its question, its
@@ -918,6 +948,7 @@ NB_MODULE(_native, m) {
     m.def("mark_verdicts", &mark_verdicts);
     m.def("number_verdicts", &number_verdicts<uint8_t>);
     m.def("number_verdicts", &number_verdicts<int32_t>);
+    m.def("weighted_gram", &weighted_gram);
     m.def("mark_sides", &mark_sides<uint8_t>);
     m.def("mark_sides", &mark_sides<int32_t>);
     m.def("regular_lines", &regular_lines);

@@ -31,6 +31,7 @@ __all__ = [
     "spell_out",
     "sum_by_kind",
     "unpack_votes",
+    "weighted_gram",
 ]
 
 Doubles = NDArray[np.float64]
@@ -408,9 +409,17 @@ def mark_sides(
 
 def number_verdicts(
     results: NDArray[np.int8], annotators: int, numbers: Ints, pattern: NDArray[np.integer], threads: int
-) -> None:
-    """Give each row the number of its verdicts."""
-    pattern[:] = numbers[_packed_verdicts(results, annotators)]
+) -> bool:
+    """Give each row the number of its verdicts; tell whether none of them is below 0."""
+    found = numbers[_packed_verdicts(results, annotators)]
+    pattern[:] = found.astype(pattern.dtype)
+    return bool((found >= 0).all())
+
+
+def weighted_gram(matrix: Doubles, weight: Doubles, products: Doubles) -> None:
+    """Multiply every two rows of a matrix, times weights; what lies below the diagonal nobody looks at."""
+    rows = matrix.reshape(-1, len(weight))
+    products[:] = np.einsum("fi,gi->fg", rows * weight, rows).ravel()
 
 
 def pack_votes(

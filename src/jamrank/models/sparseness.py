@@ -53,6 +53,9 @@ def _groups(first: Ints, second: Ints, n_items: int) -> NDArray[np.int32]:
 
     A sample of the links comes first. What it connects is connected, and the others only matter between its groups.
     """
+    if 2 * len(first) > (n_items - 1) * (n_items - 2):
+        # More pairs than there are among all items but one.
+        return np.zeros(n_items, dtype=np.int32)
     if len(first) <= 2 * _ENOUGH * n_items:
         return _connected(first, second, n_items)
     # Not every so many-th: those of a regular table may miss the same items again and again.
