@@ -672,7 +672,7 @@ def _find_verdicts(results: NDArray[np.int8], threads: int) -> Patterns:
             seen = np.empty(4**n_annotators, dtype=np.uint8)
             kernels.mark_verdicts(looked_at.ravel(), n_annotators, seen, threads)
             kinds = np.flatnonzero(seen)
-            numbers = np.where(seen, np.cumsum(seen) - 1, -1).astype(np.int32)
+            numbers = np.where(seen > 0, np.cumsum(seen, dtype=np.int32) - 1, np.int32(-1))
             of_row = np.empty(n_pairs, dtype=np.uint8) if len(kinds) <= _FEW else np.empty(n_pairs, dtype=np.int32)
             if kernels.number_verdicts(results.ravel(), n_annotators, numbers, of_row, threads):
                 break
