@@ -316,7 +316,7 @@ class Comparisons:
     def n_ties(self) -> float:
         """Total weight of the tie votes."""
         if isinstance(self.cast, Jury):
-            return float(_count(self.cast.results, TIE))
+            return 0.0 if self.cast.decided else float(_count(self.cast.results, TIE))
         tied = self.vote_result == TIE
         return float(self.vote_weight[tied].sum()) if tied.any() else 0.0
 
@@ -392,13 +392,13 @@ class Comparisons:
         if not isinstance(self.cast, Jury):
             return self.only(chosen[self.vote_pair])
         results, swapped = self.cast.results[chosen], self.cast.swapped
-        n_missing = _count(results, MISSING)
+        n_missing = 0 if self.cast.decided else _count(results, MISSING)
         return replace(
             self,
             pair_first=self.pair_first[chosen],
             pair_second=self.pair_second[chosen],
             pair_question=self.pair_question[chosen],
-            cast=Jury(results, swapped[chosen] if len(swapped) else swapped),
+            cast=Jury(results, swapped[chosen] if len(swapped) else swapped, self.cast.decided),
             n_votes=results.size - n_missing,
             n_missing=n_missing,
         )
@@ -748,8 +748,8 @@ class Packing:
 
 
 def _count(results: NDArray[np.int8], result: int) -> int:
-    """Count the votes that came out so; most tables have neither ties nor gaps, and one look tells."""
-    return 0 if results.max(initial=0) < result else int(np.count_nonzero(results == result))
+    """Count the votes that came out so."""
+    return int(np.count_nonzero(results == result))
 
 
 def _fold_many(votes: _Encoded) -> Comparisons:
@@ -851,7 +851,9 @@ def _fold_matrix(
             return None
         first, second, results = first[order], second[order], results[order]
         swapped = swapped[order] if len(swapped) else swapped
-    n_missing = _count(results, MISSING)
+    # Most tables have neither ties nor gaps, and one look tells.
+    decided = bool(results.max(initial=SECOND) <= FIRST)
+    n_missing = 0 if decided else _count(results, MISSING)
     return Comparisons(
         items,
         annotators,
@@ -859,7 +861,7 @@ def _fold_matrix(
         first,
         second,
         np.broadcast_to(np.int32(0), len(first)),
-        Jury(results, swapped),
+        Jury(results, swapped, decided),
         n_votes=results.size - n_missing,
         n_missing=n_missing,
     )

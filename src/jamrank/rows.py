@@ -33,7 +33,7 @@ _FEW = 256
 
 # Patterns pay while few are distinct: looked for in a sample of the pairs, if there are more than these.
 _SAMPLE, _MOST_DISTINCT = 4096, 0.5
-_LARGEST_JURY, _SMALL_JURY = 64, 8
+_LARGEST_JURY, _SMALL_JURY, _LOOKED_AT = 64, 8, 64
 _MOST_REPEATS = 1.5
 _COUNTED = 1 << 18
 # With so many votes on a pair of items, what they share is better worked out once.
@@ -622,7 +622,8 @@ def _only(table: VoteTable, keep: NDArray[np.bool_]) -> VoteTable:
 
 def _repeats_itself(votes: Comparisons) -> bool:
     """Tell whether few lists of votes are distinct, from pairs spread evenly over the table."""
-    if votes.n_pairs <= _SAMPLE:
+    few = isinstance(votes.cast, Jury) and 3**votes.n_annotators <= _MOST_DISTINCT * _SAMPLE
+    if few or votes.n_pairs <= _SAMPLE:
         return True
     sample = np.linspace(0, votes.n_pairs - 1, _SAMPLE).astype(np.int64)
     if isinstance(votes.cast, Jury):
@@ -666,14 +667,16 @@ def _find_verdicts(results: NDArray[np.int8], threads: int) -> Patterns:
     n_pairs, n_annotators = results.shape
     of_row: Codes
     if n_annotators <= _SMALL_JURY:
-        seen = np.empty(4**n_annotators, dtype=np.uint8)
-        kernels.mark_verdicts(results.ravel(), n_annotators, seen, threads)
-        kinds = np.flatnonzero(seen)
+        # Verdicts of some pairs are mostly those of all; where there are others, all are looked at first.
+        for looked_at in (results[: max(n_pairs // _LOOKED_AT, 1)], results):
+            seen = np.empty(4**n_annotators, dtype=np.uint8)
+            kernels.mark_verdicts(looked_at.ravel(), n_annotators, seen, threads)
+            kinds = np.flatnonzero(seen)
+            numbers = np.where(seen > 0, np.cumsum(seen, dtype=np.int32) - 1, np.int32(-1))
+            of_row = np.empty(n_pairs, dtype=np.uint8) if len(kinds) <= _FEW else np.empty(n_pairs, dtype=np.int32)
+            if kernels.number_verdicts(results.ravel(), n_annotators, numbers, of_row, threads):
+                break
         distinct = (kinds[:, None] >> 2 * np.arange(n_annotators - 1, -1, -1)) & 3
-        numbers = (np.cumsum(seen) - 1).astype(np.int32)
-        few = len(kinds) <= _FEW
-        of_row = np.empty(n_pairs, dtype=np.uint8) if few else np.empty(n_pairs, dtype=np.int32)
-        kernels.number_verdicts(results.ravel(), n_annotators, numbers, of_row, threads)
     else:
         wide, example = np.empty(n_pairs, dtype=np.int32), np.empty(n_pairs, dtype=np.int64)
         n_patterns = kernels.jury_patterns(results.ravel(), n_annotators, wide, example, threads)

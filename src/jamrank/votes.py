@@ -49,10 +49,13 @@ class Jury:
         Seen from the canonical order of the pair; 3 where there is no vote.
     swapped : ndarray of bool
         Whether the pair's first item was on the right; empty where it never was.
+    decided : bool
+        Whether everybody is known to have preferred one item of every pair: there are neither ties nor gaps.
     """
 
     results: NDArray[np.int8]
     swapped: NDArray[np.bool_]
+    decided: bool = False
 
     def __post_init__(self) -> None:
         for array in (self.results, self.swapped):

@@ -8,14 +8,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit
 
+from jamrank.engines.gpu import _scale
+
 _LEAST_CURVATURE, _LARGEST_MARGIN = 0.1, 700.0
-
-
-class _There(np.ndarray):
-    """An array on the card."""
-
-    def set(self, array):
-        self[:] = array
 
 
 class EmulatedCard:
@@ -31,7 +26,16 @@ class EmulatedCard:
         return np.array(array)
 
     def empty(self, length, dtype):
-        return np.full(length, 77, dtype).view(_There)
+        return np.full(length, 77, dtype)
+
+    def fixed(self, length, dtype):
+        return np.full(length, 77, dtype)
+
+    def send(self, array, there):
+        there[:] = array
+
+    def fetch(self, there, array):
+        array[:] = there
 
     def fill(self, array, value):
         array.view(np.uint8)[:] = value
@@ -78,12 +82,12 @@ def _cells(items, first, second, base):
     return first * items - first * (first + 1) // 2 + second - first - 1 - base
 
 
-def exponentials(_, items, scores, up, down):
-    up[:], down[:] = np.exp(scores), np.exp(-scores)
+def exponentials(_, items, scores, up_then_down):
+    up_then_down[:items], up_then_down[items:] = np.exp(scores), np.exp(-scores)
 
 
 def walk(
-    _, items, start, end, base, height, codes, holes, patterns, ratio, up, down, curvature, posterior, by_gradient,
+    _, items, start, end, base, height, codes, holes, patterns, ratio, up, curvature, posterior, by_gradient,
     by_degree, by_pattern, gradient, degree, pattern_sums, values,
 ):  # fmt: skip
     first, second = np.triu_indices(items, 1)
@@ -100,7 +104,7 @@ def walk(
         _scatter(pattern_sums, codes[at], q, by_pattern)
 
     _expect(
-        first, second, None, 1.0, ratio[codes[at]], np.log(up), (curvature, at), (by_gradient, by_degree),
+        first, second, None, 1.0, ratio[codes[at]], np.log(up[:items]), (curvature, at), (by_gradient, by_degree),
         (gradient, degree), values, by_row,
     )  # fmt: skip
 
@@ -116,10 +120,34 @@ def rows_times(_, items, base, count, chunk, start, second, curvature, vector, s
     _flow(*_items(items, base, count, start, second), curvature[:count], vector, scale, product)
 
 
-def _flow(first, second, curvature, vector, scale, product):
+def _flow(first, second, curvature, vector, scale_and_done, product):
+    scale, done = scale_and_done[:2]
+    if done:
+        return
     flow = curvature * (vector[first] - vector[second])
     _scatter(product, first, flow, scale)
     _scatter(product, second, -flow, scale)
+
+
+def descend(_, items, product, direction, given, first):
+    residual, precision, inverse, share, solution = given[: 5 * items].reshape(5, items)
+    scale, done, before, enough, degree, held = state = given[5 * items :]
+    if done:
+        return
+    if not first:
+        pushed = product / scale + precision * direction
+        bend = direction @ pushed
+        if bend <= 0:
+            state[1] = 1
+            return
+        solution += before / bend * direction
+        residual -= before / bend * pushed
+    z = inverse * residual + share * (share @ residual / held)
+    rho = residual @ z
+    direction[:] = z if first else z + rho / before * direction
+    product[:] = 0
+    enough = enough**2 * rho if first else enough
+    state[:4] = _scale(degree * np.ptp(direction)), rho <= enough, rho, enough
 
 
 def to_cells(_, items, base, count, start, second, codes, cell_base, cells):
@@ -254,7 +282,7 @@ def count_codes(_, count, chunk, codes, kinds, here, sums):
 KERNELS = {
     kernel.__name__: kernel
     for kernel in (
-        exponentials, walk, walk_times, rows_times, to_cells, from_cells, over_patterns, over_lists, over_votes,
-        maximise, count_codes,
+        exponentials, walk, walk_times, rows_times, descend, to_cells, from_cells, over_patterns, over_lists,
+        over_votes, maximise, count_codes,
     )
 }  # fmt: skip

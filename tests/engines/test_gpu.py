@@ -17,7 +17,9 @@ from jamrank.engines import GpuEngine, MemoryEngine, choosing, on_gpu
 from jamrank.errors import CardError, NoCardWarning
 from jamrank.kernels.card import Card
 from jamrank.models import latent
+from jamrank.models.newton import newton_step
 from jamrank.rows import ROWS_BY, Lists, Rows
+from jamrank.scorers import ObjectScorer
 
 N_ITEMS = 40
 
@@ -148,6 +150,19 @@ def assert_same_passes(engine: GpuEngine, memory: MemoryEngine) -> None:
         same(links.curvature, pairs.curvature, "observed links")
     same(engine.cast, memory.cast)
     assert (engine.n_rows, engine.n_links, engine.n_coins) == (memory.n_rows, memory.n_links, memory.n_coins)
+
+
+@pytest.mark.parametrize("variance", [None, 0.5])
+def test_steps_are_those_that_are_worked_out_in_memory(rows, card, variance):
+    engine, memory = GpuEngine(rows, card=card), MemoryEngine(rows)
+    scorer, found = ObjectScorer(rows.n_items, variance), []
+    for one in (engine, memory):
+        at = one.expectation(0.1 * scores_of(rows), tables_of(rows))
+        assert (one.solve(at.curvature, at.gradient, scorer.precision, scorer.evened(at.degree), 0.1, 9) is None) == (
+            one is memory
+        )
+        found.append(newton_step(one, scorer, at, np.zeros(rows.n_items)))
+    same(*found, rtol=1e-5)
 
 
 def test_every_pass_says_what_it_says_in_memory(rows, card):

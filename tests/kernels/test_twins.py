@@ -439,10 +439,36 @@ def test_verdicts_of_a_small_jury_equal_their_twins(annotators, pairs, seed, kin
         seen = np.empty(4**annotators, dtype=np.uint8)
         module.mark_verdicts(results.ravel(), annotators, seen, 3)
         numbers, pattern = (np.cumsum(seen) - 1).astype(np.int32) % 256, np.empty(pairs, dtype=kind)
-        module.number_verdicts(results.ravel(), annotators, numbers, pattern, 3)
+        assert module.number_verdicts(results.ravel(), annotators, numbers, pattern, 3)
         found.append((seen.tolist(), pattern.tolist()))
+        numbers[np.flatnonzero(seen)[-1]] = -1
+        assert not module.number_verdicts(results.ravel(), annotators, numbers, pattern, 3)
     assert found[0] == found[1]
     assert sum(found[0][0]) == len(np.unique(np.minimum(results, 2), axis=0))
+
+
+@needs_compiled
+@settings(deadline=None)
+@given(st.integers(1, 20), st.integers(1, 100), st.integers(0, 2**32 - 1))
+def test_products_of_rows_equal_their_twins(rows, columns, seed):
+    rng = np.random.default_rng(seed)
+    matrix, weight, found = rng.standard_normal((rows, columns)), rng.random(columns), np.zeros((2, rows, rows))
+    for module, products in zip((kernels, twin), found, strict=True):
+        module.weighted_gram(matrix.ravel(), weight, products.ravel())
+    np.testing.assert_allclose(*np.triu(found), rtol=1e-12, atol=1e-12)
+
+
+@needs_compiled
+@settings(deadline=None)
+@given(st.integers(0, 300), st.integers(2, 40), st.integers(0, 2**32 - 1), st.sampled_from([np.uint8, np.int32]))
+def test_marks_of_sides_equal_their_twins(n, n_items, seed, kind):
+    rng = np.random.default_rng(seed)
+    first, second = rows_of(rng, n, n_items)
+    codes, side = rng.integers(0, 5, n).astype(kind), rng.integers(0, 3, 5).astype(np.uint8)
+    found = np.full((2, n_items), 77, dtype=np.uint8)
+    for module, seen in zip((kernels, twin), found, strict=True):
+        module.mark_sides(first, second, codes, side, seen, 3)
+    np.testing.assert_array_equal(*found)
 
 
 @needs_compiled

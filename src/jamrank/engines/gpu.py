@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -33,13 +34,15 @@ _MOST_KINDS_SHARED = 4096
 _MANY_VOTES = 16
 # The tiles of a walk over all pairs, see kernels/gpu/walk.cu: their width, threads, and doubles a pattern.
 _WIDTH, _WALK_THREADS, _WALK_ROOM = 192, 128, 128 + 16
-_LEAST_HEIGHT, _MOST_HEIGHT, _TILES = 128, 512, 2000
+_LEAST_HEIGHT, _MOST_HEIGHT, _TILES = 64, 512, 2000
 # Of all pairs of items so many must have a row for it to pay to walk over all.
 _DENSE = 1 / 3
 # A walk multiplies eight likelihoods before it splits the exponent off, and exponentials of scores.
 _MILD_LOG_RATIO, _LARGEST_LOG = 80.0, 690.0
 # Of the memory that is free, so much is left alone; what does not fit is cut into this many parts of the rest.
 _SHARE_USED, _PARTS = 0.9, 8
+# Steps of conjugate gradients that are started before anybody looks whether they were enough, and threads of each.
+_AHEAD, _STEP_THREADS = 3, 1024
 # Sums are 64-bit integers, with this much to spare; every weight must be this many steps of theirs.
 _BITS, _STEPS = 61, 1 << 30
 
@@ -58,7 +61,7 @@ class _Part:
     """Links (rows, where they come in no runs) that are on the card together.
 
     ``first``, ``last`` are the first items of a walk; ``host`` has what is copied to the card, ``card`` what is
-    there; ``values`` where the blocks of a pass put their values.
+    there; ``values`` where the blocks of a pass put their values, ``rooms`` where all that it adds up goes.
     """
 
     begin: int
@@ -70,6 +73,7 @@ class _Part:
     vote_base: int = 0
     values: slice = field(default_factory=lambda: slice(0, 0))
     card: dict[str, Any] | None = None
+    rooms: tuple[Any, Any, Any, Any] | None = None
 
     def __len__(self) -> int:
         return self.end - self.begin
@@ -126,7 +130,8 @@ class GpuEngine(MemoryEngine):
         budget = int(_SHARE_USED * self._card.free_bytes) if memory is None else memory
         self._parts = list(self._cut(budget))
         self._sums = self._card.empty(self._lay_out_sums(), np.int64)
-        self._vector = self._card.empty(rows.n_items, np.float64)
+        self._found = self._card.fixed(len(self._sums), np.int64)
+        self._sent = self._card.fixed(rows.n_items, np.float64)
         self._keep_what_fits(budget)
         self._count()
 
@@ -301,8 +306,7 @@ class GpuEngine(MemoryEngine):
                     self._sums,
                     shared=shared,
                 )
-        counted = self._card.read(self._sums[:kinds]).astype(np.float64)
-        self.rows = replace(rows, known_weight=counted)
+        self.rows = replace(rows, known_weight=self._fetched(kinds).astype(np.float64))
 
     # -- passes ---------------------------------------------------------------------------------------------
 
@@ -346,7 +350,7 @@ class GpuEngine(MemoryEngine):
             return super()._maximise(layout, weight, scores, posterior, loss, pattern)
         self.passes += 1
         scales = _scale(self._most), _scale(self._most), 1.0
-        sent = self._card.put(scores)
+        sent = self.send(scores)
         by_pattern = None if pattern is None else self._card.put(posterior)
 
         def launch(engine: GpuEngine, part: _Part, there: dict[str, Any], sums: Any) -> None:
@@ -362,8 +366,7 @@ class GpuEngine(MemoryEngine):
                 sent,
                 there["curvature"],
                 *scales[:2],
-                *engine._by_item(sums),
-                engine._values(part, sums),
+                *[engine._rooms(part, sums)[k] for k in (0, 1, 3)],
             )
 
         sums = self._run(scales, launch)
@@ -390,20 +393,64 @@ class GpuEngine(MemoryEngine):
             return super().curvature_times(curvature, vector)
         furthest = float(vector.max(initial=0.0) - vector.min(initial=0.0))
         scale = _scale(self._held.largest_degree * furthest)
-        sent, product = self._sent(vector), self._sums[: self.n_items]
+        sent, product = self.send(vector, np.array([scale, 0.0])), self._sums[: self.n_items]
         self._card.fill(product, 0)
         for part in self._parts:
             with self._at_hand(part) as there:
                 if part.card is None:
                     # Its curvature is gone with the part; sums that nobody asks for go elsewhere.
                     self._held.work_out(self, part, there, self._card.empty(len(self._sums), np.int64))
-                self._multiply(part, there, sent, scale, product)
-        return self._card.read(product) / scale
+                self._multiply(part, there, sent[: self.n_items], sent[self.n_items :], product)
+        return self._fetched(self.n_items) / scale
 
-    def _sent(self, vector: Doubles) -> Any:
-        """Copy a vector over the items to the room for it on the card."""
-        self._vector.set(np.ascontiguousarray(vector, dtype=np.float64))
-        return self._vector
+    def solve(
+        self,
+        curvature: _Taken,
+        target: Doubles,
+        precision: Doubles,
+        evened: tuple[Doubles, Doubles, float],
+        tolerance: float,
+        max_iter: int,
+    ) -> Doubles | None:
+        """Solve by conjugate gradients on the card; steps are started some ahead, and those too many do nothing."""
+        self._recall(curvature)
+        if self._held is None or any(part.card is None for part in self._parts):
+            return None
+        inverse, share, held = evened
+        n, product = self.n_items, self._sums[: self.n_items]
+        # The state begins with the scale of a product and whether all is done; see descend in kernels/gpu/descent.cu.
+        state = np.array([0.0, 0.0, 0.0, tolerance, self._held.largest_degree, held])
+        given = self.send(target, precision, inverse, share, np.zeros(n), state)
+        direction, there = self._card.empty(n, np.float64), given[4 * n :]
+        whole = n, product, direction, given
+        self._card.launch("descend", 1, _STEP_THREADS, *whole, 1)
+        solution = self._card.fixed(len(state) + n, np.float64)
+        for _ in range(0, max_iter, _AHEAD):
+            for _ in range(_AHEAD):
+                for part in self._parts:
+                    self._multiply(part, part.card, direction, there[n:], product)
+                self._card.launch("descend", 1, _STEP_THREADS, *whole, 0)
+            self._card.fetch(there, solution)
+            if solution[n + 1]:
+                break
+        return solution[:n].copy()
+
+    def send(self, *vectors: Doubles) -> Any:
+        """Start to copy vectors to the card, one after the other; return where they are."""
+        ends = list(accumulate(len(vector) for vector in vectors))
+        if ends[-1] > len(self._sent):
+            self._sent = self._card.fixed(ends[-1], np.float64)
+        for vector, end in zip(vectors, ends, strict=True):
+            self._sent[end - len(vector) : end] = vector
+        there = self._card.empty(ends[-1], np.float64)
+        self._card.send(self._sent[: ends[-1]], there)
+        return there
+
+    def _fetched(self, length: int) -> Longs:
+        """Return the first sums, to be used before the next are asked for."""
+        found = self._found[:length]
+        self._card.fetch(self._sums[:length], found)
+        return found
 
     def bends(self, curvature: _Taken) -> Floats:
         """Return the curvature of each of the rows' links, in single precision."""
@@ -447,16 +494,17 @@ class GpuEngine(MemoryEngine):
         for part in self._parts:
             with self._at_hand(part) as there:
                 launch(self, part, there, self._sums)
-        return _Sums.of(self._card.read(self._sums), self.n_items, self._kinds, scales)
+        return _Sums.of(self._fetched(len(self._sums)), self.n_items, self._kinds, scales)
 
-    def _by_item(self, sums: Any) -> tuple[Any, Any]:
-        return sums[: self.n_items], sums[self.n_items : 2 * self.n_items]
-
-    def _by_kind(self, sums: Any) -> Any:
-        return sums[2 * self.n_items : 2 * self.n_items + self._kinds]
-
-    def _values(self, part: _Part, sums: Any) -> Any:
-        return sums[part.values]
+    def _rooms(self, part: _Part, sums: Any) -> tuple[Any, Any, Any, Any]:
+        """Return where gradient, degree, sums by kind and the values of a part's blocks go."""
+        if sums is self._sums and part.rooms is not None:
+            return part.rooms
+        n, kinds = self.n_items, slice(2 * self.n_items, 2 * self.n_items + self._kinds)
+        rooms = sums[:n], sums[n : 2 * n], sums[kinds], sums[part.values]
+        if sums is self._sums:
+            part.rooms = rooms
+        return rooms
 
     def _layout(self, part: _Part, there: dict[str, Any], chunk: int) -> tuple[Any, ...]:
         return self.n_items, part.begin, len(part), chunk, self._start, there.get("second")
@@ -466,7 +514,7 @@ class GpuEngine(MemoryEngine):
         chunk = max(self._blocks(part)[1], _THREADS)
         return max(-(-len(part) // chunk), 1), chunk
 
-    def _multiply(self, part: _Part, there: dict[str, Any], vector: Any, scale: float, product: Any) -> None:
+    def _multiply(self, part: _Part, there: Any, vector: Any, scale: Any, product: Any) -> None:
         assert self._held is not None
         if self._held.in_cells:
             span = self.n_items, part.first, part.last, self._cell_at(part.first), self._height
@@ -491,9 +539,15 @@ class _Sums:
     @classmethod
     def of(cls, found: Longs, n_items: int, kinds: int, scales: tuple[float, float, float]) -> _Sums:
         """Take the sums apart."""
-        gradient, degree, by_kind, values = np.split(found, [n_items, 2 * n_items, 2 * n_items + kinds])
-        value = float(values.view(np.float64).sum())
-        return cls(value, gradient / scales[0], degree / scales[1], by_kind / scales[2])
+        ends = n_items, 2 * n_items, 2 * n_items + kinds
+        value = float(found[ends[2] :].view(np.float64).sum())
+        sums = found[: ends[2]].astype(np.float64)
+        return cls(
+            value,
+            sums[: ends[0]] / scales[0],
+            sums[ends[0] : ends[1]] / scales[1],
+            sums[ends[1] :] / scales[2],
+        )
 
 
 class _Task:
@@ -512,17 +566,13 @@ class _Task:
         self.walks = engine._walks and not len(if_first) and self._mild(high - low, if_second)
         # Only differences of scores count; around 0 their exponentials have the most room.
         centred = scores - (low + high) / 2 if self.walks else scores
-        lengths = np.cumsum([len(centred), len(if_first), len(if_second)]).tolist()
-        sent = engine._card.put(np.concatenate([centred, if_first, if_second]))
-        self._scores = sent[: lengths[0]]
-        self._if_first = sent[lengths[0] : lengths[1]] if len(if_first) else None
-        self._if_second = sent[lengths[1] :] if len(if_second) else None
+        sent, n, split = engine.send(centred, if_first, if_second), len(centred), len(centred) + len(if_first)
+        self._scores = sent[:n]
+        self._if_first = sent[n:split] if len(if_first) else None
+        self._if_second = sent[split:] if len(if_second) else None
         if self.walks:
-            n = engine.n_items
-            room = engine._card.empty(2 * n, np.float64)
-            self._up, self._down = room[:n], room[n:]
-            arguments = n, self._scores, self._up, self._down
-            engine._card.launch("exponentials", -(-n // _THREADS), _THREADS, *arguments)
+            self._exponentials = engine._card.empty(2 * n, np.float64)
+            engine._card.launch("exponentials", -(-n // _THREADS), _THREADS, n, self._scores, self._exponentials)
 
     @staticmethod
     def _mild(spread: float, ratio: Doubles) -> bool:
@@ -562,14 +612,11 @@ class _Task:
             int(not engine._all_pairs),
             patterns,
             self._if_second,
-            self._up,
-            self._down,
+            self._exponentials,
             there["curvature"],
             posterior,
             *self.scales,
-            *engine._by_item(sums),
-            engine._by_kind(sums),
-            engine._values(part, sums),
+            *engine._rooms(part, sums),
             shared=(patterns + 1) * _WALK_ROOM * 8,
         )
 
@@ -582,7 +629,7 @@ class _Task:
         each = kinds // 2 if isinstance(self.ballots, Patterns) and self.rows.single_votes else kinds
         room = (None, None, None, None)
         if sums is not None:
-            room = (*engine._by_item(sums), engine._by_kind(sums), engine._values(part, sums))
+            room = engine._rooms(part, sums)
         blocks, chunk = engine._blocks(part)
         engine._card.launch(
             self._kernel(engine),

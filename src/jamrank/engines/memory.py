@@ -210,6 +210,31 @@ class MemoryEngine:
         )
         return product
 
+    def solve(
+        self,
+        curvature: _Taken,
+        target: Doubles,
+        precision: Doubles,
+        evened: tuple[Doubles, Doubles, float],
+        tolerance: float,
+        max_iter: int,
+    ) -> Doubles | None:
+        """Solve by conjugate gradients where an engine does so itself; None where others are to.
+
+        Parameters
+        ----------
+        curvature : _Taken
+            The matrix is this curvature and, on its diagonal, a precision.
+        target, precision : ndarray
+            One an item.
+        evened : tuple
+            What :meth:`jamrank.scorers.ObjectScorer.evened` says of the inverse.
+        tolerance : float
+            See :func:`jamrank.models.newton.conjugate_gradients`, which says plainly what is done.
+        max_iter : int
+        """
+        return None
+
     def links(self, curvature: _Taken) -> Links:
         """Return the curvature by pair of items."""
         return self.links_of(self.bends(curvature))

@@ -55,7 +55,8 @@ class Card:
     @property
     def shared_bytes(self) -> int:
         """How much memory the threads of a block can share."""
-        return int(self._device.attributes["MaxSharedMemoryPerBlockOptin"])
+        runtime = self._cupy.cuda.runtime
+        return int(runtime.deviceGetAttribute(runtime.cudaDevAttrMaxSharedMemoryPerBlockOptin, self._device.id))
 
     def put(self, array: NDArray[Any]) -> Any:
         """Copy an array to the card."""
@@ -78,6 +79,23 @@ class Card:
                 events[slot] = stream.record()
         stream.synchronize()
         return there
+
+    def fixed(self, length: int, dtype: Any) -> NDArray[Any]:
+        """Return an array in memory that does not move: what :meth:`send` and :meth:`fetch` copy."""
+        import cupyx
+
+        found: NDArray[Any] = cupyx.empty_pinned(length, dtype)
+        return found
+
+    def send(self, array: NDArray[Any], there: Any) -> None:
+        """Start to copy an array that does not move to the card; it must not change until something is fetched."""
+        there.data.copy_from_host_async(array.ctypes.data, array.nbytes)
+
+    def fetch(self, there: Any, array: NDArray[Any]) -> None:
+        """Copy from the card to an array that does not move, once what was launched before is done."""
+        stream = self._cupy.cuda.get_current_stream()
+        there.data.copy_to_host_async(array.ctypes.data, array.nbytes, stream)
+        stream.synchronize()
 
     def empty(self, length: int, dtype: Any) -> Any:
         """Return an array on the card."""
@@ -200,7 +218,8 @@ def source(kernel: str) -> str:
     """Return the source that has a kernel."""
     import pkgutil
 
-    files = ("sums.cu", "walk.cu" if kernel.partition("<")[0] in _WALKS else "rows.cu")
+    name = kernel.partition("<")[0]
+    files = ("sums.cu", "walk.cu" if name in _WALKS else "descent.cu" if name == "descend" else "rows.cu")
     found = [pkgutil.get_data("jamrank.kernels", f"gpu/{name}") for name in files]
     return "\n".join(text.decode() for text in found if text is not None)
 

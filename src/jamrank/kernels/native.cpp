@@ -585,6 +585,25 @@ inline uint64_t pack(const int8_t* said, size_t count) {
     return packed;
 }
 
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+constexpr bool kLowBytesFirst = false;
+#else
+constexpr bool kLowBytesFirst = true;
+#endif
+
+// The same for the row of a small jury that begins at `at`: its bytes are read as one word, and their bits pushed together
+// with the first of them highest. Where the word would end beyond the results it goes byte by byte.
+inline uint64_t pack_row(const int8_t* results, size_t size, size_t at, size_t annotators) {
+    if (!kLowBytesFirst || at + 8 > size) return pack(results + at, annotators);
+    uint64_t word;
+    std::memcpy(&word, results + at, 8);
+    word <<= 8 * (8 - annotators);
+    word &= ~(word >> 1 & 0x0101010101010101u);  // 3 becomes 2
+    word = (word << 2 | word >> 8) & 0x000f000f000f000fu;
+    word = (word << 4 | word >> 16) & 0x000000ff000000ffu;
+    return (word << 8 | word >> 32) & 0xffffu;
+}
+
 inline Verdicts verdicts_of(const int8_t* said, size_t annotators) {
     const size_t high = annotators > 32 ? annotators - 32 : 0;
     return {pack(said, high), pack(said + high, annotators - high)};
@@ -629,38 +648,116 @@ size_t jury_patterns(const Array<const int8_t>& results, size_t annotators, OutI
     return number_jury(results.data(), annotators, pairs, pattern.data(), example.data(), threads);
 }
 
+// Bytes may be anything, for all that a compiler knows: what a loop that writes some needs, it is handed by value.
+void mark_rows(const int8_t* said, size_t size, size_t annotators, Span span, uint8_t* seen) {
+    for (size_t row = span.begin; row < span.end; ++row) seen[pack_row(said, size, row * annotators, annotators)] = 1;
+}
+
+template <typename Code>
+bool number_rows(const int8_t* said, size_t size, size_t annotators, Span span, const int32_t* numbers, Code* pattern) {
+    int32_t all = 0;
+    for (size_t row = span.begin; row < span.end; ++row) {
+        const int32_t number = numbers[pack_row(said, size, row * annotators, annotators)];
+        pattern[row] = static_cast<Code>(number);
+        all |= number;
+    }
+    return all >= 0;
+}
+
+template <typename Code>
+void mark_items(const int32_t* first, const int32_t* second, const Code* codes, const uint8_t* side, Span span,
+                uint8_t* seen) {
+    constexpr uint8_t kOfFirst[] = {1, 2, 3}, kOfSecond[] = {2, 1, 3};
+    for (size_t row = span.begin; row < span.end;) {
+        // Rows of one first item follow each other.
+        const int32_t item = first[row];
+        uint8_t mark = 0;
+        for (; row < span.end && first[row] == item; ++row) {
+            const uint8_t won = side[codes[row]];
+            mark |= kOfFirst[won];
+            seen[second[row]] |= kOfSecond[won];
+        }
+        seen[item] |= mark;
+    }
+}
+
 // Verdicts of at most eight annotators are places in a table: marks those that occur.
 void mark_verdicts(const Array<const int8_t>& results, size_t annotators, Array<uint8_t> seen, int threads) {
     require(annotators >= 1 && annotators <= 8 && seen.size() == size_t{1} << (2 * annotators), "a mark for each verdict");
     const size_t pairs = results.size() / annotators, blocks = block_count(pairs, 1);
+    const size_t size = results.size();
+    const int8_t* said = results.data();
     nb::gil_scoped_release release;
     std::vector<std::vector<uint8_t>> marks(blocks);
     for_blocks(blocks, threads, [&](size_t block) {
         marks[block].assign(seen.size(), 0);
-        const Span span = span_of(block, blocks, pairs);
-        for (size_t row = span.begin; row < span.end; ++row)
-            marks[block][pack(results.data() + row * annotators, annotators)] = 1;
+        mark_rows(said, size, annotators, span_of(block, blocks, pairs), marks[block].data());
     });
     std::fill_n(seen.data(), seen.size(), 0);
     for (const auto& own : marks)
         for (size_t kind = 0; kind < own.size(); ++kind) seen.data()[kind] |= own[kind];
 }
 
-// Gives each row the number of its verdicts.
+// Gives each row the number of its verdicts; tells whether none of them is below 0.
 template <typename Code>
-void number_verdicts(const Array<const int8_t>& results, size_t annotators, const Ints& numbers, Array<Code> pattern,
+bool number_verdicts(const Array<const int8_t>& results, size_t annotators, const Ints& numbers, Array<Code> pattern,
                      int threads) {
     const size_t pairs = pattern.size(), blocks = block_count(pairs, 1);
     require(annotators >= 1 && annotators <= 8 && numbers.size() == size_t{1} << (2 * annotators), "a number a verdict");
     require(results.size() == pairs * annotators, "one entry a pair");
+    const int8_t* said = results.data();
+    const int32_t* number = numbers.data();
+    Code* code = pattern.data();
     nb::gil_scoped_release release;
+    std::atomic<bool> known{true};
     for_blocks(blocks, threads, [&](size_t block) {
-        const Span span = span_of(block, blocks, pairs);
-        for (size_t row = span.begin; row < span.end; ++row) {
-            const uint64_t verdicts = pack(results.data() + row * annotators, annotators);
-            pattern.data()[row] = static_cast<Code>(numbers.data()[verdicts]);
-        }
+        if (!number_rows(said, pairs * annotators, annotators, span_of(block, blocks, pairs), number, code)) known = false;
     });
+    return known;
+}
+
+// Marks what items did on some of their pairs: 1 for not winning, 2 for not losing. `side[code]` is 0 for rows that the
+// second item won, 1 for those that the first did, 2 for those without a winner.
+template <typename Code>
+void mark_sides(const Ints& first, const Ints& second, Array<const Code> codes, const Array<const uint8_t>& side,
+                Array<uint8_t> seen, int threads) {
+    const size_t rows = codes.size(), items = seen.size(), blocks = block_count(rows, items);
+    require(first.size() == rows && second.size() == rows, "one entry a row");
+    const int32_t *one = first.data(), *other = second.data();
+    const Code* code = codes.data();
+    const uint8_t* won = side.data();
+    nb::gil_scoped_release release;
+    std::vector<std::vector<uint8_t>> marks(blocks);
+    for_blocks(blocks, threads, [&](size_t block) {
+        marks[block].assign(items, 0);
+        mark_items(one, other, code, won, span_of(block, blocks, rows), marks[block].data());
+    });
+    std::fill_n(seen.data(), items, 0);
+    for (const auto& own : marks)
+        for (size_t item = 0; item < items; ++item) seen.data()[item] |= own[item];
+}
+
+// Products of every two rows of a matrix, times weights, on and above the diagonal; added up in an order of its own, which
+// BLAS would not promise.
+void weighted_gram(const Doubles& matrix, const Doubles& weight, OutDoubles products) {
+    const size_t columns = weight.size(), rows = columns ? matrix.size() / columns : 0;
+    require(matrix.size() == rows * columns && products.size() == rows * rows, "one product for every two rows");
+    constexpr size_t kLanes = 8;
+    std::vector<double> weighted(columns);
+    for (size_t a = 0; a < rows; ++a) {
+        const double *own = matrix.data() + a * columns, *times = weight.data();
+        for (size_t i = 0; i < columns; ++i) weighted[i] = own[i] * times[i];
+        for (size_t b = a; b < rows; ++b) {
+            const double *one = weighted.data(), *other = matrix.data() + b * columns;
+            double lanes[kLanes] = {}, sum = 0.0;
+            size_t i = 0;
+            for (; i + kLanes <= columns; i += kLanes)
+                for (size_t lane = 0; lane < kLanes; ++lane) lanes[lane] += one[i + lane] * other[i + lane];
+            for (; i < columns; ++i) sum += one[i] * other[i];
+            for (double lane : lanes) sum += lane;
+            products.data()[a * rows + b] = sum;
+        }
+    }
 }
 
 // A vote is packed into the bits of one integer, from the highest: the items of its pair in order, its question, its
@@ -851,6 +948,9 @@ NB_MODULE(_native, m) {
     m.def("mark_verdicts", &mark_verdicts);
     m.def("number_verdicts", &number_verdicts<uint8_t>);
     m.def("number_verdicts", &number_verdicts<int32_t>);
+    m.def("weighted_gram", &weighted_gram);
+    m.def("mark_sides", &mark_sides<uint8_t>);
+    m.def("mark_sides", &mark_sides<int32_t>);
     m.def("regular_lines", &regular_lines);
     bind_encoding(m);
     m.def("pack_votes", &pack_votes);

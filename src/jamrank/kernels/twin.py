@@ -20,6 +20,7 @@ __all__ = [
     "jury_patterns",
     "laplacian",
     "mark_ids",
+    "mark_sides",
     "mark_verdicts",
     "maximisation",
     "number_verdicts",
@@ -30,6 +31,7 @@ __all__ = [
     "spell_out",
     "sum_by_kind",
     "unpack_votes",
+    "weighted_gram",
 ]
 
 Doubles = NDArray[np.float64]
@@ -387,11 +389,37 @@ def mark_verdicts(results: NDArray[np.int8], annotators: int, seen: NDArray[np.u
     seen[_packed_verdicts(results, annotators)] = 1
 
 
+def mark_sides(
+    first: Ints,
+    second: Ints,
+    codes: NDArray[np.integer],
+    side: NDArray[np.uint8],
+    seen: NDArray[np.uint8],
+    threads: int,
+) -> None:
+    """Mark what items did on some of their pairs: 1 for not winning, 2 for not losing.
+
+    ``side[code]`` is 0 for rows that the second item won, 1 for those that the first did, 2 without a winner.
+    """
+    won = side[codes]
+    seen[:] = 0
+    np.bitwise_or.at(seen, first, np.array([1, 2, 3], dtype=np.uint8)[won])
+    np.bitwise_or.at(seen, second, np.array([2, 1, 3], dtype=np.uint8)[won])
+
+
 def number_verdicts(
     results: NDArray[np.int8], annotators: int, numbers: Ints, pattern: NDArray[np.integer], threads: int
-) -> None:
-    """Give each row the number of its verdicts."""
-    pattern[:] = numbers[_packed_verdicts(results, annotators)]
+) -> bool:
+    """Give each row the number of its verdicts; tell whether none of them is below 0."""
+    found = numbers[_packed_verdicts(results, annotators)]
+    pattern[:] = found.astype(pattern.dtype)
+    return bool((found >= 0).all())
+
+
+def weighted_gram(matrix: Doubles, weight: Doubles, products: Doubles) -> None:
+    """Multiply every two rows of a matrix, times weights; what lies below the diagonal nobody looks at."""
+    rows = matrix.reshape(-1, len(weight))
+    products[:] = np.einsum("fi,gi->fg", rows * weight, rows).ravel()
 
 
 def pack_votes(

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from jamrank.engines import Engine, Maximisation, MemoryEngine
-from jamrank.scorers import Scorer
+from jamrank.models.secants import dot
+from jamrank.scorers import ObjectScorer, Scorer
 
 __all__ = ["conjugate_gradients", "gradient", "maximise_hinge", "newton_step"]
 
@@ -18,7 +19,7 @@ Doubles = NDArray[np.float64]
 # Scores are log-odds: an honest step hardly moves one further, and near-separated votes must not overflow.
 _LONGEST_STEP = 5.0
 # How exactly a step is worked out; the next one makes up for the rest.
-_STEP_TOLERANCE = 0.1
+_STEP_TOLERANCE, _MOST_STEPS = 0.1, 100
 
 
 def gradient(scorer: Scorer, at: Maximisation, theta: Doubles) -> Doubles:
@@ -34,7 +35,13 @@ def newton_step(engine: Engine, scorer: Scorer, at: Maximisation, theta: Doubles
         return scorer.gather(pushed) + scorer.precision * vector
 
     slope = gradient(scorer, at, theta)
-    step = conjugate_gradients(curvature_times, slope, scorer.preconditioner(at.degree), _STEP_TOLERANCE)
+    step = None
+    if isinstance(scorer, ObjectScorer) and isinstance(engine, MemoryEngine):
+        step = engine.solve(
+            at.curvature, slope, scorer.precision, scorer.evened(at.degree), _STEP_TOLERANCE, _MOST_STEPS
+        )
+    if step is None:
+        step = conjugate_gradients(curvature_times, slope, scorer.preconditioner(at.degree), _STEP_TOLERANCE)
     return scorer.shortened(step, _LONGEST_STEP)
 
 
@@ -43,7 +50,7 @@ def conjugate_gradients(
     target: Doubles,
     precondition: Callable[[Doubles], Doubles],
     tolerance: float,
-    max_iter: int = 100,
+    max_iter: int = _MOST_STEPS,
 ) -> Doubles:
     """Solve ``A x = target`` for a positive semi-definite ``A`` given by its products.
 
@@ -52,20 +59,20 @@ def conjugate_gradients(
     """
     x, residual = np.zeros_like(target), target.copy()
     z = precondition(residual)
-    direction, rho = z, float((residual * z).sum())
+    direction, rho = z, dot(residual, z)
     enough = tolerance**2 * rho
     for _ in range(max_iter):
         if rho <= enough:
             break
         product = times(direction)
-        bend = float((direction * product).sum())
+        bend = dot(direction, product)
         if bend <= 0:
             break
         alpha = rho / bend
         x = x + alpha * direction
         residual = residual - alpha * product
         z = precondition(residual)
-        rho, previous = float((residual * z).sum()), rho
+        rho, previous = dot(residual, z), rho
         direction = z + (rho / previous) * direction
     return x
 

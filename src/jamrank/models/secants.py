@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Secants"]
+__all__ = ["Secants", "dot"]
 
 Doubles = NDArray[np.float64]
 
@@ -16,9 +16,9 @@ _MOST = 10
 _LEAST_COSINE = 1e-8
 
 
-def _dot(a: Doubles, b: Doubles) -> float:
+def dot(a: Doubles, b: Doubles) -> float:
     """Return the scalar product, by no BLAS: its last bit may depend on the number of threads."""
-    return float((a * b).sum())
+    return float(np.einsum("i,i->", a, b))
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Secant:
     @property
     def bend(self) -> float:
         """The curvature along the step."""
-        return _dot(self.step, self.fall)
+        return dot(self.step, self.fall)
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ class Secants:
     def with_step(self, step: Doubles, fall: Doubles, shrunk: Doubles) -> Secants:
         """Return these and one more; the oldest is forgotten."""
         new = Secant(step, fall, shrunk)
-        least = _LEAST_COSINE * np.sqrt(_dot(step, step) * _dot(fall, fall))
-        if not (new.bend > least and _dot(fall, shrunk) > 0):
+        least = _LEAST_COSINE * np.sqrt(dot(step, step) * dot(fall, fall))
+        if not (new.bend > least and dot(fall, shrunk) > 0):
             return self
         return Secants((*self.kept, new)[-_MOST:])
 
@@ -58,9 +58,9 @@ class Secants:
         """Return a better step than the plain one, by what is known of the curvature."""
         shares = []
         for secant in reversed(self.kept):
-            share = _dot(secant.step, slope) / secant.bend
+            share = dot(secant.step, slope) / secant.bend
             slope, plain = slope - share * secant.fall, plain - share * secant.shrunk
             shares.append(share)
         for secant, share in zip(self.kept, reversed(shares), strict=True):
-            plain = plain + (share - _dot(secant.fall, plain) / secant.bend) * secant.step
+            plain = plain + (share - dot(secant.fall, plain) / secant.bend) * secant.step
         return plain

@@ -11,10 +11,16 @@ from scipy.sparse.csgraph import connected_components
 
 from jamrank.engines import Engine, MemoryEngine, TiedEngine
 from jamrank.errors import DisconnectedWarning, SparseVotesWarning, warn
+from jamrank.kernels import kernels
+from jamrank.rows import Patterns, Rows
 
 __all__ = ["warn_of_loose_items"]
 
+Ints = NDArray[np.int32]
+
 _NAMED = 3
+# So many links an item, drawn by chance, nearly always connect what can be connected.
+_ENOUGH = 8
 
 
 def warn_of_loose_items(engine: Engine, items: NDArray[Any]) -> None:
@@ -26,26 +32,65 @@ def warn_of_loose_items(engine: Engine, items: NDArray[Any]) -> None:
         engine = engine.decided
     if not isinstance(engine, MemoryEngine):
         return
-    first, second = engine.pairs
-    graph = coo_array((np.ones(len(first), bool), (first, second)), shape=(len(items), len(items)))
-    groups, group = connected_components(graph, directed=False)
-    if groups > 1:
-        one_of_each = np.sort(np.unique(group, return_index=True)[1])
+    group = _groups(*engine.pairs, len(items))
+    one_of_each = np.sort(np.unique(group, return_index=True)[1])
+    if (groups := len(one_of_each)) > 1:
         warn(
             f"the items fall into {groups:,} groups with no vote between them ({_named(items[one_of_each])} are in "
             "different ones): only the prior, and features where they are used, compare across groups",
             DisconnectedWarning,
         )
-    rows, n_items = engine.rows, len(items)
-    lean = rows.share - 0.5
-    won = np.bincount(rows.first, lean > 0, n_items) + np.bincount(rows.second, lean < 0, n_items)
-    lost = np.bincount(rows.first, lean < 0, n_items) + np.bincount(rows.second, lean > 0, n_items)
-    compared = np.bincount(rows.first, minlength=n_items) + np.bincount(rows.second, minlength=n_items)
-    for verb, count in (("win", won), ("lose", lost)):
-        always = (compared > 0) & (count == compared)
+    seen = _sides_taken(engine.rows, engine.threads)
+    for verb, mark in (("win", 2), ("lose", 1)):
+        always = seen == mark
         if always.any():
-            which = f"{int(always.sum()):,} of {n_items:,} items {verb} every one of their pairs"
+            which = f"{int(always.sum()):,} of {len(items):,} items {verb} every one of their pairs"
             warn(f"{which} ({_named(items[always])}): the prior alone keeps their scores finite", SparseVotesWarning)
+
+
+def _groups(first: Ints, second: Ints, n_items: int) -> NDArray[np.int32]:
+    """Return the number of the group of each item: those that links connect are in one.
+
+    A sample of the links comes first. What it connects is connected, and the others only matter between its groups.
+    """
+    if 2 * len(first) > (n_items - 1) * (n_items - 2):
+        # More pairs than there are among all items but one.
+        return np.zeros(n_items, dtype=np.int32)
+    if len(first) <= 2 * _ENOUGH * n_items:
+        return _connected(first, second, n_items)
+    # Not every so many-th: those of a regular table may miss the same items again and again.
+    drawn = np.random.default_rng(0).integers(0, len(first), _ENOUGH * n_items)
+    group = _connected(first[drawn], second[drawn], n_items)
+    if not group.any():
+        return group
+    one, other = group[first], group[second]
+    between = one != other
+    return np.asarray(_connected(one[between], other[between], n_items)[group])
+
+
+def _connected(first: Ints, second: Ints, n_items: int) -> NDArray[np.int32]:
+    graph = coo_array((np.ones(len(first), bool), (first, second)), shape=(n_items, n_items))
+    group: NDArray[np.int32] = connected_components(graph, directed=False)[1]
+    return group
+
+
+def _sides_taken(rows: Rows, threads: int) -> NDArray[np.uint8]:
+    """Return for each item 1 if some pair was not won, plus 2 if some was not lost, by most of the votes on it."""
+    if rows.known_share is not None:
+        first, second, share = rows.link_first, rows.link_second, rows.known_share
+        codes: NDArray[np.integer] = _winner(share)
+        side = np.arange(3, dtype=np.uint8)
+    else:
+        assert isinstance(rows.ballots, Patterns)
+        first, second, codes, side = rows.first, rows.second, rows.ballots.of_row, _winner(rows.ballots.share)
+    seen = np.empty(rows.n_items, dtype=np.uint8)
+    kernels.mark_sides(first, second, codes, side, seen, threads)
+    return seen
+
+
+def _winner(share: NDArray[np.float64]) -> NDArray[np.uint8]:
+    """Return 1 where most votes are for the first item, 0 where they are for the second, else 2."""
+    return np.where(share > 0.5, 1, np.where(share < 0.5, 0, 2)).astype(np.uint8)
 
 
 def _named(items: NDArray[Any]) -> str:

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
+from jamrank.kernels import kernels
+
 __all__ = ["LinearScorer"]
 
 Doubles = NDArray[np.float64]
@@ -72,7 +74,9 @@ class LinearScorer:
 
     def _factor(self, block: slice, degree: Doubles, mean: Doubles) -> tuple[Doubles, bool]:
         centred = self._columns[block] - mean[:, None]
-        curvature = np.einsum("fi,gi->fg", centred * degree, centred)
+        curvature = np.zeros((len(centred), len(centred)))
+        # Only what lies above the diagonal is looked at.
+        kernels.weighted_gram(centred.ravel(), np.ascontiguousarray(degree), curvature.ravel())
         diagonal = np.einsum("ff->f", curvature)
         diagonal += self.precision[block] + 1e-9 * max(float(diagonal.max(initial=0.0)), 1e-9)
         factor: tuple[Doubles, bool] = cho_factor(curvature)

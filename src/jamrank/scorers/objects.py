@@ -54,15 +54,18 @@ class ObjectScorer:
 
         Items without votes stay where they are.
         """
+        inverse, share, held = self.evened(degree)
+
+        def solve(vector: Doubles) -> Doubles:
+            return np.asarray(inverse * vector + share * (float((share * vector).sum()) / held))
+
+        return solve if held < np.inf else lambda vector: inverse * vector
+
+    def evened(self, degree: Doubles) -> tuple[Doubles, Doubles, float]:
+        """Return that inverse as a diagonal, and a vector whose outer square, divided by a number, comes on top."""
         diagonal = degree + self.precision
         inverse = np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0)
         # Less d dᵀ / Σd: together with the diagonal it knows that votes do not hold a common level.
         share = inverse * degree
         held = float((degree * (1.0 - share)).sum())
-        if held <= _HARDLY * float(degree.sum()):
-            return lambda vector: inverse * vector
-
-        def solve(vector: Doubles) -> Doubles:
-            return np.asarray(inverse * vector + share * (float((share * vector).sum()) / held))
-
-        return solve
+        return inverse, share, held if held > _HARDLY * float(degree.sum()) else np.inf

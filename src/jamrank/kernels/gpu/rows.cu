@@ -245,7 +245,9 @@ __global__ void maximise(Long items, Long base, Long count, Long chunk, const Lo
 // The curvature matrix times a vector.
 template <typename Second>
 __global__ void rows_times(Long items, Long base, Long count, Long chunk, const Long* start, const Second* second,
-                      const float* curvature, const double* vector, double scale, Long* product) {
+                           const float* curvature, const double* vector, const double* scale_and_done, Long* product) {
+    if (scale_and_done[1] != 0.0) return;
+    const double scale = scale_and_done[0];
     const Layout<Second> layout{items, base, start, second};
     const ByItem sums{product, nullptr, scale, 0.0};
     const Span span(count, chunk);

@@ -7,11 +7,11 @@ constexpr int kRows = 2;  // that a warp has in hand; kColumns must be even
 constexpr int kCopies = 16;
 
 // exp(score) and exp(-score) of each item: their product is the exponential of a margin.
-extern "C" __global__ void exponentials(Long items, const double* scores, double* up, double* down) {
+extern "C" __global__ void exponentials(Long items, const double* scores, double* up_then_down) {
     const Long item = static_cast<Long>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (item >= items) return;
-    up[item] = exp(scores[item]);
-    down[item] = exp(-scores[item]);
+    up_then_down[item] = exp(scores[item]);
+    up_then_down[items + item] = exp(-scores[item]);
 }
 
 // Of four sums over a warp each ends in a quarter of its threads: the first in the first, and so on.
@@ -198,8 +198,7 @@ struct Walk {
 template <bool kKeep>
 __global__ void __launch_bounds__(kThreads, 3)
 walk(Long items, Long from, Long to, Long base, Long height, const Byte* codes, Long holes, Long patterns,
-     const double* ratio, const double* up, const double* down, float* curvature, double* posterior, double by_gradient,
-     double by_degree, double by_pattern, Long* gradient, Long* degree, Long* pattern_sums, double* values) {
+     const double* ratio, const double* up, float* curvature, double* posterior, double by_gradient, double by_degree, double by_pattern, Long* gradient, Long* degree, Long* pattern_sums, double* values) {
     extern __shared__ double room[];
     const int left = blockIdx.x * kWidth, top = static_cast<int>(from + blockIdx.y * height);
     const int bottom = static_cast<int>(min(min(top + height, to), min(left + kWidth - 1ll, items - 1)));
@@ -215,7 +214,7 @@ walk(Long items, Long from, Long to, Long base, Long height, const Byte* codes, 
         table[k] = k / kCopies < patterns ? ratio[k / kCopies] : 1.0;
     __syncthreads();
     const Tile tile{static_cast<int>(items), left, bottom, static_cast<int>(threadIdx.x) % kLanes};
-    const Walk pass{tile, top, base, codes, static_cast<int>(patterns), table, room, up, down, curvature, posterior,
+    const Walk pass{tile, top, base, codes, static_cast<int>(patterns), table, room, up, up + items, curvature, posterior,
                     ByItem{gradient, degree, by_gradient, by_degree}};
     const bool whole = left >= bottom && left + kWidth <= items && (bottom - top) % (kRows * kWarps) == 0;
     const double own = !whole  ? pass.template run<kKeep, true, true>()
@@ -234,7 +233,9 @@ walk(Long items, Long from, Long to, Long base, Long height, const Byte* codes, 
 // The curvature matrix times a vector, for the same pairs.
 extern "C" __global__ void __launch_bounds__(kThreads)
 walk_times(Long items, Long from, Long to, Long base, Long height, const float* curvature, const double* vector,
-           double scale, Long* product) {
+           const double* scale_and_done, Long* product) {
+    if (scale_and_done[1] != 0.0) return;
+    const double scale = scale_and_done[0];
     const int left = blockIdx.x * kWidth, top = static_cast<int>(from + blockIdx.y * height);
     const int bottom = static_cast<int>(min(min(top + height, to), min(left + kWidth - 1ll, items - 1)));
     if (top >= bottom) return;
