@@ -135,8 +135,8 @@ class LatentIntervals(AnnotatorResults):
         return np.asarray(np.maximum(problem.engine.cast.sum(axis=1) * rate * (1 - rate) - hidden, 0.0))
 
     def _flip_bounds(self, level: float) -> tuple[Doubles, Doubles]:
-        # Bradley–Terry counts flips, it does not estimate them. Of two coins the joint information is at hand, and holds
-        # the mean of both sides better than a few hundred draws do.
+        # Bradley–Terry counts flips, it does not estimate them. Of two coins the joint information is at hand, and
+        # holds the mean of both sides better than a few hundred draws do.
         if self._drawable is None or self._rows_by == "side" or self.noise == "two-coin":
             return super()._flip_bounds(level)
         flip, noise = self._overall_flip(), self._drawable.noise
