@@ -306,7 +306,7 @@ class RankingModel(Shown, Uncertain):
 
     @cached_property
     def _link_rows(self) -> Doubles:
-        return self._links.to_array() if isinstance(self._votes, Comparisons) else np.empty((0, 4))
+        return self._links.to_array() if isinstance(self._votes, Comparisons) else np.empty((0, 6))
 
     @cached_property
     def _links(self) -> Links:
@@ -315,14 +315,20 @@ class RankingModel(Shown, Uncertain):
 
     @property
     def correlated_(self) -> Any:
-        """Frame of judges who agree more than the truth explains: first, second, pairs (common), correlation."""
+        """Frame of judges who agree more than the truth explains: first, second, pairs, agreed, expected, correlation.
+
+        ``pairs`` are those that both judged, ``agreed`` on how many they agreed, ``expected`` on how many they would
+        have if they erred independently.
+        """
         self._require_fit()
-        first, second, common, correlation = self._link_rows.reshape(-1, 4).T
+        first, second, common, agreed, expected, correlation = self._link_rows.reshape(-1, 6).T
         return self._frame(
             {
                 "first": self._annotators[first.astype(np.int64)],
                 "second": self._annotators[second.astype(np.int64)],
                 "pairs": _counts(common),
+                "agreed": _counts(agreed),
+                "expected": expected,
                 "correlation": correlation,
             }
         )

@@ -234,7 +234,8 @@ def _link_sentences(model: RankingModel) -> list[str]:
     for row in links.head(_MOST_NAMED).iter_rows(named=True):
         advice = ": count them as one" if row["correlation"] >= _AS_ONE else ""
         told.append(
-            f"Judges {row['first']} and {row['second']} agree more than the truth explains (their errors correlate "
+            f"Judges {row['first']} and {row['second']} agree more than the truth explains, on {row['agreed']:,g} of "
+            f"{many(row['pairs'], 'common pair')} where {row['expected']:,.0f} would be expected (their errors correlate "
             f"at {row['correlation']:.2f}){advice}."
         )
     return [*told, f"Together the annotators are worth {model.effective_judges_:.1f} independent judges."]
