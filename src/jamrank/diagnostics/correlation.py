@@ -70,12 +70,6 @@ class Links:
         columns = [self.first, self.second, self.common, self.agreed, self.expected, self.correlation]
         return np.stack(columns, axis=1).astype(np.float64)
 
-    @classmethod
-    def from_array(cls, rows: Doubles, effective_judges: float) -> Links:
-        """Return what :meth:`to_array` wrote down."""
-        first, second, *numbers = rows.reshape(-1, 6).T
-        return cls(first.astype(np.int64), second.astype(np.int64), *numbers, effective_judges)
-
 
 @dataclass(frozen=True)
 class _Couples:
@@ -175,9 +169,9 @@ def _sample(votes: Comparisons) -> NDArray[np.bool_]:
 
 
 def _surplus(couples: _Couples, guess: Doubles) -> tuple[Doubles, Doubles]:
-    """Return the correlation of errors of each couple where it is surely positive, shrunk, or 0; and what is explained.
+    """Return the correlation of errors of each couple, shrunk, or 0 where it may be chance; and what is explained.
 
-    What is explained is the agreement, less disagreement, of judges with these skills who err independently.
+    Explained is the agreement, less disagreement, of judges with these skills who err independently.
     """
     common, agreement = couples.common, couples.agreement
     aside = np.zeros(len(common), dtype=bool)
@@ -210,8 +204,8 @@ def _excess(one: Doubles, other: Doubles, agreement: Doubles) -> Doubles:
     """Return by how much the skills of each couple differ more than they can on the pairs that both judged.
 
     Errors that occur r and s times cannot fall together more often than |r - s| allows: two who agree as they do
-    differ in skill by 1 less their agreement at most. A good judge and a bad one who agree on half of their pairs have
-    other skills there than elsewhere; without this it would look like errors in common.
+    differ in skill by 1 less their agreement at most. A good judge and a bad one who agree on half of their pairs
+    have other skills there than elsewhere; without this it would look like errors in common.
     """
     gap = one - other
     return np.asarray(np.sign(gap) * np.maximum(np.abs(gap) - (1 - agreement), 0.0))

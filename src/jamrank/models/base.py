@@ -315,10 +315,10 @@ class RankingModel(Shown, Uncertain):
 
     @property
     def correlated_(self) -> Any:
-        """Frame of judges who agree more than the truth explains: first, second, pairs, agreed, expected, correlation.
+        """Frame of judges who agree more than the truth explains, the strongest couple first.
 
-        ``pairs`` are those that both judged, ``agreed`` on how many they agreed, ``expected`` on how many they would
-        have if they erred independently.
+        Columns first, second, pairs, agreed, expected, correlation: ``pairs`` are those that both judged, ``agreed``
+        on how many they agreed, ``expected`` on how many they would have if they erred independently.
         """
         self._require_fit()
         first, second, common, agreed, expected, correlation = self._link_rows.reshape(-1, 6).T

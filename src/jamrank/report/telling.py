@@ -11,7 +11,7 @@ from jamrank.comparisons import Comparisons
 from jamrank.diagnostics import Health, check
 from jamrank.io.parted import Votes
 from jamrank.models import VRJAM, RankingModel
-from jamrank.text import many
+from jamrank.text import many, number
 
 __all__ = ["findings", "health_of", "story"]
 
@@ -234,9 +234,9 @@ def _link_sentences(model: RankingModel) -> list[str]:
     for row in links.head(_MOST_NAMED).iter_rows(named=True):
         advice = ": count them as one" if row["correlation"] >= _AS_ONE else ""
         told.append(
-            f"Judges {row['first']} and {row['second']} agree more than the truth explains, on {row['agreed']:,g} of "
-            f"{many(row['pairs'], 'common pair')} where {row['expected']:,.0f} would be expected (their errors correlate "
-            f"at {row['correlation']:.2f}){advice}."
+            f"Judges {row['first']} and {row['second']} agree more than the truth explains, on "
+            f"{number(row['agreed'])} of {many(row['pairs'], 'common pair')} where {row['expected']:,.0f} would be "
+            f"expected (their errors correlate at {row['correlation']:.2f}){advice}."
         )
     return [*told, f"Together the annotators are worth {model.effective_judges_:.1f} independent judges."]
 
