@@ -275,6 +275,13 @@ class _Examination:
     def look_at_annotators(self) -> None:
         self._look_at_contradictions()
         self._look_at_sides()
+        if int((self.votes.annotator_decided > 0).sum()) == 1 and self.counts["decided"] > 1:
+            self.tell(
+                "note",
+                "With one annotator flips tell only how far the votes agree with each other, not whether they are "
+                "right: have others vote on the same pairs.",
+                "alone",
+            )
         few = int((self.votes.annotator_weight < _FEW_VOTES).sum())
         self.counts["annotators_with_few_votes"] = few
         if few:

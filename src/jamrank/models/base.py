@@ -15,7 +15,7 @@ from scipy.special import expit
 from jamrank.comparisons import Comparisons, make_frame
 from jamrank.diagnostics.correlation import Links, correlated
 from jamrank.diagnostics.habits import Habits, Piece, habits
-from jamrank.diagnostics.verdicts import ACTIONS, evidence, flip_intervals, inner_flip, verdicts
+from jamrank.diagnostics.verdicts import actions, evidence, flip_intervals, inner_flip, verdicts
 from jamrank.engines import Choice, bring, choose
 from jamrank.errors import FeatureError, FormatError, InputError, NotFittedError, ParameterError, UnknownItemError
 from jamrank.ids import as_column, as_objects, encode, locate
@@ -446,7 +446,7 @@ class RankingModel(Shown, Uncertain):
                 "flip_high": high,
                 "verdict": np.array(told, dtype=object),
                 "evidence": np.array(evidence(told, flip, low, high, known), dtype=object),
-                "action": np.array([ACTIONS[verdict] for verdict in told], dtype=object),
+                "action": np.array(actions(told, known), dtype=object),
                 **self._annotator_columns(),
             }
         )

@@ -189,7 +189,23 @@ def _keepers(model: RankingModel) -> list[str]:
 
 
 def _annotators(model: RankingModel) -> list[str]:
-    return [*_verdict_sentences(model), *_skill_sentences(model), *_link_sentences(model)]
+    return [*_alone_sentences(model), *_verdict_sentences(model), *_skill_sentences(model), *_link_sentences(model)]
+
+
+def _alone_sentences(model: RankingModel) -> list[str]:
+    """Name those whose flips tell only how far their votes agree with each other."""
+    frame = pl.DataFrame(model.annotators_)
+    names = frame.filter(pl.col("evidence").str.starts_with("alone"))["annotator"].to_list()
+    if not names:
+        return []
+    if frame.height == 1:
+        return [
+            "With one annotator flips tell only how far the votes agree with each other, not whether they are right."
+        ]
+    return [
+        f"Nobody else voted on the items of {many(len(names), 'annotator')} ({_listed(names)}): such flips tell only how "
+        "far somebody's votes agree with each other."
+    ]
 
 
 def _verdict_sentences(model: RankingModel) -> list[str]:
