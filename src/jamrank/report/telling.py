@@ -203,8 +203,8 @@ def _alone_sentences(model: RankingModel) -> list[str]:
             "With one annotator flips tell only how far the votes agree with each other, not whether they are right."
         ]
     return [
-        f"Nobody else voted on the items of {many(len(names), 'annotator')} ({_listed(names)}): such flips tell only how "
-        "far somebody's votes agree with each other."
+        f"Nobody else voted on the items of {many(len(names), 'annotator')} ({_listed(names)}): their flips tell "
+        "only how far their own votes agree with each other."
     ]
 
 
