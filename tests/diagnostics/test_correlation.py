@@ -81,5 +81,38 @@ def test_models_tell_of_a_copy(tmp_path):
     assert model.correlated_.rows()[0][:3] == ("A", "B", len(left))
     told = " ".join(findings(model, votes))
     assert "Judges A and B agree more than the truth explains" in told
+    assert f"on {len(left)} of {len(left)} common pairs where" in told
     assert "count them as one" in told
     assert "worth 4.0 independent judges" in told
+
+
+def good_and_turned(seed: int) -> jr.Comparisons:
+    """Eight good judges, and a ninth who is right on the pairs of one of them and mostly wrong on all others."""
+    rng = np.random.default_rng(seed)
+    a, b = np.triu_indices(60, 1)
+    chosen = rng.choice(len(a), 800, replace=False)
+    truth = rng.random(800) < 0.5
+    said = (truth[:, None] ^ (rng.random((800, 9)) < 0.1)).astype(float)
+    common = np.arange(800) < 60
+    wrong = np.where(common, rng.random(800) < 0.4, rng.random(800) < 0.75)
+    said[:, 8] = truth ^ wrong
+    said[~common, 0] = np.where(rng.random((~common).sum()) < 0.5, np.nan, said[~common, 0])
+    said[common, 1:8] = np.nan
+    said[(~common) & ~np.isnan(said[:, 0]), 8] = np.nan
+    return jr.Comparisons.from_matrix(a[chosen], b[chosen], said)
+
+
+def test_a_good_judge_and_a_bad_one_who_agree_on_half_their_pairs_have_no_errors_in_common():
+    # Of 60 common pairs they agree on 35 or so; by their skills elsewhere 18 would be expected.
+    for seed in range(5):
+        found = correlated(good_and_turned(seed))
+        assert not len(found.first), (found.agreed, found.expected, found.correlation)
+
+
+def test_a_couple_comes_with_its_evidence():
+    left, right, said = jury(7)
+    said[:, 1] = said[:, 0]
+    said[:20, 1] = 1 - said[:20, 0]
+    found = correlated(jr.Comparisons.from_matrix(left, right, said))
+    assert found.agreed[0] == found.common[0] - 20
+    assert found.expected[0] == pytest.approx(len(left) * (1 + 0.6**2) / 2, rel=0.05)

@@ -200,3 +200,12 @@ def test_health_is_plain_data_and_depends_neither_on_names_nor_on_the_order_of_r
 def test_a_target_that_is_no_share_is_refused():
     with pytest.raises(ParameterError, match="target is 95"):
         check(simulated([0.1]).votes, target=95)
+
+
+def test_it_says_by_what_fit():
+    votes = jr.simulate(15, 6, 600, truth="vote", random_state=2).votes
+    alone, given = jr.check(votes), jr.check(votes, jr.CrowdBT().fit(votes))
+    assert sum("By a quick fit of JAM" in told for told in alone.sentences) == 2
+    assert any("jamrank fit chooses a model by the votes, and may say otherwise" in told for told in alone.sentences)
+    assert sum("By this fit of CrowdBT" in told for told in given.sentences) == 2
+    assert not any("quick" in told for told in given.sentences)

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy.special import logit
 
-from jamrank.diagnostics import flip_intervals, verdicts
+import jamrank as jr
+from jamrank.diagnostics import best_first, flip_intervals, verdicts
+from jamrank.report import findings
 
 
 def verdict(flip: float, votes: float) -> str:
@@ -58,3 +61,44 @@ def test_intervals_cover_a_binomial_flip_as_often_as_they_say():
 def test_nothing_known_is_told_as_too_few_votes_whatever_the_flip():
     flips = np.array([0.0, 0.3, 1.0])
     assert verdicts(flips, *flip_intervals(flips, np.zeros(3), np.full(3, 100.0))) == ["too few votes"] * 3
+
+
+def lone(n_judges: int, n_sets: int) -> jr.Comparisons:
+    """Judges who vote on items of their own set alone."""
+    rng = np.random.default_rng(3)
+    rows = []
+    for k in range(n_judges):
+        for _ in range(200):
+            i, j = rng.choice(8, 2, replace=False)
+            rows.append(
+                (f"{k % n_sets}-{i}", f"{k % n_sets}-{j}", f"judge{k}", float((i < j) ^ (rng.random() < 0.05)))
+            )
+    return jr.Comparisons.from_arrays(*zip(*rows, strict=True))
+
+
+@pytest.mark.parametrize(("n_judges", "n_sets", "alone"), [(1, 1, True), (2, 2, True), (2, 1, False)])
+@pytest.mark.parametrize("name", ["JAM", "CrowdBT", "BradleyTerry"])
+def test_agreement_with_oneself_is_not_taken_for_reliability(name, n_judges, n_sets, alone):
+    votes = lone(n_judges, n_sets)
+    frame = getattr(jr, name)().fit(votes).annotators_
+    for told, action in frame.select("evidence", "action").iter_rows():
+        assert told.startswith("alone: agreement with itself only") == alone
+        assert (action == "have others vote on the same pairs") == alone
+
+
+def test_one_annotator_is_told_what_flips_mean(tmp_path):
+    votes = lone(1, 1)
+    assert any("With one annotator flips tell only" in told for told in jr.check(votes).sentences)
+    model = jr.JAM().fit(votes)
+    assert any("With one annotator flips tell only" in told for told in findings(model, votes))
+    assert not any("With one annotator" in told for told in jr.check(lone(2, 1)).sentences)
+    model.save(tmp_path / "model.json")
+    again = jr.load(tmp_path / "model.json")
+    assert again.annotators_["evidence"].to_list() == model.annotators_["evidence"].to_list()
+
+
+def test_those_with_too_few_votes_come_last():
+    frame = pl.DataFrame(
+        {"annotator": list("abc"), "flip": [0.0, 0.3, 0.1], "verdict": ["too few votes", "noisy", "reliable"]}
+    )
+    assert best_first(frame)["annotator"].to_list() == ["c", "b", "a"]

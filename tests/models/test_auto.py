@@ -8,6 +8,7 @@ import pytest
 from invariance import draw
 
 import jamrank as jr
+from jamrank.diagnostics import compare
 from jamrank.errors import FeatureError, FormatError, NotFittedError, ParameterError
 
 pytestmark = pytest.mark.filterwarnings("ignore::jamrank.errors.TiesExcludedWarning")
@@ -97,3 +98,19 @@ def test_from_disk_it_chooses_the_same(tmp_path):
     assert here.chosen_ == there.chosen_
     assert here.comparison_.drop("seconds").equals(pl.DataFrame(there.comparison_).drop("seconds"))
     np.testing.assert_allclose(here.scores_, there.scores_, atol=1e-6)
+
+
+def test_the_reason_says_how_much_was_held_out():
+    few = jr.simulate(20, 10, 2000, truth="vote", random_state=0).votes
+    assert "folds" not in jr.Auto().fit(few).reason_
+    many = jr.simulate(60, 10, 6000, truth="vote", random_state=0).votes
+    auto = jr.Auto()
+    auto.choose(many)
+    assert "nats a held-out vote (2 of 5 folds; compare holds out all)" in auto.reason_
+    full = compare(many, models=["CrowdBT"], splits=["vote"]).held_out["vote"]
+    trial = full.trials["CrowdBT"]
+    two = np.isin(full.fold[full.decided], [0, 1])
+    loss = -np.log(np.where(full.first_won, trial.proba, 1 - trial.proba))
+    loss = np.average(loss[two], weights=full.weight[two])
+    table = auto.comparison_
+    assert table.filter(table["model"] == "CrowdBT")["log_loss"][0] == pytest.approx(loss, rel=1e-9)

@@ -272,3 +272,36 @@ def test_scores_that_votes_do_not_bound_stay_within_what_is_believed(drawn):
     drawn = fitted.score_draws()
     assert np.sqrt((drawn**2).mean()) < 7
     assert fitted.ranking_["score_se"].to_numpy().max() < 4
+
+
+def cycle(names: str, annotators: str = "xyz") -> jr.Comparisons:
+    """a beats b beats c beats d beats a, all with as many votes."""
+    rows = [(names[k], names[(k + 1) % 4], who) for k in range(4) for who in annotators for _ in range(6)]
+    left, right, who = zip(*rows, strict=True)
+    return jr.Comparisons.from_arrays(left, right, who, np.ones(len(rows)))
+
+
+@pytest.mark.parametrize("name", ["JAM", "CrowdBT", "BradleyTerry"])
+def test_items_that_only_names_tell_apart_are_known_equally_well(name):
+    found = []
+    for names, annotators in (("abcd", "xyz"), ("acbd", "zyx"), ("dacb", "yxz")):
+        model = getattr(jr, name)().fit(cycle(names, annotators))
+        unsure = model._uncertainty
+        for values in (unsure.score_se, unsure.rank_low, unsure.rank_high, unsure.score_low, unsure.score_high):
+            assert np.ptp(values) == 0
+        assert np.ptp(model._flip_range, axis=1).max() == 0
+        low = model.score_intervals(0.8)["score_low"].to_numpy()
+        assert np.ptp(low) == 0
+        assert np.ptp(model.top(2)["p_top"].to_numpy()) < 1e-12
+        np.testing.assert_allclose(model.rank_distribution_.sum(axis=0), 1.0)
+        found.append([unsure.score_se[0], unsure.score_low[0], unsure.rank_high[0], low[0]])
+    np.testing.assert_allclose(found[1:], [found[0]] * 2, rtol=1e-9)
+
+
+def test_items_with_one_score_that_votes_tell_apart_are_left_as_they_are():
+    # All four have the same score, but a and b have far more votes than c and d.
+    rows = [("a", "b"), ("b", "a")] * 50 + [("c", "d"), ("d", "c")] * 5
+    left, right = zip(*rows, strict=True)
+    model = jr.BradleyTerry().fit(jr.Comparisons.from_arrays(left, right, ["x"] * len(rows), np.ones(len(rows))))
+    np.testing.assert_allclose(model.scores_, 0.0, atol=1e-12)
+    assert model._alike.tolist() in ([0, 0, 1, 1], [1, 1, 0, 0])

@@ -57,6 +57,10 @@ def test_the_map_of_vrjam_is_a_matrix_and_of_others_a_scatter(drawn, fitted):
     assert [label.get_text() for label in ax.get_xticklabels()] == ["kind 1", "kind 2"]
     plain = fitted.plot_reliability_map()
     assert plain.collections[0].get_offsets()[:, 1].tolist() == pytest.approx(fitted.flip_.tolist())
+    plain.figure.canvas.draw()
+    assert all(label.get_text().replace(",", "").isdigit() for label in plain.get_xticklabels())
+    assert not any(label.get_text() for label in plain.get_xticklabels(minor=True))
+    assert {text.get_text() for text in plain.texts} == set(map(str, fitted.annotators_["annotator"]))
 
 
 @pytest.mark.parametrize("name", ["plot_ranking", "plot_annotators", "plot_reliability_map"])

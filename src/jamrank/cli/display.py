@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from jamrank.diagnostics import best_first
 from jamrank.io.parted import Votes
 from jamrank.models import RankingModel
 from jamrank.report import findings
@@ -65,7 +66,7 @@ def print_summary(console: Console, model: RankingModel, votes: Votes, seconds: 
     )
     ranking = pl.DataFrame(model.ranking_ if shown is None else shown)
     print_table(console, "Ranking", ["rank", "item", "score", "± se", "rank between"], _rank_rows(ranking))
-    annotators = pl.DataFrame(model.annotators_).sort("flip", maintain_order=True)
+    annotators = best_first(pl.DataFrame(model.annotators_))
     rows = [
         [
             plain(row["annotator"]),

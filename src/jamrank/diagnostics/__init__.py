@@ -6,7 +6,7 @@ from jamrank.diagnostics.correlation import Links, correlated
 from jamrank.diagnostics.habits import Habits, habits
 from jamrank.diagnostics.health import Finding, Health, check
 from jamrank.diagnostics.pairs import Contested, Unsettled, contested_pairs, unsettled_pairs
-from jamrank.diagnostics.verdicts import ACTIONS, VERDICTS, evidence, flip_intervals, verdicts
+from jamrank.diagnostics.verdicts import ACTIONS, VERDICTS, best_first, evidence, flip_intervals, verdicts
 
 __all__ = [
     "ACTIONS",
@@ -18,6 +18,7 @@ __all__ = [
     "Health",
     "Links",
     "Unsettled",
+    "best_first",
     "check",
     "compare",
     "contested_pairs",

@@ -31,6 +31,8 @@ _FEW_COUPLES, _NEAR = 500, 0.8
 _LEAST_OTHERS = 2
 # As many imagined common pairs draw a judge's skill to the first guess.
 _IMAGINED = 1.0
+# Skills that differ, by so many standard errors, more than they can: they are not the same on all pairs.
+_TOO_FAR = 3.0
 # A skill of 1 would leave no errors to correlate.
 _LARGEST_SKILL = 0.98
 
@@ -45,6 +47,10 @@ class Links:
         The two judges, as places in ``votes.annotators``; strongest couple first.
     common : ndarray
         Pairs that both judged.
+    agreed : ndarray
+        On how many of them they agreed.
+    expected : ndarray
+        On how many they would have if they erred independently.
     correlation : ndarray
         Of their errors, drawn towards 0 as far as chance could have made it.
     effective_judges : float
@@ -54,18 +60,15 @@ class Links:
     first: NDArray[np.int64]
     second: NDArray[np.int64]
     common: Doubles
+    agreed: Doubles
+    expected: Doubles
     correlation: Doubles
     effective_judges: float
 
     def to_array(self) -> Doubles:
         """Return the couples as rows of numbers, for files."""
-        return np.stack([self.first, self.second, self.common, self.correlation], axis=1).astype(np.float64)
-
-    @classmethod
-    def from_array(cls, rows: Doubles, effective_judges: float) -> Links:
-        """Return what :meth:`to_array` wrote down."""
-        first, second, common, correlation = rows.reshape(-1, 4).T
-        return cls(first.astype(np.int64), second.astype(np.int64), common, correlation, effective_judges)
+        columns = [self.first, self.second, self.common, self.agreed, self.expected, self.correlation]
+        return np.stack(columns, axis=1).astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -110,13 +113,16 @@ def correlated(votes: Comparisons, flip: Any = None) -> Links:
     """
     couples = _agreements(votes)
     guess = np.full(votes.n_annotators, 0.5) if flip is None else 1 - 2 * np.asarray(flip, dtype=np.float64)
-    correlation = _surplus(couples, guess) if len(couples.common) else np.empty(0)
+    none = np.empty(0), np.empty(0)
+    correlation, explained = _surplus(couples, guess) if len(couples.common) else none
     kept = np.flatnonzero(correlation > 0)
     kept = kept[np.argsort(-correlation[kept], kind="stable")]
     first, second, linked = couples.first[kept], couples.second[kept], correlation[kept]
+    common = couples.common[kept]
+    agreed, expected = (common * (1 + balance[kept]) / 2 for balance in (couples.agreement, explained))
     judges = int(np.count_nonzero(votes.annotator_decided > 0))
     lost = _shared(first, second, linked, votes.n_annotators)
-    return Links(first, second, couples.common[kept], linked, judges - lost)
+    return Links(first, second, common, np.round(agreed, 9), expected, linked, judges - lost)
 
 
 def _agreements(votes: Comparisons) -> _Couples:
@@ -162,28 +168,47 @@ def _sample(votes: Comparisons) -> NDArray[np.bool_]:
     return kept
 
 
-def _surplus(couples: _Couples, guess: Doubles) -> Doubles:
-    """Return the correlation of errors of each couple where it is surely positive, shrunk; 0 elsewhere."""
+def _surplus(couples: _Couples, guess: Doubles) -> tuple[Doubles, Doubles]:
+    """Return the correlation of errors of each couple, shrunk, or 0 where it may be chance; and what is explained.
+
+    Explained is the agreement, less disagreement, of judges with these skills who err independently.
+    """
     common, agreement = couples.common, couples.agreement
     aside = np.zeros(len(common), dtype=bool)
     telling = couples.third_parties() >= _LEAST_OTHERS
     if not telling.any():
-        return np.zeros(len(common))
+        return np.zeros(len(common)), np.zeros(len(common))
     limit = float(norm.isf(_FALSE_ALARM / np.count_nonzero(telling)))
     few = len(common) <= _FEW_COUPLES
     for _ in range(_ROUNDS):
         (one, unsure_one), (other, unsure_other) = _skills(couples, aside, guess, few)
+        excess = _excess(one, other, agreement)
+        unsure = unsure_one + unsure_other
+        alike = np.abs(excess) <= _TOO_FAR * np.sqrt(unsure + (1 - agreement**2) / common)
+        one, other = one - excess * unsure_one / unsure, other + excess * unsure_other / unsure
         explained = one * other
         variance = (1 - explained**2) / common + one**2 * unsure_other + other**2 * unsure_one
-        surplus = np.where(telling, (agreement - explained) / np.sqrt(variance), 0.0)
+        surplus = np.where(telling & alike, (agreement - explained) / np.sqrt(variance), 0.0)
         worst = float(surplus[~aside].max(initial=0.0))
         if worst <= limit:
             break
         aside |= surplus >= (worst if few else max(limit, _NEAR * worst))
-    correlation = np.clip((agreement - explained) / np.sqrt((1 - one**2) * (1 - other**2)), -1.0, 1.0)
+    spread = np.sqrt(np.maximum((1 - one**2) * (1 - other**2), 1e-12))
+    correlation = np.clip((agreement - explained) / spread, -1.0, 1.0)
     sure = aside & (surplus > limit)
     shrunk = correlation - np.divide(1.0, common * correlation, out=np.ones_like(common), where=sure)
-    return np.where(sure, np.maximum(shrunk, 0.0), 0.0)
+    return np.where(sure, np.maximum(shrunk, 0.0), 0.0), explained
+
+
+def _excess(one: Doubles, other: Doubles, agreement: Doubles) -> Doubles:
+    """Return by how much the skills of each couple differ more than they can on the pairs that both judged.
+
+    Errors that occur r and s times cannot fall together more often than |r - s| allows: two who agree as they do
+    differ in skill by 1 less their agreement at most. A good judge and a bad one who agree on half of their pairs
+    have other skills there than elsewhere; without this it would look like errors in common.
+    """
+    gap = one - other
+    return np.asarray(np.sign(gap) * np.maximum(np.abs(gap) - (1 - agreement), 0.0))
 
 
 def _skills(

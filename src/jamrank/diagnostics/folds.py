@@ -155,34 +155,47 @@ def _spread(fold: Longs, key: Hashes, n_folds: int, *members: tuple[Longs, NDArr
 
 
 def _signatures(votes: Comparisons) -> tuple[Hashes, Hashes]:
-    """Return a hash of each folded vote that tells where it stands among the others, and one of each annotator.
-
-    Colour refinement: everything begins alike, and in each round takes up what its votes say, as a sum over them,
-    which knows no order. Ties and votes of no weight are told apart, but tell nothing.
-    """
-    pair = votes.vote_pair
-    first, second = votes.pair_first[pair], votes.pair_second[pair]
-    turned, tie, counts = votes.vote_result == SECOND, votes.vote_result == TIE, decided(votes)
-    winner, loser = np.where(turned, second, first), np.where(turned, first, second)
-    who, asked = votes.vote_annotator, votes.pair_question[pair]
-    # In sums a vote of weight 2 is the vote written twice.
-    weight = np.rint(votes.vote_weight * _UNIT).astype(np.uint64)
-    sizes = votes.n_items, votes.n_annotators, len(votes.questions)
-    item, annotator, question = (np.full(n, odd) for n, odd in zip(sizes, _ODD[:3], strict=True))
-    vote = weight
+    """Return a hash of each folded vote that tells where it stands among the others, and one of each annotator."""
+    colours = Colours(votes)
     for _ in range(_ROUNDS):
+        colours.refine()
+    return colours.vote, colours.annotator
+
+
+class Colours:
+    """Colour refinement: everything begins alike, and in each round takes up what its votes say.
+
+    That is a sum over them, which knows no order. Ties and votes of no weight are told apart, but tell nothing.
+    """
+
+    def __init__(self, votes: Comparisons) -> None:
+        pair = votes.vote_pair
+        first, second = votes.pair_first[pair], votes.pair_second[pair]
+        turned, self._tie, self._counts = votes.vote_result == SECOND, votes.vote_result == TIE, decided(votes)
+        self._winner, self._loser = np.where(turned, second, first), np.where(turned, first, second)
+        self._who, self._asked = votes.vote_annotator, votes.pair_question[pair]
+        # In sums a vote of weight 2 is the vote written twice.
+        self._weight = np.rint(votes.vote_weight * _UNIT).astype(np.uint64)
+        sizes = votes.n_items, votes.n_annotators, len(votes.questions)
+        self.item, self.annotator, self.question = (np.full(n, odd) for n, odd in zip(sizes, _ODD[:3], strict=True))
+        self.vote = self._weight
+
+    def refine(self) -> None:
+        """Have every item, annotator and question hear of those that it has votes with."""
+        item, winner, loser = self.item, self._winner, self._loser
         # In a tie neither item has won: their order must not count.
-        sides = np.where(tie, _mix(item[winner] + item[loser]), _mix(item[winner] * _ODD[0] + item[loser] * _ODD[1]))
-        said = _mix(sides + _mix(annotator[who] * _ODD[2] + question[asked] * _ODD[3]))
-        vote, seen = said * weight, np.where(counts, _mix(said) * weight, np.uint64(0))
-        told = np.where(counts, vote, np.uint64(0))
-        heard = np.zeros_like(item), np.zeros_like(annotator), np.zeros_like(question)
-        for kind, group, what in ((0, winner, told), (0, loser, seen), (1, who, told), (2, asked, told)):
-            np.add.at(heard[kind], group, what)
-        item, annotator, question = (
-            _mix(old + new) for old, new in zip((item, annotator, question), heard, strict=True)
+        sides = np.where(
+            self._tie, _mix(item[winner] + item[loser]), _mix(item[winner] * _ODD[0] + item[loser] * _ODD[1])
         )
-    return vote, annotator
+        said = _mix(sides + _mix(self.annotator[self._who] * _ODD[2] + self.question[self._asked] * _ODD[3]))
+        self.vote, seen = said * self._weight, np.where(self._counts, _mix(said) * self._weight, np.uint64(0))
+        told = np.where(self._counts, self.vote, np.uint64(0))
+        heard = np.zeros_like(item), np.zeros_like(self.annotator), np.zeros_like(self.question)
+        for kind, group, what in ((0, winner, told), (0, loser, seen), (1, self._who, told), (2, self._asked, told)):
+            np.add.at(heard[kind], group, what)
+        self.item, self.annotator, self.question = (
+            _mix(old + new) for old, new in zip((item, self.annotator, self.question), heard, strict=True)
+        )
 
 
 def _mix(values: Hashes) -> Hashes:

@@ -20,7 +20,7 @@ Doubles = NDArray[np.float64]
 _PIECE = 1 << 18
 # Pairs are comparable, for ties, where the better item's chance falls between two of these.
 _CHANCES = np.array([0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.9])
-_COLUMNS = 8
+_COLUMNS = 9
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Habits:
 
     Parameters
     ----------
-    sums : ndarray of shape (annotators, 8)
+    sums : ndarray of shape (annotators, 9)
         The columns that the properties name, in their order.
     """
 
@@ -108,6 +108,12 @@ class Habits:
         """Variance of that number."""
         return self.sums[:, 7]
 
+    @property
+    def checked(self) -> Doubles:
+        """Decided votes between items on both of which somebody else voted too."""
+        # Models of an earlier version have no such column in their files.
+        return self.sums[:, 8] if self.sums.shape[1] > 8 else self.decided
+
 
 def habits(votes: Comparisons, chance: Doubles | None, truth: Callable[[Piece], Doubles], flip: Doubles) -> Habits:
     """Add up what annotators did with sides and ties, and what was to be expected.
@@ -138,8 +144,29 @@ def habits(votes: Comparisons, chance: Doubles | None, truth: Callable[[Piece], 
             tied += np.bincount(cell[tie], piece.weight[tie], n * n_bins)
     sums[:, 4] = votes.annotator_weight
     if bins is not None:
-        sums[:, 5:] = _ties(cast.reshape(n, n_bins), tied.reshape(n, n_bins))
+        sums[:, 5:8] = _ties(cast.reshape(n, n_bins), tied.reshape(n, n_bins))
+    sums[:, 8] = _checked(votes, sums[:, 0])
     return Habits(sums)
+
+
+def _checked(votes: Comparisons, decided: Doubles) -> Doubles:
+    """Return the decided votes of each annotator between items that others voted on too."""
+    n = votes.n_annotators
+    lowest, highest = np.full(votes.n_items, n), np.full(votes.n_items, -1)
+    for piece in pieces(votes):
+        counted = (piece.result != TIE) & (piece.weight > 0)
+        pair, who = piece.pair[counted], piece.annotator[counted]
+        for item in (votes.pair_first[pair], votes.pair_second[pair]):
+            np.minimum.at(lowest, item, who)
+            np.maximum.at(highest, item, who)
+        if (lowest < highest).all():
+            return decided
+    common = lowest < highest
+    checked = np.zeros(n)
+    for piece in pieces(votes):
+        both = common[votes.pair_first[piece.pair]] & common[votes.pair_second[piece.pair]] & (piece.result != TIE)
+        checked += np.bincount(piece.annotator[both], piece.weight[both], n)
+    return checked
 
 
 def _sides(

@@ -35,6 +35,7 @@ _FEW_FOR_SIGN = 50
 _CIRCULAR_BY_CHANCE, _NEARLY_CHANCE, _ENOUGH_TRIADS = 0.25, 0.2, 20
 _CONTRADICTS_OFTEN, _ENOUGH_REPEATS = 0.25, 5
 _TILTED, _LEANING = 0.05, 0.02
+_MAY_DIFFER = "jamrank fit chooses a model by the votes, and may say otherwise"
 
 
 @dataclass(frozen=True)
@@ -275,6 +276,13 @@ class _Examination:
     def look_at_annotators(self) -> None:
         self._look_at_contradictions()
         self._look_at_sides()
+        if int((self.votes.annotator_decided > 0).sum()) == 1 and self.counts["decided"] > 1:
+            self.tell(
+                "note",
+                "With one annotator flips tell only how far the votes agree with each other, not whether they are "
+                "right: have others vote on the same pairs.",
+                "alone",
+            )
         few = int((self.votes.annotator_weight < _FEW_VOTES).sum())
         self.counts["annotators_with_few_votes"] = few
         if few:
@@ -360,18 +368,21 @@ class _Examination:
     # -- what a quick fit says ------------------------------------------------------------------------------
 
     def look_at_fit(self, model: RankingModel | None, target: float) -> None:
-        model = _quick_fit(self.votes) if model is None else model
+        quick, model = model is None, _quick_fit(self.votes) if model is None else model
         if model is None:
             return
-        self._look_at_sign(model)
-        self._look_ahead(model, target)
+        by = f"By {'a quick' if quick else 'this'} fit of {_name_of(model)}"
+        self._look_at_sign(model, by)
+        self._look_ahead(model, target, f"{by} ({_MAY_DIFFER})" if quick else by)
 
-    def _look_at_sign(self, model: RankingModel) -> None:
+    def _look_at_sign(self, model: RankingModel, by: str) -> None:
         found = goodwill(model._overall_flip(), model._flip_information, model._decided_votes)
         self.measures |= {"votes_with_the_scores": found.share, "votes_with_the_scores_se": found.se}
         reach = f"{found.share:.1%} ± {2 * found.se:.1%}"
         if found.settled or model._settled_by_gold:
-            self.tell("good", f"About {reach} of the decided votes are for the scores, not against them.", "sign")
+            self.tell(
+                "good", f"{by}, about {reach} of the decided votes are for the scores, not against them.", "sign"
+            )
         elif self.counts["decided"] < _FEW_FOR_SIGN:
             self.tell(
                 "note",
@@ -387,14 +398,14 @@ class _Examination:
                 "sign",
             )
 
-    def _look_ahead(self, model: RankingModel, target: float) -> None:
+    def _look_ahead(self, model: RankingModel, target: float, by: str) -> None:
         se, variance = _score_errors(model), model.score_variance_
         if not np.isfinite(se).all() or len(se) < 2 or self.counts["components"] > 1:
             return
         accuracy = expected_accuracy(model.scores_, se, variance)
         more = more_votes(model.scores_, se, variance, float(self.counts["decided"]), target)
         self.measures |= {"expected_accuracy": accuracy, "target": target, "more_votes": more}
-        told = f"By a quick fit, two items drawn at random are in the right order in about {accuracy:.0%} of cases"
+        told = f"{by}, two items drawn at random are in the right order in about {accuracy:.0%} of cases"
         if more == 0:
             self.tell("good", f"{told}, as wanted ({target:.0%}).", "planning")
         elif more is None:
@@ -459,6 +470,10 @@ def _quick_fit(votes: Comparisons) -> RankingModel | None:
             return JAM(tol=1e-3, max_iter=100).fit(votes)
         except InputError:
             return None
+
+
+def _name_of(model: RankingModel) -> str:
+    return str(getattr(model, "chosen_", type(model).__name__))
 
 
 def _named(names: Any, noun: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
@@ -10,7 +12,17 @@ from scipy.stats import norm
 from jamrank.diagnostics.habits import Habits
 from jamrank.text import number
 
-__all__ = ["ACTIONS", "VERDICTS", "evidence", "flip_intervals", "inner_flip", "verdicts"]
+__all__ = [
+    "ACTIONS",
+    "VERDICTS",
+    "actions",
+    "alone",
+    "best_first",
+    "evidence",
+    "flip_intervals",
+    "inner_flip",
+    "verdicts",
+]
 
 Doubles = NDArray[np.float64]
 
@@ -25,6 +37,10 @@ ACTIONS = {
     "too few votes": "collect more votes before judging",
 }
 VERDICTS = tuple(ACTIONS)
+
+_ALONE = "have others vote on the same pairs"
+# Verdicts that say how somebody agrees with others: nothing, where there are none.
+_BY_AGREEMENT = ("reliable", "noisy", "random", "adversarial")
 
 # A flip up to here is what careful people have; a vote is worth a quarter of a perfect one at least.
 _RELIABLE = 0.25
@@ -129,10 +145,30 @@ def evidence(told: list[str], flip: Doubles, low: Doubles, high: Doubles, habits
     flip, low, high, habits
         As there.
     """
-    return [
-        _habit(verdict, habits, k) if habits is not None and verdict in _BY_HABIT else _flip(verdict, *values)
-        for k, (verdict, *values) in enumerate(zip(told, flip.tolist(), low.tolist(), high.tolist(), strict=True))
-    ]
+    by_itself = alone(told, habits)
+    found = []
+    for k, (verdict, *values) in enumerate(zip(told, flip.tolist(), low.tolist(), high.tolist(), strict=True)):
+        if by_itself[k]:
+            found.append(f"alone: agreement with itself only, nobody else voted on these items; flip {values[0]:.2f}")
+        elif habits is not None and verdict in _BY_HABIT:
+            found.append(_habit(verdict, habits, k))
+        else:
+            found.append(_flip(verdict, *values))
+    return found
+
+
+def alone(told: list[str], habits: Habits | None) -> list[bool]:
+    """Tell of whom a verdict rests on nothing but agreement with their own votes."""
+    if habits is None:
+        return [False] * len(told)
+    unchecked = (habits.decided > 0) & (habits.checked == 0)
+    return [bool(nobody) and verdict in _BY_AGREEMENT for verdict, nobody in zip(told, unchecked, strict=True)]
+
+
+def actions(told: list[str], habits: Habits | None = None) -> list[str]:
+    """Return what to do about each annotator, as :func:`verdicts` judged them."""
+    by_itself = alone(told, habits)
+    return [_ALONE if nobody else ACTIONS[verdict] for verdict, nobody in zip(told, by_itself, strict=True)]
 
 
 _BY_HABIT = ("position-biased", "one-sided", "tie-lazy")
@@ -159,3 +195,10 @@ def _flip(verdict: str, flip: float, low: float, high: float) -> str:
         "too few votes": ": too little to tell",
     }
     return told + meanings.get(verdict, "")
+
+
+def best_first(frame: Any) -> Any:
+    """Return a polars frame of annotators by flip, lowest first; those with too few votes to be judged come last."""
+    import polars as pl
+
+    return frame.sort(pl.col("verdict") == "too few votes", "flip", maintain_order=True)

@@ -158,7 +158,7 @@ class Auto(RankingModel):
             self.comparison_, _ = frames({"vote": found}, votes.frame if isinstance(votes, Comparisons) else _polars)
             self.chosen_ = found.choice()
             drawn = sample is not votes and sample.n_folded < votes.n_votes
-            self.reason_ = _reason(found, votes.n_votes if drawn else None)
+            self.reason_ = _reason(found, self.folds, votes.n_votes if drawn else None)
         (chosen,) = (one for one in candidates if one.name == self.chosen_)
         self.uses_features_ = chosen.features
         if features is not None and not chosen.features:
@@ -260,9 +260,11 @@ def _polars(columns: dict[str, NDArray[Any]]) -> Any:
     return make_frame(columns, "polars")
 
 
-def _reason(found: HeldOut, drawn_from: int | None) -> str:
+def _reason(found: HeldOut, folds: int, drawn_from: int | None) -> str:
     choice, best = found.choice(), found.best()
-    told = f"{choice}: {found.log_loss(choice).value:.4f} nats a held-out vote"
+    held_out = len(np.unique(found.fold[found.fold >= 0]))
+    which = f" ({held_out} of {folds} folds; compare holds out all)" if held_out < folds else ""
+    told = f"{choice}: {found.log_loss(choice).value:.4f} nats a held-out vote{which}"
     others = [name for name in found.choices if name != choice]
     if choice != best:
         gap = found.difference(choice, best).value

@@ -15,7 +15,7 @@ from scipy.special import expit
 from jamrank.comparisons import Comparisons, make_frame
 from jamrank.diagnostics.correlation import Links, correlated
 from jamrank.diagnostics.habits import Habits, Piece, habits
-from jamrank.diagnostics.verdicts import ACTIONS, evidence, flip_intervals, inner_flip, verdicts
+from jamrank.diagnostics.verdicts import actions, evidence, flip_intervals, inner_flip, verdicts
 from jamrank.engines import Choice, bring, choose
 from jamrank.errors import FeatureError, FormatError, InputError, NotFittedError, ParameterError, UnknownItemError
 from jamrank.ids import as_column, as_objects, encode, locate
@@ -306,7 +306,7 @@ class RankingModel(Shown, Uncertain):
 
     @cached_property
     def _link_rows(self) -> Doubles:
-        return self._links.to_array() if isinstance(self._votes, Comparisons) else np.empty((0, 4))
+        return self._links.to_array() if isinstance(self._votes, Comparisons) else np.empty((0, 6))
 
     @cached_property
     def _links(self) -> Links:
@@ -315,14 +315,20 @@ class RankingModel(Shown, Uncertain):
 
     @property
     def correlated_(self) -> Any:
-        """Frame of judges who agree more than the truth explains: first, second, pairs (common), correlation."""
+        """Frame of judges who agree more than the truth explains, the strongest couple first.
+
+        Columns first, second, pairs, agreed, expected, correlation: ``pairs`` are those that both judged, ``agreed``
+        on how many they agreed, ``expected`` on how many they would have if they erred independently.
+        """
         self._require_fit()
-        first, second, common, correlation = self._link_rows.reshape(-1, 4).T
+        first, second, common, agreed, expected, correlation = self._link_rows.reshape(-1, 6).T
         return self._frame(
             {
                 "first": self._annotators[first.astype(np.int64)],
                 "second": self._annotators[second.astype(np.int64)],
                 "pairs": _counts(common),
+                "agreed": _counts(agreed),
+                "expected": expected,
                 "correlation": correlation,
             }
         )
@@ -440,7 +446,7 @@ class RankingModel(Shown, Uncertain):
                 "flip_high": high,
                 "verdict": np.array(told, dtype=object),
                 "evidence": np.array(evidence(told, flip, low, high, known), dtype=object),
-                "action": np.array([ACTIONS[verdict] for verdict in told], dtype=object),
+                "action": np.array(actions(told, known), dtype=object),
                 **self._annotator_columns(),
             }
         )

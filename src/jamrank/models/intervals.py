@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from jamrank.comparisons import Comparisons
 from jamrank.engines import MemoryEngine
 from jamrank.errors import ParameterError, UncertaintyWarning, warn
+from jamrank.models.alike import codes, likeness
 from jamrank.models.annotators import AnnotatorResults
 from jamrank.models.em import Point, Problem
 from jamrank.models.information import Observed, information_on_flips, observed_information
@@ -20,7 +21,15 @@ from jamrank.models.prior import Prior, resolve_prior
 from jamrank.models.sandwich import pulls
 from jamrank.models.uncertain import N_DRAWS
 from jamrank.noise import Discrimination, Flip, NoNoise
-from jamrank.ranking import Uncertainty, from_information, laplace, needs_links, normal_draws, sandwich
+from jamrank.ranking import (
+    Uncertainty,
+    from_information,
+    laplace,
+    needs_links,
+    normal_draws,
+    pooled_quantiles,
+    sandwich,
+)
 from jamrank.rows import ROWS_BY
 from jamrank.scorers import ObjectScorer, SumScorer
 
@@ -50,7 +59,13 @@ class LatentIntervals(AnnotatorResults):
         scaled = isinstance(problem.noise, Discrimination)
         if prior is None or not free or scaled or not can_draw(problem.engine, len(point.params)):
             return None
-        return Posterior(problem.engine, problem.noise, point.theta, point.params, prior.score_variance)
+        like = likeness(self._votes, self.scores_)
+        return Posterior(problem.engine, problem.noise, point.theta, point.params, prior.score_variance, like)
+
+    @property
+    def _alike(self) -> NDArray[np.int64]:
+        like = None if self._drawable is None else self._drawable.like
+        return super()._alike if like is None else like.group
 
     @cached_property
     def _draws(self) -> tuple[Doubles, Doubles]:
@@ -82,7 +97,7 @@ class LatentIntervals(AnnotatorResults):
     def _posterior_uncertainty(self) -> Uncertainty:
         if self._drawable is None:
             return self._uncertainty
-        return Uncertainty.of_draws(self.scores_, self.scores_.mean() + self._draws[0], "posterior")
+        return Uncertainty.of_draws(self.scores_, self.scores_.mean() + self._draws[0], "posterior", self._alike)
 
     def _information_uncertainty(self) -> Uncertainty:
         self._require_votes()
@@ -141,7 +156,9 @@ class LatentIntervals(AnnotatorResults):
             return super()._flip_bounds(level)
         flip, noise = self._overall_flip(), self._drawable.noise
         rates = np.stack([noise.rates(params)[: len(flip)] for params in self._draws[1]])
-        low, high = np.quantile(rates, [(1 - level) / 2, (1 + level) / 2], axis=0, method="weibull")
+        like = self._drawable.like
+        twins = None if like is None else codes(np.round(flip, 9), like.annotator)
+        low, high = pooled_quantiles(rates, [(1 - level) / 2, (1 + level) / 2], twins, "weibull")
         return np.minimum(low, flip), np.maximum(high, flip)
 
     def _sandwich_uncertainty(self) -> Uncertainty:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jamrank.engines import DiskEngine, Engine, MemoryEngine, TiedEngine
+from jamrank.models.alike import Likeness
 from jamrank.models.em import Problem
 from jamrank.models.information import observed_information
 from jamrank.noise import Flip, Noise
@@ -63,6 +64,8 @@ class Posterior:
         Where the fit ended.
     variance : float or None
         Prior variance of the scores, where it was given; None where it is estimated.
+    like : Likeness, optional
+        Breaks ties between scores, or between flips, by what the votes say; without it their place does.
     """
 
     engine: Engine
@@ -70,6 +73,7 @@ class Posterior:
     theta: Doubles
     params: Doubles
     variance: float | None
+    like: Likeness | None = None
 
     @cached_property
     def _engines(self) -> list[Engine]:
@@ -85,7 +89,12 @@ class Posterior:
         by_coin = isinstance(self.noise, Flip)
         votes = self.engine.cast.sum(axis=1) if by_coin else np.zeros(len(self.params))
         scores, params = np.round(self.theta, _SAME), np.round(self.params, _SAME)
-        return np.argsort(scores, kind="stable"), np.lexsort((params, votes))
+        if self.like is None:
+            return np.argsort(scores, kind="stable"), np.lexsort((params, votes))
+        colour = self.like.annotator
+        kinds = len(params) // max(len(colour), 1)
+        last = (np.tile(colour, kinds),) if kinds * len(colour) == len(params) else ()
+        return np.argsort(self.like.place), np.lexsort((*last, params, votes))
 
     def _split(self, x: Doubles) -> tuple[Doubles, Doubles]:
         theta, params = np.empty(len(self.theta)), np.empty(len(self.params))

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from jamrank.errors import NotFittedError, ParameterError
-from jamrank.ranking import Uncertainty, draw_ranks, ranks
+from jamrank.models.alike import by_group, nothing_alike
+from jamrank.ranking import Uncertainty, draw_ranks, pooled_quantiles, ranks
 
 __all__ = ["N_DRAWS", "Uncertain", "as_level"]
 
@@ -39,6 +40,11 @@ class Uncertain:
     def _posterior_uncertainty(self) -> Uncertainty:
         """What draws say; where there are none, what the ranking shows."""
         return self._uncertainty
+
+    @property
+    def _alike(self) -> NDArray[np.int64]:
+        """A number for each item, the same for those that nothing but their names tells apart."""
+        return nothing_alike(len(self.items_))
 
     def _draw_scores(self, n: int, random_state: Any) -> Doubles:
         """Return draws of the scores, one row each: here independent normals."""
@@ -93,7 +99,8 @@ class Uncertain:
         self._require_fit()
         drawn, n_items = self._rank_draws, len(self.items_)
         cells = np.arange(n_items) * n_items + drawn - 1
-        return np.bincount(cells.ravel(), minlength=n_items**2).reshape(n_items, n_items) / len(drawn)
+        share = np.bincount(cells.ravel(), minlength=n_items**2).reshape(n_items, n_items) / len(drawn)
+        return by_group(share, self._alike)
 
     def top(self, k: int) -> Any:
         """Say how likely each item is to be among the best.
@@ -111,7 +118,7 @@ class Uncertain:
         self._require_fit()
         if _at_least_one("k", k) > len(self.items_):
             raise ParameterError(f"k is {k}; there are {len(self.items_)} items")
-        likely = (self._rank_draws <= k).mean(axis=0)
+        likely = by_group((self._rank_draws <= k).mean(axis=0), self._alike)
         rank = ranks(self.scores_, within=_SAME_SCORE)
         order = np.lexsort((np.arange(len(rank)), rank, -likely))
         columns = {"item": self.items_, "rank": rank, "p_top": likely}
@@ -178,7 +185,8 @@ class Uncertain:
         if level == 0.95:
             return unsure.score_low, unsure.score_high
         if unsure.kind == "posterior":
-            low, high = np.quantile(self.score_draws(), [(1 - level) / 2, (1 + level) / 2], axis=0, method="weibull")
+            tails = [(1 - level) / 2, (1 + level) / 2]
+            low, high = pooled_quantiles(self.score_draws(), tails, self._alike, "weibull")
             return low, high
         reach = float(ndtri((1 + level) / 2)) * unsure.score_se
         return self.scores_ - reach, self.scores_ + reach

@@ -11,6 +11,7 @@ from jamrank.ranking.uncertainty import (
     laplace,
     needs_links,
     normal_draws,
+    pooled_quantiles,
     sandwich,
 )
 
@@ -25,6 +26,7 @@ __all__ = [
     "needs_links",
     "normal_draws",
     "order_accuracy",
+    "pooled_quantiles",
     "ranks",
     "rescaled",
     "sandwich",

@@ -22,6 +22,7 @@ __all__ = [
     "laplace",
     "needs_links",
     "normal_draws",
+    "pooled_quantiles",
     "rank_bounds",
     "sandwich",
 ]
@@ -33,6 +34,8 @@ _MOST_ITEMS_DENSE = 2000
 _DRAWS = 400
 _TAILS = [0.025, 0.975]
 _NORMAL_95 = 1.959963984540054
+# Scores closer than this differ by rounding alone.
+_SAME_SCORE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -69,12 +72,18 @@ class Uncertainty:
         return cls(gaps, np.zeros(n_items, np.int64), np.zeros(n_items, np.int64), gaps, gaps)
 
     @classmethod
-    def of_draws(cls, scores: Doubles, draws: Doubles, kind: str) -> Uncertainty:
-        """Return what draws say of scores; one row a draw, about the same level as the scores."""
+    def of_draws(
+        cls, scores: Doubles, draws: Doubles, kind: str, alike: NDArray[np.int64] | None = None
+    ) -> Uncertainty:
+        """Return what draws say of scores; one row a draw, about the same level as the scores.
+
+        ``alike`` has a number for each item, the same for those that are exchangeable: the draws of all of these are
+        draws of each.
+        """
         # (n + 1) p and not n p: with few draws the tails would be cut short.
-        low, high = np.quantile(draws, _TAILS, axis=0, method="weibull")
-        reach = np.quantile(np.abs(draws - scores), 0.95, axis=0, method="weibull")
-        return cls(reach / _NORMAL_95, *rank_bounds(scores, draws), low, high, kind)
+        low, high = pooled_quantiles(draws, _TAILS, alike, "weibull")
+        (reach,) = pooled_quantiles(np.abs(draws - scores), [0.95], alike, "weibull")
+        return cls(reach / _NORMAL_95, *rank_bounds(scores, draws, alike), low, high, kind)
 
     @classmethod
     def of_normal(cls, scores: Doubles, se: Doubles, draws: Doubles, kind: str, raised: float = 0.0) -> Uncertainty:
@@ -83,10 +92,24 @@ class Uncertainty:
         return cls(se, *rank_bounds(scores, draws), scores - reach, scores + reach, kind, raised)
 
 
-def rank_bounds(scores: Doubles, draws: Doubles) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def pooled_quantiles(
+    draws: NDArray[Any], levels: list[float], alike: NDArray[np.int64] | None, method: Any
+) -> Doubles:
+    """Return quantiles of each item's draws, those of items that are alike put together: one row a level."""
+    found = np.asarray(np.quantile(draws, levels, axis=0, method=method), dtype=np.float64)
+    if alike is not None:
+        for group in np.flatnonzero(np.bincount(alike) > 1):
+            own = alike == group
+            found[:, own] = np.quantile(draws[:, own], levels, method=method)[:, None]
+    return found
+
+
+def rank_bounds(
+    scores: Doubles, draws: Doubles, alike: NDArray[np.int64] | None = None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the 95 % interval of each rank over draws, wide enough to hold the rank of the score itself."""
-    low, high = np.quantile(draw_ranks(draws), _TAILS, axis=0, method="inverted_cdf").astype(np.int64)
-    rank = ranks(scores)
+    low, high = pooled_quantiles(draw_ranks(draws), _TAILS, alike, "inverted_cdf").astype(np.int64)
+    rank = ranks(scores) if alike is None else ranks(scores, within=_SAME_SCORE)
     return np.minimum(low, rank), np.maximum(high, rank)
 
 
@@ -201,9 +224,9 @@ def _normal(scores: Doubles, spread: Doubles, n: int, random_state: Any) -> Doub
 def independent(scores: Doubles, se: Doubles, loose: Doubles | None = None) -> Uncertainty:
     """Take the scores as independent normals with the given standard errors, but for what moves them together."""
     rng = np.random.default_rng(0)
-    drawn = scores[:, None] + se[:, None] * rng.standard_normal(
-        (len(scores), _DRAWS if len(scores) <= 20_000 else 100)
-    )
+    noise = np.empty((len(scores), _DRAWS if len(scores) <= 20_000 else 100))
+    noise[np.lexsort((np.round(se, 9), np.round(scores, 9)))] = rng.standard_normal(noise.shape)
+    drawn = scores[:, None] + se[:, None] * noise
     if loose is not None and loose.size:
         together = loose - loose.mean(axis=0)
         drawn += np.einsum("if,fd->id", together, rng.standard_normal((together.shape[1], drawn.shape[1])))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from jamrank.comparisons import Comparisons
-from jamrank.diagnostics import contested_pairs, unsettled_pairs
+from jamrank.diagnostics import best_first, contested_pairs, unsettled_pairs
 from jamrank.io import write_atomically
 from jamrank.io.parted import Votes
 from jamrank.models import VRJAM, RankingModel
@@ -85,7 +85,7 @@ def describe(model: RankingModel, votes: Votes, title: str, facts: Mapping[str, 
         title=title,
         summary=story(model, votes, health, unsettled),
         ranking=pl.DataFrame(model.ranking_),
-        annotators=pl.DataFrame(model.annotators_).sort("flip", maintain_order=True),
+        annotators=best_first(pl.DataFrame(model.annotators_)),
         pairs=pairs,
         n_pairs=votes.n_pairs,
         log_likelihoods=model.log_likelihoods_.tolist(),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from jamrank.diagnostics import best_first
 from jamrank.errors import ParameterError
 from jamrank.models import VRJAM, RankingModel
 from jamrank.report.markup import plain, shorten
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["plot_annotators", "plot_ranking", "plot_reliability_map"]
 
 _NORMAL_95 = 1.96
-_NAME = 30
+_NAME, _SHORT_NAME = 30, 16
+_MOST_NAMED = 25
 # Okabe and Ito's colours, as on the page.
 _BLUE, _GREY = "#0072b2", "#7d8794"
 _COLOURS = {
@@ -48,7 +50,7 @@ def plot_ranking(model: RankingModel, ax: Axes | None = None, most: int = 40) ->
 
 def plot_annotators(model: RankingModel, ax: Axes | None = None, most: int = 60) -> Axes:
     """Plot the flips with their 95 % intervals; see :meth:`RankingModel.plot_annotators`."""
-    frame = pl.DataFrame(model.annotators_).sort("flip", maintain_order=True)
+    frame = best_first(pl.DataFrame(model.annotators_))
     half = _at_least_one(most) // 2
     shown = frame if frame.height <= most else pl.concat([frame.head(most - half), frame.tail(half)])
     ax = _axes(ax, shown.height)
@@ -72,14 +74,40 @@ def plot_reliability_map(model: RankingModel, ax: Axes | None = None, most: int 
     ax = _axes(ax, 20)
     verdicts = frame["verdict"].to_list()
     colours = [_COLOURS.get(verdict, _GREY) for verdict in verdicts]
-    ax.scatter(
-        frame["votes"].to_numpy(), frame["flip"].to_numpy(), c=colours, s=28, edgecolors="white", linewidths=0.5
-    )
+    votes, flips = frame["votes"].to_numpy(), frame["flip"].to_numpy()
+    ax.scatter(votes, flips, c=colours, s=28, edgecolors="white", linewidths=0.5)
     _coin_toss(ax.axhline)
     ax.set(xlabel="votes", ylabel="flip", ylim=(-0.02, 1.02), xscale="log")
+    _plain_numbers(ax, votes)
+    # Of many, those that are out of line: the names of all would hide each other.
+    named = np.argsort(-np.abs(flips - np.median(flips)), kind="stable")[:_MOST_NAMED]
+    names = frame["annotator"].to_list()
+    for k in named:
+        ax.annotate(
+            shorten(plain(names[k]), _SHORT_NAME),
+            (votes[k], flips[k]),
+            xytext=(4, 3),
+            textcoords="offset points",
+            fontsize=7,
+        )
     ax.set_title("Annotators: flip and number of votes", loc="left", fontsize="medium")
     _legend(ax, verdicts)
     return ax
+
+
+def _plain_numbers(ax: Axes, votes: Any) -> None:
+    """Write whole numbers at 1, 2 and 5 times powers of ten, in place of powers."""
+    from matplotlib.ticker import NullFormatter
+
+    low, high = float(votes.min(initial=1.0)), float(votes.max(initial=1.0))
+    marks = [m * 10.0**e for e in range(0, 13) for m in (1, 2, 5)]
+    inside = [i for i, mark in enumerate(marks) if low <= mark <= high]
+    below = max((i for i, mark in enumerate(marks) if mark <= low), default=0)
+    above = min((i for i, mark in enumerate(marks) if mark >= high), default=len(marks) - 1)
+    shown = [marks[i] for i in sorted({below, above, *inside})]
+    ax.set_xticks(shown, [f"{mark:,.0f}" for mark in shown])
+    ax.xaxis.set_minor_formatter(NullFormatter())
+    ax.set_xlim(shown[0] / 1.1, shown[-1] * 1.1)
 
 
 def _skill_matrix(model: VRJAM, ax: Axes | None, most: int) -> Axes:

@@ -11,7 +11,7 @@ from jamrank.comparisons import Comparisons
 from jamrank.diagnostics import Health, check
 from jamrank.io.parted import Votes
 from jamrank.models import VRJAM, RankingModel
-from jamrank.text import many
+from jamrank.text import many, number
 
 __all__ = ["findings", "health_of", "story"]
 
@@ -189,7 +189,23 @@ def _keepers(model: RankingModel) -> list[str]:
 
 
 def _annotators(model: RankingModel) -> list[str]:
-    return [*_verdict_sentences(model), *_skill_sentences(model), *_link_sentences(model)]
+    return [*_alone_sentences(model), *_verdict_sentences(model), *_skill_sentences(model), *_link_sentences(model)]
+
+
+def _alone_sentences(model: RankingModel) -> list[str]:
+    """Name those whose flips tell only how far their votes agree with each other."""
+    frame = pl.DataFrame(model.annotators_)
+    names = frame.filter(pl.col("evidence").str.starts_with("alone"))["annotator"].to_list()
+    if not names:
+        return []
+    if frame.height == 1:
+        return [
+            "With one annotator flips tell only how far the votes agree with each other, not whether they are right."
+        ]
+    return [
+        f"Nobody else voted on the items of {many(len(names), 'annotator')} ({_listed(names)}): their flips tell "
+        "only how far their own votes agree with each other."
+    ]
 
 
 def _verdict_sentences(model: RankingModel) -> list[str]:
@@ -234,8 +250,9 @@ def _link_sentences(model: RankingModel) -> list[str]:
     for row in links.head(_MOST_NAMED).iter_rows(named=True):
         advice = ": count them as one" if row["correlation"] >= _AS_ONE else ""
         told.append(
-            f"Judges {row['first']} and {row['second']} agree more than the truth explains (their errors correlate "
-            f"at {row['correlation']:.2f}){advice}."
+            f"Judges {row['first']} and {row['second']} agree more than the truth explains, on "
+            f"{number(row['agreed'])} of {many(row['pairs'], 'common pair')} where {row['expected']:,.0f} would be "
+            f"expected (their errors correlate at {row['correlation']:.2f}){advice}."
         )
     return [*told, f"Together the annotators are worth {model.effective_judges_:.1f} independent judges."]
 
