@@ -20,6 +20,8 @@ from jamrank.text import many, number
 __all__ = ["plain", "print_groups", "print_summary", "print_table", "stage"]
 
 _TOP, _BOTTOM = 10, 5
+# More groups than this do not fit side by side.
+_GROUPS = 5
 # Verdicts whose reason the flip and its interval, which stand beside, do not show.
 _BY_HABIT = ("position-biased", "one-sided", "tie-lazy")
 
@@ -107,12 +109,17 @@ def _ending(model: RankingModel) -> str:
     return f"{'converged' if model.converged_ else 'stopped'} after {many(model.n_iter_, 'iteration')}"
 
 
-def print_groups(console: Console, by: str, table: pl.DataFrame, groups: Sequence[str]) -> None:
-    """Print the rank of each item overall and in each group."""
+def print_groups(console: Console, by: str, table: pl.DataFrame, groups: Sequence[str], where: str) -> None:
+    """Print the rank of each item overall and in each group; of many groups, in the first."""
+    left_out, groups = groups[_GROUPS:], groups[:_GROUPS]
     columns = ["item", "rank", *(f"rank {name}" for name in groups)]
     titles = ["item", "overall", *(plain(name, longest=24) for name in groups)]
     rows = [[plain(v) if v is not None else "–" for v in row] for row in table.select(columns).iter_rows()]
     print_table(console, f"Rank by {plain(by)}", titles, rows)
+    if left_out:
+        console.print(
+            f"and {many(len(left_out), 'more group')}: {where} has all of them", highlight=False, soft_wrap=True
+        )
 
 
 def _rank_rows(ranking: pl.DataFrame) -> list[list[str]]:

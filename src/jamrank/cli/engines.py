@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from jamrank.cli.files import named, parse_map, read_votes, tell
+from jamrank.cli.files import named, parse_map, parse_words, read_votes, tell
 from jamrank.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ class Source:
     files: tuple[str, ...]
     form: str | None = None
     mapping: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
     by: str | None = None
     engine: str | None = None
     scheduler: str | None = None
@@ -52,8 +53,9 @@ class Source:
         """What only votes in memory can have, as it is written on the command line; empty without."""
         if self.by is not None:
             return "--by"
-        if self.form or self.mapping:
-            return "--format" if self.form else "--map"
+        for option, given in (("--format", self.form), ("--map", self.mapping), ("--winner", self.words)):
+            if given:
+                return option
         return "several files" if len(self.files) > 1 else ""
 
 
@@ -83,9 +85,10 @@ def open_votes(
     groups: dict[str, Comparisons] = {}
     with stage(console, f"reading {named(source.files)}", quiet):
         if source.by is None:
-            votes = read_votes(source.files, source.form, source.mapping)
+            votes = read_votes(source.files, source.form, source.mapping, source.words)
         else:
-            votes, groups = read_groups(source.files, source.by, source.form, parse_map(source.mapping))
+            said = parse_map(source.mapping), parse_words(source.words)
+            votes, groups = read_groups(source.files, source.by, source.form, *said)
     tell(votes, quiet)
     return choice, votes, groups
 

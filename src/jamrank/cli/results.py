@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,9 +14,16 @@ if TYPE_CHECKING:
     from jamrank.io.parted import Votes
     from jamrank.models import RankingModel
 
-__all__ = ["OUTPUTS", "as_json", "command_line", "facts_of", "fitted_files", "group_ranking"]
+__all__ = ["OUTPUTS", "as_json", "command_line", "facts_of", "fitted_files", "group_ranking", "remove_outdated"]
 
 OUTPUTS = "ranking.csv, annotators.csv, pairs.csv, model.json and report.html (with features: features.csv)"
+
+# Files that not every fit writes, by how they begin.
+_SOMETIMES = {
+    "by.csv": b"item,rank,score,rank ",
+    "features.csv": b"feature,coef,effect\n",
+    "pairs.csv": b"left,right,votes,p_left",
+}
 
 
 def command_line() -> str:
@@ -67,12 +76,32 @@ def fitted_files(
     return files
 
 
+def remove_outdated(folder: str, written: Collection[str]) -> list[str]:
+    """Remove what an earlier fit left in a folder and this one did not write; return their names.
+
+    A file goes only if its header is that of the table of this name: a user's own features.csv stays.
+    """
+    removed = []
+    for name, header in _SOMETIMES.items():
+        path = Path(folder) / name
+        if name in written or not path.is_file():
+            continue
+        with path.open("rb") as file:
+            ours = file.readline(1000).startswith(header)
+        if ours:
+            path.unlink()
+            removed.append(name)
+    return removed
+
+
 def group_ranking(name: str, model: RankingModel, scale: str, anchor: str | None) -> Any:
     """Return the ranking of a group; around its mean where it has no vote on the anchor."""
     from jamrank.cli.export import shown_ranking
+    from jamrank.models.groups import about_group
 
     try:
-        return shown_ranking(model, scale, anchor)
+        with about_group(name):
+            return shown_ranking(model, scale, anchor)
     except UnknownItemError:
         click.echo(f"note: {name} has no vote on {anchor}: its scores are around their mean", err=True)
         return shown_ranking(model, scale, None)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import polars as pl
 
 from jamrank.comparisons import Comparisons
-from jamrank.errors import FeatureError, GroupWarning, InputError, warn
+from jamrank.errors import FeatureError, GroupWarning, InputError, JamrankWarning, warn
 from jamrank.models.base import RankingModel
 
-__all__ = ["fit_groups", "side_by_side"]
+__all__ = ["about_group", "fit_groups", "side_by_side"]
 
 
 def fit_groups(
@@ -37,12 +39,26 @@ def fit_groups(
     for name, votes in groups.items():
         own = type(model)(**model.get_params())
         try:
-            fitted[name] = own.fit(votes, features, gold=gold)
+            with about_group(name):
+                fitted[name] = own.fit(votes, features, gold=gold)
         except FeatureError:
             raise
         except InputError as error:
             warn(f"group {name} left out: {error}", GroupWarning)
     return fitted
+
+
+@contextmanager
+def about_group(name: Any) -> Iterator[None]:
+    """Let jamrank's warnings say which group they are about."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for one in caught:
+        if issubclass(one.category, JamrankWarning):
+            warn(f"group {name}: {one.message}", one.category)
+        else:
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
 
 def side_by_side(overall: Any, groups: Mapping[Any, Any]) -> pl.DataFrame:
