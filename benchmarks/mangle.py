@@ -213,7 +213,16 @@ def _twice(data: bytes, rng: random.Random) -> bytes:
 
 def _replace(data: bytes, rng: random.Random) -> bytes:
     old, new = rng.choice(
-        [(b",", b";"), (b",", b"\t"), (b",", b"|"), (b"\n", b"\r"), (b'"', b"'"), (b"\n", b"\r\n"), (b":", b"="), (b",", b", ")]
+        [
+            (b",", b";"),
+            (b",", b"\t"),
+            (b",", b"|"),
+            (b"\n", b"\r"),
+            (b'"', b"'"),
+            (b"\n", b"\r\n"),
+            (b":", b"="),
+            (b",", b", "),
+        ]
     )
     return data.replace(old, new, rng.choice([1, -1]))
 

@@ -208,9 +208,7 @@ def word(value: Any, meaning: dict[str, str | None]) -> str | None:
     return meaning[text] if text in meaning else meaning[text.lower()]
 
 
-def word_or_item(
-    value: Any, left: str, right: str, items: set[str], meaning: dict[str, str | None]
-) -> str | None:
+def word_or_item(value: Any, left: str, right: str, items: set[str], meaning: dict[str, str | None]) -> str | None:
     """Return an outcome by a word or by the id of the item that won; never by what could be both."""
     if absent(value):
         return None
@@ -229,7 +227,11 @@ def sided(own: tuple[str, ...], words: dict[str, str | None]) -> Callable[[list[
     """Read ``left,right,winner``: all winners are words, or else some are items."""
 
     def reader(records: list[Record]) -> Iterator[tuple[Any, ...]]:
-        who, question, weighted = voter(records, *own), asked_alike(records, "question"), "weight" in names_of(records)
+        who, question, weighted = (
+            voter(records, *own),
+            asked_alike(records, "question"),
+            "weight" in names_of(records),
+        )
         said = [record.get("winner") for record in records]
         plain = all(absent(value) or ident(value) in words for value in said)
         items = {ident(record.get(side)) for record in records for side in ("left", "right")}

@@ -88,14 +88,14 @@ def compare(
 def _print(console: Console, found: Comparison, out: str | None) -> None:
     from rich.markup import escape
 
-    from jamrank.cli.display import plain, print_table
+    from jamrank.cli.display import fitting, plain, print_table
 
     for sentence in found.sentences:
         console.print(escape(plain(sentence, longest=1000)), highlight=False, soft_wrap=True)
-    columns = ["method", "loss", "± (95 %)", "behind", "right", "calibration"]
+    columns = ["method", "loss", "behind", "± (95 %)", "right", "calibration"]
     for split in found.held_out:
         rows = [_row(row) for row in found.table.iter_rows(named=True) if row["split"] == split]
-        kept = _fitting(columns, rows, console.width)
+        kept = fitting(console, columns, rows)
         print_table(console, _TITLES[split], columns[:kept], [row[:kept] for row in rows], ends=False)
     if any(_ALIKE in name for name in found.table["model"]):
         console.print("alike: as if all annotators were equally reliable", highlight=False, soft_wrap=True)
@@ -105,19 +105,14 @@ def _print(console: Console, found: Comparison, out: str | None) -> None:
         console.print(f"Wrote {out}.", highlight=False, soft_wrap=True)
 
 
-def _fitting(columns: list[str], rows: list[list[str]], width: int) -> int:
-    """Return how many columns fit beside each other whole: numbers and names that are cut cannot be read."""
-    needed = [max(len(title), *(len(row[k]) for row in rows)) + 3 for k, title in enumerate(columns)]
-    return next((kept for kept in range(len(columns), 2, -1) if sum(needed[:kept]) < width), 2)
-
-
 def _row(row: dict[str, Any]) -> list[str]:
-    behind = f"{row['behind']:.4f}" if row["behind"] else ""
+    behind = (
+        [f"{row['behind']:.4f}", f"{(row['behind_high'] - row['behind_low']) / 2:.4f}"] if row["behind"] else ["", ""]
+    )
     return [
         row["model"].replace(_ALIKE, ", alike"),
         f"{row['log_loss']:.4f}",
-        f"{(row['log_loss_high'] - row['log_loss_low']) / 2:.4f}",
-        behind,
+        *behind,
         f"{row['accuracy']:.1%}",
         f"{row['calibration_error']:.3f}",
     ]

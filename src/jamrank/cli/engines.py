@@ -113,6 +113,20 @@ def _choose(model: RankingModel, source: Source) -> Choice:
     return Choice(asked, "an option of it was given") if source.engine is None and asked != "auto" else choice
 
 
+def _tell_of_questions(path: str, quiet: bool) -> None:
+    """Say that a column which votes in memory would have for questions is none here: that takes all of its values."""
+    from pathlib import Path
+
+    from jamrank.io.formats.table import QUESTIONS
+    from jamrank.io.parquet import ParquetFiles
+
+    columns = ParquetFiles.open(path).columns if not quiet and Path(path).exists() else {}
+    alike = [name for name in columns if name.lower() in QUESTIONS]
+    if alike and "question" not in columns:
+        told = f"{alike[0]!r} is not taken for the questions by this engine; call the column question if it is"
+        click.echo(f"note: {told}", err=True)
+
+
 def _distribute(source: Source, console: Console, quiet: bool) -> Votes:
     """Encode votes on a cluster, after saying where to watch it."""
     import logging
@@ -130,6 +144,7 @@ def _distribute(source: Source, console: Console, quiet: bool) -> Votes:
             cluster.require_workers()
             told = f"{many(cluster.n_workers, 'dask worker')} at {cluster.address}, dashboard at {cluster.dashboard}"
             click.echo(f"note: {told}", err=True)
+        _tell_of_questions(source.files[0], quiet)
         return distribute(cluster, source.files[0], progress=progress)
 
 
@@ -144,5 +159,6 @@ def _store(source: Source, console: Console, quiet: bool) -> Votes:
     elif not quiet:
         size = f"{plan.scratch_bytes / 1e9:.2g} GB"
         click.echo(f"note: {plan.n_rows:,} votes need about {size} in {plan.folder}, until the fit is done", err=True)
+    _tell_of_questions(source.files[0], quiet)
     with counting(console, quiet) as progress:
         return store(plan, progress)

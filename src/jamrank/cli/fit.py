@@ -54,7 +54,9 @@ Exit code 0 when done, 2 when the input cannot be used."""
 )
 @click.option("--out", metavar="DIR", help=f"Write {OUTPUTS} there.")
 @click.option(
-    "--scorer", metavar="NAME", help="Where scores come from: objects, linear, kernel, linear+objects, kernel+objects."
+    "--scorer",
+    metavar="NAME",
+    help="Where scores come from: objects, linear, kernel, linear+objects, kernel+objects.",
 )
 @click.option("--noise", type=click.Choice(["flip", "two-coin"]), help="How annotators err: two-coin knows sides.")
 @click.option("--ties", type=click.Choice(["leave out", "davidson"]), help="What to do with tie votes.")

@@ -43,7 +43,7 @@ def features_note(features: Any, votes: Votes, source: str) -> str:
         return ""
     named = ", ".join([*others[:_FEW], *(["…"] if others[_FEW:] else [])])
     return (
-        f"{source} has features of {many(len(others), 'item')} without votes ({named}), which the ranking leaves out; "
+        f"{source} has features of {many(len(others), 'item')} without votes ({named}), which are not ranked; "
         "in Python model.predict_proba(left, right, features) compares them with others"
     )
 
@@ -67,7 +67,7 @@ def gold_note(model: RankingModel) -> str:
     open_ones = known.n_pairs - agree - against
     parts = [
         f"{told} {count:,}"
-        for told, count in (("agrees with", agree), ("is against", against), ("does not exist on", open_ones))
+        for told, count in (("agrees with", agree), ("is against", against), ("gives no answer to", open_ones))
         if count
     ]
     note = f"{many(known.n_pairs, 'gold pair')} used; the majority of votes {' and '.join(parts)}"

@@ -43,9 +43,7 @@ class _Way:
     who: str | None = None
 
     @classmethod
-    def checked(
-        cls, format: str | None, mapping: Mapping[str, str] | None, words: Mapping[str, str] | None
-    ) -> _Way:
+    def checked(cls, format: str | None, mapping: Mapping[str, str] | None, words: Mapping[str, str] | None) -> _Way:
         """Return what was said, after making sure that it can be meant."""
         meanings = None
         if mapping is not None:

@@ -235,8 +235,8 @@ def _read_header(data: bytes, separator: str, source: str) -> list[str]:
     twice = next((name for name in header if header.count(name) > 1), None)
     if twice is not None:
         raise InputError(f"the column {shown(twice)} is there twice", "rename or remove one", source=source)
-    other = next((mark for mark in _SEPARATOR_NAMES if len(header) == 1 and mark in header[0]), None)
-    if other is not None and other != separator:
+    other = next((mark for mark in _SEPARATOR_NAMES if len(header) == 1 and _width(data, mark) > 1), None)
+    if other is not None:
         problem = f"the columns seem to be separated by {_SEPARATOR_NAMES[other]}"
         remedy = f"use {_SEPARATOR_NAMES[separator]}" + (" or name the file .tsv" if other == "\t" else "")
         raise InputError(problem, remedy, source=source)

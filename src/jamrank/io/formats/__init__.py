@@ -111,6 +111,7 @@ def read_ballots(
             raise InputError(f"{found.title} needs the column {_either(lacking[0])}", remedy)
         ballots, name, title = found.read(table), found.name, found.called(table)
     _refuse_unused(table, title)
+    mapped = [f"{role}s are {column!r}" for role, column in (mapping or {}).items()] if chosen != "mapped" else []
     return ballots, Reading(
         source,
         name,
@@ -119,7 +120,7 @@ def read_ballots(
         len(table),
         ballots.outcomes(),
         ballots.set_aside,
-        (*ballots.notes, *(f"{role}s are {column!r}" for role, column in (mapping or {}).items() if further(mapping))),
+        (*ballots.notes, *mapped),
         ballots.sides,
         table.asked_in,
     )
@@ -153,7 +154,9 @@ def check_words(words: Mapping[str, str]) -> dict[str, int]:
 def _refuse_absent(table: Table, mapping: Mapping[str, str]) -> None:
     for role, column in mapping.items():
         if not any(name in table for name in (column, *column.split("+"))) and "." not in column:
-            raise InputError(f"--map {role}={column}: no such column among {_listed(table.columns)}", "check the name")
+            raise InputError(
+                f"--map {role}={column}: no such column among {_listed(table.columns)}", "check the name"
+            )
 
 
 def _refuse_unused(table: Table, title: str) -> None:

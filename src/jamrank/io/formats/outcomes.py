@@ -86,7 +86,11 @@ def by_words(words: pl.Series, meaning: Mapping[str, int], told: Mapping[str, in
 
 
 def by_words_then_ids(
-    words: pl.Series, left: pl.Series, right: pl.Series, meaning: Mapping[str, int], told: Mapping[str, int] = _NOTHING
+    words: pl.Series,
+    left: pl.Series,
+    right: pl.Series,
+    meaning: Mapping[str, int],
+    told: Mapping[str, int] = _NOTHING,
 ) -> tuple[Outcomes, str]:
     """Return outcomes by words or, where not all are words for one, as :func:`by_words_or_ids` does; and a note.
 
@@ -110,7 +114,11 @@ def by_words_then_ids(
 
 
 def by_words_or_ids(
-    words: pl.Series, left: pl.Series, right: pl.Series, meaning: Mapping[str, int], told: Mapping[str, int] = _NOTHING
+    words: pl.Series,
+    left: pl.Series,
+    right: pl.Series,
+    meaning: Mapping[str, int],
+    told: Mapping[str, int] = _NOTHING,
 ) -> Outcomes:
     """Return outcomes where a word may also be the id of the item that won.
 
@@ -181,5 +189,7 @@ def _refuse_unknown(said: Outcomes, words: pl.Series, meaning: Mapping[str, int]
         row = int(wrong.argmax())
         listed = [*map(repr, list(meaning)[:_FEW_WORDS]), *(["…"] if len(meaning) > _FEW_WORDS else [])]
         word = words[row] if re.fullmatch(r"[\w.-]{1,20}", words[row]) else "WORD"
-        remedy = f"expected {more}{', '.join(listed)}; words of your own: --winner {word}=left,… (winner_words= in Python)"
+        remedy = (
+            f"expected {more}{', '.join(listed)}; words of your own: --winner {word}=left,… (winner_words= in Python)"
+        )
         raise InputError(f"{words.name} is {shown(words[row])}", remedy, row=row + 1)
