@@ -115,12 +115,10 @@ def _choose(model: RankingModel, source: Source) -> Choice:
 
 def _tell_of_questions(path: str, quiet: bool) -> None:
     """Say that a column which votes in memory would have for questions is none here: that takes all of its values."""
-    from pathlib import Path
-
     from jamrank.io.formats.table import QUESTIONS
-    from jamrank.io.parquet import ParquetFiles
+    from jamrank.io.parquet import columns_of
 
-    columns = ParquetFiles.open(path).columns if not quiet and Path(path).exists() else {}
+    columns = [] if quiet else columns_of(path)
     alike = [name for name in columns if name.lower() in QUESTIONS]
     if alike and "question" not in columns:
         told = f"{alike[0]!r} is not taken for the questions by this engine; call the column question if it is"

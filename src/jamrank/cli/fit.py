@@ -139,8 +139,16 @@ def fit(
     from jamrank.cli.export import kinds_of, shown_ranking
     from jamrank.cli.notes import features_note, gold_note, start_note
     from jamrank.cli.results import as_json as results_as_json
-    from jamrank.cli.results import facts_of, fitted_files, group_ranking, remove_outdated
-    from jamrank.io import check_folder, ensure_folder, exported, read_features, read_gold, write_together
+    from jamrank.cli.results import SOMETIMES, facts_of, fitted_files, group_ranking
+    from jamrank.io import (
+        check_folder,
+        ensure_folder,
+        exported,
+        read_features,
+        read_gold,
+        remove_outdated,
+        write_together,
+    )
     from jamrank.io.store import StoredComparisons
     from jamrank.models import fit_groups, load, side_by_side
 
@@ -197,7 +205,7 @@ def fit(
             if by is not None:
                 files["by.csv"] = side_by_side(ranking, rankings).write_csv()
             write_together(ensure_folder(out), files)
-            outdated = remove_outdated(out, files)
+            outdated = remove_outdated(out, {name: head for name, head in SOMETIMES.items() if name not in files})
         if outdated:
             told = f"removed {' and '.join(outdated)} of an earlier fit from {out}: this one has none"
             _tell([told], quiet)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,12 +12,11 @@ if TYPE_CHECKING:
     from jamrank.io.parted import Votes
     from jamrank.models import RankingModel
 
-__all__ = ["OUTPUTS", "as_json", "command_line", "facts_of", "fitted_files", "group_ranking", "remove_outdated"]
+__all__ = ["OUTPUTS", "SOMETIMES", "as_json", "command_line", "facts_of", "fitted_files", "group_ranking"]
 
 OUTPUTS = "ranking.csv, annotators.csv, pairs.csv, model.json and report.html (with features: features.csv)"
-
 # Files that not every fit writes, by how they begin.
-_SOMETIMES = {
+SOMETIMES = {
     "by.csv": b"item,rank,score,rank ",
     "features.csv": b"feature,coef,effect\n",
     "pairs.csv": b"left,right,votes,p_left",
@@ -74,24 +71,6 @@ def fitted_files(
     if model.features_ is not None:
         files["features.csv"] = model.features_.write_csv()
     return files
-
-
-def remove_outdated(folder: str, written: Collection[str]) -> list[str]:
-    """Remove what an earlier fit left in a folder and this one did not write; return their names.
-
-    A file goes only if its header is that of the table of this name: a user's own features.csv stays.
-    """
-    removed = []
-    for name, header in _SOMETIMES.items():
-        path = Path(folder) / name
-        if name in written or not path.is_file():
-            continue
-        with path.open("rb") as file:
-            ours = file.readline(1000).startswith(header)
-        if ours:
-            path.unlink()
-            removed.append(name)
-    return removed
 
 
 def group_ranking(name: str, model: RankingModel, scale: str, anchor: str | None) -> Any:

@@ -8,6 +8,7 @@ from jamrank.io.documents import (
     ensure_folder,
     read_document,
     write_atomically,
+    remove_outdated,
     write_document,
     write_together,
 )
@@ -32,6 +33,7 @@ __all__ = [
     "read_gold",
     "read_groups",
     "read_table",
+    "remove_outdated",
     "results",
     "store_comparisons",
     "write_atomically",

@@ -13,7 +13,7 @@ import polars as pl
 
 from jamrank.errors import InputError
 
-__all__ = ["ParquetFiles", "count_rows", "is_parquet", "parquet_files", "unless_it_panics"]
+__all__ = ["ParquetFiles", "columns_of", "count_rows", "is_parquet", "parquet_files", "unless_it_panics"]
 
 _SUFFIXES = (".parquet", ".pq")
 # What else votes come in, file by file.
@@ -128,6 +128,11 @@ def _readable(file: Path) -> Iterator[None]:
         raise InputError(
             f"the Parquet file is damaged or of an unknown kind ({told})", "write it again", source=str(file)
         ) from None
+
+
+def columns_of(path: str | os.PathLike[str]) -> list[str]:
+    """Return the columns of a Parquet file or a folder of them; none where there is no such file here."""
+    return list(ParquetFiles.open(path).columns) if Path(path).exists() else []
 
 
 def count_rows(path: str | os.PathLike[str]) -> int:

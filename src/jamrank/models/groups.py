@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
@@ -48,17 +47,30 @@ def fit_groups(
     return fitted
 
 
-@contextmanager
-def about_group(name: Any) -> Iterator[None]:
-    """Let jamrank's warnings say which group they are about."""
-    with warnings.catch_warnings(record=True) as caught:
+class about_group:  # noqa: N801
+    """Let jamrank's warnings inside a ``with`` say which group they are about.
+
+    Parameters
+    ----------
+    name
+        The group.
+    """
+
+    # Not by contextlib: its frames would stand between a warning and the user's line to which it points.
+    def __init__(self, name: Any) -> None:
+        self.name, self._catching = name, warnings.catch_warnings(record=True)
+
+    def __enter__(self) -> None:
+        self._caught = self._catching.__enter__() or []
         warnings.simplefilter("always")
-        yield
-    for one in caught:
-        if issubclass(one.category, JamrankWarning):
-            warn(f"group {name}: {one.message}", one.category)
-        else:
-            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+
+    def __exit__(self, *error: Any) -> None:
+        self._catching.__exit__(*error)
+        for one in self._caught if error[0] is None else ():
+            if issubclass(one.category, JamrankWarning):
+                warn(f"group {self.name}: {one.message}", one.category)
+            else:
+                warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
 
 def side_by_side(overall: Any, groups: Mapping[Any, Any]) -> pl.DataFrame:
