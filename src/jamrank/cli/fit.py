@@ -138,8 +138,8 @@ def fit(
     from jamrank.cli.engines import Source, open_votes
     from jamrank.cli.export import kinds_of, shown_ranking
     from jamrank.cli.notes import features_note, gold_note, start_note
-    from jamrank.cli.results import as_json as results_as_json
     from jamrank.cli.results import SOMETIMES, facts_of, fitted_files, group_ranking
+    from jamrank.cli.results import as_json as results_as_json
     from jamrank.io import (
         check_folder,
         ensure_folder,

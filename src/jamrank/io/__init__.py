@@ -7,8 +7,8 @@ from jamrank.io.documents import (
     check_folder,
     ensure_folder,
     read_document,
-    write_atomically,
     remove_outdated,
+    write_atomically,
     write_document,
     write_together,
 )

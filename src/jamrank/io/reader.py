@@ -277,7 +277,7 @@ def _is_own(content: pl.DataFrame, format: str | None) -> bool:
 
 def _read_own(content: pl.DataFrame, typed: bool, source: str) -> tuple[pl.DataFrame, Reading]:
     asked, note = None, ""
-    if "question" not in content.columns and set(map(str.lower, content.columns)) - set(REQUIRED):
+    if "question" not in content.columns and len(content.columns) > len(REQUIRED):
         from jamrank.io.formats import Table
 
         table = Table(content, written=not typed)

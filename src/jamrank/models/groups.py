@@ -61,7 +61,7 @@ class about_group:  # noqa: N801
         self.name, self._catching = name, warnings.catch_warnings(record=True)
 
     def __enter__(self) -> None:
-        self._caught = self._catching.__enter__() or []
+        self._caught: list[warnings.WarningMessage] = self._catching.__enter__()
         warnings.simplefilter("always")
 
     def __exit__(self, *error: Any) -> None:
