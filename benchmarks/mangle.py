@@ -16,7 +16,7 @@ __all__ = ["mangled"]
 Record = dict[str, Any]
 
 JUNK: list[Any] = [
-    None, "", " ", "nan", "NaN", "inf", "left", "LEFT", "right", "tie", "draw", "both_bad", "abstain", "?", "0", "1", "2", "-1",
+    None, "", " ", "nan", "NaN", "inf", "left", "LEFT", "Right", "right", "Tie", "tie", "draw", "both_bad", "abstain", "?", "0", "1", "2", "-1",
     "0.5", "1.5", 0, 1, 2, -1, 0.5, 1.25, 1e308, 1e-300, float("nan"), 10**30, -(10**18), 9007199254740993, True, False, [], {},
     "ü", "名前", "a\nb", 'say "hi"', "a,b", "'", "\t", "\u2028", "\u0000", "x" * 300, [1, 2], {"a": 1}, "model_a", "model_b", "007", "1e5",
 ]  # fmt: skip
@@ -28,6 +28,8 @@ NAMES = [
     "label",
     "weight",
     "question",
+    "prompt",
+    "Topic",
     "left",
     "id",
     "turn",
@@ -211,7 +213,16 @@ def _twice(data: bytes, rng: random.Random) -> bytes:
 
 def _replace(data: bytes, rng: random.Random) -> bytes:
     old, new = rng.choice(
-        [(b",", b";"), (b",", b"\t"), (b"\n", b"\r"), (b'"', b"'"), (b"\n", b"\r\n"), (b":", b"="), (b",", b", ")]
+        [
+            (b",", b";"),
+            (b",", b"\t"),
+            (b",", b"|"),
+            (b"\n", b"\r"),
+            (b'"', b"'"),
+            (b"\n", b"\r\n"),
+            (b":", b"="),
+            (b",", b", "),
+        ]
     )
     return data.replace(old, new, rng.choice([1, -1]))
 

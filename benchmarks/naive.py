@@ -47,12 +47,26 @@ def parse(data: bytes, name: str) -> list[Record]:
     text = data.decode("utf-8").removeprefix("\ufeff")
     if text.lstrip()[:1] in ("[", "{"):
         return _from_json(text)
-    separator = "\t" if ".tsv" in name else ","
+    separator = "\t" if ".tsv" in name else separated(text)
     rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True) if row]
     header = rows[0]
     if len(set(header)) < len(header) or any(len(row) != len(header) for row in rows) or len(rows) < 2:
         raise RefusedError("ragged")
     return [{name: value or None for name, value in zip(header, row, strict=True)} for row in rows[1:]]
+
+
+def separated(text: str) -> str:
+    """Return the one mark by which the first line has columns; a comma in any doubt."""
+    found = []
+    for mark in ",;\t|":
+        try:
+            lines = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
+            header = next((row for row in lines if row), [])
+        except csv.Error:
+            continue
+        if len(header) > 1:
+            found.append(mark)
+    return found[0] if len(found) == 1 else ","
 
 
 def _unstruct(value: Any) -> Any:
@@ -167,13 +181,67 @@ def asked(records: list[Record], *own: str) -> Callable[[Record], str]:
     return (lambda record: optional(record.get(found))) if found else (lambda record: "")
 
 
+def asked_alike(records: list[Record], *own: str) -> Callable[[Record], str]:
+    """Return the question, also from a column that is only called like one, if its ids come back."""
+    if any(name in names_of(records) for name in own):
+        return asked(records, *own)
+    for wanted in ("question", "question_id", "prompt_id", "prompt", "instruction", "topic"):
+        for name in sorted(name for name in names_of(records) if name.lower() == wanted):
+            values = [record.get(name) for record in records if not absent(record.get(name))]
+            try:
+                ids = [ident(value) for value in values]
+            except RefusedError:
+                continue
+            texts = {value for value in values if isinstance(value, str)}
+            mixed = texts & {ident(value) for value in values if not isinstance(value, str)}
+            if len(set(ids)) < len(ids) and not mixed:
+                return asked(records, name)
+    return lambda record: ""
+
+
 def word(value: Any, meaning: dict[str, str | None]) -> str | None:
     if absent(value):
         return None
     text = ident(value)
-    if text not in meaning:
+    if text not in meaning and text.lower() not in meaning:
         raise RefusedError(f"no outcome: {text!r}")
-    return meaning[text]
+    return meaning[text] if text in meaning else meaning[text.lower()]
+
+
+def word_or_item(value: Any, left: str, right: str, items: set[str], meaning: dict[str, str | None]) -> str | None:
+    """Return an outcome by a word or by the id of the item that won; never by what could be both."""
+    if absent(value):
+        return None
+    text = ident(value)
+    by_id = {left: "left", right: "right"}.get(text)
+    if text in items and text in meaning and meaning[text] != by_id:
+        raise RefusedError("an item or an outcome")
+    if by_id is not None:
+        return by_id
+    if text not in meaning and text.lower() in {item.lower() for item in items}:
+        raise RefusedError("neither item nor outcome")
+    return word(value, meaning)
+
+
+def sided(own: tuple[str, ...], words: dict[str, str | None]) -> Callable[[list[Record]], Iterator[tuple[Any, ...]]]:
+    """Read ``left,right,winner``: all winners are words, or else some are items."""
+
+    def reader(records: list[Record]) -> Iterator[tuple[Any, ...]]:
+        who, question, weighted = (
+            voter(records, *own),
+            asked_alike(records, "question"),
+            "weight" in names_of(records),
+        )
+        said = [record.get("winner") for record in records]
+        plain = all(absent(value) or ident(value) in words for value in said)
+        items = {ident(record.get(side)) for record in records for side in ("left", "right")}
+        for record in records:
+            left, right = ident(record.get("left")), ident(record.get("right"))
+            winner = record.get("winner")
+            outcome = word(winner, words) if plain else word_or_item(winner, left, right, items, words)
+            yield who(record), left, right, outcome, weight(record, weighted), question(record)
+
+    return reader
 
 
 def flat(
@@ -192,23 +260,14 @@ def flat(
 def crowd_kit(records: list[Record]) -> Iterator[tuple[Any, ...]]:
     who, question, weighted = (
         voter(records, "worker", "performer"),
-        asked(records, "question"),
+        asked_alike(records, "question"),
         "weight" in names_of(records),
     )
     items = {ident(record.get(side)) for record in records for side in ("left", "right")}
     words = {"left": "left", "right": "right", **TIES}
     for record in records:
-        left, right, label = ident(record.get("left")), ident(record.get("right")), record.get("label")
-        if absent(label):
-            said = None
-        else:
-            by_id = {left: "left", right: "right"}.get(ident(label))
-            by_word = words.get(ident(label), "?")
-            if ident(label) in items and by_word != "?" and by_word != by_id:
-                raise RefusedError("an item or an outcome")
-            said = by_id or by_word
-            if said == "?":
-                raise RefusedError("neither item nor outcome")
+        left, right = ident(record.get("left")), ident(record.get("right"))
+        said = word_or_item(record.get("label"), left, right, items, words)
         yield who(record), left, right, said, weight(record, weighted), question(record)
 
 
@@ -270,7 +329,8 @@ def soft(
     left: str, right: str, p_left: Callable[[Record], float | None], own: str, questions: tuple[str, ...]
 ) -> Any:
     def reader(records: list[Record]) -> Iterator[tuple[Any, ...]]:
-        who, question, weighted = voter(records, own), asked(records, *questions), "weight" in names_of(records)
+        find = asked if "instruction" in questions else asked_alike
+        who, question, weighted = voter(records, own), find(records, *questions), "weight" in names_of(records)
         for record in records:
             p, much = p_left(record), weight(record, weighted)
             sides = ident(record.get(left)), ident(record.get(right))
@@ -301,7 +361,8 @@ def in_order(who: str, won: str, lost: str, *rest: Any) -> tuple[Any, ...]:
 
 
 def judgement(records: list[Record]) -> Iterator[tuple[Any, ...]]:
-    who, question, weighted = voter(records, "judge"), asked(records, "question"), "weight" in names_of(records)
+    who, question = voter(records, "judge"), asked_alike(records, "question")
+    weighted = "weight" in names_of(records)
     for record in records:
         won, lost = ident(record.get("candidate_chosen")), ident(record.get("candidate_not_chosen"))
         yield in_order(who(record), won, lost, weight(record, weighted), question(record))
@@ -374,9 +435,9 @@ def wide(records: list[Record]) -> Iterator[tuple[Any, ...]]:
     for record in records:
         for name in names:
             cell = record.get(name)
-            if isinstance(cell, bool | list | dict) or (not absent(cell) and str(cell) not in meaning):
+            if isinstance(cell, bool | list | dict):
                 raise RefusedError(f"no vote: {cell!r}")
-            said = None if absent(cell) else meaning[str(cell)]
+            said = None if absent(cell) else word(str(cell), meaning)
             yield (
                 name,
                 ident(record.get("left")),
@@ -614,8 +675,8 @@ SIDES = {"left": "left", "right": "right", **TIES}
 MODELS = {"model_a": "left", "model_b": "right", **TIES}
 
 READERS: dict[str, Callable[[list[Record]], Iterator[tuple[Any, ...]]]] = {
-    "canonical": flat("left", "right", "winner", ("annotator",), ("question",), OWN),
-    "evalica": flat("left", "right", "winner", ("annotator",), ("question",), SIDES),
+    "canonical": sided(("annotator",), OWN),
+    "evalica": sided(("annotator",), SIDES),
     "crowd-kit": crowd_kit,
     "chatbot-arena": flat(
         "model_a", "model_b", "winner", ("judge", "evaluation_session_id"), ("question_id", "id", "question"), MODELS

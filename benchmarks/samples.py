@@ -104,6 +104,19 @@ SAMPLES: dict[str, Sample] = {
         missing=1,
         outcomes={"both bad": 1, "abstained": 1},
     ),
+    "canonical, prompts": Sample(
+        "canonical",
+        [
+            {"annotator": "ann", "left": "tea", "right": "milk", "winner": "Left", "prompt": "p1", "topic": "t"},
+            {"annotator": "ann", "left": "milk", "right": "cola", "winner": "Tie", "prompt": "p1", "topic": "t"},
+            {"annotator": "bob", "left": "cola", "right": "tea", "winner": "tea", "prompt": "p2", "topic": "t"},
+        ],
+        [
+            ("ann", "tea", "milk", "left", 1, "p1"),
+            ("ann", "milk", "cola", "tie", 1, "p1"),
+            ("bob", "cola", "tea", "right", 1, "p2"),
+        ],
+    ),
     "crowd-kit": Sample(
         "crowd-kit",
         [
@@ -136,6 +149,19 @@ SAMPLES: dict[str, Sample] = {
             ("unnamed", "pizza", "burger", "left", 1, ""),
             ("unnamed", "burger", "sushi", "right", 1, ""),
             ("unnamed", "pizza", "sushi", "tie", 1, ""),
+        ],
+    ),
+    "evalica, prompts": Sample(
+        "evalica",
+        [
+            {"worker": 5, "left": 1, "right": 2, "winner": "left", "Prompt": 8},
+            {"worker": 5, "left": 2, "right": 3, "winner": "right", "Prompt": 8},
+            {"worker": 6, "left": 1, "right": 3, "winner": "tie", "Prompt": 9},
+        ],
+        [
+            ("5", "1", "2", "left", 1, "8"),
+            ("5", "2", "3", "right", 1, "8"),
+            ("6", "1", "3", "tie", 1, "9"),
         ],
     ),
     "arena, 33k": Sample(

@@ -129,7 +129,7 @@ def test_compare_says_whether_annotators_matter_and_which_model_is_best(study, t
     result = call(*arguments, "--out", tmp_path / "table.csv")
     assert result.exit_code == 0, result.output
     assert "modelling annotators" in result.output.splitlines()[0]
-    for word in ("Votes held out one by one", "Pairs held out", "VRJAM", "calibration", "table.csv"):
+    for word in ("Votes held out one by one", "Pairs held out", "VRJAM", "behind", "table.csv"):
         assert word in result.output
     assert set(pl.read_csv(tmp_path / "table.csv")["split"]) == {"vote", "pair"}
 
@@ -473,6 +473,11 @@ def test_further_options_that_cannot_be_get_one_line_and_exit_code_2(study, tmp_
         (["fit", votes, "--gold", tmp_path / "thin.csv"], "thin.csv: no column 'winner'"),
         (["fit", votes, "--gold", tmp_path / "tie.csv", "--model", "bt"], "no use for gold"),
         (["fit", votes, "--start", votes], "votes.csv"),
+        (["fit", votes, votes], "votes.csv is given twice"),
+        (["fit", votes, "--map", "question=nothing"], "--map question=nothing: no such column"),
+        (["fit", votes, "--winner", "a1"], "--winner a1: expected WORD=left"),
+        (["fit", votes, "--winner", "a=left,a=right"], "--winner gives a twice"),
+        (["fit", study], "has no Parquet files; name its files"),
         (["fit", votes, "--export", "json"], "needs --out"),
         (["fit", votes, "--export", "excel", "--out", tmp_path], "no export 'excel'"),
         (["export", tmp_path / "none.json", "--to", "json"], "none.json"),
@@ -559,3 +564,100 @@ def test_fits_from_disk_take_one_file_in_the_own_form(tmp_path, capfd):
     with pytest.raises(SystemExit) as end:
         main(["fit", "a.parquet", "b.parquet", "--memory", "1GB"])
     assert end.value.code == 2 and "one Parquet file or folder" in capfd.readouterr().err
+
+
+def test_words_and_questions_on_the_command_line(tmp_path):
+    path = tmp_path / "pairs.csv"
+    path.write_text("arg1,arg2,worker,label,key\nx,y,1,a1,k1\ny,z,1,a2,k2\nx,z,2,equal,k1\n")
+    options = ["--map", "left=arg1,right=arg2,winner=label,annotator=worker", "--model", "bt"]
+    told = call("fit", path, *options)
+    assert told.exit_code == 2 and "--winner a1=left" in told.stderr
+    told = call("fit", path, *options, "--winner", "a1=left,a2=right", "--winner", "equal=tie")
+    assert told.exit_code == 0 and "3 votes by 2 annotators" in told.output
+    own = tmp_path / "own.csv"
+    own.write_text("annotator,left,right,winner,key\nk,x,y,left,1\nk,x,y,right,2\n")
+    for command in ("check", "compare", "fit"):
+        told = call(command, own, "--map", "question=key", *(["--model", "bt"] if command == "fit" else []))
+        assert "questions are 'key'" in told.stderr, command
+
+
+def test_a_start_that_knows_little_is_said_and_one_that_knows_nothing_refused(study, tmp_path):
+    call("fit", study / "votes.csv", "--model", "CrowdBT", "--out", tmp_path, "--quiet")
+    (tmp_path / "other.csv").write_text("annotator,left,right,winner\nk,x,y,left\nk,item00,x,left\n")
+    result = call("fit", tmp_path / "other.csv", "--start", tmp_path / "model.json")
+    assert "knows 1 of 3 items; the others start anew; the model is CrowdBT, as there" in result.stderr
+    (tmp_path / "other.csv").write_text("annotator,left,right,winner\nk,x,y,left\n")
+    result = call("fit", tmp_path / "other.csv", "--start", tmp_path / "model.json")
+    assert result.exit_code == 2 and result.stderr.count("\n") == 1
+    assert "knows none of the 2 items in the votes" in result.stderr
+
+
+def test_files_of_an_earlier_fit_go_and_those_of_a_user_stay(grouped, study, tmp_path):
+    features = ["--features", study / "votes-features.csv", "--model", "JAM"]
+    call("fit", grouped, "--by", "language", *features, "--out", tmp_path, "--quiet")
+    assert {"by.csv", "features.csv"} < {path.name for path in tmp_path.iterdir()}
+    result = call("fit", grouped, "--model", "JAM", "--out", tmp_path)
+    assert "note: removed by.csv and features.csv of an earlier fit" in result.stderr
+    assert {path.name for path in tmp_path.iterdir()} == OUTPUTS
+    own = (study / "votes-features.csv").read_text()
+    (tmp_path / "features.csv").write_text(own)
+    assert "removed" not in call("fit", grouped, "--model", "JAM", "--out", tmp_path).stderr
+    assert (tmp_path / "features.csv").read_text() == own
+
+
+def test_what_became_of_gold_is_said(study, tmp_path):
+    truth = dict(pl.read_csv(study / "votes-items.csv").iter_rows())
+    best, worst = max(truth, key=truth.get), min(truth, key=truth.get)
+    (tmp_path / "gold.csv").write_text(f"left,right,winner\n{best},{worst},left\n")
+    result = call("fit", study / "votes.csv", "--model", "JAM", "--gold", tmp_path / "gold.csv")
+    assert "note: 1 gold pair used; the majority of votes agrees with 1\n" in result.stderr
+    (tmp_path / "gold.csv").write_text(f"left,right,winner\n{best},{worst},right\n")
+    result = call("fit", study / "votes.csv", "--model", "JAM", "--gold", tmp_path / "gold.csv")
+    assert "is against 1; gold turned the ranking round: it goes against" in result.stderr
+
+
+def test_items_with_features_and_no_votes_are_said(study, tmp_path):
+    rows = (study / "votes-features.csv").read_text()
+    (tmp_path / "items.csv").write_text(rows + "new,1,2,3\n")
+    result = call("fit", study / "votes.csv", "--model", "JAM", "--features", tmp_path / "items.csv")
+    assert "features of 1 item without votes (new)" in result.stderr and "predict_proba" in result.stderr
+    assert "without votes" not in call("fit", study / "votes.csv", "--features", study / "votes-features.csv").stderr
+
+
+def test_a_model_for_few_votes_is_not_called_chosen_by_votes(tmp_path):
+    (tmp_path / "votes.csv").write_text("annotator,left,right,winner\nk,x,y,left\nk,y,z,left\n")
+    result = call("fit", tmp_path / "votes.csv")
+    assert "Model: JAM, since 2 decided votes are too few to compare models." in result.output
+    assert "held-out" not in result.output
+
+
+def test_many_groups_do_not_crowd_the_terminal_and_notes_name_theirs(study, tmp_path):
+    frame = pl.read_csv(study / "votes.csv")
+    names = [f"a-rather-long-name-{k % 8}" for k in range(len(frame))]
+    frame.with_columns(pl.Series("kind", names)).write_csv(tmp_path / "votes.csv")
+    # One group in which an item wins all.
+    with (tmp_path / "votes.csv").open("a") as file:
+        file.write(f"{frame['annotator'][0]},item00,item01,left,few\n")
+    result = call("fit", tmp_path / "votes.csv", "--by", "kind", "--model", "bt", "--out", tmp_path / "out")
+    assert "a-rather-long-name-1" in result.stdout and "name-2" not in result.stdout
+    assert f"and 7 more groups: {tmp_path / 'out' / 'by.csv'} has all of them" in result.stdout
+    frame.with_columns(pl.Series("kind", [k % 7 for k in range(len(frame))])).write_csv(tmp_path / "short.csv")
+    assert "and 2 more groups: by.csv" in call("fit", tmp_path / "short.csv", "--by", "kind", "--model", "bt").stdout
+    assert "rank few" in (tmp_path / "out" / "by.csv").read_text().splitlines()[0]
+    assert "note: group few: 1 of 2 items win every one" in result.stderr
+
+
+def test_tables_of_compare_fit_80_columns(study):
+    models = [option for name in ("CrowdBT", "JAM", "bt") for option in ("--model", name)]
+    features = "--features", study / "votes-features.csv"
+    lines = call("compare", study / "votes.csv", *features, "--folds", 2, *models).output.splitlines()
+    rows = [line for line in lines if line.startswith("│")]
+    assert rows and all(len(line) <= 80 for line in rows)
+    assert all(re.match(r"│ \S.*│ \d\.\d{4} │", line) for line in rows)
+
+
+def test_a_column_like_questions_is_not_read_from_disk_and_that_is_said(study, tmp_path):
+    frame = pl.read_csv(study / "votes.csv").with_columns(pl.lit("p").alias("prompt"))
+    frame.write_parquet(tmp_path / "votes.parquet")
+    result = call("fit", tmp_path / "votes.parquet", "--memory", "1GB", "--scratch", tmp_path / "scratch")
+    assert "'prompt' is not taken for the questions by this engine" in result.stderr

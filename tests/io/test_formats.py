@@ -229,7 +229,7 @@ def test_mapping_looks_into_records(tmp_path):
 
 @pytest.mark.parametrize(
     "mapping",
-    [{}, {"left": "a"}, {"left": "a", "right": "b", "winner": "c", "p_left": "d"}, {"lft": "a"}, {"chosen": "a"}],
+    [{}, {"left": "a", "right": "b", "winner": "c", "p_left": "d"}, {"lft": "a"}, {"chosen": "a", "left": "b"}],
 )
 def test_mappings_that_say_too_little_or_too_much(tmp_path, mapping):
     with pytest.raises(ParameterError):
@@ -239,6 +239,143 @@ def test_mappings_that_say_too_little_or_too_much(tmp_path, mapping):
 def test_format_and_mapping_exclude_each_other(tmp_path):
     with pytest.raises(ParameterError, match="exclude each other"):
         jr.read_comparisons("v.csv", format="evalica", mapping={"chosen": "a", "rejected": "b"})
+
+
+def test_part_of_a_mapping_goes_with_a_form_that_is_recognised(tmp_path):
+    path = save(tmp_path, "worker,user,left,right,label,key,many\nw,u,a,b,a,k1,2\nw,u,b,c,c,k2,1\n")
+    votes = jr.read_comparisons(path, mapping={"question": "key", "annotator": "user", "weight": "many"})
+    assert votes.readings[0].format == "crowd-kit"
+    assert votes.questions.tolist() == ["k1", "k2"] and votes.annotators.tolist() == ["u"]
+    assert votes.vote_weight.tolist() == [2, 1]
+    assert "questions are 'key'" in str(votes.readings[0])
+    assert jr.read_comparisons(path, format="crowd-kit", mapping={"question": "key"}).questions.tolist() == [
+        "k1",
+        "k2",
+    ]
+    for mapping, told in [({"question": "nope"}, "no such column among"), ({"left": "nope"}, "no such column")]:
+        assert told in refusal(path, mapping=mapping)
+    # The other columns are those that are called so.
+    path = save(tmp_path, "judge,left,right,winner,other\nj,a,b,left,c\nj,b,c,right,a\n")
+    votes = jr.read_comparisons(path, mapping={"right": "other"})
+    assert votes.items.tolist() == ["a", "b", "c"] and votes.annotators.tolist() == ["j"]
+    assert sorted(votes.to_frame().select("left", "right").rows()) == [("a", "c"), ("b", "a")]
+    path = save(tmp_path, "first,second\na,b\n")
+    assert "mapping has left; expected left, right and winner" in refusal(path, mapping={"left": "first"})
+    # A form that has its own way to say it does not look into the column.
+    path = save(tmp_path, write_records(SAMPLES["mt-bench"].records, "jsonl"), "v.jsonl")
+    assert "--map question=…: MT-Bench judgements has its own way" in refusal(path, mapping={"question": "judge"})
+
+
+def test_mapping_takes_several_columns_for_one_id(tmp_path):
+    path = save(tmp_path, "scene,x,y,best\ncar,1,2,1\ndog,1,2,2\n")
+    mapping = {"left": "scene+x", "right": "scene+y", "winner": "best"}
+    votes = jr.read_comparisons(path, mapping=mapping, winner_words={1: "left", "2": "Right"})
+    assert votes.items.tolist() == ["car 1", "car 2", "dog 1", "dog 2"]
+    assert votes.to_frame()["winner"].to_list() == ["left", "right"]
+    path = save(tmp_path, "a+b,c,best\nx,y,x\n")
+    assert jr.read_comparisons(path, mapping={"left": "a+b", "right": "c", "winner": "best"}).items.tolist() == [
+        "x",
+        "y",
+    ]
+
+
+def test_words_of_the_users_own(tmp_path):
+    path = save(tmp_path, "arg1,arg2,worker,label\nx,y,1,a1\ny,z,1,a2\nx,z,2,equal\nx,z,3,bad\nx,z,4,?\n")
+    mapping = {"left": "arg1", "right": "arg2", "annotator": "worker", "winner": "label"}
+    assert "--winner a1=left,… (winner_words= in Python)" in refusal(path, mapping=mapping)
+    words = {"a1": "left", "a2": "right", "equal": "tie", "bad": "both_bad", "?": "abstain"}
+    votes = jr.read_comparisons(path, mapping=mapping, winner_words=words)
+    assert sorted(votes.to_frame()["winner"]) == ["left", "right", "tie", "tie"] and votes.n_missing == 1
+    # In every form that has words, the own one too; and before ids, since somebody said so.
+    for header in ("annotator,left,right,winner", "worker,left,right,label", "judge,model_a,model_b,winner"):
+        path = save(tmp_path, f"{header}\nk,2,1,1\nk,1,2,2\n")
+        votes = jr.read_comparisons(path, winner_words={"1": "left", "2": "right"})
+        assert sorted(votes.to_frame().select("left", "winner").rows()) == [(1, "right"), (2, "left")], header
+    soft = save(tmp_path, "judge,item_a,item_b,p_a\nj,a,b,1\n")
+    assert "has no words for the winner" in refusal(soft, winner_words={"1": "left"})
+    for wrong in ({"a1": "links"}, {"": "left"}):
+        with pytest.raises(ParameterError, match="a word stands for one of left"):
+            jr.read_comparisons(soft, winner_words=wrong)
+
+
+@pytest.mark.parametrize(
+    ("text", "questions"),
+    [
+        ("annotator,left,right,winner,prompt\nk,a,b,left,1\nk,b,c,left,1\nk,a,c,left,2\n", [1, 2]),
+        ("left,right,winner,Prompt_ID\na,b,left,x\nb,c,left,x\n", ["x"]),
+        ("worker,left,right,label,TOPIC\nw,a,b,a,t\nw,b,c,b,t\nw,b,c,b,\n", ["", "t"]),
+        ("judge,candidate_chosen,candidate_not_chosen,instruction\nj,a,b,i\nj,b,c,i\n", ["i"]),
+        ("judge,item_a,item_b,p_a,prompt\nj,a,b,1,i\nj,b,c,1,i\n", ["i"]),
+        # The finest of several, unless each vote has one of its own.
+        ("left,right,winner,topic,prompt\na,b,left,t,p\nb,c,left,t,p\n", ["p"]),
+        ("left,right,winner,topic,prompt\na,b,left,t,p\nb,c,left,t,q\n", ["t"]),
+        ("left,right,winner,prompt\na,b,left,p\nb,c,left,q\n", [""]),
+        # A question that is called so needs no repetition.
+        ("left,right,winner,question,prompt\na,b,left,p,x\nb,c,left,q,x\n", ["p", "q"]),
+    ],
+)
+def test_questions_are_found_by_the_names_of_columns(tmp_path, text, questions):
+    votes = jr.read_comparisons(save(tmp_path, text))
+    assert votes.questions.tolist() == questions
+    said = "questions are" in str(votes.readings[0])
+    assert said == (votes.readings[0].asked_in is not None) == (questions not in ([""], ["p", "q"]))
+
+
+def test_parts_of_a_file_have_the_questions_of_the_whole(tmp_path):
+    rows = ["k,a,b,left,p1,x", "k,b,c,left,p1,y", "k,a,c,left,p2,x", "k,a,c,left,p2,y"]
+    for header in ("annotator,left,right,winner,prompt,lang", "worker,left,right,winner,prompt,lang"):
+        path = save(tmp_path, "\n".join([header, *rows, ""]))
+        _, groups = jr.read_groups(path, "lang")
+        assert {name: votes.questions.tolist() for name, votes in groups.items()} == {
+            name: ["p1", "p2"] for name in "xy"
+        }
+        _, groups = jr.read_groups(path, "prompt")
+        assert {name: votes.n_votes for name, votes in groups.items()} == {"p1": 2, "p2": 2}
+
+
+@pytest.mark.parametrize("header", ["annotator,left,right,winner", "worker,left,right,winner"])
+def test_winners_by_name_and_in_capitals(tmp_path, header):
+    def said(*rows):
+        votes = jr.read_comparisons(save(tmp_path, "\n".join([header, *rows, ""])))
+        return votes.to_frame()["winner"].to_list(), "named by their ids" in str(votes.readings[0])
+
+    assert said("k,a,b,b", "k,b,c,b", "k,c,d,tie") == (["right", "left", "tie"], True)
+    assert said("k,1,2,2", "k,2,3,2") == (["right", "left"], True)
+    assert said("k,a,b,Left", "k,b,c,RIGHT", "k,c,d,Tie") == (["left", "right", "tie"], False)
+    # Words go first where all are words; what could be both is refused.
+    assert said("k,left,right,right", "k,right,left,right") == (["right", "right"], False)
+    path = save(tmp_path, f"{header}\nk,left,a,right\nk,a,right,right\nk,left,a,a\n")
+    assert "row 1: winner is 'right', which is an outcome and the name of an item" in refusal(path)
+    assert "row 1: winner is 'Left'" in refusal(save(tmp_path, f"{header}\nk,a,b,Left\nk,left,b,b\n"))
+    assert "row 1: winner is 'c'" in refusal(save(tmp_path, f"{header}\nk,a,b,c\nk,b,c,c\n"))
+
+
+def test_numbers_of_items_win_in_parquet_too(tmp_path):
+    frame = pl.DataFrame({"annotator": ["k", "k"], "left": [1, 2], "right": [2, 3], "winner": [2, 2]})
+    frame.write_parquet(tmp_path / "v.parquet")
+    assert jr.read_comparisons(tmp_path / "v.parquet").to_frame()["winner"].to_list() == ["right", "left"]
+
+
+def test_files_without_annotators_are_told_apart(tmp_path):
+    row = "left,right,winner\na,b,left\n"
+    (tmp_path / "sub").mkdir()
+    paths = [save(tmp_path, row, name) for name in ("gpt-3.5.csv", "gpt4.csv.gz", "sub/gpt4.csv")]
+    paths[1].write_bytes(gzip.compress(row.encode()))
+    assert jr.read_comparisons(paths[0]).annotators.tolist() == ["unnamed"]
+    votes = jr.read_comparisons(paths[:2])
+    assert votes.annotators.tolist() == ["gpt-3.5", "gpt4"]
+    assert "one annotator's, called 'gpt4' like the file" in str(votes.readings[1])
+    assert jr.read_comparisons(paths).annotators.tolist() == sorted(["gpt-3.5", str(paths[1]), str(paths[2])])
+    named = save(tmp_path, "annotator,left,right,winner\nann,a,b,left\n", "named.csv")
+    _, groups = jr.read_groups([paths[0], named], "annotator")
+    assert sorted(groups) == ["ann", "gpt-3.5"]
+
+
+def test_a_file_given_twice_is_refused(tmp_path):
+    path = save(tmp_path, "left,right,winner\na,b,left\n")
+    for again in (path, tmp_path / "." / "votes.csv"):
+        with pytest.raises(ParameterError, match="is given twice"):
+            jr.read_comparisons([path, str(again)])
 
 
 def test_several_files_of_different_forms(tmp_path):

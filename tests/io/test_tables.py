@@ -143,8 +143,7 @@ def test_byte_that_is_not_utf8_in_the_header(tmp_path):
         (b"a,b,a\n1,2,3\n", "column 'a' is there twice"),
         (b"a,a,a_duplicated_0\n1,2,3\n", "column 'a' is there twice"),
         (b'"x\ny","x\ny"\n1,2\n', r"column 'x\ny' is there twice"),
-        (b"a;b;c\n1;2;3\n", "semicolons"),
-        (b"a\tb\n1\t2\n", "tabs"),
+        (b"a;b|c\n1;2|3\n", "semicolons"),
         ("a,b\n1,2\n".encode("utf-16"), "UTF-16"),
         (b"\xfe\xff" + "a,b\n1,2\n".encode("utf-16-be"), "UTF-16"),
         ("a,b\n1,2\n".encode("utf-16-le"), "neither text nor Parquet"),
@@ -160,6 +159,21 @@ def test_file_that_is_no_table(tmp_path, content, found):
     assert found in error.problem
 
 
+@pytest.mark.parametrize("mark", [";", "\t", "|"])
+def test_columns_may_be_apart_by_other_marks(tmp_path, mark):
+    rows = [("1,5", "x"), (None, 'say "hi"'), ("2", f"a{mark}b")]
+    text = io.StringIO(newline="")
+    for style in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL):
+        writer = csv.writer(text, delimiter=mark, quoting=style, lineterminator="\n")
+        writer.writerows([("first", "second"), *rows])
+        assert read_table(write(tmp_path, text.getvalue())).rows() == rows
+        text = io.StringIO(newline="")
+    assert "write 2 fields" in refusal(write(tmp_path, f"a{mark}b\n1,2\n")).remedy
+    # A comma in the header settles it, and a mark in quotes is none.
+    assert read_table(write(tmp_path, f"a{mark}b,c\n1,2\n")).columns == [f"a{mark}b", "c"]
+    assert read_table(write(tmp_path, f'"a{mark}b"\n1\n')).columns == [f"a{mark}b"]
+
+
 def test_commas_in_a_tsv_are_pointed_out(tmp_path):
     assert "commas" in refusal(write(tmp_path, "a,b\n1,2\n", "v.tsv")).problem
 
@@ -167,6 +181,8 @@ def test_commas_in_a_tsv_are_pointed_out(tmp_path):
 def test_no_file_and_a_folder(tmp_path):
     assert "does not exist" in refusal(tmp_path / "none.csv").problem
     assert "folder" in refusal(tmp_path).problem
+    write(tmp_path, "a,b\n1,2\n")
+    assert refusal(tmp_path).remedy == f"name its files: {tmp_path}/*.csv"
 
 
 def test_permission_denied(tmp_path, monkeypatch):

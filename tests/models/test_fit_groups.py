@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 import jamrank as jr
-from jamrank.errors import GroupWarning, InputError
+from jamrank.errors import GroupWarning, InputError, SparseVotesWarning
 
 
 @pytest.fixture
@@ -44,6 +44,15 @@ def test_each_group_has_a_ranking_of_its_own_beside_that_of_all(file):
     assert [by_item[item]["rank code"] for item in "abc"] == [1, 2, 3]
     assert [by_item[item]["rank prose"] for item in "abc"] == [3, 2, 1]
     assert table["rank"].is_sorted()
+
+
+@pytest.mark.filterwarnings("ignore::jamrank.errors.TiesExcludedWarning")
+def test_warnings_name_the_group_and_the_line_that_asked(file):
+    _, groups = jr.read_groups(file, "domain")
+    with pytest.warns(SparseVotesWarning) as told:
+        jr.fit_groups(jr.BradleyTerry(), {name: groups[name] for name in ("code", "prose")})
+    assert {str(one.message).partition(":")[0] for one in told} == {"group code", "group prose"}
+    assert {one.filename for one in told} == {__file__}
 
 
 def test_an_item_without_votes_in_a_group_has_no_rank_there():

@@ -86,7 +86,13 @@ when the file cannot be used."""
 @click.option("--json", "as_json", is_flag=True, help="Print the findings and numbers as JSON.")
 @click.option("--quiet", "-q", is_flag=True, help="Print nothing; only the exit code speaks.")
 def check(
-    votes: tuple[str, ...], form: str | None, mapping: tuple[str, ...], target: float, as_json: bool, quiet: bool
+    votes: tuple[str, ...],
+    form: str | None,
+    mapping: tuple[str, ...],
+    words: tuple[str, ...],
+    target: float,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
     """Say what is wrong or risky in VOTES, one file or several, before any fit that counts.
 
@@ -102,7 +108,7 @@ def check(
 
     console = Console(stderr=True)
     with stage(console, f"reading {named(votes)}", quiet or as_json):
-        table = read_votes(votes, form, mapping)
+        table = read_votes(votes, form, mapping, words)
     tell(table, quiet)
     with stage(console, "looking it over", quiet or as_json):
         health = look_over(table, target=target)

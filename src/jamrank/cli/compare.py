@@ -20,6 +20,7 @@ _TITLES = {
     "vote": "Votes held out one by one (others on the pair are known)",
     "pair": "Pairs held out with all their votes",
 }
+_ALIKE = ", annotators alike"
 
 
 @click.command(
@@ -45,6 +46,7 @@ def compare(
     votes: tuple[str, ...],
     form: str | None,
     mapping: tuple[str, ...],
+    words: tuple[str, ...],
     features: str | None,
     models: tuple[str, ...],
     folds: int,
@@ -68,7 +70,7 @@ def compare(
     with stage(console, f"reading {features}", quiet or features is None):
         known = None if features is None else read_features(features)
     with stage(console, f"reading {named(votes)}", quiet):
-        table = read_votes(votes, form, mapping)
+        table = read_votes(votes, form, mapping, words)
     tell(table, quiet)
     try:
         with counting(console, quiet) as progress:
@@ -86,14 +88,17 @@ def compare(
 def _print(console: Console, found: Comparison, out: str | None) -> None:
     from rich.markup import escape
 
-    from jamrank.cli.display import plain, print_table
+    from jamrank.cli.display import fitting, plain, print_table
 
     for sentence in found.sentences:
         console.print(escape(plain(sentence, longest=1000)), highlight=False, soft_wrap=True)
-    columns = ["method", "loss", "95 % interval", "behind the best", "right", "calibration error"]
+    columns = ["method", "loss", "behind", "± (95 %)", "right", "calibration"]
     for split in found.held_out:
         rows = [_row(row) for row in found.table.iter_rows(named=True) if row["split"] == split]
-        print_table(console, _TITLES[split], columns, rows, ends=False)
+        kept = fitting(console, columns, rows)
+        print_table(console, _TITLES[split], columns[:kept], [row[:kept] for row in rows], ends=False)
+    if any(_ALIKE in name for name in found.table["model"]):
+        console.print("alike: as if all annotators were equally reliable", highlight=False, soft_wrap=True)
     for name, why in found.left_out.items():
         console.print(f"{name} left out: {why}", highlight=False, soft_wrap=True)
     if out:
@@ -101,12 +106,13 @@ def _print(console: Console, found: Comparison, out: str | None) -> None:
 
 
 def _row(row: dict[str, Any]) -> list[str]:
-    behind = f"{row['behind']:.4f} ({row['behind_low']:.4f} to {row['behind_high']:.4f})" if row["behind"] else ""
+    behind = (
+        [f"{row['behind']:.4f}", f"{(row['behind_high'] - row['behind_low']) / 2:.4f}"] if row["behind"] else ["", ""]
+    )
     return [
-        row["model"],
+        row["model"].replace(_ALIKE, ", alike"),
         f"{row['log_loss']:.4f}",
-        f"{row['log_loss_low']:.4f}–{row['log_loss_high']:.4f}",
-        behind,
+        *behind,
         f"{row['accuracy']:.1%}",
         f"{row['calibration_error']:.3f}",
     ]

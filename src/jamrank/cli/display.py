@@ -18,9 +18,11 @@ from jamrank.models import RankingModel
 from jamrank.report import findings
 from jamrank.text import many, number
 
-__all__ = ["plain", "print_groups", "print_summary", "print_table", "stage"]
+__all__ = ["fitting", "plain", "print_groups", "print_summary", "print_table", "stage"]
 
 _TOP, _BOTTOM = 10, 5
+# Of more groups than this, the terminal shows the first.
+_GROUPS = 5
 # Verdicts whose reason the flip and its interval, which stand beside, do not show.
 _BY_HABIT = ("position-biased", "one-sided", "tie-lazy")
 
@@ -108,12 +110,24 @@ def _ending(model: RankingModel) -> str:
     return f"{'converged' if model.converged_ else 'stopped'} after {many(model.n_iter_, 'iteration')}"
 
 
-def print_groups(console: Console, by: str, table: pl.DataFrame, groups: Sequence[str]) -> None:
-    """Print the rank of each item overall and in each group."""
+def print_groups(console: Console, by: str, table: pl.DataFrame, groups: Sequence[str], where: str) -> None:
+    """Print the rank of each item overall and in each group; of many groups, in the first."""
     columns = ["item", "rank", *(f"rank {name}" for name in groups)]
     titles = ["item", "overall", *(plain(name, longest=24) for name in groups)]
     rows = [[plain(v) if v is not None else "–" for v in row] for row in table.select(columns).iter_rows()]
-    print_table(console, f"Rank by {plain(by)}", titles, rows)
+    kept = min(fitting(console, titles, rows), _GROUPS + 2)
+    print_table(console, f"Rank by {plain(by)}", titles[:kept], [row[:kept] for row in rows])
+    left_out = len(titles) - kept
+    if left_out:
+        told = f"and {many(left_out, 'more group')}: {where} has all of them"
+        console.print(told, highlight=False, soft_wrap=True)
+
+
+def fitting(console: Console, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
+    """Return how many columns fit side by side, at least three: numbers and names that are cut cannot be read."""
+    needed = [max(len(title), *(len(row[k]) for row in rows)) + 3 for k, title in enumerate(columns)]
+    least = min(3, len(columns))
+    return next((kept for kept in range(len(columns), least, -1) if sum(needed[:kept]) < console.width), least)
 
 
 def _rank_rows(ranking: pl.DataFrame) -> list[list[str]]:

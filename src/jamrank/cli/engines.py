@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from jamrank.cli.files import named, parse_map, read_votes, tell
+from jamrank.cli.files import named, parse_map, parse_words, read_votes, tell
 from jamrank.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ class Source:
     files: tuple[str, ...]
     form: str | None = None
     mapping: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
     by: str | None = None
     engine: str | None = None
     scheduler: str | None = None
@@ -52,8 +53,9 @@ class Source:
         """What only votes in memory can have, as it is written on the command line; empty without."""
         if self.by is not None:
             return "--by"
-        if self.form or self.mapping:
-            return "--format" if self.form else "--map"
+        for option, given in (("--format", self.form), ("--map", self.mapping), ("--winner", self.words)):
+            if given:
+                return option
         return "several files" if len(self.files) > 1 else ""
 
 
@@ -83,9 +85,10 @@ def open_votes(
     groups: dict[str, Comparisons] = {}
     with stage(console, f"reading {named(source.files)}", quiet):
         if source.by is None:
-            votes = read_votes(source.files, source.form, source.mapping)
+            votes = read_votes(source.files, source.form, source.mapping, source.words)
         else:
-            votes, groups = read_groups(source.files, source.by, source.form, parse_map(source.mapping))
+            said = parse_map(source.mapping), parse_words(source.words)
+            votes, groups = read_groups(source.files, source.by, source.form, *said)
     tell(votes, quiet)
     return choice, votes, groups
 
@@ -110,6 +113,18 @@ def _choose(model: RankingModel, source: Source) -> Choice:
     return Choice(asked, "an option of it was given") if source.engine is None and asked != "auto" else choice
 
 
+def _tell_of_questions(path: str, quiet: bool) -> None:
+    """Say that a column which votes in memory would have for questions is none here: that takes all of its values."""
+    from jamrank.io.formats.table import QUESTIONS
+    from jamrank.io.parquet import columns_of
+
+    columns = [] if quiet else columns_of(path)
+    alike = [name for name in columns if name.lower() in QUESTIONS]
+    if alike and "question" not in columns:
+        told = f"{alike[0]!r} is not taken for the questions by this engine; call the column question if it is"
+        click.echo(f"note: {told}", err=True)
+
+
 def _distribute(source: Source, console: Console, quiet: bool) -> Votes:
     """Encode votes on a cluster, after saying where to watch it."""
     import logging
@@ -127,6 +142,7 @@ def _distribute(source: Source, console: Console, quiet: bool) -> Votes:
             cluster.require_workers()
             told = f"{many(cluster.n_workers, 'dask worker')} at {cluster.address}, dashboard at {cluster.dashboard}"
             click.echo(f"note: {told}", err=True)
+        _tell_of_questions(source.files[0], quiet)
         return distribute(cluster, source.files[0], progress=progress)
 
 
@@ -141,5 +157,6 @@ def _store(source: Source, console: Console, quiet: bool) -> Votes:
     elif not quiet:
         size = f"{plan.scratch_bytes / 1e9:.2g} GB"
         click.echo(f"note: {plan.n_rows:,} votes need about {size} in {plan.folder}, until the fit is done", err=True)
+    _tell_of_questions(source.files[0], quiet)
     with counting(console, quiet) as progress:
         return store(plan, progress)

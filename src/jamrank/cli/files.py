@@ -13,7 +13,7 @@ from jamrank.errors import ParameterError
 if TYPE_CHECKING:
     from jamrank.comparisons import Comparisons
 
-__all__ = ["named", "parse_map", "read_votes", "tell", "votes_options"]
+__all__ = ["named", "parse_map", "parse_words", "read_votes", "tell", "votes_options"]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -24,12 +24,21 @@ def votes_options(command: Command) -> Command:
     """Add the files of votes, and how to read them, to a command."""
     for option in (
         click.option(
+            "--winner",
+            "words",
+            multiple=True,
+            metavar="WORD=left,…",
+            help="What the winner's words mean, where they are others: --winner a1=left,a2=right,equal=tie; also "
+            "both_bad and abstain.",
+        ),
+        click.option(
             "--map",
             "mapping",
             multiple=True,
             metavar="left=…,right=…",
             help="Which column is what, where the form is not known: left, right and winner (or p_left: 1 where left "
-            "won), or chosen and rejected; annotator, question, weight.",
+            "won), or chosen and rejected; annotator, question, weight, also alone (--map question=prompt) where the "
+            "form is known.",
         ),
         click.option("--format", "form", metavar="NAME", help="The form of the files, where it is not recognised."),
         click.argument("votes", metavar="VOTES...", nargs=-1, required=True),
@@ -38,11 +47,13 @@ def votes_options(command: Command) -> Command:
     return command
 
 
-def read_votes(votes: tuple[str, ...], form: str | None, mapping: tuple[str, ...]) -> Comparisons:
+def read_votes(
+    votes: tuple[str, ...], form: str | None, mapping: tuple[str, ...], words: tuple[str, ...] = ()
+) -> Comparisons:
     """Read one or several files."""
     from jamrank.io import read_comparisons
 
-    return read_comparisons(list(votes), format=form, mapping=parse_map(mapping))
+    return read_comparisons(list(votes), form, parse_map(mapping), parse_words(words))
 
 
 def tell(votes: Any, quiet: bool) -> None:
@@ -70,3 +81,17 @@ def parse_map(given: tuple[str, ...]) -> dict[str, str] | None:
             raise ParameterError(f"--map gives {role} twice")
         mapping[role] = column
     return mapping
+
+
+def parse_words(given: tuple[str, ...]) -> dict[str, str] | None:
+    """Return what the winner's words mean, as the option says."""
+    words: dict[str, str] = {}
+    for part in (part for text in given for part in text.split(",")):
+        word, equals, said = part.rpartition("=")
+        if not equals or not word or said.lower() not in ("left", "right", "tie", "both_bad", "abstain"):
+            told = "expected WORD=left, =right, =tie, =both_bad or =abstain, as in a1=left,a2=right,equal=tie"
+            raise ParameterError(f"--winner {part}: {told}")
+        if word in words:
+            raise ParameterError(f"--winner gives {word} twice")
+        words[word] = said
+    return words or None

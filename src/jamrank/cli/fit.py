@@ -30,6 +30,8 @@ Examples:
   jamrank fit votes.csv --features items.csv --model JAM --scorer linear+objects
   jamrank fit battles.json.gz --format chatbot-arena
   jamrank fit a.csv b.csv --map left=first,right=second,winner=better,annotator=who
+  jamrank fit votes.csv --map question=prompt
+  jamrank fit pairs.csv --map left=arg1,right=arg2,winner=label,annotator=worker --winner a1=left,a2=right,equal=tie
   jamrank fit votes.csv --json --quiet | jq .ranking
   jamrank fit votes.csv --scale elo --anchor gpt-4 --out results --export markdown
   jamrank fit votes.csv --by language
@@ -88,6 +90,7 @@ def fit(
     votes: tuple[str, ...],
     form: str | None,
     mapping: tuple[str, ...],
+    words: tuple[str, ...],
     features: str | None,
     model_name: str,
     out: str | None,
@@ -134,15 +137,25 @@ def fit(
     from jamrank.cli.display import print_groups, print_summary, stage
     from jamrank.cli.engines import Source, open_votes
     from jamrank.cli.export import kinds_of, shown_ranking
+    from jamrank.cli.notes import features_note, gold_note, start_note
+    from jamrank.cli.results import SOMETIMES, facts_of, fitted_files, group_ranking
     from jamrank.cli.results import as_json as results_as_json
-    from jamrank.cli.results import facts_of, fitted_files, group_ranking
-    from jamrank.io import check_folder, ensure_folder, exported, read_features, read_gold, write_together
+    from jamrank.io import (
+        check_folder,
+        ensure_folder,
+        exported,
+        read_features,
+        read_gold,
+        remove_outdated,
+        write_together,
+    )
     from jamrank.io.store import StoredComparisons
     from jamrank.models import fit_groups, load, side_by_side
 
     progress = Console(stderr=True)
     earlier = None if start is None else load(start)
-    if earlier is not None and model_name == "auto":
+    goes_on = earlier is not None and model_name == "auto"
+    if goes_on:
         model_name = type(earlier).__name__
     asked = {"scorer": scorer, "noise": noise, "ties": ties, "max_iter": max_iter, "tol": tol}
     model = _make_model(model_name, asked, verbose=progress.is_terminal and not quiet)
@@ -154,10 +167,12 @@ def fit(
     truths = None if gold is None else read_gold(gold)
     with stage(progress, f"reading {features}", quiet or features is None):
         known = None if features is None else read_features(features)
-    source = Source(votes, form, mapping, by, engine, scheduler, workers, memory, scratch)
+    source = Source(votes, form, mapping, words, by, engine, scheduler, workers, memory, scratch)
     choice, table, groups = open_votes(model, source, progress, quiet)
-    if known is not None and model._takes_features == "ignored" and not quiet:
-        click.echo(f"note: {type(model).__name__} uses no features", err=True)
+    notes = [] if earlier is None else [start_note(earlier, table, str(start), goes_on)]
+    if known is not None and model._takes_features == "ignored":
+        notes.append(f"{type(model).__name__} uses no features")
+    _tell(notes, quiet)
     begin = perf_counter()
     try:
         model, known, reason = _settle(model, table, known, truths is not None, progress, quiet)
@@ -170,6 +185,8 @@ def fit(
         to_blame = {FeatureError: features, GoldError: gold}.get(type(error))
         raise error.within(to_blame or named(votes)) from None
     seconds = perf_counter() - begin
+    used = known is not None and model._takes_features != "ignored"
+    _tell([features_note(known, table, str(features)) if used else "", gold_note(model)], quiet)
     ranking = shown_ranking(model, scale, anchor)
     rankings = {name: group_ranking(name, own, scale, anchor) for name, own in fitted.items()}
     files: dict[str, str | bytes] = {}
@@ -188,19 +205,36 @@ def fit(
             if by is not None:
                 files["by.csv"] = side_by_side(ranking, rankings).write_csv()
             write_together(ensure_folder(out), files)
+            outdated = remove_outdated(out, {name: head for name, head in SOMETIMES.items() if name not in files})
+        if outdated:
+            told = f"removed {' and '.join(outdated)} of an earlier fit from {out}: this one has none"
+            _tell([told], quiet)
     if as_json:
         click.echo(results_as_json(model, reason, ranking, by, rankings))
     elif not quiet:
         console = Console()
         if reason:
-            console.print(f"Model chosen by held-out votes: {reason}", highlight=False, soft_wrap=True)
+            console.print(_why(model, reason), highlight=False, soft_wrap=True)
         print_summary(console, model, table, seconds, ranking)
         if by is not None:
-            print_groups(console, by, side_by_side(ranking, rankings), list(rankings))
+            where = f"{out}/by.csv" if out else "by.csv, with --out DIR,"
+            print_groups(console, by, side_by_side(ranking, rankings), list(rankings), where)
         where = f"Wrote {', '.join(files)} to {out}." if out else f"Add --out DIR to write {OUTPUTS}."
         console.print(where, highlight=False, soft_wrap=True)
     if isinstance(table, StoredComparisons) and not keep_scratch:
         table.delete()
+
+
+def _tell(notes: list[str], quiet: bool) -> None:
+    for note in notes if not quiet else ():
+        if note:
+            click.echo(f"note: {' '.join(note.split())}", err=True)
+
+
+def _why(model: RankingModel, reason: str) -> str:
+    """Return why a model was chosen; where votes were too few to hold any out, without saying that they were."""
+    few = reason.startswith(f"{type(model).__name__}, since ")
+    return f"Model: {reason}" if few else f"Model chosen by held-out votes: {reason}"
 
 
 def _make_model(name: str, asked: dict[str, Any], verbose: bool) -> RankingModel:

@@ -12,9 +12,15 @@ if TYPE_CHECKING:
     from jamrank.io.parted import Votes
     from jamrank.models import RankingModel
 
-__all__ = ["OUTPUTS", "as_json", "command_line", "facts_of", "fitted_files", "group_ranking"]
+__all__ = ["OUTPUTS", "SOMETIMES", "as_json", "command_line", "facts_of", "fitted_files", "group_ranking"]
 
 OUTPUTS = "ranking.csv, annotators.csv, pairs.csv, model.json and report.html (with features: features.csv)"
+# Files that not every fit writes, by how they begin.
+SOMETIMES = {
+    "by.csv": b"item,rank,score,rank ",
+    "features.csv": b"feature,coef,effect\n",
+    "pairs.csv": b"left,right,votes,p_left",
+}
 
 
 def command_line() -> str:
@@ -70,9 +76,11 @@ def fitted_files(
 def group_ranking(name: str, model: RankingModel, scale: str, anchor: str | None) -> Any:
     """Return the ranking of a group; around its mean where it has no vote on the anchor."""
     from jamrank.cli.export import shown_ranking
+    from jamrank.models.groups import about_group
 
     try:
-        return shown_ranking(model, scale, anchor)
+        with about_group(name):
+            return shown_ranking(model, scale, anchor)
     except UnknownItemError:
         click.echo(f"note: {name} has no vote on {anchor}: its scores are around their mean", err=True)
         return shown_ranking(model, scale, None)

@@ -24,6 +24,7 @@ __all__ = [
     "ensure_folder",
     "read_bytes",
     "read_document",
+    "remove_outdated",
     "shown",
     "write_atomically",
     "write_document",
@@ -159,6 +160,35 @@ def write_together(folder: str | os.PathLike[str], contents: Mapping[str, str | 
         if Path(name).name != name:
             raise ParameterError(f"{name!r} is not a plain file name; give one without folders")
     _replace_all({Path(folder) / name: content for name, content in contents.items()})
+
+
+def remove_outdated(folder: str | os.PathLike[str], beginnings: Mapping[str, bytes]) -> list[str]:
+    """Remove files of an earlier run.
+
+    Parameters
+    ----------
+    folder : path-like
+        Where they are.
+    beginnings : mapping of str to bytes
+        How each of them begins, by its name. A file that begins otherwise is somebody else's, and stays.
+
+    Returns
+    -------
+    list of str
+        Those that were there, and are no more.
+    """
+    removed = []
+    for name, beginning in beginnings.items():
+        path = Path(folder) / name
+        with contextlib.suppress(OSError):
+            if not path.is_file():
+                continue
+            with path.open("rb") as file:
+                ours = file.read(len(beginning)) == beginning
+            if ours:
+                path.unlink()
+                removed.append(name)
+    return removed
 
 
 def _replace_all(contents: dict[Path, str | bytes]) -> None:

@@ -13,9 +13,11 @@ import polars as pl
 
 from jamrank.errors import InputError
 
-__all__ = ["ParquetFiles", "count_rows", "is_parquet", "parquet_files", "unless_it_panics"]
+__all__ = ["ParquetFiles", "columns_of", "count_rows", "is_parquet", "parquet_files", "unless_it_panics"]
 
 _SUFFIXES = (".parquet", ".pq")
+# What else votes come in, file by file.
+_OTHERS = tuple(f".{kind}{packed}" for kind in ("csv", "tsv", "jsonl", "json") for packed in ("", ".gz", ".zst"))
 _BROKEN = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError)
 
 
@@ -39,9 +41,9 @@ def parquet_files(path: str | os.PathLike[str]) -> list[Path]:
         return [where]
     found = sorted(file for file in where.rglob("*") if file.suffix.lower() in _SUFFIXES and file.is_file())
     if not found:
-        raise InputError(
-            "the folder has no Parquet files", f"expected names that end in {_SUFFIXES[0]}", source=str(path)
-        )
+        other = next((end for end in _OTHERS if any(where.glob(f"*{end}"))), None)
+        remedy = f"name its files: {where}/*{other}" if other else f"expected names that end in {_SUFFIXES[0]}"
+        raise InputError("the folder has no Parquet files", remedy, source=str(path))
     return found
 
 
@@ -126,6 +128,11 @@ def _readable(file: Path) -> Iterator[None]:
         raise InputError(
             f"the Parquet file is damaged or of an unknown kind ({told})", "write it again", source=str(file)
         ) from None
+
+
+def columns_of(path: str | os.PathLike[str]) -> list[str]:
+    """Return the columns of a Parquet file or a folder of them; none where there is no such file here."""
+    return list(ParquetFiles.open(path).columns) if Path(path).exists() else []
 
 
 def count_rows(path: str | os.PathLike[str]) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -23,15 +24,61 @@ __all__ = ["read_comparisons", "read_groups"]
 
 StrPath = str | os.PathLike[str]
 
-_CANONICAL = "canonical"
+_CANONICAL, _MAPPED = "canonical", "mapped"
 _TITLE = "jamrank's own form"
 _JSON_SUFFIXES = {".json", ".jsonl", ".ndjson"}
+_SUFFIXES = {*_JSON_SUFFIXES, ".csv", ".tsv", ".txt", ".parquet", ".pq", ".gz", ".zst"}
 _NO_GROUPS, _NO_GROUP = ("winner", "weight"), "(none)"
+_WORDS = ("left", "right", "tie"), ("both_bad", "abstain")
 _IDS = (("annotator",), ("left", "right"), ("question",))
 
 
+@dataclass(frozen=True)
+class _Way:
+    """How to read a file: what the user said of it, and whose votes they are where it names nobody."""
+
+    format: str | None = None
+    mapping: Mapping[str, str] | None = None
+    words: Mapping[str, int] | None = None
+    who: str | None = None
+
+    @classmethod
+    def checked(cls, format: str | None, mapping: Mapping[str, str] | None, words: Mapping[str, str] | None) -> _Way:
+        """Return what was said, after making sure that it can be meant."""
+        meanings = None
+        if mapping is not None:
+            from jamrank.io.formats import check_mapping, further
+
+            check_mapping(mapping)
+            if format is not None and not further(mapping):
+                raise ParameterError("format and mapping exclude each other; give one of them")
+        if words:
+            from jamrank.io.formats import check_words
+
+            meanings = check_words(words)
+        if format not in (None, _CANONICAL):
+            from jamrank.io.formats import find_format
+
+            find_format(str(format))
+        return cls(format, mapping, meanings)
+
+    @property
+    def plain(self) -> bool:
+        """Whether nothing was said of columns and words."""
+        return self.mapping is None and self.words is None
+
+    def for_part_of(self, reading: Reading) -> _Way:
+        """Return how to read some rows of a file that was read this way: in the same."""
+        asked = {} if reading.asked_in is None else {"question": reading.asked_in}
+        format = None if reading.format == _MAPPED else reading.format
+        return replace(self, format=format, mapping={**asked, **(self.mapping or {})} or None)
+
+
 def read_comparisons(
-    path: StrPath | Sequence[StrPath], format: str | None = None, mapping: Mapping[str, str] | None = None
+    path: StrPath | Sequence[StrPath],
+    format: str | None = None,
+    mapping: Mapping[str, str] | None = None,
+    winner_words: Mapping[str, str] | None = None,
 ) -> Comparisons:
     """Read votes from a file or several.
 
@@ -40,16 +87,21 @@ def read_comparisons(
     path : path-like or list of them
         CSV, TSV, JSON, JSON Lines or Parquet, plain or compressed with gzip or zstd, or a folder of Parquet files.
         jamrank's own form is a table with the columns ``annotator``, ``left``, ``right`` and ``winner``
-        (``left``, ``right``, ``tie``, ``both_bad``, ``abstain``, or empty for no answer), optionally ``weight``
-        and ``question`` (empty: one for all). A table with these four columns is of this form, whatever else
-        it has; others are recognised by their columns and values. Several files may be of different forms; who and
-        what is called the same is the same in all.
+        (``left``, ``right``, ``tie``, ``both_bad``, ``abstain``, the id of the item that won, or empty for no
+        answer), optionally ``weight`` and ``question`` (empty: one for all). A table with these four columns is of
+        this form, whatever else it has; others are recognised by their columns and values. Several files may be of
+        different forms; who and what is called the same is the same in all. One of several that names no annotators
+        is the work of one, who is called like the file.
     format : str, optional
         The form of the files, where it is not recognised; one of ``"canonical"`` and ``jamrank.io.FORMATS``.
     mapping : dict, optional
         Which column is what, for a table of no known form: ``left``, ``right`` and ``winner`` (or ``p_left``, 1
         where left won), or ``chosen`` and ``rejected``; and ``annotator``, ``question`` and ``weight`` where they
-        are known. ``a.b`` looks into records.
+        are known. These three may also be named alone, for a form that is recognised. ``a.b`` looks into records,
+        ``a+b`` takes two columns for one id.
+    winner_words : dict, optional
+        What the winner's words mean, where they are others: ``{"a1": "left", "a2": "right", "equal": "tie"}``. Also
+        ``both_bad`` and ``abstain``.
 
     Returns
     -------
@@ -63,11 +115,12 @@ def read_comparisons(
     InputError
         If something in a file is not as it should be; it names the row.
     """
-    _check_options(format, mapping)
+    way = _Way.checked(format, mapping, winner_words)
     paths = _listed(path)
     if len(paths) == 1:
-        return _read_one(paths[0], format, mapping)
-    return _votes_of([_read_frame(one, format, mapping) for one in paths], paths)
+        return _read_one(paths[0], way)
+    names = _names(paths)
+    return _votes_of([_read_frame(one, replace(way, who=names[k])) for k, one in enumerate(paths)], paths)
 
 
 def read_groups(
@@ -75,12 +128,13 @@ def read_groups(
     by: str,
     format: str | None = None,
     mapping: Mapping[str, str] | None = None,
+    winner_words: Mapping[str, str] | None = None,
 ) -> tuple[Comparisons, dict[str, Comparisons]]:
     """Read votes as :func:`read_comparisons` does, and apart for each value of a further column.
 
     Parameters
     ----------
-    path, format, mapping
+    path, format, mapping, winner_words
         As in :func:`read_comparisons`.
     by : str
         The column: the domain, the language, the question, the annotator.
@@ -97,17 +151,19 @@ def read_groups(
     InputError
         If there is no such column, or something in a file is not as it should be.
     """
-    _check_options(format, mapping)
+    way = _Way.checked(format, mapping, winner_words)
     paths = _listed(path)
+    names = _names(paths) if len(paths) > 1 else [None]
     parts: list[tuple[pl.DataFrame, Reading]] = []
     groups: dict[str, list[pl.DataFrame]] = {}
-    for one in paths:
+    for one, who in zip(paths, names, strict=True):
         content, typed = _load(one)
-        frame, reading = _understood(content, typed, str(one), format, mapping)
+        own = replace(way, who=who)
+        frame, reading = _understood(content, typed, str(one), own)
         parts.append((frame, reading))
         for name, piece in _split(frame, content, by, str(one)):
             if isinstance(piece, list) or piece.columns != frame.columns:
-                piece, _ = _understood(piece, typed, str(one), None if mapping else reading.format, mapping)
+                piece, _ = _understood(piece, typed, str(one), own.for_part_of(reading))
             groups.setdefault(name, []).append(piece)
     votes = _votes_of(parts, paths)
     return votes, {name: Comparisons.from_frame(_joined(groups[name])) for name in sorted(groups)}
@@ -142,7 +198,24 @@ def _listed(path: StrPath | Sequence[StrPath]) -> list[StrPath]:
     paths = [path] if isinstance(path, str | os.PathLike) else list(path)
     if not paths:
         raise ParameterError("no files to read; expected at least one")
+    seen = set()
+    for one in paths:
+        real = os.path.realpath(one)
+        if real in seen:
+            raise ParameterError(f"{one} is given twice, and its votes would count double; give each file once")
+        seen.add(real)
     return paths
+
+
+def _names(paths: Sequence[StrPath]) -> list[str]:
+    """Return what to call the annotator of each file that names none: the file, or the path where names are alike."""
+    stems = []
+    for one in map(Path, paths):
+        stem = one.name
+        while stem != Path(stem).stem and Path(stem).suffix.lower() in _SUFFIXES:
+            stem = Path(stem).stem
+        stems.append(stem)
+    return [stem if stems.count(stem) == 1 else str(one) for stem, one in zip(stems, paths, strict=True)]
 
 
 def _votes_of(parts: list[tuple[pl.DataFrame, Reading]], paths: Sequence[StrPath]) -> Comparisons:
@@ -156,54 +229,65 @@ def _votes_of(parts: list[tuple[pl.DataFrame, Reading]], paths: Sequence[StrPath
     return _with_readings(votes, tuple(reading for _, reading in parts))
 
 
-def _check_options(format: str | None, mapping: Mapping[str, str] | None) -> None:
-    if format is not None and mapping is not None:
-        raise ParameterError("format and mapping exclude each other; give one of them")
-    if mapping is not None:
-        from jamrank.io.formats import check_mapping
-
-        check_mapping(mapping)
-    if format not in (None, _CANONICAL):
-        from jamrank.io.formats import find_format
-
-        find_format(str(format))
-
-
-def _read_one(path: StrPath, format: str | None, mapping: Mapping[str, str] | None) -> Comparisons:
-    frame, reading = _read_frame(path, format, mapping)
+def _read_one(path: StrPath, way: _Way) -> Comparisons:
+    frame, reading = _read_frame(path, way)
     try:
         votes = Comparisons.from_frame(frame)
     except InputError as error:
         raise error.within(str(path)) from None
     _refuse_empty_ids(votes, frame, str(path))
-    if reading.format == _CANONICAL and (votes.n_ties or votes.n_missing):
-        reading = _canonical_reading(str(path), frame)
+    if reading.format == _CANONICAL and not reading.outcomes and (votes.n_ties or votes.n_missing):
+        reading = replace(reading, outcomes=_canonical_outcomes(frame))
     return _with_readings(votes, (reading,))
 
 
-def _read_frame(path: StrPath, format: str | None, mapping: Mapping[str, str] | None) -> tuple[pl.DataFrame, Reading]:
+def _read_frame(path: StrPath, way: _Way) -> tuple[pl.DataFrame, Reading]:
     """Return the votes of a file in the canonical form, and how it was understood."""
     content, typed = _load(path)
-    return _understood(content, typed, str(path), format, mapping)
+    return _understood(content, typed, str(path), way)
 
 
 def _understood(
-    content: pl.DataFrame | list[Record],
-    typed: bool,
-    source: str,
-    format: str | None,
-    mapping: Mapping[str, str] | None,
+    content: pl.DataFrame | list[Record], typed: bool, source: str, way: _Way
 ) -> tuple[pl.DataFrame, Reading]:
-    own = isinstance(content, pl.DataFrame) and (
-        format == _CANONICAL or (format is None and all(name in content.columns for name in REQUIRED))
-    )
     try:
-        if own and mapping is None and isinstance(content, pl.DataFrame):
-            frame = with_questions(content if typed else with_types(content))
-            return frame, Reading(source, _CANONICAL, _TITLE, rows=frame.height)
-        return _read_foreign(content, typed, source, format, mapping)
+        if way.plain and isinstance(content, pl.DataFrame) and _is_own(content, way.format):
+            return _read_own(content, typed, source)
+        return _read_foreign(content, typed, source, way)
     except InputError as error:
         raise error.within(source) from None
+
+
+def _is_own(content: pl.DataFrame, format: str | None) -> bool:
+    """Tell whether a table is in jamrank's own form, and its winners are written as they should be."""
+    if format not in (None, _CANONICAL) or not all(name in content.columns for name in REQUIRED):
+        return format == _CANONICAL
+    winner = content["winner"]
+    if winner.dtype in (pl.Categorical, pl.Enum):
+        winner = winner.cast(pl.String)
+    if winner.dtype not in (pl.String, pl.Null):
+        return False
+    known = winner.is_null()
+    for words in _WORDS:
+        if not known.all():
+            for word in words:
+                known |= (winner == word).fill_null(False)
+    return bool(known.all())
+
+
+def _read_own(content: pl.DataFrame, typed: bool, source: str) -> tuple[pl.DataFrame, Reading]:
+    asked, note = None, ""
+    if "question" not in content.columns and len(content.columns) > len(REQUIRED):
+        from jamrank.io.formats import Table
+
+        table = Table(content, written=not typed)
+        question, note = table.asked("question")
+        asked = table.asked_in
+        if question is not None:
+            content = content.with_columns(question.alias("question"))
+    frame = with_questions(content if typed else with_types(content))
+    notes = (note,) if note else ()
+    return frame, Reading(source, _CANONICAL, _TITLE, rows=frame.height, notes=notes, asked_in=asked)
 
 
 def _load(path: StrPath) -> tuple[pl.DataFrame | list[Record], bool]:
@@ -218,15 +302,13 @@ def _load(path: StrPath) -> tuple[pl.DataFrame | list[Record], bool]:
 
 
 def _read_foreign(
-    content: pl.DataFrame | list[Record],
-    typed: bool,
-    source: str,
-    format: str | None,
-    mapping: Mapping[str, str] | None,
+    content: pl.DataFrame | list[Record], typed: bool, source: str, way: _Way
 ) -> tuple[pl.DataFrame, Reading]:
-    from jamrank.io.formats import Table, read_ballots
+    from jamrank.io.formats import Table, named_further, read_ballots
 
-    ballots, reading = read_ballots(Table(content, written=not typed), source, format, mapping)
+    who = {} if way.who is None else {"who": way.who}
+    table = Table(content, not typed, given=named_further(way.mapping), words=way.words, **who)
+    ballots, reading = read_ballots(table, source, way.format, way.mapping)
     frame = ballots.frame()
     return (frame if typed else with_types(frame)), reading
 
@@ -242,19 +324,13 @@ def _refuse_empty_ids(votes: Comparisons, frame: pl.DataFrame, source: str) -> N
             raise InputError(f"{name} is missing", "every vote needs an id there", source=source, row=row + 1)
 
 
-def _canonical_reading(source: str, frame: pl.DataFrame) -> Reading:
+def _canonical_outcomes(frame: pl.DataFrame) -> dict[str, int]:
     """Return what a canonical file says beside left, right and tie."""
     winner = frame["winner"]
     odd = {BOTH_BAD: int((winner == "both_bad").sum()), ABSTAINED: int((winner == "abstain").sum())}
     if any(odd.values()):
         odd[NO_ANSWER] = winner.null_count()
-    return Reading(
-        source,
-        _CANONICAL,
-        _TITLE,
-        rows=frame.height,
-        outcomes={name: count for name, count in odd.items() if count},
-    )
+    return {name: count for name, count in odd.items() if count}
 
 
 def _with_readings(votes: Comparisons, readings: tuple[Reading, ...]) -> Comparisons:

@@ -38,6 +38,8 @@ class Reading:
         What else to know.
     sides : bool
         Whether the file says which item was shown on which side.
+    asked_in : str, optional
+        The column of the questions, where it was found by its name and by its values.
     """
 
     source: str
@@ -49,6 +51,7 @@ class Reading:
     set_aside: dict[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     sides: bool = True
+    asked_in: str | None = None
 
     @property
     def plain(self) -> bool:

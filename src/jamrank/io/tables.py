@@ -36,7 +36,7 @@ _FOREIGN = {
 }
 _BINARY = ("this is neither text nor Parquet", "expected a CSV file in UTF-8, or Parquet")
 _CONTROLS = bytes(set(range(32)) - set(b"\t\n\r\f\v"))
-_SEPARATOR_NAMES = {",": "commas", "\t": "tabs", ";": "semicolons"}
+_SEPARATOR_NAMES = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
 _HEAD = 1 << 16
 # Of longer columns the range is not looked at again, which would take time.
 _FEW_ROWS = 1_000_000
@@ -49,8 +49,8 @@ def read_table(path: str | os.PathLike[str]) -> pl.DataFrame:
     ----------
     path : path-like
         Parquet by its suffix (``.parquet``, ``.pq``) or its content, or a folder of such files; tabs separate the
-        columns of a ``.tsv``, commas those of anything else. Text is UTF-8. The file may be
-        compressed with gzip or zstd.
+        columns of a ``.tsv``, commas those of anything else or, where the header has none, semicolons, tabs or bars.
+        Text is UTF-8. The file may be compressed with gzip or zstd.
 
     Returns
     -------
@@ -108,7 +108,8 @@ def parse_table(data: bytes, source: str) -> tuple[pl.DataFrame, bool]:
     if typed:
         frame = _read_parquet(data, source)
     else:
-        frame = _read_csv(data, "\t" if ".tsv" in suffixes[-2:] else ",", source)
+        data = _trimmed(data)
+        frame = _read_csv(data, "\t" if ".tsv" in suffixes[-2:] else _separator(data), source)
     if not frame.height:
         raise InputError("the table has no rows, only a header", "expected at least one row", source=source)
     return frame, typed
@@ -154,8 +155,21 @@ def _agrees(frame: pl.DataFrame, path: tuple[str, ...], told: Facts) -> bool:
     return not ends or ((told.low is None or told.low <= ends[0]) and (told.high is None or ends[-1] <= told.high))
 
 
+def _separator(data: bytes) -> str:
+    """Return what separates the columns: commas unless the header has none, and has columns by one other mark."""
+    split = [mark for mark in _SEPARATOR_NAMES if _width(data, mark) > 1]
+    return split[0] if len(split) == 1 else ","
+
+
+def _width(data: bytes, separator: str) -> int:
+    """Return the number of columns in a header; 0 where that cannot be told."""
+    try:
+        return len(_first_record(data, separator, "") or ())
+    except (InputError, UnicodeDecodeError):
+        return 0
+
+
 def _read_csv(data: bytes, separator: str, source: str) -> pl.DataFrame:
-    data = _trimmed(data)
     _check_encoding(data, separator, source)
     header = _read_header(data, separator, source)
     n_rows = _count_regular_rows(data, separator.encode(), len(header))
@@ -204,21 +218,25 @@ def _row_at_end(text: str, separator: str) -> int:
     return row
 
 
-def _read_header(data: bytes, separator: str, source: str) -> list[str]:
+def _first_record(data: bytes, separator: str, source: str) -> list[str | None] | None:
     # All but the oddest headers are in the first lines; a large file need not be decoded for it.
     head = data[: data.find(b"\n", _HEAD) + 1] or data
     try:
-        first = next(_records(head.decode("utf-8"), separator, source), None)
+        return next(_records(head.decode("utf-8"), separator, source), None)
     except InputError:
-        first = next(_records(data.decode("utf-8"), separator, source), None)
+        return next(_records(data.decode("utf-8"), separator, source), None)
+
+
+def _read_header(data: bytes, separator: str, source: str) -> list[str]:
+    first = _first_record(data, separator, source)
     if first is None:
         raise InputError("the file is empty", "expected a header and at least one row", source=source)
     header = [name or "" for name in first]
     twice = next((name for name in header if header.count(name) > 1), None)
     if twice is not None:
         raise InputError(f"the column {shown(twice)} is there twice", "rename or remove one", source=source)
-    other = next((mark for mark in _SEPARATOR_NAMES if len(header) == 1 and mark in header[0]), None)
-    if other is not None and other != separator:
+    other = next((mark for mark in _SEPARATOR_NAMES if len(header) == 1 and _width(data, mark) > 1), None)
+    if other is not None:
         problem = f"the columns seem to be separated by {_SEPARATOR_NAMES[other]}"
         remedy = f"use {_SEPARATOR_NAMES[separator]}" + (" or name the file .tsv" if other == "\t" else "")
         raise InputError(problem, remedy, source=source)
@@ -269,7 +287,7 @@ def _ragged(record: list[str | None], width: int, separator: str, source: str, r
 
 def _records(text: str, separator: str, source: str) -> Iterator[list[str | None]]:
     """Yield the fields of each line that is not blank, None for an empty field."""
-    field = re.compile(rf'(?:"((?:[^"]++|"")*+)"|((?!")[^{separator}\r\n]*+))({separator}|\r\n|\r|\n)')
+    field = re.compile(rf'(?:"((?:[^"]++|"")*+)"|((?!")[^{separator}\r\n]*+))([{separator}]|\r\n|\r|\n)')
     record: list[str | None] = []
     position = row = 0
     while position < len(text):

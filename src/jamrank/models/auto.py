@@ -152,7 +152,8 @@ class Auto(RankingModel):
         self.comparison_ = None
         if n_decided < _FEWEST:
             self.chosen_ = _DEFAULT
-            self.reason_ = f"{_DEFAULT}: {many(n_decided, 'decided vote')}, too few to compare models by."
+            are = "is" if n_decided == 1 else "are"
+            self.reason_ = f"{_DEFAULT}, since {many(n_decided, 'decided vote')} {are} too few to compare models."
         else:
             found = self._compare(sample, features, candidates)
             self.comparison_, _ = frames({"vote": found}, votes.frame if isinstance(votes, Comparisons) else _polars)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
 
 from jamrank.comparisons import Comparisons
-from jamrank.errors import FeatureError, GroupWarning, InputError, warn
+from jamrank.errors import FeatureError, GroupWarning, InputError, JamrankWarning, warn
 from jamrank.models.base import RankingModel
 
-__all__ = ["fit_groups", "side_by_side"]
+__all__ = ["about_group", "fit_groups", "side_by_side"]
 
 
 def fit_groups(
@@ -37,12 +38,39 @@ def fit_groups(
     for name, votes in groups.items():
         own = type(model)(**model.get_params())
         try:
-            fitted[name] = own.fit(votes, features, gold=gold)
+            with about_group(name):
+                fitted[name] = own.fit(votes, features, gold=gold)
         except FeatureError:
             raise
         except InputError as error:
             warn(f"group {name} left out: {error}", GroupWarning)
     return fitted
+
+
+class about_group:  # noqa: N801
+    """Let jamrank's warnings inside a ``with`` say which group they are about.
+
+    Parameters
+    ----------
+    name
+        The group.
+    """
+
+    # Not by contextlib: its frames would stand between a warning and the user's line to which it points.
+    def __init__(self, name: Any) -> None:
+        self.name, self._catching = name, warnings.catch_warnings(record=True)
+
+    def __enter__(self) -> None:
+        self._caught: list[warnings.WarningMessage] = self._catching.__enter__()
+        warnings.simplefilter("always")
+
+    def __exit__(self, *error: Any) -> None:
+        self._catching.__exit__(*error)
+        for one in self._caught if error[0] is None else ():
+            if issubclass(one.category, JamrankWarning):
+                warn(f"group {self.name}: {one.message}", one.category)
+            else:
+                warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
 
 def side_by_side(overall: Any, groups: Mapping[Any, Any]) -> pl.DataFrame:

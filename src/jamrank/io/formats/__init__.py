@@ -28,11 +28,24 @@ from jamrank.io.formats import (
     wide,
 )
 from jamrank.io.formats.base import Ballots, Format
-from jamrank.io.formats.mapped import ROLES, check_mapping, read_mapped
+from jamrank.io.formats.mapped import FURTHER, ROLES, check_mapping, completed, read_mapped
+from jamrank.io.formats.outcomes import MEANINGS
 from jamrank.io.formats.table import ANNOTATORS, Table
 from jamrank.io.reading import Reading
 
-__all__ = ["FORMATS", "Ballots", "Format", "Table", "check_mapping", "find_format", "read_ballots", "recognise"]
+__all__ = [
+    "FORMATS",
+    "Ballots",
+    "Format",
+    "Table",
+    "check_mapping",
+    "check_words",
+    "find_format",
+    "further",
+    "named_further",
+    "read_ballots",
+    "recognise",
+]
 
 FORMATS: dict[str, Format] = {
     module.FORMAT.name: module.FORMAT
@@ -74,7 +87,8 @@ def read_ballots(
     format : str, optional
         The name of its format; recognised without it.
     mapping : mapping, optional
-        Columns by what they mean, for a table of no known format.
+        Columns by what they mean, for a table of no known format. Where it has nothing but the roles ``annotator``,
+        ``question`` and ``weight``, which the table must know too, the format is recognised or named.
 
     Returns
     -------
@@ -83,15 +97,21 @@ def read_ballots(
     reading : Reading
         How they were understood.
     """
-    if mapping is not None:
-        ballots, name, title, chosen = read_mapped(table, mapping), "mapped", "columns as mapped", "mapped"
+    if mapping is not None and not further(mapping):
+        whole = completed(table, mapping)
+        _refuse_absent(table, whole)
+        ballots = read_mapped(table, whole, len(whole) == len(mapping))
+        name, title, chosen = "mapped", "columns as mapped", "mapped"
     else:
+        _refuse_absent(table, mapping or {})
         found, chosen = (recognise(table), "recognised") if format is None else (find_format(format), "named")
         lacking = found.lacks(table)
         if lacking:
             remedy = f"leave --format out, or name the columns with {_MAP}"
             raise InputError(f"{found.title} needs the column {_either(lacking[0])}", remedy)
         ballots, name, title = found.read(table), found.name, found.called(table)
+    _refuse_unused(table, title)
+    mapped = [f"{role}s are {column!r}" for role, column in (mapping or {}).items()] if chosen != "mapped" else []
     return ballots, Reading(
         source,
         name,
@@ -100,9 +120,52 @@ def read_ballots(
         len(table),
         ballots.outcomes(),
         ballots.set_aside,
-        ballots.notes,
+        (*ballots.notes, *mapped),
         ballots.sides,
+        table.asked_in,
     )
+
+
+def further(mapping: Mapping[str, str] | None) -> bool:
+    """Tell whether a mapping has only what goes with a form that is recognised."""
+    return bool(mapping) and set(mapping or ()) <= set(FURTHER)
+
+
+def named_further(mapping: Mapping[str, str] | None) -> dict[str, str]:
+    """Return the columns of annotators, questions and weights that a mapping names."""
+    return {role: column for role, column in (mapping or {}).items() if role in FURTHER}
+
+
+def check_words(words: Mapping[str, str]) -> dict[str, int]:
+    """Return outcomes by the user's own words.
+
+    Raises
+    ------
+    ParameterError
+        If a word means something else.
+    """
+    for word, said in words.items():
+        if not str(word) or str(said).lower() not in MEANINGS:
+            told = ", ".join(MEANINGS)
+            raise ParameterError(f"winner_words has {str(word)!r} for {said!r}; a word stands for one of {told}")
+    return {str(word): MEANINGS[str(said).lower()] for word, said in words.items()}
+
+
+def _refuse_absent(table: Table, mapping: Mapping[str, str]) -> None:
+    for role, column in mapping.items():
+        if not any(name in table for name in (column, *column.split("+"))) and "." not in column:
+            raise InputError(
+                f"--map {role}={column}: no such column among {_listed(table.columns)}", "check the name"
+            )
+
+
+def _refuse_unused(table: Table, title: str) -> None:
+    """Refuse what was given and is of no use: the user would think that it counts."""
+    if "words" in table.unused:
+        raise InputError(f"--winner: {title} has no words for the winner", "leave it out")
+    for role in sorted(table.unused):
+        remedy = f"leave it out, or name all columns with {_MAP}"
+        raise InputError(f"--map {role}=…: {title} has its own way to say that", remedy)
 
 
 def find_format(name: str) -> Format:

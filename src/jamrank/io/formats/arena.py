@@ -24,7 +24,7 @@ def read(table: Table) -> Ballots:
         annotator,
         table.ids("model_a"),
         table.ids("model_b"),
-        by_words(table.words("winner"), _WORDS),
+        by_words(table.words("winner"), _WORDS, table.told),
         table.weights(),
         table.questions("question_id", "id", "question"),
         notes=tuple(notes),

@@ -14,15 +14,16 @@ __all__ = ["FORMAT"]
 def read(table: Table) -> Ballots:
     """Read ``judge,candidate_chosen,candidate_not_chosen``; nothing is known of sides."""
     annotator, note = table.annotators("judge")
+    question, asked = table.asked("question")
     return Ballots(
         annotator,
         table.ids("candidate_chosen"),
         table.ids("candidate_not_chosen"),
         np.full(len(table), LEFT, dtype=np.int8),
         table.weights(),
-        table.questions("question"),
+        question,
         sides=False,
-        notes=(note,) if note else (),
+        notes=tuple(filter(None, (note, asked))),
     )
 
 

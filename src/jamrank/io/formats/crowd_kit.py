@@ -14,15 +14,16 @@ _WORDS = {"left": LEFT, "right": RIGHT, **NOT_DECIDED}
 def read(table: Table) -> Ballots:
     """Read ``worker,left,right,label``; older files have ``performer``."""
     annotator, note = table.annotators("worker", "performer")
+    question, asked = table.asked("question")
     left, right = table.ids("left"), table.ids("right")
     return Ballots(
         annotator,
         left,
         right,
-        by_words_or_ids(table.words("label"), left, right, _WORDS),
+        by_words_or_ids(table.words("label"), left, right, _WORDS, table.told),
         table.weights(),
-        table.questions("question"),
-        notes=(note,) if note else (),
+        question,
+        notes=tuple(filter(None, (note, asked))),
     )
 
 

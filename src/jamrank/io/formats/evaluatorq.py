@@ -12,7 +12,7 @@ def read(table: Table) -> Ballots:
     """Read ``judge,item_a,item_b,p_a,weight``; ½ is a tie, any other fraction a soft vote."""
     row, said, share = soft_votes(table.numbers("p_a", 0.0, 1.0))
     annotator, note = table.annotators("judge")
-    question = table.questions("question", "question_id")
+    question, asked = table.asked("question", "question_id")
     return Ballots(
         annotator.gather(row),
         table.ids("item_a").gather(row),
@@ -21,7 +21,7 @@ def read(table: Table) -> Ballots:
         shared_weights(table.weights(), row, share),
         None if question is None else question.gather(row),
         row,
-        notes=(note,) if note else (),
+        notes=tuple(filter(None, (note, asked))),
     )
 
 

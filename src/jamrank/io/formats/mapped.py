@@ -12,9 +12,11 @@ from jamrank.io.formats.base import Ballots, shared_weights, soft_votes
 from jamrank.io.formats.outcomes import LEFT, NOT_DECIDED, RIGHT, Outcomes, by_words_or_ids
 from jamrank.io.formats.table import Table
 
-__all__ = ["ROLES", "check_mapping", "read_mapped"]
+__all__ = ["FURTHER", "ROLES", "check_mapping", "completed", "read_mapped"]
 
-ROLES = ("left", "right", "winner", "p_left", "chosen", "rejected", "annotator", "question", "weight")
+# What a form may have beside who was compared and who won: named alone, they go with a form that is recognised.
+FURTHER = ("annotator", "question", "weight")
+ROLES = ("left", "right", "winner", "p_left", "chosen", "rejected", *FURTHER)
 _WAYS = ({"left", "right", "winner"}, {"left", "right", "p_left"}, {"chosen", "rejected"})
 _LETTERS = {"a": LEFT, "b": RIGHT, "A": LEFT, "B": RIGHT, "model_a": LEFT, "model_b": RIGHT}
 
@@ -30,13 +32,35 @@ def check_mapping(mapping: Mapping[str, str]) -> None:
     unknown = [role for role in mapping if role not in ROLES]
     if unknown:
         raise ParameterError(f"mapping has {unknown[0]!r}; known are {', '.join(ROLES)}")
-    given = set(mapping) & {"left", "right", "winner", "p_left", "chosen", "rejected"}
-    if given not in _WAYS:
-        ways = "left, right and winner; left, right and p_left; or chosen and rejected"
-        raise ParameterError(f"mapping has {', '.join(mapping) or 'nothing'}; expected {ways}")
+    if not mapping or not any(set(mapping) <= {*way, *FURTHER} for way in _WAYS):
+        raise ParameterError(_expected(mapping))
 
 
-def read_mapped(table: Table, mapping: Mapping[str, str]) -> Ballots:
+def _expected(mapping: Mapping[str, str]) -> str:
+    ways = "left, right and winner; left, right and p_left; or chosen and rejected"
+    return f"mapping has {', '.join(mapping) or 'nothing'}; expected {ways}"
+
+
+def completed(table: Table, mapping: Mapping[str, str]) -> dict[str, str]:
+    """Return a mapping with what it leaves out, by the columns that are called so.
+
+    Raises
+    ------
+    InputError
+        If there are no such columns.
+    """
+    given = {role for role in mapping if role not in FURTHER}
+    there = {role: role for role in ROLES if role in table}
+    if "label" in table:  # crowd-kit's winner
+        there.setdefault("winner", "label")
+    way = next((way for way in _WAYS if given <= way and all(role in mapping or role in there for role in way)), None)
+    if way is None:
+        problem, _, remedy = _expected(mapping).partition("; ")
+        raise InputError(problem, remedy)
+    return {**{role: there[role] for role in sorted(way) if role not in mapping}, **mapping}
+
+
+def read_mapped(table: Table, mapping: Mapping[str, str], whole: bool = True) -> Ballots:
     """Read a table by the user's own words.
 
     Parameters
@@ -47,16 +71,15 @@ def read_mapped(table: Table, mapping: Mapping[str, str]) -> Ballots:
         Columns by what they mean: ``left``, ``right`` and ``winner`` (``left``, ``right``, ``tie``, … , the name
         of either column, or the id of the item that won), or ``p_left`` in place of ``winner`` (1: left won, 0:
         right, between: a soft vote), or ``chosen`` and ``rejected``; and ``annotator``, ``question``, ``weight``.
+    whole : bool
+        Whether the mapping says all there is; otherwise annotators, questions and weights are looked for as in any
+        form.
 
     Returns
     -------
     Ballots
     """
     check_mapping(mapping)
-    for role, column in mapping.items():
-        if column not in table and "." not in column:
-            columns = ", ".join(map(repr, table.columns[:20]))
-            raise InputError(f"--map {role}={column}: no such column among {columns}", "check the name")
     sides = "chosen" not in mapping
     left = table.ids(mapping["left" if sides else "chosen"])
     right = table.ids(mapping["right" if sides else "rejected"])
@@ -67,36 +90,30 @@ def read_mapped(table: Table, mapping: Mapping[str, str]) -> Ballots:
         said = _outcomes(table, mapping, left, right)
     else:
         said = np.full(len(table), LEFT, dtype=np.int8)
-    annotator, note = _annotators(table, mapping)
-    question = table.ids(mapping["question"], missing="").gather(row) if "question" in mapping else None
-    weight = table.weights(mapping["weight"]) if "weight" in mapping else None
+    annotator, note = table.unnamed() if whole and "annotator" not in mapping else table.annotators()
+    question, asked = (table.questions(), "") if whole else table.asked()
+    weight = None if whole and "weight" not in mapping else table.weights()
     return Ballots(
         annotator.gather(row),
         left.gather(row),
         right.gather(row),
         said,
         shared_weights(weight, row, share),
-        question,
+        None if question is None else question.gather(row),
         row,
         sides,
-        notes=(note,) if note else (),
+        notes=tuple(filter(None, (note, asked))),
     )
-
-
-def _annotators(table: Table, mapping: Mapping[str, str]) -> tuple[pl.Series, str]:
-    if "annotator" in mapping:
-        return table.ids(mapping["annotator"]), ""
-    return table.unnamed()
 
 
 def _outcomes(table: Table, mapping: Mapping[str, str], left: pl.Series, right: pl.Series) -> Outcomes:
     items = set(pl.concat([left.cast(pl.String), right.cast(pl.String)]).unique())
-    meaning = {mapping["left"]: LEFT, mapping["right"]: RIGHT, "left": LEFT, "right": RIGHT, **NOT_DECIDED}
+    meaning = {"left": LEFT, "right": RIGHT, mapping["left"]: LEFT, mapping["right"]: RIGHT, **NOT_DECIDED}
     # Where an item is called A, that is who won, and not where it stood.
-    meaning = {word: side for word, side in _LETTERS.items() if word not in items} | meaning
+    meaning |= {word: side for word, side in _LETTERS.items() if word not in items and word not in meaning}
     words = table.words(mapping["winner"])
     try:
-        return by_words_or_ids(words, left, right, meaning)
+        return by_words_or_ids(words, left, right, meaning, table.told)
     except InputError as error:
         remedy = f"{error.remedy}; a column of 1 (left) and 0 is mapped as p_left"
         raise InputError(error.problem, remedy, row=error.row) from None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 
 import numpy as np
 import polars as pl
@@ -17,6 +18,7 @@ __all__ = [
     "BOTH_BAD",
     "INCONSISTENT",
     "LEFT",
+    "MEANINGS",
     "MISSING",
     "NOT_DECIDED",
     "OUTCOMES",
@@ -26,6 +28,7 @@ __all__ = [
     "Outcomes",
     "by_words",
     "by_words_or_ids",
+    "by_words_then_ids",
     "turned",
 ]
 
@@ -49,10 +52,15 @@ NOT_DECIDED = {
     "skip": ABSTAIN,
 }
 _UNKNOWN = -1
+# What the words of a user may mean, as the canonical form writes it.
+MEANINGS = {"left": LEFT, "right": RIGHT, "tie": TIE, "both_bad": BOTH_BAD, "abstain": ABSTAIN}
+_NOTHING: Mapping[str, int] = {}
+# Of more words than this, an error names the first.
+_FEW_WORDS = 8
 
 
-def by_words(words: pl.Series, meaning: Mapping[str, int]) -> Outcomes:
-    """Return the outcome that each word means; none is guessed.
+def by_words(words: pl.Series, meaning: Mapping[str, int], told: Mapping[str, int] = _NOTHING) -> Outcomes:
+    """Return the outcome that each word means, in capitals or not; none is guessed.
 
     Parameters
     ----------
@@ -60,6 +68,8 @@ def by_words(words: pl.Series, meaning: Mapping[str, int]) -> Outcomes:
         Text, null where there is no answer; its name is used in errors.
     meaning : mapping
         Outcomes by word.
+    told : mapping, optional
+        Outcomes by words of the user's own, which go first.
 
     Returns
     -------
@@ -70,12 +80,46 @@ def by_words(words: pl.Series, meaning: Mapping[str, int]) -> Outcomes:
     InputError
         At the first word without a meaning.
     """
-    said = _meant(words, meaning)
+    said = _meant(words, {**meaning, **told})
     _refuse_unknown(said, words, meaning)
     return said
 
 
-def by_words_or_ids(words: pl.Series, left: pl.Series, right: pl.Series, meaning: Mapping[str, int]) -> Outcomes:
+def by_words_then_ids(
+    words: pl.Series,
+    left: pl.Series,
+    right: pl.Series,
+    meaning: Mapping[str, int],
+    told: Mapping[str, int] = _NOTHING,
+) -> tuple[Outcomes, str]:
+    """Return outcomes by words or, where not all are words for one, as :func:`by_words_or_ids` does; and a note.
+
+    Parameters
+    ----------
+    words, left, right, meaning, told
+        As there.
+
+    Returns
+    -------
+    said : ndarray of int8
+    note : str
+        Empty where words were enough.
+    """
+    said = _exactly(words, {**meaning, **told})
+    if (said != _UNKNOWN).all():
+        return said, ""
+    said = by_words_or_ids(words, left, right, meaning, told)
+    names = pl.concat([left.cast(pl.String), right.cast(pl.String)]).unique().to_list()
+    return said, "winners are named by their ids" if words.is_in(names).any() else ""
+
+
+def by_words_or_ids(
+    words: pl.Series,
+    left: pl.Series,
+    right: pl.Series,
+    meaning: Mapping[str, int],
+    told: Mapping[str, int] = _NOTHING,
+) -> Outcomes:
     """Return outcomes where a word may also be the id of the item that won.
 
     Parameters
@@ -86,6 +130,8 @@ def by_words_or_ids(words: pl.Series, left: pl.Series, right: pl.Series, meaning
         The ids of the items on each side.
     meaning : mapping
         Outcomes by word.
+    told : mapping, optional
+        Outcomes by words of the user's own, which go first.
 
     Returns
     -------
@@ -96,19 +142,21 @@ def by_words_or_ids(words: pl.Series, left: pl.Series, right: pl.Series, meaning
     InputError
         At the first word that is neither, or that could be either.
     """
-    said = _meant(words, meaning)
     left, right = left.cast(pl.String), right.cast(pl.String)
     won_left, won_right = ((words == side).fill_null(False).to_numpy() for side in (left, right))
     by_id = np.where(won_left, LEFT, np.where(won_right, RIGHT, _UNKNOWN)).astype(np.int8)
     answered = words.is_not_null().to_numpy()
     called_so = pl.concat([left, right]).unique()
+    said = _meant(words, meaning, {str(name).lower() for name in called_so})
     named = words.is_in(called_so.filter(called_so.is_in(list(meaning))).to_list()).fill_null(False).to_numpy()
-    doubt = answered & named & (said != by_id)
+    by_user = _exactly(words, told)
+    doubt = answered & named & (said != by_id) & (by_user == _UNKNOWN)
     if doubt.any():
         row = int(doubt.argmax())
         problem = f"{words.name} is {shown(words[row])}, which is an outcome and the name of an item"
         raise InputError(problem, "rename the item, or write the winner's id in every row", row=row + 1)
     said = np.where(answered & (by_id != _UNKNOWN), by_id, said).astype(np.int8)
+    said = np.where(by_user != _UNKNOWN, by_user, said).astype(np.int8)
     _refuse_unknown(said, words, meaning, "the id of one of the two items, or ")
     return said
 
@@ -118,7 +166,19 @@ def turned(said: Outcomes, where: NDArray[np.bool_]) -> Outcomes:
     return np.where(where & (said <= RIGHT), RIGHT - said, said).astype(np.int8)
 
 
-def _meant(words: pl.Series, meaning: Mapping[str, int]) -> Outcomes:
+def _meant(words: pl.Series, meaning: Mapping[str, int], called: Collection[str] = ()) -> Outcomes:
+    """Return what words mean; capitals do not matter where no item is called so."""
+    said = _exactly(words, meaning)
+    if (said != _UNKNOWN).all():
+        return said
+    others = words.filter(pl.Series(said == _UNKNOWN)).unique().to_list()
+    small = {word: word.lower() for word in others if word.lower() in meaning and word.lower() not in called}
+    return _exactly(words, {**meaning, **{word: meaning[same] for word, same in small.items()}}) if small else said
+
+
+def _exactly(words: pl.Series, meaning: Mapping[str, int]) -> Outcomes:
+    if not meaning:
+        return np.where(words.is_null().to_numpy(), MISSING, _UNKNOWN).astype(np.int8)
     known = words.replace_strict(dict(meaning), default=_UNKNOWN, return_dtype=pl.Int8)
     return np.where(words.is_null().to_numpy(), MISSING, known.fill_null(_UNKNOWN).to_numpy()).astype(np.int8)
 
@@ -127,5 +187,9 @@ def _refuse_unknown(said: Outcomes, words: pl.Series, meaning: Mapping[str, int]
     wrong = said == _UNKNOWN
     if wrong.any():
         row = int(wrong.argmax())
-        expected = more + ", ".join(map(repr, meaning))
-        raise InputError(f"{words.name} is {shown(words[row])}", f"expected {expected}", row=row + 1)
+        listed = [*map(repr, list(meaning)[:_FEW_WORDS]), *(["…"] if len(meaning) > _FEW_WORDS else [])]
+        word = words[row] if re.fullmatch(r"[\w.-]{1,20}", words[row]) else "WORD"
+        remedy = (
+            f"expected {more}{', '.join(listed)}; words of your own: --winner {word}=left,… (winner_words= in Python)"
+        )
+        raise InputError(f"{words.name} is {shown(words[row])}", remedy, row=row + 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jamrank.io.formats.base import Ballots, Format
-from jamrank.io.formats.outcomes import ABSTAIN, BOTH_BAD, LEFT, RIGHT, TIE, by_words
+from jamrank.io.formats.outcomes import ABSTAIN, BOTH_BAD, LEFT, RIGHT, TIE, by_words_then_ids
 from jamrank.io.formats.table import Table
 
 __all__ = ["FORMAT"]
@@ -13,13 +13,18 @@ _WORDS = {"left": LEFT, "right": RIGHT, "tie": TIE, "both_bad": BOTH_BAD, "absta
 
 def read(table: Table) -> Ballots:
     """Read ``annotator,left,right,winner`` and, if they are there, ``weight`` and ``question``."""
+    annotator, _ = table.annotators("annotator")
+    question, asked = table.asked("question")
+    left, right = table.ids("left"), table.ids("right")
+    said, named = by_words_then_ids(table.words("winner"), left, right, _WORDS, table.told)
     return Ballots(
-        table.ids("annotator"),
-        table.ids("left"),
-        table.ids("right"),
-        by_words(table.words("winner"), _WORDS),
+        annotator,
+        left,
+        right,
+        said,
         table.weights(),
-        table.questions("question"),
+        question,
+        notes=tuple(filter(None, (asked, named))),
     )
 
 

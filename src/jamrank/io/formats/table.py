@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -15,13 +15,15 @@ from jamrank.errors import InputError
 from jamrank.io.documents import shown
 from jamrank.io.records import Record
 
-__all__ = ["ANNOTATORS", "UNNAMED", "Table", "as_ids"]
+__all__ = ["ANNOTATORS", "QUESTIONS", "UNNAMED", "Table", "as_ids"]
 
 # Columns in which the annotators may stand, where a format does not name its own.
 ANNOTATORS = (
     "annotator", "worker", "judge", "performer", "rater", "labeler", "labeller", "assessor", "user",
     "annotator_id", "worker_id", "judge_id", "rater_id", "labeler_id", "user_id",
 )  # fmt: skip
+# Columns in which the questions may stand, in capitals or not, where a format does not name its own: finest first.
+QUESTIONS = ("question", "question_id", "prompt_id", "prompt", "instruction", "topic")
 # Who cast the votes of a file that does not say.
 UNNAMED = "unnamed"
 _EXACT = 2**53
@@ -36,10 +38,42 @@ class Table:
         A table, or records.
     written : bool
         Whether all of a table is text, as in a CSV.
+    who : str
+        Whose votes they are, where the file does not say.
+    given : mapping, optional
+        Columns that the user named: ``annotator``, ``question`` and ``weight``. They go before a format's own.
+    words : mapping of str to int, optional
+        Outcomes by words of the user's own.
     """
 
-    def __init__(self, content: pl.DataFrame | list[Record], written: bool = False) -> None:
+    def __init__(
+        self,
+        content: pl.DataFrame | list[Record],
+        written: bool = False,
+        who: str = UNNAMED,
+        given: Mapping[str, str] | None = None,
+        words: Mapping[str, int] | None = None,
+    ) -> None:
         self._content, self.written = content, written
+        self._who, self._given, self._words = who, dict(given or {}), dict(words or {})
+        self._unused = {*self._given, *(["words"] if self._words else [])}
+        self.asked_in: str | None = None
+
+    @property
+    def unused(self) -> set[str]:
+        """What the user gave and no format has asked for: roles of columns, and ``words``."""
+        return self._unused
+
+    @property
+    def told(self) -> dict[str, int]:
+        """Outcomes by words of the user's own."""
+        self._unused.discard("words")
+        return self._words
+
+    def _named(self, role: str) -> str | None:
+        """Return the column that the user named for a role."""
+        self._unused.discard(role)
+        return self._given.get(role)
 
     def __len__(self) -> int:
         return len(self._content)
@@ -85,11 +119,16 @@ class Table:
         missing : str, optional
             What stands for an id that is not there; without it, that is an error.
 
+        Several columns joined by ``+``, where none is called so, are one id together.
+
         Returns
         -------
         polars.Series
             Of type String or Int64.
         """
+        if "+" in name and name not in self:  # an item that several columns name together
+            parts = [self.ids(part, missing).cast(pl.String) for part in name.split("+")]
+            return pl.select(pl.concat_str(parts, separator=" ").alias(name)).to_series()
         series = self.series(name)
         column = _ids_of_series(series) if series is not None else as_ids(self.values(name), name)
         if not column.null_count():
@@ -136,7 +175,8 @@ class Table:
 
     def weights(self, name: str = "weight") -> NDArray[np.float64] | None:
         """Return the weights of the rows; None where there is no such column."""
-        if name not in self:
+        name = self._named("weight") or name
+        if name not in self and name not in self._given.values():
             return None
         weights = self.numbers(name, least=0.0)
         if np.isnan(weights).any():
@@ -146,8 +186,42 @@ class Table:
 
     def questions(self, *names: str) -> pl.Series | None:
         """Return the first of some columns as questions, one for all rows without; None where no column is there."""
-        found = next((name for name in names if name in self), None)
+        found = self._named("question") or next((name for name in names if name in self), None)
         return None if found is None else self.ids(found, missing="")
+
+    def asked(self, *names: str) -> tuple[pl.Series | None, str]:
+        """Return the questions, also from a column that is only called like one and repeats itself; and a note.
+
+        Parameters
+        ----------
+        *names : str
+            The columns in which the format has the questions.
+
+        Returns
+        -------
+        column : polars.Series or None
+        note : str
+            Empty where it was the format's own column, or there is none.
+        """
+        found = self.questions(*names)
+        if found is not None:
+            return found, ""
+        alike = [name for name in self.columns if name.lower() in QUESTIONS]
+        for name in sorted(alike, key=lambda name: (QUESTIONS.index(name.lower()), name)):
+            if self._repeats(name):
+                self.asked_in = name
+                return self.ids(name, missing=""), f"questions are {name!r}"
+        return None, ""
+
+    def _repeats(self, name: str) -> bool:
+        """Tell whether a column has ids, and some of them more than once: each vote may have a text of its own."""
+        try:
+            series = self.series(name)
+            column = _ids_of_series(series) if series is not None else as_ids(self.values(name), name)
+        except InputError:
+            return False
+        known = column.drop_nulls()
+        return known.n_unique() < len(known)
 
     def annotators(self, *names: str) -> tuple[pl.Series, str]:
         """Return who voted, and a note on where that was found.
@@ -163,13 +237,13 @@ class Table:
         note : str
             Empty where it was the format's own column.
         """
-        own = next((name for name in names if name in self), None)
+        own = self._named("annotator") or next((name for name in names if name in self), None)
         if own is not None:
             return self.ids(own), ""
         others = [name for name in ANNOTATORS if name in self]
         if len(others) > 1:
             problem = f"the annotators may be in {' or '.join(map(repr, others))}"
-            raise InputError(problem, "say which, with --map annotator=… and the other columns")
+            raise InputError(problem, "say which, with --map annotator=…")
         if others:
             return self.ids(others[0]), f"annotators from the column {others[0]!r}"
         return self.unnamed()
@@ -177,7 +251,9 @@ class Table:
     def unnamed(self) -> tuple[pl.Series, str]:
         """Return one annotator for all rows, and a note that says so."""
         note = "no annotators are named: all votes count as one annotator's"
-        return pl.Series("annotator", [UNNAMED]).new_from_index(0, len(self)), note
+        if self._who != UNNAMED:
+            note += f", called {shown(self._who)} like the file"
+        return pl.Series("annotator", [self._who]).new_from_index(0, len(self)), note
 
 
 def as_ids(values: Sequence[Any], name: str) -> pl.Series:

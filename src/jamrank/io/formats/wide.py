@@ -30,7 +30,7 @@ def read(table: Table) -> Ballots:
     meaning = _meaning(cells)
     if meaning is _NUMBERS:
         _refuse_items_called_like_votes(left, right)
-    said: Outcomes = np.concatenate([by_words(cell, meaning) for cell in cells])
+    said: Outcomes = np.concatenate([by_words(cell, meaning, table.told) for cell in cells])
     rows = np.tile(np.arange(len(table)), len(names))
     weight, question = table.weights(), table.questions("question", "question_id")
     told = "1 is left, 0 right" if meaning is _NUMBERS else ""
