@@ -52,7 +52,9 @@ Exit code 0 when done, 2 when the input cannot be used."""
 )
 @click.option("--out", metavar="DIR", help=f"Write {OUTPUTS} there.")
 @click.option(
-    "--scorer", metavar="NAME", help="Where scores come from: objects, linear, kernel, linear+objects, kernel+objects."
+    "--scorer",
+    metavar="NAME",
+    help="Where scores come from: objects, linear, kernel, linear+objects, kernel+objects.",
 )
 @click.option("--noise", type=click.Choice(["flip", "two-coin"]), help="How annotators err: two-coin knows sides.")
 @click.option("--ties", type=click.Choice(["leave out", "davidson"]), help="What to do with tie votes.")
@@ -137,6 +139,7 @@ def fit(
     from jamrank.io import check_folder, ensure_folder, exported, read_features, read_gold, write_together
     from jamrank.io.store import StoredComparisons
     from jamrank.models import fit_groups, load, side_by_side
+    from jamrank.report import score_meaning
 
     progress = Console(stderr=True)
     earlier = None if start is None else load(start)
@@ -181,10 +184,12 @@ def fit(
                 engine=f"{choice.name}: {choice.why}",
                 chosen=reason,
             )
-            files = fitted_files(model, table, named(votes), facts, ranking)
+            side = None if by is None else (by, side_by_side(ranking, rankings))
+            title = named((Path(votes[0]).name, *votes[1:]))
+            files = fitted_files(model, table, title, facts, scale=scale, anchor=anchor, by=side)
             files |= exported(model, kinds, title=Path(votes[0]).stem, ranking=ranking)
-            if by is not None:
-                files["by.csv"] = side_by_side(ranking, rankings).write_csv()
+            if side is not None:
+                files["by.csv"] = side[1].write_csv()
             write_together(ensure_folder(out), files)
     if as_json:
         click.echo(results_as_json(model, reason, ranking, by, rankings))
@@ -192,7 +197,7 @@ def fit(
         console = Console()
         if reason:
             console.print(f"Model chosen by held-out votes: {reason}", highlight=False, soft_wrap=True)
-        print_summary(console, model, table, seconds, ranking)
+        print_summary(console, model, table, seconds, ranking, score_meaning(model, scale, anchor))
         if by is not None:
             print_groups(console, by, side_by_side(ranking, rankings), list(rankings))
         where = f"Wrote {', '.join(files)} to {out}." if out else f"Add --out DIR to write {OUTPUTS}."

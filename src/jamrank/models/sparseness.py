@@ -44,8 +44,15 @@ def warn_of_loose_items(engine: Engine, items: NDArray[Any]) -> None:
     for verb, count in (("win", won), ("lose", lost)):
         always = (compared > 0) & (count == compared)
         if always.any():
-            which = f"{int(always.sum()):,} of {n_items:,} items {verb} every one of their pairs"
-            warn(f"{which} ({_named(items[always])}): the prior alone keeps their scores finite", SparseVotesWarning)
+            one = always.sum() == 1
+            told, kept = (
+                (f"{verb}s every one of its", "its score") if one else (f"{verb} every one of their", "their scores")
+            )
+            which = f"{int(always.sum()):,} of {n_items:,} items {told} pairs"
+            warn(
+                f"{which} ({_named(items[always])}): the prior alone keeps {kept} finite",
+                SparseVotesWarning,
+            )
 
 
 def _named(items: NDArray[Any]) -> str:
