@@ -21,6 +21,8 @@ Places = NDArray[np.int64]
 SETTLED = 0.975
 # Up to so many items every pair is looked at, of more those this many places apart.
 _ALL_PAIRS, _NEAR = 200, 10
+# The smaller side of a split has at least this share of the votes.
+_SPLIT = 0.4
 # How often an item comes up at most.
 _EACH_UNSETTLED, _EACH_CONTESTED = 2, 3
 
@@ -121,7 +123,8 @@ def contested_pairs(votes: Comparisons, scores: Doubles, most: int = 10, least: 
     """Find the pairs on which annotators disagree most, and count those that the scores decide against the majority.
 
     Pairs are in the order of how evenly their decided votes are split, by weight, over all questions; among equals
-    those with more votes come first. No item comes up more than three times.
+    those with more votes come first. The smaller side has at least two fifths of the votes, and no item comes up more
+    than three times.
 
     Parameters
     ----------
@@ -142,7 +145,7 @@ def contested_pairs(votes: Comparisons, scores: Doubles, most: int = 10, least: 
     cast = duels.wins + duels.losses
     first, second = duels.first.astype(np.int64), duels.second.astype(np.int64)
     against = np.sign(duels.margin) * np.sign(scores[first] - scores[second]) < 0
-    split = np.flatnonzero((cast >= least) & (duels.wins > 0) & (duels.losses > 0))
+    split = np.flatnonzero((cast >= least) & (np.minimum(duels.wins, duels.losses) >= _SPLIT * cast - 1e-9))
     lead = (np.abs(duels.margin[split]) / cast[split]).round(12)
     best = split[np.lexsort((split, -cast[split].round(9), lead))]
     kept = _spread(first, second, best, most, _EACH_CONTESTED)

@@ -71,7 +71,11 @@ def _advice(model: RankingModel) -> list[str]:
     total = many(frame.height, "annotator")
     drop, keep = ([v for v in ADVICE[advice] if names[v]] for advice in ("Leave out", "Keep"))
     n_drop, n_keep = (sum(len(names[v]) for v in verdicts) for verdicts in (drop, keep))
-    told = [f"Leave out {n_drop:,} of {total}: {_reasons(names, drop)}." if drop else "Leave out nobody."]
+    told = [
+        f"Leave out {n_drop:,} of {total}: {_reasons(names, drop)}."
+        if drop
+        else "No annotator gives reason to be left out."
+    ]
     if names["adversarial"]:
         against = names["adversarial"]
         done = "this model does so" if model._knows_annotators else "models with flips do so"
@@ -117,9 +121,9 @@ def are_correlated(model: RankingModel) -> bool:
 
 
 def independence(model: RankingModel) -> list[str]:
-    """Name judges who agree more than the truth explains, and say what all of them are worth."""
-    links, found = pl.DataFrame(model.correlated_), worth(model)
-    if links.is_empty() or found is None:
+    """Name judges who agree more than the truth explains, and say whether the others are independent."""
+    links = pl.DataFrame(model.correlated_)
+    if links.is_empty():
         return []
     told = []
     for row in links.head(3).iter_rows(named=True):
@@ -128,13 +132,9 @@ def independence(model: RankingModel) -> list[str]:
             f"Judges {row['first']} and {row['second']} agree more than the truth explains (their errors correlate "
             f"at {row['correlation']:.2f}){advice}."
         )
-    if are_correlated(model):
-        return [
-            f"The errors of the annotators are correlated: together they are worth {found[0]:.1f} of {found[1]:,} "
-            "independent judges.",
-            *told,
-        ]
-    return [*told, "Otherwise the errors of the annotators are nearly independent."]
+    return (
+        told if are_correlated(model) else [*told, "Otherwise the errors of the annotators are nearly independent."]
+    )
 
 
 def _skill_sentences(model: RankingModel) -> list[str]:

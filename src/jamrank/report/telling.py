@@ -114,8 +114,8 @@ def _grave(health: Health | None) -> list[str]:
 def _data(model: RankingModel, votes: Votes, health: Health | None) -> list[str]:
     told = [*_grave(health), *_left_over(model, votes)]
     size = (
-        f"{votes.n_votes:,} votes by {many(votes.n_annotators, 'annotator')} on {many(votes.n_pairs, 'pair')} of "
-        f"{many(votes.n_items, 'item')}"
+        f"{many(votes.n_votes, 'vote')} by {many(votes.n_annotators, 'annotator')} on {many(votes.n_pairs, 'pair')} "
+        f"of {many(votes.n_items, 'item')}"
     )
     if told or not isinstance(votes, Comparisons):
         return [f"{size}.", *told]
@@ -169,7 +169,9 @@ def _headline(model: RankingModel, sure: Sureness) -> list[str]:
     if own >= SETTLED:
         return [f"{told}, which is settled ({percent(own)} sure); {last} comes last."]
     others = listed([f"{item} with {percent(p)}" for item, p in _rivals(model, chance)], _MOST_NAMED)
-    return [f"{told}, but that is only {percent(own)} sure: {others}, could be first too; {last} comes last."]
+    if n_items == 2:
+        return [f"{told}, but that is only {percent(own)} sure."]
+    return [f"{told}, but that is only {percent(own)} sure. Others could be first: {others}. Last comes {last}."]
 
 
 def _rivals(model: RankingModel, chance: np.ndarray) -> list[tuple[object, float]]:
@@ -228,6 +230,10 @@ def _spread_of_ranks(model: RankingModel, sure: Sureness) -> list[str]:
     width = float(np.median(unsure.rank_high - unsure.rank_low + 1))
     if width >= n_items:
         return ["For most items every rank is still possible: more votes are needed."]
+    if are_correlated(model):
+        return [
+            f"If errors were independent, half of the ranks would be known to within {width:g} of {n_items:,} places."
+        ]
     told = f"Half of the ranks are known to within {width:g} of {n_items:,} places"
     upper, lower = int((unsure.rank_high <= n_items // 2).sum()), int((unsure.rank_low > (n_items + 1) // 2).sum())
     if upper and lower:
@@ -265,19 +271,20 @@ def _pair_sentences(model: RankingModel, votes: Votes, sure: Sureness) -> list[s
         which += " within groups"
     if not found.n_open:
         return [f"The order of all {which} is settled (at least 97.5 % sure)."]
-    named = ", ".join(
-        f"{model.items_[a]} above {model.items_[b]}" + (f" ({percent(p)})" if np.isfinite(p) else "")
+    named = "; ".join(
+        f"{model.items_[a]} above {model.items_[b]}" + (f", {percent(p)} sure" if np.isfinite(p) else "")
         for a, b, p in zip(found.upper[:3], found.lower[:3], found.above[:3].tolist(), strict=True)
     )
     if not sure.known:
         return [f"Nearest to each other by their scores, and so worth further votes: {named}."]
     settled = found.n_seen - found.n_open
+    every = "the two items" if found.n_seen == 1 else f"all {found.n_seen:,} {which}"
     return [
-        f"Least settled, and so worth further votes, is the order of these, with its probability: {named}.",
+        f"Least settled, and to be asked about next: {named}.",
         f"Of {found.n_seen:,} {which}, the order of {settled:,} is settled (at least 97.5 % sure); "
         f"{found.n_open:,} {_is(found.n_open)} open."
-        if found.n_seen > 1
-        else "The order of the two items is open.",
+        if settled
+        else f"The order of {every} is open (less than 97.5 % sure).",
     ]
 
 

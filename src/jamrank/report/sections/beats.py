@@ -24,8 +24,8 @@ def beats(report: Report) -> str:
         return ""
     told = (
         "Each cell is the probability, in percent, that the item of its row wins a fair comparison with the item of "
-        "its column, by their scores: blue where the row is likely to win, orange where the column is. This tells how "
-        "far apart they are, not how sure their order is. Columns are numbered by rank."
+        "its column, by their scores: blue where the row is likely to win, orange where the column is. This tells "
+        "how far apart they are, not how sure their order is. Columns are numbered by rank."
     )
     parts = [paragraph(told)]
     shown, total = len(known.chance), len(known.items)

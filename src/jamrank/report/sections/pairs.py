@@ -61,7 +61,9 @@ def contested(report: Report) -> str:
         return ""
     heading = "Most contested pairs"
     if frame.is_empty():
-        return section("contested", heading, paragraph("No pair with four votes or more has votes on both sides."))
+        return section(
+            "contested", heading, paragraph("On no pair with four votes or more are the votes nearly even.")
+        )
     columns = [
         *_items(),
         Column(
