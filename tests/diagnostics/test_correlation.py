@@ -82,4 +82,4 @@ def test_models_tell_of_a_copy(tmp_path):
     told = " ".join(findings(model, votes))
     assert "Judges A and B agree more than the truth explains" in told
     assert "count them as one" in told
-    assert "worth 4.0 independent judges" in told
+    assert "worth 4.0 of 5 independent judges" in told

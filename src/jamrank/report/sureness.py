@@ -28,6 +28,8 @@ _DRAWS = 400
 _MOST_DRAWN = 20_000
 # Of more groups, ranges within them would take long and be read by nobody.
 _MOST_GROUPS = 300
+# So many standard errors are certainty.
+_FAR = 40.0
 _TAILS = [0.025, 0.975]
 
 
@@ -87,7 +89,7 @@ class Sureness:
         if self._together is None:
             spread = np.hypot(self.error[upper], self.error[lower])
             gap = self.scores[upper] - self.scores[lower]
-            return np.asarray(ndtr(np.divide(gap, spread, out=np.sign(gap) * np.inf, where=spread > 0)))
+            return np.asarray(ndtr(np.divide(gap, spread, out=_FAR * np.sign(gap), where=spread > 0)))
         sure = np.empty(len(upper))
         step = max(_MOST_NUMBERS // len(self._together), 1)
         for begin in range(0, len(upper), step):

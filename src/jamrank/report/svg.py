@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from jamrank.report.markup import count, decimal, shorten, tag
 
-LONG_LABEL, SHORT_LABEL = 24, 16
+LONG_LABEL, SHORT_LABEL = 24, 14
 _ROW = 22
 _HEAD = 26
 _FOOT = 46

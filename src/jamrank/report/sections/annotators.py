@@ -37,7 +37,7 @@ def annotators(report: Report) -> str:
     frame = report.annotators
     if frame.is_empty():
         return section("annotators", "Annotators", paragraph("There are no annotators."))
-    rows = ends(frame, _DRAWN, _mark, "annotator")
+    rows = _rows(frame)
     meaning = (
         "Flip is the probability that an annotator reports the opposite of the truth: 0 is perfect, "
         "0.5 is a coin toss, 1 always says the opposite."
@@ -53,6 +53,16 @@ def annotators(report: Report) -> str:
         _table(frame),
         _links(report),
     )
+
+
+def _rows(frame: pl.DataFrame) -> list[svg.Mark | svg.Gap]:
+    """Return what is drawn: all, or of many the best and the worst of those with enough votes."""
+    judged = frame.filter(pl.col("verdict") != "too few votes")
+    if frame.height <= sum(_DRAWN) or judged.is_empty():
+        return ends(frame, _DRAWN, _mark, "annotator")
+    few = frame.height - judged.height
+    rest = [svg.Gap(f"… {plural(few, 'annotator')} with too few votes …")] if few else []
+    return [*ends(judged, _DRAWN, _mark, "annotator"), *rest]
 
 
 def _by_verdict(frame: pl.DataFrame) -> str:
