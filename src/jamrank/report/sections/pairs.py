@@ -31,7 +31,7 @@ def unsettled(report: Report) -> str:
     else:
         told = "This model does not say how sure the order is: these are the items whose scores are nearest."
     columns = [*_items(), Column("truly above", _chance, "cell"), Column("votes so far", _votes)]
-    shown = table(frame.iter_rows(named=True), columns, f"The {plural(frame.height, 'pair')} to ask about next")
+    shown = table(frame.iter_rows(named=True), columns, "Pairs to ask about next, the least settled first")
     return section("unsettled", heading, paragraph(told), shown)
 
 
@@ -83,7 +83,5 @@ def contested(report: Report) -> str:
         else f"Of {total} of items with decided votes, the ranking puts {report.n_overruled:,} in another order than "
         "most of their votes."
     )
-    written = table(
-        frame.iter_rows(named=True), columns, f"The {plural(frame.height, 'pair')} with the evenest votes"
-    )
+    written = table(frame.iter_rows(named=True), columns, "Pairs with the evenest votes")
     return section("contested", heading, paragraph(told), written, paragraph(against))

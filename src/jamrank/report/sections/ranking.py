@@ -39,7 +39,7 @@ def ranking(report: Report) -> str:
     if any(m.low is not None for m in marks):
         told = (
             "Dots are scores and lines their 95 % intervals. The rank range says between which ranks an item is with "
-            "95 % probability: where ranges overlap, the order of two items is not settled."
+            "95 % probability: where ranges overlap, the order of two items may be open."
         )
     if report.within is not None:
         told += " Ranks and their ranges are those within a group; no vote compares items of different groups."
