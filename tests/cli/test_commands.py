@@ -422,6 +422,33 @@ def test_groups_are_ranked_side_by_side_on_any_scale(grouped, tmp_path):
     assert set(told["by"]["groups"]) == {"de", "en", "fr"}
 
 
+def test_the_report_is_on_the_scale_that_was_asked_for_and_side_by_side(grouped, tmp_path):
+    result = call("fit", grouped, "--by", "language", "--scale", "elo", "--anchor", "item03", "--out", tmp_path)
+    assert "item03 = 1000; errors and intervals are those of the distance to the mean" in " ".join(
+        result.output.split()
+    )
+    html = (tmp_path / "report.html").read_text()
+    assert f"<h1>Ranking from {grouped.name}</h1>" in html
+    assert "item03 = 1000" in html and "<h2>Ranks by language</h2>" in html
+    block = json.loads(re.search(r'id="data-ranking.csv">(.*?)</script>', html).group(1))
+    assert block == (tmp_path / "ranking.csv").read_text()
+    by = json.loads(re.search(r'id="data-by.csv">(.*?)</script>', html).group(1))
+    assert by == (tmp_path / "by.csv").read_text()
+
+
+def test_a_fit_of_items_that_were_never_compared_says_so_before_the_ranking(tmp_path):
+    votes = tmp_path / "votes.csv"
+    rows = [f"{who},{left},{right},left" for who in "xyz" for left, right in ("ab", "bc", "de", "ef")]
+    votes.write_text("annotator,left,right,winner\n" + "\n".join(rows) + "\n")
+    result = call("fit", votes, "--model", "JAM", "--out", tmp_path)
+    told = " ".join(result.output.split())
+    first = "The items fall into 2 groups that were never compared with each other"
+    assert result.exit_code == 0 and 0 < told.index(first) < told.index("rank between") and told.count(first) == 1
+    assert "ranks first of 6 items" not in told
+    html = (tmp_path / "report.html").read_text()
+    assert html.index("In short") < html.index(first) < html.index("First in the largest groups: a (of 3 items")
+
+
 def test_exports_come_with_a_fit_or_later(study, tmp_path):
     kinds = "parquet,json,preferences,markdown"
     result = call("fit", study / "votes.csv", "--out", tmp_path / "a", "--export", kinds, "--scale", "elo")

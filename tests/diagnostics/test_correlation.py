@@ -83,7 +83,7 @@ def test_models_tell_of_a_copy(tmp_path):
     assert "Judges A and B agree more than the truth explains" in told
     assert f"on {len(left)} of {len(left)} common pairs where" in told
     assert "count them as one" in told
-    assert "worth 4.0 independent judges" in told
+    assert "worth 4.0 of 5 independent judges" in told
 
 
 def good_and_turned(seed: int) -> jr.Comparisons:

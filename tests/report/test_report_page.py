@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 from scipy.special import expit
 
-from jamrank.diagnostics import ACTIONS
 from jamrank.report import Beats, Report, Skills, render
+from jamrank.report.judges import REASONS
 
 VOID = {"meta", "br", "hr", "img", "input", "link"}
 HOSTILE = [
@@ -103,10 +103,9 @@ def unsettled(n):
             "right": [f"right {i}" for i in range(n)],
             "right_rank": [2 * i + 2 for i in range(n)],
             "votes": list(range(n)),
-            "p_left": [0.55] * n,
-            "doubt": [0.4] * n,
+            "above": [0.55, 0.001, 0.6, 0.6, 0.6][:n],
         },
-        schema_overrides={"left": pl.String, "right": pl.String, "votes": pl.Float64, "p_left": pl.Float64},
+        schema_overrides={"left": pl.String, "right": pl.String, "votes": pl.Float64, "above": pl.Float64},
     )
 
 
@@ -114,10 +113,12 @@ def contested(n):
     return pl.DataFrame(
         {
             "left": [f"left {i}" for i in range(n)],
+            "left_rank": [1] * n,
             "right": [f"right {i}" for i in range(n)],
+            "right_rank": [2] * n,
             "for_left": [9, 8, 7, 6, 5][:n],
             "for_right": [8, 9, 7, 6, 5][:n],
-            "p_left": [0.9, 0.9, 0.9, 0.2, 0.1][:n],
+            "above": [0.9, 0.9, 0.9, 0.2, 0.1][:n],
         }
     )
 
@@ -143,6 +144,10 @@ def full(report):
         unsettled=unsettled(3),
         contested=contested(3),
         n_overruled=4,
+        n_decided=10,
+        n_judges=4,
+        by=pl.DataFrame({"item": ["a", "b"], "rank": [1, 2], "rank en": [2, 1], "rank de": [1, None]}),
+        by_column="language",
         skills=skills,
         features=pl.DataFrame({"feature": ["sweet", "sour"], "coef": [0.1, -2.0], "effect": [0.5, -1.5]}),
         links=pl.DataFrame({"first": ["a"], "second": ["b"], "pairs": [40], "correlation": [0.62]}),
@@ -181,7 +186,17 @@ def test_tags_are_balanced_and_the_page_is_accessible(small):
     assert html.startswith("<!DOCTYPE html>")
     assert page.all("html", lang="en")
     assert html.count("<title>A small report</title>") == 1
-    assert [t for t, _ in page.tags if re.fullmatch("h[1-6]", t)] == ["h1", "h2", "h3", "h3", *["h2"] * 3, "h3"]
+    assert [t for t, _ in page.tags if re.fullmatch("h[1-6]", t)] == [
+        "h1",
+        "h2",
+        "h3",
+        "h3",
+        "h2",
+        "h2",
+        "h3",
+        "h2",
+        "h3",
+    ]
     assert all("scope" in attrs for attrs in page.all("th"))
     links = {a["href"] for a in page.all("a")}
     assert (
@@ -205,7 +220,18 @@ def test_every_chart_names_and_describes_itself(small):
 def test_sections_come_in_order_with_the_summary_first(small):
     html = render(full(small))
     sections = re.findall(r'<section id="(\w+)">', html)
-    order = ["summary", "ranking", "beats", "annotators", "skills", "features", "unsettled", "contested", "health"]
+    order = [
+        "summary",
+        "ranking",
+        "annotators",
+        "skills",
+        "unsettled",
+        "contested",
+        "by",
+        "beats",
+        "features",
+        "health",
+    ]
     assert sections == [*order, "computed"]
     text = Page(html).text
     assert text.index("The first sentence.") < text.index("The second sentence.") < text.index("Dots are scores")
@@ -230,7 +256,13 @@ def test_nothing_is_fetched_and_only_its_own_script_runs(large):
 def test_hostile_ids_are_text_and_only_text(small):
     n = len(HOSTILE)
     frame = annotators(n, verdict='"><script>').with_columns(annotator=pl.Series(HOSTILE))
-    doubtful = {"left": HOSTILE, "right": HOSTILE[::-1], "question": HOSTILE, "p_left": [0.5] * n}
+    doubtful = {
+        "left": HOSTILE,
+        "right": HOSTILE[::-1],
+        "left_rank": [1] * n,
+        "right_rank": [2] * n,
+        "above": [0.001] * n,
+    }
     report = replace(
         full(small),
         title=HOSTILE[1],
@@ -240,9 +272,10 @@ def test_hostile_ids_are_text_and_only_text(small):
         pairs=None,
         facts={HOSTILE[0]: HOSTILE[1]},
         contested=pl.DataFrame({**doubtful, "for_left": [3] * n, "for_right": [2] * n}),
-        unsettled=pl.DataFrame(
-            {**doubtful, "left_rank": [1] * n, "right_rank": [2] * n, "votes": [1] * n, "doubt": 0.4}
-        ),
+        unsettled=pl.DataFrame({**doubtful, "votes": [1] * n}),
+        by=pl.DataFrame({"item": HOSTILE, "rank": [1] * n, f"rank {HOSTILE[0]}": [1] * n}),
+        by_column=HOSTILE[1],
+        meaning=HOSTILE[0],
         beats=Beats(HOSTILE, np.full((3, 3), 0.5), np.zeros(n)),
         links=pl.DataFrame({"first": HOSTILE, "second": HOSTILE, "pairs": [9] * n, "correlation": [0.5] * n}),
         features=pl.DataFrame({"feature": HOSTILE, "coef": [1.0] * n, "effect": [1.0] * n}),
@@ -253,7 +286,7 @@ def test_hostile_ids_are_text_and_only_text(small):
     html = render(report)
     page = Page(html)
     assert {a.get("type") for a in page.all("script")} == {None, "application/json"}
-    assert len(page.all("script")) == html.count("</script>") == 5
+    assert len(page.all("script")) == html.count("</script>") == 6
     assert len(page.all("style")) == 1
     assert html.count("</style>") == 1
     assert "\0" not in html.replace("\\u0000", "")
@@ -284,8 +317,8 @@ def test_missing_numbers_are_never_printed_as_nan(small):
         ranking=ranking(5).with_columns(score=pl.Series(bad), score_se=pl.Series([*bad[::-1]])),
         annotators=annotators(5).with_columns(flip=pl.Series(bad), flip_low=pl.Series(bad)),
         pairs=pairs(5).with_columns(p_left=pl.Series(bad), votes=pl.Series(bad)),
-        unsettled=unsettled(5).with_columns(p_left=pl.Series(bad), doubt=pl.Series(bad), votes=pl.Series(bad)),
-        contested=contested(5).with_columns(p_left=pl.Series(bad)),
+        unsettled=unsettled(5).with_columns(above=pl.Series(bad), votes=pl.Series(bad)),
+        contested=contested(5).with_columns(above=pl.Series(bad)),
         log_likelihoods=[-math.inf, math.nan, -3.0, -2.0],
     )
     html = re.sub(r"<script.*?</script>", "", render(report), flags=re.DOTALL)
@@ -347,45 +380,102 @@ def test_verdicts_have_colours_and_a_legend_with_counts(small, verdict):
     name = "v-" + verdict.replace(" ", "-")
     assert f".{name}" in html.split("</style>")[0]
     assert html.count(f'<g class="mark {name}">') == 3
-    line = f'<li><p><span class="chip {name}">{verdict}</span> <strong>3</strong>'
-    assert (
-        f'{line} <span class="action">{ACTIONS[verdict]}</span></p><p class="names">judge 0, judge 1, judge 2</p>'
-        in html
+    reason = REASONS[verdict][1]
+    line = (
+        f'<li><p><span class="chip {name}">{verdict}</span> <strong>3</strong> <span class="action">{reason}</span>'
     )
+    assert f'{line}</p><p class="names">judge 0, judge 1 and judge 2</p>' in html
     assert html.count("<li>") == 1
 
 
-def test_verdicts_to_act_upon_come_first(small):
-    frame = annotators(3).with_columns(verdict=pl.Series(["reliable", "random", "noisy"]))
-    chips = re.findall(r'<li><p><span class="chip [^"]*">([^<]*)', render(replace(small, annotators=frame)))
-    assert chips == ["random", "noisy", "reliable"]
+def test_those_to_leave_out_come_first_in_one_list(small):
+    told = ["reliable", "random", "adversarial", "tie-lazy", "position-biased", "too few votes", "noisy", "one-sided"]
+    html = section(
+        render(replace(small, annotators=annotators(8).with_columns(verdict=pl.Series(told)))), "Annotators"
+    )
+    assert re.findall(r"<h3>([^<]*)</h3>", html) == [
+        "Leave out: 3",
+        "Ask, or turn round: 1",
+        "Keep: 3",
+        "Too few votes to judge: 1",
+    ]
+    chips = re.findall(r'<li><p><span class="chip [^"]*">([^<]*)', html)
+    assert chips == [
+        "random",
+        "one-sided",
+        "position-biased",
+        "adversarial",
+        "reliable",
+        "noisy",
+        "tie-lazy",
+        "too few votes",
+    ]
+
+
+def test_of_many_annotators_the_best_and_the_worst_are_shown_and_all_saved(small):
+    frame = annotators(900).with_columns(
+        verdict=pl.Series(["reliable"] * 400 + ["random"] * 300 + ["too few votes"] * 200)
+    )
+    part = section(render(replace(small, annotators=frame)), "Annotators")
+    rows = re.findall(r'<th scope="row">judge (\d+)', part)
+    assert rows == [*map(str, range(250)), *map(str, range(450, 700))]
+    assert "400 annotators more are not shown here: annotators.csv has all 900." in part
+    saved = json.loads(re.search(r'id="data-annotators.csv">(.*?)</script>', part).group(1))
+    assert saved == frame.write_csv()
+    chart = part.split("<figure>")[1].split("</figure>")[0]
+    assert "judge 699" in chart and "judge 700" not in chart
+    assert "200 annotators with too few votes" in chart
 
 
 def test_pairs_to_ask_about_name_both_items_with_their_ranks(small):
     part = section(render(full(small)), "Least settled pairs: ask about these next")
     assert '<th scope="row">left 0 (1)</th><td class="w">right 0 (2)</td>' in part
     assert part.count('class="bar"') == 3
-    assert ">40 %<" in part and "open" in Page(part).text
+    assert re.findall(r"<span>([^<]*)</span>", part) == ["55 %", "&lt;1 %", "60 %"]
+    unknown = replace(small, unsettled=unsettled(2).with_columns(above=pl.lit(None, pl.Float64)))
+    assert "does not say how sure the order is" in render(unknown)
     empty = replace(small, unsettled=unsettled(0))
     assert "all neighbours in the ranking is settled" in render(empty)
 
 
-def test_contested_pairs_say_where_the_majority_is_overruled(small):
+def test_contested_pairs_count_the_votes_either_way(small):
     part = section(render(full(small)), "Most contested pairs")
     assert re.findall(r"(\d+ : \d+)</td>", part) == ["9 : 8", "8 : 9", "7 : 7"]
-    assert re.findall(r"(followed|overruled|even votes)(?:</strong>)?</td>", part) == [
-        "followed",
-        "overruled",
-        "even votes",
-    ]
-    assert "On 4 pairs of 10 the model decides against the majority" in part
+    assert "Of 10 pairs of items with decided votes, the ranking puts 4 in another order" in part
+    none = section(render(replace(full(small), n_overruled=0)), "Most contested pairs")
+    assert "puts none in another order" in none
 
 
-def test_question_column_only_where_there_are_questions(small):
-    asked = contested(3).with_columns(question=pl.lit("poetry"))
-    column = '<th scope="col" class="w">question</th>'
-    found = [column in render(replace(small, contested=p)) for p in (contested(3), asked)]
-    assert found == [False, True]
+def test_the_word_for_how_sure_an_order_is_is_the_same_everywhere(small):
+    heads = re.findall(r'<th scope="col"[^>]*>(truly above|[^<]*beats[^<]*)</th>', render(full(small)))
+    assert heads == ["truly above", "truly above"]
+
+
+def test_ranks_side_by_side(small):
+    part = section(render(full(small)), "Ranks by language")
+    assert re.findall(r'<th scope="col"[^>]*>([^<]*)</th>', part) == ["item", "overall", "en", "de"]
+    assert '<th scope="row">b</th><td>2</td><td>1</td><td>–</td>' in part
+
+
+def test_scores_say_what_they_are(small):
+    assert "Scores: Elo points." in section(render(replace(small, meaning="Elo points")), "Ranking")
+    assert "Scores:" not in section(render(small), "Ranking")
+
+
+def test_groups_that_were_never_compared_have_ranks_of_their_own(small):
+    groups = pl.Series("group", [1, 1, 1, 2, 2])
+    within = ranking(5).with_columns(groups, rank=pl.Series([1, 2, 3, 1, 2]))
+    part = section(render(replace(small, within=within)), "Ranking")
+    assert re.findall(r">(group \d: \d items)<", part) == ["group 1: 3 items", "group 2: 2 items"]
+    assert '<td>2</td><td>1</td><th scope="row">wine 0003</th>' in part
+    assert json.loads(re.search(r'id="data-ranking.csv">(.*?)</script>', part).group(1)) == small.ranking.write_csv()
+
+
+def test_of_many_groups_the_first_items_of_the_largest_are_drawn(small):
+    within = ranking(900).with_columns(group=pl.Series([1 + i // 30 for i in range(900)]))
+    chart = section(render(replace(small, within=within)), "Ranking").split("<table>")[0]
+    assert chart.count('class="dot"') == 60
+    assert "24 further groups in the table" in chart
 
 
 def test_a_small_matrix_is_whole_and_a_larger_one_can_be_browsed(small):
@@ -423,14 +513,20 @@ def test_features_come_strongest_first(small):
 def test_health_comes_with_levels_and_counts(small):
     part = section(render(full(small)), "Health of the data")
     assert '<li class="l-warning"><strong>warning</strong> Mind the gap.</li>' in part
-    assert "linked groups of items" in part
+    assert "linked groups of items" in part and "components" not in part
+    counts = {"without_weight": 2, "single_opponent": 3, "win_groups": 0}
+    part = section(render(replace(full(small), counts=counts)), "Health of the data")
+    assert "votes of weight 0" in part and "items compared with one other only" in part
+    assert "win" not in part and "_" not in part
 
 
 def test_judges_who_err_together_are_named(small):
     part = section(render(full(small)), "Annotators")
-    assert "worth 2.5 independent judges" in part and ">0.62<" in part
+    assert "worth 2.5 of 4 independent judges, and all intervals are too narrow" in part and ">0.62<" in part
+    nearly = section(render(replace(full(small), effective_judges=3.9)), "Annotators")
+    assert "nearly independent" in nearly and "too narrow" not in nearly
     alone = section(render(replace(small, effective_judges=4.0)), "Annotators")
-    assert "none were found to err together" in alone
+    assert "No annotators were found to err together" in alone
 
 
 def test_files_can_be_saved_as_they_are(small):

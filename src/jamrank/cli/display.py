@@ -15,7 +15,7 @@ from rich.table import Table
 from jamrank.diagnostics import best_first
 from jamrank.io.parted import Votes
 from jamrank.models import RankingModel
-from jamrank.report import findings
+from jamrank.report import findings, warnings_first
 from jamrank.text import many, number
 
 __all__ = ["fitting", "plain", "print_groups", "print_summary", "print_table", "stage"]
@@ -55,10 +55,12 @@ def counting(console: Console, quiet: bool = False) -> Iterator[Callable[[str, i
         yield update
 
 
-def print_summary(console: Console, model: RankingModel, votes: Votes, seconds: float, shown: Any = None) -> None:
+def print_summary(
+    console: Console, model: RankingModel, votes: Votes, seconds: float, shown: Any = None, meaning: str = ""
+) -> None:
     """Print the ranking's two ends, the annotators from best to worst, and what the model could not tell.
 
-    With ``shown``, that ranking in place of the model's own.
+    With ``shown``, that ranking in place of the model's own, whose scores are as ``meaning`` says.
     """
     console.print(
         f"{type(model).__name__} on {many(votes.n_votes, 'vote')} by {many(votes.n_annotators, 'annotator')} on "
@@ -67,7 +69,12 @@ def print_summary(console: Console, model: RankingModel, votes: Votes, seconds: 
         style="bold",
     )
     ranking = pl.DataFrame(model.ranking_ if shown is None else shown)
+    first = warnings_first(model, votes)
+    for sentence in first:
+        console.print(sentence, style="bold red", highlight=False)
     print_table(console, "Ranking", ["rank", "item", "score", "± se", "rank between"], _rank_rows(ranking))
+    if meaning:
+        console.print(f"Scores: {plain(meaning, longest=300)}.", highlight=False, markup=False)
     annotators = best_first(pl.DataFrame(model.annotators_))
     rows = [
         [
@@ -86,7 +93,7 @@ def print_summary(console: Console, model: RankingModel, votes: Votes, seconds: 
         _print_features(console, pl.DataFrame(model.features_))
     console.print("What to know", style="bold")
     grid = Table.grid(padding=(0, 1))
-    for sentence in findings(model, votes):
+    for sentence in (told for told in findings(model, votes) if told not in first):
         grid.add_row("  •", escape(plain(sentence, longest=1000)))
     console.print(grid)
 

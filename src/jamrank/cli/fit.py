@@ -151,6 +151,7 @@ def fit(
     )
     from jamrank.io.store import StoredComparisons
     from jamrank.models import fit_groups, load, side_by_side
+    from jamrank.report import score_meaning
 
     progress = Console(stderr=True)
     earlier = None if start is None else load(start)
@@ -200,10 +201,12 @@ def fit(
                 engine=f"{choice.name}: {choice.why}",
                 chosen=reason,
             )
-            files = fitted_files(model, table, named(votes), facts, ranking)
+            side = None if by is None else (by, side_by_side(ranking, rankings))
+            title = named((Path(votes[0]).name, *votes[1:]))
+            files = fitted_files(model, table, title, facts, scale=scale, anchor=anchor, by=side)
             files |= exported(model, kinds, title=Path(votes[0]).stem, ranking=ranking)
-            if by is not None:
-                files["by.csv"] = side_by_side(ranking, rankings).write_csv()
+            if side is not None:
+                files["by.csv"] = side[1].write_csv()
             write_together(ensure_folder(out), files)
             outdated = remove_outdated(out, {name: head for name, head in SOMETIMES.items() if name not in files})
         if outdated:
@@ -215,7 +218,7 @@ def fit(
         console = Console()
         if reason:
             console.print(_why(model, reason), highlight=False, soft_wrap=True)
-        print_summary(console, model, table, seconds, ranking)
+        print_summary(console, model, table, seconds, ranking, score_meaning(model, scale, anchor))
         if by is not None:
             where = f"{out}/by.csv" if out else "by.csv, with --out DIR,"
             print_groups(console, by, side_by_side(ranking, rankings), list(rankings), where)

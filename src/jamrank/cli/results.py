@@ -22,6 +22,12 @@ SOMETIMES = {
     "pairs.csv": b"left,right,votes,p_left",
 }
 
+_INTERVALS = {
+    "posterior": "95 %, from draws of the posterior",
+    "information": "95 %, by a normal approximation at the fitted values",
+    "independent": "95 %, by a normal approximation at the fitted values, errors of scores taken for independent",
+}
+
 
 def command_line() -> str:
     """Return the command that is running, as one would type it."""
@@ -41,7 +47,7 @@ def facts_of(model: RankingModel, votes: str, **others: str | None) -> dict[str,
         "Votes": votes,
         "Model": repr(model),
         "Iterations": f"{model.n_iter_} ({model.n_passes_} passes over the votes)",
-        "Intervals": "95 %, by a normal approximation at the fitted values",
+        "Intervals": _INTERVALS.get(model._uncertainty.kind, "95 %"),
         "Versions": versions(),
         "Kernels": "compiled" if compiled else "numpy",
     }
@@ -52,16 +58,14 @@ def facts_of(model: RankingModel, votes: str, **others: str | None) -> dict[str,
 
 
 def fitted_files(
-    model: RankingModel, votes: Votes, title: str, facts: dict[str, str], ranking: Any = None
+    model: RankingModel, votes: Votes, title: str, facts: dict[str, str], **shown: Any
 ) -> dict[str, str | bytes]:
-    """Return the files that a fit leaves behind, by name; with ``ranking`` the scores of another scale."""
-    import polars as pl
-
+    """Return the files that a fit leaves behind, by name; ``shown`` is what else :func:`describe` takes."""
     from jamrank.report import describe, render
 
-    report = describe(model, votes, f"Ranking from {title}", facts)
+    report = describe(model, votes, f"Ranking from {title}", facts, **shown)
     files: dict[str, str | bytes] = {
-        "ranking.csv": (report.ranking if ranking is None else pl.DataFrame(ranking)).write_csv(),
+        "ranking.csv": report.ranking.write_csv(),
         "annotators.csv": report.annotators.write_csv(),
         "model.json": model.to_json(),
         "report.html": render(report),

@@ -5,11 +5,12 @@ from jamrank.diagnostics.comparison import Comparison, compare
 from jamrank.diagnostics.correlation import Links, correlated
 from jamrank.diagnostics.habits import Habits, habits
 from jamrank.diagnostics.health import Finding, Health, check
-from jamrank.diagnostics.pairs import Contested, Unsettled, contested_pairs, unsettled_pairs
+from jamrank.diagnostics.pairs import SETTLED, Contested, Unsettled, contested_pairs, unsettled_pairs
 from jamrank.diagnostics.verdicts import ACTIONS, VERDICTS, best_first, evidence, flip_intervals, verdicts
 
 __all__ = [
     "ACTIONS",
+    "SETTLED",
     "VERDICTS",
     "Comparison",
     "Contested",

@@ -1,4 +1,4 @@
-"""Pairs in doubt: those whose order the scores leave open, and those on which the votes are split."""
+"""Pairs in doubt: those whose order the ranking leaves open, and those on which the votes are split."""
 
 from __future__ import annotations
 
@@ -7,82 +7,92 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import ndtr
+from numpy.typing import ArrayLike, NDArray
 
 from jamrank.comparisons import Comparisons
-from jamrank.rows import Rows
+from jamrank.diagnostics.duels import Duels
 
-__all__ = ["Contested", "Unsettled", "contested_pairs", "unsettled_pairs"]
+__all__ = ["SETTLED", "Contested", "Unsettled", "contested_pairs", "unsettled_pairs"]
 
 Doubles = NDArray[np.float64]
 Places = NDArray[np.int64]
 
-# Items this many places apart may make an unsettled pair, and an item comes up this often at most.
-_NEAR, _EACH = 10, 2
-# The order of two items is settled where the other way round has less than this chance.
-_SETTLED = 0.025
+# The order of two items is settled where it is at least so sure: the interval of their difference leaves out 0.
+SETTLED = 0.975
+# Up to so many items every pair is looked at, of more those this many places apart.
+_ALL_PAIRS, _NEAR = 200, 10
+# The smaller side of a split has at least this share of the votes.
+_SPLIT = 0.4
+# How often an item comes up at most.
+_EACH_UNSETTLED, _EACH_CONTESTED = 2, 3
 
 
 @dataclass(frozen=True)
 class Unsettled:
-    """Neighbours in the ranking whose order is open, those on which a vote would teach most first.
+    """Pairs of items whose order is open, the least settled first.
 
     Attributes
     ----------
     upper, lower : ndarray of int
         Places of the two items, the one of the higher score first.
-    chance : ndarray
-        Probability that the upper item beats the lower one.
-    doubt : ndarray
-        Probability that the lower item has the higher score in truth; NaN where scores have no standard errors.
+    above : ndarray
+        Probability that the upper item is truly above the lower one; NaN where nothing is known of it.
+    n_open, n_seen : int
+        Pairs whose order is open, and pairs that were looked at.
+    whole : bool
+        Whether these are all pairs of items of one group, or only neighbours.
     """
 
     upper: Places
     lower: Places
-    chance: Doubles
-    doubt: Doubles
+    above: Doubles
+    n_open: int
+    n_seen: int
+    whole: bool
 
 
 @dataclass(frozen=True)
 class Contested:
-    """Pairs on which the votes are split, the most votes nearest to an even split first.
+    """Pairs of items on which the votes are split, the evenest first.
 
     Attributes
     ----------
-    pair : ndarray of int
-        Places of the pairs.
+    first, second : ndarray of int
+        Places of the two items.
     for_first, for_second : ndarray
-        Decided votes for either item of each of them.
-    n_overruled : int
-        Among all pairs, those whose posterior is on the other side than the majority of their votes.
+        Decided votes for either of them.
+    n_overruled, n_pairs : int
+        Pairs of items whose order by the scores is against the majority of their votes, of all with decided votes.
     """
 
-    pair: Places
+    first: Places
+    second: Places
     for_first: Doubles
     for_second: Doubles
     n_overruled: int
+    n_pairs: int
 
 
 def unsettled_pairs(
     scores: Doubles,
-    score_se: Doubles,
-    chance: Callable[[Places, Places], Doubles],
-    most: int = 25,
+    above: Callable[[Places, Places], Doubles],
+    group: ArrayLike | None = None,
+    most: int = 15,
 ) -> Unsettled:
-    """Find the pairs that one should ask about next.
+    """Find the pairs whose order is least settled, and which one should ask about next.
 
-    Candidates are items at most ten places apart whose order has at least 2.5 % chance of being the other way round.
-    A vote on a pair whose first item wins with probability p is worth about p (1 - p) V, with V the variance of the
-    difference in scores (errors taken for independent): most where the outcome is open and the scores are unknown.
-    Where scores have no standard errors, the evenest come first. No item comes up more than twice.
+    They are in the order of how near the probability of their order is to 1/2, in whole percent, and among equals
+    those near the top of the ranking come first. Pairs that are at least 97.5 % sure are settled. Where nothing is
+    known of the probabilities, the nearest scores come first. No item comes up more than twice.
 
     Parameters
     ----------
-    scores, score_se : ndarray
-        Of each item; errors NaN where unknown.
-    chance : callable
-        Gives for two arrays of items the probability that those of the first beat those of the second.
+    scores : ndarray
+        Of each item.
+    above : callable
+        Gives for two arrays of items the probability that those of the first are truly above those of the second.
+    group : array-like of int, optional
+        Of each item: items of different groups cannot be compared.
     most : int
         How many pairs to return at most.
 
@@ -90,21 +100,66 @@ def unsettled_pairs(
     -------
     Unsettled
     """
-    order = np.argsort(-scores, kind="stable")
-    steps = range(1, min(_NEAR, len(order) - 1) + 1)
+    groups = np.zeros(len(scores), dtype=np.int64) if group is None else np.asarray(group)
+    rank = np.empty(len(scores), dtype=np.int64)
+    rank[np.argsort(-scores, kind="stable")] = np.arange(len(scores))
+    order = np.lexsort((rank, groups))
+    whole = len(order) <= _ALL_PAIRS
+    steps = range(1, len(order) if whole else _NEAR + 1)
     upper = np.concatenate([order[:-step] for step in steps] or [order[:0]])
     lower = np.concatenate([order[step:] for step in steps] or [order[:0]])
-    wins = chance(upper, lower)
-    variance = score_se[upper] ** 2 + score_se[lower] ** 2
-    with np.errstate(divide="ignore", invalid="ignore"):
-        doubt = ndtr(-(scores[upper] - scores[lower]) / np.sqrt(variance))
-    worth = wins * (1 - wins) * np.where(np.isfinite(variance), variance, 1.0)
-    best = np.argsort(-worth.round(12), kind="stable")
-    kept = _spread(upper, lower, best[~(doubt[best] < _SETTLED)], most)
-    return Unsettled(upper[kept], lower[kept], wins[kept], doubt[kept])
+    together = groups[upper] == groups[lower]
+    upper, lower = upper[together], lower[together]
+    sure = above(upper, lower)
+    known = np.isfinite(sure)
+    still = np.flatnonzero(~known | (np.maximum(sure, 1 - sure) < SETTLED))
+    far = np.where(known, np.abs(sure - 0.5).round(2), scores[upper] - scores[lower])[still]
+    best = still[np.lexsort((rank[lower[still]], rank[upper[still]], far))]
+    kept = _spread(upper, lower, best, most, _EACH_UNSETTLED)
+    return Unsettled(upper[kept], lower[kept], sure[kept], len(still), len(upper), whole)
 
 
-def _spread(upper: Places, lower: Places, best: Places, most: int) -> Places:
+def contested_pairs(votes: Comparisons, scores: Doubles, most: int = 10, least: float = 4.0) -> Contested:
+    """Find the pairs on which annotators disagree most, and count those that the scores decide against the majority.
+
+    Pairs are in the order of how evenly their decided votes are split, by weight, over all questions; among equals
+    those with more votes come first. The smaller side has at least two fifths of the votes, and no item comes up more
+    than three times.
+
+    Parameters
+    ----------
+    votes : Comparisons
+        The votes.
+    scores : ndarray
+        Of each item.
+    most : int
+        How many pairs to return at most.
+    least : float
+        Decided votes that a pair must have.
+
+    Returns
+    -------
+    Contested
+    """
+    duels = Duels.of(votes)
+    cast = duels.wins + duels.losses
+    first, second = duels.first.astype(np.int64), duels.second.astype(np.int64)
+    against = np.sign(duels.margin) * np.sign(scores[first] - scores[second]) < 0
+    split = np.flatnonzero((cast >= least) & (np.minimum(duels.wins, duels.losses) >= _SPLIT * cast - 1e-9))
+    lead = (np.abs(duels.margin[split]) / cast[split]).round(12)
+    best = split[np.lexsort((split, -cast[split].round(9), lead))]
+    kept = _spread(first, second, best, most, _EACH_CONTESTED)
+    return Contested(
+        first[kept],
+        second[kept],
+        duels.wins[kept],
+        duels.losses[kept],
+        int(np.count_nonzero(against)),
+        int(np.count_nonzero(cast > 0)),
+    )
+
+
+def _spread(upper: Places, lower: Places, best: Places, most: int, each: int) -> Places:
     """Take the best pairs in which no item comes up too often."""
     taken: list[int] = []
     seen: Counter[int] = Counter()
@@ -112,36 +167,7 @@ def _spread(upper: Places, lower: Places, best: Places, most: int) -> Places:
         a, b = int(upper[place]), int(lower[place])
         if len(taken) == most:
             break
-        if seen[a] < _EACH and seen[b] < _EACH:
+        if seen[a] < each and seen[b] < each:
             taken.append(place)
             seen.update((a, b))
     return np.array(taken, dtype=np.int64)
-
-
-def contested_pairs(votes: Comparisons, posterior: Doubles, most: int = 25) -> Contested:
-    """Find the pairs on which annotators disagree most, and count those that the model decides against the majority.
-
-    With n decided votes on a pair, a share s of them for its first item, pairs are ordered by ``n (1 - |2 s - 1|)²``.
-
-    Parameters
-    ----------
-    votes : Comparisons
-        The votes.
-    posterior : ndarray
-        P(first beats second) of each pair.
-    most : int
-        How many pairs to return at most.
-
-    Returns
-    -------
-    Contested
-    """
-    rows = Rows.per_pair(votes)
-    won, decided = rows.tally()
-    pair = np.arange(votes.n_pairs)[rows.pair]
-    balance = np.divide(2 * won - decided, decided, out=np.ones_like(won), where=decided > 0)
-    split = decided * (1 - np.abs(balance)) ** 2
-    best = np.argsort(-split.round(12), kind="stable")[:most]
-    best = best[split[best] > 0]
-    against = np.sign(balance) * np.sign(posterior[pair] - 0.5) < 0
-    return Contested(pair[best], won[best], (decided - won)[best], int(np.count_nonzero(against)))

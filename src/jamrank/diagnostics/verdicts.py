@@ -31,9 +31,9 @@ ACTIONS = {
     "noisy": "keep; votes count for less, more of them help",
     "random": "leave out, or replace: the votes add next to nothing",
     "adversarial": "ask whether the scale was read upside down; models with flips turn these votes over",
-    "position-biased": "show pairs in random order and in both orders; do not rely on these votes",
+    "position-biased": "leave out, and show pairs in random order or in both orders",
     "one-sided": "leave out: the votes tell nothing of the items",
-    "tie-lazy": "ask for a decision where there is a difference; use the decided votes",
+    "tie-lazy": "keep, and ask for a decision where there is a difference",
     "too few votes": "collect more votes before judging",
 }
 VERDICTS = tuple(ACTIONS)

@@ -44,8 +44,15 @@ def warn_of_loose_items(engine: Engine, items: NDArray[Any]) -> None:
     for verb, mark in (("win", 2), ("lose", 1)):
         always = seen == mark
         if always.any():
-            which = f"{int(always.sum()):,} of {len(items):,} items {verb} every one of their pairs"
-            warn(f"{which} ({_named(items[always])}): the prior alone keeps their scores finite", SparseVotesWarning)
+            one = always.sum() == 1
+            told, kept = (
+                (f"{verb}s every one of its", "its score") if one else (f"{verb} every one of their", "their scores")
+            )
+            which = f"{int(always.sum()):,} of {len(items):,} items {told} pairs"
+            warn(
+                f"{which} ({_named(items[always])}): the prior alone keeps {kept} finite",
+                SparseVotesWarning,
+            )
 
 
 def _groups(first: Ints, second: Ints, n_items: int) -> NDArray[np.int32]:

@@ -3,6 +3,17 @@
 from jamrank.report.describing import describe, versions, write_report
 from jamrank.report.page import render
 from jamrank.report.record import Beats, Report, Skills
-from jamrank.report.telling import findings
+from jamrank.report.telling import findings, score_meaning, warnings_first
 
-__all__ = ["Beats", "Report", "Skills", "describe", "findings", "render", "versions", "write_report"]
+__all__ = [
+    "Beats",
+    "Report",
+    "Skills",
+    "describe",
+    "findings",
+    "render",
+    "score_meaning",
+    "versions",
+    "warnings_first",
+    "write_report",
+]

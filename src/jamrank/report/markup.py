@@ -105,7 +105,7 @@ def _width(character: str) -> int:
 
 
 def percent(share: float) -> str:
-    """Write a probability in percent; none is ever so certain as to be written 0 % or 100 %."""
+    """Write a probability in percent, as text; none is ever so certain as to be written 0 % or 100 %."""
     if share < 0.005:
         return "<1 %"
     return ">99 %" if share > 0.995 else f"{round(100 * share)} %"

@@ -16,12 +16,13 @@ __all__ = ["render"]
 # Links at the top, to those sections that the page has.
 _LINKS = {
     "ranking": "Ranking",
-    "beats": "Who beats whom",
     "annotators": "Annotators",
     "skills": "Who is good at what",
-    "features": "Features",
     "unsettled": "Least settled",
     "contested": "Most contested",
+    "by": "Side by side",
+    "beats": "Who beats whom",
+    "features": "Features",
     "health": "Health of the data",
     "computed": "How it was computed",
 }

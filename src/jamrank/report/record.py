@@ -84,11 +84,12 @@ class Report:
     beats : Beats, optional
         Probabilities that one item beats another.
     unsettled : polars.DataFrame, optional
-        Columns left, left_rank, right, right_rank, votes, p_left, doubt (may be null): pairs to ask about next.
+        Columns left, left_rank, right, right_rank, votes, above (the probability that left is truly above right; may
+        be null): pairs to ask about next.
     contested : polars.DataFrame, optional
-        Columns left, right, for_left, for_right, p_left and perhaps question: pairs on which votes are split.
-    n_overruled : int
-        Pairs on which the model is against the majority.
+        Columns left, left_rank, right, right_rank, for_left, for_right, above: pairs on which votes are split.
+    n_overruled, n_decided : int
+        Pairs of items whose order in the ranking is against the majority of their votes, of how many.
     skills : Skills, optional
         Who is good at what.
     features : polars.DataFrame, optional
@@ -101,6 +102,17 @@ class Report:
         What is known of the data: level (problem, warning, note, good) and a sentence.
     counts : mapping of str to float
         Numbers of the data.
+    meaning : str
+        What scores are: their unit, what is 0, and what their errors are relative to.
+    within : polars.DataFrame, optional
+        As `ranking` with a column group, group by group and with the ranks within each: where items fall into groups
+        that were never compared.
+    by : polars.DataFrame, optional
+        Columns item, rank and, for each value of `by_column`, ``rank VALUE``; others are not shown.
+    by_column : str
+        The column whose values were ranked side by side.
+    n_judges : int
+        Annotators with decided votes.
     """
 
     title: str
@@ -115,9 +127,15 @@ class Report:
     unsettled: pl.DataFrame | None = None
     contested: pl.DataFrame | None = None
     n_overruled: int = 0
+    n_decided: int = 0
     skills: Skills | None = None
     features: pl.DataFrame | None = None
     links: pl.DataFrame | None = None
     effective_judges: float | None = None
     health: Sequence[tuple[str, str]] = ()
     counts: Mapping[str, float] = field(default_factory=dict)
+    meaning: str = ""
+    within: pl.DataFrame | None = None
+    by: pl.DataFrame | None = None
+    by_column: str = ""
+    n_judges: int = 0

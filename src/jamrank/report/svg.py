@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from jamrank.report.markup import count, decimal, shorten, tag
 
-LONG_LABEL, SHORT_LABEL = 24, 12
+LONG_LABEL, SHORT_LABEL = 24, 14
 _ROW = 22
 _HEAD = 26
 _FOOT = 46
@@ -236,13 +236,20 @@ def _axis(axis: Axis, scale: Scale, bottom: int) -> str:
         at = f"{scale(axis.reference):.2f}%"
         lines.append(tag("line", x1=at, x2=at, y1=_HEAD - 6, y2=bottom, class_="reference"))
     above = axis.notes or (_labelled(axis.ticks) if bottom > _HEAD + _TALL * _ROW else ())
-    notes = [_words(text, f"{scale(at):.2f}%", 14, f"head {_anchor(at, axis)}") for at, text in above]
+    notes = [
+        _words(text, f"{scale(at):.2f}%", 14, f"head {_anchor(at, axis)}{_crowded(at, axis)}") for at, text in above
+    ]
     label = _words(axis.label, f"{(scale.left + scale.right) / 2:g}%", bottom + 38, "head mid")
     return "".join([*lines, *notes, label])
 
 
 def _anchor(at: float, axis: Axis) -> str:
     return "start" if at <= axis.low else "end" if at >= axis.high else "mid"
+
+
+def _crowded(at: float, axis: Axis) -> str:
+    """Leave out, on a narrow screen, what would run into the words at the far right."""
+    return "" if axis.notes or at < axis.high - 0.2 * (axis.high - axis.low) else " long"
 
 
 def _labelled(at: Sequence[float]) -> list[tuple[float, str]]:

@@ -64,11 +64,17 @@ def table(rows: Iterable[Row], columns: Sequence[Column], caption: str, file: st
     return tag("div", scroll, class_="table", data_search="" if long else None, data_file=file)
 
 
-def whole_table(frame: pl.DataFrame, columns: Sequence[Column], caption: str, file: str) -> str:
-    """Write a table of a result together with the file that it is of, down to a row where that gets too long."""
+def whole_table(
+    frame: pl.DataFrame, columns: Sequence[Column], caption: str, file: str, saved: pl.DataFrame | None = None
+) -> str:
+    """Write a table of a result together with the file that it is of, down to a row where that gets too long.
+
+    The file is of `saved` where that is given: the same result in another order.
+    """
     left_out = frame.height - TABLE_ROWS
     shown = frame.head(TABLE_ROWS)
-    written = table(shown.iter_rows(named=True), columns, caption, file) + data_block(file, shown.write_csv())
+    data = data_block(file, (shown if saved is None else saved).write_csv())
+    written = table(shown.iter_rows(named=True), columns, caption, file) + data
     if left_out <= 0:
         return written
     return written + paragraph(f"{plural(left_out, 'row')} more are not shown here: {file} has all {frame.height:,}.")

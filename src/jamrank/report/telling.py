@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import polars as pl
 
 from jamrank.comparisons import Comparisons
-from jamrank.diagnostics import Health, check
+from jamrank.diagnostics import SETTLED, Health, Unsettled, check, unsettled_pairs
 from jamrank.io.parted import Votes
-from jamrank.models import VRJAM, RankingModel
-from jamrank.text import many, number
+from jamrank.models import RankingModel
+from jamrank.report.judges import are_correlated, judge_sentences, listed, worth
+from jamrank.report.markup import percent
+from jamrank.report.sureness import Sureness
+from jamrank.text import many
 
-__all__ = ["findings", "health_of", "story"]
+__all__ = ["find_unsettled", "findings", "health_of", "planning", "score_meaning", "story", "warnings_first"]
 
-# A pair is open while neither side has three chances in four.
-_OPEN = 0.25
-_MOST_NAMED, _MOST_TO_ACT_UPON, _FIRST = 3, 12, 5
-# A difference between flips on two kinds of pairs that is worth a sentence; errors so correlated are one judge's.
-_SKILL_GAP, _AS_ONE = 0.1, 0.5
+_MOST_NAMED, _FIRST = 3, 5
 
 
-def story(
-    model: RankingModel, votes: Votes, health: Health | None, unsettled: pl.DataFrame | None
-) -> dict[str, list[str]]:
+def story(model: RankingModel, votes: Votes, health: Health | None, sure: Sureness) -> dict[str, list[str]]:
     """Return what to take away from a report, sentences by topic.
 
     Parameters
@@ -35,13 +30,18 @@ def story(
         What it was fitted to.
     health : Health or None
         Of the votes, as :func:`health_of` has it.
-    unsettled : polars.DataFrame or None
-        The pairs to ask about next, as :class:`Report` has them.
+    sure : Sureness
+        How sure the order of items is.
     """
     return {
-        "Ranking": [*_headline(model), *_order_sentences(model)],
-        "Annotators": [*_keepers(model), *_annotators(model)],
-        "Pairs": [*_first_place(model), *_unsettled_sentences(unsettled), *_pairs(model, votes)],
+        "Ranking": [
+            *_groups_apart(sure),
+            *_headline(model, sure),
+            *_too_narrow(model),
+            *_order_sentences(model, sure),
+        ],
+        "Annotators": judge_sentences(model),
+        "Pairs": [*_pair_sentences(model, votes, sure), *_first_place(model, sure)],
         "Features": _feature_sentence(model),
         "Data": _data(model, votes, health),
     }
@@ -62,14 +62,23 @@ def findings(model: RankingModel, votes: Votes) -> list[str]:
     list of str
         Sentences.
     """
+    sure = Sureness(model, votes)
     return [
+        *_groups_apart(sure),
+        *_headline(model, sure),
+        *_too_narrow(model),
         *_grave(health_of(model, votes)),
-        *_annotators(model),
+        *judge_sentences(model),
         *_feature_sentence(model),
-        *_rank_sentences(model),
-        *_pairs(model, votes),
+        *_spread_of_ranks(model, sure),
+        *_pair_sentences(model, votes, sure),
         *_left_over(model, votes),
     ]
+
+
+def warnings_first(model: RankingModel, votes: Votes) -> list[str]:
+    """Return what one must know before one looks at a ranking; mostly nothing."""
+    return _groups_apart(Sureness(model, votes))
 
 
 def health_of(model: RankingModel, votes: Votes) -> Health | None:
@@ -77,10 +86,27 @@ def health_of(model: RankingModel, votes: Votes) -> Health | None:
     return check(votes, model) if isinstance(votes, Comparisons) else None
 
 
+def planning(model: RankingModel, sentence: str) -> str:
+    """Return what is foretold of the order, with the condition under which it holds where that is not met."""
+    if not are_correlated(model):
+        return sentence
+    return f"{sentence} That would hold for annotators who err independently; these do not, and fewer are right."
+
+
+def score_meaning(model: RankingModel, scale: str = "logit", anchor: object = None) -> str:
+    """Return what the scores of a ranking mean, and what their errors are relative to."""
+    at = "the mean of all items" if anchor is None else str(anchor)
+    note = "" if anchor is None else "; errors and intervals are those of the distance to the mean of all items"
+    if scale == "elo":
+        return f"Elo points (400 for odds of ten to one), {at} = 1000{note}"
+    unit = "log-odds" if model._log_odds else "points of its own scale"
+    return f"{unit}, {at} = 0{note}" if anchor is not None or model._log_odds else unit
+
+
 def _grave(health: Health | None) -> list[str]:
     if health is None:
         return []
-    # Of sides the verdicts tell more: they know which items were shown there.
+    # Of sides the verdicts tell more: they know which items were shown there. Groups are told of before the ranking.
     grave = [finding for finding in health.findings if finding.level in ("problem", "warning")]
     return [finding.sentence for finding in grave if finding.about != "sides"]
 
@@ -88,8 +114,8 @@ def _grave(health: Health | None) -> list[str]:
 def _data(model: RankingModel, votes: Votes, health: Health | None) -> list[str]:
     told = [*_grave(health), *_left_over(model, votes)]
     size = (
-        f"{votes.n_votes:,} votes by {many(votes.n_annotators, 'annotator')} on {many(votes.n_pairs, 'pair')} of "
-        f"{many(votes.n_items, 'item')}"
+        f"{many(votes.n_votes, 'vote')} by {many(votes.n_annotators, 'annotator')} on {many(votes.n_pairs, 'pair')} "
+        f"of {many(votes.n_items, 'item')}"
     )
     if told or not isinstance(votes, Comparisons):
         return [f"{size}.", *told]
@@ -105,156 +131,118 @@ def _left_over(model: RankingModel, votes: Votes) -> list[str]:
     if votes.n_missing:
         told.append(f"{many(votes.n_missing, 'listed vote')} without a winner: counted as not cast.")
     if not model.converged_:
-        told.append(f"The fit stopped after {model.n_iter_} iterations, before it had converged.")
+        told.append(f"The fit stopped after {many(model.n_iter_, 'iteration')}, before it had converged.")
     return told
 
 
 # -- the ranking ------------------------------------------------------------------------------------------------
 
 
-def _headline(model: RankingModel) -> list[str]:
-    """Say who is first, who else could be, and who is last."""
+def _groups_apart(sure: Sureness) -> list[str]:
+    """Say that some items cannot be compared with others."""
+    if sure.group is None:
+        return []
+    return [
+        f"The items fall into {int(sure.group.max()) + 1:,} groups that were never compared with each other: ranks "
+        "and scores across groups mean nothing, only those within a group do."
+    ]
+
+
+def _headline(model: RankingModel, sure: Sureness) -> list[str]:
+    """Say who is first and how sure that is, who else could be, and who is last."""
+    if sure.group is not None:
+        return _firsts_of_groups(model, sure)
     ranking = pl.DataFrame(model.ranking_)
     first, last, n_items = ranking["item"][0], ranking["item"][-1], ranking.height
+    if n_items == 1:
+        return [f"{first} is the only item."]
     shared = int((ranking["rank"] == 1).sum())
+    if shared == n_items:
+        return [f"All {n_items:,} items share the first rank."]
     if shared > 1:
         return [f"{shared:,} of {n_items:,} items share the first rank; {last} comes last."]
-    could = ranking.filter((pl.col("rank_low") == 1) & (pl.col("rank") > 1))["item"].to_list()
     told = f"{first} ranks first of {many(n_items, 'item')}"
-    if ranking["rank_low"].null_count() == ranking.height:
+    chance = sure.first(np.arange(n_items))
+    if not np.isfinite(chance).all():
         return [f"{told}, {last} comes last."]
-    if could:
-        high = int(ranking["rank_high"][0])
-        told += f", but that is not settled: its rank is between 1 and {high}, and so could be first {_listed(could)}"
-    return [f"{told}; {last} comes last."]
+    own = float(chance[np.argmax(model.scores_)])
+    if own >= SETTLED:
+        return [f"{told}, which is settled ({percent(own)} sure); {last} comes last."]
+    others = listed([f"{item} with {percent(p)}" for item, p in _rivals(model, chance)], _MOST_NAMED)
+    if n_items == 2:
+        return [f"{told}, but that is only {percent(own)} sure."]
+    return [f"{told}, but that is only {percent(own)} sure. Others could be first: {others}. Last comes {last}."]
 
 
-def _order_sentences(model: RankingModel) -> list[str]:
+def _rivals(model: RankingModel, chance: np.ndarray) -> list[tuple[object, float]]:
+    """Return who else could be first, the likeliest first: each with the chance that leaves the first in doubt."""
+    order = np.lexsort((-model.scores_, -chance))
+    others = [int(k) for k in order if k != np.argmax(model.scores_)]
+    likely = [k for k in others if chance[k] > 1 - SETTLED] or others[:1]
+    return [(model.items_[k], float(chance[k])) for k in likely]
+
+
+def _firsts_of_groups(model: RankingModel, sure: Sureness) -> list[str]:
+    assert sure.group is not None
+    told = []
+    for number in range(min(int(sure.group.max()) + 1, _MOST_NAMED)):
+        items = np.flatnonzero(sure.group == number)
+        if len(items) < 2:
+            continue
+        place = int(np.argmax(model.scores_[items]))
+        chance = float(sure.first(items)[place])
+        known = f", {percent(chance)} sure" if np.isfinite(chance) else ""
+        told.append(f"{model.items_[items[place]]} (of {len(items):,} items{known})")
+    return [f"First in the largest groups: {'; '.join(told)}."] if told else []
+
+
+def _too_narrow(model: RankingModel) -> list[str]:
+    found = worth(model)
+    if found is None or not are_correlated(model):
+        return []
+    return [
+        f"Caution: the errors of the annotators are correlated, and together they are worth {found[0]:.1f} of "
+        f"{found[1]:,} independent judges. All intervals here are too narrow, all probabilities too sure, and most "
+        "flips too low."
+    ]
+
+
+def _order_sentences(model: RankingModel, sure: Sureness) -> list[str]:
     """Name the first items with their ranks, and say how far ranks are known."""
     unsure = model._uncertainty
+    if sure.group is not None:
+        return []
     if not (unsure.rank_low > 0).all():
-        return ["This model gives no uncertainty of the ranks."]
-    ranking, n_items = pl.DataFrame(model.ranking_), len(model.scores_)
+        return ["This model does not say how sure the ranks are."]
+    ranking = pl.DataFrame(model.ranking_)
     first = ranking.head(_FIRST).select("item", "rank_low", "rank_high").iter_rows()
     named = ", ".join(f"{item} ({low if low == high else f'{low}–{high}'})" for item, low, high in first)
-    upper, lower = int((unsure.rank_high <= n_items // 2).sum()), int((unsure.rank_low > (n_items + 1) // 2).sum())
-    width = float(np.median(unsure.rank_high - unsure.rank_low + 1))
-    return [
-        f"The first, with the ranks that are possible (95 %): {named}.",
-        f"A rank is known to within {width:g} of {n_items:,} places for half of the items; {upper:,} are surely in "
-        f"the upper half, {lower:,} surely in the lower.",
-    ]
+    some = "The first five" if ranking.height > _FIRST else "All"
+    return [f"{some}, with the ranks that are possible (95 %): {named}.", *_spread_of_ranks(model, sure)]
 
 
-def _listed(names: Sequence[object], most: int = _MOST_NAMED) -> str:
-    shown = [str(name) for name in names[:most]]
-    if len(names) > most:
-        return f"{', '.join(shown)} and {len(names) - most:,} more"
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
-
-
-def _rank_sentences(model: RankingModel) -> list[str]:
-    unsure = model._uncertainty
+def _spread_of_ranks(model: RankingModel, sure: Sureness) -> list[str]:
+    unsure, n_items = model._uncertainty, len(model.scores_)
+    if sure.group is not None or n_items < 3:
+        return []
     if not (unsure.rank_low > 0).all():
-        return ["This model gives no uncertainty of the ranks."]
-    n_items = len(model.scores_)
-    first = int((unsure.rank_low == 1).sum())
+        return ["This model does not say how sure the ranks are."]
     width = float(np.median(unsure.rank_high - unsure.rank_low + 1))
-    told = f"A rank is known to within {width:g} of {n_items:,} places for half of the items"
-    if first == 1:
-        return [told + "; the first place is settled."]
-    return [told + f"; {first:,} items could be first."]
-
-
-# -- the annotators ---------------------------------------------------------------------------------------------
-
-# What a verdict means of several annotators, and what to do in a word; those to act upon first.
-_MEANINGS = {
-    "random": ("cannot be told from coin tossers", "Leave out or replace", _MOST_TO_ACT_UPON),
-    "one-sided": ("pick the same side nearly always", "Leave out", _MOST_TO_ACT_UPON),
-    "position-biased": ("pick one side more often than the items explain", "Do not rely on", _MOST_TO_ACT_UPON),
-    "adversarial": ("vote against the truth more often than for it", "Ask about the scale", _MOST_TO_ACT_UPON),
-    "tie-lazy": ("say tie far more often than others on comparable pairs", "Ask for decisions", _MOST_NAMED),
-    "too few votes": ("cast too few votes to be judged", "Collect more votes", _MOST_NAMED),
-}
-
-
-def _keepers(model: RankingModel) -> list[str]:
-    verdict = pl.DataFrame(model.annotators_)["verdict"]
-    reliable, noisy = (int((verdict == name).sum()) for name in ("reliable", "noisy"))
-    return [
-        f"Keep {reliable + noisy:,} of {many(len(verdict), 'annotator')}: {reliable:,} reliable, {noisy:,} noisy "
-        "(their votes count for less)."
-    ]
-
-
-def _annotators(model: RankingModel) -> list[str]:
-    return [*_alone_sentences(model), *_verdict_sentences(model), *_skill_sentences(model), *_link_sentences(model)]
-
-
-def _alone_sentences(model: RankingModel) -> list[str]:
-    """Name those whose flips tell only how far their votes agree with each other."""
-    frame = pl.DataFrame(model.annotators_)
-    names = frame.filter(pl.col("evidence").str.starts_with("alone"))["annotator"].to_list()
-    if not names:
-        return []
-    if frame.height == 1:
+    if width >= n_items:
+        return ["For most items every rank is still possible: more votes are needed."]
+    if are_correlated(model):
         return [
-            "With one annotator flips tell only how far the votes agree with each other, not whether they are right."
+            f"If errors were independent, half of the ranks would be known to within {width:g} of {n_items:,} places."
         ]
-    return [
-        f"Nobody else voted on the items of {many(len(names), 'annotator')} ({_listed(names)}): their flips tell "
-        "only how far their own votes agree with each other."
-    ]
+    told = f"Half of the ranks are known to within {width:g} of {n_items:,} places"
+    upper, lower = int((unsure.rank_high <= n_items // 2).sum()), int((unsure.rank_low > (n_items + 1) // 2).sum())
+    if upper and lower:
+        told += f"; {many(upper, 'item')} {_is(upper)} surely in the upper half and {lower:,} in the lower"
+    return [f"{told}."]
 
 
-def _verdict_sentences(model: RankingModel) -> list[str]:
-    frame = pl.DataFrame(model.annotators_).sort("flip", descending=True, maintain_order=True)
-    told = []
-    for verdict, (meaning, action, most) in _MEANINGS.items():
-        names = frame.filter(pl.col("verdict") == verdict)["annotator"].to_list()
-        if not names:
-            continue
-        verb = meaning if len(names) > 1 else _singular(meaning)
-        told.append(f"{action}: {many(len(names), 'annotator')} ({_listed(names, most)}) {verb}.")
-    return told
-
-
-def _singular(meaning: str) -> str:
-    verb, rest = meaning.split(" ", 1)
-    return meaning if verb in ("cannot", "cast") else f"{verb}s {rest}"
-
-
-def _skill_sentences(model: RankingModel) -> list[str]:
-    """Say of annotators whose flips differ most between clusters of pairs where they are good and where not."""
-    if not isinstance(model, VRJAM) or len(model.centroids_) < 2:
-        return []
-    clusters = pl.DataFrame(model.clusters_)["description"].to_list()
-    names = pl.DataFrame(model.annotators_)["annotator"].to_list()
-    best, worst = model.flip_.argmin(axis=1), model.flip_.argmax(axis=1)
-    gap = model.flip_.max(axis=1) - model.flip_.min(axis=1)
-    order = [k for k in np.argsort(-gap, kind="stable") if gap[k] >= _SKILL_GAP][:_MOST_NAMED]
-    return [
-        f"{names[k]} is best on {clusters[best[k]]} (flip {model.flip_[k, best[k]]:.2f}) and worst on "
-        f"{clusters[worst[k]]} (flip {model.flip_[k, worst[k]]:.2f})."
-        for k in order
-    ]
-
-
-def _link_sentences(model: RankingModel) -> list[str]:
-    """Name judges who agree more than the truth explains, and how many independent ones all are worth."""
-    links = pl.DataFrame(model.correlated_)
-    if links.is_empty():
-        return []
-    told = []
-    for row in links.head(_MOST_NAMED).iter_rows(named=True):
-        advice = ": count them as one" if row["correlation"] >= _AS_ONE else ""
-        told.append(
-            f"Judges {row['first']} and {row['second']} agree more than the truth explains, on "
-            f"{number(row['agreed'])} of {many(row['pairs'], 'common pair')} where {row['expected']:,.0f} would be "
-            f"expected (their errors correlate at {row['correlation']:.2f}){advice}."
-        )
-    return [*told, f"Together the annotators are worth {model.effective_judges_:.1f} independent judges."]
+def _is(number: int) -> str:
+    return "is" if number == 1 else "are"
 
 
 # -- features and pairs -------------------------------------------------------------------------------------------
@@ -269,31 +257,43 @@ def _feature_sentence(model: RankingModel) -> list[str]:
     return [f"The score moves most with {strongest}: change for one standard deviation of the feature."]
 
 
-def _first_place(model: RankingModel) -> list[str]:
-    ranking = pl.DataFrame(model.ranking_)
-    could = ranking.filter((pl.col("rank_low") == 1) & (pl.col("rank") > 1))["item"].to_list()
-    if not could or int((ranking["rank"] == 1).sum()) > 1:
+def find_unsettled(model: RankingModel, sure: Sureness) -> Unsettled:
+    """Return the pairs of items whose order is least settled."""
+    return unsettled_pairs(model.scores_, sure.above, sure.group)
+
+
+def _pair_sentences(model: RankingModel, votes: Votes, sure: Sureness) -> list[str]:
+    if not isinstance(votes, Comparisons) or len(model.scores_) < 2:
         return []
-    return [f"To settle the first place, ask about {ranking['item'][0]} against {_listed(could)}."]
-
-
-def _unsettled_sentences(unsettled: pl.DataFrame | None) -> list[str]:
-    if unsettled is None:
-        return []
-    if unsettled.is_empty():
-        return ["The order of all neighbours in the ranking is settled."]
-    named = [f"{left} against {right}" for left, right in unsettled.select("left", "right").head(3).iter_rows()]
-    return [f"Least settled, and so worth further votes: {'; '.join(named)}."]
-
-
-def _pairs(model: RankingModel, votes: Votes) -> list[str]:
-    if not isinstance(votes, Comparisons):
-        return []
-    unsettled = int((np.abs(model.posterior_ - 0.5) < 0.5 - _OPEN).sum())
-    total = len(model.posterior_)
-    if not unsettled:
-        return ["No pair is open: on each, one side has more than three chances in four."]
+    found = find_unsettled(model, sure)
+    which = "pairs of items" if found.whole else "pairs of near neighbours in the ranking"
+    if sure.group is not None:
+        which += " within groups"
+    if not found.n_open:
+        return [f"The order of all {which} is settled (at least 97.5 % sure)."]
+    named = "; ".join(
+        f"{model.items_[a]} above {model.items_[b]}" + (f", {percent(p)} sure" if np.isfinite(p) else "")
+        for a, b, p in zip(found.upper[:3], found.lower[:3], found.above[:3].tolist(), strict=True)
+    )
+    if not sure.known:
+        return [f"Nearest to each other by their scores, and so worth further votes: {named}."]
+    settled = found.n_seen - found.n_open
+    every = "the two items" if found.n_seen == 1 else f"all {found.n_seen:,} {which}"
     return [
-        f"{unsettled:,} of {many(total, 'pair')} {'is' if unsettled == 1 else 'are'} open: neither side has three "
-        "chances in four."
+        f"Least settled, and to be asked about next: {named}.",
+        f"Of {found.n_seen:,} {which}, the order of {settled:,} is settled (at least 97.5 % sure); "
+        f"{found.n_open:,} {_is(found.n_open)} open."
+        if settled
+        else f"The order of {every} is open (less than 97.5 % sure).",
     ]
+
+
+def _first_place(model: RankingModel, sure: Sureness) -> list[str]:
+    ranking = pl.DataFrame(model.ranking_)
+    if sure.group is not None or ranking.height < 3 or int((ranking["rank"] == 1).sum()) > 1:
+        return []
+    chance = sure.first(np.arange(ranking.height))
+    if not np.isfinite(chance).all() or chance[np.argmax(model.scores_)] >= SETTLED:
+        return []
+    rivals = listed([item for item, _ in _rivals(model, chance)], _MOST_NAMED)
+    return [f"To settle the first place, ask about {ranking['item'][0]} against {rivals}."]

@@ -2,6 +2,7 @@
 
 from jamrank.report.sections.annotators import annotators
 from jamrank.report.sections.beats import beats
+from jamrank.report.sections.by import by
 from jamrank.report.sections.computed import computed
 from jamrank.report.sections.features import features
 from jamrank.report.sections.health import health
@@ -13,6 +14,7 @@ from jamrank.report.sections.summary import summary
 __all__ = [
     "annotators",
     "beats",
+    "by",
     "computed",
     "contested",
     "features",

@@ -7,28 +7,29 @@ from html import escape
 
 import polars as pl
 
-from jamrank.diagnostics import ACTIONS, VERDICTS
 from jamrank.report import svg
+from jamrank.report.judges import ADVICE, INDEPENDENT, REASONS, listed
 from jamrank.report.markup import MISSING, count, decimal, finite, paragraph, plain, plural, section, shorten, tag
 from jamrank.report.record import Report
 from jamrank.report.sections.ranking import ends, figure
-from jamrank.report.tables import LONGEST_NAME, Column, Row, between, chip, table, verdict_class, whole_table
+from jamrank.report.tables import (
+    LONGEST_NAME,
+    Column,
+    Row,
+    between,
+    chip,
+    data_block,
+    table,
+    verdict_class,
+    whole_table,
+)
 
 __all__ = ["annotators"]
 
 _DRAWN = (30, 30)
 _NAMED = 30
-# From those to act upon to those to keep.
-_ORDER = (
-    "random",
-    "one-sided",
-    "position-biased",
-    "adversarial",
-    "tie-lazy",
-    "too few votes",
-    "noisy",
-    "reliable",
-)
+# Of more annotators the best and the worst are listed.
+_LISTED = 500
 
 
 def annotators(report: Report) -> str:
@@ -36,7 +37,7 @@ def annotators(report: Report) -> str:
     frame = report.annotators
     if frame.is_empty():
         return section("annotators", "Annotators", paragraph("There are no annotators."))
-    rows = ends(frame, _DRAWN, _mark, "annotator")
+    rows = _rows(frame)
     meaning = (
         "Flip is the probability that an annotator reports the opposite of the truth: 0 is perfect, "
         "0.5 is a coin toss, 1 always says the opposite."
@@ -54,24 +55,41 @@ def annotators(report: Report) -> str:
     )
 
 
+def _rows(frame: pl.DataFrame) -> list[svg.Mark | svg.Gap]:
+    """Return what is drawn: all, or of many the best and the worst of those with enough votes."""
+    judged = frame.filter(pl.col("verdict") != "too few votes")
+    if frame.height <= sum(_DRAWN) or judged.is_empty():
+        return ends(frame, _DRAWN, _mark, "annotator")
+    few = frame.height - judged.height
+    rest = [svg.Gap(f"… {plural(few, 'annotator')} with too few votes …")] if few else []
+    return [*ends(judged, _DRAWN, _mark, "annotator"), *rest]
+
+
 def _by_verdict(frame: pl.DataFrame) -> str:
-    """Write each verdict with what to do and whom it is on, those to act upon first."""
+    """Write what to do about whom and why, those to act upon first."""
     written = frame.select(pl.col("annotator"), verdict=pl.Series([plain(v) for v in frame["verdict"]]))
     present = set(written["verdict"])
-    order = [v for v in (*_ORDER, *VERDICTS) if v in present]
-    order = [*dict.fromkeys(order), *sorted(present - set(VERDICTS))]
+    others = {"Other": tuple(sorted(present.difference(*ADVICE.values())))}
     groups = []
-    for verdict in order:
-        names = written.filter(pl.col("verdict") == verdict)["annotator"].to_list()
-        action = tag("span", escape(ACTIONS.get(verdict, "")), class_="action")
-        line = tag("p", chip(verdict), " ", tag("strong", f"{len(names):,}"), " ", action)
-        groups.append(tag("li", line, paragraph(_names(names), "names")))
-    return tag("ul", *groups, class_="verdicts")
+    for advice, verdicts in (ADVICE | others).items():
+        found = {v: written.filter(pl.col("verdict") == v)["annotator"].to_list() for v in verdicts if v in present}
+        if found:
+            total = f"{advice}: {sum(map(len, found.values())):,}"
+            groups.append(
+                tag("h3", escape(total)) + tag("ul", *(_group(*one) for one in found.items()), class_="verdicts")
+            )
+    return "".join(groups)
+
+
+def _group(verdict: str, names: Sequence[object]) -> str:
+    reason = REASONS.get(verdict, ("", ""))[len(names) > 1]
+    action = tag("span", escape(reason), class_="action")
+    line = tag("p", chip(verdict), " ", tag("strong", f"{len(names):,}"), " ", action)
+    return tag("li", line, paragraph(_names(names), "names"))
 
 
 def _names(names: Sequence[object]) -> str:
-    shown = ", ".join(shorten(plain(name), LONGEST_NAME) for name in names[:_NAMED])
-    return shown if len(names) <= _NAMED else f"{shown} and {len(names) - _NAMED:,} more"
+    return listed([shorten(plain(name), LONGEST_NAME) for name in names], _NAMED)
 
 
 def _chart(rows: Sequence[svg.Mark | svg.Gap], total: int) -> str:
@@ -111,21 +129,40 @@ def _table(frame: pl.DataFrame) -> str:
         "tie": Column("readiness to tie", lambda row: decimal(finite(row["tie"]), 2)),
     }
     columns[4:4] = [column for name, column in own.items() if name in frame.columns]
-    return whole_table(frame, columns, "All annotators, lowest flip first", "annotators.csv")
+    left_out = frame.height - _LISTED
+    if left_out <= 0:
+        caption = "All annotators, lowest flip first; those with too few votes at the end"
+        return whole_table(frame, columns, caption, "annotators.csv")
+    judged = frame.filter(pl.col("verdict") != "too few votes")
+    caption = f"{_LISTED} of {plural(frame.height, 'annotator')}: the lowest flips first"
+    if judged.height <= _LISTED:
+        shown = frame.head(_LISTED)
+    else:
+        shown = pl.concat([judged.head(_LISTED // 2), judged.tail(_LISTED // 2)])
+        caption = f"The {_LISTED // 2} lowest flips and the {_LISTED // 2} highest, of {frame.height:,} annotators"
+    rest = paragraph(
+        f"{plural(left_out, 'annotator')} more are not shown here: annotators.csv has all {frame.height:,}."
+    )
+    data = data_block("annotators.csv", frame.write_csv())
+    return table(shown.iter_rows(named=True), columns, caption, "annotators.csv") + data + rest
 
 
 def _links(report: Report) -> str:
     if report.effective_judges is None:
         return ""
-    worth = f"Together the annotators are worth {decimal(report.effective_judges, 1)} independent judges"
     if report.links is None or report.links.is_empty():
-        return paragraph(f"{worth}: none were found to err together.")
+        return paragraph("No annotators were found to err together.")
     columns = [
         Column("annotator", lambda row: plain(row["first"]), "name"),
         Column("and", lambda row: plain(row["second"]), "id"),
         Column("common pairs", lambda row: count(finite(row["pairs"]))),
         Column("correlation of errors", lambda row: decimal(finite(row["correlation"]), 2)),
     ]
-    told = f"{worth}: some agree with each other more than the truth explains. A correlation of 1 is a copy."
+    worth = f"worth {decimal(report.effective_judges, 1)} of {report.n_judges:,} independent judges"
+    told = "These agree with each other more than the truth explains; a correlation of 1 is a copy. "
+    if report.effective_judges < INDEPENDENT * report.n_judges:
+        told += f"The errors of the annotators are correlated: they are {worth}, and all intervals are too narrow."
+    else:
+        told += f"Otherwise the errors of the annotators are nearly independent: all together are {worth}."
     shown = report.links.head(25).iter_rows(named=True)
     return tag("h3", "Judges who err together") + paragraph(told) + table(shown, columns, "Judges who err together")

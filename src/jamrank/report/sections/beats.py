@@ -10,10 +10,10 @@ from jamrank.report.markup import paragraph, plain, plural, section, shorten, ta
 from jamrank.report.record import Beats, Report
 from jamrank.report.tables import LONGEST_NAME, TABLE_ROWS, data_block
 
-__all__ = ["SHOWN", "WHOLE", "beats"]
+__all__ = ["SHOWN", "beats"]
 
-# Up to so many items the whole matrix is shown, of more the first.
-WHOLE, SHOWN = 60, 25
+# Of more items the first are shown.
+SHOWN = 25
 _NAME = 24
 
 
@@ -23,8 +23,9 @@ def beats(report: Report) -> str:
     if known is None or len(known.items) < 2:
         return ""
     told = (
-        "Each cell is the probability, in percent, that the item of its row truly beats the item of its column, from "
-        "the scores: blue where the row is likely to win, orange where the column is. Columns are numbered by rank."
+        "Each cell is the probability, in percent, that the item of its row wins a fair comparison with the item of "
+        "its column, by their scores: blue where the row is likely to win, orange where the column is. This tells "
+        "how far apart they are, not how sure their order is. Columns are numbered by rank."
     )
     parts = [paragraph(told)]
     shown, total = len(known.chance), len(known.items)
@@ -40,8 +41,6 @@ def beats(report: Report) -> str:
 
 def _matrix(known: Beats) -> str:
     shown = len(known.chance)
-    # Cells of a large matrix are coloured squares; a pointer or the arrow keys tell their numbers.
-    kind = "heat" if shown <= SHOWN else "heat dense"
     names = [plain(item) for item in known.items[:shown]]
     heads = (
         tag("th", str(place), tag("span", escape(f" {shorten(name, _NAME)}"), class_="unseen"), scope="col")
@@ -50,7 +49,9 @@ def _matrix(known: Beats) -> str:
     corner = tag("td", tag("span", "row beats column", class_="unseen"))
     rows = (_row(place, name, known.chance[place]) for place, name in enumerate(names))
     caption = tag("caption", "Probability in percent that the row beats the column", class_="unseen")
-    table = tag("table", caption, tag("thead", tag("tr", corner, *heads)), tag("tbody", "\n".join(rows)), class_=kind)
+    table = tag(
+        "table", caption, tag("thead", tag("tr", corner, *heads)), tag("tbody", "\n".join(rows)), class_="heat"
+    )
     label = "Probability that the row beats the column"
     tip = tag("p", class_="tip", aria_live="polite")
     return tag("div", table, class_="scroll", tabindex="0", role="region", aria_label=label) + tip

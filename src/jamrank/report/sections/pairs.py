@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import polars as pl
+from html import escape
 
 from jamrank.report import svg
 from jamrank.report.markup import MISSING, count, finite, paragraph, percent, plain, plural, section, tag
@@ -11,88 +11,77 @@ from jamrank.report.tables import Column, Row, table
 
 __all__ = ["contested", "unsettled"]
 
+_ABOVE = "the probability that the first item is truly above the second in the ranking"
+
 
 def unsettled(report: Report) -> str:
-    """Write between which neighbours in the ranking the order is least settled."""
+    """Write of which items the order is least settled."""
     frame = report.unsettled
     if frame is None:
         return ""
     heading = "Least settled pairs: ask about these next"
     if frame.is_empty():
         return section("unsettled", heading, paragraph("The order of all neighbours in the ranking is settled."))
-    told = (
-        "Neighbours in the ranking whose order is open, those first on which a further vote would teach most. Wrong "
-        "order is the probability that the item ranked lower is in truth the higher one; 50 % means that nothing is "
-        "known of their order. No item comes up more than twice."
-    )
-    columns = [
+    if frame["above"].is_finite().any():
+        told = (
+            f"Truly above is {_ABOVE}, from all votes and scores together, as in the rank ranges: at 50 % nothing is "
+            "known of their order, from 97.5 % on it is settled. Further votes on these pairs settle most of the "
+            "ranking. No item comes up more than twice."
+        )
+    else:
+        told = "This model does not say how sure the order is: these are the items whose scores are nearest."
+    columns = [*_items(), Column("truly above", _chance, "cell"), Column("votes so far", _votes)]
+    shown = table(frame.iter_rows(named=True), columns, "Pairs to ask about next, the least settled first")
+    return section("unsettled", heading, paragraph(told), shown)
+
+
+def _items() -> list[Column]:
+    return [
         Column("item (rank)", lambda row: f"{plain(row['left'])} ({row['left_rank']})", "name"),
         Column("other item (rank)", lambda row: f"{plain(row['right'])} ({row['right_rank']})", "id"),
-        Column("votes so far", lambda row: count(finite(row["votes"]))),
-        Column("item beats other", _chance, "cell"),
-        Column("wrong order", lambda row: MISSING if finite(row["doubt"]) is None else percent(row["doubt"])),
     ]
-    return section(
-        "unsettled",
-        heading,
-        paragraph(told),
-        table(frame.iter_rows(named=True), columns, f"The {plural(frame.height, 'pair')} to ask about next"),
-        _open_pairs(report),
-    )
 
 
-def _open_pairs(report: Report) -> str:
-    if report.pairs is None:
-        return ""
-    chance = report.pairs["p_left"].cast(pl.Float64)
-    known = chance.filter(chance.is_finite())
-    still = int(known.is_between(0.25, 0.75, closed="none").sum())
-    return paragraph(
-        f"Of {plural(len(known), 'pair')} with votes, {still:,} {'is' if still == 1 else 'are'} open: taking votes "
-        "and scores together, neither side has three chances in four."
-    )
+def _votes(row: Row) -> str:
+    return count(finite(row["votes"]))
 
 
 def _chance(row: Row) -> str:
-    share = min(max(finite(row["p_left"]) or 0.0, 0.0), 1.0)
-    return tag("span", percent(share)) + svg.probability_bar(share)
+    known = finite(row["above"])
+    if known is None:
+        return MISSING
+    share = min(max(known, 0.0), 1.0)
+    return tag("span", escape(percent(share))) + svg.probability_bar(share)
 
 
 def contested(report: Report) -> str:
-    """Write on which pairs the votes are split, and with whom the model sides."""
+    """Write on which pairs the votes are split."""
     frame = report.contested
     if frame is None:
         return ""
     heading = "Most contested pairs"
     if frame.is_empty():
-        return section("contested", heading, paragraph("No pair has votes on both sides."))
-    asked = "question" in frame.columns
+        return section(
+            "contested", heading, paragraph("On no pair with four votes or more are the votes nearly even.")
+        )
     columns = [
-        Column("left", lambda row: plain(row["left"]), "name"),
-        Column("right", lambda row: plain(row["right"]), "id"),
-        *([Column("question", lambda row: plain(row["question"]), "id")] if asked else []),
-        Column("votes", lambda row: f"{count(finite(row['for_left']))} : {count(finite(row['for_right']))}"),
-        Column("left beats right", _chance, "cell"),
-        Column("majority", _agreement, "chip"),
+        *_items(),
+        Column(
+            "votes for either", lambda row: f"{count(finite(row['for_left']))} : {count(finite(row['for_right']))}"
+        ),
+        Column("truly above", _chance, "cell"),
     ]
-    overruled = report.n_overruled
     told = (
-        "Pairs with the most votes nearest to an even split. Left beats right is what the model makes of the votes: "
-        "it weighs them by whose they are, and knows how the two items fare against others."
+        f"Pairs with at least four decided votes, the most even split first. Truly above is, as before, {_ABOVE}: it "
+        "may be sure all the same, for it knows who cast the votes and how the two fare against others. No item "
+        "comes up more than three times."
     )
+    total = plural(report.n_decided, "pair")
     against = (
-        "On no pair does the model decide against the majority of its votes."
-        if not overruled
-        else f"On {plural(overruled, 'pair')} of {report.n_pairs:,} the model decides against the majority of votes."
+        f"Of {total} of items with decided votes, the ranking puts none in another order than most of its votes."
+        if not report.n_overruled
+        else f"Of {total} of items with decided votes, the ranking puts {report.n_overruled:,} in another order than "
+        "most of their votes."
     )
-    written = table(
-        frame.iter_rows(named=True), columns, f"The {plural(frame.height, 'pair')} with the most split votes"
-    )
-    return section("contested", heading, paragraph(told), paragraph(against), written)
-
-
-def _agreement(row: Row) -> str:
-    lead, share = row["for_left"] - row["for_right"], finite(row["p_left"])
-    if lead == 0 or share is None or share == 0.5:
-        return "even votes" if lead == 0 else MISSING
-    return "followed" if (lead > 0) == (share > 0.5) else tag("strong", "overruled")
+    written = table(frame.iter_rows(named=True), columns, "Pairs with the evenest votes")
+    return section("contested", heading, paragraph(told), written, paragraph(against))

@@ -14,19 +14,18 @@ from jamrank.report.tables import Column, Row, between, whole_table
 __all__ = ["ends", "figure", "ranking"]
 
 # Of more items than that, so many of the first and of the last are drawn.
-_MOST_DRAWN, _DRAWN = 60, (30, 10)
+_MOST_DRAWN, _DRAWN, _DRAWN_OF_GROUP = 60, (30, 10), 10
 _NORMAL_95 = 1.96
 
 
 def ranking(report: Report) -> str:
     """Write who ranks where, and how sure that is."""
-    frame = report.ranking
+    frame = report.ranking if report.within is None else report.within
     if frame.is_empty():
         return section("ranking", "Ranking", paragraph("There are no items to rank."))
     scores = [s for s in map(finite, frame["score"]) if s is not None]
     digits = digits_for(max(scores, default=0.0) - min(scores, default=0.0))
-    drawn = (frame.height, 0) if frame.height <= _MOST_DRAWN else _DRAWN
-    rows = ends(frame, drawn, lambda row: _mark(row, digits), "item")
+    rows = _rows(frame, digits)
     marks = [row for row in rows if isinstance(row, svg.Mark)]
     low, high = svg.value_range(marks)
     chart = svg.interval_chart(
@@ -40,9 +39,29 @@ def ranking(report: Report) -> str:
     if any(m.low is not None for m in marks):
         told = (
             "Dots are scores and lines their 95 % intervals. The rank range says between which ranks an item is with "
-            "95 % probability: where ranges overlap, the order of two items is not settled."
+            "95 % probability: where ranges overlap, the order of two items may be open."
         )
-    return section("ranking", "Ranking", paragraph(told), figure(chart), _table(frame, digits))
+    if report.within is not None:
+        told += " Ranks and their ranges are those within a group; no vote compares items of different groups."
+    meaning = paragraph(f"Scores: {report.meaning}.") if report.meaning else ""
+    return section("ranking", "Ranking", paragraph(told), meaning, figure(chart), _table(report, frame, digits))
+
+
+def _rows(frame: pl.DataFrame, digits: int) -> list[svg.Mark | svg.Gap]:
+    """Return what is drawn: all items or the ends of the ranking; of groups, the first items of the largest."""
+    if "group" not in frame.columns:
+        drawn = (frame.height, 0) if frame.height <= _MOST_DRAWN else _DRAWN
+        return ends(frame, drawn, lambda row: _mark(row, digits), "item")
+    rows: list[svg.Mark | svg.Gap] = []
+    for (number,), own in frame.group_by("group", maintain_order=True):
+        if len(rows) >= _MOST_DRAWN:
+            more = int(frame["group"].max()) - int(str(number)) + 1  # type: ignore[arg-type]
+            return [*rows, svg.Gap(f"… {plural(more, 'further group')} in the table …")]
+        first = own.head(_DRAWN_OF_GROUP)
+        left_out = "" if first.height == own.height else f", the first {first.height}"
+        rows.append(svg.Gap(f"group {number}: {plural(own.height, 'item')}{left_out}"))
+        rows += [_mark(row, digits) for row in first.iter_rows(named=True)]
+    return rows
 
 
 def figure(chart: str) -> str:
@@ -84,7 +103,7 @@ def _rank(row: Row) -> str:
     return count(finite(row["rank"]))
 
 
-def _table(frame: pl.DataFrame, digits: int) -> str:
+def _table(report: Report, frame: pl.DataFrame, digits: int) -> str:
     def interval(row: Row) -> str:
         low, high = _interval(row)
         return MISSING if low is None else f"{decimal(low, digits)} to {decimal(high, digits)}"
@@ -96,4 +115,8 @@ def _table(frame: pl.DataFrame, digits: int) -> str:
         Column("score", lambda row: decimal(finite(row["score"]), digits)),
         Column("95 % interval", interval, "extra"),
     ]
-    return whole_table(frame, columns, "All items, best first", "ranking.csv")
+    if report.within is None:
+        return whole_table(frame, columns, "All items, best first", "ranking.csv")
+    columns.insert(0, Column("group", lambda row: count(finite(row["group"]))))
+    columns[1] = Column("rank in group", _rank)
+    return whole_table(frame, columns, "All items, by group, best first", "ranking.csv", report.ranking)
