@@ -45,8 +45,8 @@ class Uncertainty:
     Attributes
     ----------
     score_se : ndarray
-        Standard error: the score lies within 1.96 of them of what it may be with a probability of 95 %. Of draws it
-        is their distance from the score that counts, which need not be their middle.
+        Standard error: the score lies within 1.96 of them of what it may be with a probability of about 95 %. Of
+        draws it is their distance from the score that counts, which need not be their middle.
     rank_low, rank_high : ndarray of int
         Interval of each rank.
     score_low, score_high : ndarray
@@ -82,7 +82,10 @@ class Uncertainty:
         """
         # (n + 1) p and not n p: with few draws the tails would be cut short.
         low, high = pooled_quantiles(draws, _TAILS, alike, "weibull")
-        (reach,) = pooled_quantiles(np.abs(draws - scores), [0.95], alike, "weibull")
+        # The score is not the middle of its draws. What holds 95 % of them around it is short on one side; what reaches
+        # both ends of their interval is long on the other: half way between, simulated truths are held in 95 %.
+        (least,) = pooled_quantiles(np.abs(draws - scores), [0.95], alike, "weibull")
+        reach = 0.5 * (least + np.maximum(high - scores, scores - low))
         return cls(reach / _NORMAL_95, *rank_bounds(scores, draws, alike), low, high, kind)
 
     @classmethod
