@@ -82,8 +82,8 @@ class Uncertainty:
         """
         # (n + 1) p and not n p: with few draws the tails would be cut short.
         low, high = pooled_quantiles(draws, _TAILS, alike, "weibull")
-        # The score is not the middle of its draws. What holds 95 % of them around it is short on one side; what reaches
-        # both ends of their interval is long on the other: half way between, simulated truths are held in 95 %.
+        # The score is not the middle of its draws. What holds 95 % of them around it is short on one side; what
+        # reaches both ends of their interval is long on the other: half way between, 95 % of simulated truths are.
         (least,) = pooled_quantiles(np.abs(draws - scores), [0.95], alike, "weibull")
         reach = 0.5 * (least + np.maximum(high - scores, scores - low))
         return cls(reach / _NORMAL_95, *rank_bounds(scores, draws, alike), low, high, kind)
