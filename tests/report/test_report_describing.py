@@ -46,7 +46,7 @@ def test_the_summary_says_who_is_first_whom_to_leave_out_and_what_to_ask(drawn, 
     assert told["Ranking"][0].startswith(f"{ranking['item'][0]} ranks first of 20 items")
     assert str(ranking["item"][-1]) in told["Ranking"][0]
     assert told["Annotators"][0] == "Leave out 1 of 6 annotators: ann4 cannot be told from a coin tosser."
-    assert told["Annotators"][1].startswith("Ask ann5, or turn their votes round (this model does so)")
+    assert told["Annotators"][1].startswith("Ask ann5, or turn the votes round (this model does so)")
     assert told["Annotators"][2].startswith("Keep 4: ")
     assert told["Pairs"][0].startswith("Least settled, and to be asked about next: ")
     assert any("3,000 votes by 6 annotators" in sentence for sentence in told["Data"])

@@ -102,8 +102,9 @@ def _advice(model: RankingModel) -> list[str]:
     if names["adversarial"]:
         against = names["adversarial"]
         done = "this model does so" if model._knows_annotators else "models with flips do so"
+        whose, who = ("their", "they vote") if len(against) > 1 else ("the", "this one votes")
         told.append(
-            f"Ask {listed(against, _MOST_TO_ACT_UPON)}, or turn their votes round ({done}): they vote against the "
+            f"Ask {listed(against, _MOST_TO_ACT_UPON)}, or turn {whose} votes round ({done}): {who} against the "
             "truth more often than for it."
         )
     if keep:
