@@ -100,7 +100,7 @@ def test_models_that_count_take_ties_and_say_that_they_use_no_features(tmp_path,
     )
     assert result.exit_code == 0, result.output
     assert "uses no features" in result.stderr
-    assert "left out" not in result.output + (tmp_path / "out" / "report.html").read_text()
+    assert "votes left out" not in result.output + (tmp_path / "out" / "report.html").read_text()
     assert (tmp_path / "out" / "ranking.csv").read_text().splitlines()[1].startswith("a,1,")
     told = json.loads(call("fit", tmp_path / "votes.csv", "--model", model, "--json").stdout)
     assert told["ties_left_out"] == 0
@@ -671,7 +671,7 @@ def test_many_groups_do_not_crowd_the_terminal_and_notes_name_theirs(study, tmp_
     frame.with_columns(pl.Series("kind", [k % 7 for k in range(len(frame))])).write_csv(tmp_path / "short.csv")
     assert "and 2 more groups: by.csv" in call("fit", tmp_path / "short.csv", "--by", "kind", "--model", "bt").stdout
     assert "rank few" in (tmp_path / "out" / "by.csv").read_text().splitlines()[0]
-    assert "note: group few: 1 of 2 items win every one" in result.stderr
+    assert "note: group few: 1 of 2 items wins every one" in result.stderr
 
 
 def test_tables_of_compare_fit_80_columns(study):

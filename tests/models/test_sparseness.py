@@ -75,8 +75,10 @@ def test_every_item_is_found_that_a_plain_look_finds(n_items, n_votes, n_islands
     expected = [f"fall into {groups} groups with no vote between them ({named(lowest)} are"] if groups > 1 else []
     assert all(part in said for part, said in zip(expected, found[DisconnectedWarning], strict=True))
     expected = [
-        f"{len(which)} of {rows.n_items} items {verb} every one of their pairs ({named(which)})"
+        f"{len(which)} of {rows.n_items} items {verb}{'s' * one} every one of {'its' if one else 'their'} pairs "
+        f"({named(which)})"
         for verb, which in (("win", won), ("lose", lost))
         if which
+        for one in [len(which) == 1]
     ]
     assert all(part in said for part, said in zip(expected, found[SparseVotesWarning], strict=True))

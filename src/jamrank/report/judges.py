@@ -94,11 +94,11 @@ def _advice(model: RankingModel) -> list[str]:
     total = many(frame.height, "annotator")
     drop, keep = ([v for v in ADVICE[advice] if names[v]] for advice in ("Leave out", "Keep"))
     n_drop, n_keep = (sum(len(names[v]) for v in verdicts) for verdicts in (drop, keep))
-    told = [
-        f"Leave out {n_drop:,} of {total}: {_reasons(names, drop)}."
-        if drop
-        else "No annotator gives reason to be left out."
-    ]
+    told = []
+    if drop:
+        told.append(f"Leave out {n_drop:,} of {total}: {_reasons(names, drop)}.")
+    elif keep:
+        told.append("No annotator gives reason to be left out.")
     if names["adversarial"]:
         against = names["adversarial"]
         done = "this model does so" if model._knows_annotators else "models with flips do so"
