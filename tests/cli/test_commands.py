@@ -54,6 +54,12 @@ def test_help_waits_for_no_heavy_library():
     assert done.stdout.strip() == "[]"
 
 
+def test_a_fit_does_not_wait_for_scipy_s_statistics():
+    # They take as long to import as all else that a fit needs.
+    code = "import sys, jamrank.cli.fit, jamrank.cli.display, jamrank.models; print('scipy.stats' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
+
+
 def test_fit_writes_all_its_files_and_prints_a_summary(study, tmp_path):
     result = call("fit", study / "votes.csv", "--out", tmp_path / "new" / "folder")
     assert result.exit_code == 0, result.output

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from jamrank.comparisons import FIRST, TIE, Comparisons
 from jamrank.diagnostics.habits import pieces
@@ -178,7 +178,7 @@ def _surplus(couples: _Couples, guess: Doubles) -> tuple[Doubles, Doubles]:
     telling = couples.third_parties() >= _LEAST_OTHERS
     if not telling.any():
         return np.zeros(len(common)), np.zeros(len(common))
-    limit = float(norm.isf(_FALSE_ALARM / np.count_nonzero(telling)))
+    limit = -float(ndtri(_FALSE_ALARM / np.count_nonzero(telling)))
     few = len(common) <= _FEW_COUPLES
     for _ in range(_ROUNDS):
         (one, unsure_one), (other, unsure_other) = _skills(couples, aside, guess, few)

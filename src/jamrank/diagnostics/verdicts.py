@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit
-from scipy.stats import norm
+from scipy.special import expit, logit, ndtri
 
 from jamrank.diagnostics.habits import Habits
 from jamrank.text import number
@@ -73,7 +72,7 @@ def flip_intervals(
         Probability that they are to cover.
     """
     centre = logit(inner_flip(flip, votes))
-    reach = float(norm.isf((1 - level) / 2)) / np.sqrt(np.maximum(information, 1e-6))
+    reach = float(ndtri((1 + level) / 2)) / np.sqrt(np.maximum(information, 1e-6))
     low, high = np.asarray(expit(centre - reach)), np.asarray(expit(centre + reach))
     return np.minimum(low, flip), np.maximum(high, flip)
 
@@ -99,7 +98,7 @@ def verdicts(flip: Doubles, low: Doubles, high: Doubles, habits: Habits | None =
         return told
     for k in np.flatnonzero(habits.decided < _LEAST_VOTES):
         told[k] = told[k] if told[k] == "adversarial" else "too few votes"
-    limit = norm.isf(_FALSE_ALARM / (2 * max(len(flip), 1)))
+    limit = -float(ndtri(_FALSE_ALARM / (2 * max(len(flip), 1))))
     for k in np.flatnonzero(_tie_lazy(habits, limit)):
         told[k] = told[k] if told[k] == "adversarial" else "tie-lazy"
     one_sided = np.maximum(habits.left, habits.decided - habits.left) >= _ALWAYS * habits.decided
