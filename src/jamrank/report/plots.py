@@ -20,6 +20,8 @@ __all__ = ["plot_annotators", "plot_ranking", "plot_reliability_map"]
 _NORMAL_95 = 1.96
 _NAME, _SHORT_NAME = 30, 16
 _MOST_NAMED = 25
+# Verdicts that ask for nothing: where annotators are many, these are not named.
+_UNNAMED = ("reliable", "noisy", "tie-lazy", "too few votes")
 # Okabe and Ito's colours, as on the page.
 _BLUE, _GREY = "#0072b2", "#7d8794"
 _COLOURS = {
@@ -79,8 +81,10 @@ def plot_reliability_map(model: RankingModel, ax: Axes | None = None, most: int 
     _coin_toss(ax.axhline)
     ax.set(xlabel="votes", ylabel="flip", ylim=(-0.02, 1.02), xscale="log")
     _plain_numbers(ax, votes)
-    # Of many, those that are out of line: the names of all would hide each other.
-    named = np.argsort(-np.abs(flips - np.median(flips)), kind="stable")[:_MOST_NAMED]
+    # Of many, those to act upon: the names of all would hide each other.
+    order = np.argsort(-np.abs(flips - np.median(flips)), kind="stable")
+    few = len(verdicts) <= _MOST_NAMED
+    named = [k for k in order if few or verdicts[k] not in _UNNAMED][:_MOST_NAMED]
     names = frame["annotator"].to_list()
     for k in named:
         ax.annotate(
