@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from jamrank.errors import InputError
+from jamrank.io import footer
 from jamrank.io.footer import Facts, examine
 from jamrank.io.tables import read_table
 
@@ -120,3 +121,9 @@ def test_long_texts_and_many_groups_agree_with_what_is_told(tmp_path):
         assert read_table(tmp_path / "v.parquet").height == 300
     pq.write_table(frame.to_arrow(), tmp_path / "v.parquet", row_group_size=11)
     assert read_table(tmp_path / "v.parquet").height == 300
+
+
+@pytest.mark.parametrize("offsets", [{9: 0}, {9: -4, 11: 0}])
+def test_columns_that_begin_nowhere_are_damaged(offsets):
+    with pytest.raises(footer._DamagedError):
+        footer._check_group(b"PAR1" + bytes(100), {1: [{3: {5: 1, 7: 10, **offsets}}], 3: 1}, 90)

@@ -89,7 +89,8 @@ def _check_group(data: bytes, group: Struct, end: int) -> None:
         if not 0 <= group[3] <= column[5]:
             raise _DamagedError
         # A dictionary comes before the pages that use it.
-        first = min(offset for offset in (column.get(11), column[9]) if offset is not None and offset > 0)
+        offsets = [offset for offset in (column.get(11), column[9]) if offset is not None and offset > 0]
+        first = min(offsets, default=0)
         _check_pages(data, column, first, first + column[7], end)
 
 
