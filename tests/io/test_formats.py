@@ -497,3 +497,10 @@ def test_what_the_fuzz_run_found(tmp_path):
     path = save(tmp_path, write_records(SAMPLES["canonical"].records[:2] + records, "parquet"), "v.parquet")
     assert "row 3: left is missing" in refusal(path)
     assert f"{path}, row 3: left is missing" in refusal([save(tmp_path, "left,right,winner\na,b,left\n"), path])
+
+
+def test_a_misspelt_column_of_annotators_is_pointed_out(tmp_path):
+    path = tmp_path / "votes.csv"
+    path.write_text("annotatr,left,right,winner\na,x,y,left\nb,y,z,left\n")
+    (reading,) = jr.read_comparisons(path).readings
+    assert "if 'annotatr' has them, --map annotator=annotatr" in str(reading)

@@ -23,8 +23,6 @@ __all__ = ["fitting", "plain", "print_groups", "print_summary", "print_table", "
 _TOP, _BOTTOM = 10, 5
 # Of more groups than this, the terminal shows the first.
 _GROUPS = 5
-# Verdicts whose reason the flip and its interval, which stand beside, do not show.
-_BY_HABIT = ("position-biased", "one-sided", "tie-lazy")
 
 
 @contextmanager
@@ -83,7 +81,8 @@ def print_summary(
             f"{row['flip']:.3f}",
             _interval(row),
             row["verdict"],
-            row["evidence"] if row["verdict"] in _BY_HABIT else "",
+            # The flip and its interval stand beside.
+            "" if row["evidence"].startswith("flip ") else row["evidence"],
         ]
         for row in annotators.iter_rows(named=True)
     ]

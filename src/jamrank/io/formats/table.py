@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
 
@@ -27,6 +28,8 @@ QUESTIONS = ("question", "question_id", "prompt_id", "prompt", "instruction", "t
 # Who cast the votes of a file that does not say.
 UNNAMED = "unnamed"
 _EXACT = 2**53
+# How alike two names must be for one to be a misspelling of the other; 1 is the same.
+_ALIKE = 0.85
 
 
 class Table:
@@ -246,7 +249,11 @@ class Table:
             raise InputError(problem, "say which, with --map annotator=…")
         if others:
             return self.ids(others[0]), f"annotators from the column {others[0]!r}"
-        return self.unnamed()
+        column, note = self.unnamed()
+        meant = [name for name in self.columns if get_close_matches(name.lower(), ANNOTATORS, 1, _ALIKE)]
+        if meant:
+            note += f"; if {shown(meant[0])} has them, --map annotator={meant[0]}"
+        return column, note
 
     def unnamed(self) -> tuple[pl.Series, str]:
         """Return one annotator for all rows, and a note that says so."""
