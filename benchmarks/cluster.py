@@ -27,9 +27,9 @@ import polars as pl
 import jamrank as jr
 from benchmarks import machine, report, scale, wine
 from jamrank.engines import make_engine
-from jamrank.engines.choosing import Choice
-from jamrank.io.cluster import Cluster
-from jamrank.io.distributed import distribute as on_cluster
+from jamrank.engines.registry import Choice
+from jamrank.io.out_of_core.cluster import Cluster
+from jamrank.io.out_of_core.distributed import distribute as on_cluster
 
 SIZES = {"agreement": 10**7, "scaling": 10**8, "traffic": (10**7, 10**8), "killed": 10**7, "cost": 10**7}
 QUICK_SIZES = {"agreement": 10**5, "scaling": 10**6, "traffic": (10**5, 10**6), "killed": 10**5, "cost": 10**6}
@@ -389,7 +389,7 @@ def n_sums(items: int, annotators: int) -> int:
 
 def row_bytes(engine: Any) -> int:
     """Return what a pass in memory reads and writes once."""
-    from jamrank.engines.cluster import _Part
+    from jamrank.engines.dask import _Part
 
     return sys.getsizeof(_Part(engine.rows))
 

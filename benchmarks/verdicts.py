@@ -19,7 +19,7 @@ from scipy.stats import kendalltau, spearmanr
 import jamrank as jr
 from benchmarks.machine import about, commit
 from benchmarks.report import arguments, made_with, parser, say, table, write
-from jamrank.models.variance import FixedNoise
+from jamrank.fitting.prior_variances import FixedNoise
 from jamrank.noise import Flip
 
 Doubles = NDArray[np.float64]

@@ -14,7 +14,7 @@ import pytest
 import jamrank as jr
 from jamrank.engines import DiskEngine, disk
 from jamrank.errors import ParameterError
-from jamrank.io import store
+from jamrank.io.out_of_core import store
 
 MEMORY = "600MB"
 MODELS = {
@@ -121,7 +121,7 @@ import os, signal, sys
 import numpy as np
 import jamrank as jr
 from jamrank.engines import disk
-from jamrank.io import store
+from jamrank.io.out_of_core import store
 store._PART_BYTES = (600_000_000 - store._PROCESS_BYTES) // 1000
 folder, passes = sys.argv[1], int(sys.argv[2])
 run, count = disk.expectation, 0

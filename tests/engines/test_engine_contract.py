@@ -12,16 +12,16 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from test_disk import draw
-from tests.engines.emulated_card import EmulatedCard
 
 import jamrank as jr
 from jamrank.engines import ENGINES, Engine, GpuEngine, choose, make_engine
-from jamrank.engines.choosing import Choice
+from jamrank.engines.registry import Choice
 from jamrank.errors import CardError, ClusterError, InputError, ParameterError
-from jamrank.io import store
+from jamrank.io.out_of_core import store
 from jamrank.kernels.card import Card
-from jamrank.rows import ROWS_BY
+from jamrank.rows.rows import ROWS_BY
+from tests.engines.emulated_card import EmulatedCard
+from tests.engines.test_disk import draw
 
 pytest.importorskip("distributed", reason="needs jamrank[cluster]")
 
@@ -222,7 +222,7 @@ def test_what_is_wrong_with_a_file_is_told_with_its_row(tables, cluster, tmp_pat
 
 
 def test_a_scheduler_that_is_not_there_is_named(monkeypatch):
-    monkeypatch.setattr("jamrank.io.cluster._ANSWER_WITHIN", 0.5)
+    monkeypatch.setattr("jamrank.io.out_of_core.cluster._ANSWER_WITHIN", 0.5)
     with pytest.raises(ClusterError, match=r"no dask scheduler answers at 'tcp://127.0.0.1:9'"):
         jr.distribute_comparisons("votes", "tcp://127.0.0.1:9")
 
@@ -252,7 +252,7 @@ def test_auto_goes_by_size_and_by_what_is_there(votes, tables, monkeypatch):
     assert [choose("auto", votes[name, ""]).name for name in ("memory", *OTHERS)] == ["memory", *OTHERS]
     assert choose("auto", path) == Choice("memory", "4,000 votes fit into memory")
     assert choose("auto", "votes.csv").name == "memory"
-    monkeypatch.setattr("jamrank.engines.choosing._memory", lambda: 1 << 20)
+    monkeypatch.setattr("jamrank.engines.registry._memory", lambda: 1 << 20)
     assert choose("auto", path) == Choice("disk", "4,000 votes may not fit into memory")
     assert choose("auto", path, in_parts=False).name == "memory"
     monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", "tcp://10.0.0.1:8786")

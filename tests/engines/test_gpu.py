@@ -8,18 +8,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.engines.emulated_card import EmulatedCard
 
 import jamrank as jr
-import jamrank.rows as rows_module
-from jamrank.comparisons import Comparisons
-from jamrank.engines import GpuEngine, MemoryEngine, choosing, on_gpu
+import jamrank.rows.rows as rows_module
+from jamrank.data.comparisons import Comparisons
+from jamrank.engines import GpuEngine, MemoryEngine, on_gpu, registry
 from jamrank.errors import CardError, NoCardWarning
+from jamrank.fitting.newton import newton_step
 from jamrank.kernels.card import Card
 from jamrank.models import latent
-from jamrank.models.newton import newton_step
-from jamrank.rows import ROWS_BY, Lists, Rows
+from jamrank.rows.rows import ROWS_BY, Lists, Rows
 from jamrank.scorers import ObjectScorer
+from tests.engines.emulated_card import EmulatedCard
 
 N_ITEMS = 40
 
@@ -240,7 +240,7 @@ def test_fits_agree_with_those_in_memory(model, votes, card, monkeypatch):
         engines.append(GpuEngine(rows, threads, card=card))
         return engines[-1]
 
-    monkeypatch.setattr(choosing, "MemoryEngine", engine)
+    monkeypatch.setattr(registry, "MemoryEngine", engine)
     with monkeypatch.context() as patch:
         patch.setattr(latent.LatentModel, "_parts", lambda self: [(self._votes, _decided(self._fitted[0].engine))])
         fitted = model.fit(votes)

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-import jamrank.rows as rows_module
-from jamrank.comparisons import Comparisons
+import jamrank.rows.rows as rows_module
+from jamrank.data.comparisons import Comparisons
 from jamrank.engines import MemoryEngine, passes
 from jamrank.noise import Flip
-from jamrank.rows import Lists, Rows
+from jamrank.rows.rows import Lists, Rows
 
 
 def full_pass(engine: MemoryEngine, scores, tables) -> SimpleNamespace:

@@ -7,11 +7,11 @@ import warnings
 import numpy as np
 import pytest
 from scipy.special import expit
-from tournaments import bradley_terry, random_wins, votes_of
 
 import jamrank as jr
 from jamrank.errors import DisconnectedWarning, JamrankWarning, UnknownItemError
-from jamrank.models.tally import Tally
+from jamrank.rows.pair_counts import Tally
+from tests.models.tournaments import bradley_terry, random_wins, votes_of
 
 MODELS = [jr.Borda, jr.Copeland, jr.HodgeRank, jr.RankCentrality, jr.WinRate]
 

@@ -11,7 +11,7 @@ from scipy.special import expit
 
 import jamrank as jr
 from jamrank.errors import ParameterError
-from jamrank.models.asked import blurred
+from jamrank.models.vote_query import blurred
 
 MODELS = {
     "MajorityVote": (jr.MajorityVote, False),

@@ -7,11 +7,11 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from jamrank.comparisons import Comparisons
+from jamrank.data.comparisons import Comparisons
 from jamrank.engines import MemoryEngine
 from jamrank.noise import ClusteredFlip, Flip
 from jamrank.noise.clustered import choose_strength
-from jamrank.rows import Rows
+from jamrank.rows.rows import Rows
 
 
 def full_pass(engine: MemoryEngine, scores, tables) -> SimpleNamespace:

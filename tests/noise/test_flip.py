@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.special import expit, logit
 
-from jamrank.comparisons import FIRST, Comparisons
+from jamrank.data.comparisons import FIRST, Comparisons
 from jamrank.engines import MemoryEngine
 from jamrank.noise import Flip, NoNoise
-from jamrank.rows import Rows
+from jamrank.rows.rows import Rows
 
 
 def full_pass(engine: MemoryEngine, scores, tables) -> SimpleNamespace:

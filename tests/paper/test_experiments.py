@@ -15,9 +15,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from stand_in import PenDigits, RedWine, StandIn, lacks
 
-from jamrank.comparisons import Comparisons
+from jamrank.data.comparisons import Comparisons
 from jamrank.errors import JamrankWarning
 from jamrank.kernels import kernels
 from jamrank.models import IAM
@@ -30,6 +29,7 @@ from jamrank.paper.methods import METHODS, fit_methods
 from jamrank.paper.ratings import EXPECTED, MEAN, simulate_ratings
 from jamrank.paper.trials import Measurement, Record, estimate, pick, value_of
 from jamrank.paper.wine import COLOURS, WineTrial, different_pairs, noisy_votes, wine_flips
+from tests.paper.stand_in import PenDigits, RedWine, StandIn, lacks
 
 SEEDS = 2
 JOINT = ("JAM", "VRJAM")

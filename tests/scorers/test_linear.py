@@ -3,10 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jamrank.comparisons import Comparisons
+from jamrank.data.comparisons import Comparisons
 from jamrank.engines import MemoryEngine
-from jamrank.models.newton import gradient, newton_step
-from jamrank.rows import Rows
+from jamrank.fitting.newton import gradient, newton_step
+from jamrank.rows.rows import Rows
 from jamrank.scorers import LinearScorer, ObjectScorer, SumScorer
 
 N_ITEMS = 9

@@ -13,9 +13,9 @@ from jamrank.errors import ParameterError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from jamrank.comparisons import Comparisons
+    from jamrank.data.comparisons import Comparisons
     from jamrank.engines import Choice
-    from jamrank.io.parted import Votes
+    from jamrank.io.out_of_core.parted import Votes
     from jamrank.models import RankingModel
 
 __all__ = ["Source", "open_votes"]
@@ -130,8 +130,8 @@ def _distribute(source: Source, console: Console, quiet: bool) -> Votes:
     import logging
 
     from jamrank.cli.display import counting
-    from jamrank.io.cluster import Cluster
-    from jamrank.io.distributed import distribute
+    from jamrank.io.out_of_core.cluster import Cluster
+    from jamrank.io.out_of_core.distributed import distribute
     from jamrank.text import many
 
     with counting(console, quiet) as progress:
@@ -149,7 +149,7 @@ def _distribute(source: Source, console: Console, quiet: bool) -> Votes:
 def _store(source: Source, console: Console, quiet: bool) -> Votes:
     """Encode votes to the scratch folder, after saying how much room that takes."""
     from jamrank.cli.display import counting
-    from jamrank.io.store import plan_storage, store
+    from jamrank.io.out_of_core.store import plan_storage, store
 
     plan = plan_storage(source.files[0], source.scratch, source.memory or _MEMORY)
     if not quiet and plan.done:

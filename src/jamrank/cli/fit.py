@@ -14,7 +14,7 @@ from jamrank.errors import FeatureError, GoldError, InputError, ParameterError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from jamrank.io.parted import Votes
+    from jamrank.io.out_of_core.parted import Votes
     from jamrank.models import RankingModel
 
 __all__ = ["fit"]
@@ -140,18 +140,12 @@ def fit(
     from jamrank.cli.notes import features_note, gold_note, start_note
     from jamrank.cli.results import SOMETIMES, facts_of, fitted_files, group_ranking
     from jamrank.cli.results import as_json as results_as_json
-    from jamrank.io import (
-        check_folder,
-        ensure_folder,
-        exported,
-        read_features,
-        read_gold,
-        remove_outdated,
-        write_together,
-    )
-    from jamrank.io.store import StoredComparisons
-    from jamrank.models import fit_groups, load, side_by_side
+    from jamrank.io import check_folder, ensure_folder, read_features, read_gold, remove_outdated, write_together
+    from jamrank.io.out_of_core.store import StoredComparisons
+    from jamrank.models import load
     from jamrank.report import score_meaning
+    from jamrank.report.exports import exported
+    from jamrank.selection import fit_groups, side_by_side
 
     progress = Console(stderr=True)
     earlier = None if start is None else load(start)
@@ -241,7 +235,7 @@ def _why(model: RankingModel, reason: str) -> str:
 
 
 def _make_model(name: str, asked: dict[str, Any], verbose: bool) -> RankingModel:
-    from jamrank.models.candidates import find_model
+    from jamrank.models.registry import find_model
 
     model: RankingModel = find_model(name)()
     known = model.get_params()
@@ -257,7 +251,7 @@ def _settle(
 ) -> tuple[RankingModel, Any, str | None]:
     """Return the model to fit, the features that it uses, and why it was chosen where nobody named it."""
     from jamrank.cli.display import stage
-    from jamrank.models import Auto
+    from jamrank.selection import Auto
 
     if not isinstance(model, Auto):
         return model, features, None

@@ -8,7 +8,7 @@ from jamrank.errors import ParameterError
 from jamrank.text import many
 
 if TYPE_CHECKING:
-    from jamrank.io.parted import Votes
+    from jamrank.io.out_of_core.parted import Votes
     from jamrank.models import RankingModel
 
 __all__ = ["features_note", "gold_note", "start_note"]
@@ -52,7 +52,7 @@ def gold_note(model: RankingModel) -> str:
     """Return how many pairs of known truth a fit used, and how they agree with the votes; empty without any."""
     import numpy as np
 
-    from jamrank.votes import FIRST, SECOND
+    from jamrank.data.storage import FIRST, SECOND
 
     known = model._known
     if known is None:

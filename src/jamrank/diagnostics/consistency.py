@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from jamrank.comparisons import FIRST, TIE, Comparisons
+from jamrank.data.comparisons import FIRST, TIE, Comparisons
+from jamrank.data.storage import Jury
 from jamrank.diagnostics.cycles import count_triads
-from jamrank.votes import Jury
+from jamrank.typing import FloatArray, Int32Array, IntArray
 
 __all__ = ["SelfConsistency", "self_consistency"]
 
-Doubles = NDArray[np.float64]
 
 # Votes that are looked at for circles; of more, those of so many annotators.
 _MOST_VOTES = 2_000_000
@@ -38,11 +37,11 @@ class SelfConsistency:
         Whether all triads were counted.
     """
 
-    repeated: Doubles
-    contradicted: Doubles
-    cancelled: Doubles
-    circular: Doubles
-    ordered: Doubles
+    repeated: FloatArray
+    contradicted: FloatArray
+    cancelled: FloatArray
+    circular: FloatArray
+    ordered: FloatArray
     exact: bool
 
 
@@ -57,7 +56,7 @@ def self_consistency(votes: Comparisons) -> SelfConsistency:
     return SelfConsistency(repeated, contradicted, cancelled, circular, ordered, exact)
 
 
-def _cells(votes: Comparisons) -> tuple[NDArray[np.int64], NDArray[np.int32], Doubles, Doubles, Doubles]:
+def _cells(votes: Comparisons) -> tuple[IntArray, Int32Array, FloatArray, FloatArray, FloatArray]:
     """Return pair, annotator, votes for the first and for the second item and their number, for decided votes."""
     if isinstance(votes.cast, Jury):
         # One vote a cell: nothing is said twice, and only circles are left to look for, if not among too many.
@@ -80,8 +79,8 @@ def _cells(votes: Comparisons) -> tuple[NDArray[np.int64], NDArray[np.int32], Do
 
 
 def _triads(
-    votes: Comparisons, pair: NDArray[np.int64], who: NDArray[np.int32], margin: Doubles
-) -> tuple[Doubles, Doubles, bool]:
+    votes: Comparisons, pair: IntArray, who: Int32Array, margin: FloatArray
+) -> tuple[FloatArray, FloatArray, bool]:
     n = votes.n_annotators
     chosen = margin != 0
     looked_at = np.cumsum(np.bincount(who[chosen], minlength=n)) <= _MOST_VOTES

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+
+from jamrank.typing import FloatArray
 
 __all__ = ["Goodwill", "goodwill"]
 
-Doubles = NDArray[np.float64]
 
 # Scores are fitted to the very votes: even of coin tosses, somewhat more than half go with them.
 _FOR_SURE = 4.0
@@ -32,7 +32,7 @@ class Goodwill:
         return self.share - 0.5 > _FOR_SURE * self.se
 
 
-def goodwill(flip: Doubles, information: Doubles, votes: Doubles) -> Goodwill:
+def goodwill(flip: FloatArray, information: FloatArray, votes: FloatArray) -> Goodwill:
     """Add up what annotators' flips say of all their votes.
 
     Parameters

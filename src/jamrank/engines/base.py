@@ -6,17 +6,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from jamrank.typing import FloatArray, Int32Array
+
 if TYPE_CHECKING:
-    from jamrank.comparisons import Comparisons
+    from jamrank.data.comparisons import Comparisons
     from jamrank.engines.memory import MemoryEngine
 
 __all__ = ["Curvature", "Engine", "Expectation", "Information", "Links", "Maximisation", "PartedEngine"]
 
-Doubles = NDArray[np.float64]
 # Stands for a curvature, which is as large as the votes are many: an engine keeps that of its last pass, and works
 # any other out anew. Only the engine that made it knows what is in it.
 Curvature = Any
@@ -31,8 +30,8 @@ class Maximisation:
     """
 
     value: float
-    gradient: Doubles
-    degree: Doubles
+    gradient: FloatArray
+    degree: FloatArray
     curvature: Curvature
 
 
@@ -45,17 +44,17 @@ class Expectation(Maximisation):
     lost because truths are not known: the sum of ``q (1 - q)`` over its votes, or 0 where nobody added it up.
     """
 
-    truly_first: Doubles
-    hidden: Doubles
+    truly_first: FloatArray
+    hidden: FloatArray
 
 
 @dataclass(frozen=True)
 class Links:
     """The distinct pairs of items between which there are rows, sorted, and a curvature for each."""
 
-    first: NDArray[np.int32]
-    second: NDArray[np.int32]
-    curvature: Doubles
+    first: Int32Array
+    second: Int32Array
+    curvature: FloatArray
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ class Information:
         What is taken away among kinds.
     """
 
-    degree: Doubles
+    degree: FloatArray
     links: Links
     cross: csr_array
     kinds: csr_array
@@ -118,22 +117,22 @@ class Engine(Protocol):
         ...
 
     @property
-    def cast(self) -> Doubles:
+    def cast(self) -> FloatArray:
         """Votes of each coin for the second and for the first item of their rows, by weight."""
         ...
 
-    def expectation(self, scores: Doubles, tables: Doubles) -> Expectation:
+    def expectation(self, scores: FloatArray, tables: FloatArray) -> Expectation:
         """Run the fused pass: log-likelihood, sums over votes, gradient and curvature."""
         ...
 
-    def beginning(self, scores: Doubles) -> tuple[Maximisation, Doubles]:
+    def beginning(self, scores: FloatArray) -> tuple[Maximisation, FloatArray]:
         """Run the pass of the M-step as if the shares of votes were the posterior.
 
         Also returns what the E-step would say of the votes then.
         """
         ...
 
-    def curvature_times(self, curvature: Curvature, vector: Doubles) -> Doubles:
+    def curvature_times(self, curvature: Curvature, vector: FloatArray) -> FloatArray:
         """Multiply the curvature matrix of the item scores, a graph Laplacian, with a vector."""
         ...
 
@@ -141,11 +140,11 @@ class Engine(Protocol):
         """Return the curvature by pair of items: for graphs of few pairs, or few items."""
         ...
 
-    def observed(self, scores: Doubles, tables: Doubles, links: bool) -> tuple[Doubles, Links | None]:
+    def observed(self, scores: FloatArray, tables: FloatArray, links: bool) -> tuple[FloatArray, Links | None]:
         """Return the observed information on the scores: by item and, where wanted, by pair of items."""
         ...
 
-    def hidden(self, scores: Doubles, tables: Doubles) -> Doubles:
+    def hidden(self, scores: FloatArray, tables: FloatArray) -> FloatArray:
         """Return the variance of the truths behind each coin's votes, by coin and side."""
         ...
 

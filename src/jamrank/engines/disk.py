@@ -12,19 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from jamrank.comparisons import Comparisons
+from jamrank.data.comparisons import Comparisons
 from jamrank.engines.base import Expectation, Information, Links, Maximisation
 from jamrank.engines.memory import MemoryEngine
 from jamrank.engines.passes import Sums, expectation
-from jamrank.io.arrays import read_into, write_array
 from jamrank.io.documents import ensure_folder, read_document, write_document
-from jamrank.io.store import Journal, StoredComparisons
+from jamrank.io.out_of_core.arrays import read_into, write_array
+from jamrank.io.out_of_core.store import Journal, StoredComparisons
 from jamrank.kernels import default_threads, kernels
-from jamrank.rows import ROWS_BY, Lists, Patterns, Rows
+from jamrank.rows.rows import ROWS_BY, Lists, Patterns, Rows
+from jamrank.typing import Float32Array, FloatArray, Int32Array, IntArray
 
 __all__ = ["DiskEngine"]
 
-Doubles = NDArray[np.float64]
 Tick = Callable[[int, int], None]
 
 _KIND, _VERSION = "rows", 2
@@ -34,33 +34,33 @@ _KIND, _VERSION = "rows", 2
 class _At:
     """Where a curvature was taken. That of the last pass lies on disk, any other is worked out anew."""
 
-    scores: Doubles
-    tables: Doubles | None
+    scores: FloatArray
+    tables: FloatArray | None
 
 
 @dataclass(frozen=True)
 class _Part:
     """Rows of one part, as passes read them."""
 
-    layout: tuple[NDArray[np.int64], NDArray[np.integer]]
-    weight: Doubles
+    layout: tuple[IntArray, NDArray[np.integer]]
+    weight: FloatArray
     ballots: Patterns | Lists
-    pattern_weight: Doubles
+    pattern_weight: FloatArray
     n_items: int
     distinct: bool
     single_votes: bool
     about: str
-    begin: NDArray[np.int64] | None
+    begin: IntArray | None
 
     @property
-    def link_layout(self) -> tuple[NDArray[np.int64], NDArray[np.integer]]:
+    def link_layout(self) -> tuple[IntArray, NDArray[np.integer]]:
         """The layout: where rows come in runs, it is that of the runs."""
         return self.layout
 
     def __len__(self) -> int:
         return len(self.layout[1]) if self.begin is None else int(self.begin[-1])
 
-    def over_votes(self, values: Doubles, power: int = 1) -> Doubles:
+    def over_votes(self, values: FloatArray, power: int = 1) -> FloatArray:
         """Add up a value for each row over its votes, by coin and side."""
         return self.ballots.over_votes(values * self.weight if len(self.weight) else values, power)
 
@@ -154,7 +154,7 @@ class _Shelf:
             self._starts(number, "run") if "run" in told["columns"] else None,
         )
 
-    def layout(self, number: int) -> tuple[NDArray[np.int64], NDArray[np.integer]]:
+    def layout(self, number: int) -> tuple[IntArray, NDArray[np.integer]]:
         """Read where the rows of each first item of a part begin, and the second items."""
         told = self.parts[number]
         start = np.zeros(self.n_items + 1, dtype=np.int64)
@@ -169,7 +169,7 @@ class _Shelf:
         length: int = columns["pattern" if "pattern" in columns else "count"][1]
         return length
 
-    def room_for_curvature(self, number: int) -> NDArray[np.float32]:
+    def room_for_curvature(self, number: int) -> Float32Array:
         """Return room for the curvature of a part."""
         length: int = self.parts[number]["columns"]["second"][1]
         return self._space("curvature", length, np.float32)
@@ -189,7 +189,7 @@ class _Shelf:
             read_into(_file(self.folder, number, name), column)
         return column
 
-    def _starts(self, number: int, name: str) -> NDArray[np.int64]:
+    def _starts(self, number: int, name: str) -> IntArray:
         """Return where each begins of which a column has the lengths, and the end of the last."""
         lengths = self._column(number, name)
         starts = self._space(f"starts {name}", len(lengths) + 1, np.int64)
@@ -262,7 +262,7 @@ class DiskEngine:
         """Write the rows of every part, and find where a fit begins on the way."""
         ensure_folder(self._folder)
         told, n_links, cast = [], 0, np.zeros((0, 0))
-        begin: Doubles = np.zeros(0)
+        begin: FloatArray = np.zeros(0)
         origin = np.zeros(self.votes.n_items)
         for number, part in enumerate(self._counted(self.votes.parts())):
             rows = ROWS_BY[self.rows_by](part, self.threads)
@@ -312,17 +312,17 @@ class DiskEngine:
         return len(self.cast)
 
     @property
-    def cast(self) -> Doubles:
+    def cast(self) -> FloatArray:
         """Votes of each coin for the second and for the first item of their rows, by weight."""
-        cast: Doubles = self._known["cast"]
+        cast: FloatArray = self._known["cast"]
         return cast
 
-    def expectation(self, scores: Doubles, tables: Doubles) -> Expectation:
+    def expectation(self, scores: FloatArray, tables: FloatArray) -> Expectation:
         """Run the fused pass: log-likelihood, sums over votes, gradient and curvature."""
         self.passes += 1
         at = _At(scores, tables)
 
-        def run() -> Doubles:
+        def run() -> FloatArray:
             total = np.zeros(1 + 2 * self.n_items + 3 * self.n_coins)
             for number in self._numbers():
                 value, gradient, degree, truly_first, hidden = self._pass(number, at)
@@ -343,11 +343,11 @@ class DiskEngine:
         self._shelf.write_curvature(number)
         return sums
 
-    def _split(self, sums: Doubles) -> tuple[float, Doubles, Doubles, Doubles]:
+    def _split(self, sums: FloatArray) -> tuple[float, FloatArray, FloatArray, FloatArray]:
         n = self.n_items
         return float(sums[0]), sums[1 : n + 1], sums[n + 1 : 2 * n + 1], sums[2 * n + 1 :].reshape(-1, 2)
 
-    def beginning(self, scores: Doubles) -> tuple[Maximisation, Doubles]:
+    def beginning(self, scores: FloatArray) -> tuple[Maximisation, FloatArray]:
         """Return the M-step's pass with the shares of votes for the posterior, at scores of zero."""
         if scores.any():
             raise ValueError("a fit from disk begins with scores of zero")
@@ -355,10 +355,10 @@ class DiskEngine:
         value, gradient, degree, truly_first = self._split(self._known["beginning"])
         return Maximisation(value, gradient, degree, _At(scores, None)), truly_first
 
-    def curvature_times(self, curvature: _At, vector: Doubles) -> Doubles:
+    def curvature_times(self, curvature: _At, vector: FloatArray) -> FloatArray:
         """Multiply the curvature matrix of the item scores, a graph Laplacian, with a vector."""
 
-        def run() -> Doubles:
+        def run() -> FloatArray:
             total, product = np.zeros(self.n_items), np.empty(self.n_items)
             for number in self._numbers():
                 bend, layout = self._bend(number, curvature), self._shelf.layout(number)
@@ -370,7 +370,7 @@ class DiskEngine:
         tables = np.empty(0) if curvature.tables is None else curvature.tables
         return self._journal.recall(run, "product", curvature.scores, tables, vector)
 
-    def _bend(self, number: int, at: _At) -> NDArray[np.float32]:
+    def _bend(self, number: int, at: _At) -> Float32Array:
         """Return the curvature of each row of a part."""
         curvature = self._shelf.room_for_curvature(number)
         if at.tables is None:  # where a fit begins, at scores of zero
@@ -386,7 +386,7 @@ class DiskEngine:
     def links(self, curvature: _At) -> Links:
         """Return the curvature by pair of items: of few pairs, for they are kept in memory."""
 
-        def run() -> Doubles:
+        def run() -> FloatArray:
             found = [self._engine(number).links_of(self._bend(number, curvature)) for number in self._numbers()]
             return np.concatenate([own.curvature for own in found])
 
@@ -395,11 +395,11 @@ class DiskEngine:
         return Links(*self._pairs, by_pair)
 
     @cached_property
-    def _pairs(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def _pairs(self) -> tuple[Int32Array, Int32Array]:
         found = [self._engine(number).pairs for number in self._numbers()]
         return np.concatenate([first for first, _ in found]), np.concatenate([second for _, second in found])
 
-    def observed(self, scores: Doubles, tables: Doubles, links: bool) -> tuple[Doubles, Links | None]:
+    def observed(self, scores: FloatArray, tables: FloatArray, links: bool) -> tuple[FloatArray, Links | None]:
         """Return the observed information on the scores: by item and, where wanted, by pair of items."""
         degree, found = np.zeros(self.n_items), [np.empty(0)]
         for number in self._numbers():
@@ -409,14 +409,14 @@ class DiskEngine:
                 found.append(by_pair.curvature)
         return degree, Links(*self._pairs, np.concatenate(found)) if links else None
 
-    def hidden(self, scores: Doubles, tables: Doubles) -> Doubles:
+    def hidden(self, scores: FloatArray, tables: FloatArray) -> FloatArray:
         """Return the variance of the truths behind each coin's votes, by coin and side."""
         total = np.zeros((self.n_coins, 2))
         for number in self._numbers():
             total += self._engine(number).hidden(scores, tables)
         return total
 
-    def information(self, scores: Doubles, tables: Doubles) -> Information:
+    def information(self, scores: FloatArray, tables: FloatArray) -> Information:
         """Return the observed information on scores and votes together: for few items and coins."""
         degree, found, n_kinds = np.zeros(self.n_items), [np.empty(0)], 2 * self.n_coins
         cross, kinds = csr_array((self.n_items, n_kinds)), csr_array((n_kinds, n_kinds))
@@ -436,7 +436,7 @@ class DiskEngine:
             yield part, MemoryEngine(ROWS_BY[self.rows_by](part, self.threads), self.threads)
 
 
-def _add(total: Doubles, *parts: Any) -> None:
+def _add(total: FloatArray, *parts: Any) -> None:
     at = 0
     for part in parts:
         length = np.size(part)

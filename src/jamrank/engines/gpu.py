@@ -18,13 +18,11 @@ from jamrank.engines.memory import MemoryEngine, _Taken
 from jamrank.engines.passes import likelihoods
 from jamrank.errors import CardError, NoCardWarning, warn
 from jamrank.kernels.card import Card
-from jamrank.rows import Codes, Lists, Patterns, Rows
+from jamrank.rows.rows import Codes, Lists, Patterns, Rows
+from jamrank.typing import Float32Array, FloatArray, IntArray
 
 __all__ = ["GpuEngine", "on_gpu"]
 
-Doubles = NDArray[np.float64]
-Floats = NDArray[np.float32]
-Longs = NDArray[np.int64]
 
 # Threads of a block, and at most so many blocks: what each has to hand over at its end is then little.
 _THREADS, _MOST_BLOCKS = 256, 4096
@@ -310,7 +308,7 @@ class GpuEngine(MemoryEngine):
 
     # -- passes ---------------------------------------------------------------------------------------------
 
-    def expectation(self, scores: Doubles, tables: Doubles) -> Expectation:
+    def expectation(self, scores: FloatArray, tables: FloatArray) -> Expectation:
         """Run the fused pass: log-likelihood, sums over votes, gradient and curvature."""
         self.passes += 1
         task = _Task(self, scores, tables)
@@ -320,7 +318,7 @@ class GpuEngine(MemoryEngine):
         truly_first, hidden, base = task.summed(sums.by_kind)
         return Expectation(sums.value + base, sums.gradient, sums.degree, self._kept, truly_first, hidden)
 
-    def posterior(self, scores: Doubles, tables: Doubles) -> Doubles:
+    def posterior(self, scores: FloatArray, tables: FloatArray) -> FloatArray:
         """Return the probability that the first item is truly better, for each row."""
         if self.rows.about != "truth":
             return super().posterior(scores, tables)
@@ -337,10 +335,10 @@ class GpuEngine(MemoryEngine):
 
     def _maximise(
         self,
-        layout: tuple[Longs, NDArray[np.integer]],
-        weight: Doubles,
-        scores: Doubles,
-        posterior: Doubles,
+        layout: tuple[IntArray, NDArray[np.integer]],
+        weight: FloatArray,
+        scores: FloatArray,
+        posterior: FloatArray,
         loss: str,
         pattern: Codes | None,
     ) -> Maximisation:
@@ -375,7 +373,7 @@ class GpuEngine(MemoryEngine):
         return Maximisation(sums.value, sums.gradient, sums.degree, self._kept)
 
     def maximisation(
-        self, scores: Doubles, posterior: Doubles, loss: str = "logistic", pattern: Codes | None = None
+        self, scores: FloatArray, posterior: FloatArray, loss: str = "logistic", pattern: Codes | None = None
     ) -> Maximisation:
         """Run the pass of the M-step at new scores, with the posterior held fixed."""
         goes = loss == "logistic" and self.rows.begin is None
@@ -386,7 +384,7 @@ class GpuEngine(MemoryEngine):
         self._kept = _Taken(lambda engine: engine.maximisation(scores, posterior, loss, pattern))
         return replace(at, curvature=self._kept)
 
-    def curvature_times(self, curvature: _Taken, vector: Doubles) -> Doubles:
+    def curvature_times(self, curvature: _Taken, vector: FloatArray) -> FloatArray:
         """Multiply the curvature matrix of the item scores, a graph Laplacian, with a vector."""
         self._recall(curvature)
         if self._held is None:
@@ -406,12 +404,12 @@ class GpuEngine(MemoryEngine):
     def solve(
         self,
         curvature: _Taken,
-        target: Doubles,
-        precision: Doubles,
-        evened: tuple[Doubles, Doubles, float],
+        target: FloatArray,
+        precision: FloatArray,
+        evened: tuple[FloatArray, FloatArray, float],
         tolerance: float,
         max_iter: int,
-    ) -> Doubles | None:
+    ) -> FloatArray | None:
         """Solve by conjugate gradients on the card; steps are started some ahead, and those too many do nothing."""
         self._recall(curvature)
         if self._held is None or any(part.card is None for part in self._parts):
@@ -435,7 +433,7 @@ class GpuEngine(MemoryEngine):
                 break
         return solution[:n].copy()
 
-    def send(self, *vectors: Doubles) -> Any:
+    def send(self, *vectors: FloatArray) -> Any:
         """Start to copy vectors to the card, one after the other; return where they are."""
         ends = list(accumulate(len(vector) for vector in vectors))
         if ends[-1] > len(self._sent):
@@ -446,13 +444,13 @@ class GpuEngine(MemoryEngine):
         self._card.send(self._sent[: ends[-1]], there)
         return there
 
-    def _fetched(self, length: int) -> Longs:
+    def _fetched(self, length: int) -> IntArray:
         """Return the first sums, to be used before the next are asked for."""
         found = self._found[:length]
         self._card.fetch(self._sums[:length], found)
         return found
 
-    def bends(self, curvature: _Taken) -> Floats:
+    def bends(self, curvature: _Taken) -> Float32Array:
         """Return the curvature of each of the rows' links, in single precision."""
         self._recall(curvature)
         if self._held is None:
@@ -478,11 +476,11 @@ class GpuEngine(MemoryEngine):
             curvature.again(self)
             self._kept = curvature
 
-    def _make_room(self, length: int) -> Floats:
+    def _make_room(self, length: int) -> Float32Array:
         self._held = None
         return super()._make_room(length)
 
-    def _keep(self, launch: Launch, in_cells: bool, degree: Doubles) -> None:
+    def _keep(self, launch: Launch, in_cells: bool, degree: FloatArray) -> None:
         self._held = _Held(launch, in_cells, float(degree.max(initial=0.0)))
 
     # -- launches -------------------------------------------------------------------------------------------
@@ -532,12 +530,12 @@ class _Sums:
     """What a pass has added up, as numbers again."""
 
     value: float
-    gradient: Doubles
-    degree: Doubles
-    by_kind: Doubles
+    gradient: FloatArray
+    degree: FloatArray
+    by_kind: FloatArray
 
     @classmethod
-    def of(cls, found: Longs, n_items: int, kinds: int, scales: tuple[float, float, float]) -> _Sums:
+    def of(cls, found: IntArray, n_items: int, kinds: int, scales: tuple[float, float, float]) -> _Sums:
         """Take the sums apart."""
         ends = n_items, 2 * n_items, 2 * n_items + kinds
         value = float(found[ends[2] :].view(np.float64).sum())
@@ -553,7 +551,7 @@ class _Sums:
 class _Task:
     """The expectation at some scores: what it needs on the card, and how it is launched."""
 
-    def __init__(self, engine: GpuEngine, scores: Doubles, tables: Doubles) -> None:
+    def __init__(self, engine: GpuEngine, scores: FloatArray, tables: FloatArray) -> None:
         self.rows, self.ballots = engine.rows, engine.rows.ballots
         self._base = np.empty(0)
         if_first = if_second = np.empty(0)
@@ -575,12 +573,12 @@ class _Task:
             engine._card.launch("exponentials", -(-n // _THREADS), _THREADS, n, self._scores, self._exponentials)
 
     @staticmethod
-    def _mild(spread: float, ratio: Doubles) -> bool:
+    def _mild(spread: float, ratio: FloatArray) -> bool:
         """Tell whether exponentials can be multiplied without a look at each."""
         furthest = float(np.abs(np.log(ratio)).max(initial=0.0))
         return furthest <= _MILD_LOG_RATIO and 2 * spread + furthest <= _LARGEST_LOG
 
-    def _scales(self, most: float, scores: Doubles, tables: Doubles) -> tuple[float, float, float]:
+    def _scales(self, most: float, scores: FloatArray, tables: FloatArray) -> tuple[float, float, float]:
         every = _total_weight(self.rows)
         if self.rows.about == "truth":
             return _scale(most), _scale(most), _scale(every)
@@ -665,7 +663,7 @@ class _Task:
             return there["codes"], there.get("weight"), *likely
         return there.get("begin"), part.vote_base, engine._group, there["codes"], there.get("weight"), *likely
 
-    def posterior(self, engine: GpuEngine, part: _Part, there: dict[str, Any], out: Doubles) -> None:
+    def posterior(self, engine: GpuEngine, part: _Part, there: dict[str, Any], out: FloatArray) -> None:
         """Work out the posterior of a part's rows."""
         card = engine._card
         at = part.vote_base if self.rows.begin is not None else part.begin
@@ -677,7 +675,7 @@ class _Task:
             self._pass(engine, part, there, None, found)
         card.read(found, out[at : at + length])
 
-    def summed(self, by_kind: Doubles) -> tuple[Doubles, Doubles, float]:
+    def summed(self, by_kind: FloatArray) -> tuple[FloatArray, FloatArray, float]:
         """Return votes where the first item is truly better, what hidden truths take away, and the common value."""
         ballots, none = self.ballots, np.zeros(self.ballots.n_coins)
         if isinstance(ballots, Lists):
@@ -695,7 +693,7 @@ def _all_pairs(n_items: int) -> int:
     return n_items * (n_items - 1) // 2
 
 
-def _starts(rows: Rows) -> Longs:
+def _starts(rows: Rows) -> IntArray:
     """Return where the links of each first item begin."""
     numbers = np.arange(rows.n_items + 1, dtype=rows.link_first.dtype)
     return np.asarray(np.searchsorted(rows.link_first, numbers), dtype=np.int64)

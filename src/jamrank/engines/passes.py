@@ -9,15 +9,14 @@ from numpy.typing import NDArray
 
 from jamrank.engines.direct import over_margins
 from jamrank.kernels import kernels
-from jamrank.rows import Lists, Patterns, with_known
+from jamrank.rows.rows import Lists, Patterns, with_known
+from jamrank.typing import Float32Array, FloatArray, IntArray
 
 __all__ = ["Laid", "Sums", "expectation", "likelihoods"]
 
-Doubles = NDArray[np.float64]
-Floats = NDArray[np.float32]
 # Log-likelihood, gradient and degree by item, votes where the first item is truly better by coin and side, and what
 # hidden truths take away by coin.
-Sums = tuple[float, Doubles, Doubles, Doubles, Doubles]
+Sums = tuple[float, FloatArray, FloatArray, FloatArray, FloatArray]
 
 # Beyond this many patterns a table of sums for each block would not stay in cache.
 _MOST_PATTERNS_IN_PASS = 1 << 14
@@ -25,32 +24,32 @@ _LARGEST_LOG_RATIO = 300.0
 
 
 class Laid(Protocol):
-    """Rows as a pass reads them; :class:`jamrank.rows.Rows` says what each part is."""
+    """Rows as a pass reads them; :class:`jamrank.rows.rows.Rows` says what each part is."""
 
     @property
-    def layout(self) -> tuple[NDArray[np.int64], NDArray[np.integer]]: ...  # noqa: D102
+    def layout(self) -> tuple[IntArray, NDArray[np.integer]]: ...  # noqa: D102
     @property
-    def begin(self) -> NDArray[np.int64] | None: ...  # noqa: D102
+    def begin(self) -> IntArray | None: ...  # noqa: D102
     @property
-    def link_layout(self) -> tuple[NDArray[np.int64], NDArray[np.integer]]: ...  # noqa: D102
+    def link_layout(self) -> tuple[IntArray, NDArray[np.integer]]: ...  # noqa: D102
     @property
     def single_votes(self) -> bool: ...  # noqa: D102
     @property
     def about(self) -> str: ...  # noqa: D102
     @property
-    def weight(self) -> Doubles: ...  # noqa: D102
+    def weight(self) -> FloatArray: ...  # noqa: D102
     @property
     def ballots(self) -> Patterns | Lists: ...  # noqa: D102
     @property
-    def pattern_weight(self) -> Doubles: ...  # noqa: D102
+    def pattern_weight(self) -> FloatArray: ...  # noqa: D102
     @property
     def n_items(self) -> int: ...  # noqa: D102
     def __len__(self) -> int: ...
-    def over_votes(self, values: Doubles, power: int = 1) -> Doubles: ...  # noqa: D102
+    def over_votes(self, values: FloatArray, power: int = 1) -> FloatArray: ...  # noqa: D102
 
 
 def expectation(
-    rows: Laid, scores: Doubles, tables: Doubles, curvature: Floats, posterior: Doubles, threads: int
+    rows: Laid, scores: FloatArray, tables: FloatArray, curvature: Float32Array, posterior: FloatArray, threads: int
 ) -> Sums:
     """Run the fused pass.
 
@@ -81,10 +80,10 @@ def expectation(
 def _over_patterns(
     rows: Laid,
     ballots: Patterns,
-    scores: Doubles,
-    tables: Doubles,
-    curvature: Floats,
-    posterior: Doubles,
+    scores: FloatArray,
+    tables: FloatArray,
+    curvature: Float32Array,
+    posterior: FloatArray,
     threads: int,
 ) -> Sums:
     base, if_first, if_second = likelihoods(ballots, tables)
@@ -114,10 +113,10 @@ def _over_patterns(
 def _over_votes(
     rows: Laid,
     ballots: Patterns,
-    scores: Doubles,
-    tables: Doubles,
-    curvature: Floats,
-    posterior: Doubles,
+    scores: FloatArray,
+    tables: FloatArray,
+    curvature: Float32Array,
+    posterior: FloatArray,
     threads: int,
 ) -> Sums:
     base, if_first, if_second = likelihoods(ballots, tables)
@@ -145,7 +144,7 @@ def _over_votes(
     return value, gradient, degree, ballots.over_patterns(truly_first), ballots.over_patterns(hidden).sum(axis=1)
 
 
-def likelihoods(ballots: Patterns, tables: Doubles) -> tuple[Doubles, Doubles, Doubles]:
+def likelihoods(ballots: Patterns, tables: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the log-likelihood of each pattern's votes that is common to both truths, and the rest under either.
 
     One table is quicker than two: where the ratio of the likelihoods can be written as a number, the former is empty.
@@ -160,10 +159,10 @@ def likelihoods(ballots: Patterns, tables: Doubles) -> tuple[Doubles, Doubles, D
 def _over_lists(
     rows: Laid,
     ballots: Lists,
-    scores: Doubles,
-    tables: Doubles,
-    curvature: Floats,
-    posterior: Doubles,
+    scores: FloatArray,
+    tables: FloatArray,
+    curvature: Float32Array,
+    posterior: FloatArray,
     threads: int,
 ) -> Sums:
     gradient, degree = np.empty(rows.n_items), np.empty(rows.n_items)

@@ -6,13 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from jamrank.engines.base import Engine, Expectation, Links, Maximisation
+from jamrank.typing import FloatArray
 
 __all__ = ["TiedEngine"]
-
-Doubles = NDArray[np.float64]
 
 
 class TiedEngine:
@@ -33,7 +31,7 @@ class TiedEngine:
         self.decided, self.ties = decided, ties
         self.passes = 0
 
-    def _split(self, tables: Doubles) -> tuple[Doubles, Doubles]:
+    def _split(self, tables: FloatArray) -> tuple[FloatArray, FloatArray]:
         at = len(tables) - self.ties.n_coins
         return tables[:at].reshape(-1, 2, 2), tables[at:]
 
@@ -58,11 +56,11 @@ class TiedEngine:
         return self.decided.n_coins
 
     @property
-    def cast(self) -> Doubles:
+    def cast(self) -> FloatArray:
         """Decided votes of each coin for the second and for the first item of their rows, by weight."""
         return self.decided.cast
 
-    def expectation(self, scores: Doubles, tables: Doubles) -> Expectation:
+    def expectation(self, scores: FloatArray, tables: FloatArray) -> Expectation:
         """Run both passes."""
         self.passes += 1
         own, params = self._split(tables)
@@ -76,14 +74,14 @@ class TiedEngine:
             a.hidden,
         )
 
-    def beginning(self, scores: Doubles) -> tuple[Maximisation, Doubles]:
+    def beginning(self, scores: FloatArray) -> tuple[Maximisation, FloatArray]:
         """Run the pass of the M-step over the decided votes: at equal scores ties tell nothing of them."""
         self.passes += 1
         at, truly_first = self.decided.beginning(scores)
         no_sums = np.zeros((self.ties.n_coins, 2))
         return replace(at, curvature=(at.curvature, None)), np.concatenate([truly_first, no_sums])
 
-    def curvature_times(self, curvature: tuple[Any, Any], vector: Doubles) -> Doubles:
+    def curvature_times(self, curvature: tuple[Any, Any], vector: FloatArray) -> FloatArray:
         """Multiply the curvature matrix of the item scores, a graph Laplacian, with a vector."""
         product = self.decided.curvature_times(curvature[0], vector)
         return product if curvature[1] is None else product + self.ties.curvature_times(curvature[1], vector)
@@ -98,7 +96,7 @@ class TiedEngine:
         total[np.searchsorted(cells, own)] += decided.curvature
         return replace(ties, curvature=total)
 
-    def observed(self, scores: Doubles, tables: Doubles, links: bool) -> tuple[Doubles, Links | None]:
+    def observed(self, scores: FloatArray, tables: FloatArray, links: bool) -> tuple[FloatArray, Links | None]:
         """Return the observed information on the scores: by item and, where wanted, by pair of items."""
         own, params = self._split(tables)
         degree, decided = self.decided.observed(scores, own, links)
@@ -106,6 +104,6 @@ class TiedEngine:
         together = None if decided is None or ties is None else self._together(decided, ties)
         return degree + more, together
 
-    def hidden(self, scores: Doubles, tables: Doubles) -> Doubles:
+    def hidden(self, scores: FloatArray, tables: FloatArray) -> FloatArray:
         """Return the variance of the truths behind each coin's decided votes, by coin and side."""
         return self.decided.hidden(scores, self._split(tables)[0])

@@ -11,12 +11,12 @@ from typing import Any, cast
 import numpy as np
 import polars as pl
 
-from jamrank.comparisons import REQUIRED, Comparisons
+from jamrank.data.comparisons import REQUIRED, Comparisons
 from jamrank.errors import InputError, ParameterError
 from jamrank.io.canonical import with_questions, with_types
 from jamrank.io.compression import decompressed
 from jamrank.io.documents import read_bytes
-from jamrank.io.reading import ABSTAINED, BOTH_BAD, NO_ANSWER, Reading
+from jamrank.io.read_log import ABSTAINED, BOTH_BAD, NO_ANSWER, Reading
 from jamrank.io.records import Record, looks_like_json, parse_records
 from jamrank.io.tables import load_table, parse_table
 

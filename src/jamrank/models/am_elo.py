@@ -10,18 +10,17 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from jamrank.engines import Engine
-from jamrank.io.parted import Votes
-from jamrank.models.asked import Asked, blurred
+from jamrank.fitting.em import Fit, Problem
+from jamrank.fitting.prior import Prior, resolve_prior
+from jamrank.inference.information import interval, joint_covariance
+from jamrank.io.out_of_core.parted import Votes
 from jamrank.models.bradley_terry import BradleyTerry
-from jamrank.models.em import Fit, Problem
-from jamrank.models.information import interval, joint_covariance
-from jamrank.models.prior import Prior, resolve_prior
+from jamrank.models.vote_query import Asked, blurred
 from jamrank.noise import Discrimination, Noise
 from jamrank.scorers import ObjectScorer
+from jamrank.typing import FloatArray
 
 __all__ = ["AmElo"]
-
-Doubles = NDArray[np.float64]
 
 
 class AmElo(BradleyTerry):
@@ -54,7 +53,7 @@ class AmElo(BradleyTerry):
         "discrimination_",
         "discrimination_interval_",
     )
-    discrimination_: Doubles
+    discrimination_: FloatArray
 
     def __init__(
         self,
@@ -92,7 +91,7 @@ class AmElo(BradleyTerry):
         return problem, Fit(point, fit.objectives, fit.converged)
 
     @cached_property
-    def discrimination_interval_(self) -> Doubles:
+    def discrimination_interval_(self) -> FloatArray:
         """95 % interval of each annotator's discrimination, from low to high."""
         self._require_fit()
         problem, point = self._fitted
@@ -108,15 +107,15 @@ class AmElo(BradleyTerry):
         turn = (np.eye(n) - np.outer(value, np.sign(value)) / (n * size)) / size
         return interval(point.rates, np.einsum("ij,jk,ik->i", turn, covariance, turn))
 
-    def _annotator_columns(self) -> dict[str, Doubles]:
+    def _annotator_columns(self) -> dict[str, FloatArray]:
         low, high = self.discrimination_interval_.T
         return {"discrimination": self.discrimination_, "discrimination_low": low, "discrimination_high": high}
 
-    def _vote_proba(self, asked: Asked, features: Any) -> Doubles:
+    def _vote_proba(self, asked: Asked, features: Any) -> FloatArray:
         margin, variance = self._margins(asked, features)
         # An annotator of whom nothing is known is a typical one.
         sharpness = np.append(self.discrimination_, 1.0)[asked.annotator]
         return blurred(sharpness * margin, sharpness**2 * variance)
 
-    def _says_left(self, better: Doubles, who: NDArray[np.intp]) -> Doubles:
+    def _says_left(self, better: FloatArray, who: NDArray[np.intp]) -> FloatArray:
         return np.asarray(expit(self.discrimination_[who] * logit(better)))

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
 from jamrank.models.closed_form import ClosedForm
-from jamrank.models.tally import Tally
+from jamrank.rows.pair_counts import Tally
+from jamrank.typing import FloatArray
 
 __all__ = ["Borda", "Copeland", "WinRate"]
 
-Doubles = NDArray[np.float64]
 # Sums of fractional weights are rounded, and rounding must not make a majority.
 _ROUNDING = 1e-9
 
@@ -32,11 +31,11 @@ class WinRate(ClosedForm):
     def __init__(self) -> None:
         pass
 
-    def _score(self, tally: Tally) -> Doubles:
+    def _score(self, tally: Tally) -> FloatArray:
         votes = tally.by_item(tally.votes, tally.votes)
         return _ratio(tally.by_item(tally.wins, tally.losses), votes)
 
-    def _standard_errors(self, tally: Tally) -> Doubles:
+    def _standard_errors(self, tally: Tally) -> FloatArray:
         """Binomial, with one imagined win and one loss, so that an item that only won is not taken for certain."""
         votes = tally.by_item(tally.votes, tally.votes)
         share = (self.scores_ * votes + 1) / (votes + 2)
@@ -60,11 +59,11 @@ class Borda(ClosedForm):
     def __init__(self) -> None:
         pass
 
-    def _score(self, tally: Tally) -> Doubles:
+    def _score(self, tally: Tally) -> FloatArray:
         share = tally.wins / tally.votes
         return _ratio(tally.by_item(share, 1 - share), tally.opponents)
 
-    def _standard_errors(self, tally: Tally) -> Doubles:
+    def _standard_errors(self, tally: Tally) -> FloatArray:
         """Binomial for each opponent, at the probability that the scores give: shares of few votes are no guide."""
         p = expit(self.slope_ * (self.scores_[tally.first] - self.scores_[tally.second]))
         spread = p * (1 - p) / tally.votes
@@ -88,11 +87,11 @@ class Copeland(ClosedForm):
     def __init__(self) -> None:
         pass
 
-    def _score(self, tally: Tally) -> Doubles:
+    def _score(self, tally: Tally) -> FloatArray:
         lead = 2 * tally.wins - tally.votes
         beaten = np.where(np.abs(lead) <= _ROUNDING * tally.votes, 0.0, np.sign(lead))
         return tally.by_item(beaten, -beaten)
 
 
-def _ratio(won: Doubles, total: Doubles) -> Doubles:
+def _ratio(won: FloatArray, total: FloatArray) -> FloatArray:
     return np.asarray(np.divide(won, total, out=np.full(len(won), 0.5), where=total > 0))

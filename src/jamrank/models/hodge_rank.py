@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from jamrank.errors import ParameterError
+from jamrank.linalg.laplacian import potentials
 from jamrank.models.closed_form import ClosedForm, require_smoothing
-from jamrank.models.laplacian import potentials
-from jamrank.models.tally import Tally
+from jamrank.rows.pair_counts import Tally
+from jamrank.typing import FloatArray
 
 __all__ = ["HodgeRank"]
-
-Doubles = NDArray[np.float64]
 
 
 class HodgeRank(ClosedForm):
@@ -53,7 +51,7 @@ class HodgeRank(ClosedForm):
         self.flow = flow
         self.smoothing = smoothing
 
-    def _score(self, tally: Tally) -> Doubles:
+    def _score(self, tally: Tally) -> FloatArray:
         require_smoothing(self.smoothing)
         flow = self._flow_on(tally)
         scores, self.converged_ = potentials(tally, flow, tally.votes)
@@ -62,7 +60,7 @@ class HodgeRank(ClosedForm):
         self.inconsistency_ = min(float((tally.votes * left**2).sum()) / energy, 1.0) if energy > 0 else 0.0
         return scores
 
-    def _flow_on(self, tally: Tally) -> Doubles:
+    def _flow_on(self, tally: Tally) -> FloatArray:
         if self.flow == "share":
             return (tally.wins - tally.losses) / tally.votes
         if self.flow == "log-odds":

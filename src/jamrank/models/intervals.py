@@ -7,21 +7,13 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from jamrank.comparisons import Comparisons
+from jamrank.data.comparisons import Comparisons
 from jamrank.engines import MemoryEngine
 from jamrank.errors import ParameterError, UncertaintyWarning, warn
-from jamrank.models.alike import codes, likeness
-from jamrank.models.annotators import AnnotatorResults
-from jamrank.models.em import Point, Problem
-from jamrank.models.information import Observed, information_on_flips, observed_information
-from jamrank.models.posterior import Posterior, can_draw
-from jamrank.models.prior import Prior, resolve_prior
-from jamrank.models.sandwich import pulls
-from jamrank.models.uncertain import N_DRAWS
-from jamrank.noise import Discrimination, Flip, NoNoise
-from jamrank.ranking import (
+from jamrank.fitting.em import Point, Problem
+from jamrank.fitting.prior import Prior, resolve_prior
+from jamrank.inference import (
     Uncertainty,
     from_information,
     laplace,
@@ -30,12 +22,18 @@ from jamrank.ranking import (
     pooled_quantiles,
     sandwich,
 )
-from jamrank.rows import ROWS_BY
+from jamrank.inference.exchangeability import codes, likeness
+from jamrank.inference.information import Observed, information_on_flips, observed_information
+from jamrank.inference.posterior_draws import Posterior, can_draw
+from jamrank.inference.sandwich import pulls
+from jamrank.models.annotators import AnnotatorResults
+from jamrank.models.uncertain import N_DRAWS
+from jamrank.noise import Discrimination, Flip, NoNoise
+from jamrank.rows.rows import ROWS_BY
 from jamrank.scorers import ObjectScorer, SumScorer
+from jamrank.typing import FloatArray, IntArray
 
 __all__ = ["LatentIntervals"]
-
-Doubles = NDArray[np.float64]
 
 
 class LatentIntervals(AnnotatorResults):
@@ -63,16 +61,16 @@ class LatentIntervals(AnnotatorResults):
         return Posterior(problem.engine, problem.noise, point.theta, point.params, prior.score_variance, like)
 
     @property
-    def _alike(self) -> NDArray[np.int64]:
+    def _alike(self) -> IntArray:
         like = None if self._drawable is None else self._drawable.like
         return super()._alike if like is None else like.group
 
     @cached_property
-    def _draws(self) -> tuple[Doubles, Doubles]:
+    def _draws(self) -> tuple[FloatArray, FloatArray]:
         assert self._drawable is not None
         return self._drawable.draw(N_DRAWS)
 
-    def _draw_scores(self, n: int, random_state: Any) -> Doubles:
+    def _draw_scores(self, n: int, random_state: Any) -> FloatArray:
         self._require_votes()
         if not self._has_likelihood:
             return super()._draw_scores(n, random_state)
@@ -130,17 +128,17 @@ class LatentIntervals(AnnotatorResults):
         scorer = ObjectScorer(len(effects), self.score_variance_, self.feature_scores_)
         return Problem(problem.engine, scorer, problem.noise), replace(point, theta=effects)
 
-    def _loose(self) -> Doubles | None:
+    def _loose(self) -> FloatArray | None:
         """Return how scores move with what is not known of the weights of features."""
         return None
 
-    def _estimate_flip_information(self) -> Doubles:
+    def _estimate_flip_information(self) -> FloatArray:
         """Return the information on each annotator's flip: of the known truths, less what scores and truths hide."""
         if self.noise == "two-coin":
             return information_on_flips(self._fitted[1].params, self._noise_covariance)
         return self._information_of_flips(*self._fitted)
 
-    def _information_of_flips(self, problem: Problem, point: Point) -> Doubles:
+    def _information_of_flips(self, problem: Problem, point: Point) -> FloatArray:
         n_flips = problem.engine.n_coins
         observed = self._observed if problem is self._refined[0] else observed_information(problem, point)
         if observed is not None:
@@ -149,7 +147,7 @@ class LatentIntervals(AnnotatorResults):
         rate = point.rates[:n_flips]
         return np.asarray(np.maximum(problem.engine.cast.sum(axis=1) * rate * (1 - rate) - hidden, 0.0))
 
-    def _flip_bounds(self, level: float) -> tuple[Doubles, Doubles]:
+    def _flip_bounds(self, level: float) -> tuple[FloatArray, FloatArray]:
         # Bradley–Terry counts flips, it does not estimate them. Of two coins the joint information is at hand, and
         # holds the mean of both sides better than a few hundred draws do.
         if self._drawable is None or self._rows_by == "side" or self.noise == "two-coin":

@@ -7,35 +7,33 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from jamrank.comparisons import Comparisons
-from jamrank.diagnostics.habits import Piece
+from jamrank.data.comparisons import Comparisons
 from jamrank.engines import Engine, MemoryEngine, PartedEngine, TiedEngine, make_engine
 from jamrank.errors import InputError, NotConvergedWarning, ParameterError, TiesExcludedWarning, warn
-from jamrank.io.parted import PartedComparisons, Votes
-from jamrank.models.asked import Asked, blurred
-from jamrank.models.em import Fit, Point, Problem, run
-from jamrank.models.evidence import determined
-from jamrank.models.featured import Featured, choose_kernel, resolve_scorer
-from jamrank.models.information import interval, whole_covariance
+from jamrank.fitting.effective_dof import determined
+from jamrank.fitting.em import Fit, Point, Problem, run
+from jamrank.fitting.feature_scorers import Featured, choose_kernel, resolve_scorer
+from jamrank.fitting.leave_one_out import leave_one_out
+from jamrank.fitting.prior import Prior, linear_variance, resolve_prior
+from jamrank.fitting.prior_variances import Variances, estimate_variances, free_scores
+from jamrank.fitting.progress import Progress
+from jamrank.fitting.separation import warn_of_loose_items
+from jamrank.fitting.warm_start import warm_start
+from jamrank.inference.information import interval, whole_covariance
+from jamrank.inference.response_bias import Piece
+from jamrank.io.out_of_core.parted import PartedComparisons, Votes
+from jamrank.linalg.marginals import is_dense, score_variances
 from jamrank.models.intervals import LatentIntervals
-from jamrank.models.leave_one_out import leave_one_out
-from jamrank.models.prior import Prior, linear_variance, resolve_prior
-from jamrank.models.progress import Progress
-from jamrank.models.sparseness import warn_of_loose_items
-from jamrank.models.variance import Variances, estimate_variances, free_scores
-from jamrank.models.warm import warm_start
+from jamrank.models.vote_query import Asked, blurred
 from jamrank.noise import Flip, Noise, Tied, TwoCoin
-from jamrank.ranking.marginals import is_dense, score_variances
-from jamrank.rows import ROWS_BY
+from jamrank.rows.rows import ROWS_BY
 from jamrank.scorers import Features, KernelMap, LinearScorer, ObjectScorer, SumScorer, align_features
 from jamrank.text import many
+from jamrank.typing import FloatArray
 
 __all__ = ["LatentModel"]
-
-Doubles = NDArray[np.float64]
 
 
 # Second summits belong to small data; on large data a second run would only cost time.
@@ -71,7 +69,7 @@ class LatentModel(LatentIntervals):
     scorer_: str
     weight_variance_: float | None
     _kernel: dict[str, Any] | None = None
-    _kernel_weights: Doubles | None = None
+    _kernel_weights: FloatArray | None = None
     scorer: str = "auto"
     kernel: str = "rbf"
     n_landmarks: int = 200
@@ -163,7 +161,7 @@ class LatentModel(LatentIntervals):
                 told = f"{counted} left out; {name}(ties='davidson') has a place for ties"
             warn(told, TiesExcludedWarning)
 
-    def _measure(self, features: Any, votes: Votes) -> Doubles:
+    def _measure(self, features: Any, votes: Votes) -> FloatArray:
         matrix, names = align_features(features, votes.items)
         self._features = Features.of(matrix, names)
         return self._features.standardise(matrix)
@@ -171,7 +169,7 @@ class LatentModel(LatentIntervals):
     # -- the scorers ----------------------------------------------------------------------------------------
 
     def _fit_featured(
-        self, votes: Votes, engine: Engine, noise: Noise, prior: Prior | None, matrix: Doubles
+        self, votes: Votes, engine: Engine, noise: Noise, prior: Prior | None, matrix: FloatArray
     ) -> tuple[Problem, Fit]:
         if self.scorer_ == "linear":
             return self._fit_linear(votes, engine, noise, prior, matrix)
@@ -195,10 +193,10 @@ class LatentModel(LatentIntervals):
             self._finish_linear(problem, prior, fit)
         return problem, fit
 
-    def _mapped(self, matrix: Doubles, engine: Engine, noise: Noise, prior: Prior | None) -> Doubles:
+    def _mapped(self, matrix: FloatArray, engine: Engine, noise: Noise, prior: Prior | None) -> FloatArray:
         """Return what the kernel makes of the features, and keep how: unseen items are mapped in the same way."""
 
-        def problems(mapped: Doubles) -> Featured:
+        def problems(mapped: FloatArray) -> Featured:
             return Featured(engine, noise, mapped, False, self.loss, self._begin)
 
         kernel = choose_kernel(matrix, self.kernel, self.n_landmarks, problems, prior)
@@ -211,14 +209,14 @@ class LatentModel(LatentIntervals):
         engine: Engine,
         noise: Noise,
         prior: Prior | None,
-        matrix: Doubles,
+        matrix: FloatArray,
     ) -> tuple[Problem, Fit]:
         problem = self._linear_problem(engine, noise, prior, matrix)
         fit = self._best_run(problem)
         self._finish_linear(problem, prior, fit)
         return problem, fit
 
-    def _linear_problem(self, engine: Engine, noise: Noise, prior: Prior | None, matrix: Doubles) -> Problem:
+    def _linear_problem(self, engine: Engine, noise: Noise, prior: Prior | None, matrix: FloatArray) -> Problem:
         self.weight_variance_ = linear_variance(prior)
         return Problem(engine, LinearScorer(matrix, self.weight_variance_), noise, self.loss)
 
@@ -245,7 +243,7 @@ class LatentModel(LatentIntervals):
         self.score_variance_, self.scores_ = variances[1], fit.point.scores
         self._refined = problem, fit.point
 
-    def _keep_weights(self, weights: Doubles) -> None:
+    def _keep_weights(self, weights: FloatArray) -> None:
         assert self._features is not None
         if self._kernel is None:
             self.coef_ = self._features.in_user_units(weights)
@@ -348,10 +346,10 @@ class LatentModel(LatentIntervals):
         self.n_iter_, self.n_passes_ = fit.n_iter, problem.engine.passes
         self.converged_ = self.converged_ and fit.converged
 
-    def _flips(self, votes: Votes, point: Point) -> Doubles:
+    def _flips(self, votes: Votes, point: Point) -> FloatArray:
         return point.rates[: len(self._annotators)]
 
-    def _estimate_posterior(self) -> Doubles:
+    def _estimate_posterior(self) -> FloatArray:
         _, point = self._fitted
         parts = [self._posterior(part, engine, point) for part, engine in self._parts()]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
@@ -365,7 +363,7 @@ class LatentModel(LatentIntervals):
         elif isinstance(engine, PartedEngine):
             yield from engine.parts()
 
-    def _posterior(self, votes: Comparisons, engine: MemoryEngine, point: Point) -> Doubles:
+    def _posterior(self, votes: Comparisons, engine: MemoryEngine, point: Point) -> FloatArray:
         """Return the posterior of every pair; one without decided votes gets what its scores say."""
         of_rows = engine.posterior(point.scores, self._tables(point.params))
         if len(of_rows) == votes.n_pairs:
@@ -384,7 +382,7 @@ class LatentModel(LatentIntervals):
             return "posterior"
         return leave_one_out(problem, point).recommended
 
-    def _explained(self, matrix: Doubles) -> Doubles:
+    def _explained(self, matrix: FloatArray) -> FloatArray:
         """Return what the features say of unseen items: through the kernel, where there is one."""
         if self._kernel is None:
             return super()._explained(matrix)
@@ -392,13 +390,13 @@ class LatentModel(LatentIntervals):
         mapped = KernelMap(**self._kernel)(self._features.standardise(matrix))
         return np.asarray(np.einsum("if,f->i", mapped, self._kernel_weights))
 
-    def _chance(self) -> Doubles:
+    def _chance(self) -> FloatArray:
         return np.asarray(expit(self.scores_[self._pair_first] - self.scores_[self._pair_second]))
 
-    def _truth_of_votes(self, piece: Piece) -> Doubles:
+    def _truth_of_votes(self, piece: Piece) -> FloatArray:
         return self.posterior_[piece.pair]
 
-    def _loose(self) -> Doubles | None:
+    def _loose(self) -> FloatArray | None:
         """Return how scores move with what is not known of the weights."""
         scorer, (problem, point) = self._fitted[0].scorer, self._refined
         if isinstance(scorer, LinearScorer):
@@ -406,7 +404,7 @@ class LatentModel(LatentIntervals):
         return determined(problem.engine, scorer, point.at).loose if isinstance(scorer, SumScorer) else None
 
     @cached_property
-    def coef_interval_(self) -> Doubles | None:
+    def coef_interval_(self) -> FloatArray | None:
         """95 % interval of each weight of ``coef_``, from low to high; None without, and for the hinge loss."""
         self._require_fit()
         if self.coef_ is None or self._features is None or self.loss == "hinge":
@@ -422,13 +420,13 @@ class LatentModel(LatentIntervals):
 
     # -- how likely a vote is ----------------------------------------------------------------------------------
 
-    def _vote_proba(self, asked: Asked, features: Any) -> Doubles:
+    def _vote_proba(self, asked: Asked, features: Any) -> FloatArray:
         """Return the probability of a vote for the first item, summed over the truth of its pair."""
         truth = self._truth_proba(asked, features)
         for_first = self._coins(asked, features)
         return np.asarray(truth * for_first[:, 1] + (1 - truth) * for_first[:, 0])
 
-    def _truth_proba(self, asked: Asked, features: Any) -> Doubles:
+    def _truth_proba(self, asked: Asked, features: Any) -> FloatArray:
         """Return P(first truly beats second), given the scores and the votes that were fitted on the same pair.
 
         What those votes say is the posterior's log-odds less the margin that went into it: where features explain
@@ -445,7 +443,7 @@ class LatentModel(LatentIntervals):
             margin = margin + asked.seen_from_first(odds, np.zeros(len(asked)))
         return blurred(margin, variance)
 
-    def _coins(self, asked: Asked, features: Any) -> Doubles:
+    def _coins(self, asked: Asked, features: Any) -> FloatArray:
         """Return the probability of a vote for the first item, by the truth; unknown annotators are the mean one."""
         tables = self._vote_tables[:, 1].reshape(len(self._annotators), -1, 2)
         weight = np.maximum(self._decided_votes, 0.0)
@@ -456,15 +454,15 @@ class LatentModel(LatentIntervals):
         """Return which of an annotator's coins decides each vote: one for each side where the noise knows sides."""
         return asked.swapped.astype(np.int64) if self.noise == "two-coin" else 0
 
-    def _estimate_vote_tables(self) -> Doubles:
+    def _estimate_vote_tables(self) -> FloatArray:
         return np.asarray(np.exp(self._tables(self._fitted[1].params)))
 
-    def _tables(self, params: Doubles) -> Doubles:
+    def _tables(self, params: FloatArray) -> FloatArray:
         """Return the log-likelihoods of decided votes, by coin."""
         noise = self._fitted[0].noise
         return noise.noise.tables(noise.split(params)[0]) if isinstance(noise, Tied) else noise.tables(params)
 
-    def _estimate_score_variances(self) -> Doubles:
+    def _estimate_score_variances(self) -> FloatArray:
         problem, point = self._refined
         engine = problem.engine
         links = isinstance(engine, MemoryEngine) and not is_dense(engine.n_links, engine.n_items)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array, diags_array
 
+from jamrank.linalg.laplacian import potentials, solve_singular
 from jamrank.models.closed_form import ClosedForm, require_smoothing
-from jamrank.models.laplacian import potentials, solve_singular
-from jamrank.models.tally import Tally
+from jamrank.rows.pair_counts import Tally
+from jamrank.typing import FloatArray
 
 __all__ = ["RankCentrality"]
 
-Doubles = NDArray[np.float64]
 
 _MOST_ROUNDS = 30
 _SETTLED, _NEARLY = 1e-12, 1e-8
@@ -45,7 +44,7 @@ class RankCentrality(ClosedForm):
     def __init__(self, *, smoothing: float = 0.5) -> None:
         self.smoothing = smoothing
 
-    def _score(self, tally: Tally) -> Doubles:
+    def _score(self, tally: Tally) -> FloatArray:
         require_smoothing(self.smoothing)
         votes = tally.votes + 2 * self.smoothing
         shares = (tally.wins + self.smoothing) / votes, (tally.losses + self.smoothing) / votes
@@ -53,7 +52,7 @@ class RankCentrality(ClosedForm):
         return scores
 
 
-def log_stationary(tally: Tally, to_first: Doubles, to_second: Doubles) -> tuple[Doubles, bool]:
+def log_stationary(tally: Tally, to_first: FloatArray, to_second: FloatArray) -> tuple[FloatArray, bool]:
     """Return the logarithm of the stationary distribution of a walk, with mean 0 in each component.
 
     Probabilities may differ by more orders of magnitude than a float64 has. So they are never formed: from scores
@@ -90,8 +89,8 @@ def log_stationary(tally: Tally, to_first: Doubles, to_second: Doubles) -> tuple
 
 
 def _arriving(
-    tally: Tally, scores: Doubles, to_first: Doubles, to_second: Doubles, leaving: Doubles
-) -> tuple[csr_array, Doubles]:
+    tally: Tally, scores: FloatArray, to_first: FloatArray, to_second: FloatArray, leaving: FloatArray
+) -> tuple[csr_array, FloatArray]:
     """Return what arrives at each item from each other, for one that leaves it, and how far the sum is from 1."""
     gap = scores[tally.first] - scores[tally.second]
     at_first = to_first * np.exp(-gap) / leaving[tally.first]

@@ -31,7 +31,7 @@ from jamrank.io.formats.base import Ballots, Format
 from jamrank.io.formats.mapped import FURTHER, ROLES, check_mapping, completed, read_mapped
 from jamrank.io.formats.outcomes import MEANINGS
 from jamrank.io.formats.table import ANNOTATORS, Table
-from jamrank.io.reading import Reading
+from jamrank.io.read_log import Reading
 
 __all__ = [
     "FORMATS",
