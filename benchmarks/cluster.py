@@ -136,8 +136,8 @@ def agreement(folder: Path, n_votes: int, quick: bool) -> dict[str, dict[str, di
 def a_pass(engine: Any) -> Callable[[], Any]:
     """Return a call that runs one iteration's pass, from other scores every time."""
     rng = np.random.default_rng(0)
-    tables = np.log(np.broadcast_to([[0.8, 0.2], [0.2, 0.8]], (engine.n_coins, 2, 2)))
-    return lambda: engine.expectation(rng.normal(size=engine.n_items), tables)
+    log_emission = np.log(np.broadcast_to([[0.8, 0.2], [0.2, 0.8]], (engine.n_confusion_groups, 2, 2)))
+    return lambda: engine.expectation(rng.normal(size=engine.n_items), log_emission)
 
 
 def seconds_of(call: Callable[[], Any]) -> float:

@@ -181,9 +181,9 @@ def test_curvature_is_read_again_or_worked_out_again(tmp_path):
     frame, _ = draw(20, 4000, "")
     frame.filter(pl.col("winner") != "tie").write_parquet(tmp_path / "votes.parquet")
     engine = DiskEngine(jr.store_comparisons(tmp_path / "votes.parquet", tmp_path, MEMORY), "pair")
-    tables = np.log(np.broadcast_to([[0.8, 0.3], [0.2, 0.7]], (12, 2, 2)))
+    log_emission = np.log(np.broadcast_to([[0.8, 0.3], [0.2, 0.7]], (12, 2, 2)))
     rng = np.random.default_rng(0)
-    here, there = (engine.expectation(rng.normal(size=20), tables).curvature for _ in range(2))
+    here, there = (engine.expectation(rng.normal(size=20), log_emission).curvature for _ in range(2))
     vector = rng.normal(size=20)
     fresh, kept = engine.curvature_times(here, vector), engine.curvature_times(there, vector)
     assert engine._last is there

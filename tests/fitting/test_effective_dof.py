@@ -8,7 +8,7 @@ from scipy.special import expit
 
 import jamrank as jr
 from jamrank.engines import MemoryEngine
-from jamrank.fitting.effective_dof import blocks, determined
+from jamrank.fitting.effective_dof import blocks, effective_dof
 from jamrank.fitting.em import Problem, run
 from jamrank.fitting.leave_one_out import leave_one_out
 from jamrank.noise import Flip
@@ -39,7 +39,7 @@ def scorer_of(kind: str, x: np.ndarray):
 
 def fitted(kind: str, votes: jr.Comparisons, x: np.ndarray):
     rows = Rows.per_pair(votes)
-    problem = Problem(MemoryEngine(rows, 1), scorer_of(kind, x), Flip(rows.cast))
+    problem = Problem(MemoryEngine(rows, 1), scorer_of(kind, x), Flip(rows.vote_counts))
     return problem, run(problem, problem.evaluate(*problem.start()), max_iter=500, tol=1e-9).point
 
 
@@ -52,10 +52,10 @@ def test_counts_are_those_of_the_inverse_written_out(kind, n_items, n_pairs):
     problem, point = fitted(kind, votes, x)
     engine, scorer = problem.engine, problem.scorer
     n = len(x)
-    laplacian = np.stack([engine.curvature_times(point.at.curvature, unit) for unit in np.eye(n)])
-    phi = np.stack([scorer.spread(unit) for unit in np.eye(scorer.n_params)], axis=1)
+    laplacian = np.stack([engine.curvature_times(point.expectation.curvature, unit) for unit in np.eye(n)])
+    phi = np.stack([scorer.forward(unit) for unit in np.eye(scorer.n_params)], axis=1)
     covariance = np.linalg.inv(phi.T @ laplacian @ phi + np.diag(scorer.precision))
-    known = determined(engine, scorer, point.at)
+    known = effective_dof(engine, scorer, point.expectation)
     for own, count in zip(blocks(scorer), known.counts, strict=True):
         exact = (1 - np.diag(covariance) * scorer.precision)[own].sum()
         assert count == pytest.approx(exact, rel=0.06)
@@ -67,7 +67,7 @@ def test_a_row_left_out_is_foretold_as_by_a_fit_without_it(kind):
     votes = jr.Comparisons.from_matrix(left, right, said)
     assert votes.n_items == N_ITEMS
     problem, point = fitted(kind, votes, x)
-    scale = point.at.value - leave_one_out(problem, point).by_chance
+    scale = point.expectation.value - leave_one_out(problem, point).by_chance
     rows = 0.0
     for out in range(0, 90, 3):
         kept = np.arange(90) != out

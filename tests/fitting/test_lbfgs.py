@@ -17,7 +17,7 @@ def quadratic(seed: int, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def test_without_any_the_step_is_the_plain_one():
     plain = np.array([1.0, -2.0])
-    np.testing.assert_array_equal(Secants().improved(np.array([0.5, 0.5]), plain), plain)
+    np.testing.assert_array_equal(Secants().lbfgs_direction(np.array([0.5, 0.5]), plain), plain)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -28,7 +28,7 @@ def test_along_the_last_step_the_curvature_is_as_it_was_found(seed):
     secants = (
         Secants().with_step(slope, curvature @ slope, guess @ curvature @ slope).with_step(step, fall, guess @ fall)
     )
-    np.testing.assert_allclose(secants.improved(fall, guess @ fall), step, atol=1e-9)
+    np.testing.assert_allclose(secants.lbfgs_direction(fall, guess @ fall), step, atol=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -39,7 +39,7 @@ def test_a_step_is_never_downhill(seed):
         fall = curvature @ step
         secants = secants.with_step(step, fall, guess @ fall)
         slope = rng.standard_normal(6)
-        assert slope @ secants.improved(slope, guess @ slope) > 0
+        assert slope @ secants.lbfgs_direction(slope, guess @ slope) > 0
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -50,7 +50,7 @@ def test_the_summit_of_a_quadratic_is_reached_sooner_than_by_plain_steps(seed):
         at, secants, gone[learns] = np.zeros(8), Secants(), 0
         while np.abs(at - summit).max() > 1e-6 and gone[learns] < 5000:
             slope = curvature @ (summit - at)
-            step = secants.improved(slope, guess @ slope)
+            step = secants.lbfgs_direction(slope, guess @ slope)
             at = at + step
             if learns:
                 secants = secants.with_step(step, curvature @ step, guess @ curvature @ step)

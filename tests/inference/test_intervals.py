@@ -43,7 +43,7 @@ def test_the_chain_draws_from_a_normal_of_known_covariance():
 def test_the_slope_of_the_density_is_its_derivative(drawn, variance):
     engine = MemoryEngine(ROWS_BY["vote"](drawn.votes, 1), 1)
     rng = np.random.default_rng(2)
-    target = Posterior(engine, Flip(engine.cast, 1.0, 2.0), rng.normal(size=12), rng.normal(size=6), variance)
+    target = Posterior(engine, Flip(engine.vote_counts, 1.0, 2.0), rng.normal(size=12), rng.normal(size=6), variance)
     x = rng.normal(size=18)
     slope = [(target.density(x + 1e-5 * e)[0] - target.density(x - 1e-5 * e)[0]) / 2e-5 for e in np.eye(18)]
     np.testing.assert_allclose(target.density(x)[1], slope, atol=1e-5)
@@ -141,12 +141,12 @@ def test_pulls_are_what_the_gradient_loses_without_an_annotator(drawn, by):
     engine = MemoryEngine(ROWS_BY[by](votes, 1), 1)
     rng = np.random.default_rng(0)
     scores, params = rng.normal(size=12), rng.normal(size=6)
-    noise = Flip(engine.cast, 0.0, 0.0)
-    found = pulls(engine, scores, noise.tables(params), noise.rates(params))
+    noise = Flip(engine.vote_counts, 0.0, 0.0)
+    found = pulls(engine, scores, noise.log_emission(params), noise.rates(params))
 
     def slope(engine):
-        at = engine.expectation(scores, noise.tables(params))
-        return np.concatenate([at.gradient, Flip(engine.cast, 0.0, 0.0).slope(params, at.truly_first)])
+        at = engine.expectation(scores, noise.log_emission(params))
+        return np.concatenate([at.gradient, Flip(engine.vote_counts, 0.0, 0.0).slope(params, at.expected_counts)])
 
     weight = votes.vote_weight * (votes.vote_annotator != 2)
     others = jr.Comparisons.from_frame(votes.to_frame().with_columns(weight=weight))
@@ -238,7 +238,7 @@ def test_the_model_that_was_chosen_is_asked(drawn):
 def test_unknown_flips_widen_the_errors_of_scores(drawn):
     fitted = jr.CrowdBT(n_jobs=1).fit(drawn.votes)
     problem, point = fitted._fitted
-    at = problem.engine.observed(point.scores, problem.noise.tables(point.params), True)
+    at = problem.engine.observed(point.scores, problem.noise.log_emission(point.params), True)
     known = laplace(fitted.scores_, *at, 1.0 / fitted.score_variance_)
     assert (fitted.uncertainty("information").score_se > known.score_se).all()
 
@@ -303,4 +303,4 @@ def test_items_with_one_score_that_votes_tell_apart_are_left_as_they_are():
     left, right = zip(*rows, strict=True)
     model = jr.BradleyTerry().fit(jr.Comparisons.from_arrays(left, right, ["x"] * len(rows), np.ones(len(rows))))
     np.testing.assert_allclose(model.scores_, 0.0, atol=1e-12)
-    assert model._alike.tolist() in ([0, 0, 1, 1], [1, 1, 0, 0])
+    assert model._exchangeable_groups.tolist() in ([0, 0, 1, 1], [1, 1, 0, 0])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import jamrank as jr
-from jamrank.inference import Habits, evidence, verdicts
+from jamrank.inference import ResponseBias, evidence, verdicts
 
 pytestmark = pytest.mark.filterwarnings("ignore::jamrank.errors.TiesExcludedWarning")
 
@@ -97,10 +97,10 @@ def test_surplus_must_be_sure_and_more_than_a_trifle():
     sums[:, 3] = sums[:, 0] / 4
     sums[:, 4] = sums[:, 0]
     flips, low, high = np.full(3, 0.1), np.full(3, 0.05), np.full(3, 0.2)
-    found = verdicts(flips, low, high, Habits(sums))
+    found = verdicts(flips, low, high, ResponseBias(sums))
     assert found == ["reliable", "position-biased", "position-biased"]
     many = np.repeat(sums[1:2], 2000, axis=0)
-    assert set(verdicts(*(np.full(2000, v) for v in (0.1, 0.05, 0.2)), Habits(many))) == {"reliable"}
-    assert evidence(found, flips, low, high, Habits(sums))[2] == (
+    assert set(verdicts(*(np.full(2000, v) for v in (0.1, 0.05, 0.2)), ResponseBias(many))) == {"reliable"}
+    assert evidence(found, flips, low, high, ResponseBias(sums))[2] == (
         "picked the left on 75 of 100 votes; the items explain 50.0"
     )

@@ -33,11 +33,11 @@ def curvature(problem: Problem, theta: np.ndarray, params: np.ndarray) -> np.nda
 @pytest.mark.parametrize("votes", [weighted_votes(), jr.simulate(6, 4, 60, random_state=0).votes], ids=["w", "plain"])
 def test_the_joint_information_is_the_curvature_of_the_objective(by, votes):
     engine = MemoryEngine(ROWS_BY[by](votes, 1), 1)
-    noise, rng = Flip(engine.cast, 1.0, 2.0), np.random.default_rng(1)
+    noise, rng = Flip(engine.vote_counts, 1.0, 2.0), np.random.default_rng(1)
     problem = Problem(engine, ObjectScorer(votes.n_items, 2.0), noise)
     theta, params = rng.normal(size=votes.n_items), rng.normal(size=votes.n_annotators)
-    at = engine.information(theta, noise.tables(params))
-    found = joint_information(at, noise.known(params), noise.leaning(params), 0.5)
+    at = engine.information(theta, noise.log_emission(params))
+    found = joint_information(at, noise.complete_information(params), noise.loglik_jacobian(params), 0.5)
     np.testing.assert_allclose(found, curvature(problem, theta, params), atol=1e-6)
 
 
@@ -45,12 +45,14 @@ def test_it_is_so_for_weights_of_features_and_flips_by_cluster():
     votes, rng = jr.simulate(6, 4, 200, random_state=0).votes, np.random.default_rng(1)
     rows = ROWS_BY["pair"](votes, 1)
     engine = MemoryEngine(rows.clustered((np.arange(len(rows)) % 2).astype(np.int32), 2), 1)
-    noise = ClusteredFlip(engine.cast, 2, np.full(4, 0.2), 5.0, 1.0, 2.0)
+    noise = ClusteredFlip(engine.vote_counts, 2, np.full(4, 0.2), 5.0, 1.0, 2.0)
     matrix = rng.normal(size=(6, 2))
     problem = Problem(engine, LinearScorer(matrix, 4.0), noise)
     theta, params = rng.normal(size=2), rng.normal(size=8)
-    at = engine.information(problem.scorer.scores(theta), noise.tables(params))
-    found = joint_information(at, noise.known(params), noise.leaning(params), problem.scorer.precision, matrix)
+    at = engine.information(problem.scorer.scores(theta), noise.log_emission(params))
+    found = joint_information(
+        at, noise.complete_information(params), noise.loglik_jacobian(params), problem.scorer.precision, matrix
+    )
     np.testing.assert_allclose(found, curvature(problem, theta, params), atol=1e-6)
 
 

@@ -17,13 +17,13 @@ DRAWN = jr.simulate(12, 5, 600, noise="discrimination", discrimination=[2, 1, 0.
 
 def problem(scale: float = 1.0, variance: float | None = 1.0) -> Problem:
     rows = ROWS_BY["margin"](DRAWN.votes, 1)
-    return Problem(MemoryEngine(rows, 1), ObjectScorer(12, 2.0), Discrimination(rows.cast, variance, scale))
+    return Problem(MemoryEngine(rows, 1), ObjectScorer(12, 2.0), Discrimination(rows.vote_counts, variance, scale))
 
 
 def test_the_likelihood_is_that_of_the_formula():
     rng = np.random.default_rng(1)
     theta, params = rng.standard_normal(12), rng.standard_normal(5)
-    at = problem().evaluate(theta, params).at
+    at = problem().evaluate(theta, params).expectation
     votes, b = DRAWN.votes, params / np.sqrt((params**2).mean())
     margin = (theta[votes.pair_first] - theta[votes.pair_second])[votes.vote_pair]
     first = expit(b[votes.vote_annotator] * margin)

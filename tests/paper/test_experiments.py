@@ -350,10 +350,10 @@ def test_digits_are_ranked_with_both_treatments_of_ties():
             assert all(0 <= value <= 1 for value in p)
     # A coin is right half the time, so that tied votes pull an annotator towards one half.
     for model in CLASSIFIERS:
-        decided, coins = (
+        decided, confusion_groups = (
             mean(rows, model=model, metric="annotator", setting=f"ties={s}") for s in ("left out", "random")
         )
-        assert 50 < coins < decided
+        assert 50 < confusion_groups < decided
 
 
 def test_differences_are_between_the_accuracies():

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import jamrank.rows.rows as rows_module
 from jamrank.data.comparisons import FIRST, TIE, Comparisons
-from jamrank.rows.rows import ROWS_BY, Lists, Patterns, Rows
+from jamrank.rows.rows import ROWS_BY, Patterns, RaggedVotes, Rows
 
 
 @st.composite
@@ -37,9 +37,9 @@ def votes_in(rows: Rows, row: int) -> list[tuple[int, bool, float]]:
     ballots = rows.ballots
     place = ballots.of_row[row] if isinstance(ballots, Patterns) else row
     at = slice(ballots.start[place], ballots.start[place + 1])
-    cast = ballots.vote[at]
-    weight = ballots.weight[at] if len(ballots.weight) else np.ones(len(cast))
-    return list(zip((cast // 2).tolist(), (cast % 2 == 1).tolist(), weight.tolist(), strict=True))
+    vote_counts = ballots.vote[at]
+    weight = ballots.weight[at] if len(ballots.weight) else np.ones(len(vote_counts))
+    return list(zip((vote_counts // 2).tolist(), (vote_counts % 2 == 1).tolist(), weight.tolist(), strict=True))
 
 
 def rows_of(votes: Comparisons, kind: str) -> Rows:
@@ -85,7 +85,7 @@ def test_a_crowd_has_a_list_for_each_pair():
     rng = np.random.default_rng(0)
     first, second = (np.repeat(side, 3) for side in np.triu_indices(100, 1))
     votes = Comparisons.from_arrays(first, second, rng.integers(0, 500, len(first)), rng.integers(0, 2, len(first)))
-    assert isinstance(Rows.per_pair(votes).ballots, Lists)
+    assert isinstance(Rows.per_pair(votes).ballots, RaggedVotes)
 
 
 @KINDS
@@ -93,8 +93,8 @@ def test_a_crowd_has_a_list_for_each_pair():
 def test_the_share_is_wins_plus_one_over_votes_plus_two(kind, votes):
     rows = rows_of(votes, kind)
     for row, pair in enumerate(pairs_of(rows, votes)):
-        cast = votes_of(votes, pair)
-        wins, total = sum(w for _, won, w in cast if won), sum(w for *_, w in cast)
+        vote_counts = votes_of(votes, pair)
+        wins, total = sum(w for _, won, w in vote_counts if won), sum(w for *_, w in vote_counts)
         assert rows.share[row] == pytest.approx((wins + 1) / (total + 2), rel=1e-14)
 
 
@@ -110,9 +110,9 @@ def test_per_vote_has_a_row_for_what_each_annotator_said_of_each_pair(votes):
         told[kind] = told.get(kind, 0.0) + float(weight[row])
     expected = {}
     for pair in range(votes.n_pairs):
-        for who, won, cast in votes_of(votes, pair):
-            expected[pair, who, won] = expected.get((pair, who, won), 0.0) + cast
-    assert told == pytest.approx({key: cast for key, cast in expected.items() if cast > 0})
+        for who, won, vote_counts in votes_of(votes, pair):
+            expected[pair, who, won] = expected.get((pair, who, won), 0.0) + vote_counts
+    assert told == pytest.approx({key: vote_counts for key, vote_counts in expected.items() if vote_counts > 0})
 
 
 @given(tables(), st.integers(0, 3))
@@ -141,7 +141,7 @@ def test_clusters_keep_the_votes_and_give_each_annotator_a_coin_within_each(kind
     drawn = data.draw(st.lists(st.integers(0, 2), min_size=len(rows), max_size=len(rows)))
     cluster = np.array(drawn, dtype=np.int32)
     clustered = rows.clustered(cluster, n_clusters)
-    assert clustered.n_coins == votes.n_annotators * n_clusters
+    assert clustered.n_confusion_groups == votes.n_annotators * n_clusters
     for row in range(len(rows)):
         expected = [(who * n_clusters + cluster[row], won, w) for who, won, w in votes_in(rows, row)]
         assert votes_in(clustered, row) == expected
@@ -151,7 +151,7 @@ def test_clusters_keep_the_votes_and_give_each_annotator_a_coin_within_each(kind
 def test_one_cluster_changes_nothing(votes):
     rows = Rows.per_pair(votes)
     clustered = rows.clustered(np.zeros(len(rows), dtype=np.int32), 1)
-    assert clustered.n_coins == rows.n_coins
+    assert clustered.n_confusion_groups == rows.n_confusion_groups
     for row in range(len(rows)):
         assert votes_in(clustered, row) == votes_in(rows, row)
 
@@ -168,7 +168,7 @@ def test_sums_over_votes_add_up(kind, power, votes):
         for who, won, weight in votes_in(rows, row):
             expected[who, int(won)] += values[row] * weight_of_row * weight**power
     np.testing.assert_allclose(rows.over_votes(values, power), expected)
-    np.testing.assert_allclose(rows.cast, rows.over_votes(np.ones(len(rows))))
+    np.testing.assert_allclose(rows.vote_counts, rows.over_votes(np.ones(len(rows))))
 
 
 @given(tables())
@@ -176,14 +176,14 @@ def test_per_side_counts_the_votes_for_either_item_of_each_pair(votes):
     rows = Rows.per_side(votes)
     told = {}
     for row in range(len(rows)):
-        ((coin, won, one),) = votes_in(rows, row)
-        assert (coin, one) == (0, 1.0)
+        ((confusion_group, won, one),) = votes_in(rows, row)
+        assert (confusion_group, one) == (0, 1.0)
         told[int(pairs_of(rows, votes)[row]), won] = float(rows.weight[row])
     expected = {}
     for pair in range(votes.n_pairs):
-        for _, won, cast in votes_of(votes, pair):
-            expected[pair, won] = expected.get((pair, won), 0.0) + cast
-    assert told == pytest.approx({key: cast for key, cast in expected.items() if cast > 0})
+        for _, won, vote_counts in votes_of(votes, pair):
+            expected[pair, won] = expected.get((pair, won), 0.0) + vote_counts
+    assert told == pytest.approx({key: vote_counts for key, vote_counts in expected.items() if vote_counts > 0})
     assert (np.diff(rows.first) >= 0).all()
 
 
@@ -214,7 +214,7 @@ def test_rows_about_ties_are_all_votes_by_whether_they_are_ties(votes):
     tied = votes.vote_result == TIE
     for said, chosen in enumerate((~tied, tied)):
         expected = np.bincount(votes.vote_annotator[chosen], votes.vote_weight[chosen], votes.n_annotators)
-        np.testing.assert_allclose(rows.cast[:, said], expected)
+        np.testing.assert_allclose(rows.vote_counts[:, said], expected)
     decided = Rows.per_vote(votes)
     pairs = {(int(a), int(b)) for a, b in zip(rows.first, rows.second, strict=True)}
     assert {(int(a), int(b)) for a, b in zip(decided.first, decided.second, strict=True)} <= pairs
@@ -224,9 +224,9 @@ def test_rows_about_ties_are_all_votes_by_whether_they_are_ties(votes):
 @given(votes=tables())
 def test_rows_by_side_have_two_coins_an_annotator(kind, votes):
     rows = ROWS_BY[kind](votes, 1)
-    assert rows.n_coins == 2 * votes.n_annotators
+    assert rows.n_confusion_groups == 2 * votes.n_annotators
     for side, shown in enumerate((~votes.vote_swapped, votes.vote_swapped)):
         for said in (0, 1):
             chosen = shown & (votes.vote_result == said)
             expected = np.bincount(votes.vote_annotator[chosen], votes.vote_weight[chosen], votes.n_annotators)
-            np.testing.assert_allclose(rows.cast[side::2, said], expected)
+            np.testing.assert_allclose(rows.vote_counts[side::2, said], expected)

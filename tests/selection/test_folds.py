@@ -119,7 +119,7 @@ def test_a_sample_of_very_many_votes_is_drawn_cheaply_and_a_jury_stays_one(monke
     outcomes = np.random.default_rng(0).integers(-1, 2, (len(left), 5))
     for votes in (jr.Comparisons.from_matrix(left, right, outcomes), jr.simulate(40, 5, 3000, random_state=0).votes):
         sample = sample_pairs(votes, 1000)
-        assert type(sample.cast) is type(votes.cast)
+        assert type(sample.storage) is type(votes.storage)
         assert 600 < sample.n_folded == len(sample.vote_result) < 1400
         kept = dict(zip(zip(votes.pair_first, votes.pair_second, strict=True), votes.pair_weight, strict=True))
         for pair, weight in zip(

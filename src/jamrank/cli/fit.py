@@ -152,8 +152,8 @@ def fit(
     goes_on = earlier is not None and model_name == "auto"
     if goes_on:
         model_name = type(earlier).__name__
-    asked = {"scorer": scorer, "noise": noise, "ties": ties, "max_iter": max_iter, "tol": tol}
-    model = _make_model(model_name, asked, verbose=progress.is_terminal and not quiet)
+    options = {"scorer": scorer, "noise": noise, "ties": ties, "max_iter": max_iter, "tol": tol}
+    model = _make_model(model_name, options, verbose=progress.is_terminal and not quiet)
     kinds = kinds_of(export)
     if kinds and out is None:
         raise ParameterError("--export needs --out DIR to write to")
@@ -234,15 +234,15 @@ def _why(model: RankingModel, reason: str) -> str:
     return f"Model: {reason}" if few else f"Model chosen by held-out votes: {reason}"
 
 
-def _make_model(name: str, asked: dict[str, Any], verbose: bool) -> RankingModel:
+def _make_model(name: str, options: dict[str, Any], verbose: bool) -> RankingModel:
     from jamrank.models.registry import find_model
 
     model: RankingModel = find_model(name)()
     known = model.get_params()
-    for option, value in asked.items():
+    for option, value in options.items():
         if value is not None and option not in known:
             raise ParameterError(f"--{option.replace('_', '-')} means nothing to {type(model).__name__}")
-    given = {option: value for option, value in asked.items() if value is not None}
+    given = {option: value for option, value in options.items() if value is not None}
     return model.set_params(**given, **({"verbose": verbose} if "verbose" in known else {}))
 
 

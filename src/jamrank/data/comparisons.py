@@ -13,13 +13,13 @@ import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
 from jamrank.data.ids import Column, as_array, as_column, encode, first_missing, is_missing, take
-from jamrank.data.storage import FIRST, MISSING, SECOND, TIE, Jury, VoteTable
+from jamrank.data.storage import FIRST, MISSING, SECOND, TIE, DenseVotes, VoteTable
 from jamrank.errors import InputError
 from jamrank.kernels import default_threads, kernels
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
 if TYPE_CHECKING:
-    from jamrank.io.read_log import Reading
+    from jamrank.io.read_log import ReadLog
 
 __all__ = ["FIRST", "REQUIRED", "SECOND", "TIE", "Comparisons", "Packing"]
 
@@ -65,11 +65,11 @@ class Comparisons:
     pair_first: Int32Array
     pair_second: Int32Array
     pair_question: Int32Array
-    cast: VoteTable | Jury
+    storage: VoteTable | DenseVotes
     n_votes: int
     n_missing: int
     frames: Literal["polars", "pandas"] = "polars"
-    readings: tuple[Reading, ...] = ()
+    readings: tuple[ReadLog, ...] = ()
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -80,28 +80,28 @@ class Comparisons:
     @property
     def vote_start(self) -> IntArray:
         """Where the votes on each pair begin; one entry more than there are pairs."""
-        return self.cast.table.start
+        return self.storage.table.start
 
     @property
     def vote_annotator(self) -> Int32Array:
         """Codes into ``annotators``, one for each folded vote."""
-        return self.cast.table.annotator
+        return self.storage.table.annotator
 
     @property
     def vote_result(self) -> NDArray[np.int8]:
         """1 where the pair's first item won, 0 where the second did, 2 for a tie."""
-        return self.cast.table.result
+        return self.storage.table.result
 
     @property
     def vote_swapped(self) -> BoolArray:
         """True where the first item was shown on the right."""
-        swapped = self.cast.table.swapped
+        swapped = self.storage.table.swapped
         return swapped if len(swapped) else np.broadcast_to(np.False_, len(self.vote_result))
 
     @property
     def vote_weight(self) -> FloatArray:
         """Weight of each folded vote."""
-        weight = self.cast.table.weight
+        weight = self.storage.table.weight
         return weight if len(weight) else np.broadcast_to(np.float64(1.0), len(self.vote_result))
 
     @classmethod
@@ -316,8 +316,8 @@ class Comparisons:
     @cached_property
     def n_ties(self) -> float:
         """Total weight of the tie votes."""
-        if isinstance(self.cast, Jury):
-            return 0.0 if self.cast.decided else float(_count(self.cast.results, TIE))
+        if isinstance(self.storage, DenseVotes):
+            return 0.0 if self.storage.decided else float(_count(self.storage.results, TIE))
         tied = self.vote_result == TIE
         return float(self.vote_weight[tied].sum()) if tied.any() else 0.0
 
@@ -334,21 +334,21 @@ class Comparisons:
     @cached_property
     def pair_weight(self) -> FloatArray:
         """Total weight of the votes on each pair, ties included."""
-        if isinstance(self.cast, Jury):
+        if isinstance(self.storage, DenseVotes):
             if not self.n_missing:
                 return np.full(self.n_pairs, float(self.n_annotators))
-            return np.asarray((self.cast.results != MISSING).sum(axis=1), dtype=np.float64)
-        if not len(self.cast.weight):
+            return np.asarray((self.storage.results != MISSING).sum(axis=1), dtype=np.float64)
+        if not len(self.storage.weight):
             return np.diff(self.vote_start).astype(np.float64)
         return np.asarray(np.bincount(self.vote_pair, self.vote_weight, self.n_pairs), dtype=np.float64)
 
     @cached_property
     def annotator_weight(self) -> FloatArray:
         """Total weight of each annotator's votes, ties included."""
-        if isinstance(self.cast, Jury):
+        if isinstance(self.storage, DenseVotes):
             if not self.n_missing:
                 return np.full(self.n_annotators, float(self.n_pairs))
-            return np.asarray((self.cast.results != MISSING).sum(axis=0), dtype=np.float64)
+            return np.asarray((self.storage.results != MISSING).sum(axis=0), dtype=np.float64)
         return np.asarray(np.bincount(self.vote_annotator, self.vote_weight, self.n_annotators), dtype=np.float64)
 
     @cached_property
@@ -369,7 +369,7 @@ class Comparisons:
             One for each folded vote. Items and annotators without chosen votes stay in the lists of ids; pairs
             without chosen votes do not stay.
         """
-        table, pair = self.cast.table, self.vote_pair[chosen]
+        table, pair = self.storage.table, self.vote_pair[chosen]
         count = np.bincount(pair, minlength=self.n_pairs)
         kept = count > 0
         return replace(
@@ -377,7 +377,7 @@ class Comparisons:
             pair_first=self.pair_first[kept],
             pair_second=self.pair_second[kept],
             pair_question=self.pair_question[kept],
-            cast=VoteTable(
+            storage=VoteTable(
                 np.concatenate([[0], np.cumsum(count[kept])]),
                 table.annotator[chosen],
                 table.result[chosen],
@@ -390,16 +390,16 @@ class Comparisons:
 
     def only_pairs(self, chosen: BoolArray) -> Comparisons:
         """Return the votes on some of the pairs alone, under the same ids; a jury stays one."""
-        if not isinstance(self.cast, Jury):
+        if not isinstance(self.storage, DenseVotes):
             return self.only(chosen[self.vote_pair])
-        results, swapped = self.cast.results[chosen], self.cast.swapped
-        n_missing = 0 if self.cast.decided else _count(results, MISSING)
+        results, swapped = self.storage.results[chosen], self.storage.swapped
+        n_missing = 0 if self.storage.decided else _count(results, MISSING)
         return replace(
             self,
             pair_first=self.pair_first[chosen],
             pair_second=self.pair_second[chosen],
             pair_question=self.pair_question[chosen],
-            cast=Jury(results, swapped[chosen] if len(swapped) else swapped, self.cast.decided),
+            storage=DenseVotes(results, swapped[chosen] if len(swapped) else swapped, self.storage.decided),
             n_votes=results.size - n_missing,
             n_missing=n_missing,
         )
@@ -407,9 +407,9 @@ class Comparisons:
     @property
     def n_folded(self) -> int:
         """Number of folded votes, ties included."""
-        if isinstance(self.cast, Jury):
-            return self.cast.results.size - self.n_missing
-        return len(self.cast.result)
+        if isinstance(self.storage, DenseVotes):
+            return self.storage.results.size - self.n_missing
+        return len(self.storage.result)
 
     def frame(self, columns: dict[str, Any]) -> Any:
         """Return a data frame of the kind in which the votes came."""
@@ -861,7 +861,7 @@ def _fold_matrix(
         first,
         second,
         np.broadcast_to(np.int32(0), len(first)),
-        Jury(results, swapped, decided),
+        DenseVotes(results, swapped, decided),
         n_votes=results.size - n_missing,
         n_missing=n_missing,
     )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from jamrank.data.comparisons import Comparisons, open_frame, parse_winners, refuse_missing, refuse_self_pairs
 from jamrank.data.ids import as_array, as_column, encode, locate
-from jamrank.data.storage import FIRST, MISSING, TIE, Jury, VoteTable
+from jamrank.data.storage import FIRST, MISSING, TIE, DenseVotes, VoteTable
 from jamrank.errors import GoldError, GoldWarning, InputError, warn
 from jamrank.text import many
 from jamrank.typing import BoolArray, IntArray
@@ -185,24 +185,26 @@ def _listed(votes: Comparisons, pairs: IntArray) -> Comparisons:
     old = votes.pair_first, votes.pair_second, votes.pair_question
     first, second, question = (np.concatenate([own, new]) for own, new in zip(old, pairs.T, strict=True))
     order = np.lexsort((question, second, first))
-    table = votes.cast.table
+    table = votes.storage.table
     counts = np.concatenate([np.diff(table.start), np.zeros(len(pairs), dtype=np.int64)])[order]
-    cast = replace(table, start=np.concatenate([[0], np.cumsum(counts)]))
+    storage = replace(table, start=np.concatenate([[0], np.cumsum(counts)]))
     first, second, question = (column[order].astype(np.int32) for column in (first, second, question))
-    return replace(votes, cast=cast, pair_first=first, pair_second=second, pair_question=question)
+    return replace(votes, storage=storage, pair_first=first, pair_second=second, pair_question=question)
 
 
 def _told(votes: Comparisons, pair: IntArray, truth: IntArray) -> Comparisons:
     """Return the votes with those of somebody who knows."""
     annotators = np.empty(votes.n_annotators + 1, dtype=object)
     annotators[:-1] = votes.annotators
-    if isinstance(votes.cast, Jury):
+    if isinstance(votes.storage, DenseVotes):
         column = np.full((votes.n_pairs, 1), MISSING, dtype=np.int8)
         column[pair, 0] = truth
-        results = np.concatenate([votes.cast.results, column], axis=1)
+        results = np.concatenate([votes.storage.results, column], axis=1)
         missing = votes.n_missing + votes.n_pairs - len(pair)
-        return replace(votes, annotators=annotators, cast=Jury(results, votes.cast.swapped), n_missing=missing)
-    table = votes.cast
+        return replace(
+            votes, annotators=annotators, storage=DenseVotes(results, votes.storage.swapped), n_missing=missing
+        )
+    table = votes.storage
     order = np.argsort(pair)
     at, said = table.start[pair[order] + 1], truth[order].astype(np.int8)
     more = np.zeros(len(table.start), dtype=np.int64)
@@ -211,14 +213,14 @@ def _told(votes: Comparisons, pair: IntArray, truth: IntArray) -> Comparisons:
     def inserted(values: NDArray[Any], new: Any) -> NDArray[Any]:
         return np.insert(values, at, new) if len(values) else values
 
-    cast = VoteTable(
+    storage = VoteTable(
         table.start + np.cumsum(more),
         np.insert(table.annotator, at, votes.n_annotators),
         np.insert(table.result, at, said),
         inserted(table.swapped, False),
         inserted(table.weight, 1.0),
     )
-    return replace(votes, annotators=annotators, cast=cast)
+    return replace(votes, annotators=annotators, storage=storage)
 
 
 def _tell(n_left_out: int, why: str) -> None:

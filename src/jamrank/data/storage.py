@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
-__all__ = ["FIRST", "MISSING", "SECOND", "TIE", "Jury", "VoteTable"]
+__all__ = ["FIRST", "MISSING", "SECOND", "TIE", "DenseVotes", "VoteTable"]
 
 # How a vote came out, seen from the canonical order of its pair.
 SECOND, FIRST, TIE, MISSING = 0, 1, 2, 3
@@ -40,7 +40,7 @@ class VoteTable:
 
 
 @dataclass(frozen=True)
-class Jury:
+class DenseVotes:
     """What each of a few annotators said of every pair, as a matrix; votes are spelled out when they are asked for.
 
     Attributes

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from jamrank.data.comparisons import FIRST, TIE, Comparisons
-from jamrank.data.storage import Jury
+from jamrank.data.storage import DenseVotes
 from jamrank.diagnostics.cycles import count_triads
 from jamrank.typing import FloatArray, Int32Array, IntArray
 
@@ -58,11 +58,11 @@ def self_consistency(votes: Comparisons) -> SelfConsistency:
 
 def _cells(votes: Comparisons) -> tuple[IntArray, Int32Array, FloatArray, FloatArray, FloatArray]:
     """Return pair, annotator, votes for the first and for the second item and their number, for decided votes."""
-    if isinstance(votes.cast, Jury):
+    if isinstance(votes.storage, DenseVotes):
         # One vote a cell: nothing is said twice, and only circles are left to look for, if not among too many.
         few = _MOST_VOTES // votes.n_pairs
-        pair, who = (np.asarray(at) for at in np.nonzero(votes.cast.results[:, :few] < TIE))
-        first_won = (votes.cast.results[pair, who] == FIRST).astype(np.float64)
+        pair, who = (np.asarray(at) for at in np.nonzero(votes.storage.results[:, :few] < TIE))
+        first_won = (votes.storage.results[pair, who] == FIRST).astype(np.float64)
         return pair, who.astype(np.int32), first_won, 1.0 - first_won, np.ones(len(pair))
     decided = (votes.vote_result != TIE) & (votes.vote_weight > 0)
     pair, who = votes.vote_pair[decided], votes.vote_annotator[decided]
@@ -84,7 +84,7 @@ def _triads(
     n = votes.n_annotators
     chosen = margin != 0
     looked_at = np.cumsum(np.bincount(who[chosen], minlength=n)) <= _MOST_VOTES
-    exact = bool(looked_at.all()) and not (isinstance(votes.cast, Jury) and n * votes.n_pairs > _MOST_VOTES)
+    exact = bool(looked_at.all()) and not (isinstance(votes.storage, DenseVotes) and n * votes.n_pairs > _MOST_VOTES)
     if not looked_at.all():
         chosen &= looked_at[who]
     pair, who, margin = pair[chosen], who[chosen].astype(np.int64), margin[chosen]

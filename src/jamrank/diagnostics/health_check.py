@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jamrank.data.comparisons import Comparisons
-from jamrank.data.storage import Jury
+from jamrank.data.storage import DenseVotes
 from jamrank.diagnostics.consistency import self_consistency
 from jamrank.diagnostics.cycles import best_order, count_triads, majorities
 from jamrank.diagnostics.graph import components, find_bridges, separation
 from jamrank.diagnostics.planning import expected_accuracy, more_votes
 from jamrank.diagnostics.sides import sides
-from jamrank.diagnostics.sign import goodwill
+from jamrank.diagnostics.sign import orientation
 from jamrank.errors import InputError, JamrankWarning, NotFittedError, ParameterError
 from jamrank.rows.duels import Duels
 from jamrank.text import many, number
@@ -145,7 +145,7 @@ class _Examination:
     def count(self) -> None:
         votes = self.votes
         # A jury casts each vote once, and spelling its votes out would take memory.
-        jury = isinstance(votes.cast, Jury)
+        jury = isinstance(votes.storage, DenseVotes)
         self.duels = Duels.of(votes)
         self.groups = components(self.duels)
         self.counts = {
@@ -376,7 +376,7 @@ class _Examination:
         self._look_ahead(model, target, f"{by} ({_MAY_DIFFER})" if quick else by)
 
     def _look_at_sign(self, model: RankingModel, by: str) -> None:
-        found = goodwill(model._overall_flip(), model._flip_information, model._decided_votes)
+        found = orientation(model._overall_flip(), model._flip_information, model._decided_votes)
         self.measures |= {"votes_with_the_scores": found.share, "votes_with_the_scores_se": found.se}
         reach = f"{found.share:.1%} ± {2 * found.se:.1%}"
         if found.settled or model._settled_by_gold:

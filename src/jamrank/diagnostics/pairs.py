@@ -141,12 +141,12 @@ def contested_pairs(votes: Comparisons, scores: FloatArray, most: int = 10, leas
     Contested
     """
     duels = Duels.of(votes)
-    cast = duels.wins + duels.losses
+    storage = duels.wins + duels.losses
     first, second = duels.first.astype(np.int64), duels.second.astype(np.int64)
     against = np.sign(duels.margin) * np.sign(scores[first] - scores[second]) < 0
-    split = np.flatnonzero((cast >= least) & (np.minimum(duels.wins, duels.losses) >= _SPLIT * cast - 1e-9))
-    lead = (np.abs(duels.margin[split]) / cast[split]).round(12)
-    best = split[np.lexsort((split, -cast[split].round(9), lead))]
+    split = np.flatnonzero((storage >= least) & (np.minimum(duels.wins, duels.losses) >= _SPLIT * storage - 1e-9))
+    lead = (np.abs(duels.margin[split]) / storage[split]).round(12)
+    best = split[np.lexsort((split, -storage[split].round(9), lead))]
     kept = _spread(first, second, best, most, _EACH_CONTESTED)
     return Contested(
         first[kept],
@@ -154,7 +154,7 @@ def contested_pairs(votes: Comparisons, scores: FloatArray, most: int = 10, leas
         duels.wins[kept],
         duels.losses[kept],
         int(np.count_nonzero(against)),
-        int(np.count_nonzero(cast > 0)),
+        int(np.count_nonzero(storage > 0)),
     )
 
 

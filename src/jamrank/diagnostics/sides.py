@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from jamrank.data.comparisons import FIRST, TIE, Comparisons
-from jamrank.inference.response_bias import pieces
+from jamrank.inference.response_bias import chunks
 from jamrank.typing import BoolArray, FloatArray
 
 __all__ = ["Sides", "sides"]
@@ -35,7 +35,7 @@ def sides(votes: Comparisons) -> Sides:
     """Count the votes for either side."""
     n = votes.n_annotators
     decided, left = np.zeros(n), np.zeros(n)
-    for piece in pieces(votes):
+    for piece in chunks(votes):
         weight = piece.weight * (piece.result != TIE)
         decided += np.bincount(piece.annotator, weight, n)
         left += np.bincount(piece.annotator, weight * ((piece.result == FIRST) ^ piece.swapped), n)

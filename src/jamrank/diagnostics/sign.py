@@ -8,7 +8,7 @@ import numpy as np
 
 from jamrank.typing import FloatArray
 
-__all__ = ["Goodwill", "goodwill"]
+__all__ = ["Orientation", "orientation"]
 
 
 # Scores are fitted to the very votes: even of coin tosses, somewhat more than half go with them.
@@ -16,7 +16,7 @@ _FOR_SURE = 4.0
 
 
 @dataclass(frozen=True)
-class Goodwill:
+class Orientation:
     """The share of votes that go with the scores, and its standard error.
 
     Scores turned upside down explain the votes as well as they are: then the share that is for them becomes the share
@@ -32,7 +32,7 @@ class Goodwill:
         return self.share - 0.5 > _FOR_SURE * self.se
 
 
-def goodwill(flip: FloatArray, information: FloatArray, votes: FloatArray) -> Goodwill:
+def orientation(flip: FloatArray, information: FloatArray, votes: FloatArray) -> Orientation:
     """Add up what annotators' flips say of all their votes.
 
     Parameters
@@ -47,4 +47,4 @@ def goodwill(flip: FloatArray, information: FloatArray, votes: FloatArray) -> Go
     spread = np.divide(flip * (1 - flip), np.sqrt(information), out=np.full(len(flip), 0.5), where=information > 0)
     total = float(votes.sum())
     share = float((votes * (1 - flip)).sum()) / total
-    return Goodwill(share, float(np.sqrt(((votes * np.minimum(spread, 0.5)) ** 2).sum())) / total)
+    return Orientation(share, float(np.sqrt(((votes * np.minimum(spread, 0.5)) ** 2).sum())) / total)

@@ -28,19 +28,19 @@ Tick = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Request:
     """Where a pass was, or is to be, run; ``tables`` is None where a fit begins."""
 
     name: str
     scores: FloatArray
-    tables: FloatArray | None
+    log_emission: FloatArray | None
 
 
 @dataclass(frozen=True, eq=False)
 class _At:
     """Stands for the curvature of a pass: a future of what was asked."""
 
-    asked: Any
+    request: Any
 
 
 class _Part:
@@ -62,22 +62,22 @@ class _Part:
         arrays += [getattr(ballots, "of_row", None), ballots.start, ballots.vote, ballots.weight]
         return sum(array.nbytes for array in arrays if array is not None) + 8 * len(rows)
 
-    def expectation(self, asked: _Asked) -> FloatArray:
+    def expectation(self, request: _Request) -> FloatArray:
         """Run the fused pass, and keep its curvature."""
-        assert asked.tables is not None
-        at = self.engine.expectation(asked.scores, asked.tables)
-        self._last = asked.name, self.engine, at.curvature
-        return _flat(at.value, at.gradient, at.degree, at.truly_first, at.hidden)
+        assert request.log_emission is not None
+        at = self.engine.expectation(request.scores, request.log_emission)
+        self._last = request.name, self.engine, at.curvature
+        return _flat(at.value, at.gradient, at.degree, at.expected_counts, at.truth_variance)
 
-    def curvature(self, asked: _Asked) -> tuple[MemoryEngine, Any]:
+    def curvature(self, request: _Request) -> tuple[MemoryEngine, Any]:
         """Return the curvature of a pass, which is run again unless it was the last, and the engine that knows it."""
-        if self._last[0] != asked.name:
-            if asked.tables is not None:
-                self.expectation(asked)
+        if self._last[0] != request.name:
+            if request.log_emission is not None:
+                self.expectation(request)
             else:  # where a fit begins: whatever the posterior, the curvature is the same
                 engine = MemoryEngine(replace(self.rows), threads=1)
-                at = engine.maximisation(asked.scores, np.full(len(self.rows), 0.5))
-                self._last = asked.name, engine, at.curvature
+                at = engine.maximisation(request.scores, np.full(len(self.rows), 0.5))
+                self._last = request.name, engine, at.curvature
         return self._last[1:]
 
 
@@ -116,8 +116,8 @@ class DaskEngine:
         own = cluster.each(function, parts, *shared, places=places)
         return cluster.result(cluster.total(_added, own, places), own, self._tick)
 
-    def _ask(self, scores: FloatArray, tables: FloatArray | None) -> Any:
-        return self._cluster.carry(_Asked(uuid4().hex, scores, tables))
+    def _ask(self, scores: FloatArray, log_emission: FloatArray | None) -> Any:
+        return self._cluster.carry(_Request(uuid4().hex, scores, log_emission))
 
     @property
     def n_items(self) -> int:
@@ -135,53 +135,53 @@ class DaskEngine:
         return self._known[1]
 
     @property
-    def n_coins(self) -> int:
+    def n_confusion_groups(self) -> int:
         """Number of coins."""
-        return len(self.cast)
+        return len(self.vote_counts)
 
     @property
-    def cast(self) -> FloatArray:
+    def vote_counts(self) -> FloatArray:
         """Votes of each coin for the second and for the first item of their rows, by weight."""
         return self._known[2]
 
-    def expectation(self, scores: FloatArray, tables: FloatArray) -> Expectation:
+    def expectation(self, scores: FloatArray, log_emission: FloatArray) -> Expectation:
         """Run the fused pass: log-likelihood, sums over votes, gradient and curvature."""
         self.passes += 1
-        asked = self._ask(scores, tables)
-        sums = self._total(_expectation, asked)[0]
-        value, gradient, degree, truly_first = self._split(sums[: -self.n_coins])
-        return Expectation(value, gradient, degree, _At(asked), truly_first, sums[-self.n_coins :])
+        request = self._ask(scores, log_emission)
+        sums = self._total(_expectation, request)[0]
+        value, gradient, degree, expected_counts = self._split(sums[: -self.n_confusion_groups])
+        return Expectation(value, gradient, degree, _At(request), expected_counts, sums[-self.n_confusion_groups :])
 
     def _split(self, sums: FloatArray) -> tuple[float, FloatArray, FloatArray, FloatArray]:
         n = self.n_items
         return float(sums[0]), sums[1 : n + 1], sums[n + 1 : 2 * n + 1], sums[2 * n + 1 :].reshape(-1, 2)
 
-    def beginning(self, scores: FloatArray) -> tuple[Maximisation, FloatArray]:
+    def initial_step(self, scores: FloatArray) -> tuple[Maximisation, FloatArray]:
         """Run the pass of the M-step as if the shares of votes were the posterior.
 
         Also returns what the E-step would say of the votes then.
         """
         self.passes += 1
-        asked = self._ask(scores, None)
-        value, gradient, degree, truly_first = self._split(
-            self._total(_beginning, self._how, asked, over=self.votes.keys)[0]
+        request = self._ask(scores, None)
+        value, gradient, degree, expected_counts = self._split(
+            self._total(_beginning, self._how, request, over=self.votes.keys)[0]
         )
-        return Maximisation(value, gradient, degree, _At(asked)), truly_first
+        return Maximisation(value, gradient, degree, _At(request)), expected_counts
 
     def curvature_times(self, curvature: _At, vector: FloatArray) -> FloatArray:
         """Multiply the curvature matrix of the item scores, a graph Laplacian, with a vector."""
-        product: FloatArray = self._total(_product, curvature.asked, self._cluster.carry(vector))[0]
+        product: FloatArray = self._total(_product, curvature.request, self._cluster.carry(vector))[0]
         return product
 
     def links(self, curvature: _At) -> Links:
         """Return the curvature by pair of items: of few pairs, for they are brought here."""
-        return self._joined(_links, curvature.asked)
+        return self._joined(_links, curvature.request)
 
-    def observed(self, scores: FloatArray, tables: FloatArray, links: bool) -> tuple[FloatArray, Links | None]:
+    def observed(self, scores: FloatArray, log_emission: FloatArray, links: bool) -> tuple[FloatArray, Links | None]:
         """Return the observed information on the scores: by item and, where wanted, by pair of items."""
-        asked = self._ask(scores, tables)
-        degree: FloatArray = self._total(_observed_degree, asked)[0]
-        return degree, self._joined(_observed_links, asked) if links else None
+        request = self._ask(scores, log_emission)
+        degree: FloatArray = self._total(_observed_degree, request)[0]
+        return degree, self._joined(_observed_links, request) if links else None
 
     def _joined(self, function: Callable[..., Links], *shared: Any) -> Links:
         found = self._cluster.gather(self._cluster.each(function, self._parts, *shared))
@@ -191,9 +191,9 @@ class DaskEngine:
             np.concatenate([own.curvature for own in found]),
         )
 
-    def hidden(self, scores: FloatArray, tables: FloatArray) -> FloatArray:
+    def truth_variance(self, scores: FloatArray, log_emission: FloatArray) -> FloatArray:
         """Return the variance of the truths behind each coin's votes, by coin and side."""
-        total: FloatArray = self._total(_hidden, self._ask(scores, tables))[0]
+        total: FloatArray = self._total(_hidden, self._ask(scores, log_emission))[0]
         return total.reshape(-1, 2)
 
     def parts(self) -> Iterator[tuple[Comparisons, MemoryEngine]]:
@@ -220,7 +220,7 @@ def _lay_out(keys: Keys, how: How) -> _Part:
 
 
 def _about_part(part: _Part) -> tuple[int, int, FloatArray]:
-    return len(part.rows), part.engine.n_links if len(part.rows) else 0, part.rows.cast
+    return len(part.rows), part.engine.n_links if len(part.rows) else 0, part.rows.vote_counts
 
 
 def _added(*sums: Sequence[Any]) -> tuple[Any, ...]:
@@ -241,56 +241,56 @@ def _flat(*sums: Any) -> FloatArray:
     return np.concatenate([np.ravel(own) for own in sums])
 
 
-def _expectation(part: _Part, asked: tuple[_Asked]) -> tuple[FloatArray]:
+def _expectation(part: _Part, request: tuple[_Request]) -> tuple[FloatArray]:
     if not len(part.rows):
-        return (np.zeros(1 + 2 * part.rows.n_items + 3 * part.rows.n_coins),)
-    return (part.expectation(asked[0]),)
+        return (np.zeros(1 + 2 * part.rows.n_items + 3 * part.rows.n_confusion_groups),)
+    return (part.expectation(request[0]),)
 
 
-def _beginning(keys: Keys, how: How, asked: tuple[_Asked]) -> tuple[FloatArray]:
+def _beginning(keys: Keys, how: How, request: tuple[_Request]) -> tuple[FloatArray]:
     rows = _rows_of(keys, how)
     if not len(rows):
-        return (np.zeros(1 + 2 * rows.n_items + 2 * rows.n_coins),)
-    at, truly_first = MemoryEngine(rows, threads=1).beginning(asked[0].scores)
-    return (_flat(at.value, at.gradient, at.degree, truly_first),)
+        return (np.zeros(1 + 2 * rows.n_items + 2 * rows.n_confusion_groups),)
+    at, expected_counts = MemoryEngine(rows, threads=1).initial_step(request[0].scores)
+    return (_flat(at.value, at.gradient, at.degree, expected_counts),)
 
 
-def _product(part: _Part, asked: tuple[_Asked], vector: tuple[FloatArray]) -> tuple[FloatArray]:
+def _product(part: _Part, request: tuple[_Request], vector: tuple[FloatArray]) -> tuple[FloatArray]:
     if not len(part.rows):
         return (np.zeros(part.rows.n_items),)
-    engine, curvature = part.curvature(asked[0])
+    engine, curvature = part.curvature(request[0])
     return (engine.curvature_times(curvature, vector[0]),)
 
 
-def _links(part: _Part, asked: tuple[_Asked]) -> Links:
+def _links(part: _Part, request: tuple[_Request]) -> Links:
     if not len(part.rows):
         return _NO_LINKS
-    engine, curvature = part.curvature(asked[0])
+    engine, curvature = part.curvature(request[0])
     return engine.links(curvature)
 
 
-def _observed_degree(part: _Part, asked: tuple[_Asked]) -> tuple[FloatArray]:
+def _observed_degree(part: _Part, request: tuple[_Request]) -> tuple[FloatArray]:
     if not len(part.rows):
         return (np.zeros(part.rows.n_items),)
-    return (_observed(part, asked[0], False)[0],)
+    return (_observed(part, request[0], False)[0],)
 
 
-def _observed_links(part: _Part, asked: tuple[_Asked]) -> Links:
-    links = _observed(part, asked[0], True)[1] if len(part.rows) else _NO_LINKS
+def _observed_links(part: _Part, request: tuple[_Request]) -> Links:
+    links = _observed(part, request[0], True)[1] if len(part.rows) else _NO_LINKS
     assert links is not None
     return links
 
 
-def _observed(part: _Part, asked: _Asked, links: bool) -> tuple[FloatArray, Links | None]:
-    assert asked.tables is not None
-    return part.engine.observed(asked.scores, asked.tables, links)
+def _observed(part: _Part, request: _Request, links: bool) -> tuple[FloatArray, Links | None]:
+    assert request.log_emission is not None
+    return part.engine.observed(request.scores, request.log_emission, links)
 
 
-def _hidden(part: _Part, asked: tuple[_Asked]) -> tuple[FloatArray]:
-    assert asked[0].tables is not None
+def _hidden(part: _Part, request: tuple[_Request]) -> tuple[FloatArray]:
+    assert request[0].log_emission is not None
     if not len(part.rows):
-        return (np.zeros(2 * part.rows.n_coins),)
-    return (part.engine.hidden(asked[0].scores, asked[0].tables).ravel(),)
+        return (np.zeros(2 * part.rows.n_confusion_groups),)
+    return (part.engine.truth_variance(request[0].scores, request[0].log_emission).ravel(),)
 
 
 _NO_LINKS = Links(np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int32), np.empty(0))

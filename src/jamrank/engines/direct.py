@@ -28,7 +28,7 @@ def over_margins(
     These stand where a pass over truths has the votes for the first and for the second item.
     """
     gradient, degree = np.empty(rows.n_items), np.empty(rows.n_items)
-    slope, information = np.empty(ballots.n_coins), np.empty(ballots.n_coins)
+    slope, information = np.empty(ballots.n_confusion_groups), np.empty(ballots.n_confusion_groups)
     value = kernels.direct(
         *rows.link_layout,
         np.empty(0, dtype=np.int64) if rows.begin is None else rows.begin,
@@ -44,7 +44,7 @@ def over_margins(
         information,
         threads,
     )
-    return value, gradient, degree, np.stack([slope, information], axis=1), np.zeros(ballots.n_coins)
+    return value, gradient, degree, np.stack([slope, information], axis=1), np.zeros(ballots.n_confusion_groups)
 
 
 def bend_of_rows(rows: Rows, block: slice, scores: FloatArray, params: FloatArray) -> FloatArray:

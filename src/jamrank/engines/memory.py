@@ -67,16 +67,16 @@ class MemoryEngine:
         return len(self.rows) if self.rows.distinct else len(self.rows.edges)
 
     @property
-    def n_coins(self) -> int:
+    def n_confusion_groups(self) -> int:
         """Number of coins."""
-        return self.rows.n_coins
+        return self.rows.n_confusion_groups
 
     @property
-    def cast(self) -> FloatArray:
+    def vote_counts(self) -> FloatArray:
         """Votes of each coin for the second and for the first item of their rows, by weight."""
-        return self.rows.cast
+        return self.rows.vote_counts
 
-    def expectation(self, scores: FloatArray, tables: FloatArray) -> Expectation:
+    def expectation(self, scores: FloatArray, log_emission: FloatArray) -> Expectation:
         """Run the fused pass: log-likelihood, sums over votes, gradient and curvature.
 
         Parameters
@@ -89,19 +89,19 @@ class MemoryEngine:
         in_runs = self.rows.begin is not None
         curvature = self._make_room(len(self.rows.link_first) if in_runs else len(self.rows))
         self.passes += 1
-        value, gradient, degree, truly_first, hidden = expectation(
-            self.rows, scores, tables, curvature, np.empty(0), self.threads
+        value, gradient, degree, expected_counts, truth_variance = expectation(
+            self.rows, scores, log_emission, curvature, np.empty(0), self.threads
         )
         self._bends = curvature if in_runs else self._by_link(curvature)
-        self._kept = _Taken(lambda engine: engine.expectation(scores, tables))
-        return Expectation(value, gradient, degree, self._kept, truly_first, hidden)
+        self._kept = _Taken(lambda engine: engine.expectation(scores, log_emission))
+        return Expectation(value, gradient, degree, self._kept, expected_counts, truth_variance)
 
-    def posterior(self, scores: FloatArray, tables: FloatArray) -> FloatArray:
+    def posterior(self, scores: FloatArray, log_emission: FloatArray) -> FloatArray:
         """Return the probability that the first item is truly better, for each row."""
         self.passes += 1
         posterior = np.empty(len(self.rows))
         none = np.empty(0, dtype=np.float32)
-        expectation(self.rows, scores, tables, none, posterior, self.threads)
+        expectation(self.rows, scores, log_emission, none, posterior, self.threads)
         return posterior
 
     def _make_room(self, length: int) -> Float32Array:
@@ -125,7 +125,7 @@ class MemoryEngine:
             self._kept = curvature
         return self._bends
 
-    def beginning(self, scores: FloatArray) -> tuple[Maximisation, FloatArray]:
+    def initial_step(self, scores: FloatArray) -> tuple[Maximisation, FloatArray]:
         """Run the pass of the M-step as if the shares of votes were the posterior.
 
         Also returns what the E-step would say of the votes then.
@@ -146,10 +146,12 @@ class MemoryEngine:
     ) -> tuple[Maximisation, FloatArray]:
         """Do so where rows of the same items have the same share: what holds for one of them holds for all."""
         rows = self.rows
-        cast = np.add.reduceat(rows.weight, begin[:-1]) if len(rows.weight) else np.diff(begin).astype(np.float64)
+        vote_counts = (
+            np.add.reduceat(rows.weight, begin[:-1]) if len(rows.weight) else np.diff(begin).astype(np.float64)
+        )
         by_kind = np.empty(len(ballots))
         kernels.sum_by_kind(begin, ballots.of_row, rows.weight, share, by_kind, self.threads)
-        at = self._maximise(rows.links.layout, cast, scores, share, "logistic", None)
+        at = self._maximise(rows.links.layout, vote_counts, scores, share, "logistic", None)
         return at, ballots.over_patterns(by_kind)
 
     def maximisation(
@@ -251,20 +253,20 @@ class MemoryEngine:
             return rows.link_first, rows.link_second
         return rows.first[rows.edges], rows.second[rows.edges]
 
-    def observed(self, scores: FloatArray, tables: FloatArray, links: bool) -> tuple[FloatArray, Links | None]:
+    def observed(self, scores: FloatArray, log_emission: FloatArray, links: bool) -> tuple[FloatArray, Links | None]:
         """Return the observed information on the scores: by item and, where wanted, by pair of items."""
         rows = self.rows
-        hidden = rows.about == "truth"
-        bend = self.posterior(scores, tables) if hidden else np.empty(len(rows))
+        truth_variance = rows.about == "truth"
+        bend = self.posterior(scores, log_emission) if truth_variance else np.empty(len(rows))
         degree = np.zeros(rows.n_items)
         for begin in range(0, len(rows), _BLOCK):
             block = slice(begin, begin + _BLOCK)
             first, second, posterior = rows.first[block], rows.second[block], bend[block]
-            if hidden:
+            if truth_variance:
                 prior = expit(scores[first] - scores[second])
                 own = prior * (1 - prior) - posterior * (1 - posterior)
             else:
-                own = bend_of_rows(rows, block, scores, tables)
+                own = bend_of_rows(rows, block, scores, log_emission)
             if len(rows.weight):
                 own *= rows.weight[block]
             for item in (first, second):
@@ -272,27 +274,27 @@ class MemoryEngine:
             bend[block] = own
         return degree, Links(*self.pairs, np.asarray(np.add.reduceat(bend, rows.edges))) if links else None
 
-    def hidden(self, scores: FloatArray, tables: FloatArray) -> FloatArray:
+    def truth_variance(self, scores: FloatArray, log_emission: FloatArray) -> FloatArray:
         """Return the variance of the truths behind each coin's votes, by coin and side."""
         if self.rows.about != "truth":
-            return np.zeros((self.n_coins, 2))
-        posterior = self.posterior(scores, tables)
+            return np.zeros((self.n_confusion_groups, 2))
+        posterior = self.posterior(scores, log_emission)
         posterior *= 1 - posterior
         return self.rows.over_votes(posterior, power=2)
 
-    def information(self, scores: FloatArray, tables: FloatArray) -> Information:
+    def information(self, scores: FloatArray, log_emission: FloatArray) -> Information:
         """Return the observed information on scores and votes together: for few items and coins."""
         rows = self.rows
-        degree, links = self.observed(scores, tables, True)
+        degree, links = self.observed(scores, log_emission, True)
         assert links is not None
-        hidden, n_kinds = self.posterior(scores, tables), 2 * rows.n_coins
-        hidden *= 1 - hidden
+        truth_variance, n_kinds = self.posterior(scores, log_emission), 2 * rows.n_confusion_groups
+        truth_variance *= 1 - truth_variance
         if len(rows.weight):
-            hidden *= rows.weight
+            truth_variance *= rows.weight
         cross, kinds = csr_array((rows.n_items, n_kinds)), csr_array((n_kinds, n_kinds))
         for begin in range(0, len(rows), _BLOCK):
             block = slice(begin, begin + _BLOCK)
-            votes, own = rows.ballots.matrix(block), hidden[block]
+            votes, own = rows.ballots.matrix(block), truth_variance[block]
             if isinstance(rows.ballots, Patterns):
                 # Rows of a pattern have the same votes: they are added up first.
                 place, n_lists = rows.ballots.of_row[block].astype(np.int64), len(rows.ballots)

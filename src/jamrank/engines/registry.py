@@ -107,9 +107,9 @@ def _gpu_suits(load: Load) -> str:
     elsewhere = isinstance(load.votes, PartedComparisons) or _is_address(load.votes)
     if elsewhere or not load.fits or load.n_votes is None or load.n_votes < _MANY_FOR_A_CARD:
         return ""
-    from jamrank.kernels.card import card_at_hand
+    from jamrank.kernels.card import gpu_available
 
-    return f"{load.told} are many, and there is a GPU" if card_at_hand() else ""
+    return f"{load.told} are many, and there is a GPU" if gpu_available() else ""
 
 
 # -- disk -------------------------------------------------------------------------------------------------------

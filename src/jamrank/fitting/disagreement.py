@@ -35,5 +35,5 @@ def disagreement(votes: Votes, opinion_on: Callable[[Comparisons], FloatArray]) 
         rows = Rows.per_pair(part)
         lean = opinion_on(part)[rows.pair]
         wrong += rows.over_votes((1 - lean) / 2)[:, 1] + rows.over_votes((1 + lean) / 2)[:, 0]
-        total += rows.cast.sum(axis=1)
+        total += rows.vote_counts.sum(axis=1)
     return np.asarray(np.divide(wrong, total, out=np.full(len(total), 0.5), where=total > 0))

@@ -13,7 +13,7 @@ from jamrank.linalg.marginals import is_dense, score_variances
 from jamrank.scorers import LinearScorer, ObjectScorer, Scorer, SumScorer
 from jamrank.typing import FloatArray
 
-__all__ = ["Determined", "blocks", "determined"]
+__all__ = ["Determined", "blocks", "effective_dof"]
 
 
 # How exactly it is worked out how the effects answer to the features.
@@ -51,7 +51,7 @@ def blocks(scorer: Scorer) -> list[slice]:
     return [slice(0, scorer.n_params)]
 
 
-def determined(engine: Engine, scorer: Scorer, at: Maximisation) -> Determined:
+def effective_dof(engine: Engine, scorer: Scorer, at: Maximisation) -> Determined:
     """Work out what the votes determine, from their curvature and the scorer's prior."""
     if isinstance(scorer, ObjectScorer):
         left_open = _left_open(engine, scorer, at)
@@ -93,11 +93,11 @@ def _curvature(engine: Engine, scorer: LinearScorer, at: Maximisation) -> FloatA
     if is_dense(engine.n_links, engine.n_items):
         return np.asarray(np.einsum("if,ig->fg", scorer.matrix * at.degree[:, None], _centred(scorer, at.degree)))
     pushed = [engine.curvature_times(at.curvature, column) for column in scorer.matrix.T]
-    return np.stack([scorer.gather(column) for column in pushed])
+    return np.stack([scorer.adjoint(column) for column in pushed])
 
 
 def _centred(scorer: LinearScorer, weight: FloatArray) -> FloatArray:
-    return scorer.matrix - scorer.gather(weight) / max(float(weight.sum()), 1e-300)
+    return scorer.matrix - scorer.adjoint(weight) / max(float(weight.sum()), 1e-300)
 
 
 def _answers(engine: Engine, scorer: SumScorer, at: Maximisation) -> FloatArray:

@@ -14,7 +14,7 @@ from jamrank.noise import Noise
 from jamrank.scorers import Scorer
 from jamrank.typing import FloatArray
 
-__all__ = ["Ascent", "Fit", "Point", "Problem", "StoppingRule", "climb", "largest", "run", "typical"]
+__all__ = ["Fit", "Optimizer", "Point", "Problem", "StoppingRule", "backtrack", "largest", "run", "typical"]
 
 
 # Two equal objectives may differ by this much, relatively, for rounding alone.
@@ -55,20 +55,20 @@ class Problem:
     def evaluate(self, theta: FloatArray, params: FloatArray) -> Point:
         """Run the E-step's pass at some parameters."""
         scores = self.scorer.scores(theta)
-        at = self.engine.expectation(scores, self.noise.tables(params))
+        at = self.engine.expectation(scores, self.noise.log_emission(params))
         objective = at.value + self._log_prior(theta, params)
         return Point(theta, params, scores, self.noise.rates(params), at, objective)
 
-    def reassess(self, point: Point) -> Point:
+    def with_prior(self, point: Point) -> Point:
         """Return a point that was evaluated under another prior, with its objective under this one."""
-        return replace(point, objective=point.at.value + self._log_prior(point.theta, point.params))
+        return replace(point, objective=point.expectation.value + self._log_prior(point.theta, point.params))
 
     def _log_prior(self, theta: FloatArray, params: FloatArray) -> float:
         return self.noise.log_prior(params) - 0.5 * float((self.scorer.precision * theta**2).sum())
 
     def posterior(self, point: Point) -> FloatArray:
         """Return the posterior of every row's truth: the E-step's answer in full."""
-        return self._in_memory.posterior(point.scores, self.noise.tables(point.params))
+        return self._in_memory.posterior(point.scores, self.noise.log_emission(point.params))
 
     @property
     def _in_memory(self) -> MemoryEngine:
@@ -78,22 +78,24 @@ class Problem:
 
     def step(self, point: Point) -> tuple[FloatArray, FloatArray]:
         """Return the parameters after one M-step (for the logistic loss: one Newton step of it)."""
-        params = self.noise.update(point.at.truly_first, point.params)
+        params = self.noise.update(point.expectation.expected_counts, point.params)
         if self.loss == "hinge":
             return maximise_hinge(self._in_memory, self.scorer, self.posterior(point), point.theta), params
-        return point.theta + newton_step(self.engine, self.scorer, point.at, point.theta), params
+        return point.theta + newton_step(self.engine, self.scorer, point.expectation, point.theta), params
 
     def slope(self, point: Point) -> FloatArray:
         """Return the gradient of the objective in all parameters."""
-        by_theta = gradient(self.scorer, point.at, point.theta)
-        return np.concatenate([by_theta, self.noise.slope(point.params, point.at.truly_first)])
+        by_theta = gradient(self.scorer, point.expectation, point.theta)
+        return np.concatenate([by_theta, self.noise.slope(point.params, point.expectation.expected_counts)])
 
     def stretched(self, point: Point, theta: FloatArray, params: FloatArray) -> FloatArray:
         """Return a plain step as a change of all parameters, that of the noise as long as Newton's would be.
 
         EM goes too short a way by the share of the information that is missing because truths are not known.
         """
-        known = np.maximum(1.0 - self.noise.missing(params, point.at.hidden), _LEAST_KNOWN)
+        known = np.maximum(
+            1.0 - self.noise.missing_information(params, point.expectation.truth_variance), _LEAST_KNOWN
+        )
         return np.concatenate([theta - point.theta, (params - point.params) / known])
 
     def distance(self, a: Point, theta: FloatArray, params: FloatArray) -> float:
@@ -105,8 +107,8 @@ class Problem:
         """Return a first answer: to the shares of the votes, as if they were the posterior."""
         if self.loss == "hinge":
             return self.start_from(self._in_memory.rows.share)
-        at, truly_first = self.engine.beginning(self.scorer.scores(self._zero()))
-        return self._first_step(at), self.noise.update(truly_first)
+        at, expected_counts = self.engine.initial_step(self.scorer.scores(self._zero()))
+        return self._first_step(at), self.noise.update(expected_counts)
 
     def start_from(self, posterior: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return a first answer to a posterior that was guessed."""
@@ -133,7 +135,7 @@ class Point:
     params: FloatArray
     scores: FloatArray
     rates: FloatArray
-    at: Expectation
+    expectation: Expectation
     objective: float
     secants: Secants = field(default_factory=Secants)
     """What the way here has taught: a fit that goes on from here goes on with it."""
@@ -187,7 +189,7 @@ class Fit:
         return len(self.objectives) - 1
 
 
-class Ascent:
+class Optimizer:
     """Steps upward from a point, each the best guess that the last ones allow.
 
     With the logistic loss no step lowers the objective: one that would gives way to a plain step of EM, which is
@@ -208,7 +210,7 @@ class Ascent:
 
     def turn_to(self, problem: Problem) -> None:
         """Go on with a problem of the same parameters under another prior."""
-        self.problem, self.point = problem, problem.reassess(self.point)
+        self.problem, self.point = problem, problem.with_prior(self.point)
 
     def aim(self) -> float:
         """Work out the next step; return how long it is."""
@@ -223,7 +225,7 @@ class Ascent:
             step = np.concatenate([self.point.theta - older.theta, self.point.params - older.params])
             fall = self.problem.slope(older) - slope
             self.point = replace(self.point, secants=older.secants.with_step(step, fall, its_plain - plain))
-        step = self.point.secants.improved(slope, plain)
+        step = self.point.secants.lbfgs_direction(slope, plain)
         split = len(self.point.theta)
         self._aim = self.point.theta + step[:split], self.point.params + step[split:]
         self._before = self.point, plain
@@ -231,29 +233,29 @@ class Ascent:
         return self.length
 
     @property
-    def blind(self) -> bool:
+    def below_resolution(self) -> bool:
         """Whether the objective cannot tell if the step is any good."""
         return self.problem.loss == "hinge" or self.length < _RESOLUTION
 
     def move(self) -> bool:
         """Take the step, or the next best; tell whether any rises."""
-        moved = self._leap()
+        moved = self._trial_step()
         if moved is None:
             self.point = replace(self.point, secants=Secants())
             self._before = None
-            moved = climb(self.problem, self.point, *self._plain, self.blind)
+            moved = backtrack(self.problem, self.point, *self._plain, self.below_resolution)
         if moved is None:
             return False
         self.point = moved
         return True
 
-    def _leap(self) -> Point | None:
+    def _trial_step(self) -> Point | None:
         """Go where the step leads; None where that is too far, or lower."""
         theta, params = self._aim
-        if not largest(self.problem.scorer.spread(theta - self.point.theta)) <= _LONGEST_LEAP:
+        if not largest(self.problem.scorer.forward(theta - self.point.theta)) <= _LONGEST_LEAP:
             return None
         moved = self.problem.evaluate(theta, params)
-        return moved if self.blind or moved.objective >= self.point.objective else None
+        return moved if self.below_resolution or moved.objective >= self.point.objective else None
 
 
 def run(
@@ -265,30 +267,30 @@ def run(
     progress: Callable[[int, float], None] = lambda iteration, objective: None,
 ) -> Fit:
     """Climb from a point until the stopping rule is met; with the logistic loss every step is upward."""
-    ascent, rule = Ascent(problem, point), StoppingRule(tol)
+    optimizer, rule = Optimizer(problem, point), StoppingRule(tol)
     objectives, converged = [point.objective], False
     previous: float | None = None
     while not converged and len(objectives) <= max_iter:
-        last = ascent.aim()
-        converged = rule.reached(previous, last, largest(ascent.point.scores))
-        if not ascent.move():
+        last = optimizer.aim()
+        converged = rule.reached(previous, last, largest(optimizer.point.scores))
+        if not optimizer.move():
             converged = True
             break
-        gain, previous = ascent.point.objective - objectives[-1], last
-        if not ascent.blind and last > _FAR and gain <= _NOTHING * (1.0 + abs(objectives[-1])):
+        gain, previous = optimizer.point.objective - objectives[-1], last
+        if not optimizer.below_resolution and last > _FAR and gain <= _NOTHING * (1.0 + abs(objectives[-1])):
             # Scores run away and nothing is gained: without a prior, separated items have no optimum.
             break
-        objectives.append(ascent.point.objective)
+        objectives.append(optimizer.point.objective)
         progress(len(objectives) - 1, rule.remaining)
-    return Fit(ascent.point, objectives, converged)
+    return Fit(optimizer.point, objectives, converged)
 
 
-def climb(
+def backtrack(
     problem: Problem,
     point: Point,
     theta: FloatArray,
     params: FloatArray,
-    blind: bool = False,
+    below_resolution: bool = False,
 ) -> Point | None:
     """Go where a plain step leads, with a shorter step of the scores where that would lower the objective.
 
@@ -311,7 +313,7 @@ def climb(
     least = point.objective - _ROUNDING * abs(point.objective)
     for tried in range(30):
         moved = problem.evaluate(theta, params)
-        if blind or moved.objective >= least:
+        if below_resolution or moved.objective >= least:
             return moved
         theta = (theta + point.theta) / 2
         if tried >= _SEVERAL:

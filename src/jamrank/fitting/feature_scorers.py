@@ -9,7 +9,7 @@ import numpy as np
 
 from jamrank.engines import Engine, MemoryEngine
 from jamrank.errors import ParameterError
-from jamrank.fitting.effective_dof import determined
+from jamrank.fitting.effective_dof import effective_dof
 from jamrank.fitting.em import Point, Problem, run
 from jamrank.fitting.lbfgs import Secants
 from jamrank.fitting.leave_one_out import hidden_share, leave_one_out
@@ -95,7 +95,7 @@ class Featured:
         variances, point = estimate_variances(self.problem, point, first, free)
         if self.with_objects and free[-1] and isinstance(self.engine, MemoryEngine):
             near = self.problem(variances)
-            vague = hidden_share(near, near.reassess(point)) > _MOST_HIDDEN
+            vague = hidden_share(near, near.with_prior(point)) > _MOST_HIDDEN
             farthest = _FARTHEST if vague else np.inf
             variances, point = refine_variance(self.problem, point, variances, free, farthest)
         return _rounded(variances, free), point
@@ -136,9 +136,9 @@ def choose_kernel(
 def _foretold(featured: Featured, prior: Prior | None) -> float:
     variances, point = featured.estimate(prior)
     problem = featured.problem(variances)
-    start = problem.reassess(replace(point, secants=Secants()))
+    start = problem.with_prior(replace(point, secants=Secants()))
     point = run(problem, start, max_iter=_STEPS, tol=_TOL).point
     if not isinstance(featured.engine, MemoryEngine):
         # Akaike's criterion: rows on disk are not left out one by one.
-        return point.at.value - determined(featured.engine, problem.scorer, point.at).counts[0]
+        return point.expectation.value - effective_dof(featured.engine, problem.scorer, point.expectation).counts[0]
     return leave_one_out(problem, point).by_chance

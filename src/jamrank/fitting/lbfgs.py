@@ -54,7 +54,7 @@ class Secants:
             return self
         return Secants((*self.kept, new)[-_MOST:])
 
-    def improved(self, slope: FloatArray, plain: FloatArray) -> FloatArray:
+    def lbfgs_direction(self, slope: FloatArray, plain: FloatArray) -> FloatArray:
         """Return a better step than the plain one, by what is known of the curvature."""
         shares = []
         for secant in reversed(self.kept):

@@ -8,13 +8,13 @@ import numpy as np
 from scipy.special import expit
 
 from jamrank.engines import Links, MemoryEngine
-from jamrank.fitting.effective_dof import determined
+from jamrank.fitting.effective_dof import effective_dof
 from jamrank.fitting.em import Point, Problem
 from jamrank.linalg.marginals import is_dense, margin_variances
 from jamrank.scorers import LinearScorer, ObjectScorer, SumScorer
 from jamrank.typing import FloatArray, Int32Array
 
-__all__ = ["Foretold", "hidden_share", "leave_one_out"]
+__all__ = ["LooPrediction", "hidden_share", "leave_one_out"]
 
 
 # The curvature of a row is at least this part of what it would be, were its truth known; as in the passes.
@@ -27,7 +27,7 @@ _BLOCK = 1 << 17
 
 
 @dataclass(frozen=True)
-class Foretold:
+class LooPrediction:
     """Log-likelihood of every row's votes given all other rows, added up.
 
     Attributes
@@ -63,7 +63,7 @@ def hidden_share(problem: Problem, point: Point) -> float:
     return float((posterior * (1.0 - posterior)).sum() / max(float((chance * (1.0 - chance)).sum()), 1e-300))
 
 
-def leave_one_out(problem: Problem, point: Point) -> Foretold:
+def leave_one_out(problem: Problem, point: Point) -> LooPrediction:
     """Foretell the votes of each row from the rest.
 
     At the summit a row's pull ``q - σ(m)`` on its own margin and the others' hold on it are in balance. Without the
@@ -72,20 +72,20 @@ def leave_one_out(problem: Problem, point: Point) -> Foretold:
     engine, scorer = problem.engine, problem.scorer
     assert isinstance(engine, MemoryEngine)
     rows = engine.rows
-    links = engine.links(point.at.curvature)
+    links = engine.links(point.expectation.curvature)
     alone = _alone(scorer, point, links, is_dense(engine.n_links, engine.n_items))
-    loose = determined(engine, scorer, point.at).loose
+    loose = effective_dof(engine, scorer, point.expectation).loose
     posterior = problem.posterior(point)
     link_of = None if len(rows.edges) == len(rows) else np.searchsorted(rows.edges, np.arange(len(rows)), "right") - 1
-    totals = np.array([point.at.value, point.at.value, 0.0])
+    totals = np.array([point.expectation.value, point.expectation.value, 0.0])
     for begin in range(0, len(rows), _BLOCK):
         block = slice(begin, begin + _BLOCK)
         first, second, weight = rows.first[block], rows.second[block], rows.weight[block] if len(rows.weight) else 1.0
         variance = (alone[block] if link_of is None else alone[link_of[block]]) + _distance(loose, first, second)
-        foretold = _foretell(point.scores[first] - point.scores[second], posterior[block], variance)
+        foretold = _loo_predict(point.scores[first] - point.scores[second], posterior[block], variance)
         totals += [float((weight * value).sum()) for value in foretold]
     by_chance, by_order, lost = totals.tolist()
-    return Foretold(by_chance, by_order, lost / len(rows))
+    return LooPrediction(by_chance, by_order, lost / len(rows))
 
 
 def _alone(scorer: object, point: Point, links: Links, dense: bool) -> FloatArray:
@@ -94,7 +94,7 @@ def _alone(scorer: object, point: Point, links: Links, dense: bool) -> FloatArra
         return np.zeros(len(links.first))
     assert isinstance(scorer, (ObjectScorer, SumScorer))
     precision = float(scorer.precision[-1])
-    cut = margin_variances(point.at.degree, precision, links, dense)
+    cut = margin_variances(point.expectation.degree, precision, links, dense)
     known: FloatArray = cut / (1.0 + cut * np.maximum(links.curvature, 0.0))
     return known
 
@@ -106,7 +106,7 @@ def _distance(loose: FloatArray, first: Int32Array, second: Int32Array) -> Float
     return total
 
 
-def _foretell(
+def _loo_predict(
     margin: FloatArray, posterior: FloatArray, variance: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return how much likelier votes are foretold than fitted, under either idea of the truth; what order loses."""

@@ -23,15 +23,15 @@ _STEP_TOLERANCE, _MOST_STEPS = 0.1, 100
 
 def gradient(scorer: Scorer, at: Maximisation, theta: FloatArray) -> FloatArray:
     """Return the gradient of the M-step's objective, prior included, in the parameters."""
-    return scorer.gather(at.gradient) - scorer.precision * theta
+    return scorer.adjoint(at.gradient) - scorer.precision * theta
 
 
 def newton_step(engine: Engine, scorer: Scorer, at: Maximisation, theta: FloatArray) -> FloatArray:
     """Return Newton's step from ``theta``, without ever forming the curvature matrix."""
 
     def curvature_times(vector: FloatArray) -> FloatArray:
-        pushed = engine.curvature_times(at.curvature, scorer.spread(vector))
-        return scorer.gather(pushed) + scorer.precision * vector
+        pushed = engine.curvature_times(at.curvature, scorer.forward(vector))
+        return scorer.adjoint(pushed) + scorer.precision * vector
 
     slope = gradient(scorer, at, theta)
     step = None
@@ -41,7 +41,7 @@ def newton_step(engine: Engine, scorer: Scorer, at: Maximisation, theta: FloatAr
         )
     if step is None:
         step = conjugate_gradients(curvature_times, slope, scorer.preconditioner(at.degree), _STEP_TOLERANCE)
-    return scorer.shortened(step, _LONGEST_STEP)
+    return scorer.clip_step(step, _LONGEST_STEP)
 
 
 def conjugate_gradients(

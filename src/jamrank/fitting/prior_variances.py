@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from jamrank.engines import Engine
-from jamrank.fitting.effective_dof import blocks, determined
-from jamrank.fitting.em import Ascent, Fit, Point, Problem, run, typical
+from jamrank.fitting.effective_dof import blocks, effective_dof
+from jamrank.fitting.em import Fit, Optimizer, Point, Problem, run, typical
 from jamrank.fitting.lbfgs import Secants
 from jamrank.fitting.leave_one_out import leave_one_out
 from jamrank.noise import Noise
@@ -43,21 +43,21 @@ class FixedNoise:
     """A noise that is known: it has no parameters."""
 
     def __init__(self, noise: Noise, params: FloatArray) -> None:
-        self._tables, self._rates = noise.tables(params), noise.rates(params)
+        self._tables, self._rates = noise.log_emission(params), noise.rates(params)
 
-    def tables(self, params: FloatArray) -> FloatArray:
+    def log_emission(self, params: FloatArray) -> FloatArray:
         """Return the known likelihoods."""
         return self._tables
 
-    def update(self, truly_first: FloatArray, params: FloatArray | None = None) -> FloatArray:
+    def update(self, expected_counts: FloatArray, params: FloatArray | None = None) -> FloatArray:
         """Return no parameters."""
         return np.empty(0)
 
-    def slope(self, params: FloatArray, truly_first: FloatArray) -> FloatArray:
+    def slope(self, params: FloatArray, expected_counts: FloatArray) -> FloatArray:
         """Return no parameters."""
         return params
 
-    def missing(self, params: FloatArray, hidden: FloatArray) -> FloatArray:
+    def missing_information(self, params: FloatArray, truth_variance: FloatArray) -> FloatArray:
         """Return no parameters."""
         return params
 
@@ -73,11 +73,11 @@ class FixedNoise:
         """Return no parameters."""
         return np.empty(0)
 
-    def goodwill(self, params: FloatArray) -> float:
+    def orientation(self, params: FloatArray) -> float:
         """Return good will: what is known is not in question."""
         return 1.0
 
-    def mirrored(self, params: FloatArray) -> FloatArray:
+    def sign_flipped(self, params: FloatArray) -> FloatArray:
         """Return no parameters."""
         return params
 
@@ -109,28 +109,28 @@ def estimate_variances(
         Near the fit at these variances.
     """
     free = [True] * len(variances) if free is None else free
-    ascent = Ascent(problem(variances), point)
+    optimizer = Optimizer(problem(variances), point)
     for _ in range(_ROUNDS):
-        began = ascent.point
+        began = optimizer.point
         for _ in range(_STEPS):
-            ascent.aim()
-            if not ascent.move():
+            optimizer.aim()
+            if not optimizer.move():
                 break
-        point = ascent.point
-        updated = _mackay(ascent.problem, point, variances, free)
+        point = optimizer.point
+        updated = _mackay(optimizer.problem, point, variances, free)
         largest = max(variance for variance, chosen in zip(variances, free, strict=True) if chosen and variance)
-        settled = ascent.problem.distance(began, point.theta, point.params) <= _SETTLED * np.sqrt(largest)
+        settled = optimizer.problem.distance(began, point.theta, point.params) <= _SETTLED * np.sqrt(largest)
         moving = [(old, new) for old, new in zip(variances, updated, strict=True) if old and new]
         close = all(abs(np.log(new / old)) < _CLOSE for old, new in moving)
         variances = updated
         if close and (settled or variances[-1] == _LARGEST):
             break
-        ascent.turn_to(problem(variances))
+        optimizer.turn_to(problem(variances))
     return variances, point
 
 
 def _mackay(problem: Problem, point: Point, variances: Variances, free: Sequence[bool]) -> Variances:
-    counts = determined(problem.engine, problem.scorer, point.at).counts
+    counts = effective_dof(problem.engine, problem.scorer, point.expectation).counts
     updated = list(variances)
     for block, (own, count) in enumerate(zip(blocks(problem.scorer), counts, strict=True)):
         if not free[block]:
@@ -176,12 +176,12 @@ def refine_variance(
         if rank not in found:
             others = [*free[:-1], False]
             variances = (*variances[:-1], float(_GRID[rank]))
-            start = problem(variances).reassess(replace(point, secants=Secants()))
+            start = problem(variances).with_prior(replace(point, secants=Secants()))
             if any(others):
                 variances, start = estimate_variances(problem, start, variances, others)
                 variances = (*[_rounded(variance) for variance in variances[:-1]], variances[-1])
             here = problem(variances)
-            point = run(here, here.reassess(start), max_iter=_LOOK_STEPS, tol=_LOOK_TOL).point
+            point = run(here, here.with_prior(start), max_iter=_LOOK_STEPS, tol=_LOOK_TOL).point
             found[rank] = leave_one_out(here, point).by_chance, variances, point
         return found[rank][0]
 
@@ -224,8 +224,8 @@ def free_scores(engine: Engine, noise: Noise, near: Point, variance: float | Non
     if variance is None:
         (variance,), point = estimate_variances(problem, point, (_FIRST_GUESS,))
         assert variance is not None
-    standard_errors = 1.0 / np.sqrt(point.at.degree + 1.0 / variance)
+    standard_errors = 1.0 / np.sqrt(point.expectation.degree + 1.0 / variance)
     tol = _SCORE_TOL * float(standard_errors.min())
     final = problem((variance,))
-    fit = run(final, final.reassess(point), max_iter=200, tol=tol)
+    fit = run(final, final.with_prior(point), max_iter=200, tol=tol)
     return variance, replace(fit, point=replace(fit.point, params=near.params))

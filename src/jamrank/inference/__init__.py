@@ -4,7 +4,7 @@ from jamrank.inference.clusters import describe_cluster
 from jamrank.inference.error_correlation import Links, correlated
 from jamrank.inference.rank_groups import GroupShare, group_share
 from jamrank.inference.ranks import order_accuracy, ranks
-from jamrank.inference.response_bias import Habits, habits
+from jamrank.inference.response_bias import ResponseBias, habits
 from jamrank.inference.scale import rescaled
 from jamrank.inference.uncertainty import (
     Uncertainty,
@@ -23,8 +23,8 @@ __all__ = [
     "ACTIONS",
     "VERDICTS",
     "GroupShare",
-    "Habits",
     "Links",
+    "ResponseBias",
     "Uncertainty",
     "best_first",
     "correlated",

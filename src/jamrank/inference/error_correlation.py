@@ -11,8 +11,8 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import ndtri
 
 from jamrank.data.comparisons import FIRST, TIE, Comparisons
-from jamrank.data.storage import Jury
-from jamrank.inference.response_bias import pieces
+from jamrank.data.storage import DenseVotes
+from jamrank.inference.response_bias import chunks
 from jamrank.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["Links", "correlated"]
@@ -141,11 +141,11 @@ def _ballots(votes: Comparisons) -> csr_array:
     kept = _sample(votes)
     place = np.cumsum(kept) - 1
     rows, columns, data = [np.empty(0, np.int64)], [np.empty(0, np.int32)], [np.empty(0)]
-    for piece in pieces(votes):
-        taken = kept[piece.pair] & (piece.result != TIE)
-        rows.append(place[piece.pair[taken]])
-        columns.append(piece.annotator[taken])
-        data.append((piece.weight * np.where(piece.result == FIRST, 1.0, -1.0))[taken])
+    for chunk in chunks(votes):
+        taken = kept[chunk.pair] & (chunk.result != TIE)
+        rows.append(place[chunk.pair[taken]])
+        columns.append(chunk.annotator[taken])
+        data.append((chunk.weight * np.where(chunk.result == FIRST, 1.0, -1.0))[taken])
     shape = int(kept.sum()), votes.n_annotators
     said = csr_array(coo_array((np.concatenate(data), (np.concatenate(rows), np.concatenate(columns))), shape=shape))
     said.data = np.sign(said.data)
@@ -155,7 +155,7 @@ def _ballots(votes: Comparisons) -> csr_array:
 
 def _sample(votes: Comparisons) -> BoolArray:
     """Tell which pairs to look at: all with more than one vote, or so many that the work stays bounded."""
-    if isinstance(votes.cast, Jury):
+    if isinstance(votes.storage, DenseVotes):
         count = np.broadcast_to(float(votes.n_annotators), votes.n_pairs)
     else:
         count = np.diff(votes.vote_start).astype(np.float64)

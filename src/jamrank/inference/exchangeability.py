@@ -13,7 +13,7 @@ from jamrank.io.out_of_core.parted import Votes
 from jamrank.io.out_of_core.sampling import sample_parts
 from jamrank.typing import FloatArray, HashArray, IntArray
 
-__all__ = ["Likeness", "by_group", "codes", "likeness", "nothing_alike"]
+__all__ = ["Exchangeability", "all_distinct", "by_group", "codes", "find_exchangeable"]
 
 
 _SAME = 9  # decimals in which scores of exchangeable items agree
@@ -23,7 +23,7 @@ _MOST_SINGLED_OUT = 40
 
 
 @dataclass(frozen=True)
-class Likeness:
+class Exchangeability:
     """What the votes say of who is like whom.
 
     Attributes
@@ -41,12 +41,12 @@ class Likeness:
     annotator: HashArray
 
 
-def nothing_alike(n_items: int) -> IntArray:
+def all_distinct(n_items: int) -> IntArray:
     """Return groups of one item each."""
     return np.arange(n_items)
 
 
-def likeness(votes: Votes, scores: FloatArray) -> Likeness:
+def find_exchangeable(votes: Votes, scores: FloatArray) -> Exchangeability:
     """Tell items apart by scores and votes, and put them in an order.
 
     Items with one score are coloured by what votes say of them, of those they were compared with, and so on. One of
@@ -70,7 +70,7 @@ def likeness(votes: Votes, scores: FloatArray) -> Likeness:
         code = codes(code, colors.item)
     place = np.empty(len(scores), np.int64)
     place[np.lexsort((np.arange(len(code)), code))] = np.arange(len(code))
-    return Likeness(group, place, colors.annotator)
+    return Exchangeability(group, place, colors.annotator)
 
 
 def by_group(values: FloatArray, group: IntArray) -> FloatArray:

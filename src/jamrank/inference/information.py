@@ -11,7 +11,7 @@ from scipy.special import expit
 from jamrank.engines import DiskEngine, MemoryEngine
 from jamrank.fitting.em import Point, Problem
 from jamrank.linalg.joint_information import factored, is_small, joint_information
-from jamrank.noise import Discrimination, Measured
+from jamrank.noise import Discrimination, HasInformation
 from jamrank.scorers import LinearScorer, NoScorer
 from jamrank.typing import BoolArray, FloatArray
 
@@ -64,7 +64,9 @@ def observed_information(problem: Problem, point: Point) -> Observed | None:
     In closed form where the noise says how its parameters are known, else by differences of the slope.
     """
     noise, params = problem.noise, point.params
-    if isinstance(problem.engine, (MemoryEngine, DiskEngine)) and (isinstance(noise, Measured) or not len(params)):
+    if isinstance(problem.engine, (MemoryEngine, DiskEngine)) and (
+        isinstance(noise, HasInformation) or not len(params)
+    ):
         matrix, inside = _in_closed_form(problem, problem.engine, point)
     else:
         matrix = _by_differences(problem, point, _MOST_VISITS_FOR_SCORES)
@@ -86,18 +88,22 @@ def _in_closed_form(
     problem: Problem, engine: MemoryEngine | DiskEngine, point: Point
 ) -> tuple[FloatArray | None, BoolArray]:
     noise, params = problem.noise, point.params
-    known = noise.known(params) if isinstance(noise, Measured) else np.zeros(len(params))
+    known = noise.complete_information(params) if isinstance(noise, HasInformation) else np.zeros(len(params))
     inside = known > 1e-6 * max(float(known.max(initial=0.0)), 1e-300)
     if not is_small(engine.n_items + int(inside.sum()), engine.n_rows):
         return None, inside
-    at = engine.information(point.scores, noise.tables(params))
-    leaning = noise.leaning(params) if isinstance(noise, Measured) else csr_array((2 * engine.n_coins, 0))
+    at = engine.information(point.scores, noise.log_emission(params))
+    loglik_jacobian = (
+        noise.loglik_jacobian(params)
+        if isinstance(noise, HasInformation)
+        else csr_array((2 * engine.n_confusion_groups, 0))
+    )
     features = None
     if isinstance(problem.scorer, LinearScorer):
         features = problem.scorer.matrix
     elif isinstance(problem.scorer, NoScorer):
         features = np.empty((engine.n_items, 0))
-    of_noise = leaning[:, np.flatnonzero(inside)]
+    of_noise = loglik_jacobian[:, np.flatnonzero(inside)]
     return joint_information(at, known[inside], of_noise, problem.scorer.precision, features), inside
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from jamrank.engines import DiskEngine, Engine, MemoryEngine, TiedEngine
 from jamrank.fitting.em import Problem
-from jamrank.inference.exchangeability import Likeness
+from jamrank.inference.exchangeability import Exchangeability
 from jamrank.inference.information import observed_information
 from jamrank.linalg.joint_information import factored
 from jamrank.noise import Flip, Noise
@@ -40,7 +40,7 @@ def can_draw(engine: Engine, n_params: int) -> bool:
     """Tell whether a chain over the posterior ends in good time."""
     # On a cluster every pass would be a round of messages.
     near = isinstance(engine, (MemoryEngine, DiskEngine, TiedEngine))
-    few = near and max(float(engine.cast.sum()), engine.n_rows) <= _MOST_VOTES
+    few = near and max(float(engine.vote_counts.sum()), engine.n_rows) <= _MOST_VOTES
     return few and engine.n_items + n_params <= _MOST_PARAMETERS
 
 
@@ -71,7 +71,7 @@ class Posterior:
     theta: FloatArray
     params: FloatArray
     variance: float | None
-    like: Likeness | None = None
+    like: Exchangeability | None = None
 
     @cached_property
     def _engines(self) -> list[Engine]:
@@ -85,7 +85,7 @@ class Posterior:
     def _order(self) -> tuple[IntArray, IntArray]:
         """Parameters by value: what a draw is must not depend on names."""
         by_coin = isinstance(self.noise, Flip)
-        votes = self.engine.cast.sum(axis=1) if by_coin else np.zeros(len(self.params))
+        votes = self.engine.vote_counts.sum(axis=1) if by_coin else np.zeros(len(self.params))
         scores, params = np.round(self.theta, _SAME), np.round(self.params, _SAME)
         if self.like is None:
             return np.argsort(scores, kind="stable"), np.lexsort((params, votes))
@@ -105,13 +105,13 @@ class Posterior:
     def density(self, x: FloatArray) -> tuple[float, FloatArray]:
         """Return the log density, up to a constant, and its gradient."""
         theta, params = self._split(x)
-        tables = self.noise.tables(params)
-        passes = [engine.expectation(theta, tables) for engine in self._engines]
+        log_emission = self.noise.log_emission(params)
+        passes = [engine.expectation(theta, log_emission) for engine in self._engines]
         value, slope = self._score_prior(theta)
         value += sum(at.value for at in passes) + self.noise.log_prior(params)
         gradient = np.sum([at.gradient for at in passes], axis=0) + slope
-        truly_first = np.sum([at.truly_first for at in passes], axis=0)
-        return value, self._joined(gradient, self.noise.slope(params, truly_first))
+        expected_counts = np.sum([at.expected_counts for at in passes], axis=0)
+        return value, self._joined(gradient, self.noise.slope(params, expected_counts))
 
     def _score_prior(self, theta: FloatArray) -> tuple[float, FloatArray]:
         squares, n = float(theta @ theta), len(theta)

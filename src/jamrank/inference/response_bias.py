@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from jamrank.data.comparisons import FIRST, TIE, Comparisons
-from jamrank.data.storage import MISSING, Jury
+from jamrank.data.storage import MISSING, DenseVotes
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
-__all__ = ["Habits", "Piece", "habits", "pieces", "without_own_vote"]
+__all__ = ["ResponseBias", "VoteChunk", "chunks", "habits", "without_own_vote"]
 
 
 # Votes looked at together: enough for numpy to be quick, few enough to need no memory to speak of.
@@ -24,7 +24,7 @@ _COLUMNS = 9
 
 
 @dataclass(frozen=True)
-class Piece:
+class VoteChunk:
     """Some votes one by one: pair, annotator, result from the pair's first item, side, weight."""
 
     pair: IntArray
@@ -34,18 +34,18 @@ class Piece:
     weight: FloatArray
 
 
-def pieces(votes: Comparisons) -> Iterator[Piece]:
+def chunks(votes: Comparisons) -> Iterator[VoteChunk]:
     """Yield all votes, a bounded number at a time; those of a jury are never spelled out as a whole."""
-    if isinstance(votes.cast, Jury):
-        yield from _pieces_of_jury(votes.cast)
+    if isinstance(votes.storage, DenseVotes):
+        yield from _pieces_of_jury(votes.storage)
         return
     pair, swapped, weight = votes.vote_pair, votes.vote_swapped, votes.vote_weight
     for begin in range(0, len(pair), _PIECE):
         at = slice(begin, begin + _PIECE)
-        yield Piece(pair[at], votes.vote_annotator[at], votes.vote_result[at], swapped[at], weight[at])
+        yield VoteChunk(pair[at], votes.vote_annotator[at], votes.vote_result[at], swapped[at], weight[at])
 
 
-def _pieces_of_jury(jury: Jury) -> Iterator[Piece]:
+def _pieces_of_jury(jury: DenseVotes) -> Iterator[VoteChunk]:
     n_pairs, n_annotators = jury.results.shape
     for begin in range(0, n_pairs, _PIECE):
         part = jury.results[begin : begin + _PIECE]
@@ -53,11 +53,11 @@ def _pieces_of_jury(jury: Jury) -> Iterator[Piece]:
         for k in range(n_annotators):
             voted = np.flatnonzero(part[:, k] != MISSING)
             who = np.full(len(voted), k, dtype=np.int32)
-            yield Piece(begin + voted, who, part[voted, k], side[voted], np.ones(len(voted)))
+            yield VoteChunk(begin + voted, who, part[voted, k], side[voted], np.ones(len(voted)))
 
 
 @dataclass(frozen=True)
-class Habits:
+class ResponseBias:
     """Sums over each annotator's votes.
 
     Parameters
@@ -116,8 +116,8 @@ class Habits:
 
 
 def habits(
-    votes: Comparisons, chance: FloatArray | None, truth: Callable[[Piece], FloatArray], flip: FloatArray
-) -> Habits:
+    votes: Comparisons, chance: FloatArray | None, truth: Callable[[VoteChunk], FloatArray], flip: FloatArray
+) -> ResponseBias:
     """Add up what annotators did with sides and ties, and what was to be expected.
 
     Parameters
@@ -136,28 +136,28 @@ def habits(
     sums = np.zeros((n, _COLUMNS))
     n_bins = len(_CHANCES) + 1
     bins = None if chance is None else np.searchsorted(_CHANCES, np.maximum(chance, 1 - chance))
-    cast, tied = np.zeros(n * n_bins), np.zeros(n * n_bins)
-    for piece in pieces(votes):
-        tie = piece.result == TIE
-        sums[:, :4] += _sides(piece, ~tie, truth, flip, n)
+    vote_counts, tied = np.zeros(n * n_bins), np.zeros(n * n_bins)
+    for chunk in chunks(votes):
+        tie = chunk.result == TIE
+        sums[:, :4] += _sides(chunk, ~tie, truth, flip, n)
         if bins is not None:
-            cell = piece.annotator * n_bins + bins[piece.pair]
-            cast += np.bincount(cell, piece.weight, n * n_bins)
-            tied += np.bincount(cell[tie], piece.weight[tie], n * n_bins)
+            cell = chunk.annotator * n_bins + bins[chunk.pair]
+            vote_counts += np.bincount(cell, chunk.weight, n * n_bins)
+            tied += np.bincount(cell[tie], chunk.weight[tie], n * n_bins)
     sums[:, 4] = votes.annotator_weight
     if bins is not None:
-        sums[:, 5:8] = _ties(cast.reshape(n, n_bins), tied.reshape(n, n_bins))
+        sums[:, 5:8] = _ties(vote_counts.reshape(n, n_bins), tied.reshape(n, n_bins))
     sums[:, 8] = _checked(votes, sums[:, 0])
-    return Habits(sums)
+    return ResponseBias(sums)
 
 
 def _checked(votes: Comparisons, decided: FloatArray) -> FloatArray:
     """Return the decided votes of each annotator between items that others voted on too."""
     n = votes.n_annotators
     lowest, highest = np.full(votes.n_items, n), np.full(votes.n_items, -1)
-    for piece in pieces(votes):
-        counted = (piece.result != TIE) & (piece.weight > 0)
-        pair, who = piece.pair[counted], piece.annotator[counted]
+    for chunk in chunks(votes):
+        counted = (chunk.result != TIE) & (chunk.weight > 0)
+        pair, who = chunk.pair[counted], chunk.annotator[counted]
         for item in (votes.pair_first[pair], votes.pair_second[pair]):
             np.minimum.at(lowest, item, who)
             np.maximum.at(highest, item, who)
@@ -165,40 +165,42 @@ def _checked(votes: Comparisons, decided: FloatArray) -> FloatArray:
             return decided
     common = lowest < highest
     checked = np.zeros(n)
-    for piece in pieces(votes):
-        both = common[votes.pair_first[piece.pair]] & common[votes.pair_second[piece.pair]] & (piece.result != TIE)
-        checked += np.bincount(piece.annotator[both], piece.weight[both], n)
+    for chunk in chunks(votes):
+        both = common[votes.pair_first[chunk.pair]] & common[votes.pair_second[chunk.pair]] & (chunk.result != TIE)
+        checked += np.bincount(chunk.annotator[both], chunk.weight[both], n)
     return checked
 
 
 def _sides(
-    piece: Piece, decided: BoolArray, truth: Callable[[Piece], FloatArray], flip: FloatArray, n: int
+    chunk: VoteChunk, decided: BoolArray, truth: Callable[[VoteChunk], FloatArray], flip: FloatArray, n: int
 ) -> FloatArray:
     """Return decided votes, those for the left, as many as expected and the variance of that, by annotator."""
     if not decided.all():
-        piece = Piece(*(getattr(piece, name)[decided] for name in Piece.__dataclass_fields__))
-    who, weight = piece.annotator, piece.weight
-    better = truth(piece)
-    left_better = np.where(piece.swapped, 1 - better, better)
+        chunk = VoteChunk(*(getattr(chunk, name)[decided] for name in VoteChunk.__dataclass_fields__))
+    who, weight = chunk.annotator, chunk.weight
+    better = truth(chunk)
+    left_better = np.where(chunk.swapped, 1 - better, better)
     own = flip[who]
     expected = own + (1 - 2 * own) * left_better
     columns = [
         weight,
-        weight * ((piece.result == FIRST) ^ piece.swapped),
+        weight * ((chunk.result == FIRST) ^ chunk.swapped),
         weight * expected,
         weight**2 * expected * (1 - expected),
     ]
     return np.stack([np.bincount(who, column, n) for column in columns], axis=1)
 
 
-def _ties(cast: FloatArray, tied: FloatArray) -> FloatArray:
+def _ties(vote_counts: FloatArray, tied: FloatArray) -> FloatArray:
     """Return the ties of each annotator, as many as the others' shares foretell, and the variance of that."""
-    others, theirs = cast.sum(axis=0) - cast, tied.sum(axis=0) - tied
+    others, theirs = vote_counts.sum(axis=0) - vote_counts, tied.sum(axis=0) - tied
     rate = (theirs + 0.5) / (others + 1)
-    return np.stack([tied.sum(axis=1), (cast * rate).sum(axis=1), (cast * rate * (1 - rate)).sum(axis=1)], axis=1)
+    return np.stack(
+        [tied.sum(axis=1), (vote_counts * rate).sum(axis=1), (vote_counts * rate * (1 - rate)).sum(axis=1)], axis=1
+    )
 
 
-def without_own_vote(posterior: FloatArray, piece: Piece, flip: FloatArray) -> FloatArray:
+def without_own_vote(posterior: FloatArray, chunk: VoteChunk, flip: FloatArray) -> FloatArray:
     """Take each vote back out of the posterior of its pair.
 
     Parameters
@@ -208,6 +210,6 @@ def without_own_vote(posterior: FloatArray, piece: Piece, flip: FloatArray) -> F
     flip : ndarray
         Chance of each vote to say the opposite.
     """
-    told = piece.weight * np.where(piece.result == FIRST, 1.0, -1.0) * logit(1 - np.clip(flip, 1e-9, 1 - 1e-9))
+    told = chunk.weight * np.where(chunk.result == FIRST, 1.0, -1.0) * logit(1 - np.clip(flip, 1e-9, 1 - 1e-9))
     odds = logit(np.clip(posterior, 1e-12, 1 - 1e-12))
     return np.asarray(expit(odds - told))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, logit, ndtri
 
-from jamrank.inference.response_bias import Habits
+from jamrank.inference.response_bias import ResponseBias
 from jamrank.text import number
 from jamrank.typing import BoolArray, FloatArray
 
@@ -82,7 +82,7 @@ def inner_flip(flip: FloatArray, votes: FloatArray) -> FloatArray:
     return np.clip(flip, least, 1 - least)
 
 
-def verdicts(flip: FloatArray, low: FloatArray, high: FloatArray, habits: Habits | None = None) -> list[str]:
+def verdicts(flip: FloatArray, low: FloatArray, high: FloatArray, habits: ResponseBias | None = None) -> list[str]:
     """Return a verdict on each annotator, one of :data:`VERDICTS`.
 
     Parameters
@@ -118,14 +118,14 @@ def _by_flip(flip: float, low: float, high: float) -> str:
     return "random" if flip > _COIN else "noisy"
 
 
-def _leaning(habits: Habits, limit: float) -> BoolArray:
+def _leaning(habits: ResponseBias, limit: float) -> BoolArray:
     """Tell who picks a side more often than the items explain: surely, and by more than a trifle."""
     surplus = np.abs(habits.left - habits.expected_left)
     sure = surplus > limit * np.sqrt(habits.left_variance)
     return sure & (habits.decided >= _LEAST_VOTES) & (surplus >= _LEAST_LEAN * habits.decided)
 
 
-def _tie_lazy(habits: Habits, limit: float) -> BoolArray:
+def _tie_lazy(habits: ResponseBias, limit: float) -> BoolArray:
     """Tell who ties far more often than others on comparable pairs."""
     surplus = habits.ties - habits.expected_ties
     # One tie more in the variance: where the others never tie, a single tie must not weigh much.
@@ -134,7 +134,7 @@ def _tie_lazy(habits: Habits, limit: float) -> BoolArray:
 
 
 def evidence(
-    told: list[str], flip: FloatArray, low: FloatArray, high: FloatArray, habits: Habits | None = None
+    told: list[str], flip: FloatArray, low: FloatArray, high: FloatArray, habits: ResponseBias | None = None
 ) -> list[str]:
     """Return what speaks for each verdict, as a phrase with the numbers.
 
@@ -157,7 +157,7 @@ def evidence(
     return found
 
 
-def alone(told: list[str], habits: Habits | None) -> list[bool]:
+def alone(told: list[str], habits: ResponseBias | None) -> list[bool]:
     """Tell of whom a verdict rests on nothing but agreement with their own votes."""
     if habits is None:
         return [False] * len(told)
@@ -165,7 +165,7 @@ def alone(told: list[str], habits: Habits | None) -> list[bool]:
     return [bool(nobody) and verdict in _BY_AGREEMENT for verdict, nobody in zip(told, unchecked, strict=True)]
 
 
-def actions(told: list[str], habits: Habits | None = None) -> list[str]:
+def actions(told: list[str], habits: ResponseBias | None = None) -> list[str]:
     """Return what to do about each annotator, as :func:`verdicts` judged them."""
     by_itself = alone(told, habits)
     return [_ALONE if nobody else ACTIONS[verdict] for verdict, nobody in zip(told, by_itself, strict=True)]
@@ -174,7 +174,7 @@ def actions(told: list[str], habits: Habits | None = None) -> list[str]:
 _BY_HABIT = ("position-biased", "one-sided", "tie-lazy")
 
 
-def _habit(verdict: str, habits: Habits, k: int) -> str:
+def _habit(verdict: str, habits: ResponseBias, k: int) -> str:
     if verdict == "tie-lazy":
         return (
             f"tie on {number(habits.ties[k])} of {number(habits.votes[k])} votes; others would say it on "

@@ -13,12 +13,12 @@ from jamrank.io.documents import (
     write_together,
 )
 from jamrank.io.out_of_core.store import StoredComparisons, store_comparisons
-from jamrank.io.read_log import Reading
+from jamrank.io.read_log import ReadLog
 from jamrank.io.reader import read_comparisons, read_groups
 from jamrank.io.tables import read_table
 
 __all__ = [
-    "Reading",
+    "ReadLog",
     "StoredComparisons",
     "check_folder",
     "ensure_folder",

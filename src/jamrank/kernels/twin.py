@@ -107,26 +107,26 @@ def expectation_lists(
     vote_start: IntArray,
     vote: Int32Array,
     vote_weight: FloatArray,
-    tables: FloatArray,
+    log_emission: FloatArray,
     scores: FloatArray,
     posterior: FloatArray,
     curvature: Float32Array,
     gradient: FloatArray,
     degree: FloatArray,
-    truly_first: FloatArray,
+    expected_counts: FloatArray,
     threads: int,
 ) -> float:
     """Do the same for rows with a list of votes each, and log-likelihoods for each kind of vote and truth."""
     first, second = _first_items(start, second, len(scores))
     row = np.repeat(np.arange(len(first)), np.diff(vote_start))
-    by_vote = tables.reshape(-1, 2)[vote] * (vote_weight[:, None] if len(vote_weight) else 1.0)
+    by_vote = log_emission.reshape(-1, 2)[vote] * (vote_weight[:, None] if len(vote_weight) else 1.0)
     log_second, log_first = (np.bincount(row, by_vote[:, truth], len(first)) for truth in (0, 1))
     largest = np.maximum(log_first, log_second)
     if_first, if_second = np.exp(log_first - largest), np.exp(log_second - largest)
     truth, value = _infer(first, second, np.empty(0), if_first, if_second, scores, curvature, gradient, degree)
     if len(posterior):
         posterior[:] = truth
-    truly_first[:] = np.bincount(vote, _weighted(truth[row], vote_weight), len(truly_first))
+    expected_counts[:] = np.bincount(vote, _weighted(truth[row], vote_weight), len(expected_counts))
     return value + float(largest.sum())
 
 
@@ -143,8 +143,8 @@ def expectation_votes(
     curvature: Float32Array,
     gradient: FloatArray,
     degree: FloatArray,
-    truly_first: FloatArray,
-    hidden: FloatArray,
+    expected_counts: FloatArray,
+    truth_variance: FloatArray,
     threads: int,
 ) -> float:
     """Do the same for rows that are single votes: ``start`` and ``second`` are those of the links between items.
@@ -164,14 +164,14 @@ def expectation_votes(
     left_open = truth * (1 - truth)
     if len(posterior):
         posterior[:] = truth
-    truly_first[:] = np.bincount(kind, _weighted(truth, weight), len(truly_first))
-    hidden[:] = np.bincount(kind, _weighted(left_open, weight), len(hidden))
-    cast, derivative, unknown = (
+    expected_counts[:] = np.bincount(kind, _weighted(truth, weight), len(expected_counts))
+    truth_variance[:] = np.bincount(kind, _weighted(left_open, weight), len(truth_variance))
+    vote_counts, derivative, unknown = (
         np.bincount(link, _weighted(values, weight), len(first)).astype(np.float64)
         for values in (np.ones(len(kind)), truth - prior_first[link], left_open)
     )
     # What the votes leave open of the truth bends the likelihood the other way; never let it win.
-    most = cast * prior_first * prior_second
+    most = vote_counts * prior_first * prior_second
     bend = np.maximum(most - unknown, _LEAST_CURVATURE * most)
     curvature[:] = bend
     gradient[:] = _scatter(first, second, derivative, -derivative, len(scores))
@@ -203,14 +203,14 @@ def direct(
     """
     first, second = _first_items(start, second, len(scores))
     link = np.repeat(np.arange(len(first)), np.diff(begin)) if len(begin) else np.arange(len(first))
-    margin, param, coin = _margins(first, second, scores)[link], params[kind // 2], kind // 2
+    margin, param, confusion_group = _margins(first, second, scores)[link], params[kind // 2], kind // 2
     log_odds, by_margin, by_param = (_better, _tied)[question](margin, param)
     log_odds = np.clip(log_odds, -_LARGEST_MARGIN, _LARGEST_MARGIN)
     e = np.exp(-np.abs(log_odds))
     said, yes = kind % 2, np.where(log_odds >= 0, 1.0, e) / (1 + e)
     rest, spread = said - yes, e / (1 + e) ** 2
-    slope[:] = np.bincount(coin, _weighted(rest * by_param, weight), len(slope))
-    information[:] = np.bincount(coin, _weighted(spread * by_param**2, weight), len(slope))
+    slope[:] = np.bincount(confusion_group, _weighted(rest * by_param, weight), len(slope))
+    information[:] = np.bincount(confusion_group, _weighted(spread * by_param**2, weight), len(slope))
     derivative, curved = (
         np.bincount(link, _weighted(values, weight), len(first)).astype(np.float64)
         for values in (rest * by_margin, spread * by_margin**2)
@@ -368,11 +368,11 @@ def patterns(
     known: dict[bytes, int] = {}
     votes = np.rec.fromarrays([annotator, result, weight])
     for row, (begin, end) in enumerate(zip(start[:-1].tolist(), start[1:].tolist(), strict=True)):
-        cast = votes[begin:end][decided[begin:end]].tobytes()
-        if cast not in known:
+        vote_counts = votes[begin:end][decided[begin:end]].tobytes()
+        if vote_counts not in known:
             example[len(known)] = row
-            known[cast] = len(known)
-        pattern[row] = known[cast]
+            known[vote_counts] = len(known)
+        pattern[row] = known[vote_counts]
     return len(known)
 
 
@@ -522,7 +522,7 @@ def spell_out(
     begin: IntArray,
     kinds: NDArray[np.integer],
     wins: FloatArray,
-    cast: FloatArray,
+    vote_counts: FloatArray,
     threads: int,
 ) -> None:
     """Write the decided votes on each pair one by one, each as often as its weight says (without weights: once).
@@ -535,7 +535,7 @@ def spell_out(
     kinds[:] = np.repeat(2 * annotator + result, times)
     pair = np.repeat(np.arange(len(wins)), np.diff(begin))
     wins[:] = np.bincount(pair, kinds % 2, len(wins))
-    cast[:] = np.bincount(kinds, minlength=len(cast))
+    vote_counts[:] = np.bincount(kinds, minlength=len(vote_counts))
 
 
 def sum_by_kind(

@@ -36,7 +36,7 @@ def score_information(degree: FloatArray, first: Int32Array, second: Int32Array,
 def joint_information(
     at: Information,
     known: FloatArray,
-    leaning: csr_array,
+    loglik_jacobian: csr_array,
     precision: float | FloatArray,
     features: FloatArray | None = None,
 ) -> FloatArray:
@@ -59,8 +59,8 @@ def joint_information(
         Where scores are linear in them: the information is on the weights then.
     """
     scores = score_information(at.degree, at.links.first, at.links.second, at.links.curvature)
-    cross = -(at.cross @ leaning).toarray()
-    noise = np.diag(known) - (leaning.T @ at.kinds @ leaning).toarray()
+    cross = -(at.cross @ loglik_jacobian).toarray()
+    noise = np.diag(known) - (loglik_jacobian.T @ at.kinds @ loglik_jacobian).toarray()
     if features is not None:
         scores, cross = features.T @ scores @ features, features.T @ cross
     scores[np.diag_indices_from(scores)] += precision

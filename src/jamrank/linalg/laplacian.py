@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import coo_array, csr_array, diags_array
 from scipy.sparse.linalg import cg, gmres
 
-from jamrank.rows.pair_counts import Tally
+from jamrank.rows.pair_counts import PairCounts
 from jamrank.typing import FloatArray, Int32Array
 
 __all__ = ["potentials", "solve_singular"]
@@ -20,7 +20,7 @@ _RTOL, _ATOL = 1e-10, 1e-14
 _RESTART, _MOST_RESTARTS = 60, 100
 
 
-def potentials(tally: Tally, flow: FloatArray, weight: FloatArray) -> tuple[FloatArray, bool]:
+def potentials(tally: PairCounts, flow: FloatArray, weight: FloatArray) -> tuple[FloatArray, bool]:
     """Return the scores whose differences are nearest to a flow on each pair, by weighted least squares.
 
     Parameters

@@ -20,14 +20,14 @@ from jamrank.errors import FeatureError, FormatError, InputError, NotFittedError
 from jamrank.fitting.link import fit_link
 from jamrank.inference import Uncertainty, order_accuracy, ranks, rescaled
 from jamrank.inference.error_correlation import Links, correlated
-from jamrank.inference.response_bias import Habits, Piece, habits
+from jamrank.inference.response_bias import ResponseBias, VoteChunk, habits
 from jamrank.inference.verdicts import actions, evidence, flip_intervals, inner_flip, verdicts
 from jamrank.io.documents import document_text, read_document, write_atomically
 from jamrank.io.out_of_core.parted import PartedComparisons, Votes
 from jamrank.models.display import Shown
 from jamrank.models.state import from_document, to_document
 from jamrank.models.uncertain import Uncertain, as_level
-from jamrank.models.vote_query import Asked, blurred
+from jamrank.models.vote_query import VoteQuery, probit_adjusted_sigmoid
 from jamrank.rows.rows import Rows
 from jamrank.scorers import Features, align_features
 from jamrank.typing import BoolArray, FloatArray, Int32Array
@@ -125,7 +125,7 @@ class RankingModel(Shown, Uncertain):
         self._reset()
         self.engine_, self._choice = choice.name, choice
         self._start = self._checked_start(start)
-        votes = self._taught(votes, gold)
+        votes = self._attach_gold(votes, gold)
         self.items_ = votes.items
         self._annotators, self._questions, self._frames = votes.annotators, votes.questions, votes.frames
         self._votes = votes
@@ -152,9 +152,9 @@ class RankingModel(Shown, Uncertain):
         start._require_fit()
         return start
 
-    def _taught(self, votes: Votes, gold: Any) -> Votes:
+    def _attach_gold(self, votes: Votes, gold: Any) -> Votes:
         """Keep the pairs of known truth beside the votes; return the votes with all these pairs."""
-        self._known: KnownTruths | None = None
+        self._gold: KnownTruths | None = None
         if gold is None:
             return votes
         if not self._takes_gold:
@@ -162,12 +162,12 @@ class RankingModel(Shown, Uncertain):
             raise ParameterError(f"{name} has no use for gold; JAM, VRJAM, CrowdBT and DawidSkene have")
         if not isinstance(votes, Comparisons):
             raise ParameterError("gold needs the votes in memory; this fit is from disk")
-        self._known = known_truths(gold, votes, only_voted=getattr(self, "ties", "") == "davidson")
-        return self._known.votes
+        self._gold = known_truths(gold, votes, only_voted=getattr(self, "ties", "") == "davidson")
+        return self._gold.votes
 
     @property
     def _settled_by_gold(self) -> bool:
-        return vars(self).get("_known") is not None
+        return vars(self).get("_gold") is not None
 
     def _reset(self) -> None:
         for name in [name for name in vars(self) if name.endswith("_") or name.startswith("_")]:
@@ -284,7 +284,7 @@ class RankingModel(Shown, Uncertain):
 
     @cached_property
     def _habit_sums(self) -> FloatArray:
-        """What annotators did with sides and ties, as :class:`Habits` has it; empty where votes stay on disk."""
+        """Sums over sides and ties, as in :class:`ResponseBias`; empty where votes stay on disk."""
         if not isinstance(self._votes, Comparisons):
             return np.empty((0, 0))
         chance = self._chance() if self._votes.n_ties else None
@@ -294,9 +294,9 @@ class RankingModel(Shown, Uncertain):
         """Return how likely the first item of each pair is better, before the votes on it: nothing is known."""
         return np.full(len(self._pair_first), 0.5)
 
-    def _truth_of_votes(self, piece: Piece) -> FloatArray:
+    def _truth_of_votes(self, chunk: VoteChunk) -> FloatArray:
         """Return for each vote how likely the first item is better: the opinion that flips are counted against."""
-        return np.heaviside(self.posterior_[piece.pair] - 0.5, 0.5)
+        return np.heaviside(self.posterior_[chunk.pair] - 0.5, 0.5)
 
     @cached_property
     def effective_judges_(self) -> float | None:
@@ -435,7 +435,7 @@ class RankingModel(Shown, Uncertain):
         self._require_fit()
         flip = self._overall_flip()
         low, high = self._flip_range
-        known = Habits(self._habit_sums) if len(self._habit_sums) else None
+        known = ResponseBias(self._habit_sums) if len(self._habit_sums) else None
         told = verdicts(flip, low, high, known)
         return self._frame(
             {
@@ -531,23 +531,23 @@ class RankingModel(Shown, Uncertain):
         self._require_fit()
         if not isinstance(votes, Comparisons):
             raise ParameterError(f"votes is a {type(votes).__name__}; expected jamrank.Comparisons")
-        return self._vote_proba(Asked.of(self, votes), features)
+        return self._vote_proba(VoteQuery.of(self, votes), features)
 
-    def _vote_proba(self, asked: Asked, features: Any) -> FloatArray:
+    def _vote_proba(self, query: VoteQuery, features: Any) -> FloatArray:
         """Return sigmoid(a · margin), its slope fitted to the votes: for models that have no probabilities."""
-        margin, variance = self._margins(asked, features)
-        return blurred(self._link * margin, self._link**2 * variance)
+        margin, variance = self._margins(query, features)
+        return probit_adjusted_sigmoid(self._link * margin, self._link**2 * variance)
 
-    def _margins(self, asked: Asked, features: Any) -> tuple[FloatArray, FloatArray]:
+    def _margins(self, query: VoteQuery, features: Any) -> tuple[FloatArray, FloatArray]:
         """Return the difference of the scores behind each vote, and the variance that is left of it."""
         spread = self._score_variances
         sides = []
-        for item, of_pair in ((asked.first, asked.votes.pair_first), (asked.second, asked.votes.pair_second)):
+        for item, of_pair in ((query.first, query.votes.pair_first), (query.second, query.votes.pair_second)):
             score, variance = np.append(self.scores_, 0.0)[item], np.append(spread, self._unseen_variance())[item]
             unseen = item < 0
             if unseen.any() and features is not None and self._features is not None:
-                code = of_pair[asked.votes.vote_pair[asked.which[unseen]]]
-                score[unseen] = self._score_unseen(asked.votes.items[code], features)
+                code = of_pair[query.votes.vote_pair[query.which[unseen]]]
+                score[unseen] = self._score_unseen(query.votes.items[code], features)
                 variance[unseen] = self.score_variance_ or 0.0
             elif unseen.any():
                 score[unseen] = self.scores_.mean()
@@ -575,8 +575,8 @@ class RankingModel(Shown, Uncertain):
     def _estimate_link(self) -> float:
         assert isinstance(self._votes, Comparisons)
         rows = Rows.per_pair(self._votes)
-        wins, cast = rows.tally()
-        return fit_link(self.scores_[rows.first] - self.scores_[rows.second], wins, cast)
+        wins, vote_counts = rows.vote_totals()
+        return fit_link(self.scores_[rows.first] - self.scores_[rows.second], wins, vote_counts)
 
     @cached_property
     def _vote_tables(self) -> FloatArray:

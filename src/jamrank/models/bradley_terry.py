@@ -40,7 +40,7 @@ class BradleyTerry(CrowdBT):
         Share of each annotator's votes that go against the scores.
     """
 
-    _rows_by: ClassVar[str] = "side"
+    _likelihood_unit: ClassVar[str] = "side"
     _knows_annotators: ClassVar[bool] = False
     _takes_gold: ClassVar[bool] = False
 
@@ -64,7 +64,7 @@ class BradleyTerry(CrowdBT):
         self.verbose = verbose
 
     def _noise(self, engine: Engine, prior: Prior | None) -> Noise:
-        return NoNoise(engine.n_coins)
+        return NoNoise(engine.n_confusion_groups)
 
     def _flips(self, votes: Votes, point: Point) -> FloatArray:
         def opinion(part: Comparisons) -> FloatArray:

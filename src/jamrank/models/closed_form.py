@@ -15,7 +15,7 @@ from jamrank.fitting.link import fit_link
 from jamrank.inference import Uncertainty, independent
 from jamrank.io.out_of_core.parted import Votes
 from jamrank.models.base import _SAME_SCORE, FeatureUse, RankingModel
-from jamrank.rows.pair_counts import Tally
+from jamrank.rows.pair_counts import PairCounts
 from jamrank.typing import FloatArray
 
 __all__ = ["ClosedForm", "require_smoothing"]
@@ -50,22 +50,22 @@ class ClosedForm(RankingModel):
     def _fit(self, votes: Votes, features: Any) -> None:
         assert isinstance(votes, Comparisons)
         self.n_ties_ = votes.n_ties
-        tally = Tally.of(votes)
-        self.scores_ = self._score(tally)
-        self._warn_of_groups(tally)
+        counts = PairCounts.of(votes)
+        self.scores_ = self._score(counts)
+        self._warn_of_groups(counts)
         if not self.converged_:
             name = type(self).__name__
             warn(
                 f"{name} stopped before its scores had settled: some items are linked too weakly", NotConvergedWarning
             )
-        self.slope_ = fit_link(self.scores_[tally.first] - self.scores_[tally.second], tally.wins, tally.votes)
-        self._score_se = self._standard_errors(tally)
+        self.slope_ = fit_link(self.scores_[counts.first] - self.scores_[counts.second], counts.wins, counts.votes)
+        self._score_se = self._standard_errors(counts)
         self.flip_ = disagreement(votes, self._opinion)
 
-    def _score(self, tally: Tally) -> FloatArray:
+    def _score(self, counts: PairCounts) -> FloatArray:
         raise NotImplementedError
 
-    def _standard_errors(self, tally: Tally) -> FloatArray | None:
+    def _standard_errors(self, counts: PairCounts) -> FloatArray | None:
         """Return the standard error of each score; None where nothing simple is honest."""
         return None
 
@@ -73,8 +73,8 @@ class ClosedForm(RankingModel):
         margin = self.scores_[votes.pair_first] - self.scores_[votes.pair_second]
         return np.asarray(np.where(np.abs(margin) <= _SAME_SCORE, 0.0, np.sign(margin)))
 
-    def _warn_of_groups(self, tally: Tally) -> None:
-        first = tally.representatives
+    def _warn_of_groups(self, counts: PairCounts) -> None:
+        first = counts.representatives
         if len(first) < 2:
             return
         named = ", ".join(str(item) for item in self.items_[first[:_MOST_NAMED]])

@@ -33,7 +33,7 @@ class CrowdBT(LatentModel):
         P(left beats right) for each pair, from the scores: no truth is shared by the votes on a pair.
     """
 
-    _rows_by: ClassVar[str] = "vote"
+    _likelihood_unit: ClassVar[str] = "vote"
     _from_disk: ClassVar[bool] = True
     _takes_gold: ClassVar[bool] = True
 

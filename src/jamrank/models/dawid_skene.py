@@ -16,7 +16,7 @@ from jamrank.inference import Uncertainty, independent
 from jamrank.io.out_of_core.parted import Votes
 from jamrank.models.base import RankingModel
 from jamrank.models.latent import LatentModel
-from jamrank.models.vote_query import Asked
+from jamrank.models.vote_query import VoteQuery
 from jamrank.noise import Noise
 from jamrank.scorers import NoScorer
 from jamrank.typing import FloatArray
@@ -99,12 +99,12 @@ class DawidSkene(LatentModel):
     def _has_likelihood(self) -> bool:
         return False
 
-    def _vote_proba(self, asked: Asked, features: Any) -> FloatArray:
+    def _vote_proba(self, query: VoteQuery, features: Any) -> FloatArray:
         """Return the probability of a vote for the first item; on a new pair, through a link from the scores."""
-        truth = 0.5 + asked.seen_from_first(self.posterior_ - 0.5, np.zeros(len(asked)))
-        for_first = self._coins(asked, features)
+        truth = 0.5 + query.seen_from_first(self.posterior_ - 0.5, np.zeros(len(query)))
+        for_first = self._confusion_groups(query, features)
         told = truth * for_first[:, 1] + (1 - truth) * for_first[:, 0]
-        return np.where(asked.pair >= 0, told, RankingModel._vote_proba(self, asked, features))
+        return np.where(query.pair >= 0, told, RankingModel._vote_proba(self, query, features))
 
     _estimate_link = RankingModel._estimate_link
     _estimate_score_variances = RankingModel._estimate_score_variances

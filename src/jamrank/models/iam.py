@@ -116,7 +116,7 @@ class IAM(LatentModel):
         if not len(rows):
             return np.zeros(scorer.n_params)
         engine = MemoryEngine(rows, self.n_jobs)
-        problem = Problem(engine, scorer, NoNoise(rows.n_coins), self.loss)
+        problem = Problem(engine, scorer, NoNoise(rows.n_confusion_groups), self.loss)
         truth = rows.first_won.astype(np.float64)
         theta, params = problem.start_from(truth)
         if self.loss == "logistic":

@@ -22,7 +22,7 @@ from jamrank.inference import (
     pooled_quantiles,
     sandwich,
 )
-from jamrank.inference.exchangeability import codes, likeness
+from jamrank.inference.exchangeability import codes, find_exchangeable
 from jamrank.inference.information import Observed, information_on_flips, observed_information
 from jamrank.inference.posterior_draws import Posterior, can_draw
 from jamrank.inference.sandwich import pulls
@@ -39,7 +39,7 @@ __all__ = ["LatentIntervals"]
 class LatentIntervals(AnnotatorResults):
     """Intervals of models with a likelihood; all worked out only when they are asked for."""
 
-    _rows_by: ClassVar[str]
+    _likelihood_unit: ClassVar[str]
     prior: Prior | str | None
     n_jobs: int | None
     # Free scores and the noise, where the fit ended.
@@ -57,13 +57,13 @@ class LatentIntervals(AnnotatorResults):
         scaled = isinstance(problem.noise, Discrimination)
         if prior is None or not free or scaled or not can_draw(problem.engine, len(point.params)):
             return None
-        like = likeness(self._votes, self.scores_)
+        like = find_exchangeable(self._votes, self.scores_)
         return Posterior(problem.engine, problem.noise, point.theta, point.params, prior.score_variance, like)
 
     @property
-    def _alike(self) -> IntArray:
+    def _exchangeable_groups(self) -> IntArray:
         like = None if self._drawable is None else self._drawable.like
-        return super()._alike if like is None else like.group
+        return super()._exchangeable_groups if like is None else like.group
 
     @cached_property
     def _draws(self) -> tuple[FloatArray, FloatArray]:
@@ -95,7 +95,9 @@ class LatentIntervals(AnnotatorResults):
     def _posterior_uncertainty(self) -> Uncertainty:
         if self._drawable is None:
             return self._uncertainty
-        return Uncertainty.of_draws(self.scores_, self.scores_.mean() + self._draws[0], "posterior", self._alike)
+        return Uncertainty.of_draws(
+            self.scores_, self.scores_.mean() + self._draws[0], "posterior", self._exchangeable_groups
+        )
 
     def _information_uncertainty(self) -> Uncertainty:
         self._require_votes()
@@ -107,7 +109,7 @@ class LatentIntervals(AnnotatorResults):
             problem, point = self._refined
             engine = problem.engine
             links = needs_links(engine.n_links, engine.n_items)
-            information = engine.observed(point.scores, problem.noise.tables(point.params), links)
+            information = engine.observed(point.scores, problem.noise.log_emission(point.params), links)
             precision = 0.0 if self.score_variance_ is None else 1.0 / self.score_variance_
             found = laplace(self.scores_, *information, precision, self._loose())
         _tell_raised(found.raised)
@@ -139,18 +141,22 @@ class LatentIntervals(AnnotatorResults):
         return self._information_of_flips(*self._fitted)
 
     def _information_of_flips(self, problem: Problem, point: Point) -> FloatArray:
-        n_flips = problem.engine.n_coins
+        n_flips = problem.engine.n_confusion_groups
         observed = self._observed if problem is self._refined[0] else observed_information(problem, point)
         if observed is not None:
             return observed.marginal()[:n_flips]
-        hidden = problem.engine.hidden(point.scores, problem.noise.tables(point.params)).sum(axis=1)
+        truth_variance = problem.engine.truth_variance(point.scores, problem.noise.log_emission(point.params)).sum(
+            axis=1
+        )
         rate = point.rates[:n_flips]
-        return np.asarray(np.maximum(problem.engine.cast.sum(axis=1) * rate * (1 - rate) - hidden, 0.0))
+        return np.asarray(
+            np.maximum(problem.engine.vote_counts.sum(axis=1) * rate * (1 - rate) - truth_variance, 0.0)
+        )
 
     def _flip_bounds(self, level: float) -> tuple[FloatArray, FloatArray]:
         # Bradley–Terry counts flips, it does not estimate them. Of two coins the joint information is at hand, and
         # holds the mean of both sides better than a few hundred draws do.
-        if self._drawable is None or self._rows_by == "side" or self.noise == "two-coin":
+        if self._drawable is None or self._likelihood_unit == "side" or self.noise == "two-coin":
             return super()._flip_bounds(level)
         flip, noise = self._overall_flip(), self._drawable.noise
         rates = np.stack([noise.rates(params)[: len(flip)] for params in self._draws[1]])
@@ -172,9 +178,13 @@ class LatentIntervals(AnnotatorResults):
         if observed is None or not isinstance(votes, Comparisons) or not unused:
             raise ParameterError("a sandwich needs votes in memory, no features or gold, and not too many items")
         flips = len(point.params) > 0
-        rows = ROWS_BY["vote" if not flips else self._rows_by](votes, self.n_jobs)
-        tables = noise.tables(point.params) if flips else NoNoise(rows.n_coins).tables(point.params)
-        pull = pulls(MemoryEngine(rows, self.n_jobs), point.scores, tables, point.rates if flips else np.empty(0))
+        rows = ROWS_BY["vote" if not flips else self._likelihood_unit](votes, self.n_jobs)
+        log_emission = (
+            noise.log_emission(point.params) if flips else NoNoise(rows.n_confusion_groups).log_emission(point.params)
+        )
+        pull = pulls(
+            MemoryEngine(rows, self.n_jobs), point.scores, log_emission, point.rates if flips else np.empty(0)
+        )
         kept = np.concatenate([np.ones(len(point.theta), np.bool_), observed.inside])
         return sandwich(self.scores_, observed.matrix, pull[:, kept])
 

@@ -13,7 +13,7 @@ from jamrank.fitting.disagreement import disagreement
 from jamrank.inference import Uncertainty, independent
 from jamrank.io.out_of_core.parted import Votes
 from jamrank.models.base import FeatureUse, RankingModel, _ids
-from jamrank.models.vote_query import Asked
+from jamrank.models.vote_query import VoteQuery
 from jamrank.rows.pair_counts import pair_wins
 from jamrank.typing import BoolArray, FloatArray
 
@@ -66,8 +66,8 @@ class MajorityVote(RankingModel):
             One for each pair of ``pairs_``.
         """
         self._require_fit()
-        coin = np.random.default_rng(random_state).random(len(self.posterior_)) < 0.5
-        return np.where(self.posterior_ == 0.5, coin, self.posterior_ > 0.5)
+        confusion_group = np.random.default_rng(random_state).random(len(self.posterior_)) < 0.5
+        return np.where(self.posterior_ == 0.5, confusion_group, self.posterior_ > 0.5)
 
     def predict_proba(self, left: Any, right: Any, features: Any = None) -> FloatArray:
         """Return the share of votes for left on each pair, over all questions; 1/2 without votes."""
@@ -87,10 +87,10 @@ class MajorityVote(RankingModel):
         share = np.where(known, wins[place] / np.maximum(total[place], 1e-300), 0.5)
         return np.where(a < b, share, 1 - share)
 
-    def _vote_proba(self, asked: Asked, features: Any) -> FloatArray:
+    def _vote_proba(self, query: VoteQuery, features: Any) -> FloatArray:
         """Return the share on the pair within its question, with one more vote for each side."""
         share = (self.posterior_ * self._pair_votes + 1) / (self._pair_votes + 2)
-        return 0.5 + asked.seen_from_first(share - 0.5, np.zeros(len(asked)))
+        return 0.5 + query.seen_from_first(share - 0.5, np.zeros(len(query)))
 
     def _estimate_link(self) -> float:
         return 1.0

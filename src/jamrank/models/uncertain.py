@@ -11,7 +11,7 @@ from scipy.special import ndtri
 
 from jamrank.errors import NotFittedError, ParameterError
 from jamrank.inference import Uncertainty, draw_ranks, pooled_quantiles, ranks
-from jamrank.inference.exchangeability import by_group, nothing_alike
+from jamrank.inference.exchangeability import all_distinct, by_group
 from jamrank.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["N_DRAWS", "Uncertain", "as_level"]
@@ -42,9 +42,9 @@ class Uncertain:
         return self._uncertainty
 
     @property
-    def _alike(self) -> IntArray:
+    def _exchangeable_groups(self) -> IntArray:
         """A number for each item, the same for those that nothing but their names tells apart."""
-        return nothing_alike(len(self.items_))
+        return all_distinct(len(self.items_))
 
     def _draw_scores(self, n: int, random_state: Any) -> FloatArray:
         """Return draws of the scores, one row each: here independent normals."""
@@ -100,7 +100,7 @@ class Uncertain:
         drawn, n_items = self._rank_draws, len(self.items_)
         cells = np.arange(n_items) * n_items + drawn - 1
         share = np.bincount(cells.ravel(), minlength=n_items**2).reshape(n_items, n_items) / len(drawn)
-        return by_group(share, self._alike)
+        return by_group(share, self._exchangeable_groups)
 
     def top(self, k: int) -> Any:
         """Say how likely each item is to be among the best.
@@ -118,7 +118,7 @@ class Uncertain:
         self._require_fit()
         if _at_least_one("k", k) > len(self.items_):
             raise ParameterError(f"k is {k}; there are {len(self.items_)} items")
-        likely = by_group((self._rank_draws <= k).mean(axis=0), self._alike)
+        likely = by_group((self._rank_draws <= k).mean(axis=0), self._exchangeable_groups)
         rank = ranks(self.scores_, within=_SAME_SCORE)
         order = np.lexsort((np.arange(len(rank)), rank, -likely))
         columns = {"item": self.items_, "rank": rank, "p_top": likely}
@@ -186,7 +186,7 @@ class Uncertain:
             return unsure.score_low, unsure.score_high
         if unsure.kind == "posterior":
             tails = [(1 - level) / 2, (1 + level) / 2]
-            low, high = pooled_quantiles(self.score_draws(), tails, self._alike, "weibull")
+            low, high = pooled_quantiles(self.score_draws(), tails, self._exchangeable_groups, "weibull")
             return low, high
         reach = float(ndtri((1 + level) / 2)) * unsure.score_se
         return self.scores_ - reach, self.scores_ + reach

@@ -16,10 +16,10 @@ from jamrank.typing import BoolArray, FloatArray, IntArray
 if TYPE_CHECKING:
     from jamrank.models.base import RankingModel
 
-__all__ = ["Asked", "blurred"]
+__all__ = ["VoteQuery", "probit_adjusted_sigmoid"]
 
 
-def blurred(margin: FloatArray, variance: FloatArray) -> FloatArray:
+def probit_adjusted_sigmoid(margin: FloatArray, variance: FloatArray) -> FloatArray:
     """Return sigmoid(margin), averaged over a margin that is known only up to a normal error.
 
     By MacKay's approximation sigmoid(m / sqrt(1 + pi v / 8)), v being the variance of the error.
@@ -28,7 +28,7 @@ def blurred(margin: FloatArray, variance: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class Asked:
+class VoteQuery:
     """The decided votes of some comparisons, one entry each.
 
     Attributes
@@ -56,7 +56,7 @@ class Asked:
     turned: BoolArray
 
     @classmethod
-    def of(cls, model: RankingModel, votes: Comparisons) -> Asked:
+    def of(cls, model: RankingModel, votes: Comparisons) -> VoteQuery:
         """Look the votes up in a fitted model."""
         item = _codes(model.items_, votes.items)
         question = _codes(model._questions, votes.questions)

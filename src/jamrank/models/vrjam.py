@@ -15,11 +15,11 @@ from jamrank.fitting.em import Fit, Point, Problem, run
 from jamrank.fitting.prior import Prior
 from jamrank.inference.clusters import describe_cluster
 from jamrank.inference.information import interval, joint_covariance
-from jamrank.inference.response_bias import Piece
+from jamrank.inference.response_bias import VoteChunk
 from jamrank.io.out_of_core.parted import Votes
 from jamrank.models.base import FeatureUse
 from jamrank.models.jam import JAM
-from jamrank.models.vote_query import Asked
+from jamrank.models.vote_query import VoteQuery
 from jamrank.noise import ClusteredFlip, Flip, Noise
 from jamrank.noise.clustered import choose_strength
 from jamrank.noise.kmeans import choose_clusters, cluster_pairs, nearest_centroid
@@ -145,7 +145,7 @@ class VRJAM(JAM):
             cluster = self.cluster_[engine.rows.pair]
             engine = MemoryEngine(engine.rows.clustered(cluster, len(self.centroids_)), self.n_jobs)
             problem, fit = self._fit_clusters(engine, problem.scorer, prior, fit, problem.posterior(fit.point))
-        self._cluster_votes = engine.rows.cast.sum(axis=1).reshape(votes.n_annotators, -1)
+        self._cluster_votes = engine.rows.vote_counts.sum(axis=1).reshape(votes.n_annotators, -1)
         self._finish_linear(problem, prior, fit)
         return problem, fit
 
@@ -168,41 +168,41 @@ class VRJAM(JAM):
         n_clusters = len(self.centroids_)
         overall = jam.point.rates
         weak = (prior.flip_wrong, prior.flip_right) if prior else (0.0, 0.0)
-        plain = Flip(engine.rows.cast)
+        plain = Flip(engine.rows.vote_counts)
         votes = plain.votes.reshape(-1, n_clusters)
 
         def problem() -> Problem:
-            noise = ClusteredFlip(engine.rows.cast, n_clusters, overall, self.strength_, *weak)
+            noise = ClusteredFlip(engine.rows.vote_counts, n_clusters, overall, self.strength_, *weak)
             return Problem(engine, scorer, noise, self.loss)
 
-        truly_first = engine.rows.over_votes(posterior)
+        expected_counts = engine.rows.over_votes(posterior)
         point = problem().evaluate(jam.point.theta, np.repeat(jam.point.params, n_clusters))
         for _ in range(_STRENGTH_ROUNDS if prior else 0):
-            self.strength_ = choose_strength(plain.errors(truly_first).reshape(-1, n_clusters), votes, overall)
+            self.strength_ = choose_strength(plain.errors(expected_counts).reshape(-1, n_clusters), votes, overall)
             now = problem()
-            point = run(now, now.reassess(point), max_iter=10, tol=1e-3).point
-            truly_first = point.at.truly_first
+            point = run(now, now.with_prior(point), max_iter=10, tol=1e-3).point
+            expected_counts = point.expectation.expected_counts
         final = problem()
         return final, self._best_run(final, point)
 
-    def _coins(self, asked: Asked, features: Any) -> FloatArray:
+    def _confusion_groups(self, query: VoteQuery, features: Any) -> FloatArray:
         """Return the probability of a vote for the first item, by the truth; of all clusters where none is known."""
-        tables = super()._coins(asked, features)
-        lost = self._kinds(asked, features) < 0
+        log_emission = super()._confusion_groups(query, features)
+        lost = self._kinds(query, features) < 0
         if lost.any():
             share = self._cluster_votes.sum(axis=0) / self._cluster_votes.sum()
             of_all = np.einsum("akz,k->az", self._vote_tables[:, 1].reshape(len(self._annotators), -1, 2), share)
             overall = self._decided_votes @ of_all / self._decided_votes.sum()
-            tables[lost] = np.concatenate([of_all, overall[None]])[asked.annotator[lost]]
-        return tables
+            log_emission[lost] = np.concatenate([of_all, overall[None]])[query.annotator[lost]]
+        return log_emission
 
-    def _kinds(self, asked: Asked, features: Any) -> IntArray:
+    def _kinds(self, query: VoteQuery, features: Any) -> IntArray:
         """Return the cluster of each vote's pair: as fitted or, for another pair, the nearest; -1 where unknown."""
-        kinds = np.where(asked.pair >= 0, self.cluster_[asked.pair], -1).astype(np.int64)
-        new = (asked.pair < 0) & (asked.first >= 0) & (asked.second >= 0)
+        kinds = np.where(query.pair >= 0, self.cluster_[query.pair], -1).astype(np.int64)
+        new = (query.pair < 0) & (query.first >= 0) & (query.second >= 0)
         matrix = self._measured(features) if new.any() else None
         if matrix is not None:
-            first, second = asked.first[new].astype(np.int32), asked.second[new].astype(np.int32)
+            first, second = query.first[new].astype(np.int32), query.second[new].astype(np.int32)
             kinds[new] = nearest_centroid(first, second, matrix, self.centroids_, self.n_jobs)
         return kinds
 
@@ -259,8 +259,8 @@ class VRJAM(JAM):
     def _flips(self, votes: Votes, point: Point) -> FloatArray:
         return point.rates.reshape(votes.n_annotators, -1)
 
-    def _flip_of_votes(self, piece: Piece) -> FloatArray:
-        return np.asarray(self.flip_[piece.annotator, self.cluster_[piece.pair]])
+    def _flip_of_votes(self, chunk: VoteChunk) -> FloatArray:
+        return np.asarray(self.flip_[chunk.annotator, self.cluster_[chunk.pair]])
 
     @property
     def clusters_(self) -> Any:

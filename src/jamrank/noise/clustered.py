@@ -35,7 +35,7 @@ class ClusteredFlip(Flip):
 
     def __init__(
         self,
-        cast: FloatArray,
+        vote_counts: FloatArray,
         n_clusters: int,
         flip: FloatArray,
         strength: float,
@@ -43,9 +43,9 @@ class ClusteredFlip(Flip):
         right: float = 0.0,
     ) -> None:
         overall = np.repeat(flip, n_clusters)
-        super().__init__(cast, wrong + strength * overall, right + strength * (1 - overall))
+        super().__init__(vote_counts, wrong + strength * overall, right + strength * (1 - overall))
 
-    def goodwill(self, params: FloatArray) -> float:
+    def orientation(self, params: FloatArray) -> float:
         """Return good will: the overall flips have settled the sign."""
         return 1.0
 

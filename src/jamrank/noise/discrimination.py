@@ -30,8 +30,8 @@ class Discrimination:
         Root of the mean square of the discriminations.
     """
 
-    def __init__(self, cast: FloatArray, variance: float | None = 1.0, scale: float = 1.0) -> None:
-        self.votes = np.asarray(cast.sum(axis=1))
+    def __init__(self, vote_counts: FloatArray, variance: float | None = 1.0, scale: float = 1.0) -> None:
+        self.votes = np.asarray(vote_counts.sum(axis=1))
         self.scale = scale
         self._precision = 0.0 if variance is None else 1.0 / variance
 
@@ -40,17 +40,17 @@ class Discrimination:
         length = float(np.sqrt((params**2).mean()))
         return (params / length, length) if length > 0 else (np.ones_like(params), 1.0)
 
-    def tables(self, params: FloatArray) -> FloatArray:
+    def log_emission(self, params: FloatArray) -> FloatArray:
         """Return the discrimination of each annotator."""
         return self.scale * self._scaled(params)[0]
 
-    def update(self, truly_first: FloatArray, params: FloatArray | None = None) -> FloatArray:
+    def update(self, expected_counts: FloatArray, params: FloatArray | None = None) -> FloatArray:
         """Return better parameters: a Newton step of each that leaves the common scale alone."""
         if params is None:
             return np.ones(len(self.votes))
         unit, _ = self._scaled(params)
-        slope = self._slope(unit, truly_first)
-        information = self.scale**2 * truly_first[:, 1] + self._precision
+        slope = self._slope(unit, expected_counts)
+        information = self.scale**2 * expected_counts[:, 1] + self._precision
         give = np.divide(1.0, information, out=np.zeros_like(information), where=information > 0)
         # Along the parameters themselves nothing but the scale would change.
         along = float((unit**2 * give).sum())
@@ -58,16 +58,16 @@ class Discrimination:
         step = give * (slope - hold * unit)
         return self._scaled(unit + np.clip(step, -_LONGEST, _LONGEST))[0]
 
-    def _slope(self, unit: FloatArray, truly_first: FloatArray) -> FloatArray:
-        return self.scale * truly_first[:, 0] - self._precision * (unit - 1.0)
+    def _slope(self, unit: FloatArray, expected_counts: FloatArray) -> FloatArray:
+        return self.scale * expected_counts[:, 0] - self._precision * (unit - 1.0)
 
-    def slope(self, params: FloatArray, truly_first: FloatArray) -> FloatArray:
+    def slope(self, params: FloatArray, expected_counts: FloatArray) -> FloatArray:
         """Return the derivative in the parameters; along themselves it is 0."""
         unit, length = self._scaled(params)
-        slope = self._slope(unit, truly_first)
+        slope = self._slope(unit, expected_counts)
         return np.asarray((slope - unit * float((unit * slope).mean())) / length)
 
-    def missing(self, params: FloatArray, hidden: FloatArray) -> FloatArray:
+    def missing_information(self, params: FloatArray, truth_variance: FloatArray) -> FloatArray:
         """Return zeros: there are no truths to be hidden."""
         return np.zeros_like(params)
 
@@ -77,16 +77,16 @@ class Discrimination:
 
     def rates(self, params: FloatArray) -> FloatArray:
         """Return the discriminations."""
-        return self.tables(params)
+        return self.log_emission(params)
 
     def random(self, rng: np.random.Generator) -> FloatArray:
         """Return discriminations drawn evenly between 1/2 and 3/2, for a random start."""
         return rng.uniform(0.5, 1.5, len(self.votes))
 
-    def goodwill(self, params: FloatArray) -> float:
+    def orientation(self, params: FloatArray) -> float:
         """Return the sum of the discriminations over votes: below zero most prefer the worse item."""
         return float((self.votes * params).sum())
 
-    def mirrored(self, params: FloatArray) -> FloatArray:
+    def sign_flipped(self, params: FloatArray) -> FloatArray:
         """Return the opposite discriminations."""
         return -params

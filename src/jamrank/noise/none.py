@@ -18,23 +18,23 @@ class NoNoise:
         How many coins the votes name.
     """
 
-    def __init__(self, n_coins: int) -> None:
+    def __init__(self, n_confusion_groups: int) -> None:
         certain = np.where(np.eye(2, dtype=bool), 0.0, -np.inf)
-        self._tables = np.broadcast_to(certain, (n_coins, 2, 2))
+        self._tables = np.broadcast_to(certain, (n_confusion_groups, 2, 2))
 
-    def tables(self, params: FloatArray) -> FloatArray:
+    def log_emission(self, params: FloatArray) -> FloatArray:
         """Return certainty: the vote says which item is better."""
         return self._tables
 
-    def update(self, truly_first: FloatArray, params: FloatArray | None = None) -> FloatArray:
+    def update(self, expected_counts: FloatArray, params: FloatArray | None = None) -> FloatArray:
         """Return no parameters."""
         return np.empty(0)
 
-    def slope(self, params: FloatArray, truly_first: FloatArray) -> FloatArray:
+    def slope(self, params: FloatArray, expected_counts: FloatArray) -> FloatArray:
         """Return no parameters."""
         return params
 
-    def missing(self, params: FloatArray, hidden: FloatArray) -> FloatArray:
+    def missing_information(self, params: FloatArray, truth_variance: FloatArray) -> FloatArray:
         """Return no parameters."""
         return params
 
@@ -50,10 +50,10 @@ class NoNoise:
         """Return no parameters."""
         return np.empty(0)
 
-    def goodwill(self, params: FloatArray) -> float:
+    def orientation(self, params: FloatArray) -> float:
         """Return good will: votes are the truth."""
         return 1.0
 
-    def mirrored(self, params: FloatArray) -> FloatArray:
+    def sign_flipped(self, params: FloatArray) -> FloatArray:
         """Return no parameters."""
         return params

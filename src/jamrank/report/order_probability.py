@@ -39,7 +39,7 @@ def group_of_items(model: RankingModel, votes: Votes) -> IntArray | None:
     """
     if not isinstance(votes, Comparisons) or model.features_ is not None:
         return None
-    known = vars(model).get("_known")
+    known = vars(model).get("_gold")
     found = components(Duels.of(votes if known is None else known.told))
     if not found.any():
         return None

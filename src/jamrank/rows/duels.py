@@ -37,13 +37,13 @@ class Duels:
     def of(cls, votes: Comparisons) -> Duels:
         """Count the decided votes, whoever cast them and under whatever question."""
         rows = Rows.per_pair(votes)
-        wins, cast = rows.tally()
+        wins, vote_counts = rows.vote_totals()
         first, second = rows.first, rows.second
         if votes.has_questions and len(first):
             begin = rows.edges
             first, second = first[begin], second[begin]
-            wins, cast = np.add.reduceat(wins, begin), np.add.reduceat(cast, begin)
-        return cls(first, second, wins, np.maximum(cast - wins, 0.0), votes.n_items)
+            wins, vote_counts = np.add.reduceat(wins, begin), np.add.reduceat(vote_counts, begin)
+        return cls(first, second, wins, np.maximum(vote_counts - wins, 0.0), votes.n_items)
 
     def __len__(self) -> int:
         return len(self.first)

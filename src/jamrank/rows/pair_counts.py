@@ -13,13 +13,13 @@ from jamrank.data.comparisons import Comparisons
 from jamrank.rows.rows import Rows
 from jamrank.typing import FloatArray, Int32Array, IntArray
 
-__all__ = ["Tally", "pair_wins"]
+__all__ = ["PairCounts", "pair_wins"]
 
 
 def pair_wins(votes: Comparisons) -> FloatArray:
     """Return the votes for the first item of each pair; a tie counts half."""
     rows, total = Rows.per_pair(votes), votes.pair_weight
-    won_by_first, decided = rows.tally()
+    won_by_first, decided = rows.vote_totals()
     wins = 0.5 * total  # of ties; decided votes follow
     wins[rows.pair] += won_by_first - 0.5 * decided
     # Sums of fractional weights are rounded: no item wins more votes than there are.
@@ -27,7 +27,7 @@ def pair_wins(votes: Comparisons) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class Tally:
+class PairCounts:
     """Wins and votes for each two items that have a vote.
 
     Attributes
@@ -49,7 +49,7 @@ class Tally:
     n_items: int
 
     @classmethod
-    def of(cls, votes: Comparisons) -> Tally:
+    def of(cls, votes: Comparisons) -> PairCounts:
         """Count all votes, whoever cast them and under whatever question."""
         first, second, wins, total = votes.pair_first, votes.pair_second, pair_wins(votes), votes.pair_weight
         if votes.has_questions:

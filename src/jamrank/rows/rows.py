@@ -18,11 +18,22 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from jamrank.data.comparisons import FIRST, TIE, Comparisons
-from jamrank.data.storage import Jury, VoteTable
+from jamrank.data.storage import DenseVotes, VoteTable
 from jamrank.kernels import default_threads, kernels
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
-__all__ = ["ROWS_BY", "Ballots", "Codes", "Links", "Lists", "Patterns", "Rows", "as_ties", "by_side", "with_known"]
+__all__ = [
+    "ROWS_BY",
+    "Ballots",
+    "Codes",
+    "Links",
+    "Patterns",
+    "RaggedVotes",
+    "Rows",
+    "as_ties",
+    "by_side",
+    "with_known",
+]
 
 _Value = TypeVar("_Value", bound=np.generic)
 # One byte where there are few patterns, else four.
@@ -43,12 +54,13 @@ _CERTAIN = 1000.0
 class Ballots(Protocol):
     """The votes on each row.
 
-    A *coin* is what decides how a vote distorts the truth: an annotator, or an annotator within a cluster. A vote is
-    one integer, twice its coin plus 1 if it is for the row's first item. Beyond ``n_coins`` there may be ``n_known``
-    more, which always tell the truth: they say what is known of it, and no sums are handed back of them.
+    A *confusion group* is a set of votes that distort the truth in the same way: an annotator, or an annotator within
+    a cluster. A vote is one integer, twice its group plus 1 if it is for the row's first item. Beyond
+    ``n_confusion_groups`` there may be ``n_known`` more, which always report the truth (gold); no sums are returned
+    for them.
     """
 
-    n_coins: int
+    n_confusion_groups: int
     n_known: int
 
     def over_votes(self, values: FloatArray, power: int) -> FloatArray:
@@ -65,13 +77,13 @@ class Ballots(Protocol):
 
 
 @dataclass(frozen=True)
-class Lists:
+class RaggedVotes:
     """A list of votes for each row: those of row ``r`` are ``start[r]:start[r + 1]``; no weights: all 1."""
 
     start: IntArray
     vote: Int32Array
     weight: FloatArray
-    n_coins: int
+    n_confusion_groups: int
     n_known: int = 0
 
     @property
@@ -84,7 +96,7 @@ class Lists:
         per_vote = np.repeat(values, np.diff(self.start))
         if len(self.weight):
             per_vote *= self.weight**power
-        return _by_coin(self.vote, per_vote, self.n_coins)
+        return _by_coin(self.vote, per_vote, self.n_confusion_groups)
 
     def matrix(self, rows: slice) -> csr_array:
         """Return the weight of every vote by row, of some of them, and kind."""
@@ -93,12 +105,12 @@ class Lists:
         weight = self.weight[at] if len(self.weight) else np.ones(at.stop - at.start)
         return _kinds(weight, self.vote[at], start - start[0], self)
 
-    def clustered(self, cluster: Int32Array, n_clusters: int) -> Lists:
+    def clustered(self, cluster: Int32Array, n_clusters: int) -> RaggedVotes:
         """Return the same votes with a coin for each annotator and cluster of rows."""
         of_vote = np.repeat(cluster, np.diff(self.start))
         vote = _in_cluster(self.vote, of_vote, n_clusters)
-        n_coins, n_known = self.n_coins * n_clusters, self.n_known * n_clusters
-        return replace(self, vote=vote.astype(np.int32), n_coins=n_coins, n_known=n_known)
+        n_confusion_groups, n_known = self.n_confusion_groups * n_clusters, self.n_known * n_clusters
+        return replace(self, vote=vote.astype(np.int32), n_confusion_groups=n_confusion_groups, n_known=n_known)
 
 
 @dataclass(frozen=True)
@@ -109,7 +121,7 @@ class Patterns:
     start: IntArray
     vote: Int32Array
     weight: FloatArray
-    n_coins: int
+    n_confusion_groups: int
     n_known: int = 0
 
     def __len__(self) -> int:
@@ -123,11 +135,11 @@ class Patterns:
     @cached_property
     def share(self) -> FloatArray:
         """(votes for the first item + 1) / (votes + 2) of each pattern."""
-        wins, cast = (
+        wins, vote_counts = (
             np.bincount(self.vote_pattern, values, len(self))
             for values in (self.weight * (self.vote % 2), self.weight)
         )
-        return np.asarray((wins + 1) / (cast + 2), dtype=np.float64)
+        return np.asarray((wins + 1) / (vote_counts + 2), dtype=np.float64)
 
     def log_likelihoods(self, tables: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the log-likelihood of each pattern if the first, or the second, item is truly better."""
@@ -137,7 +149,7 @@ class Patterns:
 
     def over_patterns(self, values: FloatArray, power: int = 1) -> FloatArray:
         """Add up a value for each pattern over its votes, by coin and side."""
-        return _by_coin(self.vote, values[self.vote_pattern] * self.weight**power, self.n_coins)
+        return _by_coin(self.vote, values[self.vote_pattern] * self.weight**power, self.n_confusion_groups)
 
     def over_votes(self, values: FloatArray, power: int) -> FloatArray:
         """Add up a value for each row over its votes, by coin and side."""
@@ -161,24 +173,24 @@ class Patterns:
             start,
             vote.astype(np.int32),
             self.weight[at],
-            self.n_coins * n_clusters,
+            self.n_confusion_groups * n_clusters,
             self.n_known * n_clusters,
         )
 
 
-def _kinds(weight: FloatArray, vote: Int32Array, start: IntArray, ballots: Lists | Patterns) -> csr_array:
+def _kinds(weight: FloatArray, vote: Int32Array, start: IntArray, ballots: RaggedVotes | Patterns) -> csr_array:
     """Return weights by list of votes and kind; coins that always tell the truth are none of them."""
-    shape = len(start) - 1, 2 * (ballots.n_coins + ballots.n_known)
-    return csr_array((weight, vote, start), shape=shape)[:, : 2 * ballots.n_coins]
+    shape = len(start) - 1, 2 * (ballots.n_confusion_groups + ballots.n_known)
+    return csr_array((weight, vote, start), shape=shape)[:, : 2 * ballots.n_confusion_groups]
 
 
 def _codes(of_row: NDArray[np.integer], n_patterns: int) -> Codes:
     return of_row.astype(np.uint8) if n_patterns <= _FEW else of_row.astype(np.int32)
 
 
-def _by_coin(vote: Int32Array, values: FloatArray, n_coins: int) -> FloatArray:
-    sums = np.bincount(vote, values, 2 * n_coins)[: 2 * n_coins]
-    return sums.astype(np.float64, copy=False).reshape(n_coins, 2)
+def _by_coin(vote: Int32Array, values: FloatArray, n_confusion_groups: int) -> FloatArray:
+    sums = np.bincount(vote, values, 2 * n_confusion_groups)[: 2 * n_confusion_groups]
+    return sums.astype(np.float64, copy=False).reshape(n_confusion_groups, 2)
 
 
 def with_known(tables: FloatArray, n_known: int) -> FloatArray:
@@ -190,8 +202,8 @@ def with_known(tables: FloatArray, n_known: int) -> FloatArray:
 
 
 def _in_cluster(vote: Int32Array, cluster: NDArray[np.integer], n_clusters: int) -> IntArray:
-    coin: IntArray = (vote // 2).astype(np.int64) * n_clusters + cluster
-    return coin * 2 + vote % 2
+    confusion_group: IntArray = (vote // 2).astype(np.int64) * n_clusters + cluster
+    return confusion_group * 2 + vote % 2
 
 
 @dataclass(frozen=True)
@@ -262,7 +274,7 @@ class Rows:
     link_second: Int32Array
     begin: IntArray | None
     weight: FloatArray
-    ballots: Patterns | Lists
+    ballots: Patterns | RaggedVotes
     of_pair: IntArray | None
     known_share: FloatArray | None
     n_items: int
@@ -304,9 +316,9 @@ class Rows:
         return slice(None) if self.of_pair is None else self.of_pair
 
     @property
-    def n_coins(self) -> int:
+    def n_confusion_groups(self) -> int:
         """Number of coins."""
-        return self.ballots.n_coins
+        return self.ballots.n_confusion_groups
 
     @cached_property
     def layout(self) -> tuple[IntArray, NDArray[np.integer]]:
@@ -353,7 +365,7 @@ class Rows:
         return total
 
     @cached_property
-    def cast(self) -> FloatArray:
+    def vote_counts(self) -> FloatArray:
         """Votes of each coin for the second and for the first item of their rows, by weight."""
         if isinstance(self.ballots, Patterns):
             return self.ballots.over_patterns(self.pattern_weight)
@@ -413,13 +425,13 @@ class Rows:
         """
         if annotator is not None and (quick := cls._of_juror(votes, annotator)) is not None:
             return quick
-        table, n_pairs, kinds = votes.cast.table, votes.n_pairs, 2 * votes.n_annotators
+        table, n_pairs, kinds = votes.storage.table, votes.n_pairs, 2 * votes.n_annotators
         few_repeats = _few_repeats(table)
         if annotator is not None:
             table = _only(table, table.annotator == annotator)
         if few_repeats:
             # Repeated votes again and again: without weights a pass is quicker.
-            begin, wins, cast = np.empty(n_pairs + 1, dtype=np.int64), np.empty(n_pairs), np.empty(kinds)
+            begin, wins, vote_counts = np.empty(n_pairs + 1, dtype=np.int64), np.empty(n_pairs), np.empty(kinds)
             decided = table.result != TIE
             times = table.weight[decided].sum() if len(table.weight) else np.count_nonzero(decided)
             kind = _codes(np.empty(int(times), dtype=np.uint8), kinds)
@@ -431,11 +443,11 @@ class Rows:
                 begin,
                 kind,
                 wins,
-                cast,
+                vote_counts,
                 default_threads(),
             )
             rows = cls._singles(votes, begin, kind, np.empty(0), votes.n_annotators, wins, np.diff(begin))
-            return replace(rows, known_weight=cast)
+            return replace(rows, known_weight=vote_counts)
         pair, who, first_won, weight = _fold_sides(table)
         begin = np.searchsorted(pair, np.arange(n_pairs + 1))
         kind = _codes(who * np.int32(2) + first_won, kinds)
@@ -449,14 +461,14 @@ class Rows:
     def per_side(cls, votes: Comparisons, threads: int | None = None) -> Rows:
         """Two rows for each pair, of the votes for either item, whoever cast them: for models that do not ask."""
         pairs = cls.per_pair(votes, threads)
-        wins, cast = pairs.tally()
-        weight = np.stack([cast - wins, wins], axis=1).ravel()
+        wins, vote_counts = pairs.vote_totals()
+        weight = np.stack([vote_counts - wins, wins], axis=1).ravel()
         there = np.flatnonzero(weight > 0)
         sides = np.zeros(votes.n_pairs, dtype=np.int64)
         sides[pairs.pair] = np.bincount(there // 2, minlength=len(pairs))
         begin = np.concatenate([[0], np.cumsum(sides)])
         of_pair = np.zeros((2, votes.n_pairs))
-        of_pair[:, pairs.pair] = wins, cast
+        of_pair[:, pairs.pair] = wins, vote_counts
         return cls._singles(votes, begin, _codes(there % 2, 2), weight[there], 1, *of_pair)
 
     @classmethod
@@ -466,9 +478,9 @@ class Rows:
         pair_begin: IntArray,
         kind: Codes,
         weight: FloatArray,
-        n_coins: int,
+        n_confusion_groups: int,
         wins: FloatArray,
-        cast: NDArray[Any],
+        vote_counts: NDArray[Any],
     ) -> Rows:
         """Return rows of one vote each.
 
@@ -490,13 +502,17 @@ class Rows:
             links = voted[_begins(first[voted], second[voted])] if votes.has_questions else voted
             first, second = first[links], second[links]
             begin = np.append(pair_begin[links], pair_begin[-1])
-            wins, cast = (np.add.reduceat(sums, links) if len(links) else sums[:0] for sums in (wins, cast))
-        share = (wins + 1) / (cast + 2)
+            wins, vote_counts = (
+                np.add.reduceat(sums, links) if len(links) else sums[:0] for sums in (wins, vote_counts)
+            )
+        share = (wins + 1) / (vote_counts + 2)
         runs = len(kind) >= _RUN_PAYS * len(first)
         if not runs:
             first, second, share = (np.repeat(of_link, np.diff(begin)) for of_link in (first, second, share))
-        every = np.arange(2 * n_coins, dtype=np.int32)
-        ballots = Patterns(kind, np.arange(2 * n_coins + 1), every, np.ones(2 * n_coins), n_coins)
+        every = np.arange(2 * n_confusion_groups, dtype=np.int32)
+        ballots = Patterns(
+            kind, np.arange(2 * n_confusion_groups + 1), every, np.ones(2 * n_confusion_groups), n_confusion_groups
+        )
         return cls(
             first,
             second,
@@ -513,9 +529,9 @@ class Rows:
     @classmethod
     def _of_juror(cls, votes: Comparisons, annotator: int) -> Rows | None:
         """Return the rows of one of a jury, who has at most one vote on a pair; None for other votes."""
-        if not isinstance(votes.cast, Jury):
+        if not isinstance(votes.storage, DenseVotes):
             return None
-        said = votes.cast.results[:, annotator]
+        said = votes.storage.results[:, annotator]
         decided = said < TIE
         pair = None if decided.all() else np.flatnonzero(decided)
         said = said[pair] if pair is not None else said
@@ -526,7 +542,7 @@ class Rows:
         rows = cls._over(votes, pair, np.empty(0), ballots, (said + 1) / 3)
         return replace(rows, distinct=True, single_votes=True)
 
-    def tally(self) -> tuple[FloatArray, FloatArray]:
+    def vote_totals(self) -> tuple[FloatArray, FloatArray]:
         """Return the weight of the votes for each row's first item, and of all votes on it."""
         ballots = self.ballots
         lists = ballots.vote_pattern if isinstance(ballots, Patterns) else ballots.vote_row
@@ -550,7 +566,7 @@ class Rows:
         votes: Comparisons,
         pair: IntArray | None,
         weight: FloatArray,
-        ballots: Patterns | Lists,
+        ballots: Patterns | RaggedVotes,
         share: FloatArray | None,
     ) -> Rows:
         """Return rows over some pairs; None for one over each."""
@@ -565,7 +581,7 @@ class Rows:
 
     def knowing(self, n_known: int) -> Rows:
         """Return the same rows with the last so many coins as such that always tell the truth."""
-        ballots = replace(self.ballots, n_coins=self.n_coins - n_known, n_known=n_known)
+        ballots = replace(self.ballots, n_confusion_groups=self.n_confusion_groups - n_known, n_known=n_known)
         return replace(self, ballots=ballots)
 
 
@@ -577,18 +593,18 @@ def by_side(votes: Comparisons) -> Comparisons:
 
     Annotator ``k`` becomes ``2 k`` where it was on the left, and ``2 k + 1`` where it was on the right.
     """
-    table = votes.cast.table
+    table = votes.storage.table
     who = np.asarray(table.annotator * np.int32(2) + votes.vote_swapped, dtype=np.int32)
-    cast = VoteTable(table.start, who, table.result, np.empty(0, dtype=np.bool_), table.weight)
-    return replace(votes, annotators=np.repeat(votes.annotators, 2), cast=cast)
+    storage = VoteTable(table.start, who, table.result, np.empty(0, dtype=np.bool_), table.weight)
+    return replace(votes, annotators=np.repeat(votes.annotators, 2), storage=storage)
 
 
 def as_ties(votes: Comparisons) -> Comparisons:
     """Return the votes by whether they are ties: for the first item where they are, for the second where not."""
-    table = votes.cast.table
+    table = votes.storage.table
     tied = (table.result == TIE).astype(np.int8)
-    cast = VoteTable(table.start, table.annotator, tied, np.empty(0, dtype=np.bool_), table.weight)
-    return replace(votes, cast=cast)
+    storage = VoteTable(table.start, table.annotator, tied, np.empty(0, dtype=np.bool_), table.weight)
+    return replace(votes, storage=storage)
 
 
 # What may be a row: a truth shared by the votes on a pair, one for each vote, or votes that are the truth; the first
@@ -622,12 +638,12 @@ def _only(table: VoteTable, keep: BoolArray) -> VoteTable:
 
 def _repeats_itself(votes: Comparisons) -> bool:
     """Tell whether few lists of votes are distinct, from pairs spread evenly over the table."""
-    few = isinstance(votes.cast, Jury) and 3**votes.n_annotators <= _MOST_DISTINCT * _SAMPLE
+    few = isinstance(votes.storage, DenseVotes) and 3**votes.n_annotators <= _MOST_DISTINCT * _SAMPLE
     if few or votes.n_pairs <= _SAMPLE:
         return True
     sample = np.linspace(0, votes.n_pairs - 1, _SAMPLE).astype(np.int64)
-    if isinstance(votes.cast, Jury):
-        verdicts = np.ascontiguousarray(votes.cast.results[sample])
+    if isinstance(votes.storage, DenseVotes):
+        verdicts = np.ascontiguousarray(votes.storage.results[sample])
         whole = np.dtype((np.void, verdicts.shape[1]))
         return len(set(verdicts.view(whole).ravel().tolist())) <= _MOST_DISTINCT * _SAMPLE
     start, stop = votes.vote_start[sample].tolist(), votes.vote_start[sample + 1].tolist()
@@ -639,15 +655,15 @@ def _repeats_itself(votes: Comparisons) -> bool:
 
 
 def _find_patterns(votes: Comparisons, threads: int) -> tuple[Patterns, FloatArray | None]:
-    if isinstance(votes.cast, Jury) and votes.n_annotators <= _LARGEST_JURY:
-        return _find_verdicts(votes.cast.results, threads), None
+    if isinstance(votes.storage, DenseVotes) and votes.n_annotators <= _LARGEST_JURY:
+        return _find_verdicts(votes.storage.results, threads), None
     of_row, example = np.empty(votes.n_pairs, dtype=np.int32), np.empty(votes.n_pairs, dtype=np.int64)
     share = np.empty(votes.n_pairs)
     n_patterns = kernels.patterns(
         votes.vote_start,
         votes.vote_annotator,
         votes.vote_result,
-        votes.cast.table.weight,
+        votes.storage.table.weight,
         of_row,
         example,
         share,
@@ -687,16 +703,16 @@ def _find_verdicts(results: NDArray[np.int8], threads: int) -> Patterns:
     return Patterns(of_row, start, vote, np.ones(len(vote)), n_annotators)
 
 
-def _find_lists(votes: Comparisons, threads: int) -> tuple[Lists, FloatArray]:
+def _find_lists(votes: Comparisons, threads: int) -> tuple[RaggedVotes, FloatArray]:
     start = votes.vote_start
     at: IntArray | slice = slice(None)
-    if votes.n_ties or not votes.cast.table.weight.all():
+    if votes.n_ties or not votes.storage.table.weight.all():
         start, at = _leave_out_idle(votes, start, np.arange(len(votes.vote_result)))
     vote, weight = _as_votes(votes, at), votes.vote_weight[at]
     pair = np.repeat(np.arange(votes.n_pairs), np.diff(start))
-    wins, cast = (np.bincount(pair, values, votes.n_pairs) for values in (weight * (vote % 2), weight))
-    own = weight if len(votes.cast.table.weight) else np.empty(0)
-    return Lists(start, vote, own, votes.n_annotators), (wins + 1) / (cast + 2)
+    wins, vote_counts = (np.bincount(pair, values, votes.n_pairs) for values in (weight * (vote % 2), weight))
+    own = weight if len(votes.storage.table.weight) else np.empty(0)
+    return RaggedVotes(start, vote, own, votes.n_annotators), (wins + 1) / (vote_counts + 2)
 
 
 def _leave_out_idle(votes: Comparisons, start: IntArray, at: IntArray) -> tuple[IntArray, IntArray]:
@@ -710,7 +726,7 @@ def _as_votes(votes: Comparisons, at: IntArray | slice) -> Int32Array:
     return np.asarray(votes.vote_annotator[at] * np.int32(2) + (votes.vote_result[at] == FIRST))
 
 
-def _keep(ballots: Patterns | Lists, rows: BoolArray) -> Patterns | Lists:
+def _keep(ballots: Patterns | RaggedVotes, rows: BoolArray) -> Patterns | RaggedVotes:
     """Return the ballots of some rows; the others have no votes."""
     if isinstance(ballots, Patterns):
         return replace(ballots, of_row=ballots.of_row[rows])

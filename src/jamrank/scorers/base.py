@@ -1,4 +1,4 @@
-"""What a scorer says to the EM loop: ``scores = offset + Φ θ``, with a Gaussian prior on ``θ``."""
+"""The protocol of a scorer: ``scores = offset + Φ θ``, with a Gaussian prior on ``θ``."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ class Scorer(Protocol):
         """Return the score of every item."""
         ...
 
-    def spread(self, direction: FloatArray) -> FloatArray:
+    def forward(self, direction: FloatArray) -> FloatArray:
         """Return ``Φ`` times a direction of the parameters: how every item's score moves."""
         ...
 
-    def shortened(self, step: FloatArray, longest: float) -> FloatArray:
+    def clip_step(self, step: FloatArray, longest: float) -> FloatArray:
         """Return a step of the parameters that moves no score further than ``longest``."""
         ...
 
-    def gather(self, per_item: FloatArray) -> FloatArray:
+    def adjoint(self, per_item: FloatArray) -> FloatArray:
         """Return ``Φᵀ`` times a vector over items: a gradient by item becomes one by parameter."""
         ...
 

@@ -37,19 +37,19 @@ class LinearScorer:
 
     def scores(self, theta: FloatArray) -> FloatArray:
         """Return ``X w``."""
-        return self.spread(theta)
+        return self.forward(theta)
 
-    def spread(self, direction: FloatArray) -> FloatArray:
+    def forward(self, direction: FloatArray) -> FloatArray:
         """Return ``X`` times a direction of the weights."""
         scores: FloatArray = np.einsum("fi,f->i", self._columns, direction)
         return scores
 
-    def shortened(self, step: FloatArray, longest: float) -> FloatArray:
+    def clip_step(self, step: FloatArray, longest: float) -> FloatArray:
         """Return a step in the same direction that moves no score too far."""
-        far = float(np.abs(self.spread(step)).max(initial=0.0))
+        far = float(np.abs(self.forward(step)).max(initial=0.0))
         return step if far <= longest else step * (longest / far)
 
-    def gather(self, per_item: FloatArray) -> FloatArray:
+    def adjoint(self, per_item: FloatArray) -> FloatArray:
         """Return ``Xᵀ`` times a vector over items."""
         sums: FloatArray = np.einsum("fi,i->f", self._columns, per_item)
         return sums
@@ -61,7 +61,7 @@ class LinearScorer:
         features it is taken block by block: large matrices would be factored in threads, to other last bits.
         """
         total = degree.sum()
-        mean = self.gather(degree) / total if total > 0 else np.zeros(self.n_params)
+        mean = self.adjoint(degree) / total if total > 0 else np.zeros(self.n_params)
         blocks = [slice(at, at + _BLOCK) for at in range(0, self.n_params, _BLOCK)]
         factors = [self._factor(block, degree, mean[block]) for block in blocks]
 

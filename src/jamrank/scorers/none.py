@@ -29,15 +29,15 @@ class NoScorer:
         """Return zeros."""
         return self._none
 
-    def spread(self, direction: FloatArray) -> FloatArray:
+    def forward(self, direction: FloatArray) -> FloatArray:
         """Return zeros."""
         return self._none
 
-    def shortened(self, step: FloatArray, longest: float) -> FloatArray:
+    def clip_step(self, step: FloatArray, longest: float) -> FloatArray:
         """Return the step, which goes nowhere."""
         return step
 
-    def gather(self, per_item: FloatArray) -> FloatArray:
+    def adjoint(self, per_item: FloatArray) -> FloatArray:
         """Return no parameters."""
         return np.empty(0)
 

@@ -37,15 +37,15 @@ class ObjectScorer:
         """Return the scores."""
         return self.centre + theta
 
-    def spread(self, direction: FloatArray) -> FloatArray:
+    def forward(self, direction: FloatArray) -> FloatArray:
         """Return the direction itself."""
         return direction
 
-    def shortened(self, step: FloatArray, longest: float) -> FloatArray:
+    def clip_step(self, step: FloatArray, longest: float) -> FloatArray:
         """Return the step with each score held back on its own: one that runs away must not keep the others."""
         return np.clip(step, -longest, longest)
 
-    def gather(self, per_item: FloatArray) -> FloatArray:
+    def adjoint(self, per_item: FloatArray) -> FloatArray:
         """Return the vector itself."""
         return per_item
 

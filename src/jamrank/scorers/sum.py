@@ -38,21 +38,21 @@ class SumScorer:
         weights, effects = self.split(theta)
         return self.features.scores(weights) + self.objects.scores(effects)
 
-    def spread(self, direction: FloatArray) -> FloatArray:
+    def forward(self, direction: FloatArray) -> FloatArray:
         """Return how every item's score moves, through either part."""
         weights, effects = self.split(direction)
-        return self.features.spread(weights) + self.objects.spread(effects)
+        return self.features.forward(weights) + self.objects.forward(effects)
 
-    def shortened(self, step: FloatArray, longest: float) -> FloatArray:
+    def clip_step(self, step: FloatArray, longest: float) -> FloatArray:
         """Return a step of which each part moves no score further than half of ``longest``."""
         weights, effects = self.split(step)
         return np.concatenate(
-            [self.features.shortened(weights, longest / 2), self.objects.shortened(effects, longest / 2)]
+            [self.features.clip_step(weights, longest / 2), self.objects.clip_step(effects, longest / 2)]
         )
 
-    def gather(self, per_item: FloatArray) -> FloatArray:
+    def adjoint(self, per_item: FloatArray) -> FloatArray:
         """Return the transpose of :meth:`spread` times a vector over items."""
-        return np.concatenate([self.features.gather(per_item), self.objects.gather(per_item)])
+        return np.concatenate([self.features.adjoint(per_item), self.objects.adjoint(per_item)])
 
     def preconditioner(self, degree: FloatArray) -> Callable[[FloatArray], FloatArray]:
         """Return the inverse curvature of comparisons that spread evenly over the items, by eliminating the effects.
@@ -68,8 +68,8 @@ class SumScorer:
         def solve(vector: FloatArray) -> FloatArray:
             weights, effects = self.split(vector)
             alone = of_effects(effects)
-            weights = of_weights(weights - self.features.gather(effects - held * alone))
-            pushed = self.features.spread(weights)
+            weights = of_weights(weights - self.features.adjoint(effects - held * alone))
+            pushed = self.features.forward(weights)
             return np.concatenate([weights, alone - (pushed - of_effects(held * pushed))])
 
         return solve

@@ -180,19 +180,19 @@ def _with_twin(held_out: HeldOut, features: Any) -> HeldOut:
         return held_out
     best = held_out.best(telling)
     candidate = held_out.trials[best].candidate
-    twin = replace(candidate, name=f"{best}, annotators alike", annotators=False, twin_of=best)
+    twin = replace(candidate, name=f"{best}, annotators alike", annotators=False, pooled_baseline_of=best)
     alone = hold_out(_by_one(held_out.votes), held_out.fold, [twin], features)
     return replace(held_out, trials={**held_out.trials, **alone.trials})
 
 
 def _by_one(votes: Comparisons) -> Comparisons:
     """Return the votes as if one annotator had cast them all."""
-    table = votes.cast.table
+    table = votes.storage.table
     nobody = np.zeros(len(table.annotator), dtype=np.int32)
     one = np.empty(1, dtype=object)
     one[0] = "everyone"
     return replace(
-        votes, annotators=one, cast=VoteTable(table.start, nobody, table.result, table.swapped, table.weight)
+        votes, annotators=one, storage=VoteTable(table.start, nobody, table.result, table.swapped, table.weight)
     )
 
 
@@ -216,7 +216,11 @@ def _sentences(found: dict[str, HeldOut], votes: Comparisons, used: Comparisons)
 
 def _on_annotators(by: str, held_out: HeldOut) -> list[str]:
     """Say whether telling annotators apart helps."""
-    twins = [(name, trial.candidate.twin_of) for name, trial in held_out.trials.items() if trial.candidate.twin_of]
+    twins = [
+        (name, trial.candidate.pooled_baseline_of)
+        for name, trial in held_out.trials.items()
+        if trial.candidate.pooled_baseline_of
+    ]
     if not twins:
         return []
     ((twin, name),) = twins

@@ -50,7 +50,7 @@ class Candidate:
     features: bool = False
     annotators: bool = False
     model: Any = None
-    twin_of: str | None = None
+    pooled_baseline_of: str | None = None
     """The model of which it is a copy that takes all votes for one person's: for comparison, never a choice."""
 
 
@@ -153,7 +153,7 @@ class HeldOut:
     @property
     def choices(self) -> list[str]:
         """Models that can be chosen, the simplest first: all but twins."""
-        return [name for name, trial in self.trials.items() if trial.candidate.twin_of is None]
+        return [name for name, trial in self.trials.items() if trial.candidate.pooled_baseline_of is None]
 
     def reliability(self, name: str) -> dict[str, FloatArray]:
         """Return what happened where the model was so sure: by ten bins of the probability of the likelier side."""
@@ -224,7 +224,7 @@ def hold_out(
         proba, begin = np.full(int(found.decided.sum()), np.nan), perf_counter()
         try:
             for train, test, places in parts:
-                proba[places] = _foretell(candidate, train, test, features)
+                proba[places] = _loo_predict(candidate, train, test, features)
                 done += 1
                 progress(done, total)
         except FeatureError as error:  # it needs features
@@ -249,7 +249,7 @@ def _parts(votes: Comparisons, fold: IntArray) -> list[tuple[Comparisons, Compar
     return parts
 
 
-def _foretell(candidate: Candidate, train: Comparisons, test: Comparisons, features: Any) -> FloatArray:
+def _loo_predict(candidate: Candidate, train: Comparisons, test: Comparisons, features: Any) -> FloatArray:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", JamrankWarning)
         used = features if candidate.features else None

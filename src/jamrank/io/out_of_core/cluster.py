@@ -212,7 +212,7 @@ class Cluster:
                 if len(futures) == 1:
                     return futures[0]
 
-    def result(self, future: Any, pieces: Sequence[Any] = (), tick: Tick | None = None) -> Any:
+    def result(self, future: Any, chunks: Sequence[Any] = (), tick: Tick | None = None) -> Any:
         """Wait for a future, and tell meanwhile how many of its pieces are done."""
         ended = threading.Event()
         with self.clearly():
@@ -221,9 +221,9 @@ class Cluster:
                 if self.client.status == "closed":
                     raise OSError
                 if tick is not None:
-                    tick(sum(piece.done() for piece in pieces), len(pieces))
+                    tick(sum(piece.done() for piece in chunks), len(chunks))
             if tick is not None:
-                tick(len(pieces), len(pieces))
+                tick(len(chunks), len(chunks))
             return future.result()
 
     def gather(self, futures: Sequence[Any]) -> list[Any]:

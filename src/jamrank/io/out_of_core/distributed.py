@@ -172,14 +172,14 @@ class _Reader:
     progress: Progress
 
     def read(self) -> DistributedComparisons:
-        pieces, columns = self._look()
+        chunks, columns = self._look()
         self.weighted, self.asked = "weight" in columns, "question" in columns
-        n_rows = sum(piece.rows for piece in pieces)
-        found = self._collect_ids(pieces, max(n_rows // _SAMPLE, 1))
+        n_rows = sum(piece.rows for piece in chunks)
+        found = self._collect_ids(chunks, max(n_rows // _SAMPLE, 1))
         packing = _packing_of(found, self.asked)
         edges = _edges(packing, found.sample, n_rows, self.part_votes)
         shared = self.cluster.carry(packing, found.gaps, self.weighted, self.asked)
-        keys = self._shuffle(pieces, shared, edges)
+        keys = self._shuffle(chunks, shared, edges)
         return _gathered(self.cluster, packing, keys, n_rows, found.n_missing, self.progress)
 
     def _look(self) -> tuple[list[_Piece], list[str]]:
@@ -199,24 +199,24 @@ class _Reader:
             if other is not None:
                 problem = f"column {other!r} is {own.get(other, 'missing')} here and {columns[other]} in {files[0]}"
                 raise InputError(problem, "write the files alike", source=file)
-        pieces = [piece for file, (_, rows) in zip(files, about, strict=True) for piece in _cut(file, rows)]
-        if not pieces:
+        chunks = [piece for file, (_, rows) in zip(files, about, strict=True) for piece in _cut(file, rows)]
+        if not chunks:
             raise InputError("the table has no rows", "expected at least one", source=self.path)
-        return pieces, require
+        return chunks, require
 
-    def _collect_ids(self, pieces: list[_Piece], every: int) -> _Found:
+    def _collect_ids(self, chunks: list[_Piece], every: int) -> _Found:
         names = ["left", "right", "annotator", "winner"]
         names += [name for name, there in (("question", self.asked), ("weight", self.weighted)) if there]
-        found = self.cluster.each(_ids_of, pieces, names, every)
+        found = self.cluster.each(_ids_of, chunks, names, every)
         whole = self.cluster.total(_merged, found, [None] * len(found))
         merged: _Found = self.cluster.result(whole, found, lambda done, of: self.progress("reading ids", done, of))
         return merged
 
-    def _shuffle(self, pieces: list[_Piece], shared: Any, edges: IntArray) -> list[Any]:
+    def _shuffle(self, chunks: list[_Piece], shared: Any, edges: IntArray) -> list[Any]:
         """Return a future of the votes of each range of keys."""
         client = self.cluster.client
         with self.cluster.clearly():
-            read = client.map(_keys_of, pieces, [shared] * len(pieces), pure=False)
+            read = client.map(_keys_of, chunks, [shared] * len(chunks), pure=False)
             if not len(edges):
                 return [client.submit(_sorted, *read, pure=False)]
             import dask
@@ -483,7 +483,7 @@ def _send(cluster: Cluster, votes: Comparisons, part_votes: int, progress: Progr
 
 def _packed(votes: Comparisons, packing: Packing) -> Keys:
     """Return encoded votes as sorted keys; a pair without votes becomes one that is missing."""
-    table, pair = votes.cast.table, votes.vote_pair
+    table, pair = votes.storage.table, votes.vote_pair
     first, second = votes.pair_first[pair], votes.pair_second[pair]
     swapped = np.asarray(votes.vote_swapped)
     turned = swapped & (table.result < 2)

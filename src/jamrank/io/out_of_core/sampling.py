@@ -47,7 +47,7 @@ def sample_parts(votes: PartedComparisons, n_votes: int) -> Comparisons:
         pair_first=np.concatenate([part.pair_first for part in parts]),
         pair_second=np.concatenate([part.pair_second for part in parts]),
         pair_question=np.concatenate([part.pair_question for part in parts]),
-        cast=VoteTable(
+        storage=VoteTable(
             np.concatenate([[0], np.cumsum(np.concatenate([np.diff(part.vote_start) for part in parts]))]),
             np.concatenate([part.vote_annotator for part in parts]),
             np.concatenate([part.vote_result for part in parts]),
