@@ -41,8 +41,6 @@ LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
 
 # What a room looks up of a later one, inside a function: a model shows itself through what draws models.
 LOOKED_UP = {
-    ("selection/comparison.py", "models"),
-    ("diagnostics/health_check.py", "models"),
     ("models/display.py", "report"),
 }
 

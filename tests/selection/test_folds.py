@@ -8,8 +8,8 @@ import pytest
 
 import jamrank as jr
 from jamrank.data.color_refinement import decided
+from jamrank.io.out_of_core import sampling
 from jamrank.io.out_of_core.sampling import sample_pairs, sample_parts
-from jamrank.selection import folds
 from jamrank.selection.folds import SPLITS, split
 
 
@@ -114,7 +114,7 @@ def test_a_sample_keeps_pairs_whole_and_about_the_size():
 
 
 def test_a_sample_of_very_many_votes_is_drawn_cheaply_and_a_jury_stays_one(monkeypatch):
-    monkeypatch.setattr(folds, "_MOST_HASHED", 100)
+    monkeypatch.setattr(sampling, "_MOST_HASHED", 100)
     left, right = np.triu_indices(40, 1)
     outcomes = np.random.default_rng(0).integers(-1, 2, (len(left), 5))
     for votes in (jr.Comparisons.from_matrix(left, right, outcomes), jr.simulate(40, 5, 3000, random_state=0).votes):

@@ -124,7 +124,7 @@ class LatentModel(LatentIntervals):
 
     @property
     def _row(self) -> str:
-        return f"{self._rows_by}-by-side" if self.noise == "two-coin" else self._likelihood_unit
+        return f"{self._likelihood_unit}-by-side" if self.noise == "two-coin" else self._likelihood_unit
 
     def _validate(self) -> None:
         if self.kernel not in ("rbf", "linear"):
