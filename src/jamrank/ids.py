@@ -1,9 +1,9 @@
 """Ids of any kind to dense integer codes, in sorted order.
 
 One rule says which ids are the same, wherever they come from. Ids of one role (items on the left and on the right, or
-annotators, or questions; in all files together) are of one kind. Where some are text and others whole numbers, all are
-text: 7 is "7" then, and 7.0 is too. "07" and "7" stay two ids. Any other mixture of kinds is refused. An id that is looked
-up among others, as those of features, known truths and earlier models are, is compared in the same way.
+annotators, or questions; in all files together) are of one kind. Where some are text and others whole numbers, all
+are text: 7 is "7" then, and so is 7.0; "07" and "7" stay two ids. Any other mixture of kinds is refused. Ids that are
+looked up among others, as those of features, known truths and earlier models are, are compared in the same way.
 """
 
 from __future__ import annotations
@@ -274,8 +274,8 @@ def _encode_integers(columns: list[NDArray[Any]]) -> tuple[NDArray[Any], list[Co
     kind = np.result_type(*columns)
     if kind.kind == "f":  # of signed and unsigned ones of 64 bits, which numpy would round
         if high >= 2**63:
-            labels, codes = _encode_objects(np.concatenate([as_objects(column) for column in columns]))
-            return labels, np.split(codes, np.cumsum([len(column) for column in columns])[:-1])
+            labels, together = _encode_objects(np.concatenate([as_objects(column) for column in columns]))
+            return labels, np.split(together, np.cumsum([len(column) for column in columns])[:-1])
         kind, columns = np.dtype(np.int64), [column.astype(np.int64) for column in columns]
     if high - low > max(4 * sum(map(len, columns)), 1 << 20) or high >= 2**63:
         labels, inverse = np.unique(np.concatenate(columns), return_inverse=True)

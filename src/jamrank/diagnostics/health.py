@@ -179,8 +179,8 @@ class _Examination:
                 more = f" ({len(groups) - 1:,} more like it)" if len(groups) > 1 else ""
                 self.tell(
                     "warning",
-                    f"The {noun} ids {told_apart(groups[0])} differ only by spaces, case or Unicode normalisation{more}, and count as "
-                    f"different {noun}s: write them alike if they are the same.",
+                    f"The {noun} ids {told_apart(groups[0])} differ only by spaces, case or Unicode "
+                    f"normalisation{more}, and count as different {noun}s: write them alike if they are the same.",
                     "ids",
                 )
 

@@ -7,7 +7,7 @@ import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 from jamrank.errors import InputError
 
@@ -105,7 +105,9 @@ def refuse_shared(folder: Path) -> None:
     for place, about in _way_to(folder):
         if about.st_uid not in trusted:
             what = "is a link of" if stat.S_ISLNK(about.st_mode) else "belongs to"
-            raise InputError(f"{what} another user, who could exchange what lies there", _ELSEWHERE, source=str(place))
+            raise InputError(
+                f"{what} another user, who could exchange what lies there", _ELSEWHERE, source=str(place)
+            )
         if stat.S_ISLNK(about.st_mode) or about.st_mode & stat.S_ISVTX:
             continue
         if about.st_mode & _OTHERS_WRITE and not _own_group_only(about):
@@ -115,8 +117,8 @@ def refuse_shared(folder: Path) -> None:
 
 def _way_to(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
     """Yield a folder and those above it, as they are named and as they are behind links."""
-    named = Path(os.path.abspath(folder))
-    for way in dict.fromkeys((named, *named.parents, (real := named.resolve()), *real.parents)):
+    named, real = folder.absolute(), folder.resolve()
+    for way in dict.fromkeys((named, *named.parents, real, *real.parents)):
         yield way, way.lstat()
 
 
@@ -150,8 +152,7 @@ def private_open(path: Path, mode: str, buffering: int = -1) -> BinaryIO:
     def opener(name: str, flags: int) -> int:
         return os.open(name, flags | _NO_LINK | _NO_CHILD, _FILE)
 
-    file: Any = open(path, mode, buffering=buffering, opener=opener)
-    return file  # type: ignore[no-any-return]
+    return cast(BinaryIO, open(path, mode, buffering=buffering, opener=opener))  # noqa: SIM115: the caller closes it
 
 
 def hold(path: Path) -> Any:
@@ -176,7 +177,10 @@ def hold(path: Path) -> Any:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             file.close()
-            problem, remedy = "another run is using this scratch folder", "wait for it, or give another with --scratch"
+            problem, remedy = (
+                "another run is using this scratch folder",
+                "wait for it, or give another with --scratch",
+            )
             raise InputError(problem, remedy, source=str(path.parent)) from None
         # A run that ended in between has removed what was opened here.
         if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.lstat()):

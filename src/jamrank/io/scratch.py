@@ -1,4 +1,4 @@
-"""What a fit from disk leaves in its scratch folder, and how it is known again: manifests and the journal of passes."""
+"""What a fit from disk leaves in its scratch folder, and how it is known again: manifests, the journal of passes."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def refuse_beyond(codes: NDArray[np.integer], count: int, what: str, folder: Pat
     ScratchError
         If there is one.
     """
-    if len(codes) and not (0 <= int(codes.min()) and int(codes.max()) < count):
+    if len(codes) and not (int(codes.min()) >= 0 and int(codes.max()) < count):
         problem = f"a scratch file is damaged (a code of {what} is out of range)"
         raise ScratchError(problem, "delete its folder and start again", source=str(folder))
 

@@ -421,9 +421,7 @@ class StoredComparisons(PartedComparisons):
     lock: Any
 
     @classmethod
-    def open(
-        cls, folder: Path, votes_in_memory: int, lock: Any = None, *, verify: bool = False
-    ) -> StoredComparisons:
+    def open(cls, folder: Path, votes_in_memory: int, lock: Any = None, *, verify: bool = False) -> StoredComparisons:
         """Return what lies in a scratch folder.
 
         Parameters
@@ -447,10 +445,13 @@ class StoredComparisons(PartedComparisons):
             raise ScratchError("the manifest is that of other votes", source=str(folder))
         if verify:
             verify_files(folder, body["files"])
+        items, annotators, questions = (_read_ids(folder, name, body["counts"][name]) for name in _IDS)
         return cls(
             folder=folder,
             files=body["files"],
-            **{name: _read_ids(folder, name, body["counts"][name]) for name in _IDS},
+            items=items,
+            annotators=annotators,
+            questions=questions,
             part_pairs=body["pairs"],
             n_votes=body["n_votes"],
             n_missing=body["n_missing"],
@@ -466,7 +467,7 @@ class StoredComparisons(PartedComparisons):
         keys = read_array(self.folder / _votes_file(number, "keys"), np.int64)
         weights = _votes_file(number, "weights")
         weight = read_array(self.folder / weights, np.float64) if weights in self.files else np.empty(0)
-        if len(keys) and (keys[0] < 0 or (keys[1:] <= keys[:-1]).any()) or len(weight) not in (0, len(keys)):
+        if (len(keys) and (keys[0] < 0 or (keys[1:] <= keys[:-1]).any())) or len(weight) not in (0, len(keys)):
             raise ScratchError("a scratch file is damaged (its votes are in no order)", source=str(self.folder))
         part = self.packing.unpack(keys, weight, len(keys), self.n_missing)
         refuse_beyond(part.pair_first, self.n_items, "an item", self.folder)

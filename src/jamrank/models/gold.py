@@ -9,7 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jamrank.comparisons import Comparisons, fill_questions, open_frame, parse_winners, refuse_missing, refuse_self_pairs
+from jamrank.comparisons import (
+    Comparisons,
+    fill_questions,
+    open_frame,
+    parse_winners,
+    refuse_missing,
+    refuse_self_pairs,
+)
 from jamrank.errors import GoldError, GoldWarning, InputError, warn
 from jamrank.ids import as_array, as_column, encode, locate
 from jamrank.text import many
