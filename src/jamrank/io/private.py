@@ -152,7 +152,7 @@ def private_open(path: Path, mode: str, buffering: int = -1) -> BinaryIO:
     def opener(name: str, flags: int) -> int:
         return os.open(name, flags | _NO_LINK | _NO_CHILD, _FILE)
 
-    return cast(BinaryIO, open(path, mode, buffering=buffering, opener=opener))  # noqa: SIM115
+    return cast(BinaryIO, open(path, mode, buffering=buffering, opener=opener))
 
 
 def hold(path: Path) -> Any:
