@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from jamrank.data.ids import Column, as_array, as_column, encode, first_missing, is_missing, take
 from jamrank.data.storage import FIRST, MISSING, SECOND, TIE, DenseVotes, VoteTable
 from jamrank.errors import InputError
+from jamrank.ids import Codes, Column, as_array, as_column, as_text, encode, first_missing, is_missing, take
 from jamrank.kernels import default_threads, kernels
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
@@ -141,7 +142,7 @@ class Comparisons:
     ) -> Comparisons:
         columns = {"left": as_column(left), "right": as_column(right), "annotator": as_column(annotator)}
         if question is not None:
-            columns["question"] = _fill_questions(as_column(question))
+            columns["question"] = fill_questions(as_column(question))
         weights = None if weight is None else parse_weights(weight)
         _check_lengths({**columns, "outcome": results, **({} if weights is None else {"weight": weights})})
         for name, column in columns.items():
@@ -265,7 +266,7 @@ class Comparisons:
         """
         columns = {"item": as_column(item), "annotator": as_column(annotator)}
         if question is not None:
-            columns["question"] = _fill_questions(as_column(question))
+            columns["question"] = fill_questions(as_column(question))
         ratings = _ratings(rating)
         _check_lengths({**columns, "rating": ratings}, "rating")
         for name, column in columns.items():
@@ -616,7 +617,13 @@ def refuse_missing(name: str, column: Column, of: str = "vote") -> None:
         raise InputError(f"{name} is missing", f"every {of} needs an id there", row=row + 1)
 
 
-def refuse_self_pairs(items: NDArray[Any], left: Int32Array, right: Int32Array) -> None:
+def refuse_empty(name: str, column: Column) -> None:
+    """Refuse ids that are empty text, as files may have them."""
+    if isinstance(column, pl.Series) and (empty := column == "").any():
+        raise InputError(f"{name} is missing", "every vote needs an id there", row=int(empty.arg_max() or 0) + 1)
+
+
+def refuse_self_pairs(items: NDArray[Any], left: Codes, right: Codes) -> None:
     same = left == right
     if same.any():
         row = int(same.argmax())
@@ -624,13 +631,19 @@ def refuse_self_pairs(items: NDArray[Any], left: Int32Array, right: Int32Array) 
         raise InputError(f"{item!s} is compared with itself", "left and right must be different items", row=row + 1)
 
 
-def _fill_questions(column: Column) -> Column:
-    """Return the questions with empty ones as one question of their own."""
-    if first_missing(column) is None:
+def fill_questions(column: Column, gaps: bool | None = None) -> Column:
+    """Return the questions with empty ones as one question of their own; all are text then.
+
+    Parameters
+    ----------
+    column : ndarray or polars.Series
+        From ``as_column``.
+    gaps : bool, optional
+        Whether there are empty ones, here or in another part of the votes; without it, whether there are any here.
+    """
+    if not (first_missing(column) is not None if gaps is None else gaps):
         return column
-    if isinstance(column, pl.Series):
-        return column.fill_null("")
-    return as_column(["" if is_missing(value) else value for value in column.tolist()])
+    return as_text(column, of_any_kind=True).fill_null("")
 
 
 def _encode_questions(column: Column | None) -> tuple[NDArray[Any], Int32Array | None]:

@@ -9,14 +9,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jamrank.data.comparisons import Comparisons, open_frame, parse_winners, refuse_missing, refuse_self_pairs
-from jamrank.data.ids import as_array, as_column, encode, locate
-from jamrank.data.storage import FIRST, MISSING, TIE, DenseVotes, VoteTable
+from jamrank.comparisons import (
+    Comparisons,
+    fill_questions,
+    open_frame,
+    parse_winners,
+    refuse_missing,
+    refuse_self_pairs,
+)
 from jamrank.errors import GoldError, GoldWarning, InputError, warn
 from jamrank.text import many
 from jamrank.typing import BoolArray, IntArray
 
-__all__ = ["KnownTruths", "known_truths", "locate_by_text"]
+__all__ = ["KnownTruths", "known_truths"]
 
 _NEEDED = ("left", "right", "winner")
 _SHAPES = "give a frame with left, right and winner, or (better, worse) pairs of items"
@@ -63,8 +68,8 @@ def known_truths(gold: Any, votes: Comparisons, only_voted: bool = False) -> Kno
         left, right, first_better, question = _columns(gold)
     except InputError as error:
         raise GoldError(error.problem, error.remedy, row=error.row) from None
-    at_left, at_right = locate_by_text(votes.items, left), locate_by_text(votes.items, right)
-    asked = None if question is None else locate_by_text(votes.questions, question)
+    at_left, at_right = locate(votes.items, left), locate(votes.items, right)
+    asked = None if question is None else locate(votes.questions, question)
     known = (at_left >= 0) & (at_right >= 0)
     if asked is not None:
         known &= asked >= 0
@@ -87,17 +92,7 @@ def known_truths(gold: Any, votes: Comparisons, only_voted: bool = False) -> Kno
     return KnownTruths(votes, _told(votes, there, rows[:, 3]), len(rows))
 
 
-def locate_by_text(labels: NDArray[Any], wanted: NDArray[Any]) -> IntArray:
-    """Return the code of each id, -1 where there is none; what reads the same is the same, as 7 and "7"."""
-    found = locate(labels, wanted)
-    if (found >= 0).all():
-        return found
-    by_text = {str(label): code for code, label in enumerate(labels.tolist())}
-    read = [by_text.get(str(value), -1) for value in np.asarray(wanted).tolist()]
-    return np.where(found >= 0, found, np.array(read, dtype=np.int64))
-
-
-def _columns(gold: Any) -> tuple[NDArray[Any], NDArray[Any], BoolArray, NDArray[Any] | None]:
+def _columns(gold: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_], NDArray[Any] | None]:
     """Return left, right, whether left is better, and questions where there are any."""
     if not hasattr(gold, "columns") and not hasattr(gold, "column_names"):
         better, worse = _pairs(gold)
@@ -119,9 +114,7 @@ def _columns(gold: Any) -> tuple[NDArray[Any], NDArray[Any], BoolArray, NDArray[
         raise GoldError(f"winner is {told}", "a gold pair has a winner, left or right", row=int(open_ones[0]) + 1)
     items, (left, right) = encode(columns["left"], columns["right"])
     refuse_self_pairs(items, left, right)
-    question = as_array(columns["question"]) if "question" in columns else None
-    if question is not None and question.dtype == object:
-        question = np.array(["" if value is None else value for value in question.tolist()], dtype=object)
+    question = as_array(fill_questions(columns["question"])) if "question" in columns else None
     return items[left], items[right], winner == FIRST, question
 
 

@@ -1,9 +1,18 @@
-"""Ids of any kind to dense integer codes, in sorted order."""
+"""Ids of any kind to dense integer codes, in sorted order.
+
+One rule says which ids are the same, wherever they come from. Ids of one role (items on the left and on the right, or
+annotators, or questions; in all files together) are of one kind. Where some are text and others whole numbers, all
+are text: 7 is "7" then, and so is 7.0; "07" and "7" stay two ids. Any other mixture of kinds is refused. Ids that are
+looked up among others, as those of features, known truths and earlier models are, are compared in the same way.
+"""
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any, TypeVar
 
 import numpy as np
@@ -20,10 +29,12 @@ __all__ = [
     "as_array",
     "as_column",
     "as_objects",
+    "as_text",
     "codes_in",
     "distinct",
     "encode",
     "first_missing",
+    "id_text",
     "is_missing",
     "locate",
     "take",
@@ -34,6 +45,10 @@ Column = NDArray[Any] | pl.Series
 Result = TypeVar("Result")
 
 _PIECE = 1 << 21
+_TEXT, _WHOLE, _NUMBER = "text", "whole numbers", "numbers"
+_REMEDY = "write all of them as text, or all as whole numbers"
+# Up to here a float stands for one whole number.
+_EXACT = 2.0**53
 
 
 def as_column(values: Any) -> Column:
@@ -43,7 +58,9 @@ def as_column(values: Any) -> Column:
             return values
         if values.dtype in (pl.Categorical, pl.Enum):
             return values.cast(pl.String)
-        values = values.to_list() if values.dtype == pl.Object else values.to_numpy()
+        # With gaps, numpy would have floats for whole numbers, and take large ones for each other.
+        gaps = values.dtype.is_integer() and values.null_count() > 0
+        values = values.to_list() if values.dtype == pl.Object or gaps else values.to_numpy()
     elif hasattr(values, "to_numpy"):
         values = values.to_numpy()
     if not isinstance(values, np.ndarray):
@@ -51,7 +68,10 @@ def as_column(values: Any) -> Column:
     if values.ndim != 1:
         raise InputError(f"a column with {values.ndim} dimensions", "expected one value for each vote")
     if values.dtype.kind == "M":
-        return values.astype("datetime64[us]")
+        rounded = values.astype("datetime64[us]")
+        if ((rounded != values) & ~np.isnat(values)).any():
+            raise InputError("ids that are times finer than a microsecond", "write them as text")
+        return rounded
     return _from_objects(values.tolist()) if values.dtype.kind in "OUST" else values
 
 
@@ -121,8 +141,14 @@ def encode(*columns: Column) -> tuple[NDArray[Any], list[Int32Array]]:
     labels : ndarray
         Sorted; integers, floats or dates keep their type, all else is a Python object.
     codes : list of ndarray of int32
-        ``labels[codes[c]]`` equals ``columns[c]``.
+        ``labels[codes[c]]`` equals ``columns[c]``, or is its text where other ids are text.
+
+    Raises
+    ------
+    InputError
+        If ids are of kinds that cannot be compared with each other.
     """
+    columns = _of_one_kind(columns)
     texts = [column for column in columns if isinstance(column, pl.Series)]
     if len(texts) == len(columns):
         return _encode_text(texts)
@@ -141,6 +167,75 @@ def encode(*columns: Column) -> tuple[NDArray[Any], list[Int32Array]]:
     return labels, np.split(codes, ends)
 
 
+def _of_one_kind(columns: tuple[Column, ...]) -> tuple[Column, ...]:
+    """Return columns whose ids can be compared: as they are, or all as text where some are."""
+    kinds = set[str]().union(*map(_kinds_of, columns))
+    if len(kinds) <= 1 or kinds == {_WHOLE, _NUMBER}:
+        return columns
+    if _TEXT in kinds and kinds <= {_TEXT, _WHOLE, _NUMBER}:
+        return tuple(map(as_text, columns))
+    raise InputError(f"ids of different kinds ({', '.join(sorted(kinds))})", _REMEDY)
+
+
+def _kinds_of(column: Column) -> set[str]:
+    if isinstance(column, pl.Series):
+        return {_TEXT} if len(column) else set()
+    types = set(map(type, column.tolist())) if column.dtype.kind == "O" else {column.dtype.type}
+    return set(map(_kind_of, types)) if len(column) else set()
+
+
+def _kind_of(kind: type) -> str:
+    if issubclass(kind, str):
+        return _TEXT
+    if issubclass(kind, (bool, np.bool_)):
+        return "true or false"
+    if issubclass(kind, (int, np.integer)) and not issubclass(kind, np.timedelta64):
+        return _WHOLE
+    if issubclass(kind, (dt.datetime, np.datetime64)):
+        return "times"
+    return _NUMBER if issubclass(kind, (float, np.floating, Decimal, Fraction)) else kind.__name__
+
+
+def as_text(column: Column, of_any_kind: bool = False) -> pl.Series:
+    """Return ids as text, whole numbers as they are written; missing ones stay missing.
+
+    Parameters
+    ----------
+    column : ndarray or polars.Series
+        From :func:`as_column`.
+    of_any_kind : bool
+        Whether ids may be of other kinds than text and whole numbers, as where no other id is text.
+
+    Raises
+    ------
+    InputError
+        If one is of another kind: who wrote it as text could have written it in several ways.
+    """
+    if isinstance(column, pl.Series):
+        return column
+    if column.dtype.kind in "iu":
+        return pl.Series(column).cast(pl.String)
+    values = column.tolist()
+    if not of_any_kind:
+        for value in values:
+            kind = _kind_of(type(value))
+            if not is_missing(value) and kind not in (_TEXT, _WHOLE) and not (kind == _NUMBER and _is_whole(value)):
+                raise InputError(f"the id {value!r} beside ids that are text", _REMEDY)
+    return pl.Series([None if is_missing(value) else id_text(value) for value in values], dtype=pl.String)
+
+
+def id_text(value: Any) -> str:
+    """Return an id as text: whole numbers without a point, whatever their type."""
+    try:
+        return str(int(value) if _kind_of(type(value)) == _NUMBER and _is_whole(value) else value)
+    except ValueError as error:  # Python writes no numbers of more than some thousand digits
+        raise InputError(f"an id that cannot be written as text ({error})", "use shorter ids") from None
+
+
+def _is_whole(value: Any) -> bool:
+    return bool(-_EXACT < value < _EXACT and value == int(value))
+
+
 def distinct(column: Column) -> Column:
     """Return the distinct values of a column without missing ones, in no particular order."""
     if isinstance(column, pl.Series):
@@ -150,8 +245,10 @@ def distinct(column: Column) -> Column:
     return as_column(list(set(column.tolist()))) if column.dtype.kind == "O" else np.unique(column)
 
 
-def codes_in(labels: NDArray[Any], column: Column) -> Int32Array:
-    """Return the codes of values that all are among the labels of :func:`encode`."""
+def codes_in(labels: NDArray[Any], column: Column) -> Codes:
+    """Return the codes of values that all are among the labels of :func:`encode`, if only as text."""
+    if labels.dtype.kind == "O" and isinstance(labels[0], str):
+        column = as_text(column)
     if isinstance(column, pl.Series):
         return _codes_of_text(pl.Enum(labels.tolist()), column)
     if labels.dtype.kind == "O":
@@ -175,6 +272,11 @@ def _encode_integers(columns: list[NDArray[Any]]) -> tuple[NDArray[Any], list[In
     filled = [column for column in columns if len(column)]
     low, high = min((int(c.min()) for c in filled), default=0), max((int(c.max()) for c in filled), default=0)
     kind = np.result_type(*columns)
+    if kind.kind == "f":  # of signed and unsigned ones of 64 bits, which numpy would round
+        if high >= 2**63:
+            labels, together = _encode_objects(np.concatenate([as_objects(column) for column in columns]))
+            return labels, np.split(together, np.cumsum([len(column) for column in columns])[:-1])
+        kind, columns = np.dtype(np.int64), [column.astype(np.int64) for column in columns]
     if high - low > max(4 * sum(map(len, columns)), 1 << 20) or high >= 2**63:
         labels, inverse = np.unique(np.concatenate(columns), return_inverse=True)
         ends = np.cumsum([len(column) for column in columns])[:-1]
@@ -244,13 +346,19 @@ def _sorted(values: set[Any]) -> list[Any]:
 def locate(labels: NDArray[Any], wanted: Sequence[Any] | NDArray[Any]) -> IntArray:
     """Return the code of each wanted id in ``labels``, -1 where it is unknown.
 
-    An id that differs from a label only in being text ("7") or a number (7) is taken for it.
+    An id that differs from a label only in being text ("7") or a number (7, 7.0) is taken for it.
     """
     code_of = {label: code for code, label in enumerate(labels.tolist())}
-    as_text = {str(label): code for label, code in code_of.items()}
     try:
         values = as_objects(as_column(wanted)).tolist()
-        found = [code_of.get(value, as_text.get(str(value), -1)) for value in values]
+        found = [code_of.get(value, -1) for value in values]
     except TypeError as error:
         raise UnknownItemError(f"an id that cannot be looked up ({error}); use the ids of the votes") from None
+    if -1 in found:
+        by_text = {str(label): code for label, code in code_of.items()}
+        by_text |= {id_text(label): code for label, code in code_of.items()}
+        found = [
+            by_text.get(id_text(value), by_text.get(str(value), -1)) if code < 0 else code
+            for code, value in zip(found, values, strict=True)
+        ]
     return np.array(found, dtype=np.int64)

@@ -15,7 +15,8 @@ from jamrank.diagnostics.cycles import best_order, count_triads, majorities
 from jamrank.diagnostics.graph import components, find_bridges, separation
 from jamrank.diagnostics.planning import expected_accuracy, more_votes
 from jamrank.diagnostics.sides import sides
-from jamrank.diagnostics.sign import orientation
+from jamrank.diagnostics.sign import goodwill
+from jamrank.diagnostics.similar_ids import similar_ids, told_apart
 from jamrank.errors import InputError, JamrankWarning, NotFittedError, ParameterError
 from jamrank.rows.duels import Duels
 from jamrank.text import many, number
@@ -114,6 +115,7 @@ def check(votes: Comparisons, model: RankingModel | None = None, *, target: floa
         raise ParameterError(f"target is {target!r}; expected a share above 0.5 and below 1")
     examination = _Examination(votes)
     examination.count()
+    examination.look_at_ids()
     if examination.counts["decided"]:
         examination.look_at_graph()
         examination.look_at_cycles()
@@ -167,6 +169,20 @@ class _Examination:
         self.measures["votes_an_annotator"] = float(votes.annotator_weight.mean())
         if not self.counts["decided"]:
             self.tell("problem", "No vote is decided: there is nothing to rank by.", "connection")
+
+    def look_at_ids(self) -> None:
+        votes = self.votes
+        for noun, labels in (("item", votes.items), ("annotator", votes.annotators), ("question", votes.questions)):
+            groups = similar_ids(labels)
+            self.details[f"similar_{noun}s"] = list(groups[:100])
+            if groups:
+                more = f" ({len(groups) - 1:,} more like it)" if len(groups) > 1 else ""
+                self.tell(
+                    "warning",
+                    f"The {noun} ids {told_apart(groups[0])} differ only by spaces, case or Unicode "
+                    f"normalisation{more}, and count as different {noun}s: write them alike if they are the same.",
+                    "ids",
+                )
 
     # -- the graph ------------------------------------------------------------------------------------------
 

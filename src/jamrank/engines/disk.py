@@ -16,9 +16,11 @@ from jamrank.data.comparisons import Comparisons
 from jamrank.engines.base import Expectation, Information, Links, Maximisation
 from jamrank.engines.memory import MemoryEngine
 from jamrank.engines.passes import Sums, expectation
-from jamrank.io.documents import ensure_folder, read_document, write_document
-from jamrank.io.out_of_core.arrays import read_into, write_array
-from jamrank.io.out_of_core.store import Journal, StoredComparisons
+from jamrank.errors import ScratchError, ScratchWarning, warn
+from jamrank.io.arrays import read_into, write_array
+from jamrank.io.private import private_folder
+from jamrank.io.scratch import Journal, read_manifest, refuse_beyond, remove_folder, verify_files, write_manifest
+from jamrank.io.store import StoredComparisons
 from jamrank.kernels import default_threads, kernels
 from jamrank.rows.rows import ROWS_BY, Patterns, RaggedVotes, Rows
 from jamrank.typing import Float32Array, FloatArray, Int32Array, IntArray
@@ -27,7 +29,7 @@ __all__ = ["DiskEngine"]
 
 Tick = Callable[[int, int], None]
 
-_KIND, _VERSION = "rows", 2
+_KIND, _VERSION = "rows", 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,14 +108,15 @@ class _PartStore:
             columns |= {"count": np.diff(ballots.start), "vote": ballots.vote, "vote_weight": ballots.weight}
         else:
             columns |= {"pattern": ballots.of_row}
-        kinds = {}
+        kinds, files = {}, {}
         for name, column in columns.items():
             small = column if column.dtype.kind == "f" or name == "second" else _smallest(column)
             kinds[name] = [small.dtype.str, len(small)]
             if len(small):
-                write_array(_file(folder, number, name), small)
+                files[_file(number, name)] = write_array(folder / _file(number, name), small)
         told: dict[str, Any] = {
             "columns": kinds,
+            "files": files,
             "low": low,
             "start": start[low : high + 2],
             "lists": lists,
@@ -133,17 +136,20 @@ class _PartStore:
         ballots: Patterns | RaggedVotes
         if told["lists"]:
             list_start = self._starts(number, "count")
-            vote = self._widened(number, "vote", np.int32)
-            ballots = RaggedVotes(list_start, vote, self._column(number, "vote_weight"), told["n_confusion_groups"])
+            vote = self._bounded(self._widened(number, "vote", np.int32), 2 * told["n_coins"], "a vote")
+            self._refuse_other(int(list_start[-1]), len(vote))
+            ballots = Lists(list_start, vote, self._column(number, "vote_weight"), told["n_coins"])
             pattern_weight = np.empty(0)
         else:
             pattern = self._column(number, "pattern")
             if pattern.dtype != np.uint8:
                 pattern = self._widened(number, "pattern", np.int32)
-            ballots = Patterns(
-                pattern, told["list_start"], told["vote"], told["vote_weight"], told["n_confusion_groups"]
-            )
+            self._bounded(pattern, len(told["list_start"]) - 1, "a pattern")
+            ballots = Patterns(pattern, told["list_start"], told["vote"], told["vote_weight"], told["n_coins"])
             pattern_weight = told["pattern_weight"]
+        begin = self._starts(number, "run") if "run" in told["columns"] else None
+        if begin is not None:
+            self._refuse_other(int(begin[-1]), self.n_rows(number))
         return _Part(
             self.layout(number),
             self._column(number, "weight"),
@@ -153,7 +159,7 @@ class _PartStore:
             told["distinct"],
             told["single_votes"],
             told["about"],
-            self._starts(number, "run") if "run" in told["columns"] else None,
+            begin,
         )
 
     def layout(self, number: int) -> tuple[IntArray, NDArray[np.integer]]:
@@ -163,7 +169,17 @@ class _PartStore:
         low, own = told["low"], told["start"]
         start[low : low + len(own)] = own
         start[low + len(own) :] = own[-1]
-        return start, self._column(number, "second")
+        return start, self._bounded(self._column(number, "second"), self.n_items, "an item")
+
+    def _bounded(self, codes: NDArray[Any], count: int, what: str) -> NDArray[Any]:
+        """Return codes that are known to be in their range."""
+        refuse_beyond(codes, count, what, self.folder)
+        return codes
+
+    def _refuse_other(self, found: int, expected: int) -> None:
+        if found != expected:
+            problem = "a scratch file is damaged (lengths do not add up)"
+            raise ScratchError(problem, "delete its folder and start again", source=str(self.folder))
 
     def n_rows(self, number: int) -> int:
         """Return how many rows a part has."""
@@ -178,17 +194,17 @@ class _PartStore:
 
     def write_curvature(self, number: int) -> None:
         """Write the curvature of a part, which is in the room for it, to disk."""
-        write_array(_file(self.folder, number, "curvature"), self.room_for_curvature(number))
+        write_array(self.folder / _file(number, "curvature"), self.room_for_curvature(number))
 
     def read_curvature(self, number: int) -> None:
         """Read the curvature of a part into the room for it."""
-        read_into(_file(self.folder, number, "curvature"), self.room_for_curvature(number))
+        read_into(self.folder / _file(number, "curvature"), self.room_for_curvature(number))
 
     def _column(self, number: int, name: str) -> NDArray[Any]:
         kind, length = self.parts[number]["columns"][name]
         column = self._space(name, length, np.dtype(kind))
         if length:
-            read_into(_file(self.folder, number, name), column)
+            read_into(self.folder / _file(number, name), column)
         return column
 
     def _starts(self, number: int, name: str) -> IntArray:
@@ -214,8 +230,8 @@ class _PartStore:
         return room[:size].view(dtype)
 
 
-def _file(folder: Path, number: int, name: str) -> Path:
-    return folder / f"{number:05}.{name}"
+def _file(number: int, name: str) -> str:
+    return f"{number:05}.{name}"
 
 
 def _smallest(column: NDArray[Any]) -> NDArray[Any]:
@@ -256,15 +272,23 @@ class DiskEngine:
     def _known(self) -> dict[str, Any]:
         """What was noted when the rows were made."""
         manifest = self._folder / "rows.json"
-        if not manifest.exists():
-            write_document(manifest, _KIND, _VERSION, self._make_rows())
-        return read_document(manifest, _KIND, _VERSION)
+        if manifest.exists():
+            try:
+                known = read_manifest(manifest, _KIND, _VERSION)
+                for part in known["parts"]:
+                    verify_files(self._folder, part["files"])
+                return known
+            except ScratchError as error:
+                warn(f"{error}; the rows of this fit are made anew", ScratchWarning)
+        remove_folder(self._folder)
+        write_manifest(manifest, _KIND, _VERSION, self._make_rows())
+        return read_manifest(manifest, _KIND, _VERSION)
 
     def _make_rows(self) -> dict[str, Any]:
         """Write the rows of every part, and find where a fit begins on the way."""
-        ensure_folder(self._folder)
-        told, n_links, vote_counts = [], 0, np.zeros((0, 0))
-        begin: FloatArray = np.zeros(0)
+        private_folder(self._folder)
+        told, n_links, cast = [], 0, np.zeros((0, 0))
+        begin: Doubles = np.zeros(0)
         origin = np.zeros(self.votes.n_items)
         for number, part in enumerate(self._counted(self.votes.parts())):
             rows = ROWS_BY[self.rows_by](part, self.threads)

@@ -13,6 +13,7 @@ import polars as pl
 
 from jamrank.data.comparisons import REQUIRED, Comparisons
 from jamrank.errors import InputError, ParameterError
+from jamrank.ids import as_column, as_text
 from jamrank.io.canonical import with_questions, with_types
 from jamrank.io.compression import decompressed
 from jamrank.io.documents import read_bytes
@@ -350,10 +351,15 @@ def _joined(frames: list[pl.DataFrame]) -> pl.DataFrame:
     ]
     casts: dict[str, Any] = {"winner": pl.String(), **({"weight": pl.Float64()} if "weight" in names else {})}
     for kind in _IDS:
-        types = {frame[name].dtype for frame in whole for name in kind if name in names}
+        own = [name for name in kind if name in names]
+        types = {frame[name].dtype for frame in whole for name in own}
         if len(types) > 1:
-            casts |= dict.fromkeys(kind, pl.String())
+            whole = [frame.with_columns(pl.Series(name, _text(frame[name])) for name in own) for frame in whole]
     return pl.concat([frame.cast(cast(Any, casts)) for frame in whole])
+
+
+def _text(ids: pl.Series) -> pl.Series:
+    return as_text(as_column(ids))
 
 
 def _placed(error: InputError, heights: list[int], sources: list[str]) -> InputError:

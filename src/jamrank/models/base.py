@@ -23,8 +23,11 @@ from jamrank.inference.error_correlation import Links, correlated
 from jamrank.inference.response_bias import ResponseBias, VoteChunk, habits
 from jamrank.inference.verdicts import actions, evidence, flip_intervals, inner_flip, verdicts
 from jamrank.io.documents import document_text, read_document, write_atomically
-from jamrank.io.out_of_core.parted import PartedComparisons, Votes
-from jamrank.models.display import Shown
+from jamrank.io.parted import PartedComparisons, Votes
+from jamrank.models.asked import Asked, blurred
+from jamrank.models.gold import KnownTruths, known_truths
+from jamrank.models.link import fit_link
+from jamrank.models.showing import Shown
 from jamrank.models.state import from_document, to_document
 from jamrank.models.uncertain import Uncertain, as_level
 from jamrank.models.vote_query import VoteQuery, probit_adjusted_sigmoid
@@ -421,7 +424,7 @@ class RankingModel(Shown, Uncertain):
             raise ParameterError(f"the scores of {type(self).__name__} are no log-odds and have no Elo; JAM's have")
         if anchor is None:
             return None
-        at = int(locate_by_text(items, np.array([anchor], dtype=object))[0])
+        at = int(locate(items, np.array([anchor], dtype=object))[0])
         if at < 0:
             raise UnknownItemError(f"anchor {anchor!s}: no vote is about such an item")
         return at

@@ -269,12 +269,6 @@ def as_ids(values: Sequence[Any], name: str) -> pl.Series:
     kinds = {type(value) for value in ids} - {type(None)}
     if kinds == {int} and all(-(2**63) <= value < 2**63 for value in ids if isinstance(value, int)):
         return pl.Series(name, ids, dtype=pl.Int64)
-    if len(kinds) > 1:
-        numbers = {str(value) for value in ids if isinstance(value, int)}
-        same = next((value for value in ids if isinstance(value, str) and value in numbers), None)
-        if same is not None:
-            row = ids.index(same) + 1
-            raise InputError(f"{name} is the text {shown(same)} here, a number elsewhere", "write it alike", row=row)
     return pl.Series(name, [None if value is None else str(value) for value in ids], dtype=pl.String)
 
 

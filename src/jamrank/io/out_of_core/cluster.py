@@ -10,9 +10,12 @@ import threading
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from jamrank.errors import ClusterError, JamrankError, ParameterError
+from jamrank.io.documents import check_folder
+from jamrank.io.private import own_scratch, private_folder
 from jamrank.kernels import default_threads
 
 __all__ = ["Cluster", "cluster_at_hand"]
@@ -110,7 +113,7 @@ class Cluster:
                 n_workers=workers or default_threads(),
                 threads_per_worker=1,
                 processes=True,
-                local_directory=None if scratch is None else os.fspath(scratch),
+                local_directory=str(_room(scratch)),
                 env={"OMP_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1"},
                 silence_logs=40,
             )
@@ -248,6 +251,15 @@ class Cluster:
                 raise
             problem = f"the dask scheduler at {self.address} is gone, and with it what its workers knew"
             raise ClusterError(f"{problem}; start it and the fit again") from None
+
+
+def _room(scratch: str | os.PathLike[str] | None) -> Path:
+    """Return a folder for the files of workers that is this user's alone; dask's own can be read by others."""
+    if scratch is None:
+        return private_folder(own_scratch() / "dask")
+    check_folder(scratch)
+    who = f"-{os.geteuid()}" if hasattr(os, "geteuid") else ""
+    return private_folder(Path(scratch).absolute() / f"jamrank-dask{who}")
 
 
 def _close(own: list[Any]) -> None:

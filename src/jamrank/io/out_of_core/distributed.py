@@ -20,8 +20,10 @@ import polars as pl
 from jamrank.data.comparisons import (
     Comparisons,
     Packing,
+    fill_questions,
     parse_weights,
     parse_winners,
+    refuse_empty,
     refuse_missing,
     refuse_self_pairs,
     require_columns,
@@ -264,7 +266,7 @@ def _packing_of(found: _Found, asked: bool) -> Packing:
     if asked:
         columns = found.questions
         if found.gaps:
-            columns = [as_column(pl.Series(column).cast(pl.String)) for column in columns]
+            columns = [fill_questions(column, gaps=True) for column in columns]
             columns.append(pl.Series([""], dtype=pl.String))
         questions = encode(*columns)[0]
     packing = Packing(encode(*found.items)[0], encode(*found.annotators)[0], questions)
@@ -380,9 +382,10 @@ def _ids_of(piece: _Piece, names: list[str], every: int) -> _Found:
         column = {name: as_column(frame[name]) for name in ("left", "right", "annotator")}
         for name, values in column.items():
             refuse_missing(name, values)
+            refuse_empty(name, values)
         questions, gaps = [], False
         if "question" in names:
-            asked = frame["question"]
+            asked = frame["question"].fill_nan(None) if frame["question"].dtype.is_float() else frame["question"]
             gaps = bool(asked.null_count())
             questions = [distinct(as_column(asked.drop_nulls()))] if asked.null_count() < len(asked) else []
         if "weight" in names:
@@ -421,12 +424,11 @@ def _keys_of(piece: _Piece, shared: tuple[Packing, bool, bool, bool]) -> Keys:
     packing, gaps, weighted, asked = shared
     optional = [name for name, there in (("question", asked), ("weight", weighted)) if there]
     with _read(piece, ["annotator", "left", "right", "winner", *optional]) as frame:
-        if gaps:
-            frame = frame.with_columns(pl.col("question").cast(pl.String).fill_null(""))
         left, right = (codes_in(packing.items, as_column(frame[side])) for side in ("left", "right"))
         refuse_self_pairs(packing.items, left, right)
         who = codes_in(packing.annotators, as_column(frame["annotator"]))
-        question = codes_in(packing.questions, as_column(frame["question"])) if asked else None
+        questions = fill_questions(as_column(frame["question"]), gaps) if asked else None
+        question = None if questions is None else codes_in(packing.questions, questions)
         keys = packing.pack(left, right, who, question, parse_winners(as_column(frame["winner"])))
         return keys, parse_weights(frame["weight"]) if weighted else np.empty(0)
 

@@ -7,15 +7,14 @@ that fits into memory. Then every part is sorted and folded by itself. Passes go
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import itertools
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -25,22 +24,25 @@ import polars as pl
 from jamrank.data.comparisons import (
     Comparisons,
     Packing,
+    fill_questions,
     make_frame,
     parse_weights,
     parse_winners,
+    refuse_empty,
     refuse_missing,
     refuse_self_pairs,
     require_columns,
     sorted_keys,
 )
-from jamrank.data.ids import Column, as_column, codes_in, distinct, encode
-from jamrank.data.storage import MISSING
-from jamrank.errors import FormatError, InputError, ParameterError
-from jamrank.io.documents import check_folder, ensure_folder, read_document, write_document
-from jamrank.io.out_of_core.arrays import append_array, read_array, write_array
-from jamrank.io.out_of_core.parted import PartedComparisons, Votes
+from jamrank.errors import InputError, ParameterError, ScratchError, ScratchWarning, warn
+from jamrank.ids import Column, as_column, codes_in, distinct, encode, first_missing
+from jamrank.io.arrays import Stamp, append_array, read_array, write_array, write_private
+from jamrank.io.documents import check_folder
 from jamrank.io.parquet import ParquetFiles, is_parquet
-from jamrank.typing import FloatArray, IntArray
+from jamrank.io.parted import PartedComparisons, Votes
+from jamrank.io.private import check_private, hold, own_scratch, private_folder, private_open, refuse_shared
+from jamrank.io.scratch import Journal, read_manifest, refuse_beyond, verify_files, write_manifest
+from jamrank.votes import MISSING
 
 __all__ = [
     "Journal",
@@ -55,7 +57,7 @@ __all__ = [
 
 Progress = Callable[[str, int, int], None]
 
-_KIND, _VERSION = "scratch", 1
+_KIND, _VERSION = "scratch", 2
 _MANIFEST, _LOCK = "votes.json", "lock"
 _IDS = ("items", "annotators", "questions")
 # Bytes that the work on one vote of a slice, or of a part, takes at most, and what the process needs beside.
@@ -117,7 +119,7 @@ def plan_storage(
     path : path-like
         A Parquet file in the canonical form, or a folder of them.
     scratch : path-like, optional
-        Folder for the encoded votes; the system's folder for temporary files unless given.
+        Folder for the encoded votes; one of this user's own, in the cache, unless given.
     memory : str or int
         How much may be used, such as ``"2GB"``.
 
@@ -140,16 +142,28 @@ def plan_storage(
         require_columns(list(table.columns))
     except InputError as error:
         raise error.within(str(path)) from None
-    where = Path(scratch) if scratch is not None else Path(tempfile.gettempdir())
-    check_folder(where)
+    where = _where(scratch)
     needed = len(table) * (_KEY_BYTES + _ROW_BYTES)
     plan = StoragePlan(table, str(path), where / f"jamrank-{_fingerprint(table, allowed)}", allowed, needed)
+    if os.path.lexists(plan.folder):
+        check_private(plan.folder)
     nearest = next(parent for parent in (where, *where.absolute().parents) if parent.exists())
     free = shutil.disk_usage(nearest).free
     if not plan.done and free < needed:
         problem = f"the scratch folder has {free / 1e9:.1f} GB free, and these votes need about {needed / 1e9:.1f} GB"
         raise InputError(problem, "give another folder with --scratch", source=str(where))
     return plan
+
+
+def _where(scratch: str | os.PathLike[str] | None) -> Path:
+    """Return the folder for scratch folders: nobody else may read or change what will be there."""
+    if scratch is None:
+        return own_scratch()
+    check_folder(scratch)
+    where = Path(scratch).absolute()
+    if where.exists():
+        refuse_shared(where)
+    return where
 
 
 def _fingerprint(table: ParquetFiles, memory: int) -> str:
@@ -174,8 +188,8 @@ def store_comparisons(
     path : path-like
         A Parquet file in the canonical form (see :func:`jamrank.read_comparisons`), or a folder of them.
     scratch : path-like, optional
-        Folder for the encoded votes; the system's folder for temporary files unless given. What an earlier call left
-        there of the same files is used again.
+        Folder for the encoded votes; one of this user's own, in the cache, unless given. What an earlier call left
+        there of the same files is used again, unless it is damaged.
     memory : str or int
         How much may be used, such as ``"2GB"``.
     progress : callable, optional
@@ -191,34 +205,32 @@ def store_comparisons(
 
 
 def store(plan: StoragePlan, progress: Progress | None = None) -> StoredComparisons:
-    """Do what a plan says, unless it was done before."""
-    ensure_folder(plan.folder)
-    lock = _lock(plan.folder / _LOCK)
-    if not plan.done:
-        for left_over in plan.folder.iterdir():
-            if left_over.name != _LOCK:
-                shutil.rmtree(left_over) if left_over.is_dir() else left_over.unlink()
+    """Do what a plan says, unless it was done before.
+
+    Raises
+    ------
+    InputError
+        If something in the files is not as it should be, or the scratch folder is not safe from other users.
+    """
+    private_folder(plan.folder)
+    lock = hold(plan.folder / _LOCK)
+    if plan.done:
         try:
-            _Writer(plan, progress or (lambda what, done, total: None)).write()
-        except InputError as error:
-            raise error if error.source else error.within(plan.source) from None
+            return StoredComparisons.open(plan.folder, plan.votes_in_memory, lock, verify=True)
+        except ScratchError as error:
+            warn(f"{error}; the scratch files of these votes are made anew", ScratchWarning)
+    for left_over in plan.folder.iterdir():
+        if left_over.name != _LOCK:
+            _remove(left_over)
+    try:
+        _Writer(plan, progress or (lambda what, done, total: None)).write()
+    except InputError as error:
+        raise error if error.source else error.within(plan.source) from None
     return StoredComparisons.open(plan.folder, plan.votes_in_memory, lock)
 
 
-def _lock(path: Path) -> Any:
-    """Hold a file as long as the result lives: two runs must not write to one folder."""
-    try:
-        import fcntl
-    except ImportError:  # not on this system
-        return None
-    file = path.open("w")
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        file.close()
-        problem = "another run is using this scratch folder"
-        raise InputError(problem, "wait for it, or give another with --scratch", source=str(path.parent)) from None
-    return file
+def _remove(path: Path) -> None:
+    shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
 
 
 @dataclass
@@ -233,6 +245,7 @@ class _Writer:
         self.weighted = "weight" in table.columns
         self.asked = "question" in table.columns
         self.gaps = False
+        self.files: dict[str, Stamp] = {}
         self.longest = int(np.clip((self.plan.memory - _PROCESS_BYTES) // _SLICE_BYTES, 10_000, 8_000_000))
 
     def write(self) -> None:
@@ -245,10 +258,23 @@ class _Writer:
             file, before = self._at
             raise InputError(error.problem, error.remedy, source=str(file), row=error.row + before) from None
         parts = self._sort_parts(packing, len(edges) + 1, n_missing)
-        for name in _IDS:
-            make_frame({"id": getattr(packing, name)}, "polars").write_parquet(self.plan.folder / f"{name}.parquet")
-        body = {"weighted": self.weighted, "n_missing": n_missing, "n_votes": self.plan.n_rows - n_missing, **parts}
-        write_document(self.plan.folder / _MANIFEST, _KIND, _VERSION, body)
+        counts = {name: self._write_ids(name, getattr(packing, name)) for name in _IDS}
+        body = {
+            "fingerprint": self.plan.folder.name,
+            "files": self.files,
+            "counts": counts,
+            "n_missing": n_missing,
+            "n_votes": self.plan.n_rows - n_missing,
+            **parts,
+        }
+        write_manifest(self.plan.folder / _MANIFEST, _KIND, _VERSION, body)
+
+    def _write_ids(self, name: str, ids: NDArray[Any]) -> int:
+        """Write ids; return how many there are."""
+        content = BytesIO()
+        make_frame({"id": ids}, "polars").write_parquet(content)
+        self.files[f"{name}.parquet"] = write_private(self.plan.folder / f"{name}.parquet", content.getvalue())
+        return len(ids)
 
     def _slices(self, what: str, columns: list[str]) -> Iterator[pl.DataFrame]:
         done, total = 0, self.plan.n_rows
@@ -263,16 +289,20 @@ class _Writer:
         """Read the ids; return them with the keys of pairs at which parts begin."""
         names = ["left", "right", "annotator", *(["question"] if self.asked else [])]
         self.gaps = self.asked and any(
-            frame["question"].null_count() for _, _, frame in self.plan.table.slices(["question"], self.longest)
+            first_missing(as_column(frame["question"])) is not None
+            for _, _, frame in self.plan.table.slices(["question"], self.longest)
         )
         known: dict[str, list[Column]] = {"items": [], "annotators": [], "questions": []}
         sample: list[tuple[Column, Column]] = []
         every = max(self.plan.n_rows // _SAMPLE, 1)
-        for raw in self._slices("reading ids", names):
-            frame = self._filled(raw)
+        for frame in self._slices("reading ids", names):
             column = {name: as_column(frame[name]) for name in names}
+            if self.asked:
+                column["question"] = self._questions(frame)
             for name in names:
                 refuse_missing(name, column[name])
+                if name != "question":
+                    refuse_empty(name, column[name])
             _merge(known["items"], distinct(column["left"]), distinct(column["right"]))
             _merge(known["annotators"], distinct(column["annotator"]))
             if self.asked:
@@ -304,19 +334,18 @@ class _Writer:
         at = np.linspace(0, len(ordered), n_parts + 1)[1:-1].astype(np.int64)
         return np.unique(ordered[at]) << packing.below_pair
 
-    def _filled(self, frame: pl.DataFrame) -> pl.DataFrame:
-        return frame.with_columns(pl.col("question").cast(pl.String).fill_null("")) if self.gaps else frame
+    def _questions(self, frame: pl.DataFrame) -> Column:
+        return fill_questions(as_column(frame["question"]), self.gaps)
 
     def _deal_out(self, packing: Packing, edges: IntArray) -> int:
         """Read the votes and write each to its part; return how many had no outcome."""
         optional = [name for name in ("question", "weight") if name in self.plan.table.columns]
         n_missing = 0
-        for raw in self._slices("reading votes", ["annotator", "left", "right", "winner", *optional]):
-            frame = self._filled(raw)
+        for frame in self._slices("reading votes", ["annotator", "left", "right", "winner", *optional]):
             left, right = (codes_in(packing.items, as_column(frame[side])) for side in ("left", "right"))
             refuse_self_pairs(packing.items, left, right)
             who = codes_in(packing.annotators, as_column(frame["annotator"]))
-            asked = codes_in(packing.questions, as_column(frame["question"])) if self.asked else None
+            asked = codes_in(packing.questions, self._questions(frame)) if self.asked else None
             results = parse_winners(as_column(frame["winner"]))
             n_missing += int(np.count_nonzero(results == MISSING))
             keys = packing.pack(left, right, who, asked, results)
@@ -336,6 +365,10 @@ class _Writer:
     def _unsorted(self, part: int, what: str) -> Path:
         return self.plan.folder / f"unsorted-{part:05}.{what}"
 
+    def _write_votes(self, part: int, what: str, values: NDArray[Any]) -> None:
+        name = _votes_file(part, what)
+        self.files[name] = write_array(self.plan.folder / name, values)
+
     def _sort_parts(self, packing: Packing, n_parts: int, n_missing: int) -> dict[str, Any]:
         """Sort and fold each part; return what is known of all votes then."""
         n_pairs, n_ties, done = [], 0.0, 0
@@ -346,9 +379,9 @@ class _Writer:
             weights = read_array(self._unsorted(part, "weights"), np.float64) if self.weighted else None
             done += len(keys)
             keys, weight = sorted_keys(keys, weights)
-            write_array(_votes_file(self.plan.folder, part, "keys"), keys)
+            self._write_votes(part, "keys", keys)
             if len(weight):
-                write_array(_votes_file(self.plan.folder, part, "weights"), weight)
+                self._write_votes(part, "weights", weight)
             own = packing.unpack(keys, weight, len(keys), n_missing)
             n_pairs.append(own.n_pairs)
             n_ties += own.n_ties
@@ -361,56 +394,14 @@ class _Writer:
         return {"pairs": np.array(n_pairs), "n_ties": n_ties, "votes": votes, "decided": decided}
 
 
-class Journal:
-    """What passes said, on disk, found again by what they were asked.
-
-    A fit is the same from run to run, to the last bit: one that was killed and is begun anew asks the same questions,
-    and gets the answers that are here at once.
-
-    Parameters
-    ----------
-    folder : Path
-        Where the answers are kept.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def recall(self, run: Callable[[], FloatArray], what: str, *asked: FloatArray) -> FloatArray:
-        """Return the answer to a question, from an earlier run where there is one."""
-        question = hashlib.blake2b(what.encode(), digest_size=16)
-        for array in asked:
-            question.update(np.ascontiguousarray(array).tobytes())
-        path = self.folder / f"{question.hexdigest()}.sums"
-        known = self._read(path)
-        if known is not None:
-            return known
-        answer = run()
-        self.folder.mkdir(exist_ok=True)
-        write_array(path, np.concatenate([_checksum(answer), answer]))
-        return answer
-
-    def _read(self, path: Path) -> FloatArray | None:
-        """Return an answer that is there and whole."""
-        if not path.exists():
-            return None
-        content = read_array(path, np.float64)
-        checksum, answer = content[:2], content[2:]
-        return answer if checksum.tobytes() == _checksum(answer).tobytes() else None
-
-
-def _checksum(answer: FloatArray) -> FloatArray:
-    return np.frombuffer(hashlib.blake2b(answer.tobytes(), digest_size=16).digest(), dtype=np.float64)
-
-
 def _merge(known: list[Column], *found: Column) -> None:
     """Add values to those known, in one column."""
     labels, _ = encode(*known, *found)
     known[:] = [as_column(labels)]
 
 
-def _votes_file(folder: Path, part: int, what: str) -> Path:
-    return folder / f"votes-{part:05}.{what}"
+def _votes_file(part: int, what: str) -> str:
+    return f"votes-{part:05}.{what}"
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -424,21 +415,39 @@ class StoredComparisons(PartedComparisons):
     place: ClassVar[str] = "from disk"
 
     folder: Path
+    files: dict[str, Stamp]
     votes_in_memory: int
     lock: Any
 
     @classmethod
-    def open(cls, folder: Path, votes_in_memory: int, lock: Any = None) -> StoredComparisons:
-        """Return what lies in a scratch folder."""
-        try:
-            body = read_document(folder / _MANIFEST, _KIND, _VERSION)
-            items, annotators, questions = (
-                encode(as_column(pl.read_parquet(folder / f"{name}.parquet")["id"]))[0] for name in _IDS
-            )
-        except (FormatError, OSError, pl.exceptions.PolarsError) as error:
-            raise InputError(f"the scratch folder is damaged ({error})", "delete it", source=str(folder)) from None
+    def open(cls, folder: Path, votes_in_memory: int, lock: Any = None, *, verify: bool = False) -> StoredComparisons:
+        """Return what lies in a scratch folder.
+
+        Parameters
+        ----------
+        folder : Path
+            The scratch folder.
+        votes_in_memory : int
+            How many votes may be in memory at once.
+        lock : object, optional
+            What holds the folder.
+        verify : bool
+            Whether to compare every file with its checksum: for what an earlier run left there.
+
+        Raises
+        ------
+        ScratchError
+            If it is not what was written there.
+        """
+        body = read_manifest(folder / _MANIFEST, _KIND, _VERSION)
+        if body["fingerprint"] != folder.name:
+            raise ScratchError("the manifest is that of other votes", source=str(folder))
+        if verify:
+            verify_files(folder, body["files"])
+        items, annotators, questions = (_read_ids(folder, name, body["counts"][name]) for name in _IDS)
         return cls(
             folder=folder,
+            files=body["files"],
             items=items,
             annotators=annotators,
             questions=questions,
@@ -454,18 +463,39 @@ class StoredComparisons(PartedComparisons):
 
     def part(self, number: int) -> Comparisons:
         """Return the votes of one part; their ids are those of all."""
-        keys = read_array(_votes_file(self.folder, number, "keys"), np.int64)
-        weights = _votes_file(self.folder, number, "weights")
-        weight = read_array(weights, np.float64) if weights.exists() else np.empty(0)
-        return self.packing.unpack(keys, weight, len(keys), self.n_missing)
+        keys = read_array(self.folder / _votes_file(number, "keys"), np.int64)
+        weights = _votes_file(number, "weights")
+        weight = read_array(self.folder / weights, np.float64) if weights in self.files else np.empty(0)
+        if (len(keys) and (keys[0] < 0 or (keys[1:] <= keys[:-1]).any())) or len(weight) not in (0, len(keys)):
+            raise ScratchError("a scratch file is damaged (its votes are in no order)", source=str(self.folder))
+        part = self.packing.unpack(keys, weight, len(keys), self.n_missing)
+        refuse_beyond(part.pair_first, self.n_items, "an item", self.folder)
+        refuse_beyond(part.pair_second, self.n_items, "an item", self.folder)
+        refuse_beyond(part.pair_question, len(self.questions), "a question", self.folder)
+        refuse_beyond(part.vote_annotator, self.n_annotators, "an annotator", self.folder)
+        if part.n_pairs != self.part_pairs[number]:
+            raise ScratchError("a scratch file is damaged (it has other pairs)", source=str(self.folder))
+        return part
 
     def delete(self) -> None:
         """Remove the scratch folder; the votes can no longer be read then."""
+        # While it is locked: who waits for the lock must not find the folder half removed.
+        shutil.rmtree(self.folder, ignore_errors=True)
         if self.lock is not None:
             self.lock.close()
-        with contextlib.suppress(FileNotFoundError):
-            shutil.rmtree(self.folder)
 
     @property
     def _where(self) -> str:
         return f"in {str(self.folder)!r}"
+
+
+def _read_ids(folder: Path, name: str, count: int) -> NDArray[Any]:
+    path = folder / f"{name}.parquet"
+    try:
+        with private_open(path, "rb") as file:
+            ids = encode(as_column(pl.read_parquet(BytesIO(file.read()))["id"]))[0]
+    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        raise ScratchError(f"the ids cannot be read ({error})", source=str(path)) from None
+    if len(ids) != count:
+        raise ScratchError(f"there are {len(ids):,} ids of {count:,}", source=str(path))
+    return ids
