@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jamrank.data.ids import as_array, as_column, encode, first_missing, locate
+from jamrank.data.ids import as_array, as_column, codes_in, encode, first_missing, locate
 from jamrank.errors import InputError, UnknownItemError
-from jamrank.ids import as_array, as_column, codes_in, encode, first_missing, locate
 
 KINDS = {
     "int": st.integers(-(2**63), 2**63 - 1),

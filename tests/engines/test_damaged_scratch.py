@@ -13,7 +13,8 @@ import pytest
 import jamrank as jr
 from jamrank.engines import DiskEngine
 from jamrank.errors import ScratchError, ScratchWarning
-from jamrank.io import scratch, store
+from jamrank.io import scratch
+from jamrank.io.out_of_core import store
 
 MEMORY = "600MB"
 
@@ -143,7 +144,7 @@ def test_weights_that_were_not_written_are_not_read(source, kept, tmp_path):
     name = next(name for name in stored.files if name.endswith(".weights"))
     del stored.files[name]
     assert (own / name).exists()
-    assert not len(stored.part(int(name[6:11])).cast.weight)
+    assert not len(stored.part(int(name[6:11])).vote_counts.weight)
     stored.lock.close()
 
 
@@ -154,19 +155,19 @@ def test_weights_that_were_not_written_are_not_read(source, kept, tmp_path):
 def test_codes_out_of_range_reach_no_kernel(source, kept, tmp_path, rows_by):
     folder = copied(kept, tmp_path)
     engine = DiskEngine(jr.store_comparisons(source, folder, MEMORY), rows_by)
-    tables, scores = np.log(np.full((5, 2, 2), 0.5)), np.zeros(21)
-    engine.expectation(scores, tables)
+    log_emission, scores = np.log(np.full((5, 2, 2), 0.5)), np.zeros(21)
+    engine.expectation(scores, log_emission)
     found = 0
     for column in ("second", "pattern", "vote", "count", "run"):
         for path in engine._folder.glob(f"00000.{column}"):
             content = path.read_bytes()
             path.write_bytes(b"\xff" * len(content))
             with pytest.raises(ScratchError, match="a scratch file is damaged"):
-                engine.expectation(scores + found + 1, tables)
+                engine.expectation(scores + found + 1, log_emission)
             path.write_bytes(content)
             found += 1
     assert found >= 2
-    engine.expectation(scores + 99, tables)
+    engine.expectation(scores + 99, log_emission)
     engine.votes.lock.close()
 
 

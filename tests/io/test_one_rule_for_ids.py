@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 
 import jamrank as jr
-from jamrank.comparisons import Packing
+from jamrank.data.comparisons import Packing
+from jamrank.data.ids import as_column, encode
 from jamrank.errors import InputError
-from jamrank.ids import as_column, encode
-from jamrank.io import distributed
+from jamrank.io.out_of_core import distributed
 
 LEFT, RIGHT = [1, 2, 3, 10, 2, 1], ["2", "3", "1", "1", "10", "3"]
 WINNER = ["left", "right", "left", "left", "right", "left"]
@@ -66,11 +66,11 @@ def from_dask(folder):
     """The tasks of the workers, without workers."""
     path = str(folder / "votes.parquet")
     pl.DataFrame(columns()).write_parquet(path, row_group_size=3)
-    pieces = [distributed._Piece(path, (0,), 0, 3), distributed._Piece(path, (1,), 3, 3)]
+    chunks = [distributed._Piece(path, (0,), 0, 3), distributed._Piece(path, (1,), 3, 3)]
     names = ["left", "right", "annotator", "winner"]
-    found = distributed._merged(*(distributed._ids_of(piece, names, 1) for piece in pieces))
+    found = distributed._merged(*(distributed._ids_of(piece, names, 1) for piece in chunks))
     packing = distributed._packing_of(found, False)
-    keys = distributed._sorted(*(distributed._keys_of(piece, (packing, False, False, False)) for piece in pieces))
+    keys = distributed._sorted(*(distributed._keys_of(piece, (packing, False, False, False)) for piece in chunks))
     return packing.unpack(*keys, 6, 0)
 
 

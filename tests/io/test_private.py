@@ -15,8 +15,8 @@ import pytest
 
 import jamrank as jr
 from jamrank.errors import InputError
+from jamrank.io.out_of_core.store import plan_storage
 from jamrank.io.private import hold, own_scratch, private_folder, private_open, refuse_shared
-from jamrank.io.store import plan_storage
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="has no such users")
 as_root = pytest.mark.skipif(getattr(os, "geteuid", lambda: 1)() != 0, reason="only root can be somebody else")

@@ -24,7 +24,7 @@ def start_note(earlier: RankingModel, votes: Votes, source: str, chosen: bool) -
     ParameterError
         If it knows none of the items: the fit would begin with nothing, and look as if it had not.
     """
-    from jamrank.ids import locate
+    from jamrank.data.ids import locate
 
     shared = int((locate(earlier.items_, votes.items) >= 0).sum())
     if not shared:
@@ -38,7 +38,7 @@ def start_note(earlier: RankingModel, votes: Votes, source: str, chosen: bool) -
 
 def features_note(features: Any, votes: Votes, source: str) -> str:
     """Return which items have features and no votes; empty without."""
-    from jamrank.ids import locate
+    from jamrank.data.ids import locate
 
     items = features["item"].to_list()
     others = [str(item) for item, at in zip(items, locate(votes.items, items), strict=True) if at < 0]

@@ -12,10 +12,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-from jamrank.data.ids import Column, as_array, as_column, encode, first_missing, is_missing, take
+from jamrank.data.ids import Column, as_array, as_column, as_text, encode, first_missing, is_missing, take
 from jamrank.data.storage import FIRST, MISSING, SECOND, TIE, DenseVotes, VoteTable
 from jamrank.errors import InputError
-from jamrank.ids import Codes, Column, as_array, as_column, as_text, encode, first_missing, is_missing, take
 from jamrank.kernels import default_threads, kernels
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
@@ -623,7 +622,7 @@ def refuse_empty(name: str, column: Column) -> None:
         raise InputError(f"{name} is missing", "every vote needs an id there", row=int(empty.arg_max() or 0) + 1)
 
 
-def refuse_self_pairs(items: NDArray[Any], left: Codes, right: Codes) -> None:
+def refuse_self_pairs(items: NDArray[Any], left: Int32Array, right: Int32Array) -> None:
     same = left == right
     if same.any():
         row = int(same.argmax())

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jamrank.comparisons import (
+from jamrank.data.comparisons import (
     Comparisons,
     fill_questions,
     open_frame,
@@ -17,6 +17,8 @@ from jamrank.comparisons import (
     refuse_missing,
     refuse_self_pairs,
 )
+from jamrank.data.ids import as_array, as_column, encode, locate
+from jamrank.data.storage import FIRST, MISSING, TIE, DenseVotes, VoteTable
 from jamrank.errors import GoldError, GoldWarning, InputError, warn
 from jamrank.text import many
 from jamrank.typing import BoolArray, IntArray
@@ -92,7 +94,7 @@ def known_truths(gold: Any, votes: Comparisons, only_voted: bool = False) -> Kno
     return KnownTruths(votes, _told(votes, there, rows[:, 3]), len(rows))
 
 
-def _columns(gold: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_], NDArray[Any] | None]:
+def _columns(gold: Any) -> tuple[NDArray[Any], NDArray[Any], BoolArray, NDArray[Any] | None]:
     """Return left, right, whether left is better, and questions where there are any."""
     if not hasattr(gold, "columns") and not hasattr(gold, "column_names"):
         better, worse = _pairs(gold)

@@ -245,7 +245,7 @@ def distinct(column: Column) -> Column:
     return as_column(list(set(column.tolist()))) if column.dtype.kind == "O" else np.unique(column)
 
 
-def codes_in(labels: NDArray[Any], column: Column) -> Codes:
+def codes_in(labels: NDArray[Any], column: Column) -> Int32Array:
     """Return the codes of values that all are among the labels of :func:`encode`, if only as text."""
     if labels.dtype.kind == "O" and isinstance(labels[0], str):
         column = as_text(column)

@@ -15,7 +15,7 @@ from jamrank.diagnostics.cycles import best_order, count_triads, majorities
 from jamrank.diagnostics.graph import components, find_bridges, separation
 from jamrank.diagnostics.planning import expected_accuracy, more_votes
 from jamrank.diagnostics.sides import sides
-from jamrank.diagnostics.sign import goodwill
+from jamrank.diagnostics.sign import orientation
 from jamrank.diagnostics.similar_ids import similar_ids, told_apart
 from jamrank.errors import InputError, JamrankWarning, NotFittedError, ParameterError
 from jamrank.rows.duels import Duels

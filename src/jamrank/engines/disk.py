@@ -17,10 +17,10 @@ from jamrank.engines.base import Expectation, Information, Links, Maximisation
 from jamrank.engines.memory import MemoryEngine
 from jamrank.engines.passes import Sums, expectation
 from jamrank.errors import ScratchError, ScratchWarning, warn
-from jamrank.io.arrays import read_into, write_array
+from jamrank.io.out_of_core.arrays import read_into, write_array
+from jamrank.io.out_of_core.store import StoredComparisons
 from jamrank.io.private import private_folder
 from jamrank.io.scratch import Journal, read_manifest, refuse_beyond, remove_folder, verify_files, write_manifest
-from jamrank.io.store import StoredComparisons
 from jamrank.kernels import default_threads, kernels
 from jamrank.rows.rows import ROWS_BY, Patterns, RaggedVotes, Rows
 from jamrank.typing import Float32Array, FloatArray, Int32Array, IntArray
@@ -138,7 +138,7 @@ class _PartStore:
             list_start = self._starts(number, "count")
             vote = self._bounded(self._widened(number, "vote", np.int32), 2 * told["n_coins"], "a vote")
             self._refuse_other(int(list_start[-1]), len(vote))
-            ballots = Lists(list_start, vote, self._column(number, "vote_weight"), told["n_coins"])
+            ballots = RaggedVotes(list_start, vote, self._column(number, "vote_weight"), told["n_coins"])
             pattern_weight = np.empty(0)
         else:
             pattern = self._column(number, "pattern")
@@ -287,8 +287,8 @@ class DiskEngine:
     def _make_rows(self) -> dict[str, Any]:
         """Write the rows of every part, and find where a fit begins on the way."""
         private_folder(self._folder)
-        told, n_links, cast = [], 0, np.zeros((0, 0))
-        begin: Doubles = np.zeros(0)
+        told, n_links, vote_counts = [], 0, np.zeros((0, 0))
+        begin: FloatArray = np.zeros(0)
         origin = np.zeros(self.votes.n_items)
         for number, part in enumerate(self._counted(self.votes.parts())):
             rows = ROWS_BY[self.rows_by](part, self.threads)

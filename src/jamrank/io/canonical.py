@@ -6,9 +6,9 @@ import os
 
 import polars as pl
 
-from jamrank.comparisons import fill_questions
+from jamrank.data.comparisons import fill_questions
+from jamrank.data.ids import as_column
 from jamrank.errors import FeatureError, InputError
-from jamrank.ids import as_column
 from jamrank.io.documents import shown
 from jamrank.io.tables import load_table
 

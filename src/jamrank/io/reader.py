@@ -12,8 +12,8 @@ import numpy as np
 import polars as pl
 
 from jamrank.data.comparisons import REQUIRED, Comparisons
+from jamrank.data.ids import as_column, as_text
 from jamrank.errors import InputError, ParameterError
-from jamrank.ids import as_column, as_text
 from jamrank.io.canonical import with_questions, with_types
 from jamrank.io.compression import decompressed
 from jamrank.io.documents import read_bytes

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jamrank.errors import FormatError, ScratchError
-from jamrank.io.arrays import Stamp, read_array, stamp_of, write_array, write_private
 from jamrank.io.documents import document_text, parse_document
+from jamrank.io.out_of_core.arrays import Stamp, read_array, stamp_of, write_array, write_private
 from jamrank.io.private import private_folder, private_open
+from jamrank.typing import FloatArray
 
 __all__ = ["Journal", "read_manifest", "refuse_beyond", "remove_folder", "verify_files", "write_manifest"]
 
-Doubles = NDArray[np.float64]
 
 _DIGEST_BYTES = 16
 
@@ -97,7 +97,7 @@ class Journal:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def recall(self, run: Callable[[], Doubles], what: str, *asked: Doubles) -> Doubles:
+    def recall(self, run: Callable[[], FloatArray], what: str, *asked: FloatArray) -> FloatArray:
         """Return the answer to a question, from an earlier run where there is one."""
         question = hashlib.blake2b(what.encode(), digest_size=_DIGEST_BYTES)
         for array in asked:
@@ -111,7 +111,7 @@ class Journal:
         write_array(path, np.concatenate([_checksum(question.digest(), answer), answer]))
         return answer
 
-    def _read(self, path: Path, question: bytes) -> Doubles | None:
+    def _read(self, path: Path, question: bytes) -> FloatArray | None:
         """Return an answer that is there and whole."""
         if not path.exists():
             return None
@@ -123,6 +123,6 @@ class Journal:
         return answer if checksum.tobytes() == _checksum(question, answer).tobytes() else None
 
 
-def _checksum(question: bytes, answer: Doubles) -> Doubles:
+def _checksum(question: bytes, answer: FloatArray) -> FloatArray:
     digest = hashlib.blake2b(question + answer.tobytes(), digest_size=_DIGEST_BYTES).digest()
     return np.frombuffer(digest, dtype=np.float64)

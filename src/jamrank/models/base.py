@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from jamrank.data.comparisons import Comparisons, make_frame
-from jamrank.data.gold import KnownTruths, known_truths, locate_by_text
+from jamrank.data.gold import KnownTruths, known_truths
 from jamrank.data.ids import as_column, as_objects, encode, locate
 from jamrank.engines import Choice, bring, choose
 from jamrank.errors import FeatureError, FormatError, InputError, NotFittedError, ParameterError, UnknownItemError
@@ -23,11 +23,8 @@ from jamrank.inference.error_correlation import Links, correlated
 from jamrank.inference.response_bias import ResponseBias, VoteChunk, habits
 from jamrank.inference.verdicts import actions, evidence, flip_intervals, inner_flip, verdicts
 from jamrank.io.documents import document_text, read_document, write_atomically
-from jamrank.io.parted import PartedComparisons, Votes
-from jamrank.models.asked import Asked, blurred
-from jamrank.models.gold import KnownTruths, known_truths
-from jamrank.models.link import fit_link
-from jamrank.models.showing import Shown
+from jamrank.io.out_of_core.parted import PartedComparisons, Votes
+from jamrank.models.display import Shown
 from jamrank.models.state import from_document, to_document
 from jamrank.models.uncertain import Uncertain, as_level
 from jamrank.models.vote_query import VoteQuery, probit_adjusted_sigmoid

@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from jamrank.data.comparisons import (
     Comparisons,
@@ -34,15 +35,16 @@ from jamrank.data.comparisons import (
     require_columns,
     sorted_keys,
 )
+from jamrank.data.ids import Column, as_column, codes_in, distinct, encode, first_missing
+from jamrank.data.storage import MISSING
 from jamrank.errors import InputError, ParameterError, ScratchError, ScratchWarning, warn
-from jamrank.ids import Column, as_column, codes_in, distinct, encode, first_missing
-from jamrank.io.arrays import Stamp, append_array, read_array, write_array, write_private
 from jamrank.io.documents import check_folder
+from jamrank.io.out_of_core.arrays import Stamp, append_array, read_array, write_array, write_private
+from jamrank.io.out_of_core.parted import PartedComparisons, Votes
 from jamrank.io.parquet import ParquetFiles, is_parquet
-from jamrank.io.parted import PartedComparisons, Votes
 from jamrank.io.private import check_private, hold, own_scratch, private_folder, private_open, refuse_shared
 from jamrank.io.scratch import Journal, read_manifest, refuse_beyond, verify_files, write_manifest
-from jamrank.votes import MISSING
+from jamrank.typing import IntArray
 
 __all__ = [
     "Journal",
