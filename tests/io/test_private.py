@@ -97,6 +97,15 @@ def test_without_a_home_it_lies_in_a_private_folder_among_temporary_files(tmp_pa
     assert mode_of(own_scratch()) == 0o700
 
 
+def test_workers_of_dask_have_a_private_folder_too(tmp_path, monkeypatch):
+    from jamrank.io.cluster import _room
+
+    monkeypatch.setenv("JAMRANK_CACHE", str(tmp_path / "cache"))
+    for room in (_room(None), _room(tmp_path / "scratch")):
+        assert tmp_path in room.parents
+        assert mode_of(room) == 0o700
+
+
 def test_a_folder_that_others_may_read_is_closed_to_them(tmp_path):
     (tmp_path / "own").mkdir(mode=0o755)
     assert mode_of(private_folder(tmp_path / "own")) == 0o700

@@ -93,6 +93,7 @@ class Cluster:
             If nobody answers at the address.
         """
         try:
+            import dask
             from distributed import Client, LocalCluster
         except ImportError:
             raise ParameterError(f"the engine 'dask' needs dask; {_INSTALL}") from None
@@ -106,14 +107,16 @@ class Cluster:
                 told = (str(error).splitlines() or [type(error).__name__])[0][:100]
                 raise ClusterError(f"no dask scheduler answers at {scheduler!r} ({told})") from None
             return cls(client, [client])
-        with warnings.catch_warnings():
+        room = str(_room(scratch))
+        # Scheduler and workers alike: dask's own place can be read by others, and prepared by them.
+        with warnings.catch_warnings(), dask.config.set({"temporary-directory": room}):
             # Its dashboard takes another port where the usual one is taken.
             warnings.simplefilter("ignore", UserWarning)
             cluster = LocalCluster(
                 n_workers=workers or default_threads(),
                 threads_per_worker=1,
                 processes=True,
-                local_directory=str(_room(scratch)),
+                local_directory=room,
                 env={"OMP_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1"},
                 silence_logs=40,
             )
