@@ -98,7 +98,7 @@ def test_without_a_home_it_lies_in_a_private_folder_among_temporary_files(tmp_pa
 
 
 def test_workers_of_dask_have_a_private_folder_too(tmp_path, monkeypatch):
-    from jamrank.io.cluster import _room
+    from jamrank.io.out_of_core.cluster import _room
 
     monkeypatch.setenv("JAMRANK_CACHE", str(tmp_path / "cache"))
     for room in (_room(None), _room(tmp_path / "scratch")):
