@@ -96,18 +96,19 @@ def open_votes(
 def _choose(model: RankingModel, source: Source) -> Choice:
     """Return the engine that was asked for, by name or by one of its options, or else that suits."""
     from jamrank.engines import Choice, choose
+    from jamrank.models import spec_of
 
     options = source.engine or ("dask" if source.of_dask else "disk" if source.of_disk else "auto")
     if source.of_dask and options != "dask":
         raise ParameterError(f"--scheduler and --workers are for --engine dask, not for {options}")
     if source.needs_memory and options == "auto":
         return Choice("memory", f"{source.needs_memory} needs the votes in memory")
-    choice = choose(options, source.files[0], model._from_disk)
+    choice = choose(options, source.files[0], spec_of(model).capabilities.out_of_core)
     if choice.name in ("disk", "dask"):
         if source.needs_memory:
             told = "fits from disk and on clusters take one Parquet file or folder in jamrank's own form"
             raise ParameterError(f"{source.needs_memory} needs the votes in memory; {told}")
-        if not model._from_disk:
+        if not spec_of(model).capabilities.out_of_core:
             told = "JAM, CrowdBT and BradleyTerry fit from disk and on clusters"
             raise ParameterError(f"{type(model).__name__} needs the votes in memory; {told}")
     return Choice(options, "an option of it was given") if source.engine is None and options != "auto" else choice

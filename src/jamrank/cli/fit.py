@@ -140,9 +140,10 @@ def fit(
     from jamrank.cli.notes import features_note, gold_note, start_note
     from jamrank.cli.results import SOMETIMES, facts_of, fitted_files, group_ranking
     from jamrank.cli.results import as_json as results_as_json
+    from jamrank.inference.result import place_anchor
     from jamrank.io import check_folder, ensure_folder, read_features, read_gold, remove_outdated, write_together
     from jamrank.io.out_of_core.store import StoredComparisons
-    from jamrank.models import load
+    from jamrank.models import load, spec_of
     from jamrank.report import score_meaning
     from jamrank.report.exports import exported
     from jamrank.selection import fit_groups, side_by_side
@@ -165,7 +166,7 @@ def fit(
     source = Source(votes, form, mapping, words, by, engine, scheduler, workers, memory, scratch)
     choice, table, groups = open_votes(model, source, progress, quiet)
     notes = [] if earlier is None else [start_note(earlier, table, str(start), goes_on)]
-    if known is not None and model._takes_features == "ignored":
+    if known is not None and spec_of(model).capabilities.features == "ignored":
         notes.append(f"{type(model).__name__} uses no features")
     _tell(notes, quiet)
     begin = perf_counter()
@@ -173,14 +174,14 @@ def fit(
         model, known, reason = _settle(model, table, known, truths is not None, progress, quiet)
         if engine is not None and "engine" in model.get_params():
             model.set_params(engine=engine)
-        model._place_anchor(scale, anchor, table.items)
+        place_anchor(type(model).__name__, spec_of(model).capabilities, scale, anchor, table.items)
         model.fit(table, known, gold=truths, start=earlier)
         fitted = fit_groups(model, groups, known, truths)
     except InputError as error:
         to_blame = {FeatureError: features, GoldError: gold}.get(type(error))
         raise error.within(to_blame or named(votes)) from None
     seconds = perf_counter() - begin
-    used = known is not None and model._takes_features != "ignored"
+    used = known is not None and spec_of(model).capabilities.features != "ignored"
     _tell([features_note(known, table, str(features)) if used else "", gold_note(model)], quiet)
     ranking = shown_ranking(model, scale, anchor)
     rankings = {name: group_ranking(name, own, scale, anchor) for name, own in fitted.items()}
@@ -256,5 +257,5 @@ def _settle(
     if not isinstance(model, Auto):
         return model, features, None
     with stage(console, "choosing a model by held-out votes", quiet):
-        chosen = model.choose(votes, features, gold)
-    return chosen, features if model.uses_features_ else None, model.reason_
+        chosen, choice = model.choose(votes, features, gold)
+    return chosen, features if choice.uses_features else None, choice.reason

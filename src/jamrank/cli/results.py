@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OUTPUTS", "SOMETIMES", "as_json", "command_line", "facts_of", "fitted_files", "group_ranking"]
 
-OUTPUTS = "ranking.csv, annotators.csv, pairs.csv, model.json and report.html (with features: features.csv)"
+OUTPUTS = "ranking.csv, annotators.csv, pairs.csv, model.jamrank and report.html (with features: features.csv)"
 # Files that not every fit writes, by how they begin.
 SOMETIMES = {
     "by.csv": b"item,rank,score,rank ",
@@ -46,8 +46,8 @@ def facts_of(model: RankingModel, votes: str, **others: str | None) -> dict[str,
         "Command": command_line(),
         "Votes": votes,
         "Model": repr(model),
-        "Iterations": f"{model.n_iter_} ({model.n_passes_} passes over the votes)",
-        "Intervals": _INTERVALS.get(model._uncertainty.kind, "95 %"),
+        "Iterations": f"{model.n_iter_} ({model.result_.convergence.n_passes} passes over the votes)",
+        "Intervals": _INTERVALS.get(model.result_.uncertainty.estimate.kind, "95 %"),
         "Versions": versions(),
         "Kernels": "compiled" if compiled else "numpy",
     }
@@ -61,13 +61,14 @@ def fitted_files(
     model: RankingModel, votes: Votes, title: str, facts: dict[str, str], **shown: Any
 ) -> dict[str, str | bytes]:
     """Return the files that a fit leaves behind, by name; ``shown`` is what else :func:`describe` takes."""
+    from jamrank.models.files import model_bytes
     from jamrank.report import describe, render
 
     report = describe(model, votes, f"Ranking from {title}", facts, **shown)
     files: dict[str, str | bytes] = {
         "ranking.csv": report.ranking.write_csv(),
         "annotators.csv": report.annotators.write_csv(),
-        "model.json": model.to_json(),
+        "model.jamrank": model_bytes(model),
         "report.html": render(report),
     }
     if report.pairs is not None:

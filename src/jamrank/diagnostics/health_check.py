@@ -17,7 +17,7 @@ from jamrank.diagnostics.planning import expected_accuracy, more_votes
 from jamrank.diagnostics.sides import sides
 from jamrank.diagnostics.sign import orientation
 from jamrank.diagnostics.similar_ids import similar_ids, told_apart
-from jamrank.errors import InputError, JamrankWarning, NotFittedError, ParameterError
+from jamrank.errors import InputError, JamrankWarning, NotStoredError, ParameterError
 from jamrank.rows.duels import Duels
 from jamrank.text import many, number
 from jamrank.typing import FloatArray
@@ -392,10 +392,14 @@ class _Examination:
         self._look_ahead(model, target, f"{by} ({_MAY_DIFFER})" if quick else by)
 
     def _look_at_sign(self, model: RankingModel, by: str) -> None:
-        found = orientation(model._overall_flip(), model._flip_information, model._decided_votes)
+        found = orientation(
+            model.result_.annotators.overall,
+            model.result_.annotators.flip_information,
+            model.result_.votes.decided_votes,
+        )
         self.measures |= {"votes_with_the_scores": found.share, "votes_with_the_scores_se": found.se}
         reach = f"{found.share:.1%} ± {2 * found.se:.1%}"
-        if found.settled or model._settled_by_gold:
+        if found.settled or model.result_.votes.gold is not None:
             self.tell(
                 "good", f"{by}, about {reach} of the decided votes are for the scores, not against them.", "sign"
             )
@@ -415,7 +419,7 @@ class _Examination:
             )
 
     def _look_ahead(self, model: RankingModel, target: float, by: str) -> None:
-        se, variance = _score_errors(model), model.score_variance_
+        se, variance = _score_errors(model), model.result_.scores.score_variance
         if not np.isfinite(se).all() or len(se) < 2 or self.counts["components"] > 1:
             return
         accuracy = expected_accuracy(model.scores_, se, variance)
@@ -514,6 +518,6 @@ def _plain(value: Any) -> Any:
 def _score_errors(model: RankingModel) -> FloatArray:
     """Return what votes leave open of each score, in a normal around the fit."""
     try:
-        return model._information_uncertainty().score_se
-    except (AttributeError, NotFittedError, ParameterError):  # from a file, or without a likelihood
-        return model._uncertainty.score_se
+        return model.result_.uncertainty.information().score_se
+    except (NotStoredError, ParameterError):  # from a file without votes, or without a likelihood
+        return model.result_.uncertainty.estimate.score_se

@@ -17,7 +17,7 @@ from jamrank.diagnostics import Health, contested_pairs
 from jamrank.inference import best_first, ranks
 from jamrank.io import write_atomically
 from jamrank.io.out_of_core.parted import Votes
-from jamrank.models import VRJAM, RankingModel
+from jamrank.models import RankingModel
 from jamrank.report.narrative import find_unsettled, health_of, planning, score_meaning, story
 from jamrank.report.order_probability import Sureness
 from jamrank.report.page import render
@@ -126,9 +126,9 @@ def describe(
         n_decided=n_decided,
         skills=_skills(model),
         features=None if model.features_ is None else pl.DataFrame(model.features_),
-        links=pl.DataFrame(model.correlated_),
-        effective_judges=model.effective_judges_,
-        n_judges=int(np.count_nonzero(model._decided_votes > 0)),
+        links=pl.DataFrame(model.result_.correlated()),
+        effective_judges=model.result_.annotators.effective_judges,
+        n_judges=int(np.count_nonzero(model.result_.votes.decided_votes > 0)),
         health=_health_lines(model, health),
         counts={} if health is None else dict(health.counts),
         meaning=score_meaning(model, scale, anchor),
@@ -149,12 +149,12 @@ def _health_lines(model: RankingModel, health: Health | None) -> list[tuple[str,
 
 def _with_items(within: pl.DataFrame, model: RankingModel, ranking: pl.DataFrame) -> pl.DataFrame:
     items = model.items_[within["place"].to_numpy()].tolist()
-    shown = {row[0]: row[1:] for row in ranking.select("item", "score", "score_se").iter_rows()}
-    scores, errors = zip(*(shown[item] for item in items), strict=True)
+    columns = ["score", "score_se", "score_low", "score_high"]
+    shown = {row[0]: row[1:] for row in ranking.select("item", *columns).iter_rows()}
+    values = zip(*(shown[item] for item in items), strict=True)
     return within.drop("place").with_columns(
         pl.Series("item", items, strict=False),
-        pl.Series("score", scores, pl.Float64),
-        pl.Series("score_se", errors, pl.Float64),
+        *(pl.Series(name, column, pl.Float64) for name, column in zip(columns, values, strict=True)),
     )
 
 
@@ -189,9 +189,10 @@ def _unsettled(model: RankingModel, sure: Sureness) -> pl.DataFrame:
     found = find_unsettled(model, sure)
     low, high = np.minimum(found.upper, found.lower), np.maximum(found.upper, found.lower)
     n_items = len(model.items_)
-    asked, wanted = model._pair_first.astype(np.int64) * n_items + model._pair_second, low * n_items + high
+    pairs = model.result_.votes.pairs
+    asked, wanted = pairs.first.astype(np.int64) * n_items + pairs.second, low * n_items + high
     at, end = np.searchsorted(asked, wanted), np.searchsorted(asked, wanted, side="right")
-    votes = [float(model._pair_votes[a:b].sum()) for a, b in zip(at, end, strict=True)]
+    votes = [float(pairs.votes[a:b].sum()) for a, b in zip(at, end, strict=True)]
     return _named_pairs(model, sure, found.upper, found.lower, found.above).with_columns(votes=pl.Series(votes))
 
 
@@ -232,12 +233,13 @@ def _named_pairs(
 
 
 def _skills(model: RankingModel) -> Skills | None:
-    if not isinstance(model, VRJAM):
+    result = model.result_
+    if result.annotators.flip.ndim == 1:
         return None
     return Skills(
-        pl.DataFrame(model.clusters_),
+        pl.DataFrame(result.clusters()),
         pl.DataFrame(model.annotators_)["annotator"].to_list(),
         model.flip_,
-        model._cluster_votes,
-        model.flip_interval_,
+        result.extras["cluster_votes"],
+        result.annotators.cluster_interval,
     )

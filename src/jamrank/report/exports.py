@@ -107,7 +107,7 @@ def results(model: RankingModel, ranking: Any = None) -> dict[str, Any]:
         "converged": model.converged_,
         "iterations": model.n_iter_,
         "log_likelihood": model.log_likelihood_,
-        "ties_left_out": 0.0 if model._uses_ties else model.n_ties_,
+        "ties_left_out": 0.0 if model.result_.can.ties else model.result_.votes.n_ties,
         "ranking": rows(model.ranking_ if ranking is None else ranking),
         "annotators": rows(model.annotators_),
         "features": None if model.features_ is None else rows(model.features_),

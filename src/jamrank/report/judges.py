@@ -101,7 +101,7 @@ def _advice(model: RankingModel) -> list[str]:
         told.append("No annotator gives reason to be left out.")
     if names["adversarial"]:
         against = names["adversarial"]
-        done = "this model does so" if model._knows_annotators else "models with flips do so"
+        done = "this model does so" if model.result_.can.annotators else "models with flips do so"
         whose, who = ("their", "they vote") if len(against) > 1 else ("the", "this one votes")
         told.append(
             f"Ask {listed(against, _MOST_TO_ACT_UPON)}, or turn {whose} votes round ({done}): {who} against the "
@@ -133,9 +133,10 @@ def _kept(names: dict[str, list[object]]) -> str:
 
 def worth(model: RankingModel) -> tuple[float, int] | None:
     """Return how many independent judges the annotators are worth, and how many there are; None if not known."""
-    if model.effective_judges_ is None:
+    judges = model.result_.annotators.effective_judges
+    if judges is None:
         return None
-    return float(model.effective_judges_), int(np.count_nonzero(model._decided_votes > 0))
+    return float(judges), int(np.count_nonzero(model.result_.votes.decided_votes > 0))
 
 
 def are_correlated(model: RankingModel) -> bool:
@@ -146,7 +147,7 @@ def are_correlated(model: RankingModel) -> bool:
 
 def independence(model: RankingModel) -> list[str]:
     """Name judges who agree more than the truth explains, and say whether the others are independent."""
-    links = pl.DataFrame(model.correlated_)
+    links = pl.DataFrame(model.result_.correlated())
     if links.is_empty():
         return []
     told = []

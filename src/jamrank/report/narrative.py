@@ -99,8 +99,8 @@ def score_meaning(model: RankingModel, scale: str = "logit", anchor: object = No
     note = "" if anchor is None else "; errors and intervals are those of the distance to the mean of all items"
     if scale == "elo":
         return f"Elo points (400 for odds of ten to one), {at} = 1000{note}"
-    unit = "log-odds" if model._log_odds else "points of its own scale"
-    return f"{unit}, {at} = 0{note}" if anchor is not None or model._log_odds else unit
+    unit = "log-odds" if model.result_.can.log_odds else "points of its own scale"
+    return f"{unit}, {at} = 0{note}" if anchor is not None or model.result_.can.log_odds else unit
 
 
 def _grave(health: Health | None) -> list[str]:
@@ -126,8 +126,8 @@ def _left_over(model: RankingModel, votes: Votes) -> list[str]:
     told = []
     if not isinstance(votes, Comparisons):
         told.append(f"Fitted {votes.place}: nothing is said here of single pairs, nor of the data's health.")
-    if model.n_ties_ and not model._uses_ties:
-        told.append(f"{many(model.n_ties_, 'tie vote')} left out.")
+    if model.result_.votes.n_ties and not model.result_.can.ties:
+        told.append(f"{many(model.result_.votes.n_ties, 'tie vote')} left out.")
     if votes.n_missing:
         told.append(f"{many(votes.n_missing, 'listed vote')} without a winner: counted as not cast.")
     if not model.converged_:
@@ -209,7 +209,7 @@ def _too_narrow(model: RankingModel) -> list[str]:
 
 def _order_sentences(model: RankingModel, sure: Sureness) -> list[str]:
     """Name the first items with their ranks, and say how far ranks are known."""
-    unsure = model._uncertainty
+    unsure = model.result_.uncertainty.estimate
     if sure.group is not None:
         return []
     if not (unsure.rank_low > 0).all():
@@ -222,7 +222,7 @@ def _order_sentences(model: RankingModel, sure: Sureness) -> list[str]:
 
 
 def _spread_of_ranks(model: RankingModel, sure: Sureness) -> list[str]:
-    unsure, n_items = model._uncertainty, len(model.scores_)
+    unsure, n_items = model.result_.uncertainty.estimate, len(model.scores_)
     if sure.group is not None or n_items < 3:
         return []
     if not (unsure.rank_low > 0).all():

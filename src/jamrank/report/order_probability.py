@@ -39,7 +39,7 @@ def group_of_items(model: RankingModel, votes: Votes) -> IntArray | None:
     """
     if not isinstance(votes, Comparisons) or model.features_ is not None:
         return None
-    known = vars(model).get("_gold")
+    known = model.result_.votes.gold
     found = components(Duels.of(votes if known is None else known.told))
     if not found.any():
         return None
@@ -63,7 +63,7 @@ class Sureness:
     """
 
     def __init__(self, model: RankingModel, votes: Votes) -> None:
-        self.scores, self.error = model.scores_, model._uncertainty.score_se
+        self.scores, self.error = model.scores_, model.result_.uncertainty.estimate.score_se
         self.known = bool(np.isfinite(self.error).all())
         self.group = group_of_items(model, votes)
         self._model = model
@@ -71,8 +71,8 @@ class Sureness:
     @cached_property
     def _together(self) -> FloatArray | None:
         """Draws of all scores together, where the rank ranges come from such; one row a draw."""
-        from_draws = self._model._uncertainty.kind in ("posterior", "information")
-        return self._model.score_draws() if from_draws and "_votes" in vars(self._model) else None
+        uncertainty = self._model.result_.uncertainty
+        return uncertainty.score_draws if uncertainty.estimate.kind in ("posterior", "information") else None
 
     def _draws(self, items: IntArray) -> FloatArray:
         if self._together is not None:
