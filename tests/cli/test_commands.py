@@ -18,7 +18,7 @@ from click.testing import CliRunner
 import jamrank as jr
 from jamrank.cli import main
 
-OUTPUTS = {"ranking.csv", "annotators.csv", "pairs.csv", "model.json", "report.html"}
+OUTPUTS = {"ranking.csv", "annotators.csv", "pairs.csv", "model.jamrank", "report.html"}
 WITH_FEATURES = {*OUTPUTS, "features.csv"}
 COUNTING = ["borda", "Copeland", "hodgerank", "RankCentrality", "winrate"]
 
@@ -71,7 +71,7 @@ def test_fit_writes_all_its_files_and_prints_a_summary(study, tmp_path):
     truth = dict(pl.read_csv(study / "votes-items.csv").iter_rows())
     best, worst = ranking["item"][0], ranking["item"][-1]
     assert truth[best] > truth[worst]
-    model = jr.load(tmp_path / "new" / "folder" / "model.json")
+    model = jr.load(tmp_path / "new" / "folder" / "model.jamrank")
     assert model.ranking_["item"].to_list() == ranking["item"].to_list()
 
 
@@ -125,7 +125,7 @@ def test_unless_named_the_model_is_chosen_and_that_is_said(study, tmp_path):
     assert "Model chosen by held-out votes: " in result.output
     told = json.loads(call("fit", study / "votes.csv", "--json").stdout)
     assert told["chosen"].startswith(told["model"])
-    assert type(jr.load(tmp_path / "model.json")).__name__ == told["model"]
+    assert type(jr.load(tmp_path / "model.jamrank")).__name__ == told["model"]
     assert told["chosen"][:20] in (tmp_path / "report.html").read_text()
     assert json.loads(call("fit", study / "votes.csv", "--json", "--model", "bt").stdout)["chosen"] is None
 
@@ -242,7 +242,7 @@ def test_scores_come_from_where_they_are_told_to(study, tmp_path):
     features = study / "votes-features.csv"
     options = ["--model", "JAM", "--features", features, "--scorer", "linear+objects", "--out", tmp_path]
     assert call("fit", study / "votes.csv", *options).exit_code == 0
-    assert jr.load(tmp_path / "model.json").scorer_ == "linear+objects"
+    assert jr.load(tmp_path / "model.jamrank").result_.scores.scorer == "linear+objects"
 
 
 def test_a_usage_error_is_one_line_too(study):
@@ -459,7 +459,7 @@ def test_exports_come_with_a_fit_or_later(study, tmp_path):
     kinds = "parquet,json,preferences,markdown"
     result = call("fit", study / "votes.csv", "--out", tmp_path / "a", "--export", kinds, "--scale", "elo")
     assert result.exit_code == 0, result.output
-    result = call("export", tmp_path / "a" / "model.json", "--to", kinds, "--out", tmp_path / "b", "--scale", "elo")
+    result = call("export", tmp_path / "a" / "model.jamrank", "--to", kinds, "--out", tmp_path / "b", "--scale", "elo")
     assert result.exit_code == 0, result.output
     names = {path.name for path in (tmp_path / "b").iterdir()}
     assert len(names) == 6
@@ -485,7 +485,7 @@ def test_known_pairs_and_an_earlier_model_are_taken_from_files(study, tmp_path):
     assert order["plain"].index(best) > order["plain"].index(worst)
     assert order["gold"].index(best) < order["gold"].index(worst)
     call("fit", study / "votes.csv", "--out", tmp_path / "first", "--quiet")
-    again = call("fit", study / "votes.csv", "--start", tmp_path / "first" / "model.json", "--json", "--quiet")
+    again = call("fit", study / "votes.csv", "--start", tmp_path / "first" / "model.jamrank", "--json", "--quiet")
     cold = call("fit", study / "votes.csv", "--json", "--quiet")
     again, cold = json.loads(again.stdout), json.loads(cold.stdout)
     assert again["iterations"] <= cold["iterations"]
@@ -617,10 +617,10 @@ def test_words_and_questions_on_the_command_line(tmp_path):
 def test_a_start_that_knows_little_is_said_and_one_that_knows_nothing_refused(study, tmp_path):
     call("fit", study / "votes.csv", "--model", "CrowdBT", "--out", tmp_path, "--quiet")
     (tmp_path / "other.csv").write_text("annotator,left,right,winner\nk,x,y,left\nk,item00,x,left\n")
-    result = call("fit", tmp_path / "other.csv", "--start", tmp_path / "model.json")
+    result = call("fit", tmp_path / "other.csv", "--start", tmp_path / "model.jamrank")
     assert "knows 1 of 3 items; the others start anew; the model is CrowdBT, as there" in result.stderr
     (tmp_path / "other.csv").write_text("annotator,left,right,winner\nk,x,y,left\n")
-    result = call("fit", tmp_path / "other.csv", "--start", tmp_path / "model.json")
+    result = call("fit", tmp_path / "other.csv", "--start", tmp_path / "model.jamrank")
     assert result.exit_code == 2 and result.stderr.count("\n") == 1
     assert "knows none of the 2 items in the votes" in result.stderr
 

@@ -70,5 +70,5 @@ def test_every_export_can_be_read_back(model):
 
 
 def test_a_loaded_model_exports_the_same(model, tmp_path):
-    model.save(tmp_path / "model.json")
-    assert exported(jr.load(tmp_path / "model.json"), list(EXPORTS)) == exported(model, list(EXPORTS))
+    model.save(tmp_path / "model.jamrank")
+    assert exported(jr.load(tmp_path / "model.jamrank"), list(EXPORTS)) == exported(model, list(EXPORTS))

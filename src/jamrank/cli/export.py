@@ -34,10 +34,10 @@ def kinds_of(told: str | None) -> list[str]:
 @click.command(
     epilog="""\b
 Examples:
-  jamrank export results/model.json --to markdown
-  jamrank export results/model.json --to markdown --scale elo --anchor gpt-4
-  jamrank export results/model.json --to preferences --least 0.8
-  jamrank export results/model.json --to parquet,json --out elsewhere
+  jamrank export results/model.jamrank --to markdown
+  jamrank export results/model.jamrank --to markdown --scale elo --anchor gpt-4
+  jamrank export results/model.jamrank --to preferences --least 0.8
+  jamrank export results/model.jamrank --to parquet,json --out elsewhere
 
 \b
 Kinds:
@@ -60,7 +60,7 @@ Exit code 0 when done, 2 when the model cannot be used."""
 def export(
     model: str, kinds: str, out: str | None, scale: str, anchor: str | None, least: float, quiet: bool
 ) -> None:
-    """Write what a MODEL found in the forms that other programs take; MODEL is a model.json from jamrank fit."""
+    """Write what a MODEL found in the forms that other programs take; MODEL is a model.jamrank from jamrank fit."""
     from jamrank.io import check_folder, ensure_folder, write_together
     from jamrank.models import load
     from jamrank.report.exports import exported

@@ -36,7 +36,7 @@ Examples:
   jamrank fit votes.csv --scale elo --anchor gpt-4 --out results --export markdown
   jamrank fit votes.csv --by language
   jamrank fit votes.csv --gold known.csv
-  jamrank fit more-votes.csv --start results/model.json --out results
+  jamrank fit more-votes.csv --start results/model.jamrank --out results
   jamrank fit folder-of-parquet --memory 2GB --scratch /large/disk --out results
   jamrank fit folder-of-parquet --engine dask --scheduler tcp://10.0.0.1:8786 --out results
 
@@ -69,7 +69,7 @@ Exit code 0 when done, 2 when the input cannot be used."""
 @click.option(
     "--gold", metavar="FILE", help="Pairs of known truth: columns left, right, winner. They settle the sign."
 )
-@click.option("--start", metavar="MODEL", help="Start from an earlier fit's model.json: quicker after new votes.")
+@click.option("--start", metavar="MODEL", help="Start from an earlier fit's model.jamrank: quicker after new votes.")
 @click.option("--max-iter", type=int, help="Most EM iterations.")
 @click.option("--tol", type=float, help="Stop this close to the limit.")
 @click.option(
