@@ -459,7 +459,9 @@ def test_exports_come_with_a_fit_or_later(study, tmp_path):
     kinds = "parquet,json,preferences,markdown"
     result = call("fit", study / "votes.csv", "--out", tmp_path / "a", "--export", kinds, "--scale", "elo")
     assert result.exit_code == 0, result.output
-    result = call("export", tmp_path / "a" / "model.jamrank", "--to", kinds, "--out", tmp_path / "b", "--scale", "elo")
+    result = call(
+        "export", tmp_path / "a" / "model.jamrank", "--to", kinds, "--out", tmp_path / "b", "--scale", "elo"
+    )
     assert result.exit_code == 0, result.output
     names = {path.name for path in (tmp_path / "b").iterdir()}
     assert len(names) == 6

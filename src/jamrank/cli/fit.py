@@ -137,8 +137,8 @@ def fit(
     from jamrank.cli.display import print_groups, print_summary, stage
     from jamrank.cli.engines import Source, open_votes
     from jamrank.cli.export import kinds_of, shown_ranking
-    from jamrank.cli.notes import features_note, gold_note, start_note
-    from jamrank.cli.results import SOMETIMES, facts_of, fitted_files, group_ranking
+    from jamrank.cli.notes import features_note, gold_note, kept_options, other_votes_note, start_note
+    from jamrank.cli.results import SOMETIMES, engine_fact, facts_of, fitted_files, group_ranking
     from jamrank.cli.results import as_json as results_as_json
     from jamrank.inference.result import place_anchor
     from jamrank.io import check_folder, ensure_folder, read_features, read_gold, remove_outdated, write_together
@@ -151,9 +151,11 @@ def fit(
     progress = Console(stderr=True)
     earlier = None if start is None else load(start)
     goes_on = earlier is not None and model_name == "auto"
-    if goes_on:
-        model_name = type(earlier).__name__
+    if earlier is not None and goes_on:
+        model_name = earlier.result_.model
     options = {"scorer": scorer, "noise": noise, "ties": ties, "max_iter": max_iter, "tol": tol}
+    kept = kept_options(earlier, model_name, options)
+    options |= kept
     model = _make_model(model_name, options, verbose=progress.is_terminal and not quiet)
     kinds = kinds_of(export)
     if kinds and out is None:
@@ -165,7 +167,11 @@ def fit(
         known = None if features is None else read_features(features)
     source = Source(votes, form, mapping, words, by, engine, scheduler, workers, memory, scratch)
     choice, table, groups = open_votes(model, source, progress, quiet)
-    notes = [] if earlier is None else [start_note(earlier, table, str(start), goes_on)]
+    notes = (
+        []
+        if earlier is None
+        else [start_note(earlier, table, str(start), goes_on, kept), *other_votes_note(earlier, table)]
+    )
     if known is not None and spec_of(model).capabilities.features == "ignored":
         notes.append(f"{type(model).__name__} uses no features")
     _tell(notes, quiet)
@@ -174,6 +180,8 @@ def fit(
         model, known, reason = _settle(model, table, known, truths is not None, progress, quiet)
         if engine is not None and "engine" in model.get_params():
             model.set_params(engine=engine)
+        elif engine not in (None, "auto", "memory"):
+            _tell([f"{type(model).__name__} runs in memory: --engine {engine} is not used"], quiet)
         place_anchor(type(model).__name__, spec_of(model).capabilities, scale, anchor, table.items)
         model.fit(table, known, gold=truths, start=earlier)
         fitted = fit_groups(model, groups, known, truths)
@@ -193,7 +201,7 @@ def fit(
                 "; ".join(map(str, getattr(table, "readings", ()))) or named(votes),
                 features=features or "none",
                 seconds=f"{seconds:.2f}",
-                engine=f"{choice.name}: {choice.why}",
+                engine=engine_fact(model, choice),
                 chosen=reason,
             )
             side = None if by is None else (by, side_by_side(ranking, rankings))

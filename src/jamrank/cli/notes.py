@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from jamrank.errors import ParameterError
@@ -11,12 +12,14 @@ if TYPE_CHECKING:
     from jamrank.io.out_of_core.parted import Votes
     from jamrank.models import RankingModel
 
-__all__ = ["features_note", "gold_note", "start_note"]
+__all__ = ["features_note", "gold_note", "kept_options", "other_votes_note", "start_note"]
 
 _FEW = 3
 
 
-def start_note(earlier: RankingModel, votes: Votes, source: str, chosen: bool) -> str:
+def start_note(
+    earlier: RankingModel, votes: Votes, source: str, chosen: bool, kept: Mapping[str, Any] | None = None
+) -> str:
     """Return what an earlier model knows of these votes.
 
     Raises
@@ -30,10 +33,42 @@ def start_note(earlier: RankingModel, votes: Votes, source: str, chosen: bool) -
     if not shared:
         told = f"{source} knows none of the {many(len(votes.items), 'item')} in the votes"
         raise ParameterError(f"--start: {told}; leave it out, or give the model of an earlier fit of these items")
-    model = f"; the model is {type(earlier).__name__}, as there" if chosen else ""
+    model = f"; the model is {earlier.result_.model}, as there" if chosen else ""
+    if kept:
+        model += f", with {', '.join(f'{name} {value!r}' for name, value in kept.items())}"
     if shared == len(votes.items):
         return f"{source} knows all {many(shared, 'item')}{model}"
     return f"{source} knows {shared:,} of {many(len(votes.items), 'item')}; the others start anew{model}"
+
+
+def kept_options(earlier: RankingModel | None, model_name: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return noise, ties and scorer of the model to start from, where it is the same model and no option says other."""
+    if earlier is None or earlier.result_.model.lower() != model_name.lower():
+        return {}
+    inner = getattr(earlier, "model_", earlier)
+    had, usual = inner.get_params(), type(inner)().get_params()
+    return {
+        name: had[name]
+        for name in ("noise", "ties", "scorer")
+        if options.get(name) is None and had.get(name) != usual.get(name)
+    }
+
+
+def other_votes_note(earlier: RankingModel, votes: Votes) -> list[str]:
+    """Return a note where the votes cannot have those of the earlier fit among them; empty where they may."""
+    from jamrank.data.ids import locate
+
+    known = earlier.result_.votes
+    lost = int((locate(votes.items, known.items) < 0).sum())
+    gone = int((locate(votes.annotators, known.annotators) < 0).sum())
+    if not lost and not gone and votes.n_votes >= known.n_votes:
+        return []
+    reason = (
+        f"{many(lost, 'item')} and {many(gone, 'annotator')} of the earlier fit are not in them"
+        if lost or gone
+        else f"they are {votes.n_votes:,}, the earlier fit had {known.n_votes:,}"
+    )
+    return [f"the votes of the earlier fit are not all among these ({reason}): only these votes are ranked"]
 
 
 def features_note(features: Any, votes: Votes, source: str) -> str:

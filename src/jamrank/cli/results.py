@@ -9,10 +9,20 @@ import click
 from jamrank.errors import UnknownItemError
 
 if TYPE_CHECKING:
+    from jamrank.engines import Choice
     from jamrank.io.out_of_core.parted import Votes
     from jamrank.models import RankingModel
 
-__all__ = ["OUTPUTS", "SOMETIMES", "as_json", "command_line", "facts_of", "fitted_files", "group_ranking"]
+__all__ = [
+    "OUTPUTS",
+    "SOMETIMES",
+    "as_json",
+    "command_line",
+    "engine_fact",
+    "facts_of",
+    "fitted_files",
+    "group_ranking",
+]
 
 OUTPUTS = "ranking.csv, annotators.csv, pairs.csv, model.jamrank and report.html (with features: features.csv)"
 # Files that not every fit writes, by how they begin.
@@ -55,6 +65,15 @@ def facts_of(model: RankingModel, votes: str, **others: str | None) -> dict[str,
     if model.log_likelihood_ is not None:
         facts["Log-likelihood"] = f"{model.log_likelihood_:.4f}"
     return facts
+
+
+def engine_fact(model: RankingModel, choice: Choice) -> str:
+    """Return the engine that really ran the fit, and why."""
+    ended = model.result_.convergence
+    if ended.engine == choice.name:
+        return f"{choice.name}: {choice.why}"
+    reason = ended.engine_reason if ended.engine_reason else f"{model.result_.model} runs in memory"
+    return f"{ended.engine}: {reason}"
 
 
 def fitted_files(
