@@ -6,6 +6,7 @@ docs/add-a-model.md is built from this file, and the tests run it.
 from __future__ import annotations
 
 from examples import shared_flip  # registers the noise  # noqa: F401
+
 from jamrank.fitting.spec import Capabilities, ModelSpec
 from jamrank.models import MODELS
 from jamrank.models.latent import LatentModel

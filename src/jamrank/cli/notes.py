@@ -42,7 +42,7 @@ def start_note(
 
 
 def kept_options(earlier: RankingModel | None, model_name: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return noise, ties and scorer of the model to start from, where it is the same model and no option says other."""
+    """Return noise, ties and scorer of the model to start from, where it is the same and no option says other."""
     if earlier is None or earlier.result_.model.lower() != model_name.lower():
         return {}
     inner = getattr(earlier, "model_", earlier)

@@ -60,7 +60,7 @@ class CanonicalSampler:
         engine = source.engine
         prior = fitted.noise.prior
         assert prior is not None
-        # Chains have a variance of their own: for where they begin, any will do, and an estimate would carry rounding.
+        # Chains have their own variance; where they begin any will do, and an estimate would carry rounding.
         scorer = ScorerState(fitted.scorer.name, score_variance=prior.score_variance or _VARIANCE)
         problem = Problem(engine, scorer.build(engine.n_items), fitted.noise.build(engine), fitted.loss)
         point = self._near(problem)

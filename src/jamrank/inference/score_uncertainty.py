@@ -219,7 +219,7 @@ class LatentUncertainty(ScoreUncertainty):
     @cached_property
     def score_draws(self) -> FloatArray:
         """Draws of the scores, one row each, with the usual seed: 400, or 800 where votes are few."""
-        if self.votes.source is None and self.estimate.kind == "independent" or not self.inference.can_draw:
+        if (self.votes.source is None and self.estimate.kind == "independent") or not self.inference.can_draw:
             return self._draw(N_DRAWS, 0)
         return np.asarray(self.scores.scores.mean() + self.inference.draws.scores)
 
