@@ -16,7 +16,7 @@ from pathlib import Path
 import jamrank as jr
 from jamrank.cli.results import fitted_files
 from jamrank.report.exports import EXPORTS, exported
-from jamrank.io import write_together
+from jamrank.io import publish_run as write_together
 
 folder = Path(sys.argv[1])
 versions = []
