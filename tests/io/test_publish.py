@@ -162,6 +162,7 @@ for run in (runs[1], runs[0]):
 each = (time.perf_counter() - begin) / 2
 rng, seen, amid = random.Random(int(sys.argv[3])), set(), 0
 for kill in range(kills):
+    before = set(folder.parent.iterdir())
     child = os.fork()
     if not child:
         try:
@@ -176,7 +177,7 @@ for kill in range(kills):
     found = {path.name: path.read_text() for path in folder.iterdir()}
     assert found.pop("notes.txt") == "mine"
     assert found in runs, sorted(found)
-    left = [path.name for path in folder.parent.iterdir() if path != folder]
+    left = set(folder.parent.iterdir()) - before
     assert not (left and kill % 3 == 0), left
     seen.add(runs.index(found))
     amid += bool(left)

@@ -1,8 +1,7 @@
 """Publish the files of a run as a whole: old files or new files, never some of each.
 
 Several files of a folder cannot be replaced in one step, but the folder can: the new one is prepared beside it, and
-the two names are exchanged (``renameat2`` on Linux). Whatever kills the process, the folder is the old or the new one.
-What a killed process leaves behind is a hidden folder beside it, which the next run removes.
+the two names are exchanged (``renameat2`` on Linux). Whatever kills the process, one of the two is in place. What a killed process leaves behind is a hidden folder beside it, which the next run removes.
 
 Where the folder cannot be exchanged (another system, subfolders or links in it, somebody working in it), a journal is
 kept in it: all files are staged in a hidden subfolder, whose renaming commits them, and then moved into place. What a
@@ -23,6 +22,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
@@ -161,27 +161,19 @@ def _exchange_folder(target: Path, encoded: Mapping[str, bytes], outdated: Colle
     """Prepare the folder anew beside the old one and exchange the two; False where that cannot be done."""
     if not _can_be_exchanged(target, encoded):
         return False
-    try:
-        staged, lock = _make_locked(target.parent, f".{target.name[:100]}.jamrank-")
-    except OSError:
-        return False
     replaced, switched = {*encoded, *outdated}, False
-    try:
+    with contextlib.ExitStack() as stack:
         try:
-            _take_over(target, staged, replaced)
+            staged = stack.enter_context(_staging(target.parent, f".{target.name[:100]}.jamrank-"))
+            _take_over(target, staged.path, replaced)
         except OSError:
             return False
-        _write_all(staged, encoded, target)
+        _write_all(staged.path, encoded, target)
         with _uninterrupted():
-            switched = _switch(staged, target)
+            switched = staged.used = _switch(staged.path, target)
             if switched:
                 _sync(target.parent)
-                _discard(staged, target, replaced)
-    finally:
-        os.close(lock)
-        with _uninterrupted():
-            if not switched:
-                shutil.rmtree(staged, ignore_errors=True)
+                _discard(staged.path, target, replaced)
     return switched
 
 
@@ -283,23 +275,17 @@ def _write_by_journal(target: Path, encoded: Mapping[str, bytes], outdated: Coll
         _remove(target, outdated)
         return
     try:
-        staged, lock = _make_locked(target, ".jamrank-")
+        with _staging(target, ".jamrank-") as staged:
+            _write_all(staged.path, encoded, target)
+            (staged.path / _OUTDATED).write_text("\n".join(outdated), encoding="utf-8")
+            committed = staged.path.with_name(f"{staged.path.name}.commit")
+            with _uninterrupted():
+                staged.path.rename(committed)
+                staged.used = True
+                _sync(target)
+                _complete(committed)
     except OSError as error:
         raise _cannot_write(target, error) from None
-    committed = staged.with_name(f"{staged.name}.commit")
-    try:
-        _write_all(staged, encoded, target)
-        (staged / _OUTDATED).write_text("\n".join(outdated), encoding="utf-8")
-        with _uninterrupted():
-            staged.rename(committed)
-            _sync(target)
-            _complete(committed)
-    except OSError as error:
-        raise _cannot_write(target, error) from None
-    finally:
-        os.close(lock)
-        with _uninterrupted():
-            shutil.rmtree(staged, ignore_errors=True)
 
 
 def _complete(committed: Path) -> None:
@@ -337,6 +323,32 @@ def _write_all(staged: Path, encoded: Mapping[str, bytes], target: Path) -> None
 def _cannot_write(place: Path, error: OSError) -> InputError:
     problem = f"the file cannot be written ({reason_of(error)})"
     return InputError(problem, "choose a place that can be written", source=str(place))
+
+
+@dataclass
+class _Staging:
+    """A folder of new files, and whether it has become part of what is published."""
+
+    path: Path
+    used: bool = False
+
+
+@contextlib.contextmanager
+def _staging(parent: Path, prefix: str) -> Iterator[_Staging]:
+    """Make a folder for new files; remove it again unless it was used."""
+    made: _Staging | None = None
+    lock = -1
+    try:
+        with _uninterrupted():
+            path, lock = _make_locked(parent, prefix)
+            made = _Staging(path)
+        yield made
+    finally:
+        with _uninterrupted():
+            if lock >= 0:
+                os.close(lock)
+            if made is not None and not made.used:
+                shutil.rmtree(made.path, ignore_errors=True)
 
 
 def _make_locked(parent: Path, prefix: str) -> tuple[Path, int]:
