@@ -1,7 +1,8 @@
 """Publish the files of a run as a whole: old files or new files, never some of each.
 
 Several files of a folder cannot be replaced in one step, but the folder can: the new one is prepared beside it, and
-the two names are exchanged (``renameat2`` on Linux). Whatever kills the process, one of the two is in place. What a killed process leaves behind is a hidden folder beside it, which the next run removes.
+the two names are exchanged (``renameat2`` on Linux). Whatever kills the process, one of the two is in place; what it
+leaves behind is a hidden folder beside it, which the next run removes.
 
 Where the folder cannot be exchanged (another system, subfolders or links in it, somebody working in it), a journal is
 kept in it: all files are staged in a hidden subfolder, whose renaming commits them, and then moved into place. What a
