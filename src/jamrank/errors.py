@@ -25,6 +25,7 @@ __all__ = [
     "NoCardWarning",
     "NotConvergedWarning",
     "NotFittedError",
+    "NotStoredError",
     "ParameterError",
     "ScratchError",
     "ScratchWarning",
@@ -94,6 +95,10 @@ class ClusterError(JamrankError):
 
 class NotFittedError(JamrankError, AttributeError):
     """A result was asked for before ``fit``."""
+
+
+class NotStoredError(JamrankError, LookupError):
+    """A saved or pickled model was asked for something that was neither computed before nor can be computed now."""
 
 
 class UnknownItemError(JamrankError, LookupError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from scipy.sparse import csr_array
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from jamrank.data.comparisons import Comparisons
     from jamrank.engines.memory import MemoryEngine
 
-__all__ = ["Curvature", "Engine", "Expectation", "Information", "Links", "Maximisation", "PartedEngine"]
+__all__ = ["Curvature", "Engine", "Expectation", "Information", "Links", "Maximisation"]
 
 # Stands for a curvature, which is as large as the votes are many: an engine keeps that of its last pass, and works
 # any other out anew. Only the engine that made it knows what is in it.
@@ -96,6 +96,28 @@ class Engine(Protocol):
 
     passes: int
     """How many passes have been run."""
+    in_memory: ClassVar[bool]
+    """Whether its rows are at hand one by one, as ``rows``."""
+    has_information: ClassVar[bool]
+    """Whether it can add up the joint information of scores and votes, as ``information``."""
+
+    @property
+    def name(self) -> str:
+        """The engine's name in the registry: the one that really runs."""
+        ...
+
+    @property
+    def decided(self) -> Engine:
+        """What passes over the decided votes: itself, but where ties have passes of their own."""
+        ...
+
+    def parts(self, votes: Comparisons | None = None) -> Iterator[tuple[Comparisons, MemoryEngine]]:
+        """Yield the votes of each part, and an engine whose rows know their pairs; ``votes`` are those in memory."""
+        ...
+
+    def for_chain(self) -> list[Engine]:
+        """Return engines for thousands of short passes; none where a pass takes too long for that."""
+        ...
 
     @property
     def n_items(self) -> int:
@@ -147,13 +169,4 @@ class Engine(Protocol):
 
     def truth_variance(self, scores: FloatArray, log_emission: FloatArray) -> FloatArray:
         """Return the variance of the latent truths behind the votes, by confusion group and side."""
-        ...
-
-
-@runtime_checkable
-class PartedEngine(Protocol):
-    """An engine whose rows lie elsewhere, in parts."""
-
-    def parts(self) -> Iterator[tuple[Comparisons, MemoryEngine]]:
-        """Yield the votes of each part, and an engine whose rows know their pairs."""
         ...

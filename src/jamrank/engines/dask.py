@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 from uuid import uuid4
 
 import numpy as np
 
 from jamrank.data.comparisons import Comparisons, Packing
-from jamrank.engines.base import Expectation, Links, Maximisation
+from jamrank.engines.base import Engine, Expectation, Links, Maximisation
 from jamrank.engines.memory import MemoryEngine
 from jamrank.io.out_of_core.distributed import DistributedComparisons, Keys
 from jamrank.rows.rows import ROWS_BY, Rows
@@ -96,6 +96,9 @@ class DaskEngine:
     tick : callable, optional
         Told how many parts of a pass are done, and of how many.
     """
+
+    in_memory: ClassVar[bool] = False
+    has_information: ClassVar[bool] = False
 
     def __init__(self, votes: DistributedComparisons, rows_by: str, tick: Tick | None = None) -> None:
         self.votes, self.rows_by = votes, rows_by
@@ -196,7 +199,21 @@ class DaskEngine:
         total: FloatArray = self._total(_hidden, self._ask(scores, log_emission))[0]
         return total.reshape(-1, 2)
 
-    def parts(self) -> Iterator[tuple[Comparisons, MemoryEngine]]:
+    @property
+    def name(self) -> str:
+        """The engine's name."""
+        return "dask"
+
+    @property
+    def decided(self) -> DaskEngine:
+        """The engine itself."""
+        return self
+
+    def for_chain(self) -> list[Engine]:
+        """Return none: on a cluster every pass would be a round of messages."""
+        return []
+
+    def parts(self, votes: Comparisons | None = None) -> Iterator[tuple[Comparisons, MemoryEngine]]:
         """Yield the votes of each part, and an engine whose rows know their pairs."""
         for part in self.votes.parts():
             yield part, MemoryEngine(ROWS_BY[self.rows_by](part, None))

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from jamrank.data.comparisons import Comparisons
-from jamrank.engines.base import Expectation, Information, Links, Maximisation
+from jamrank.engines.base import Engine, Expectation, Information, Links, Maximisation
 from jamrank.engines.memory import MemoryEngine
 from jamrank.engines.passes import Sums, expectation
 from jamrank.errors import ScratchError, ScratchWarning, warn
@@ -257,6 +257,9 @@ class DiskEngine:
         Told how many parts of a pass are done, and of how many.
     """
 
+    in_memory: ClassVar[bool] = False
+    has_information: ClassVar[bool] = True
+
     def __init__(
         self, votes: StoredComparisons, rows_by: str, threads: int | None = None, tick: Tick | None = None
     ) -> None:
@@ -458,7 +461,21 @@ class DiskEngine:
     def _engine(self, number: int) -> MemoryEngine:
         return MemoryEngine(self._shelf.load(number).as_rows(), self.threads)
 
-    def parts(self) -> Iterator[tuple[Comparisons, MemoryEngine]]:
+    @property
+    def name(self) -> str:
+        """The engine's name."""
+        return "disk"
+
+    @property
+    def decided(self) -> DiskEngine:
+        """The engine itself."""
+        return self
+
+    def for_chain(self) -> list[Engine]:
+        """Return the parts in memory: few votes on disk are read once."""
+        return [MemoryEngine(part.rows, 1) for _, part in self.parts() if part.n_rows]
+
+    def parts(self, votes: Comparisons | None = None) -> Iterator[tuple[Comparisons, MemoryEngine]]:
         """Yield the votes of each part, and an engine whose rows know their pairs."""
         for part in self._counted(self.votes.parts()):
             yield part, MemoryEngine(ROWS_BY[self.rows_by](part, self.threads), self.threads)

@@ -135,6 +135,11 @@ class GpuEngine(MemoryEngine):
 
     # -- what is where --------------------------------------------------------------------------------------
 
+    @property
+    def name(self) -> str:
+        """The engine's name."""
+        return "gpu"
+
     def _can_walk(self) -> bool:
         """Tell whether a pass may go over all pairs, with holes where there is no row."""
         rows, ballots = self.rows, self.rows.ballots

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import expit
 
-from jamrank.engines.base import Expectation, Information, Links, Maximisation
+from jamrank.data.comparisons import Comparisons
+from jamrank.engines.base import Engine, Expectation, Information, Links, Maximisation
 from jamrank.engines.direct import bend_of_rows
 from jamrank.engines.passes import expectation
 from jamrank.kernels import default_threads, kernels
@@ -44,12 +46,34 @@ class MemoryEngine:
         Every available core unless given.
     """
 
+    in_memory: ClassVar[bool] = True
+    has_information: ClassVar[bool] = True
+
     def __init__(self, rows: Rows, threads: int | None = None) -> None:
         self.rows = rows
         self.threads = threads or default_threads()
         self.passes = 0
         self._kept: _Taken | None = None
         self._room, self._bends = np.empty(0, dtype=np.float32), np.empty(0, dtype=np.float32)
+
+    @property
+    def name(self) -> str:
+        """The engine's name."""
+        return "memory"
+
+    @property
+    def decided(self) -> MemoryEngine:
+        """The engine itself."""
+        return self
+
+    def parts(self, votes: Comparisons | None = None) -> Iterator[tuple[Comparisons, MemoryEngine]]:
+        """Yield the votes, and the engine itself."""
+        assert votes is not None
+        yield votes, self
+
+    def for_chain(self) -> list[Engine]:
+        """Return the same rows in one thread: to start more would cost more than short passes are worth."""
+        return [MemoryEngine(self.rows, 1)]
 
     @property
     def n_items(self) -> int:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from jamrank.engines.base import Engine, Expectation, Links, Maximisation
 from jamrank.typing import FloatArray
+
+if TYPE_CHECKING:
+    from jamrank.data.comparisons import Comparisons
+    from jamrank.engines.memory import MemoryEngine
 
 __all__ = ["TiedEngine"]
 
@@ -27,13 +32,32 @@ class TiedEngine:
     coin has the coins of the decided votes first, then the annotators.
     """
 
+    in_memory: ClassVar[bool] = False
+    has_information: ClassVar[bool] = False
+
     def __init__(self, decided: Engine, ties: Engine) -> None:
-        self.decided, self.ties = decided, ties
+        self.decided: Engine = decided
+        self.ties = ties
         self.passes = 0
 
     def _split(self, log_emission: FloatArray) -> tuple[FloatArray, FloatArray]:
         at = len(log_emission) - self.ties.n_confusion_groups
         return log_emission[:at].reshape(-1, 2, 2), log_emission[at:]
+
+    @property
+    def name(self) -> str:
+        """The name of the engine of the decided votes."""
+        return self.decided.name
+
+    def parts(self, votes: Comparisons | None = None) -> Iterator[tuple[Comparisons, MemoryEngine]]:
+        """Yield the parts of the decided votes."""
+        return self.decided.parts(votes)
+
+    def for_chain(self) -> list[Engine]:
+        """Return both engines in one thread where rows are in memory, else this one."""
+        if not self.decided.in_memory:
+            return [self]
+        return [TiedEngine(self.decided.for_chain()[0], self.ties.for_chain()[0])]
 
     @property
     def n_items(self) -> int:

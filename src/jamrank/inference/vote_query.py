@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +11,8 @@ from scipy.special import expit
 
 from jamrank.data.comparisons import TIE, Comparisons
 from jamrank.data.ids import locate
+from jamrank.inference.vote_summary import VoteSummary
 from jamrank.typing import BoolArray, FloatArray, IntArray
-
-if TYPE_CHECKING:
-    from jamrank.models.base import RankingModel
 
 __all__ = ["VoteQuery", "probit_adjusted_sigmoid"]
 
@@ -56,17 +54,17 @@ class VoteQuery:
     turned: BoolArray
 
     @classmethod
-    def of(cls, model: RankingModel, votes: Comparisons) -> VoteQuery:
-        """Look the votes up in a fitted model."""
-        item = _codes(model.items_, votes.items)
-        question = _codes(model._questions, votes.questions)
-        annotator = _codes(model._annotators, votes.annotators)
-        known = np.append(model._decided_votes > 0, False)
+    def of(cls, fitted: VoteSummary, votes: Comparisons) -> VoteQuery:
+        """Look the votes up among those of a fit."""
+        item = _codes(fitted.items, votes.items)
+        question = _codes(fitted.questions, votes.questions)
+        annotator = _codes(fitted.annotators, votes.annotators)
+        known = np.append(fitted.decided_votes > 0, False)
         annotator = np.where(known[annotator], annotator, -1)
         which = np.flatnonzero((votes.vote_result != TIE) & (votes.vote_weight > 0))
         pair = votes.vote_pair[which]
         first, second = item[votes.pair_first], item[votes.pair_second]
-        at = _find_pairs(model, first, second, question[votes.pair_question])
+        at = _find_pairs(fitted, first, second, question[votes.pair_question])
         return cls(
             votes,
             which,
@@ -100,18 +98,19 @@ def _codes(labels: NDArray[Any], wanted: NDArray[Any]) -> IntArray:
     return locate(labels, wanted)
 
 
-def _find_pairs(model: RankingModel, first: IntArray, second: IntArray, question: IntArray) -> IntArray:
+def _find_pairs(fitted: VoteSummary, first: IntArray, second: IntArray, question: IntArray) -> IntArray:
     """Return the place of each pair among the model's, which are sorted; -1 where it is not there."""
-    n_items, n_questions = len(model.items_), len(model._questions)
+    n_items, n_questions = len(fitted.items), len(fitted.questions)
     low, high = np.minimum(first, second), np.maximum(first, second)
-    n_known = len(model._pair_first)
+    pairs = fitted.pairs
+    n_known = len(pairs.first)
     if not n_known:
         return np.full(len(low), -1)
-    pair = np.concatenate([model._pair_first.astype(np.int64), low]) * n_items
-    pair += np.concatenate([model._pair_second, high])
+    pair = np.concatenate([pairs.first.astype(np.int64), low]) * n_items
+    pair += np.concatenate([pairs.second, high])
     if n_items**2 * n_questions >= 2**63:  # too wide for one integer: the ranks of the pairs are not
         pair = np.unique(pair, return_inverse=True)[1]
-    key = pair * n_questions + np.concatenate([model._pair_question, question])
+    key = pair * n_questions + np.concatenate([pairs.question, question])
     known, wanted = key[:n_known], key[n_known:]
     place = np.minimum(np.searchsorted(known, wanted), n_known - 1)
     return np.where((known[place] == wanted) & (low >= 0) & (question >= 0), place, -1)
