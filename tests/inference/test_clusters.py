@@ -51,5 +51,5 @@ def test_who_is_good_at_what_is_told():
     assert skills["flip"].min() < 0.15
     assert any(
         sentence.startswith("e is best on pairs that differ mostly in")
-        for sentence in findings(Analysis(model, votes))
+        for sentence in findings(Analysis(model.result_, votes))
     )

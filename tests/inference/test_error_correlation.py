@@ -79,7 +79,7 @@ def test_models_tell_of_a_copy(tmp_path):
     model = jr.JAM().fit(votes)
     assert model.effective_judges_ == pytest.approx(4, abs=0.05)
     assert model.correlated_.rows()[0][:3] == ("A", "B", len(left))
-    told = " ".join(findings(Analysis(model, votes)))
+    told = " ".join(findings(Analysis(model.result_, votes)))
     assert "Errors of A and B are correlated (" in told
     assert f"on {len(left)} of {len(left)} common pairs, expected" in told
     assert "treat them as one judge" in told

@@ -63,10 +63,18 @@ def ranking(n, names=None, errors=True):
             "rank": list(range(1, n + 1)),
             "score": [3.0 - 6 * i / n for i in range(n)],
             "score_se": [0.2 if errors else None] * n,
+            "score_low": [2.6 - 6 * i / n if errors else None for i in range(n)],
+            "score_high": [3.4 - 6 * i / n if errors else None for i in range(n)],
             "rank_low": [max(1, i - 1) if errors else None for i in range(1, n + 1)],
             "rank_high": [i + 1 if errors else None for i in range(1, n + 1)],
         },
-        schema_overrides={"score_se": pl.Float64, "rank_low": pl.Int64, "rank_high": pl.Int64},
+        schema_overrides={
+            "score_se": pl.Float64,
+            "score_low": pl.Float64,
+            "score_high": pl.Float64,
+            "rank_low": pl.Int64,
+            "rank_high": pl.Int64,
+        },
     )
 
 

@@ -20,7 +20,7 @@ from jamrank.text import safe_text
 from jamrank.typing import BoolArray, Int32Array
 
 if TYPE_CHECKING:
-    from jamrank.models import RankingModel
+    from jamrank.inference.result import RankingResult
 
 __all__ = ["FEW_VOTES", "MOST_LISTED", "Examination", "json_ids", "named"]
 
@@ -37,16 +37,16 @@ class Examination:
     ----------
     votes : Comparisons
         The votes.
-    model : RankingModel, optional
-        Fitted to these votes; without it, a quick fit of JAM is used where a check needs one.
+    result : RankingResult, optional
+        Of a fit to these votes; without it, a quick fit of JAM is used where a check needs one.
     target : float
         Share of the pairs of items in the right order to plan votes for.
     """
 
-    def __init__(self, votes: Comparisons, model: RankingModel | None = None, target: float = 0.95) -> None:
+    def __init__(self, votes: Comparisons, result: RankingResult | None = None, target: float = 0.95) -> None:
         self.votes, self.target = votes, target
-        self.quick = model is None
-        self._given = model
+        self.quick = result is None
+        self._given = result
 
     @cached_property
     def n_decided(self) -> float:
@@ -91,22 +91,21 @@ class Examination:
         return np.zeros_like(found) if self.winner_on_one_side else found
 
     @cached_property
-    def model(self) -> RankingModel | None:
-        """The model that was given, or a quick fit; None where there is nothing to fit."""
+    def result(self) -> RankingResult | None:
+        """The result that was given, or that of a quick fit; None where there is nothing to fit."""
         if self._given is not None:
             return self._given
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", JamrankWarning)
             try:
-                return JAM(tol=1e-3, max_iter=100).fit(self.votes)
+                return JAM(tol=1e-3, max_iter=100).fit(self.votes).result_
             except InputError:
                 return None
 
     @property
     def fit_name(self) -> str:
         """Which fit a finding rests on, for its sentence."""
-        model = self.model
-        name = getattr(model, "chosen_", type(model).__name__)
+        name = "" if self.result is None else self.result.model
         return f"{'a quick' if self.quick else 'this'} fit of {name}"
 
 

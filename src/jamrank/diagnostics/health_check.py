@@ -11,21 +11,22 @@ from jamrank.diagnostics.registry import CHECKS
 from jamrank.errors import ParameterError
 
 if TYPE_CHECKING:
+    from jamrank.inference.result import RankingResult
     from jamrank.models import RankingModel
 
 __all__ = ["check"]
 
 
-def check(votes: Comparisons, model: RankingModel | None = None, *, target: float = 0.95) -> Health:
+def check(votes: Comparisons, model: RankingModel | RankingResult | None = None, *, target: float = 0.95) -> Health:
     """Check votes for problems and risks.
 
     Parameters
     ----------
     votes : Comparisons
         The votes.
-    model : RankingModel, optional
-        A model fitted to these votes. It provides the direction of the ranking and the expected accuracy; without it,
-        a quick fit of JAM without features does.
+    model : RankingModel or RankingResult, optional
+        A model fitted to these votes, or its result. It provides the direction of the ranking and the expected
+        accuracy; without it, a quick fit of JAM without features does.
     target : float
         Share of the pairs of items in the right order to plan votes for.
 
@@ -42,7 +43,7 @@ def check(votes: Comparisons, model: RankingModel | None = None, *, target: floa
     """
     if not 0.5 < target < 1:
         raise ParameterError(f"target is {target!r}; expected a share above 0.5 and below 1")
-    examination = Examination(votes, model, target)
+    examination = Examination(votes, None if model is None else _result_of(model), target)
     findings: list[Finding] = []
     counts: dict[str, int | float] = {}
     measures: dict[str, float | None] = {}
@@ -55,3 +56,7 @@ def check(votes: Comparisons, model: RankingModel | None = None, *, target: floa
         details |= found.details
     findings.sort(key=lambda finding: LEVELS.index(finding.level))
     return Health(counts, findings, measures, details)
+
+
+def _result_of(model: RankingModel | RankingResult) -> RankingResult:
+    return getattr(model, "result_", model)

@@ -8,11 +8,11 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
-from jamrank.errors import NotFittedError, ParameterError
+from jamrank.errors import NotStoredError, ParameterError
 from jamrank.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from jamrank.models import RankingModel
+    from jamrank.inference.result import RankingResult
 
 __all__ = ["expected_accuracy", "more_votes", "score_errors"]
 
@@ -82,9 +82,9 @@ def _some_pairs(n_items: int) -> tuple[IntArray, IntArray]:
     return first, (first + rng.integers(1, n_items, _MOST_PAIRS)) % n_items
 
 
-def score_errors(model: RankingModel) -> FloatArray:
+def score_errors(result: RankingResult) -> FloatArray:
     """Return the standard error of each score by the information at the fit."""
     try:
-        return model._information_uncertainty().score_se
-    except (AttributeError, NotFittedError, ParameterError):  # loaded from a file, or without a likelihood
-        return model._uncertainty.score_se
+        return result.uncertainty.information().score_se
+    except (NotStoredError, ParameterError):  # loaded without votes, or without a likelihood
+        return result.uncertainty.estimate.score_se

@@ -10,7 +10,7 @@ import numpy as np
 from jamrank.typing import FloatArray
 
 if TYPE_CHECKING:
-    from jamrank.models import RankingModel
+    from jamrank.inference.result import RankingResult
 
 __all__ = ["Orientation", "orientation", "orientation_of"]
 
@@ -61,7 +61,8 @@ def orientation(flip: FloatArray, information: FloatArray, votes: FloatArray) ->
     return Orientation(share, float(np.sqrt(((votes * np.minimum(spread, 0.5)) ** 2).sum())) / total)
 
 
-def orientation_of(model: RankingModel) -> Orientation:
-    """Return how the votes that a model was fitted to agree with its scores."""
-    found = orientation(model._overall_flip(), model._flip_information, model._decided_votes)
-    return replace(found, by_gold=bool(model._settled_by_gold))
+def orientation_of(result: RankingResult) -> Orientation:
+    """Return how the votes of a fit agree with its scores."""
+    annotators = result.annotators
+    found = orientation(annotators.overall, annotators.flip_information, result.votes.decided_votes)
+    return replace(found, by_gold=result.votes.gold is not None)

@@ -38,7 +38,12 @@ def newton_step(engine: Engine, scorer: Scorer, at: Maximisation, theta: FloatAr
     step = None
     if scorer.free and engine.in_memory:
         step = cast(MemoryEngine, engine).solve(
-            at.curvature, slope, scorer.precision, cast(ObjectScorer, scorer).evened(at.degree), _STEP_TOLERANCE, _MOST_STEPS
+            at.curvature,
+            slope,
+            scorer.precision,
+            cast(ObjectScorer, scorer).evened(at.degree),
+            _STEP_TOLERANCE,
+            _MOST_STEPS,
         )
     if step is None:
         step = conjugate_gradients(curvature_times, slope, scorer.preconditioner(at.degree), _STEP_TOLERANCE)

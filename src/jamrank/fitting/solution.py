@@ -213,5 +213,3 @@ class Solution:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-
-

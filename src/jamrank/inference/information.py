@@ -88,9 +88,7 @@ def _in_closed_form(problem: Problem, engine: MemoryEngine, point: Point) -> tup
         return None, inside
     at = engine.information(point.scores, noise.log_emission(params))
     loglik_jacobian = (
-        noise.loglik_jacobian(params)
-        if noise.closed_form
-        else csr_array((2 * engine.n_confusion_groups, 0))
+        noise.loglik_jacobian(params) if noise.closed_form else csr_array((2 * engine.n_confusion_groups, 0))
     )
     features = problem.scorer.design() if problem.scorer.effects() is None else None
     of_noise = loglik_jacobian[:, np.flatnonzero(inside)]

@@ -165,7 +165,9 @@ class SlopePredictor(LinkPredictor):
             ids = as_ids(side)
             at = locate(self.votes.items, ids)
             if (at < 0).any():
-                raise UnknownItemError(f"item {ids[at < 0][0]!s} has no votes, and {self.scores.model} uses no features")
+                raise UnknownItemError(
+                    f"item {ids[at < 0][0]!s} has no votes, and {self.scores.model} uses no features"
+                )
         return super().truth(left, right)
 
 

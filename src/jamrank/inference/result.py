@@ -35,10 +35,13 @@ from jamrank.data.comparisons import Comparisons
 from jamrank.data.ids import locate
 from jamrank.engines import Choice, Engine
 from jamrank.errors import FeatureError, InputError, ParameterError, UnknownItemError
+from jamrank.fitting.effective_dof import effective_dof
 from jamrank.fitting.latent_fit import LatentFit
+from jamrank.fitting.leave_one_out import leave_one_out
 from jamrank.fitting.spec import Capabilities, ModelSpec
 from jamrank.inference.annotators import AnnotatorFit
 from jamrank.inference.bootstrap import bootstrap
+from jamrank.inference.clusters import describe_cluster
 from jamrank.inference.information import interval, whole_covariance
 from jamrank.inference.latent import LatentInference
 from jamrank.inference.prediction import LinkPredictor
@@ -48,7 +51,6 @@ from jamrank.inference.score_uncertainty import ScoreUncertainty, at_least_one
 from jamrank.inference.scores import Scores
 from jamrank.inference.uncertainty import Uncertainty
 from jamrank.inference.vote_summary import VoteSummary, whole_numbers
-from jamrank.fitting.effective_dof import effective_dof
 from jamrank.scorers import align_features
 from jamrank.typing import FloatArray
 
@@ -131,7 +133,10 @@ class RankingResult:
     # -- frames -----------------------------------------------------------------------------------------------
 
     def ranking(self) -> Any:
-        """Return the items as a frame, best first: item, rank, score, score_se, rank_low, rank_high."""
+        """Return the items as a frame, best first: item, rank, score, score_se, score_low, score_high, rank_low, rank_high.
+
+        Intervals are 95 %: quantiles of the posterior where there are draws.
+        """
         found, votes = self.uncertainty.estimate, self.votes
         known = found.rank_low > 0
         rank = self.uncertainty.rank
@@ -141,6 +146,8 @@ class RankingResult:
             "rank": rank,
             "score": self.scores.scores,
             "score_se": votes.with_gaps(found.score_se, np.isfinite(found.score_se)),
+            "score_low": votes.with_gaps(found.score_low, np.isfinite(found.score_low)),
+            "score_high": votes.with_gaps(found.score_high, np.isfinite(found.score_high)),
             "rank_low": votes.with_gaps(found.rank_low, known),
             "rank_high": votes.with_gaps(found.rank_high, known),
         }
@@ -172,6 +179,21 @@ class RankingResult:
             return None
         names = np.array(features.names, dtype=object)
         return self.votes.frame({"feature": names, "coef": coef, "effect": coef * features.scale})
+
+    def clusters(self) -> Any:
+        """Return the clusters of pairs as a frame, described in the user's features; None without clusters."""
+        features, centroids = self.scores.features, self.extras.get("centroids")
+        if features is None or centroids is None:
+            return None
+        described = [describe_cluster(centroid, features.names, features.scale) for centroid in centroids]
+        return self.votes.frame(
+            {
+                "cluster": np.arange(len(centroids)),
+                "pairs": np.bincount(self.extras["cluster"], minlength=len(centroids)),
+                "votes": self.extras["cluster_votes"].sum(axis=0),
+                "description": np.array(described, dtype=object),
+            }
+        )
 
     def annotators_frame(self) -> Any:
         """Return the annotators as a frame: counts, flip, interval, verdict, evidence, action, traits."""
@@ -232,11 +254,26 @@ class RankingResult:
             ) from None
         if by == "scores":
             return order_accuracy(self.scores.scores, value)
-        if by != "posterior":
-            raise ParameterError(f"by is {by!r}; expected 'posterior' or 'scores'")
+        if by not in ("posterior", "recommended"):
+            raise ParameterError(f"by is {by!r}; expected 'posterior', 'scores' or 'recommended'")
         gap = self.votes.margins(value)
-        side = np.sign(self.predictor.posterior - 0.5)
+        by_scores = by == "recommended" and self.recommended() == "scores"
+        side = np.sign(self.votes.margins(self.scores.scores) if by_scores else self.predictor.posterior - 0.5)
         return float(((side * np.sign(gap) + 1) / 2)[gap != 0].mean())
+
+    def recommended(self) -> str:
+        """Return by what to decide a pair that was voted on: ``"posterior"``, or ``"scores"``, by their order.
+
+        The order of the scores, where votes are predicted better by the other votes if the better score is always
+        truly better; otherwise the posterior.
+        """
+        fit = self.fit
+        if fit is None or fit.settings.unit != "pair" or fit.refined is not fit.fitted:
+            return "posterior"
+        problem = fit.fitted.problem
+        if not problem.engine.in_memory or not problem.scorer.precision[-1:].any():
+            return "posterior"
+        return leave_one_out(problem, fit.fitted.point).recommended
 
     def outcomes(self, left: Any, right: Any, annotator: Any) -> FloatArray:
         """Return how likely an annotator votes for left, for right, and calls a tie."""

@@ -15,7 +15,7 @@ from jamrank.models.kernel_jam import KernelJAM
 from jamrank.models.majority import MajorityVote
 from jamrank.models.mixed_bt import MixedBT
 from jamrank.models.rank_centrality import RankCentrality
-from jamrank.models.registry import MODELS, find_model
+from jamrank.models.registry import MODELS, find_model, spec_of
 from jamrank.models.vrjam import VRJAM
 
 __all__ = [
@@ -39,4 +39,5 @@ __all__ = [
     "WinRate",
     "find_model",
     "load",
+    "spec_of",
 ]

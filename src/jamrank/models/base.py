@@ -16,10 +16,14 @@ from jamrank.data.gold import KnownTruths, known_truths
 from jamrank.engines import Choice, bring, choose
 from jamrank.errors import NotFittedError, ParameterError
 from jamrank.fitting.spec import ModelSpec
+from jamrank.inference.annotators import AnnotatorFit
 from jamrank.inference.latent import N_DRAWS
-from jamrank.inference.result import RankingResult
-from jamrank.inference.score_uncertainty import as_level
+from jamrank.inference.prediction import LinkPredictor
+from jamrank.inference.result import Convergence, RankingResult
+from jamrank.inference.score_uncertainty import ScoreUncertainty, as_level
+from jamrank.inference.scores import Scores
 from jamrank.inference.uncertainty import Uncertainty, draw_ranks
+from jamrank.inference.vote_summary import VoteSummary
 from jamrank.io.out_of_core.parted import PartedComparisons, Votes
 from jamrank.typing import FloatArray, IntArray
 
@@ -265,7 +269,10 @@ class RankingModel:
 
     @property
     def ranking_(self) -> Any:
-        """Frame of the items, best first: item, rank, score, score_se, rank_low, rank_high."""
+        """Frame of the items, best first: item, rank, score, score_se, score_low, score_high, rank_low, rank_high.
+
+        Intervals are 95 %: quantiles of the posterior where there are draws.
+        """
         return self.result_.ranking()
 
     @property
@@ -486,10 +493,11 @@ class RankingModel:
         ----------
         truth : array-like, mapping or data frame
             The true value of each item, higher is better: in the order of ``items_``, or by item id.
-        by : {"posterior", "scores"}
+        by : {"posterior", "scores", "recommended"}
             ``posterior``: the share of the voted pairs on whose side the posterior is; ``scores``: the share of
-            all pairs of items that ``scores_`` orders rightly. Pairs of equal value do not count; a tie of the model
-            counts one half.
+            all pairs of items that ``scores_`` orders rightly; ``recommended``: the share of the voted pairs that
+            are decided rightly by the posterior or by the order of the scores, as ``result_.recommended()`` says.
+            Pairs of equal value do not count; a tie of the model counts one half.
 
         Returns
         -------
@@ -532,7 +540,52 @@ class RankingModel:
         path : str or Path
             The file; by convention it ends in ``.jamrank``.
         """
-        from jamrank.models.files import model_bytes
         from jamrank.io.documents import write_atomically
+        from jamrank.models.files import model_bytes
 
         write_atomically(path, model_bytes(self))
+
+    def _to_body(self) -> dict[str, Any]:
+        """Return the model as plain data."""
+        from jamrank.models.files import model_body
+
+        return model_body(self)
+
+    @classmethod
+    def _from_body(cls, body: dict[str, Any], source: str) -> RankingModel:
+        """Return the model that plain data describe."""
+        from jamrank.models.files import model_from_body
+
+        return model_from_body(cls, body, source)
+
+    # -- for models without a likelihood ----------------------------------------------------------------------
+
+    _predictor: ClassVar[type[LinkPredictor]] = LinkPredictor
+
+    @classmethod
+    def _counted_result(
+        cls,
+        votes: VoteSummary,
+        scores: Scores,
+        flip: FloatArray,
+        convergence: Convergence,
+        params: dict[str, Any],
+        *,
+        se: FloatArray | None = None,
+        extras: dict[str, Any] | None = None,
+        posterior: FloatArray | None = None,
+    ) -> RankingResult:
+        """Return the result of a model whose flips are counted and whose scores have independent errors, or none."""
+        predictor = cls._predictor(votes, scores, posterior)
+        return RankingResult(
+            cls.__name__,
+            cls._spec,
+            votes,
+            scores,
+            AnnotatorFit(votes, flip, predictor),
+            convergence,
+            predictor,
+            ScoreUncertainty(votes, scores, se),
+            extras=extras or {},
+            refit=Refit(cls, params),
+        )

@@ -1,3 +1,9 @@
 from typing import Any
-def load(path: Any) -> Any: raise NotImplementedError
-def model_bytes(model: Any) -> bytes: raise NotImplementedError
+
+
+def load(path: Any) -> Any:
+    raise NotImplementedError
+
+
+def model_bytes(model: Any) -> bytes:
+    raise NotImplementedError

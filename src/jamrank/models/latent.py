@@ -33,7 +33,9 @@ class LatentModel(RankingModel):
         fitter = self._make_fitter(settings, given)
         fit = fitter.fit(given.features)
         engine = fit.fitted.problem.engine
-        return self._result_of(fit, VoteSummary.of(given.votes, given.gold), Convergence.of(fit, engine, given.choice))
+        return self._result_of(
+            fit, VoteSummary.of(given.votes, given.gold), Convergence.of(fit, engine, given.choice)
+        )
 
     def _check_features(self, features: Any) -> None:
         name, use = type(self).__name__, self._spec.capabilities.features

@@ -14,7 +14,6 @@ from jamrank.fitting.prior import Prior
 from jamrank.fitting.settings import FitSettings
 from jamrank.fitting.spec import ModelSpec
 from jamrank.inference.cluster_prediction import ClusterPredictor
-from jamrank.inference.clusters import describe_cluster
 from jamrank.inference.prediction import LatentPredictor
 from jamrank.models.base import FitInput
 from jamrank.models.jam import JAM
@@ -128,18 +127,7 @@ class VRJAM(JAM):
     @property
     def clusters_(self) -> Any:
         """Frame of the clusters: cluster, pairs, votes, description in the user's features."""
-        result = self.result_
-        features, n_clusters = result.scores.features, len(self.centroids_)
-        assert features is not None
-        described = [describe_cluster(centroid, features.names, features.scale) for centroid in self.centroids_]
-        return result.votes.frame(
-            {
-                "cluster": np.arange(n_clusters),
-                "pairs": np.bincount(self.cluster_, minlength=n_clusters),
-                "votes": result.extras["cluster_votes"].sum(axis=0),
-                "description": np.array(described, dtype=object),
-            }
-        )
+        return self.result_.clusters()
 
     @property
     def skills_(self) -> Any:

@@ -1,4 +1,4 @@
-"""A fitted model with its votes: everything that report, terminal and exports show, each computed at most once."""
+"""A result with its votes: everything that report and terminal show, each computed at most once."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import polars as pl
 
 from jamrank.data.comparisons import Comparisons
 from jamrank.diagnostics import Contested, Health, Unsettled, check, contested_pairs, unsettled_pairs
+from jamrank.inference.result import RankingResult
 from jamrank.io.out_of_core.parted import Votes
-from jamrank.models import VRJAM, RankingModel
 from jamrank.report.order_probability import OrderProbability, components_of
 from jamrank.report.record import Skills
 from jamrank.report.result_tables import ResultTables
@@ -21,22 +21,22 @@ __all__ = ["Analysis"]
 
 
 class Analysis(ResultTables):
-    """What is known of a fitted model, for people to read.
+    """A fit, for people to read.
 
     Parameters
     ----------
-    model : RankingModel
-        Fitted.
+    result : RankingResult
+        Of a fitted model.
     votes : Comparisons or StoredComparisons
         What it was fitted to.
     scale, anchor
         The scale of the scores, as in :meth:`RankingModel.ranking_on`.
     """
 
-    def __init__(self, model: RankingModel, votes: Votes, *, scale: str = "logit", anchor: Any = None) -> None:
-        super().__init__(model, scale=scale, anchor=anchor)
+    def __init__(self, result: RankingResult, votes: Votes, *, scale: str = "logit", anchor: Any = None) -> None:
+        super().__init__(result, scale=scale, anchor=anchor)
         self.votes = votes
-        self.items, self.scores = model.items_, model.scores_
+        self.items, self.scores = result.items, result.scores.scores
 
     @property
     def in_memory(self) -> bool:
@@ -48,66 +48,67 @@ class Analysis(ResultTables):
     @cached_property
     def correlated(self) -> pl.DataFrame:
         """Pairs of annotators whose errors are correlated, the strongest first."""
-        return pl.DataFrame(self.model.correlated_)
+        return pl.DataFrame(self.result.correlated())
 
     @cached_property
     def n_judges(self) -> int:
         """The number of annotators with decided votes."""
-        return int(np.count_nonzero(self.model._decided_votes > 0))
+        return int(np.count_nonzero(self.result.votes.decided_votes > 0))
 
     @cached_property
     def effective_judges(self) -> float | None:
         """How many independent annotators they are equivalent to; None where unknown."""
-        found = self.model.effective_judges_
+        found = self.result.annotators.effective_judges
         return None if found is None else float(found)
 
     @property
     def models_annotators(self) -> bool:
         """Whether the model estimates flips, rather than counting them afterwards."""
-        return bool(self.model._knows_annotators)
+        return self.result.can.annotators
 
     @cached_property
     def skills(self) -> Skills | None:
         """The flips by cluster of pairs; None where the model has no clusters."""
-        model = self.model
-        if not isinstance(model, VRJAM):
+        result, flip = self.result, self.result.annotators.flip
+        if flip.ndim == 1:
             return None
-        names = self.annotators["annotator"].to_list()
-        return Skills(pl.DataFrame(model.clusters_), names, model.flip_, model._cluster_votes, model.flip_interval_)
+        names, interval = self.annotators["annotator"].to_list(), result.annotators.cluster_interval
+        return Skills(pl.DataFrame(result.clusters()), names, flip, result.extras["cluster_votes"], interval)
 
     # -- uncertainty ----------------------------------------------------------------------------------------------
 
     @property
     def interval_kind(self) -> str:
         """How intervals were computed."""
-        return str(self.model._uncertainty.kind)
+        return str(self.result.uncertainty.estimate.kind)
 
     @cached_property
     def rank_intervals(self) -> tuple[FloatArray, FloatArray] | None:
         """The 95 % intervals of the ranks, in the order of the items; None where the model has none."""
-        found = self.model._uncertainty
+        found = self.result.uncertainty.estimate
         return (found.rank_low, found.rank_high) if (found.rank_low > 0).all() else None
 
     @cached_property
     def order(self) -> OrderProbability:
         """Probabilities that one item is above another."""
-        uncertainty, model = self.model._uncertainty, self.model
-        drawn = uncertainty.kind in ("posterior", "information") and "_votes" in vars(model)
-        together = self._all_votes if self.in_memory and model.features_ is None else None
+        uncertainty = self.result.uncertainty
+        drawn = uncertainty.estimate.kind in ("posterior", "information") and self.result.votes.source is not None
+        draws = (lambda: uncertainty.score_draws) if drawn else None
+        together = self._all_votes if self.in_memory and self.result.scores.features is None else None
         group = None if together is None else components_of(together, self.scores)
-        return OrderProbability(self.scores, uncertainty.score_se, model.score_draws if drawn else None, group)
+        return OrderProbability(self.scores, uncertainty.estimate.score_se, draws, group)
 
     @property
     def _all_votes(self) -> Comparisons:
         """The votes, together with pairs of known truth where there are some."""
-        gold = vars(self.model).get("_gold")
+        gold = self.result.votes.gold
         assert isinstance(self.votes, Comparisons)
         return self.votes if gold is None else gold.told
 
     @cached_property
     def health(self) -> Health | None:
         """The result of the health checks; None where the votes stay on disk."""
-        return check(self.votes, self.model) if isinstance(self.votes, Comparisons) else None
+        return check(self.votes, self.result) if isinstance(self.votes, Comparisons) else None
 
     # -- pairs ----------------------------------------------------------------------------------------------------
 
@@ -139,6 +140,6 @@ class Analysis(ResultTables):
         )
         if self.scale == "elo":
             return f"Elo points (400 points are odds of 10 to 1), {at} = 1000{note}"
-        log_odds = bool(self.model._log_odds)
-        unit = "log-odds" if log_odds else f"the scale of {self.model_name}"
+        log_odds = self.result.can.log_odds
+        unit = "log-odds" if log_odds else f"the scale of {self.result.model}"
         return f"{unit}, {at} = 0{note}" if self.anchor is not None or log_odds else unit

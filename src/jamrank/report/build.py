@@ -51,7 +51,7 @@ def write_report(
     scale, anchor
         As in :meth:`RankingModel.ranking_on`.
     """
-    analysis = Analysis(model, votes, scale=scale, anchor=anchor)
+    analysis = Analysis(model.result_, votes, scale=scale, anchor=anchor)
     facts = {"Model": repr(model), "Versions": versions()}
     write_atomically(path, render(describe(analysis, title or f"{type(model).__name__} ranking", facts)))
 
@@ -104,7 +104,7 @@ def describe(
         annotators=best_first(analysis.annotators),
         pairs=analysis.pairs if analysis.in_memory else None,
         n_pairs=analysis.votes.n_pairs,
-        log_likelihoods=analysis.model.log_likelihoods_.tolist(),
+        log_likelihoods=analysis.result.convergence.log_likelihoods.tolist(),
         facts=facts,
         wins=_win_probabilities(analysis),
         uncertain=_uncertain(analysis) if analysis.in_memory else None,
@@ -137,13 +137,9 @@ def _health_lines(analysis: Analysis) -> list[tuple[str, str]]:
 
 def _with_items(within: pl.DataFrame, analysis: Analysis) -> pl.DataFrame:
     items = analysis.items[within["place"].to_numpy()].tolist()
-    shown = {row[0]: row[1:] for row in analysis.shown_ranking.select("item", "score", "score_se").iter_rows()}
-    scores, errors = zip(*(shown[item] for item in items), strict=True)
-    return within.drop("place").with_columns(
-        pl.Series("item", items, strict=False),
-        pl.Series("score", scores, pl.Float64),
-        pl.Series("score_se", errors, pl.Float64),
-    )
+    shown = analysis.shown_ranking.select("item", "score", "score_se", "score_low", "score_high")
+    named = within.drop("place").with_columns(pl.Series("item", items, dtype=shown["item"].dtype, strict=False))
+    return named.join(shown, on="item", how="left", maintain_order="left")
 
 
 # -- win probabilities ----------------------------------------------------------------------------------------------
@@ -163,7 +159,7 @@ def _win_probabilities(analysis: Analysis) -> WinProbabilities | None:
 def _chance(analysis: Analysis, first: NDArray[Any], second: NDArray[Any]) -> FloatArray:
     if not len(first):
         return np.empty(0)
-    return analysis.model.predict_proba(analysis.items[first], analysis.items[second])
+    return analysis.result.predictor.truth(analysis.items[first], analysis.items[second])
 
 
 def _log_odds(analysis: Analysis, order: IntArray) -> FloatArray | None:

@@ -47,7 +47,7 @@ def preference_pairs(model: RankingModel, least: float = _LEAST) -> pl.DataFrame
         probability ``p`` that chosen is truly better) and ``weight``, ``2 p - 1``: the factor by which the expected
         gradient of a pairwise loss shrinks if labels are wrong with probability ``1 - p``. Highest confidence first.
     """
-    return _preferences(ResultTables(model).pairs, least)
+    return _preferences(ResultTables(model.result_).pairs, least)
 
 
 def _preferences(pairs: pl.DataFrame, least: float) -> pl.DataFrame:
@@ -102,12 +102,12 @@ def _cell(text: str) -> str:
 
 def results(tables: ResultTables) -> dict[str, Any]:
     """Return the results of a fit as plain data for JSON."""
-    model, features = tables.model, tables.features
+    fit, features = tables.result.convergence, tables.features
     return {
-        "model": tables.model_name,
-        "converged": model.converged_,
-        "iterations": model.n_iter_,
-        "log_likelihood": model.log_likelihood_,
+        "model": tables.result.model,
+        "converged": fit.converged,
+        "iterations": fit.n_iter,
+        "log_likelihood": fit.log_likelihood,
         "ties_left_out": tables.excluded_ties,
         "ranking": tables.shown_ranking.to_dicts(),
         "annotators": tables.annotators.to_dicts(),

@@ -85,7 +85,7 @@ def _data(analysis: Analysis) -> list[str]:
 
 
 def _limitations(analysis: Analysis) -> list[str]:
-    model, votes, sentences = analysis.model, analysis.votes, []
+    fit, votes, sentences = analysis.result.convergence, analysis.votes, []
     if not analysis.in_memory:
         place = getattr(votes, "place", "from disk")
         sentences.append(f"Fitted {place}: single pairs and data checks are not shown.")
@@ -93,8 +93,8 @@ def _limitations(analysis: Analysis) -> list[str]:
         sentences.append(f"{many(analysis.excluded_ties, 'tie vote')} excluded.")
     if votes.n_missing:
         sentences.append(f"{many(votes.n_missing, 'vote')} without a winner excluded.")
-    if not model.converged_:
-        sentences.append(f"The fit did not converge; it stopped after {many(model.n_iter_, 'iteration')}.")
+    if not fit.converged:
+        sentences.append(f"The fit did not converge; it stopped after {many(fit.n_iter, 'iteration')}.")
     return sentences
 
 
@@ -167,7 +167,7 @@ def _rank_intervals(analysis: Analysis) -> list[str]:
     if analysis.order.group is not None or n_items < 3:
         return []
     if analysis.rank_intervals is None:
-        return [f"{analysis.model_name} gives no intervals of the ranks."]
+        return [f"{analysis.result.model} gives no intervals of the ranks."]
     low, high = analysis.rank_intervals
     width = float(np.median(high - low + 1))
     if width >= n_items:

@@ -9,16 +9,15 @@ import polars as pl
 
 from jamrank.errors import ParameterError
 from jamrank.inference import best_first
-from jamrank.models import VRJAM, RankingModel
+from jamrank.models import RankingModel
 from jamrank.report.markup import plain, shorten
 from jamrank.text import plot_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_annotators", "plot_ranking", "plot_reliability_map"]
+__all__ = ["plot", "plot_annotators", "plot_ranking", "plot_reliability_map"]
 
-_NORMAL_95 = 1.96
 _NAME, _SHORT_NAME = 30, 16
 _MOST_NAMED = 25
 # Of many annotators, those with these verdicts are not named.
@@ -37,13 +36,23 @@ _COLOURS = {
 }
 
 
+def plot(model: RankingModel, what: str = "ranking", ax: Axes | None = None, most: int | None = None) -> Axes:
+    """Plot a part of the result; see :meth:`RankingModel.plot`."""
+    kinds = {"ranking": plot_ranking, "annotators": plot_annotators, "reliability": plot_reliability_map}
+    if what not in kinds:
+        raise ParameterError(f"what is {what!r}; expected {', '.join(map(repr, kinds))}")
+    return kinds[what](model, ax) if most is None else kinds[what](model, ax, most)
+
+
 def plot_ranking(model: RankingModel, ax: Axes | None = None, most: int = 40) -> Axes:
-    """Plot the scores of the best items with their 95 % intervals; see :meth:`RankingModel.plot_ranking`."""
+    """Plot the scores of the best items with their 95 % intervals."""
     frame = pl.DataFrame(model.ranking_)
     shown = frame.head(_at_least_one(most))
     ax = _axes(ax, shown.height)
-    reach = _NORMAL_95 * shown["score_se"].cast(pl.Float64).fill_null(0.0).to_numpy()
-    _dots(ax, shown["score"].to_numpy(), np.stack([reach, reach]), [_BLUE] * shown.height)
+    score = shown["score"].to_numpy()
+    ends = (shown[name].cast(pl.Float64).fill_null(shown["score"]) for name in ("score_low", "score_high"))
+    low, high = (end.to_numpy() for end in ends)
+    _dots(ax, score, np.stack([score - low, high - score]), [_BLUE] * shown.height)
     _names(ax, [f"{plain(item)}  {rank}" for item, rank in shown.select("item", "rank").iter_rows()])
     left_out = f", the first {shown.height} of {frame.height:,} items" if shown.height < frame.height else ""
     ax.set(xlabel="score (higher is better)")
@@ -52,7 +61,7 @@ def plot_ranking(model: RankingModel, ax: Axes | None = None, most: int = 40) ->
 
 
 def plot_annotators(model: RankingModel, ax: Axes | None = None, most: int = 60) -> Axes:
-    """Plot the flips with their 95 % intervals; see :meth:`RankingModel.plot_annotators`."""
+    """Plot the flips with their 95 % intervals."""
     frame = best_first(pl.DataFrame(model.annotators_))
     half = _at_least_one(most) // 2
     shown = frame if frame.height <= most else pl.concat([frame.head(most - half), frame.tail(half)])
@@ -70,8 +79,8 @@ def plot_annotators(model: RankingModel, ax: Axes | None = None, most: int = 60)
 
 
 def plot_reliability_map(model: RankingModel, ax: Axes | None = None, most: int = 60) -> Axes:
-    """Plot the reliability of the annotators; see :meth:`RankingModel.plot_reliability_map`."""
-    if isinstance(model, VRJAM) and model.flip_.shape[1] > 1:
+    """Plot the flips by type of pair, or over the number of votes."""
+    if model.flip_.ndim > 1 and model.flip_.shape[1] > 1:
         return _skill_matrix(model, ax, _at_least_one(most))
     frame = pl.DataFrame(model.annotators_)
     ax = _axes(ax, 20)
@@ -115,7 +124,7 @@ def _plain_numbers(ax: Axes, votes: Any) -> None:
     ax.set_xlim(shown[0] / 1.1, shown[-1] * 1.1)
 
 
-def _skill_matrix(model: VRJAM, ax: Axes | None, most: int) -> Axes:
+def _skill_matrix(model: RankingModel, ax: Axes | None, most: int) -> Axes:
     gap = model.flip_.max(axis=1) - model.flip_.min(axis=1)
     shown = np.argsort(-gap, kind="stable")[:most]
     ax = _axes(ax, len(shown))

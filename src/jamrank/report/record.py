@@ -67,8 +67,7 @@ class Report:
     summary : mapping of str to sequence of str
         Sentences by topic, shown first.
     ranking : polars.DataFrame
-        Columns item, rank, score, score_se, rank_low, rank_high; the last three may be null. Columns score_low and
-        score_high, where present, are the intervals of the scores.
+        Columns item, rank, score, score_se, score_low, score_high, rank_low, rank_high; the last five may be null.
     annotators : polars.DataFrame
         Columns annotator, votes, flip, flip_low, flip_high, verdict; low and high may be null. Columns evidence, bias
         and tie are optional.

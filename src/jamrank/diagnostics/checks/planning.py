@@ -13,10 +13,11 @@ __all__ = ["planning"]
 
 def planning(examination: Examination) -> CheckResult:
     """Estimate the share of pairs of items in the right order, and how many more votes a target needs."""
-    model, target = examination.model, examination.target
-    if not examination.n_decided or model is None or examination.n_components > 1:
+    result, target = examination.result, examination.target
+    if not examination.n_decided or result is None or examination.n_components > 1:
         return CheckResult()
-    scores, se, variance = model.scores_, score_errors(model), model.score_variance_
+    scores, variance = result.scores.scores, result.scores.score_variance
+    se = score_errors(result)
     if len(se) < 2 or not np.isfinite(se).all():
         return CheckResult()
     accuracy = expected_accuracy(scores, se, variance)

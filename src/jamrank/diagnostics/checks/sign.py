@@ -15,9 +15,9 @@ _ENOUGH_VOTES = 50
 
 def sign(examination: Examination) -> CheckResult:
     """Report a problem where as many votes may be against the scores as for them."""
-    if not examination.n_decided or examination.model is None:
+    if not examination.n_decided or examination.result is None:
         return CheckResult()
-    found = orientation_of(examination.model)
+    found = orientation_of(examination.result)
     share = f"{found.share:.1%} ± {2 * found.se:.1%}"
     if found.settled:
         sentence = f"By {examination.fit_name}, about {share} of the decided votes agree with the scores."

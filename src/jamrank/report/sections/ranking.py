@@ -16,7 +16,6 @@ __all__ = ["SECTION", "ends", "figure"]
 
 # Of more items than this, some of the first and of the last are drawn.
 _MOST_DRAWN, _DRAWN, _DRAWN_OF_GROUP = 60, (30, 10), 10
-_NORMAL_95 = 1.96
 
 
 def _render(report: Report) -> str:
@@ -93,12 +92,7 @@ def _mark(row: Row, digits: int) -> svg.Mark:
 
 
 def _interval(row: Row) -> tuple[float | None, float | None]:
-    if "score_low" in row:
-        return finite(row["score_low"]), finite(row["score_high"])
-    score, error = finite(row["score"]), finite(row["score_se"])
-    if score is None or error is None:
-        return None, None
-    return score - _NORMAL_95 * error, score + _NORMAL_95 * error
+    return finite(row["score_low"]), finite(row["score_high"])
 
 
 def _rank(row: Row) -> str:
