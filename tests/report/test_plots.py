@@ -63,10 +63,10 @@ def test_the_map_of_vrjam_is_a_matrix_and_of_others_a_scatter(drawn, fitted):
     assert {text.get_text() for text in plain.texts} == set(map(str, fitted.annotators_["annotator"]))
 
 
-@pytest.mark.parametrize("name", ["plot_ranking", "plot_annotators", "plot_reliability_map"])
+@pytest.mark.parametrize("name", ["ranking", "annotators", "reliability"])
 def test_plots_need_a_fit(name):
     with pytest.raises(NotFittedError):
-        getattr(jr.JAM(), name)()
+        jr.JAM().plot(name)
 
 
 def test_plots_need_something_to_draw(fitted):
