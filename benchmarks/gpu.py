@@ -226,7 +226,7 @@ def time_fits(wines: wine.Wines, features: np.ndarray | None) -> dict[str, Any]:
     return {
         "name": f"{wines.name}, {'without' if features is None else 'with'} features",
         "pairs": votes.n_pairs,
-        "passes": base.n_passes_,
+        "passes": base.result_.convergence.n_passes,
         "encoding": encoded,
         "seconds": times,
         "difference": max(differences(base, other)["largest"] for other in others),

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from jamrank.data.comparisons import Comparisons
 from jamrank.engines import Choice, Engine, MemoryEngine, TiedEngine, make_engine
 from jamrank.errors import NotStoredError

@@ -211,6 +211,8 @@ class LatentUncertainty(ScoreUncertainty):
 
     def _draw(self, n: int, random_state: Any) -> FloatArray:
         inference, scores = self.inference, self.scores.scores
+        if self.votes.source is None and self.estimate.kind == "independent":
+            return super()._draw(n, random_state)
         if inference.sampler is not None:
             usual = n == N_DRAWS and isinstance(random_state, int) and random_state == 0
             drawn = inference.draws[0] if usual else inference.sampler.draw(n, random_state)[0]

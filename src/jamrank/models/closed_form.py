@@ -12,13 +12,11 @@ from jamrank.errors import DisconnectedWarning, NotConvergedWarning, ParameterEr
 from jamrank.fitting.disagreement import disagreement
 from jamrank.fitting.link import fit_link
 from jamrank.fitting.spec import Capabilities, ModelSpec
-from jamrank.inference.annotators import AnnotatorFit
-from jamrank.inference.prediction import SlopePredictor
+from jamrank.inference.prediction import LinkPredictor, SlopePredictor
 from jamrank.inference.result import Convergence, RankingResult
-from jamrank.inference.score_uncertainty import ScoreUncertainty
 from jamrank.inference.scores import SAME_SCORE, Scores
 from jamrank.inference.vote_summary import VoteSummary
-from jamrank.models.base import FitInput, RankingModel, Refit
+from jamrank.models.base import FitInput, RankingModel
 from jamrank.rows.pair_counts import PairCounts
 from jamrank.typing import FloatArray
 
@@ -48,6 +46,8 @@ class ClosedForm(RankingModel):
 
     _spec: ClassVar[ModelSpec] = ModelSpec(unit="vote", capabilities=Capabilities(features="ignored", ties=True))
 
+    _predictor: ClassVar[type[LinkPredictor]] = SlopePredictor
+
     @property
     def slope_(self) -> float:
         """Log-odds for one unit of score, fitted to the votes."""
@@ -70,19 +70,10 @@ class ClosedForm(RankingModel):
 
         summary = VoteSummary.of(votes)
         scores = Scores(votes.items, values, name, slope)
-        predictor = SlopePredictor(summary, scores)
-        return RankingResult(
-            name,
-            self._spec,
-            summary,
-            scores,
-            AnnotatorFit(summary, disagreement(votes, opinion), predictor),
-            Convergence(converged=converged),
-            predictor,
-            ScoreUncertainty(summary, scores, self._standard_errors(counts, values, slope)),
-            extras=extras,
-            refit=Refit(type(self), self.get_params()),
-        )
+        se = self._standard_errors(counts, values, slope)
+        flip = disagreement(votes, opinion)
+        ended = Convergence(converged=converged)
+        return self._counted_result(summary, scores, flip, ended, self.get_params(), se=se, extras=extras)
 
     def _score(self, counts: PairCounts) -> tuple[FloatArray, bool, dict[str, Any]]:
         """Return the scores, whether they have settled, and what else the model says."""

@@ -15,10 +15,7 @@ from jamrank.fitting.latent import warn_of_ties, warn_unless
 from jamrank.fitting.prior import Prior, linear_variance
 from jamrank.fitting.settings import FitSettings
 from jamrank.fitting.spec import Capabilities, ModelSpec
-from jamrank.inference.annotators import AnnotatorFit
-from jamrank.inference.prediction import LinkPredictor
 from jamrank.inference.result import Convergence, RankingResult
-from jamrank.inference.score_uncertainty import ScoreUncertainty
 from jamrank.inference.scores import Scores
 from jamrank.inference.vote_summary import VoteSummary
 from jamrank.models.base import FitInput, RankingModel
@@ -107,34 +104,21 @@ class IAM(RankingModel):
             convergence.converged, "IAM", f"max_iter={self.max_iter} for some annotator; raise it or use a prior"
         )
         total = weights.sum(axis=0)
-        return _result(self._spec, given, features, total, scorer.scores(total), convergence, own_scores)
-
-
-def _result(
-    spec: ModelSpec,
-    given: FitInput,
-    features: Features,
-    weights: FloatArray,
-    total: FloatArray,
-    convergence: Convergence,
-    own_scores: FloatArray,
-) -> RankingResult:
-    votes = VoteSummary.of(given.votes)
-    coef = features.in_user_units(weights)
-    scores = Scores(votes.items, total, "IAM", feature_scores=total, coef=coef, features=features, scorer="linear")
-    predictor = LinkPredictor(votes, scores)
-    flip = disagreement(given.votes, lambda part: np.sign(total[part.pair_first] - total[part.pair_second]))
-    return RankingResult(
-        "IAM",
-        spec,
-        votes,
-        scores,
-        AnnotatorFit(votes, flip, predictor),
-        convergence,
-        predictor,
-        ScoreUncertainty(votes, scores),
-        extras={"annotator_scores": own_scores},
-    )
+        values = scorer.scores(total)
+        scores = Scores(
+            votes.items,
+            values,
+            "IAM",
+            feature_scores=values,
+            coef=features.in_user_units(total),
+            features=features,
+            scorer="linear",
+        )
+        flip = disagreement(votes, lambda part: np.sign(values[part.pair_first] - values[part.pair_second]))
+        extras = {"annotator_scores": own_scores}
+        return self._counted_result(
+            VoteSummary.of(votes), scores, flip, convergence, self.get_params(), extras=extras
+        )
 
 
 def _own_ranker(

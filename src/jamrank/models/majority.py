@@ -8,13 +8,11 @@ import numpy as np
 
 from jamrank.fitting.disagreement import disagreement
 from jamrank.fitting.spec import Capabilities, ModelSpec
-from jamrank.inference.annotators import AnnotatorFit
-from jamrank.inference.prediction import SharePredictor
+from jamrank.inference.prediction import LinkPredictor, SharePredictor
 from jamrank.inference.result import Convergence, RankingResult
-from jamrank.inference.score_uncertainty import ScoreUncertainty
 from jamrank.inference.scores import Scores
 from jamrank.inference.vote_summary import VoteSummary
-from jamrank.models.base import FitInput, RankingModel, Refit
+from jamrank.models.base import FitInput, RankingModel
 from jamrank.rows.pair_counts import pair_wins
 from jamrank.typing import BoolArray
 
@@ -36,6 +34,8 @@ class MajorityVote(RankingModel):
 
     _spec: ClassVar[ModelSpec] = ModelSpec(unit="vote", capabilities=Capabilities(features="ignored", ties=True))
 
+    _predictor: ClassVar[type[LinkPredictor]] = SharePredictor
+
     def __init__(self) -> None:
         pass
 
@@ -50,20 +50,10 @@ class MajorityVote(RankingModel):
         item_votes += np.bincount(votes.pair_second, total, votes.n_items)
         values = np.divide(won, item_votes, out=np.full(len(won), 0.5), where=item_votes > 0)
         scores = Scores(votes.items, values, name)
-        predictor = SharePredictor(summary, scores, share)
         shrunk = (values * item_votes + 1) / (item_votes + 2)
+        se = np.sqrt(shrunk * (1 - shrunk) / (item_votes + 2))
         flip = disagreement(votes, lambda votes: np.sign(share - 0.5))
-        return RankingResult(
-            name,
-            self._spec,
-            summary,
-            scores,
-            AnnotatorFit(summary, flip, predictor),
-            Convergence(),
-            predictor,
-            ScoreUncertainty(summary, scores, np.sqrt(shrunk * (1 - shrunk) / (item_votes + 2))),
-            refit=Refit(type(self), self.get_params()),
-        )
+        return self._counted_result(summary, scores, flip, Convergence(), self.get_params(), se=se, posterior=share)
 
     def decide(self, random_state: Any = None) -> BoolArray:
         """Decide every pair for its left item (True) or its right, tied pairs at random as in the paper.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from jamrank.noise.base import Noise
 from jamrank.typing import FloatArray

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from jamrank.data.color_refinement import decided
 from jamrank.data.comparisons import Comparisons, make_frame
-from jamrank.errors import NotFittedError, ParameterError
+from jamrank.errors import FormatError, NotFittedError, ParameterError
 from jamrank.fitting.spec import Capabilities, ModelSpec
 from jamrank.io.out_of_core.parted import Votes
 from jamrank.io.out_of_core.sampling import sample_pairs, sample_parts
 from jamrank.models.base import RankingModel
+from jamrank.models.registry import find_model
 from jamrank.scorers import align_features
 from jamrank.selection.candidates import usual_candidates
 from jamrank.selection.cross_validation import Candidate, HeldOut, frames, hold_out
@@ -200,6 +201,36 @@ class Auto(RankingModel):
             value = getattr(self, name)
             if not (isinstance(value, (int, np.integer)) and value >= least):
                 raise ParameterError(f"{name} is {value!r}; expected a whole number of at least {least}")
+
+    # -- files ----------------------------------------------------------------------------------------------------
+
+    def _to_body(self) -> dict[str, Any]:
+        choice, frame = self._chosen(), self._chosen().comparison
+        columns = None if frame is None else {name: frame[name].to_numpy() for name in frame.columns}
+        return {
+            "class": "Auto",
+            "params": self.get_params(),
+            "choice": {
+                "name": choice.name,
+                "reason": choice.reason,
+                "uses_features": choice.uses_features,
+                "comparison": columns and {n: v if v.dtype.kind in "iuf" else v.tolist() for n, v in columns.items()},
+                "frames": self.result_.votes.frames,
+            },
+            "model": self.model_._to_body(),
+        }
+
+    @classmethod
+    def _from_body(cls, body: dict[str, Any], source: str) -> RankingModel:
+        auto, choice, inner = cls(**body["params"]), body["choice"], body["model"]
+        columns = choice["comparison"]
+        frame = columns and make_frame({n: np.asarray(v) for n, v in columns.items()}, choice["frames"])
+        if inner["class"] == "Auto":
+            raise FormatError(f"{source}: an Auto that chose an Auto")
+        auto.model_ = find_model(str(inner["class"]))._from_body(inner, source)
+        auto.choice_ = ModelChoice(str(choice["name"]), str(choice["reason"]), bool(choice["uses_features"]), frame)
+        auto.result_ = auto.model_.result_
+        return auto
 
     # -- the choice -----------------------------------------------------------------------------------------------
 
