@@ -9,9 +9,9 @@ from jamrank.diagnostics.examination import Examination
 from jamrank.diagnostics.findings import LEVELS, Finding, Health
 from jamrank.diagnostics.registry import CHECKS
 from jamrank.errors import ParameterError
+from jamrank.inference.result import RankingResult
 
 if TYPE_CHECKING:
-    from jamrank.inference.result import RankingResult
     from jamrank.models import RankingModel
 
 __all__ = ["check"]
@@ -59,4 +59,4 @@ def check(votes: Comparisons, model: RankingModel | RankingResult | None = None,
 
 
 def _result_of(model: RankingModel | RankingResult) -> RankingResult:
-    return getattr(model, "result_", model)
+    return model if isinstance(model, RankingResult) else model.result_

@@ -15,7 +15,7 @@ from jamrank.io.out_of_core.parted import Votes
 from jamrank.report.order_probability import OrderProbability, components_of
 from jamrank.report.record import Skills
 from jamrank.report.result_tables import ResultTables
-from jamrank.typing import FloatArray
+from jamrank.typing import FloatArray, IntArray
 
 __all__ = ["Analysis"]
 
@@ -72,7 +72,7 @@ class Analysis(ResultTables):
         result, flip = self.result, self.result.annotators.flip
         if flip.ndim == 1:
             return None
-        names, interval = self.annotators["annotator"].to_list(), result.annotators.cluster_interval
+        names, interval = self.annotators["annotator"].to_list(), getattr(result.annotators, "cluster_interval", None)
         return Skills(pl.DataFrame(result.clusters()), names, flip, result.extras["cluster_votes"], interval)
 
     # -- uncertainty ----------------------------------------------------------------------------------------------
@@ -83,7 +83,7 @@ class Analysis(ResultTables):
         return str(self.result.uncertainty.estimate.kind)
 
     @cached_property
-    def rank_intervals(self) -> tuple[FloatArray, FloatArray] | None:
+    def rank_intervals(self) -> tuple[IntArray, IntArray] | None:
         """The 95 % intervals of the ranks, in the order of the items; None where the model has none."""
         found = self.result.uncertainty.estimate
         return (found.rank_low, found.rank_high) if (found.rank_low > 0).all() else None
