@@ -251,7 +251,7 @@ def test_scores_come_from_where_they_are_told_to(study, tmp_path):
     features = study / "votes-features.csv"
     options = ["--model", "JAM", "--features", features, "--scorer", "linear+objects", "--out", tmp_path]
     assert call("fit", study / "votes.csv", *options).exit_code == 0
-    assert jr.load(tmp_path / "model.jamrank").scorer_ == "linear+objects"
+    assert jr.load(tmp_path / "model.jamrank").result_.scores.scorer == "linear+objects"
 
 
 def test_a_usage_error_is_one_line_too(study):
@@ -345,8 +345,8 @@ def test_demo_without_scikit_learn_simulates(tmp_path):
         env={**os.environ, "COLUMNS": "120"},
     )
     assert done.returncode == 0, done.stderr
-    assert "simulated votes instead" in done.stdout
-    assert "How close each method comes to the truth" in done.stdout
+    assert "using simulated votes" in done.stdout
+    assert "Accuracy of each method" in done.stdout
     assert {path.name for path in (tmp_path / "out").iterdir()} == WITH_FEATURES
 
 
@@ -525,7 +525,7 @@ def test_further_options_that_cannot_be_get_one_line_and_exit_code_2(study, tmp_
         (["fit", votes, "--winner", "a=left,a=right"], "--winner gives a twice"),
         (["fit", study], "has no Parquet files; name its files"),
         (["fit", votes, "--export", "json"], "needs --out"),
-        (["fit", votes, "--export", "excel", "--out", tmp_path], "export is excel; expected"),
+        (["fit", votes, "--export", "excel", "--out", tmp_path], "export is 'excel'; expected"),
         (["export", tmp_path / "none.json", "--to", "json"], "none.json"),
         (["check", votes, "--target", "2"], "target is 2.0"),
     ]:
