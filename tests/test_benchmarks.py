@@ -50,7 +50,7 @@ def test_every_growth_has_five_sizes_and_draws_votes():
     for one in growth.GROWTHS:
         assert len(one.sizes) >= 5
         arrays = one.draw_tiny()
-        assert growth.fit(one.model, arrays, growth.encode(arrays)).n_passes_ > 0
+        assert growth.fit(one.model, arrays, growth.encode(arrays)).result_.convergence.n_passes > 0
 
 
 @pytest.mark.parametrize(

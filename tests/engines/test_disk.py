@@ -90,7 +90,7 @@ def test_crowds_of_many_items_too(tmp_path):
     frame.filter(pl.col("winner") != "tie").write_parquet(tmp_path / "votes.parquet")
     there = jr.CrowdBT().fit(jr.store_comparisons(tmp_path / "votes.parquet", tmp_path, MEMORY))
     np.testing.assert_allclose(there.scores_, here.scores_, atol=1e-9)
-    np.testing.assert_allclose(there._uncertainty.score_se, here._uncertainty.score_se, rtol=1e-9)
+    np.testing.assert_allclose(there.result_.uncertainty.estimate.score_se, here.result_.uncertainty.estimate.score_se, rtol=1e-9)
 
 
 @pytest.mark.filterwarnings("ignore::jamrank.errors.TiesExcludedWarning")
@@ -98,8 +98,8 @@ def test_a_saved_fit_leaves_the_pairs_on_disk(tmp_path):
     draw(30, 3000, "")[0].write_parquet(tmp_path / "votes.parquet")
     stored = jr.store_comparisons(tmp_path / "votes.parquet", tmp_path, MEMORY)
     model = jr.JAM().fit(stored)
-    model.save(tmp_path / "model.json")
-    again = jr.load(tmp_path / "model.json")
+    model.save(tmp_path / "model.jamrank")
+    again = jr.load(tmp_path / "model.jamrank")
     np.testing.assert_array_equal(again.scores_, model.scores_)
     assert again.ranking_.equals(model.ranking_)
     assert again.annotators_.equals(model.annotators_)

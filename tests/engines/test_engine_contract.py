@@ -162,7 +162,7 @@ def test_fits_are_the_same(votes, engine, name):
         .set_params(engine=engine)
         .fit(votes["memory" if engine == "gpu" else engine, "question weight"])
     )
-    assert (here.engine_, there.engine_) == ("memory", engine)
+    assert (here.result_.convergence.engine, there.result_.convergence.engine) == ("memory", engine)
     for result in ("scores_", "flip_", "posterior_", "log_likelihood_"):
         expected = getattr(here, result)
         np.testing.assert_allclose(getattr(there, result), expected, atol=NEAR.get(engine, 1e-9), err_msg=result)
@@ -198,8 +198,8 @@ def test_votes_in_memory_are_sent(log_emission, cluster, monkeypatch):
     sent.close()
     model = jr.CrowdBT(engine="dask", max_iter=2).fit(path)
     np.testing.assert_allclose(model.scores_, jr.CrowdBT(max_iter=2).fit(here).scores_, atol=1e-9)
-    assert model.engine_ == "dask"
-    model._votes.close()
+    assert model.result_.convergence.engine == "dask"
+    model.result_.votes.source.close()
 
 
 def test_what_is_wrong_with_a_file_is_told_with_its_row(log_emission, cluster, tmp_path):

@@ -94,8 +94,8 @@ def test_one_annotator_is_told_what_flips_mean(tmp_path):
         "With one annotator, the flip measures only" in told for told in findings(Analysis(model.result_, votes))
     )
     assert not any("With one annotator" in told for told in jr.check(lone(2, 1)).sentences)
-    model.save(tmp_path / "model.json")
-    again = jr.load(tmp_path / "model.json")
+    model.save(tmp_path / "model.jamrank")
+    again = jr.load(tmp_path / "model.jamrank")
     assert again.annotators_["evidence"].to_list() == model.annotators_["evidence"].to_list()
 
 

@@ -157,8 +157,8 @@ def test_the_scale_and_the_anchor_are_shown(drawn, fitted):
 
 
 def test_a_model_from_a_file_has_a_report(drawn, fitted, tmp_path):
-    fitted.save(tmp_path / "model.json")
-    again = describe(Analysis(jr.load(tmp_path / "model.json").result_, drawn.votes), "x", {})
+    fitted.save(tmp_path / "model.jamrank")
+    again = describe(Analysis(jr.load(tmp_path / "model.jamrank").result_, drawn.votes), "x", {})
     assert again.uncertain["above"].is_between(0.025, 0.975).all()
 
 

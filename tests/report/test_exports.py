@@ -73,8 +73,8 @@ def test_every_export_can_be_read_back(model):
 
 
 def test_a_loaded_model_exports_the_same(model, tmp_path):
-    model.save(tmp_path / "model.json")
-    assert exported(ResultTables(jr.load(tmp_path / "model.json").result_), list(EXPORTS)) == exported(
+    model.save(tmp_path / "model.jamrank")
+    assert exported(ResultTables(jr.load(tmp_path / "model.jamrank").result_), list(EXPORTS)) == exported(
         ResultTables(model.result_), list(EXPORTS)
     )
 

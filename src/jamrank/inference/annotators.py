@@ -42,6 +42,12 @@ class AnnotatorFit:
         One flip for each annotator, where ``flip`` has several.
     """
 
+    # Of traits that only some noises have.
+    bias_interval: FloatArray | None = None
+    tie_interval: FloatArray | None = None
+    discrimination_interval: FloatArray | None = None
+    cluster_interval: FloatArray | None = None
+
     saved: tuple[str, ...] = ("flip_information", "flip_range", "response_sums", "link_rows", "effective_judges")
 
     def __init__(
@@ -261,13 +267,13 @@ class LatentAnnotators(AnnotatorFit):
     # -- intervals of traits ----------------------------------------------------------------------------------
 
     @cached_property
-    def bias_interval(self) -> FloatArray | None:
+    def bias_interval(self) -> FloatArray | None:  # type: ignore[override]
         """95 % interval of each annotator's bias, from low to high; None where the noise knows no sides."""
         bias = self.trait("bias")
         return None if bias is None else interval(bias, self.inference.noise_covariance[1, 1])
 
     @cached_property
-    def tie_interval(self) -> FloatArray | None:
+    def tie_interval(self) -> FloatArray | None:  # type: ignore[override]
         """95 % interval of each annotator's threshold for ties, from low to high; None where ties are left out."""
         tie = self.trait("tie")
         if tie is None:
@@ -278,7 +284,7 @@ class LatentAnnotators(AnnotatorFit):
         return np.asarray(np.exp(interval(np.log(tie), self.inference.noise_covariance[-1, -1])))
 
     @cached_property
-    def discrimination_interval(self) -> FloatArray | None:
+    def discrimination_interval(self) -> FloatArray | None:  # type: ignore[override]
         """95 % interval of each annotator's discrimination, from low to high; None without discriminations."""
         if self.trait("discrimination") is None:
             return None
@@ -297,7 +303,7 @@ class LatentAnnotators(AnnotatorFit):
         return interval(point.rates, np.einsum("ij,jk,ik->i", turn, covariance, turn))
 
     @cached_property
-    def cluster_interval(self) -> FloatArray | None:
+    def cluster_interval(self) -> FloatArray | None:  # type: ignore[override]
         """95 % interval of each flip, by annotator and cluster; None without clusters, or where it costs too much.
 
         A flip is drawn towards the annotator's overall one, and inherits what is not known of that. Where a cluster

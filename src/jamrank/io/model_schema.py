@@ -15,6 +15,7 @@ __all__ = ["VERSION", "checked", "from_version_1"]
 
 VERSION = 2
 
+# Lengths by name, fixed, or any; "more" stands for any number of further dimensions.
 Dims = tuple[int | str | None, ...]
 
 
@@ -117,7 +118,7 @@ _SCHEMA: dict[str, Any] = {
         ),
         "kernel_weights": (Array("f", ("landmarks",), _finite), None),
     },
-    "flip": Array("f", ("annotators", ...), _share),  # type: ignore[arg-type]
+    "flip": Array("f", ("annotators", "more"), _share),
     "traits": dict,
     "convergence": {
         "n_iter": int,
@@ -237,7 +238,7 @@ def checked(body: dict[str, Any], source: str) -> dict[str, Any]:
     if names is not None and (len(names) != sizes.get("features") or not all(isinstance(n, str) for n in names)):
         raise damaged("scores.features.names", "not one name for each feature")
     for name, value in body["traits"].items():
-        check(value, Array("f", ("annotators", ...), _finite), f"traits.{name}")  # type: ignore[arg-type]
+        check(value, Array("f", ("annotators", "more"), _finite), f"traits.{name}")
     _check_tables(body["votes"], sizes, damaged)
     return body
 
@@ -249,7 +250,7 @@ def _check_array(value: Any, wanted: Array, sizes: dict[str, int], damaged: Call
     if value.dtype.kind not in kinds:
         raise damaged(f"an array of {value.dtype}")
     dims = wanted.dims
-    if dims[-1] is ...:
+    if dims[-1] == "more":
         dims = (*dims[:-1], *[None] * max(value.ndim - len(dims) + 1, 0))
     if value.ndim != len(dims):
         raise damaged(f"an array of {value.ndim} dimensions")

@@ -91,6 +91,6 @@ class AmElo(LatentModel):
         return self.result_.annotators.traits["discrimination"]
 
     @property
-    def discrimination_interval_(self) -> FloatArray:
+    def discrimination_interval_(self) -> FloatArray | None:
         """95 % interval of each annotator's discrimination, from low to high."""
-        return self.result_.annotators.discrimination_interval  # type: ignore[attr-defined, no-any-return]
+        return self.result_.annotators.discrimination_interval

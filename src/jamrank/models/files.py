@@ -57,10 +57,7 @@ def load(path: str | Path) -> RankingModel:
         :class:`jamrank.errors.NotStoredError` says so.
     """
     content, source = read_bytes(path), str(path)
-    if is_archive(content):
-        body = unpack(content, "model", VERSION, source)
-    else:
-        body = _from_json(content, source)
+    body = unpack(content, "model", VERSION, source) if is_archive(content) else _from_json(content, source)
     name = str(body.get("class"))
     if name not in MODELS:
         raise FormatError(f"{source}: a model of class {name[:60]!r}; this version knows {', '.join(MODELS)}")
@@ -208,7 +205,7 @@ def model_from_body(cls: type[RankingModel], body: dict[str, Any], source: str) 
     """Return the model that plain data describe."""
     body = checked(body, source)
     model = cls(**{str(name): _param(value) for name, value in body["params"].items()})
-    votes, known = _votes(body)
+    votes = _votes(body)
     scores, convergence = _scores(body, cls.__name__), Convergence(**body["convergence"])
     if issubclass(cls, LatentModel):
         fit = _fit(body, cls, model.get_params(), scores, convergence, votes)
@@ -233,13 +230,13 @@ def _param(value: Any) -> Any:
     return Prior(**value["prior"]) if isinstance(value, dict) else value
 
 
-def _votes(body: dict[str, Any]) -> tuple[VoteSummary, Comparisons | None]:
+def _votes(body: dict[str, Any]) -> VoteSummary:
     told = body["votes"]
-    ids = {name: _ids(body["ids"][name]) for name in ("items", "annotators", "questions")}
+    ids: dict[str, Any] = {name: _ids(body["ids"][name]) for name in ("items", "annotators", "questions")}
     pairs = None if told["pairs"] is None else _pair_arrays(told["pairs"])
     known = gold = None
     if told.get("table") is not None and pairs is not None:
-        codes = {"pair_first": pairs.first, "pair_second": pairs.second, "pair_question": pairs.question}
+        codes: dict[str, Any] = {"pair_first": pairs.first, "pair_second": pairs.second, "pair_question": pairs.question}
         rest: dict[str, Any] = {"n_votes": told["n_votes"], "n_missing": told["n_missing"], "frames": told["frames"]}
         known = Comparisons(**ids, **codes, storage=_table(told["table"]), **rest)
         if told.get("gold") is not None:
@@ -247,7 +244,7 @@ def _votes(body: dict[str, Any]) -> tuple[VoteSummary, Comparisons | None]:
             knowing[:-1], knowing[-1] = ids["annotators"], "gold"
             stated = Comparisons(**{**ids, "annotators": knowing}, **codes, storage=_table(told["gold"]), **rest)
             gold = KnownTruths(known, stated, told["n_gold"])
-    summary = VoteSummary(
+    return VoteSummary(
         ids["items"],
         ids["annotators"],
         ids["questions"],
@@ -260,12 +257,11 @@ def _votes(body: dict[str, Any]) -> tuple[VoteSummary, Comparisons | None]:
         gold,
         pairs,
     )
-    return summary, known
 
 
 def _pair_arrays(told: dict[str, Any]) -> PairArrays:
-    codes = (np.asarray(told[name], dtype=np.int32) for name in ("first", "second", "question"))
-    return PairArrays(*codes, told["votes"])
+    first, second, question = (np.asarray(told[name], dtype=np.int32) for name in ("first", "second", "question"))
+    return PairArrays(first, second, question, told["votes"])
 
 
 def _table(told: dict[str, Any]) -> VoteTable:

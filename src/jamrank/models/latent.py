@@ -25,7 +25,7 @@ class LatentModel(RankingModel):
     """Base of the models that are a scorer and a noise; a subclass says which in its spec."""
 
     _fitter: ClassVar[type[LatentFitter]] = LatentFitter
-    _predictor: ClassVar[type[LatentPredictor]] = LatentPredictor  # type: ignore[assignment]
+    _predictor: ClassVar[type[LatentPredictor]] = LatentPredictor
 
     def _fit(self, given: FitInput) -> RankingResult:
         self._check_features(given.features)

@@ -105,7 +105,7 @@ class VRJAM(JAM):
     @property
     def flip_interval_(self) -> FloatArray | None:
         """95 % interval of each flip, by annotator and cluster, from low to high; None where that costs too much."""
-        return self.result_.annotators.cluster_interval  # type: ignore[attr-defined, no-any-return]
+        return self.result_.annotators.cluster_interval
 
     @property
     def centroids_(self) -> FloatArray:
