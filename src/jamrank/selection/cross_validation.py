@@ -24,6 +24,8 @@ __all__ = ["Candidate", "Estimate", "HeldOut", "Trial", "hold_out"]
 _SUREST = 1e-12
 # The standard normal's 97.5 % point.
 _Z = 1.959963984540054
+# With fewer annotators a standard error clustered by them means nothing.
+_CROWD = 20
 N_BINS = 10
 
 
@@ -178,8 +180,9 @@ class HeldOut:
     def _mean(self, values: FloatArray) -> Estimate:
         """Return the weighted mean and its normal interval.
 
-        The standard error is clustered by the two items and by the annotator: the variances of either way of
-        clustering are added, and that of both together, which is counted twice, is taken off.
+        The standard error is clustered by the two items and, of a crowd, by the annotator: the variances of either
+        way of clustering are added, and that of both together, which is counted twice, is taken off. A few annotators
+        are not a sample of annotators: what one of them does is a fact, and no error.
         """
         there = ~np.isnan(values)
         values, weight = values[there], self.weight[there]
@@ -188,8 +191,8 @@ class HeldOut:
         items, annotator, cell = (_clustered(cluster[there], weight * (values - mean)) for cluster in self.clusters)
         if not np.isfinite(items):
             return Estimate(mean, -np.inf, np.inf)
-        # One annotator is no sample of annotators: then votes depend through their items alone.
-        spread = items if not np.isfinite(annotator) else max(items + annotator - cell, items, annotator)
+        crowd = len(np.unique(self.clusters[1][there])) >= _CROWD
+        spread = max(items + annotator - cell, items, annotator) if crowd else items
         error = _Z * np.sqrt(spread) / total
         return Estimate(mean, float(mean - error), float(mean + error))
 
