@@ -124,7 +124,7 @@ def _table(frame: pl.DataFrame, safe: bool) -> str:
         Column("evidence", lambda row: plain(row.get("evidence", MISSING)), "word"),
     ]
     own = {
-        "bias": Column("side bias (left)", lambda row: decimal(finite(row["bias"]), 2)),
+        "bias": Column("position bias (left)", lambda row: decimal(finite(row["bias"]), 2)),
         "tie": Column("tie tendency", lambda row: decimal(finite(row["tie"]), 2)),
     }
     columns[4:4] = [column for name, column in own.items() if name in frame.columns]
