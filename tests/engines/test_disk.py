@@ -90,7 +90,9 @@ def test_crowds_of_many_items_too(tmp_path):
     frame.filter(pl.col("winner") != "tie").write_parquet(tmp_path / "votes.parquet")
     there = jr.CrowdBT().fit(jr.store_comparisons(tmp_path / "votes.parquet", tmp_path, MEMORY))
     np.testing.assert_allclose(there.scores_, here.scores_, atol=1e-9)
-    np.testing.assert_allclose(there.result_.uncertainty.estimate.score_se, here.result_.uncertainty.estimate.score_se, rtol=1e-9)
+    np.testing.assert_allclose(
+        there.result_.uncertainty.estimate.score_se, here.result_.uncertainty.estimate.score_se, rtol=1e-9
+    )
 
 
 @pytest.mark.filterwarnings("ignore::jamrank.errors.TiesExcludedWarning")

@@ -220,7 +220,10 @@ def test_known_truths_are_in_the_information(n_annotators):
     of = jr.simulate(8, n_annotators, 600, random_state=5)
     fitted = jr.JAM(n_jobs=1).fit(of.votes, gold=[("item0", "item1"), ("item2", "item3")])
     assert fitted.result_.inference.observed is not None and fitted.result_.inference.observed.inside.all()
-    found, expected = fitted.result_.inference.observed.matrix, _by_differences(fitted.result_.fit.fitted.problem, fitted.result_.fit.fitted.point, 10**9)
+    found, expected = (
+        fitted.result_.inference.observed.matrix,
+        _by_differences(fitted.result_.fit.fitted.problem, fitted.result_.fit.fitted.point, 10**9),
+    )
     expected[:8, :8] += 1 / 8
     np.testing.assert_allclose(found, expected, atol=1e-4)
     for kind in ("sandwich", "bootstrap"):
@@ -231,7 +234,9 @@ def test_known_truths_are_in_the_information(n_annotators):
 def test_the_model_that_was_chosen_is_asked(drawn):
     fitted = jr.Auto(n_jobs=1).fit(drawn.votes)
     assert fitted.score_intervals().equals(fitted.model_.score_intervals())
-    np.testing.assert_array_equal(fitted.result_.uncertainty.rank_distribution(), fitted.model_.result_.uncertainty.rank_distribution())
+    np.testing.assert_array_equal(
+        fitted.result_.uncertainty.rank_distribution(), fitted.model_.result_.uncertainty.rank_distribution()
+    )
     assert fitted.groups_.equals(fitted.model_.groups_) and fitted.top(2).equals(fitted.model_.top(2))
 
 

@@ -118,7 +118,16 @@ def test_arrays_follow_items_annotators_and_pairs(name):
 
 def test_frames_are_views_of_the_arrays(model):
     ranking, annotators, pairs = model.ranking_, model.annotators_, model.pairs_
-    assert ranking.columns == ["item", "rank", "score", "score_se", "score_low", "score_high", "rank_low", "rank_high"]
+    assert ranking.columns == [
+        "item",
+        "rank",
+        "score",
+        "score_se",
+        "score_low",
+        "score_high",
+        "rank_low",
+        "rank_high",
+    ]
     assert annotators.columns[:6] == ["annotator", "votes", "flip", "flip_low", "flip_high", "verdict"]
     assert annotators.columns[6:8] == ["evidence", "action"]
     assert pairs.columns == ["left", "right", "votes", "p_left"]

@@ -154,7 +154,10 @@ def test_jam_sums_over_the_truth_of_the_pair():
     proba = model.vote_proba(votes)
     truth, flip = model.posterior_[votes.vote_pair], model.flip_[votes.vote_annotator]
     np.testing.assert_allclose(proba, truth * (1 - flip) + (1 - truth) * flip, atol=0.06)
-    unsure = model.result_.predictor.score_variances[votes.pair_first] + model.result_.predictor.score_variances[votes.pair_second]
+    unsure = (
+        model.result_.predictor.score_variances[votes.pair_first]
+        + model.result_.predictor.score_variances[votes.pair_second]
+    )
     odds = np.log(model.posterior_) - np.log1p(-model.posterior_)
     truth = probit_adjusted_sigmoid(odds, unsure)[votes.vote_pair]
     np.testing.assert_allclose(proba, truth * (1 - flip) + (1 - truth) * flip, atol=1e-9)

@@ -112,9 +112,15 @@ def test_thresholds_are_found(name):
     assert model.converged_
     np.testing.assert_allclose(np.log(model.result_.annotators.trait("tie")), np.log(nu), atol=0.4)
     low, high = model.result_.annotators.tie_interval.T
-    assert (low < model.result_.annotators.trait("tie")).all() and (model.result_.annotators.trait("tie") < high).all()
+    assert (low < model.result_.annotators.trait("tie")).all() and (
+        model.result_.annotators.trait("tie") < high
+    ).all()
     row = model.annotators_.to_dicts()[2]
-    assert (row["tie"], row["tie_low"], row["tie_high"]) == (model.result_.annotators.trait("tie")[2], low[2], high[2])
+    assert (row["tie"], row["tie_low"], row["tie_high"]) == (
+        model.result_.annotators.trait("tie")[2],
+        low[2],
+        high[2],
+    )
     chances = model.predict_votes(["item00"] * 2, ["item01"] * 2, ["ann0", "ann2"])
     assert chances.sum(axis=1) == pytest.approx([1.0, 1.0])
     assert chances[1, 2] > chances[0, 2] > 0

@@ -141,7 +141,9 @@ def test_turning_all_sides_turns_the_bias_and_nothing_else(model):
     np.testing.assert_allclose(a.scores_, b.scores_, atol=1e-10)
     np.testing.assert_allclose(a.flip_, b.flip_, atol=1e-10)
     np.testing.assert_allclose(a.result_.annotators.trait("bias"), -b.result_.annotators.trait("bias"), atol=1e-10)
-    np.testing.assert_allclose(a.result_.annotators.bias_interval, -b.result_.annotators.bias_interval[:, ::-1], atol=1e-6)
+    np.testing.assert_allclose(
+        a.result_.annotators.bias_interval, -b.result_.annotators.bias_interval[:, ::-1], atol=1e-6
+    )
 
 
 def test_an_annotator_who_always_says_left_is_found_out():
@@ -152,7 +154,9 @@ def test_an_annotator_who_always_says_left_is_found_out():
     assert model.result_.annotators.trait("bias")[3] > 2
     assert model.result_.annotators.bias_interval[3, 0] > 1
     row = model.annotators_.to_dicts()[3]
-    assert row["bias"] == model.result_.annotators.trait("bias")[3] and row["bias_low"] < row["bias"] < row["bias_high"]
+    assert (
+        row["bias"] == model.result_.annotators.trait("bias")[3] and row["bias_low"] < row["bias"] < row["bias_high"]
+    )
     assert row["verdict"] in ("one-sided", "position-biased")
     assert model.score(dict(zip(drawn.votes.items, drawn.scores, strict=True)), by="scores") > 0.85
 

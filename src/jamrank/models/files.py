@@ -236,7 +236,11 @@ def _votes(body: dict[str, Any]) -> VoteSummary:
     pairs = None if told["pairs"] is None else _pair_arrays(told["pairs"])
     known = gold = None
     if told.get("table") is not None and pairs is not None:
-        codes: dict[str, Any] = {"pair_first": pairs.first, "pair_second": pairs.second, "pair_question": pairs.question}
+        codes: dict[str, Any] = {
+            "pair_first": pairs.first,
+            "pair_second": pairs.second,
+            "pair_question": pairs.question,
+        }
         rest: dict[str, Any] = {"n_votes": told["n_votes"], "n_missing": told["n_missing"], "frames": told["frames"]}
         known = Comparisons(**ids, **codes, storage=_table(told["table"]), **rest)
         if told.get("gold") is not None:

@@ -128,12 +128,8 @@ def _reasons(names: dict[str, list[object]], verdicts: Sequence[str]) -> str:
 
 
 def _kept(names: dict[str, list[object]]) -> str:
-    parts = {
-        "reliable": "reliable",
-        "noisy": "noisy (lower weight)",
-        "tie-lazy": "with many ties (ask for decisions)",
-    }
-    return "; ".join(f"{len(own):,} {parts[v]}: {listed(own, _MOST_NAMED)}" for v, own in names.items())
+    parts = {"reliable": "reliable", "noisy": "noisy, with a lower weight", "tie-lazy": "with many ties"}
+    return "; ".join(f"{len(own):,} {parts[v]} ({listed(own, _MOST_NAMED)})" for v, own in names.items())
 
 
 # -- correlated errors ------------------------------------------------------------------------------------------
