@@ -133,7 +133,7 @@ def test_passes_are_the_same(votes, engine, row):
     same(shares, its_shares)
     first, its_first = (each.expectation(scores, log_emission) for each in (here, there))
     last, its_last = (each.expectation(scores / 2, log_emission) for each in (here, there))
-    for name in ("value", "gradient", "degree", "expected_counts", "hidden"):
+    for name in ("value", "gradient", "degree", "expected_counts", "truth_variance"):
         same(getattr(last, name), getattr(its_last, name))
     # The last one is kept; the others are worked out again, also where a fit begins.
     for mine, its in ((last, its_last), (first, its_first), (begin, its_begin)):

@@ -128,7 +128,7 @@ def assert_same_passes(engine: GpuEngine, memory: MemoryEngine) -> None:
     rows = memory.rows
     scores, log_emission, vector = scores_of(rows), tables_of(rows), scores_of(rows, 8)
     here, there = (one.expectation(scores, log_emission) for one in (engine, memory))
-    for name in ("value", "gradient", "expected_counts", "hidden"):
+    for name in ("value", "gradient", "expected_counts", "truth_variance"):
         same(getattr(here, name), getattr(there, name), name)
     # Curvatures are single: they shape a step but not where it ends.
     same(here.degree, there.degree, "degree", 1e-6)
@@ -200,7 +200,7 @@ def test_a_pass_is_the_same_to_the_last_bit_when_it_is_run_again(rows, card):
     engines = [GpuEngine(rows, card=card) for _ in range(2)]
     passes = [engine.expectation(scores_of(rows), tables_of(rows)) for engine in (*engines, engines[0])]
     for other in passes[1:]:
-        for name in ("value", "gradient", "degree", "expected_counts", "hidden"):
+        for name in ("value", "gradient", "degree", "expected_counts", "truth_variance"):
             np.testing.assert_array_equal(getattr(passes[0], name), getattr(other, name))
 
 

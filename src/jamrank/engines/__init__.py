@@ -1,6 +1,6 @@
 """Where a pass over the votes runs: in memory, on a GPU, from disk, or on a cluster."""
 
-from jamrank.engines.base import Engine, Expectation, Information, Links, Maximisation, PartedEngine
+from jamrank.engines.base import Engine, Expectation, Information, Links, Maximisation
 from jamrank.engines.disk import DiskEngine
 from jamrank.engines.gpu import GpuEngine, on_gpu
 from jamrank.engines.memory import MemoryEngine
@@ -18,7 +18,6 @@ __all__ = [
     "Links",
     "Maximisation",
     "MemoryEngine",
-    "PartedEngine",
     "TiedEngine",
     "bring",
     "choose",

@@ -16,7 +16,7 @@ from uuid import uuid4
 import numpy as np
 
 from jamrank.data.comparisons import Comparisons, Packing
-from jamrank.engines.base import Expectation, Links, Maximisation
+from jamrank.engines.base import Engine, Expectation, Links, Maximisation
 from jamrank.engines.memory import MemoryEngine
 from jamrank.io.out_of_core.distributed import DistributedComparisons, Keys
 from jamrank.rows.rows import ROWS_BY, Rows
@@ -81,7 +81,7 @@ class _Part:
         return self._last[1:]
 
 
-class DaskEngine:
+class DaskEngine(Engine):
     """Runs passes over votes on a cluster, every part by the worker that has it.
 
     Sums are added up as a tree over the parts, whose form depends on their number alone: the result has the same bits
@@ -199,7 +199,7 @@ class DaskEngine:
     def parts(self) -> Iterator[tuple[Comparisons, MemoryEngine]]:
         """Yield the votes of each part, and an engine whose rows know their pairs."""
         for part in self.votes.parts():
-            yield part, MemoryEngine(ROWS_BY[self.rows_by](part, None))
+            yield part, MemoryEngine(ROWS_BY[self.rows_by](part, None), votes=part)
 
 
 # -- tasks ------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from jamrank.data.comparisons import Comparisons
-from jamrank.engines.base import Expectation, Information, Links, Maximisation
+from jamrank.engines.base import Engine, Expectation, Information, Links, Maximisation
 from jamrank.engines.memory import MemoryEngine
 from jamrank.engines.passes import Sums, expectation
 from jamrank.errors import ScratchError, ScratchWarning, warn
@@ -239,7 +239,7 @@ def _smallest(column: NDArray[Any]) -> NDArray[Any]:
     return column.astype(np.uint8 if largest < 1 << 8 else np.uint16 if largest < 1 << 16 else np.int32)
 
 
-class DiskEngine:
+class DiskEngine(Engine):
     """Runs passes over stored votes, part by part, in the order of the parts.
 
     The rows of every part are made once and kept in the scratch folder, beside a journal of the passes: a fit that
@@ -256,6 +256,8 @@ class DiskEngine:
     tick : callable, optional
         Told how many parts of a pass are done, and of how many.
     """
+
+    can_draw = has_information = True
 
     def __init__(
         self, votes: StoredComparisons, rows_by: str, threads: int | None = None, tick: Tick | None = None
@@ -461,7 +463,11 @@ class DiskEngine:
     def parts(self) -> Iterator[tuple[Comparisons, MemoryEngine]]:
         """Yield the votes of each part, and an engine whose rows know their pairs."""
         for part in self._counted(self.votes.parts()):
-            yield part, MemoryEngine(ROWS_BY[self.rows_by](part, self.threads), self.threads)
+            yield part, MemoryEngine(ROWS_BY[self.rows_by](part, self.threads), self.threads, part)
+
+    def local_engines(self) -> list[Engine]:
+        """Return an engine in memory for each part that has rows."""
+        return [MemoryEngine(part.rows, 1) for _, part in self.parts() if part.n_rows]
 
 
 def _add(total: FloatArray, *parts: Any) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from jamrank.data.comparisons import Comparisons
 from jamrank.engines.base import Expectation, Maximisation
 from jamrank.engines.memory import MemoryEngine, _Taken
 from jamrank.engines.passes import likelihoods
@@ -45,13 +46,13 @@ _AHEAD, _STEP_THREADS = 3, 1024
 _BITS, _STEPS = 61, 1 << 30
 
 
-def on_gpu(rows: Rows, threads: int | None = None) -> MemoryEngine:
+def on_gpu(rows: Rows, threads: int | None = None, votes: Comparisons | None = None) -> MemoryEngine:
     """Return an engine on the GPU; where none can be had one in memory, with a warning that says why."""
     try:
-        return GpuEngine(rows, threads)
+        return GpuEngine(rows, threads, votes)
     except CardError as error:
         warn(f"engine='gpu': {error}; the fit runs in memory instead", NoCardWarning)
-        return MemoryEngine(rows, threads)
+        return MemoryEngine(rows, threads, votes)
 
 
 @dataclass
@@ -103,6 +104,8 @@ class GpuEngine(MemoryEngine):
         What to pass over.
     threads : int, optional
         Of the work that stays in memory; every available core unless given.
+    votes : Comparisons, optional
+        The votes that the rows were made of, for :meth:`parts`.
     memory : int, optional
         How many bytes of the card to use; most of what is free unless given.
     card : Card, optional
@@ -115,9 +118,15 @@ class GpuEngine(MemoryEngine):
     """
 
     def __init__(
-        self, rows: Rows, threads: int | None = None, *, memory: int | None = None, card: GpuDevice | None = None
+        self,
+        rows: Rows,
+        threads: int | None = None,
+        votes: Comparisons | None = None,
+        *,
+        memory: int | None = None,
+        card: GpuDevice | None = None,
     ) -> None:
-        super().__init__(rows, threads)
+        super().__init__(rows, threads, votes)
         self._card = GpuDevice() if card is None else card
         self._held: _Held | None = None
         self._most = _most_weight(rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import expit
 
-from jamrank.engines.base import Expectation, Information, Links, Maximisation
+from jamrank.data.comparisons import Comparisons
+from jamrank.engines.base import Engine, Expectation, Information, Links, Maximisation
 from jamrank.engines.direct import bend_of_rows
 from jamrank.engines.passes import expectation
 from jamrank.kernels import default_threads, kernels
@@ -33,7 +34,7 @@ class _Taken:
     again: Callable[[MemoryEngine], object]
 
 
-class MemoryEngine:
+class MemoryEngine(Engine):
     """Runs passes over rows in memory, in threads; its sums do not depend on how many.
 
     Parameters
@@ -42,10 +43,14 @@ class MemoryEngine:
         What to pass over.
     threads : int, optional
         Every available core unless given.
+    votes : Comparisons, optional
+        The votes that the rows were made of, for :meth:`parts`.
     """
 
-    def __init__(self, rows: Rows, threads: int | None = None) -> None:
-        self.rows = rows
+    in_memory = can_draw = has_information = True
+
+    def __init__(self, rows: Rows, threads: int | None = None, votes: Comparisons | None = None) -> None:
+        self.rows, self.votes = rows, votes
         self.threads = threads or default_threads()
         self.passes = 0
         self._kept: _Taken | None = None
@@ -210,31 +215,6 @@ class MemoryEngine:
         )
         return product
 
-    def solve(
-        self,
-        curvature: _Taken,
-        target: FloatArray,
-        precision: FloatArray,
-        evened: tuple[FloatArray, FloatArray, float],
-        tolerance: float,
-        max_iter: int,
-    ) -> FloatArray | None:
-        """Solve by conjugate gradients where an engine does so itself; None where others are to.
-
-        Parameters
-        ----------
-        curvature : _Taken
-            The matrix is this curvature and, on its diagonal, a precision.
-        target, precision : ndarray
-            One an item.
-        evened : tuple
-            What :meth:`jamrank.scorers.ObjectScorer.evened` says of the inverse.
-        tolerance : float
-            See :func:`jamrank.fitting.newton.conjugate_gradients`, which says plainly what is done.
-        max_iter : int
-        """
-        return None
-
     def links(self, curvature: _Taken) -> Links:
         """Return the curvature by pair of items."""
         return self.links_of(self.bends(curvature))
@@ -309,3 +289,13 @@ class MemoryEngine:
             cross = cross + signed @ votes
             kinds = kinds + votes.T @ (votes.multiply(by_list[:, None])).tocsr()
         return Information(degree, links, cross.tocsr(), kinds.tocsr())
+
+    def parts(self) -> Iterator[tuple[Comparisons, MemoryEngine]]:
+        """Yield the votes, and this engine."""
+        if self.votes is None:
+            raise ValueError("the engine was made without the votes of its rows")
+        yield self.votes, self
+
+    def local_engines(self) -> list[Engine]:
+        """Return an engine over the same rows, with one thread."""
+        return [MemoryEngine(self.rows, 1, self.votes)]

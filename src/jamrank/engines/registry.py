@@ -84,7 +84,7 @@ def _to_memory(votes: Path | Votes) -> Votes:
 
 
 def _memory_engine(votes: Comparisons, row: str, threads: int | None, tick: Tick | None) -> Engine:
-    return MemoryEngine(ROWS_BY[row](votes, threads), threads)
+    return MemoryEngine(ROWS_BY[row](votes, threads), threads, votes)
 
 
 def _memory_suits(load: Load) -> str:
@@ -100,7 +100,7 @@ def _memory_suits(load: Load) -> str:
 def _gpu_engine(votes: Comparisons, row: str, threads: int | None, tick: Tick | None) -> Engine:
     from jamrank.engines.gpu import on_gpu
 
-    return on_gpu(ROWS_BY[row](votes, threads), threads)
+    return on_gpu(ROWS_BY[row](votes, threads), threads, votes)
 
 
 def _gpu_suits(load: Load) -> str:

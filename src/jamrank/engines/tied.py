@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jamrank.engines.base import Engine, Expectation, Links, Maximisation
 from jamrank.typing import FloatArray
 
+if TYPE_CHECKING:
+    from jamrank.data.comparisons import Comparisons
+    from jamrank.engines.memory import MemoryEngine
+
 __all__ = ["TiedEngine"]
 
 
-class TiedEngine:
+class TiedEngine(Engine):
     """Runs a pass over the decided votes, and one over all votes that asks of each whether it is a tie.
 
     Parameters
@@ -28,8 +33,19 @@ class TiedEngine:
     """
 
     def __init__(self, decided: Engine, ties: Engine) -> None:
-        self.decided, self.ties = decided, ties
+        self._decided, self._ties = decided, ties
+        self.can_draw = decided.can_draw and ties.can_draw
         self.passes = 0
+
+    @property
+    def decided(self) -> Engine:
+        """The engine over the decided votes."""
+        return self._decided
+
+    @property
+    def ties(self) -> Engine:
+        """The engine over all votes, by whether they are ties."""
+        return self._ties
 
     def _split(self, log_emission: FloatArray) -> tuple[FloatArray, FloatArray]:
         at = len(log_emission) - self.ties.n_confusion_groups
@@ -107,3 +123,13 @@ class TiedEngine:
     def truth_variance(self, scores: FloatArray, log_emission: FloatArray) -> FloatArray:
         """Return the variance of the truths behind each coin's decided votes, by coin and side."""
         return self.decided.truth_variance(scores, self._split(log_emission)[0])
+
+    def parts(self) -> Iterator[tuple[Comparisons, MemoryEngine]]:
+        """Yield the votes part by part, each with an engine in memory over its decided votes."""
+        return self.decided.parts()
+
+    def local_engines(self) -> list[Engine]:
+        """Return one engine over the same rows with one thread, where they are in memory."""
+        if not (self.decided.in_memory and self.ties.in_memory):
+            return [self]
+        return [TiedEngine(*(engine.local_engines()[0] for engine in (self.decided, self.ties)))]

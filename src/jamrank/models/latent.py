@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from jamrank.data.comparisons import Comparisons
-from jamrank.engines import Engine, MemoryEngine, PartedEngine, TiedEngine, make_engine
+from jamrank.engines import Engine, MemoryEngine, TiedEngine, make_engine
 from jamrank.errors import InputError, NotConvergedWarning, ParameterError, TiesExcludedWarning, warn
 from jamrank.fitting.effective_dof import effective_dof
 from jamrank.fitting.em import Fit, Point, Problem, run
@@ -362,7 +362,7 @@ class LatentModel(LatentIntervals):
         engine = engine.decided if isinstance(engine, TiedEngine) else engine
         if isinstance(engine, MemoryEngine) and isinstance(self._votes, Comparisons):
             yield self._votes, engine
-        elif isinstance(engine, PartedEngine):
+        else:
             yield from engine.parts()
 
     def _posterior(self, votes: Comparisons, engine: MemoryEngine, point: Point) -> FloatArray:
