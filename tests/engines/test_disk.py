@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import jamrank as jr
-from jamrank.engines import DiskEngine, disk
+from jamrank.engines import DiskEngine, part_store
 from jamrank.errors import ParameterError
 from jamrank.io.out_of_core import store
 
@@ -196,4 +196,4 @@ def test_curvature_is_read_again_or_worked_out_again(tmp_path):
 
 def test_small_numbers_take_little_room():
     for largest, kind in ((255, np.uint8), (256, np.uint16), (65_535, np.uint16), (65_536, np.int32)):
-        assert disk._smallest(np.array([0, largest])).dtype == kind
+        assert part_store._smallest(np.array([0, largest])).dtype == kind

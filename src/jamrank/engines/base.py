@@ -15,11 +15,19 @@ if TYPE_CHECKING:
     from jamrank.data.comparisons import Comparisons
     from jamrank.engines.memory import MemoryEngine
 
-__all__ = ["Curvature", "Engine", "Expectation", "Information", "Links", "Maximisation"]
+__all__ = ["Choice", "Curvature", "Engine", "Expectation", "Information", "Links", "Maximisation"]
 
 # A handle of a curvature, which is as large as the votes: an engine keeps the curvature of its last pass and
 # recomputes any other. Only the engine that made a handle knows what is in it.
 Curvature = Any
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The engine of a fit, by name, and why it is that one."""
+
+    name: str
+    why: str
 
 
 @dataclass(frozen=True)
@@ -98,13 +106,16 @@ class Engine(ABC):
     """
 
     in_memory: bool = False
-    """Whether the rows are one set of rows in this process: there are ``rows``, ``posterior`` and ``maximisation``."""
+    """Whether all rows are in this process: there are ``rows``, ``posterior`` and ``maximisation``."""
 
     can_draw: bool = False
     """Whether passes are quick enough for the thousands that a posterior sample takes."""
 
     has_information: bool = False
     """Whether :meth:`information` is available."""
+
+    choice: Choice | None = None
+    """Which engine this is and why, where it was made by :func:`jamrank.engines.make_engine`."""
 
     passes: int = 0
     """How many passes have been run."""

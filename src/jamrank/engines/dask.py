@@ -17,14 +17,16 @@ import numpy as np
 
 from jamrank.data.comparisons import Comparisons, Packing
 from jamrank.engines.base import Engine, Expectation, Links, Maximisation
+from jamrank.engines.kind import Kind, Load, Path, Tick
 from jamrank.engines.memory import MemoryEngine
-from jamrank.io.out_of_core.distributed import DistributedComparisons, Keys
-from jamrank.rows.rows import ROWS_BY, Rows
+from jamrank.errors import ParameterError
+from jamrank.io.out_of_core.cluster import cluster_at_hand
+from jamrank.io.out_of_core.distributed import DistributedComparisons, Keys, distribute_comparisons
+from jamrank.io.out_of_core.parted import PartedComparisons, Votes
+from jamrank.rows import ROWS_BY, Rows
 from jamrank.typing import FloatArray
 
-__all__ = ["DaskEngine"]
-
-Tick = Callable[[int, int], None]
+__all__ = ["KIND", "DaskEngine"]
 
 
 @dataclass(frozen=True)
@@ -294,3 +296,28 @@ def _hidden(part: _Part, request: tuple[_Request]) -> tuple[FloatArray]:
 
 
 _NO_LINKS = Links(np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int32), np.empty(0))
+
+
+def _bring(votes: Path | Votes) -> Votes:
+    if isinstance(votes, DistributedComparisons):
+        return votes
+    if isinstance(votes, PartedComparisons):
+        raise ParameterError(f"engine is 'dask', and the votes are a {type(votes).__name__}; give their file")
+    return distribute_comparisons(votes)
+
+
+def _make(votes: DistributedComparisons, row: str, threads: int | None, tick: Tick | None) -> Engine:
+    return DaskEngine(votes, row, tick)
+
+
+def _suits(load: Load) -> str:
+    if load.in_parts:
+        return "the votes are on a cluster" if isinstance(load.votes, DistributedComparisons) else ""
+    if load.in_memory or (load.fits and not load.remote):
+        return ""
+    if (address := cluster_at_hand()) is not None:
+        return f"{load.described} may not fit into memory, and there is a dask scheduler at {address}"
+    return "the votes are not on this machine" if load.remote else ""
+
+
+KIND = Kind(_bring, _make, _suits)

@@ -14,12 +14,13 @@ from scipy.special import expit
 from jamrank.data.comparisons import Comparisons
 from jamrank.engines.base import Engine, Expectation, Information, Links, Maximisation
 from jamrank.engines.direct import bend_of_rows
+from jamrank.engines.kind import Kind, Load, Tick, read_into_memory
 from jamrank.engines.passes import expectation
 from jamrank.kernels import default_threads, kernels
-from jamrank.rows.rows import Codes, Patterns, Rows
+from jamrank.rows import ROWS_BY, Codes, Patterns, Rows
 from jamrank.typing import Float32Array, FloatArray, Int32Array, IntArray
 
-__all__ = ["LOSSES", "MemoryEngine"]
+__all__ = ["KIND", "LOSSES", "MemoryEngine"]
 
 
 LOSSES = {"logistic": 0, "hinge": 1}
@@ -299,3 +300,16 @@ class MemoryEngine(Engine):
     def local_engines(self) -> list[Engine]:
         """Return an engine over the same rows, with one thread."""
         return [MemoryEngine(self.rows, 1, self.votes)]
+
+
+def _make(votes: Comparisons, row: str, threads: int | None, tick: Tick | None) -> Engine:
+    return MemoryEngine(ROWS_BY[row](votes, threads), threads, votes)
+
+
+def _suits(load: Load) -> str:
+    if load.in_memory:
+        return "the votes are in memory"
+    return f"{load.described} fit into memory" if load.fits and not load.elsewhere else ""
+
+
+KIND = Kind(read_into_memory, _make, _suits)

@@ -118,7 +118,10 @@ class LatentModel(LatentIntervals):
         if isinstance(votes, PartedComparisons) and self.loss == "hinge":
             raise ParameterError("loss is 'hinge', which needs the votes in memory; in parts only 'logistic'")
         if self._gold is None or row == "tie":
-            return make_engine(self._choice, votes, row, self.n_jobs, self._progress.part)
+            engine = make_engine(self._choice, votes, row, self.n_jobs, self._progress.part)
+            if engine.choice is not None:  # a GPU may turn out to have too little memory
+                self.engine_, self._choice = engine.choice.name, engine.choice
+            return engine
         rows = ROWS_BY[row](self._gold.told, self.n_jobs)
         return MemoryEngine(rows.knowing(rows.n_confusion_groups // self._gold.told.n_annotators), self.n_jobs)
 
