@@ -26,7 +26,7 @@ from benchmarks.machine import about, commit
 from jamrank.engines import GpuEngine
 from jamrank.engines.gpu_passes import PassTask
 from jamrank.models.latent import LatentModel
-from jamrank.rows.rows import Patterns, Rows
+from jamrank.rows import Patterns, Rows
 
 SEED, FLIPS = 0, np.arange(1, 7) / 20
 ROUNDS, FIT_ROUNDS = 15, 9

@@ -5,24 +5,26 @@ import pytest
 
 from jamrank.data.comparisons import Comparisons
 from jamrank.diagnostics.graph import components, find_bridges, separation
-from jamrank.rows.duels import Duels
+from jamrank.rows import PairCounts
 
 
-def duels(pairs, n_items: int, outcomes=None) -> Duels:
-    """Duels of items 0, 1, 2, …; all of them exist, whether compared or not."""
+def duels(pairs, n_items: int, outcomes=None) -> PairCounts:
+    """PairCounts of items 0, 1, 2, …; all of them exist, whether compared or not."""
     first, second = np.sort(np.asarray(pairs).reshape(-1, 2), axis=1).T
     order = np.lexsort((second, first))
     won = np.ones(len(order)) if outcomes is None else np.asarray(outcomes, dtype=float)
-    return Duels(first[order].astype(np.int32), second[order].astype(np.int32), won[order], 1 - won[order], n_items)
+    return PairCounts(
+        first[order].astype(np.int32), second[order].astype(np.int32), won[order], np.ones(len(won)), n_items
+    )
 
 
-def bridges_by_removal(of: Duels) -> dict[int, int]:
+def bridges_by_removal(of: PairCounts) -> dict[int, int]:
     """Take away each duel in turn and see what falls apart."""
     found = {}
     whole = components(of).max()
     for k in range(len(of)):
         rest = np.arange(len(of)) != k
-        parts = components(Duels(of.first[rest], of.second[rest], of.wins[rest], of.losses[rest], of.n_items))
+        parts = components(PairCounts(of.first[rest], of.second[rest], of.wins[rest], of.votes[rest], of.n_items))
         if parts.max() > whole:
             sizes = [int((parts == parts[end[k]]).sum()) for end in (of.first, of.second)]
             found[k] = min(sizes)
@@ -63,6 +65,6 @@ def test_duels_add_up_votes_over_annotators_and_questions():
         [1, 1, 1, 0.5],
         question=["p", "p", "q", "q"],
     )
-    of = Duels.of(votes)
+    of = PairCounts.decided(votes)
     assert (of.first.tolist(), of.second.tolist()) == ([0], [1])
     assert (of.wins.tolist(), of.losses.tolist()) == ([2.0], [1.0])

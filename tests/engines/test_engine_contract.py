@@ -16,9 +16,9 @@ import pytest
 import jamrank as jr
 from jamrank.engines import ENGINES, Choice, Engine, GpuEngine, choose, make_engine
 from jamrank.errors import ClusterError, GpuError, InputError, ParameterError
-from jamrank.io.out_of_core import store
+from jamrank.io.out_of_core import storage_plan
 from jamrank.kernels.gpu_device import GpuDevice
-from jamrank.rows.rows import ROWS_BY
+from jamrank.rows import ROWS_BY
 from tests.engines.emulated_gpu import EmulatedDevice
 from tests.engines.test_disk import draw
 
@@ -65,7 +65,7 @@ def votes(log_emission, cluster, tmp_path_factory) -> Iterator[dict[tuple[str, s
     """The same votes for every engine, by engine and columns."""
     found: dict[tuple[str, str], object] = {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(store, "_PART_BYTES", (600_000_000 - store._PROCESS_BYTES) // 1000)
+        patch.setattr(storage_plan, "_PART_BYTES", (600_000_000 - storage_plan._PROCESS_BYTES) // 1000)
         for columns, (_, path) in log_emission.items():
             found["memory", columns] = jr.read_comparisons(path)
             found["disk", columns] = jr.store_comparisons(path, tmp_path_factory.mktemp("scratch"), "600MB")

@@ -17,7 +17,7 @@ from jamrank.engines.kind import read_into_memory
 from jamrank.errors import GpuError, GpuFallbackWarning
 from jamrank.fitting.newton import newton_step
 from jamrank.kernels.gpu_device import GpuDevice
-from jamrank.rows.rows import ROWS_BY, RaggedVotes, Rows
+from jamrank.rows import ROWS_BY, RaggedVotes, Rows
 from jamrank.scorers import ObjectScorer
 from tests.engines.emulated_gpu import EmulatedDevice
 
@@ -70,7 +70,7 @@ def questions() -> Comparisons:
 
 def as_lists(votes: Comparisons) -> Rows:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rows_module, "_repeats_itself", lambda votes: False)
+        patch.setattr(rows_module, "few_patterns", lambda votes: False)
         rows = Rows._find_per_pair(votes, 1)
     assert isinstance(rows.ballots, RaggedVotes)
     return rows

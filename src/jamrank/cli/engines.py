@@ -149,7 +149,8 @@ def _distribute(source: Source, console: Console, quiet: bool) -> Votes:
 def _store(source: Source, console: Console, quiet: bool) -> Votes:
     """Encode votes to the scratch folder, after saying how much room that takes."""
     from jamrank.cli.display import counting
-    from jamrank.io.out_of_core.store import plan_storage, store
+    from jamrank.io.out_of_core.storage_plan import plan_storage
+    from jamrank.io.out_of_core.store import store
 
     plan = plan_storage(source.files[0], source.scratch, source.memory or _MEMORY)
     if not quiet and plan.done:

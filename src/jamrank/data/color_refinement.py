@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from jamrank.data.comparisons import SECOND, TIE, Comparisons
+from jamrank.data.comparisons import Comparisons
+from jamrank.data.storage import SECOND, TIE
 from jamrank.typing import BoolArray, HashArray
 
 __all__ = ["ODD", "ColorRefinement", "decided", "mix", "signatures"]

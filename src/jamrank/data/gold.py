@@ -9,15 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jamrank.data.comparisons import (
-    Comparisons,
-    fill_questions,
-    open_frame,
-    parse_winners,
-    refuse_missing,
-    refuse_self_pairs,
-)
+from jamrank.data.comparisons import Comparisons
+from jamrank.data.frames import open_frame
 from jamrank.data.ids import as_array, as_column, encode, locate
+from jamrank.data.parsing import fill_questions, parse_winners, refuse_missing, refuse_self_pairs
 from jamrank.data.storage import FIRST, MISSING, TIE, DenseVotes, VoteTable
 from jamrank.errors import GoldError, GoldWarning, InputError, warn
 from jamrank.text import many

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array, diags_array
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import cg
 
-from jamrank.rows.duels import Duels
+from jamrank.rows import PairCounts
 from jamrank.typing import FloatArray, Int32Array, IntArray
 
 __all__ = ["BestOrder", "Triads", "best_order", "count_triads", "majorities"]
@@ -39,7 +39,7 @@ class Triads:
     exact: bool
 
 
-def majorities(duels: Duels) -> tuple[IntArray, IntArray]:
+def majorities(duels: PairCounts) -> tuple[IntArray, IntArray]:
     """Return winner and loser of each duel that has one."""
     margin = duels.margin
     decided = margin != 0
@@ -135,7 +135,7 @@ class BestOrder:
     settled: bool
 
 
-def best_order(duels: Duels) -> BestOrder:
+def best_order(duels: PairCounts) -> BestOrder:
     """Look for the order that fewest votes contradict: along majorities, then by moving items one at a time.
 
     Where majorities form no circle it is the best there is. An item is moved to the place among its opponents where
@@ -187,7 +187,7 @@ def _move(item: int, start: IntArray, opponent: Int32Array, margin: FloatArray, 
     return True
 
 
-def _first_order(duels: Duels) -> IntArray:
+def _first_order(duels: PairCounts) -> IntArray:
     """Order the items along their majorities where these form no circle, and within circles by least squares.
 
     Items are in one circle where majorities lead from each to each; between such groups majorities lead one way only,

@@ -8,25 +8,25 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
-from jamrank.rows.duels import Duels
+from jamrank.rows import PairCounts
 from jamrank.typing import BoolArray, Int32Array, IntArray
 
 __all__ = ["Bridges", "Separation", "components", "find_bridges", "separation"]
 
 
-def components(duels: Duels) -> Int32Array:
+def components(duels: PairCounts) -> Int32Array:
     """Return for each item the number of its group: between groups there is no decided vote."""
     return np.asarray(connected_components(_graph(duels), directed=False)[1], dtype=np.int32)
 
 
-def _graph(duels: Duels, which: BoolArray | slice = slice(None)) -> csr_array:
+def _graph(duels: PairCounts, which: BoolArray | slice = slice(None)) -> csr_array:
     first, second = duels.first[which], duels.second[which]
     return csr_array((np.ones(len(first), np.int8), (first, second)), (duels.n_items,) * 2)
 
 
 @dataclass(frozen=True)
 class Bridges:
-    """Duels without which the items would fall apart.
+    """PairCounts without which the items would fall apart.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Bridges:
     cut_off: IntArray
 
 
-def find_bridges(duels: Duels) -> Bridges:
+def find_bridges(duels: PairCounts) -> Bridges:
     """Find the duels that alone link two groups of items.
 
     A bridge is in every spanning forest. So it is one of the whole graph just when it is one of two spanning forests
@@ -58,7 +58,7 @@ def find_bridges(duels: Duels) -> Bridges:
     return Bridges(kept[duel][order], cut_off[order])
 
 
-def _forest(duels: Duels, which: BoolArray, keys: IntArray) -> IntArray:
+def _forest(duels: PairCounts, which: BoolArray, keys: IntArray) -> IntArray:
     """Return the duels of a spanning forest of some of them."""
     tree = minimum_spanning_tree(_graph(duels, which)).tocoo()
     return np.asarray(np.searchsorted(keys, tree.row.astype(np.int64) * duels.n_items + tree.col))
@@ -126,7 +126,7 @@ class Separation:
     never_won: IntArray
 
 
-def separation(duels: Duels) -> Separation:
+def separation(duels: PairCounts) -> Separation:
     """Find items and groups of items that only win or only lose against the rest."""
     won, lost = duels.wins > 0, duels.losses > 0
     winner = np.concatenate([duels.first[won], duels.second[lost]])

@@ -18,7 +18,7 @@ from jamrank.diagnostics.sides import sides
 from jamrank.diagnostics.sign import orientation
 from jamrank.diagnostics.similar_ids import similar_ids, told_apart
 from jamrank.errors import InputError, JamrankWarning, NotFittedError, ParameterError
-from jamrank.rows.duels import Duels
+from jamrank.rows import PairCounts
 from jamrank.text import many, number
 from jamrank.typing import FloatArray
 
@@ -148,7 +148,7 @@ class _Examination:
         votes = self.votes
         # A jury casts each vote once, and spelling its votes out would take memory.
         jury = isinstance(votes.storage, DenseVotes)
-        self.duels = Duels.of(votes)
+        self.duels = PairCounts.decided(votes)
         self.groups = components(self.duels)
         self.counts = {
             "rows": votes.n_votes + votes.n_missing,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jamrank.data.comparisons import Comparisons
-from jamrank.rows.duels import Duels
+from jamrank.rows import PairCounts
 from jamrank.typing import FloatArray, IntArray
 
 __all__ = ["SETTLED", "Contested", "Unsettled", "contested_pairs", "unsettled_pairs"]
@@ -140,7 +140,7 @@ def contested_pairs(votes: Comparisons, scores: FloatArray, most: int = 10, leas
     -------
     Contested
     """
-    duels = Duels.of(votes)
+    duels = PairCounts.decided(votes)
     storage = duels.wins + duels.losses
     first, second = duels.first.astype(np.int64), duels.second.astype(np.int64)
     against = np.sign(duels.margin) * np.sign(scores[first] - scores[second]) < 0

@@ -15,7 +15,8 @@ from uuid import uuid4
 
 import numpy as np
 
-from jamrank.data.comparisons import Comparisons, Packing
+from jamrank.data.comparisons import Comparisons
+from jamrank.data.packing import Packing
 from jamrank.engines.base import Engine, Expectation, Links, Maximisation
 from jamrank.engines.kind import Kind, Load, Path, Tick
 from jamrank.engines.memory import MemoryEngine
@@ -212,7 +213,7 @@ How = tuple[Packing, str, int]
 
 def _rows_of(keys: Keys, how: How) -> Rows:
     (key, weight), (packing, rows_by, n_missing) = keys, how
-    return ROWS_BY[rows_by](packing.unpack(key, weight, len(key), n_missing), 1)
+    return ROWS_BY[rows_by](Comparisons.unpack(packing, key, weight, len(key), n_missing), 1)
 
 
 def _lay_out(keys: Keys, how: How) -> _Part:

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import expit
 
 from jamrank.kernels import kernels
-from jamrank.rows.rows import Patterns, Rows
+from jamrank.rows import Patterns, Rows
 from jamrank.typing import Float32Array, FloatArray
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from jamrank.engines.direct import over_margins
 from jamrank.kernels import kernels
-from jamrank.rows.rows import Patterns, RaggedVotes, with_known
+from jamrank.rows import Patterns, RaggedVotes, with_gold
 from jamrank.typing import Float32Array, FloatArray, IntArray
 
 __all__ = ["Laid", "Sums", "expectation", "likelihoods"]
@@ -24,7 +24,7 @@ _LARGEST_LOG_RATIO = 300.0
 
 
 class Laid(Protocol):
-    """Rows as a pass reads them; :class:`jamrank.rows.rows.Rows` says what each part is."""
+    """Rows as a pass reads them; :class:`jamrank.rows.Rows` says what each part is."""
 
     @property
     def layout(self) -> tuple[IntArray, NDArray[np.integer]]: ...  # noqa: D102
@@ -177,13 +177,13 @@ def _over_lists(
     threads: int,
 ) -> Sums:
     gradient, degree = np.empty(rows.n_items), np.empty(rows.n_items)
-    expected_counts = np.empty(2 * (ballots.n_confusion_groups + ballots.n_known))
+    expected_counts = np.empty(2 * (ballots.n_confusion_groups + ballots.n_gold))
     value = kernels.expectation_lists(
         *rows.layout,
         ballots.start,
         ballots.vote,
         ballots.weight,
-        np.ascontiguousarray(with_known(log_emission, ballots.n_known)).ravel(),
+        np.ascontiguousarray(with_gold(log_emission, ballots.n_gold)).ravel(),
         np.ascontiguousarray(scores),
         posterior,
         curvature,

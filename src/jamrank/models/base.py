@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from jamrank.data.comparisons import Comparisons, make_frame
+from jamrank.data.comparisons import Comparisons
+from jamrank.data.frames import make_frame
 from jamrank.data.gold import KnownTruths, known_truths
 from jamrank.data.ids import as_column, as_objects, encode, locate
 from jamrank.engines import Choice, bring, choose
@@ -28,7 +29,7 @@ from jamrank.models.display import Shown
 from jamrank.models.state import from_document, to_document
 from jamrank.models.uncertain import Uncertain, as_level
 from jamrank.models.vote_query import VoteQuery, probit_adjusted_sigmoid
-from jamrank.rows.rows import Rows
+from jamrank.rows import Rows
 from jamrank.scorers import Features, align_features
 from jamrank.typing import BoolArray, FloatArray, Int32Array
 

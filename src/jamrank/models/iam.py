@@ -17,7 +17,7 @@ from jamrank.io.out_of_core.parted import Votes
 from jamrank.models.base import FeatureUse, RankingModel
 from jamrank.models.latent import LatentModel
 from jamrank.noise import NoNoise
-from jamrank.rows.rows import Rows
+from jamrank.rows import Rows
 from jamrank.scorers import LinearScorer
 from jamrank.typing import FloatArray
 

@@ -29,7 +29,7 @@ from jamrank.inference.sandwich import pulls
 from jamrank.models.annotators import AnnotatorResults
 from jamrank.models.uncertain import N_DRAWS
 from jamrank.noise import Discrimination, Flip, NoNoise
-from jamrank.rows.rows import ROWS_BY
+from jamrank.rows import ROWS_BY
 from jamrank.scorers import ObjectScorer, SumScorer
 from jamrank.typing import FloatArray, IntArray
 

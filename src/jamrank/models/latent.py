@@ -28,7 +28,7 @@ from jamrank.linalg.marginals import is_dense, score_variances
 from jamrank.models.intervals import LatentIntervals
 from jamrank.models.vote_query import VoteQuery, probit_adjusted_sigmoid
 from jamrank.noise import Flip, Noise, Tied, TwoCoin
-from jamrank.rows.rows import ROWS_BY
+from jamrank.rows import ROWS_BY
 from jamrank.scorers import Features, KernelMap, LinearScorer, ObjectScorer, SumScorer, align_features
 from jamrank.text import many
 from jamrank.typing import FloatArray
@@ -123,7 +123,7 @@ class LatentModel(LatentIntervals):
                 self.engine_, self._choice = engine.choice.name, engine.choice
             return engine
         rows = ROWS_BY[row](self._gold.told, self.n_jobs)
-        return MemoryEngine(rows.knowing(rows.n_confusion_groups // self._gold.told.n_annotators), self.n_jobs)
+        return MemoryEngine(rows.with_gold(rows.n_confusion_groups // self._gold.told.n_annotators), self.n_jobs)
 
     @property
     def _row(self) -> str:

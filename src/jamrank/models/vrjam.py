@@ -23,7 +23,7 @@ from jamrank.models.vote_query import VoteQuery
 from jamrank.noise import ClusteredFlip, Flip, Noise
 from jamrank.noise.clustered import choose_strength
 from jamrank.noise.kmeans import choose_clusters, cluster_pairs, nearest_centroid
-from jamrank.rows.rows import Rows
+from jamrank.rows import Rows
 from jamrank.scorers import Scorer, align_features
 from jamrank.typing import FloatArray, Int32Array, IntArray
 

@@ -13,7 +13,7 @@ from jamrank.diagnostics.graph import components
 from jamrank.inference import draw_ranks
 from jamrank.io.out_of_core.parted import Votes
 from jamrank.models import RankingModel
-from jamrank.rows.duels import Duels
+from jamrank.rows import PairCounts
 from jamrank.typing import FloatArray, IntArray
 
 __all__ = ["Sureness", "group_of_items"]
@@ -40,7 +40,7 @@ def group_of_items(model: RankingModel, votes: Votes) -> IntArray | None:
     if not isinstance(votes, Comparisons) or model.features_ is not None:
         return None
     known = vars(model).get("_gold")
-    found = components(Duels.of(votes if known is None else known.told))
+    found = components(PairCounts.decided(votes if known is None else known.told))
     if not found.any():
         return None
     size = np.bincount(found)

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jamrank.data.color_refinement import decided
-from jamrank.data.comparisons import Comparisons, make_frame
+from jamrank.data.comparisons import Comparisons
+from jamrank.data.frames import make_frame
 from jamrank.engines import bring, choose
 from jamrank.errors import FormatError, ParameterError
 from jamrank.io.out_of_core.parted import PartedComparisons, Votes
