@@ -135,7 +135,7 @@ def test_the_manifest_of_other_votes_is_not_taken(source, kept, tmp_path):
     scratch.write_manifest(
         own / "votes.json", storage_plan.KIND, storage_plan.VERSION, {**body, "fingerprint": "jamrank-other"}
     )
-    with pytest.warns(ScratchWarning, match="that of other votes"):
+    with pytest.warns(ScratchWarning, match="belongs to other votes"):
         np.testing.assert_array_equal(fit(source, folder), kept[1])
 
 
