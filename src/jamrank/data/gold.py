@@ -107,8 +107,8 @@ def _columns(gold: Any) -> tuple[NDArray[Any], NDArray[Any], BoolArray, NDArray[
     winner = parse_winners(as_column(frame.get_column("winner").to_native()))
     open_ones = np.flatnonzero(winner >= TIE)
     if len(open_ones):
-        told = "tie" if winner[open_ones[0]] == TIE else "missing"
-        raise GoldError(f"winner is {told}", "a gold pair has a winner, left or right", row=int(open_ones[0]) + 1)
+        found = "tie" if winner[open_ones[0]] == TIE else "missing"
+        raise GoldError(f"winner is {found}", "a gold pair has a winner, left or right", row=int(open_ones[0]) + 1)
     items, (left, right) = encode(columns["left"], columns["right"])
     refuse_self_pairs(items, left, right)
     question = as_array(fill_questions(columns["question"])) if "question" in columns else None

@@ -102,7 +102,7 @@ class Engine(ABC):
     and not on a latent truth, ``log_emission`` has one parameter for each group, and ``expected_counts`` has the
     derivative of the log-likelihood in that parameter and the information on it.
 
-    Capabilities are attributes, so that nobody has to ask which engine it is. A new engine overrides what it can do.
+    Capabilities are attributes, so that other code need not know which engine it is; a new engine overrides them.
     """
 
     in_memory: bool = False

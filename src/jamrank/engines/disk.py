@@ -1,4 +1,4 @@
-"""Passes over votes that lie on disk, one part of them in memory at a time."""
+"""Passes over votes on disk, with one part in memory at a time."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _KIND, _VERSION = "rows", 4
 
 @dataclass(frozen=True, eq=False)
 class _At:
-    """Where a curvature was taken. That of the last pass lies on disk, any other is worked out anew."""
+    """Where a curvature was computed. That of the last pass is on disk, any other is recomputed."""
 
     scores: FloatArray
     log_emission: FloatArray | None
@@ -42,7 +42,7 @@ class DiskEngine(Engine):
     """Runs passes over stored votes, part by part, in the order of the parts.
 
     The rows of every part are made once and kept in the scratch folder, beside a journal of the passes: a fit that
-    was killed and is begun anew finds there what its passes said, up to the last one that was finished.
+    was killed and is started again reads from it the sums of all passes that were finished.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class DiskEngine(Engine):
     threads : int, optional
         Every available core unless given.
     tick : callable, optional
-        Told how many parts of a pass are done, and of how many.
+        Called with the number of parts of a pass that are done, and their total.
     """
 
     can_draw = has_information = True
@@ -71,7 +71,7 @@ class DiskEngine(Engine):
 
     @cached_property
     def _manifest(self) -> dict[str, Any]:
-        """What was noted when the rows were made."""
+        """What was written down when the rows were made."""
         manifest = self._folder / "rows.json"
         if manifest.exists():
             try:
@@ -80,20 +80,20 @@ class DiskEngine(Engine):
                     verify_files(self._folder, part["files"])
                 return known
             except ScratchError as error:
-                warn(f"{error}; the rows of this fit are made anew", ScratchWarning)
+                warn(f"{error}; the rows of this fit are made again", ScratchWarning)
         remove_folder(self._folder)
         write_manifest(manifest, _KIND, _VERSION, self._make_rows())
         return read_manifest(manifest, _KIND, _VERSION)
 
     def _make_rows(self) -> dict[str, Any]:
-        """Write the rows of every part, and find where a fit begins on the way."""
+        """Write the rows of every part, and add up the initial step on the way."""
         private_folder(self._folder)
-        told, n_links, vote_counts = [], 0, np.zeros((0, 0))
+        parts, n_links, vote_counts = [], 0, np.zeros((0, 0))
         begin: FloatArray = np.zeros(0)
         origin = np.zeros(self.votes.n_items)
         for number, part in enumerate(self._counted(self.votes.parts())):
             rows = ROWS_BY[self.rows_by](part, self.threads)
-            told.append(PartStore.put(self._folder, number, rows))
+            parts.append(PartStore.put(self._folder, number, rows))
             if not len(rows):
                 continue
             at, expected_counts = MemoryEngine(rows, self.threads).initial_step(origin)
@@ -103,7 +103,7 @@ class DiskEngine(Engine):
             )
             n_links += len(rows.edges)
             del rows, part
-        return {"parts": told, "n_links": n_links, "vote_counts": vote_counts, "initial_step": begin}
+        return {"parts": parts, "n_links": n_links, "vote_counts": vote_counts, "initial_step": begin}
 
     def _counted(self, parts: Iterator[Any]) -> Iterator[Any]:
         total = len(self.votes.part_pairs)
@@ -137,12 +137,12 @@ class DiskEngine(Engine):
 
     @property
     def n_confusion_groups(self) -> int:
-        """Number of coins."""
+        """Number of confusion groups."""
         return len(self.vote_counts)
 
     @property
     def vote_counts(self) -> FloatArray:
-        """Votes of each coin for the second and for the first item of their rows, by weight."""
+        """Votes of each confusion group for the second and for the first item of their rows, by weight."""
         vote_counts: FloatArray = self._manifest["vote_counts"]
         return vote_counts
 
@@ -164,7 +164,7 @@ class DiskEngine(Engine):
         return Expectation(value, gradient, degree, at, expected_counts, sums[-self.n_confusion_groups :])
 
     def _pass(self, number: int, at: _At) -> Sums:
-        """Run the fused pass over a part; its curvature goes to the room for it, and to disk."""
+        """Run the fused pass over a part; its curvature goes to the buffer and to disk."""
         assert at.log_emission is not None
         self._last = None
         curvature, part = self._store.curvature_buffer(number), self._store.load(number)
@@ -177,9 +177,9 @@ class DiskEngine(Engine):
         return float(sums[0]), sums[1 : n + 1], sums[n + 1 : 2 * n + 1], sums[2 * n + 1 :].reshape(-1, 2)
 
     def initial_step(self, scores: FloatArray) -> tuple[Maximisation, FloatArray]:
-        """Return the M-step's pass with the shares of votes for the posterior, at scores of zero."""
+        """Return the pass of the M-step with the shares of votes in place of the posterior, at scores of 0."""
         if scores.any():
-            raise ValueError("a fit from disk begins with scores of zero")
+            raise ValueError("the initial step of a fit from disk is at scores of 0")
         self.passes += 1
         value, gradient, degree, expected_counts = self._split(self._manifest["initial_step"])
         return Maximisation(value, gradient, degree, _At(scores, None)), expected_counts
@@ -202,7 +202,7 @@ class DiskEngine(Engine):
     def _bend(self, number: int, at: _At) -> Float32Array:
         """Return the curvature of each row of a part."""
         curvature = self._store.curvature_buffer(number)
-        if at.log_emission is None:  # where a fit begins, at scores of zero
+        if at.log_emission is None:  # the initial step, at scores of 0
             part = self._store.load(number)
             weight = part.weight if len(part.weight) else np.ones(len(part))
             curvature[:] = 0.25 * (weight if part.begin is None else np.add.reduceat(weight, part.begin[:-1]))
@@ -213,7 +213,7 @@ class DiskEngine(Engine):
         return curvature
 
     def links(self, curvature: _At) -> Links:
-        """Return the curvature by pair of items: of few pairs, for they are kept in memory."""
+        """Return the curvature by pair of items: for few pairs, since all are in memory then."""
 
         def run() -> FloatArray:
             found = [self._engine(number).links_of(self._bend(number, curvature)) for number in self._numbers()]
@@ -239,14 +239,14 @@ class DiskEngine(Engine):
         return degree, Links(*self._pairs, np.concatenate(found)) if links else None
 
     def truth_variance(self, scores: FloatArray, log_emission: FloatArray) -> FloatArray:
-        """Return the variance of the truths behind each coin's votes, by coin and side."""
+        """Return the variance of the truths behind each group's votes, by confusion group and side."""
         total = np.zeros((self.n_confusion_groups, 2))
         for number in self._numbers():
             total += self._engine(number).truth_variance(scores, log_emission)
         return total
 
     def information(self, scores: FloatArray, log_emission: FloatArray) -> Information:
-        """Return the observed information on scores and votes together: for few items and coins."""
+        """Return the observed information on scores and votes together: for few items and groups."""
         degree, found, n_kinds = np.zeros(self.n_items), [np.empty(0)], 2 * self.n_confusion_groups
         cross, kinds = csr_array((self.n_items, n_kinds)), csr_array((n_kinds, n_kinds))
         for number in self._numbers():

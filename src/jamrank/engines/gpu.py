@@ -13,7 +13,7 @@ from jamrank.engines.base import Engine, Expectation, Maximisation
 from jamrank.engines.gpu_passes import Launch, PassSums, PassTask
 from jamrank.engines.gpu_rows import THREADS, WALK_THREADS, GpuPart, GpuRows, fixed_point_scale
 from jamrank.engines.kind import Kind, Load, Tick, read_into_memory
-from jamrank.engines.memory import MemoryEngine, _Taken
+from jamrank.engines.memory import CurvatureHandle, MemoryEngine
 from jamrank.errors import GpuError
 from jamrank.kernels.gpu_device import GpuDevice, gpu_available
 from jamrank.rows import ROWS_BY, Codes, Rows
@@ -81,7 +81,7 @@ class GpuEngine(MemoryEngine):
         task = PassTask(self.gpu, scores, log_emission)
         sums = self._run(task.scales, task.launch)
         self._keep(task.launch, task.walks, sums.degree)
-        self._kept = _Taken(lambda engine: engine.expectation(scores, log_emission))
+        self._kept = CurvatureHandle(lambda engine: engine.expectation(scores, log_emission))
         expected_counts, truth_variance, base = task.summed(sums.by_kind)
         return Expectation(sums.value + base, sums.gradient, sums.degree, self._kept, expected_counts, truth_variance)
 
@@ -136,7 +136,9 @@ class GpuEngine(MemoryEngine):
 
         sums = self._run(scales, launch)
         self._keep(launch, False, sums.degree)
-        self._kept = _Taken(lambda engine: engine._maximise(layout, weight, scores, posterior, loss, pattern))
+        self._kept = CurvatureHandle(
+            lambda engine: engine._maximise(layout, weight, scores, posterior, loss, pattern)
+        )
         return Maximisation(sums.value, sums.gradient, sums.degree, self._kept)
 
     def maximisation(
@@ -148,10 +150,10 @@ class GpuEngine(MemoryEngine):
         at = self._maximise(layout, self.rows.weight, scores, posterior, loss, pattern)
         if self._held is None:
             self._bends = self._by_link(self._bends)
-        self._kept = _Taken(lambda engine: engine.maximisation(scores, posterior, loss, pattern))
+        self._kept = CurvatureHandle(lambda engine: engine.maximisation(scores, posterior, loss, pattern))
         return replace(at, curvature=self._kept)
 
-    def curvature_times(self, curvature: _Taken, vector: FloatArray) -> FloatArray:
+    def curvature_times(self, curvature: CurvatureHandle, vector: FloatArray) -> FloatArray:
         """Multiply the curvature matrix of the item scores, a graph Laplacian, with a vector."""
         self._recall(curvature)
         if self._held is None:
@@ -170,7 +172,7 @@ class GpuEngine(MemoryEngine):
 
     def solve(
         self,
-        curvature: _Taken,
+        curvature: CurvatureHandle,
         target: FloatArray,
         precision: FloatArray,
         preconditioner: tuple[FloatArray, FloatArray, float],
@@ -203,7 +205,7 @@ class GpuEngine(MemoryEngine):
                 break
         return solution[:n].copy()
 
-    def bends(self, curvature: _Taken) -> Float32Array:
+    def bends(self, curvature: CurvatureHandle) -> Float32Array:
         """Return the curvature of each of the rows' links, in single precision."""
         self._recall(curvature)
         if self._held is None:
@@ -223,10 +225,10 @@ class GpuEngine(MemoryEngine):
                 found[part.begin : part.end] = self.gpu.device.read(own[: len(part)])
         return found if self.rows.begin is not None else self._by_link(found)
 
-    def _recall(self, curvature: _Taken) -> None:
+    def _recall(self, curvature: CurvatureHandle) -> None:
         """Recompute a curvature, unless it is the one that is kept."""
         if curvature is not self._kept:
-            curvature.again(self)
+            curvature.recompute(self)
             self._kept = curvature
 
     def _make_room(self, length: int) -> Float32Array:

@@ -28,8 +28,8 @@ class TiedEngine(Engine):
     ties : Engine
         Over all votes, by whether they are ties: its rows have every pair of items that the others have.
 
-    Its ``tables`` are those of the decided votes, flattened, then a parameter for each annotator. What it adds up by
-    coin has the coins of the decided votes first, then the annotators.
+    Its ``log_emission`` is that of the decided votes, flattened, followed by a parameter for each annotator. Sums by
+    confusion group have the groups of the decided votes first, then the annotators.
     """
 
     def __init__(self, decided: Engine, ties: Engine) -> None:
@@ -68,12 +68,12 @@ class TiedEngine(Engine):
 
     @property
     def n_confusion_groups(self) -> int:
-        """Number of coins of the decided votes."""
+        """Number of confusion groups of the decided votes."""
         return self.decided.n_confusion_groups
 
     @property
     def vote_counts(self) -> FloatArray:
-        """Decided votes of each coin for the second and for the first item of their rows, by weight."""
+        """Decided votes of each confusion group for the second and for the first item of their rows, by weight."""
         return self.decided.vote_counts
 
     def expectation(self, scores: FloatArray, log_emission: FloatArray) -> Expectation:
@@ -91,7 +91,7 @@ class TiedEngine(Engine):
         )
 
     def initial_step(self, scores: FloatArray) -> tuple[Maximisation, FloatArray]:
-        """Run the pass of the M-step over the decided votes: at equal scores ties tell nothing of them."""
+        """Run the pass of the M-step over the decided votes: at equal scores ties carry no information on scores."""
         self.passes += 1
         at, expected_counts = self.decided.initial_step(scores)
         no_sums = np.zeros((self.ties.n_confusion_groups, 2))
@@ -121,7 +121,7 @@ class TiedEngine(Engine):
         return degree + more, together
 
     def truth_variance(self, scores: FloatArray, log_emission: FloatArray) -> FloatArray:
-        """Return the variance of the truths behind each coin's decided votes, by coin and side."""
+        """Return the variance of the truths behind each group's decided votes, by confusion group and side."""
         return self.decided.truth_variance(scores, self._split(log_emission)[0])
 
     def parts(self) -> Iterator[tuple[Comparisons, MemoryEngine]]:

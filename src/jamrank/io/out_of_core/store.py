@@ -71,7 +71,7 @@ def store(plan: StoragePlan, progress: Progress | None = None) -> StoredComparis
         try:
             return StoredComparisons.open(plan.folder, plan.votes_in_memory, lock, verify=True)
         except ScratchError as error:
-            warn(f"{error}; the scratch files of these votes are written again", ScratchWarning)
+            warn(f"{error}; the scratch files of these votes are made again", ScratchWarning)
     for left_over in plan.folder.iterdir():
         if left_over.name != _LOCK:
             _remove(left_over)
