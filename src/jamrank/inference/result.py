@@ -143,8 +143,8 @@ class RankingResult:
     def ranking(self) -> Any:
         """Return the items as a frame, best first.
 
-        Columns item, rank, score, score_se, score_low, score_high, rank_low, rank_high. Intervals are 95 %: quantiles of
-        the posterior where there are draws.
+        Columns item, rank, score, score_se, score_low, score_high, rank_low, rank_high. Intervals are 95 %: quantiles
+        of the posterior where there are draws.
         """
         found, votes = self.uncertainty.estimate, self.votes
         known = found.rank_low > 0
