@@ -343,6 +343,7 @@ def test_demo_without_scikit_learn_simulates(tmp_path):
     assert {path.name for path in (tmp_path / "out").iterdir()} == WITH_FEATURES
 
 
+@pytest.mark.long
 def test_demo_ranks_digits_and_beats_majority_vote(tmp_path):
     result = call("demo", "--out", tmp_path)
     assert result.exit_code == 0, result.output
