@@ -148,7 +148,7 @@ def test_a_fit_that_was_killed_goes_on_where_it_was(tmp_path):
 
     def fit(killed_at: int) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-c", FIT, str(tmp_path), str(killed_at)]
-        return subprocess.run(command, capture_output=True, text=True, check=False)
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
 
     whole = fit(-1)
     assert whole.returncode == 0, whole.stderr

@@ -171,6 +171,7 @@ def test_fits_are_the_same(votes, engine, name):
     assert there.annotators_["verdict"].to_list() == here.annotators_["verdict"].to_list()
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::jamrank.errors.JamrankWarning")
 def test_a_worker_that_dies_costs_a_recomputation_not_the_fit(votes, cluster):
     spread = votes["dask", "question weight"]
