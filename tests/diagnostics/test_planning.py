@@ -22,7 +22,7 @@ def test_more_votes_bring_accuracy_to_the_target():
     assert more_votes(np.zeros(4), np.full(4, 1.0), 1.0, 10, 0.99) is None
 
 
-def test_the_number_of_votes_foretold_is_enough_in_simulation():
+def test_the_number_of_votes_predicted_is_enough_in_simulation():
     flips = [0.1, 0.2, 0.3, 0.4]
     wanted, found, target = [], [], 0.88
 

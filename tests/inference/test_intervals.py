@@ -12,7 +12,7 @@ from jamrank.inference.information import _by_differences
 from jamrank.inference.posterior_draws import Posterior, sample
 from jamrank.inference.sandwich import pulls
 from jamrank.noise import Flip
-from jamrank.rows.rows import ROWS_BY
+from jamrank.rows import ROWS_BY
 
 
 @pytest.fixture(scope="module")

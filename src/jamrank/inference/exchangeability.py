@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jamrank.data.color_refinement import ColorRefinement
-from jamrank.data.comparisons import TIE, Comparisons
-from jamrank.data.storage import MISSING
+from jamrank.data.comparisons import Comparisons
+from jamrank.data.storage import MISSING, TIE
 from jamrank.io.out_of_core.parted import Votes
 from jamrank.io.out_of_core.sampling import sample_parts
 from jamrank.typing import FloatArray, HashArray, IntArray

@@ -40,7 +40,7 @@ _SAME = 9  # decimals in which exchangeable parameters agree
 def can_draw(engine: Engine, n_params: int) -> bool:
     """Tell whether a chain over the posterior ends in good time."""
     few = max(float(engine.vote_counts.sum()), engine.n_rows) <= _MOST_VOTES
-    return few and engine.n_items + n_params <= _MOST_PARAMETERS and bool(engine.for_chain())
+    return few and engine.n_items + n_params <= _MOST_PARAMETERS and engine.can_draw
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Posterior:
     @cached_property
     def _engines(self) -> list[Engine]:
         """Engines for many short passes."""
-        return self.engine.for_chain()
+        return self.engine.local_engines()
 
     @cached_property
     def _order(self) -> tuple[IntArray, IntArray]:

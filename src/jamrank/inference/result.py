@@ -3,7 +3,7 @@
 A fitted model has it as ``model.result_``. Its public surface:
 
 - ``result.model``, ``result.spec``: name and :class:`~jamrank.fitting.spec.ModelSpec` of the model, with the scorer
-  and the noise that were used; ``result.can`` are its capabilities (``features``, ``gold``, ``ties``, ``log_odds``, …).
+  and the noise that were used; ``result.can`` are its capabilities (``features``, ``gold``, ``ties``, …).
 - ``result.votes``: ids and counts of the votes (``items``, ``annotators``, ``questions``, ``n_votes``, ``n_ties``,
   ``annotator_votes``, ``decided_votes``, ``pairs.first/second/question/votes``), ``source`` (the votes, or None) and
   ``gold``.
@@ -96,11 +96,9 @@ class Convergence:
     @classmethod
     def of(cls, fit: LatentFit, engine: Engine, choice: Choice) -> Convergence:
         """Return how a fit of scorer and noise ended."""
-        reason = choice.why
-        if engine.name != choice.name:
-            reason = f"{choice.name} was asked for and is not available"
+        used = engine.decided.choice or choice
         return cls(
-            fit.n_iter, fit.n_passes, fit.converged, fit.log_likelihoods, fit.log_likelihood, engine.name, reason
+            fit.n_iter, fit.n_passes, fit.converged, fit.log_likelihoods, fit.log_likelihood, used.name, used.why
         )
 
 
@@ -139,9 +137,10 @@ class RankingResult:
     # -- frames -----------------------------------------------------------------------------------------------
 
     def ranking(self) -> Any:
-        """Return the items as a frame, best first: item, rank, score, score_se, score_low, score_high, rank_low, rank_high.
+        """Return the items as a frame, best first.
 
-        Intervals are 95 %: quantiles of the posterior where there are draws.
+        Columns item, rank, score, score_se, score_low, score_high, rank_low, rank_high. Intervals are 95 %: quantiles
+        of the posterior where there are draws.
         """
         found, votes = self.uncertainty.estimate, self.votes
         known = found.rank_low > 0

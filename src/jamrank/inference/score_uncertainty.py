@@ -31,7 +31,7 @@ from jamrank.inference.uncertainty import (
 )
 from jamrank.inference.vote_summary import VoteSummary
 from jamrank.noise import NoNoise
-from jamrank.rows.rows import ROWS_BY
+from jamrank.rows import ROWS_BY
 from jamrank.typing import FloatArray, IntArray
 
 __all__ = ["LatentUncertainty", "ScoreUncertainty", "as_level", "at_least_one"]

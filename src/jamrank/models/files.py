@@ -1,4 +1,4 @@
-"""Fitted models as files: a zip of a JSON header and ``.npy`` members. Saving computes nothing; loading runs nothing."""
+"""Fitted models as files: a zip of a JSON header and ``.npy`` members. Saving computes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How it was computed: what ran, on what, and how it converged."""
+"""The computation: command, versions and convergence."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from collections.abc import Sequence
 from html import escape
 
 from jamrank.report import svg
-from jamrank.report.markup import decimal, digits_for, finite, paragraph, plain, plural, section, tag
+from jamrank.report.markup import decimal, digits_for, finite, paragraph, plain, plural, tag
 from jamrank.report.record import Report
+from jamrank.report.section import Section
 
-__all__ = ["computed"]
+__all__ = ["SECTION"]
 
 _POINTS = 400
-# A log-likelihood that rises by less needs no picture.
+# Smaller changes of the log-likelihood are not drawn.
 _RISE = 0.01
 
 
-def computed(report: Report) -> str:
-    """Write command, versions and convergence."""
+def _render(report: Report) -> str:
     entries = (
         tag("div", tag("dt", escape(plain(name))), tag("dd", _value(name, plain(value))))
         for name, value in report.facts.items()
     )
     facts = tag("dl", *entries, class_="facts") if report.facts else ""
-    return section("computed", "How it was computed", facts, _convergence(report.log_likelihoods))
+    return facts + _convergence(report.log_likelihoods)
 
 
 def _value(name: str, value: str) -> str:
@@ -34,10 +34,10 @@ def _convergence(log_likelihoods: Sequence[float]) -> str:
     values = [(i, v) for i, v in enumerate(map(finite, log_likelihoods), start=1) if v is not None]
     heading = tag("h3", "Convergence")
     if not values:
-        return heading + paragraph("This model is computed in one step: there are no iterations.")
+        return heading + paragraph("This model is computed directly; there are no iterations.")
     digits = min(digits_for(abs(values[-1][1])) + 1, 6)
     last = decimal(values[-1][1], digits)
-    sentence = f"After {plural(values[-1][0], 'iteration')} the log-likelihood (with the prior) is {last}"
+    sentence = f"After {plural(values[-1][0], 'iteration')} the log-likelihood (including the prior) is {last}"
     if len(values) == 1:
         return heading + paragraph(sentence + ".")
     sentence += f"; the last iteration changed it by {_change(values[-1][1] - values[-2][1])}."
@@ -58,3 +58,6 @@ def _change(value: float) -> str:
     if abs(value) < 1e-6:
         return "less than 0.000001"
     return decimal(value, min(digits_for(abs(value)), 7))
+
+
+SECTION = Section("computation", "Computation", _render, link="Computation")

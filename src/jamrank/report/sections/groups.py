@@ -1,26 +1,25 @@
-"""Rankings of the values of a column, side by side."""
+"""Rankings by the values of a column, side by side."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from html import escape
 
-from jamrank.report.markup import MISSING, count, finite, paragraph, plain, plural, section
+from jamrank.report.markup import MISSING, count, finite, paragraph, plain, plural
 from jamrank.report.record import Report
+from jamrank.report.section import Section
 from jamrank.report.tables import Column, Row, whole_table
 
-__all__ = ["by"]
+__all__ = ["SECTION"]
 
 
-def by(report: Report) -> str:
-    """Write the rank of each item overall and for each value of the column."""
+def _render(report: Report) -> str:
     frame = report.by
     if frame is None or frame.is_empty():
         return ""
     values = [name.removeprefix("rank ") for name in frame.columns if name.startswith("rank ")]
-    told = (
-        f"The votes of each value of {plain(report.by_column)} were ranked on their own too: this is the rank of "
-        f"each item overall and under {plural(len(values), 'value')}. A dash means no votes; by.csv has scores too."
+    text = (
+        f"The rank of each item overall and in the votes of each of {plural(len(values), 'value')} of "
+        f"{plain(report.by_column)}, fitted separately. A dash means no votes; by.csv also has the scores."
     )
     columns = [
         Column("item", lambda row: plain(row["item"]), "name"),
@@ -28,12 +27,7 @@ def by(report: Report) -> str:
         *(Column(plain(value), _rank(f"rank {value}")) for value in values),
     ]
     caption = f"Ranks by {plain(report.by_column)}"
-    return section(
-        "by",
-        f"Ranks by {escape(plain(report.by_column))}",
-        paragraph(told),
-        whole_table(frame, columns, caption, "by.csv"),
-    )
+    return paragraph(text) + whole_table(frame, columns, caption, "by.csv", spreadsheet_safe=report.spreadsheet_safe)
 
 
 def _rank(name: str) -> Callable[[Row], str]:
@@ -42,3 +36,6 @@ def _rank(name: str) -> Callable[[Row], str]:
         return MISSING if value is None else count(value)
 
     return write
+
+
+SECTION = Section("groups", lambda report: f"Ranks by {plain(report.by_column)}", _render, link="Ranks by group")

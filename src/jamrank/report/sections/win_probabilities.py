@@ -1,4 +1,4 @@
-"""The probability that the item of a row beats the one of a column."""
+"""Win probabilities: a matrix of the probability that the item of a row beats the one of a column."""
 
 from __future__ import annotations
 
@@ -6,40 +6,40 @@ from html import escape
 
 import numpy as np
 
-from jamrank.report.markup import paragraph, plain, plural, section, shorten, tag
-from jamrank.report.record import Beats, Report
+from jamrank.report.markup import paragraph, plain, plural, shorten, tag
+from jamrank.report.record import Report, WinProbabilities
+from jamrank.report.section import Section
 from jamrank.report.tables import LONGEST_NAME, TABLE_ROWS, data_block
 
-__all__ = ["SHOWN", "beats"]
+__all__ = ["SECTION", "SHOWN"]
 
-# Of more items the first are shown.
+# Of more items, this many of the first are shown.
 SHOWN = 25
 _NAME = 24
 
 
-def beats(report: Report) -> str:
-    """Write the matrix, with what the page's script needs to show other parts of it."""
-    known = report.beats
+def _render(report: Report) -> str:
+    known = report.wins
     if known is None or len(known.items) < 2:
         return ""
-    told = (
-        "Each cell is the probability, in percent, that the item of its row wins a fair comparison with the item of "
-        "its column, by their scores: blue where the row is likely to win, orange where the column is. This tells "
-        "how far apart they are, not how sure their order is. Columns are numbered by rank."
+    text = (
+        "Each cell is the probability, in percent, that the item of its row wins a comparison without errors against "
+        "the item of its column, by their scores: blue where the row is more likely to win, orange where the column "
+        "is. It measures how far apart two items are, not how certain their order is. Columns are numbered by rank."
     )
-    parts = [paragraph(told)]
+    parts = [paragraph(text)]
     shown, total = len(known.chance), len(known.items)
     if shown < total:
-        parts.append(paragraph(f"Shown are the first {shown} of {plural(total, 'item')}."))
-    parts.append(tag("div", _matrix(known), class_="beats", data_shown=shown))
+        parts.append(paragraph(f"The first {shown} of {plural(total, 'item')} are shown."))
+    parts.append(tag("div", _matrix(known), class_="wins", data_shown=shown))
     if shown < total and known.log_odds is not None:
         names = [shorten(plain(item), LONGEST_NAME) for item in known.items[:TABLE_ROWS]]
         odds = [round(float(value), 3) for value in known.log_odds[:TABLE_ROWS]]
-        parts.append(data_block("beats", {"names": names, "odds": odds}))
-    return section("beats", "Who beats whom", *parts)
+        parts.append(data_block("wins", {"names": names, "odds": odds}))
+    return "".join(parts)
 
 
-def _matrix(known: Beats) -> str:
+def _matrix(known: WinProbabilities) -> str:
     shown = len(known.chance)
     names = [plain(item) for item in known.items[:shown]]
     heads = (
@@ -70,3 +70,6 @@ def _row(place: int, name: str, chance: np.ndarray) -> str:
 
 def _cell(chance: float) -> str:
     return str(min(max(round(100 * chance), 1 if chance > 0 else 0), 99 if chance < 1 else 100))
+
+
+SECTION = Section("wins", "Win probabilities", _render, link="Win probabilities")
