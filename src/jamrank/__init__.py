@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from jamrank.acquisition import Assignment, Chooser, Status
     from jamrank.comparisons import Comparisons
     from jamrank.diagnostics import check
     from jamrank.io import (
@@ -88,6 +89,9 @@ _HOMES = {
     "fit_groups": "models",
     "side_by_side": "models",
     "simulate": "simulation",
+    "Chooser": "acquisition",
+    "Assignment": "acquisition",
+    "Status": "acquisition",
     "write_report": "report",
 }
 
@@ -96,9 +100,11 @@ __all__ = [
     "JAM",
     "VRJAM",
     "AmElo",
+    "Assignment",
     "Auto",
     "Borda",
     "BradleyTerry",
+    "Chooser",
     "Comparisons",
     "Copeland",
     "CrowdBT",
@@ -110,6 +116,7 @@ __all__ = [
     "MixedBT",
     "Prior",
     "RankCentrality",
+    "Status",
     "StoredComparisons",
     "WinRate",
     "check",
