@@ -16,7 +16,7 @@ __all__ = ["LEFT", "RIGHT", "TIE", "expected_truth", "fisher_information", "mome
 Doubles = NDArray[np.float64]
 
 RIGHT, LEFT, TIE = 0, 1, 2
-_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(15)
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(11)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 _FINE_NODES, _FINE_WEIGHTS = np.polynomial.hermite_e.hermegauss(32)
 _FINE_WEIGHTS = _FINE_WEIGHTS / _FINE_WEIGHTS.sum()
@@ -60,15 +60,21 @@ def vote_information(mean: Doubles, variance: Doubles, flip: Doubles | float, ti
     flip, tie : ndarray or float
         Of the annotators, broadcast against the margins.
     """
-    mean, variance, flip, tie = (
-        np.asarray(value, dtype=np.float64)[..., None] for value in (mean, variance, flip, tie)
-    )
-    margin = mean + np.sqrt(variance) * _NODES
-    each = outcomes(margin, (flip, 1.0 - flip), tie)
-    blurred = each @ _WEIGHTS
-    entropy = -xlogy(blurred, blurred).sum(axis=0)
-    noise = -(xlogy(each, each).sum(axis=0) @ _WEIGHTS)
+    spread = np.sqrt(np.asarray(variance, dtype=np.float64))[..., None]
+    margin = np.asarray(mean, dtype=np.float64)[..., None] + spread * _NODES
+    flip = np.asarray(flip, dtype=np.float64)[..., None]
+    if not np.any(tie):
+        left = flip + (1.0 - 2.0 * flip) * expit(margin)
+        return np.maximum(_binary_entropy(left @ _WEIGHTS) - _binary_entropy(left) @ _WEIGHTS, 0.0)
+    each = outcomes(margin, (flip, 1.0 - flip), np.asarray(tie, dtype=np.float64)[..., None])
+    expected = each @ _WEIGHTS
+    entropy, noise = -xlogy(expected, expected).sum(axis=0), -xlogy(each, each).sum(axis=0) @ _WEIGHTS
     return np.maximum(entropy - noise, 0.0)
+
+
+def _binary_entropy(p: Doubles) -> Doubles:
+    p = np.clip(p, 1e-12, 1 - 1e-12)
+    return np.asarray(-p * np.log(p) - (1 - p) * np.log1p(-p))
 
 
 def fisher_information(margin: Doubles, flip: Doubles, tie: Doubles | float = 0.0) -> Doubles:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -46,22 +46,23 @@ class Desk:
         self.log: list[tuple[Vote, Assignment | None]] = []
         self._open: dict[tuple[int, Pair, Any], Assignment] = {}
         self._asked: dict[int, dict[Pair, set[Any]]] = defaultdict(lambda: defaultdict(set))
+        self._done: dict[int, Places] = {}
         self._last: dict[int, Pair] = {}
-        self._given: Counter[int] = Counter()
-        self._before: Counter[int] = Counter()
-        self._pair_votes: Counter[Pair] = Counter()
-        self._question_votes: Counter[tuple[Pair, Any]] = Counter()
-        self._item_votes: Counter[int] = Counter()
-        self._left_lead: Counter[int] = Counter()
-        self._pair_lead: Counter[Pair] = Counter()
-        self._who_lead: Counter[tuple[int, int]] = Counter()
+        self._given: dict[int, float] = defaultdict(float)
+        self._before: dict[int, float] = defaultdict(float)
+        self._pair_votes: dict[Pair, float] = defaultdict(float)
+        self._question_votes: dict[tuple[Pair, Any], float] = defaultdict(float)
+        self._item_votes: dict[int, float] = defaultdict(float)
+        self._left_lead: dict[int, float] = defaultdict(float)
+        self._pair_lead: dict[Pair, float] = defaultdict(float)
+        self._who_lead: dict[tuple[int, int], float] = defaultdict(float)
         self._spent = 0.0
 
     # -- votes ----------------------------------------------------------------------------------------------
 
     def start(self) -> None:
         """Count capacities from here on: the votes so far were given before."""
-        self._before = Counter(self._given)
+        self._before = defaultdict(float, self._given)
 
     def take_in(self, vote: Vote) -> tuple[int, int, int] | None:
         """Take in a vote; return the codes of annotator, left and right. None for an abstention."""
@@ -73,6 +74,7 @@ class Desk:
             if asked is not None:
                 self._count(who, items.codes[asked.left], items.codes[asked.right], asked.question, -1.0)
             self._asked[who][pair].add(vote.question)
+            self._done.pop(who, None)
             return None
         self.pool.add(vote)
         if asked is None:
@@ -98,6 +100,7 @@ class Desk:
             )
         self._count(who, left, right, assignment.question, -1.0)
         self._asked[who][_pair(left, right)].discard(assignment.question)
+        self._done.pop(who, None)
 
     def hand_out(self, assignment: Assignment, who: int, left: int, right: int) -> None:
         """Record what is asked."""
@@ -106,17 +109,17 @@ class Desk:
 
     def _count(self, who: int, left: int, right: int, question: Any, by: float) -> None:
         pair, sign = _pair(left, right), 1 if left < right else -1
-        whole = round(by) if abs(by) >= 1 else by
-        self._given[who] += whole
-        self._pair_votes[pair] += whole
-        self._question_votes[pair, question] += whole
+        self._given[who] += by
+        self._pair_votes[pair] += by
+        self._question_votes[pair, question] += by
         for item, side in ((left, 1), (right, -1)):
-            self._item_votes[item] += whole
-            self._left_lead[item] += side * whole
-            self._who_lead[who, item] += side * whole
-        self._pair_lead[pair] += sign * whole
+            self._item_votes[item] += by
+            self._left_lead[item] += side * by
+            self._who_lead[who, item] += side * by
+        self._pair_lead[pair] += sign * by
         if by > 0:
             self._asked[who][pair].add(question)
+            self._done.pop(who, None)
             self._last[who] = pair
 
     def in_flight(self) -> Iterator[tuple[int, int, int]]:
@@ -146,18 +149,26 @@ class Desk:
     def free(self, view: View) -> NDArray[np.bool_]:
         """Return which pairs each annotator may be asked: annotators by pairs."""
         free = np.ones((len(view.annotators), len(view.first)), np.bool_)
-        places, n_questions = _Places(view.first, view.second, len(self.pool.items)), self._questions_a_pair()
+        places = _Places(view.first, view.second, len(self.pool.items))
         for row, who in enumerate(view.annotators.tolist()):
-            if not self._repeats:
-                done = [pair for pair, asked in self._asked[who].items() if len(asked) >= n_questions]
-                at, found = places.find(done)
-                free[row, at[found]] = False
-            if who in self._last:
-                last = self._last[who]
-                fresh = free[row] & ~np.isin(view.first, last) & ~np.isin(view.second, last)
-                if fresh.any():
-                    free[row] = fresh
+            at, found = places.find(self._exhausted(who))
+            free[row, at[found]] = False
+        last = np.array([self._last.get(who, (-1, -1)) for who in view.annotators.tolist()])[:, :, None]
+        again = ((view.first == last) | (view.second == last)).any(axis=1)
+        fresh = free & ~again
+        some = fresh.any(axis=1)
+        free[some] = fresh[some]
         return free
+
+    def _exhausted(self, who: int) -> Places:
+        """Return the pairs about which an annotator was asked everything."""
+        if self._repeats:
+            return np.empty((0, 2), np.int64)
+        if who not in self._done:
+            most = self._questions_a_pair()
+            done = [pair for pair, asked in self._asked[who].items() if len(asked) >= most]
+            self._done[who] = np.array(done, dtype=np.int64).reshape(-1, 2)
+        return self._done[who]
 
     def askable(self, first: Places, second: Places) -> tuple[Places, Places]:
         """Leave out pairs of items that belong to different questions."""
@@ -216,7 +227,7 @@ class Desk:
         """Return the votes on each pair, in flight included."""
         votes = np.zeros(len(first))
         places = _Places(first, second, len(self.pool.items))
-        at, found = places.find(list(self._pair_votes))
+        at, found = places.find(np.array(list(self._pair_votes), dtype=np.int64).reshape(-1, 2))
         votes[at[found]] = np.array(list(self._pair_votes.values()), dtype=np.float64)[found]
         return votes
 
@@ -247,9 +258,8 @@ class _Places:
     def __init__(self, first: Places, second: Places, n: int) -> None:
         self._codes, self._n = first * n + second, n
 
-    def find(self, pairs: list[Pair]) -> tuple[Places, NDArray[np.bool_]]:
+    def find(self, wanted: Places) -> tuple[Places, NDArray[np.bool_]]:
         """Return where each pair is, and whether it is there at all."""
-        wanted = np.array(pairs, dtype=np.int64).reshape(-1, 2)
         codes = wanted[:, 0] * self._n + wanted[:, 1]
         at = np.minimum(np.searchsorted(self._codes, codes), max(len(self._codes) - 1, 0))
         return at, self._codes[at] == codes

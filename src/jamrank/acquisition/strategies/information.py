@@ -14,7 +14,7 @@ __all__ = ["information"]
 Doubles = NDArray[np.float64]
 
 # So many pairs, the best for the best annotator, are looked at for every annotator.
-_LOOKED_AT = 400
+_LOOKED_AT = 100
 # Worth of a nat about the annotator, relative to what a nat about the best pair's margin is worth.
 LEARNING = 1.0
 _GRID_MEAN = np.concatenate([np.linspace(0, 3, 25), np.linspace(3.25, 10, 16)])
