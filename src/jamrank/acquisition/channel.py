@@ -65,11 +65,11 @@ def vote_information(mean: Doubles, variance: Doubles, flip: Doubles | float, ti
     flip = np.asarray(flip, dtype=np.float64)[..., None]
     if not np.any(tie):
         left = flip + (1.0 - 2.0 * flip) * expit(margin)
-        return np.maximum(_binary_entropy(left @ _WEIGHTS) - _binary_entropy(left) @ _WEIGHTS, 0.0)
+        return np.asarray(np.maximum(_binary_entropy(left @ _WEIGHTS) - _binary_entropy(left) @ _WEIGHTS, 0.0))
     each = outcomes(margin, (flip, 1.0 - flip), np.asarray(tie, dtype=np.float64)[..., None])
     expected = each @ _WEIGHTS
     entropy, noise = -xlogy(expected, expected).sum(axis=0), -xlogy(each, each).sum(axis=0) @ _WEIGHTS
-    return np.maximum(entropy - noise, 0.0)
+    return np.asarray(np.maximum(entropy - noise, 0.0))
 
 
 def _binary_entropy(p: Doubles) -> Doubles:

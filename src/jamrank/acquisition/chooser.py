@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jamrank.acquisition.belief import Belief
+from jamrank.acquisition.belief import Belief, NewModel
 from jamrank.acquisition.desk import Desk
+from jamrank.acquisition.features import ItemFeatures
 from jamrank.acquisition.goals import GOALS, Goal
 from jamrank.acquisition.picking import Picked, pick
 from jamrank.acquisition.pool import OUTCOME_NAMES, VotePool, read_votes
@@ -119,7 +120,9 @@ class Chooser:
         for vote in known:
             self._desk.take_in(vote)
         self._desk.start()
-        self._belief = Belief(self._pool, new_model, gold)
+        described = None if features is None else ItemFeatures(features, self._pool.items.names)
+        self._features = described
+        self._belief = Belief(self._pool, new_model or _usual_model(described is not None), gold, described)
         self._gold = gold is not None
         self._ahead: Belief | None = None
         self._goal_name, self._k, self._threshold = goal, 5 if k is None else k, threshold
@@ -172,9 +175,20 @@ class Chooser:
             chosen.append(assignment)
         return chosen
 
-    def add(self, items: Iterable[Any] = (), annotators: Iterable[Any] = ()) -> None:
-        """Let items and annotators join."""
-        for name in items:
+    def add(self, items: Iterable[Any] = (), annotators: Iterable[Any] = (), features: Any = None) -> None:
+        """Let items and annotators join.
+
+        Parameters
+        ----------
+        items, annotators : iterable
+            Ids; those that are there already may be among them.
+        features : data frame or mapping, optional
+            Of the new items.
+        """
+        joined = list(items)
+        if features is not None and self._features is not None:
+            self._features.add(features, joined)
+        for name in joined:
             self._pool.items.code(name)
         for name in annotators:
             self._pool.annotators.code(name)
@@ -350,10 +364,10 @@ def _one_of(name: str, value: Any, known: Mapping[str, Any]) -> None:
         raise ParameterError(f"{name} is {value!r}; expected one of {', '.join(known)}")
 
 
-def _opened(given: Any) -> tuple[Any, Any]:
+def _opened(given: Any) -> tuple[Any, NewModel | None]:
     """Return the votes, and how to make a model for them."""
     if not hasattr(given, "get_params"):
-        return given, _crowd_model
+        return given, None
     votes = vars(given).get("_votes")
     if votes is None:
         raise ParameterError(f"this {type(given).__name__} does not keep its votes; give the votes, or fit again")
@@ -364,10 +378,14 @@ def _opened(given: Any) -> tuple[Any, Any]:
     return votes, alike
 
 
-def _crowd_model(ties: bool) -> Any:
-    from jamrank.models import CrowdBT
+def _usual_model(with_features: bool) -> NewModel:
+    from jamrank.models import JAM, CrowdBT
 
-    return CrowdBT(ties="davidson" if ties else "leave out")
+    def model(ties: bool) -> Any:
+        place = "davidson" if ties else "leave out"
+        return JAM(scorer="linear+objects", ties=place) if with_features else CrowdBT(ties=place)
+
+    return model
 
 
 def as_rows(assignments: Iterable[Assignment]) -> list[dict[str, Any]]:

@@ -67,7 +67,7 @@ def _margins(scores: GaussianScores, others: Places | None) -> tuple[Doubles, Do
 
 
 def _same(n: int, others: Places | None) -> NDArray[np.bool_]:
-    return np.arange(n)[:, None] == (np.arange(n) if others is None else others)
+    return np.equal(np.arange(n)[:, None], np.arange(n) if others is None else others)
 
 
 def _ranking(scores: GaussianScores, goal: Goal, others: Places | None) -> tuple[Doubles, Doubles]:

@@ -144,7 +144,7 @@ def _state(
     if sign_open:
         return (
             "go",
-            f"It is open which way the votes as a whole point: {told}; a trusted annotator or gold settles it.",
+            f"It is open which way the votes as a whole point; more votes or gold settle it ({told}).",
         )
     more = "" if needed is None else f"; about {many(max(round(needed), 1), 'more vote')}"
     return "go", f"{told[0].upper()}{told[1:]}{more}."
@@ -186,7 +186,7 @@ def _closer_look(belief: Belief, goal: Goal, error: float) -> float:
 
 def _sign_settled(belief: Belief) -> bool:
     who, _, _, outcome = belief.pool.columns()
-    decided = np.bincount(who, belief.pool.weight * (outcome != TIE), len(belief.pool.annotators))
+    decided = np.bincount(who, belief.pool.weight * (outcome != TIE), len(belief.pool.annotators)).astype(np.float64)
     if not decided.sum() > 0:
         return False
     _, variance = belief.reliability.logit_moments()
