@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from jamrank.acquisition.channel import LEFT, TIE, expected_truth, fisher_information, moments, vote_information
 from jamrank.acquisition.features import ItemFeatures
@@ -15,11 +14,10 @@ from jamrank.acquisition.pool import VotePool
 from jamrank.acquisition.reliability import Reliability
 from jamrank.acquisition.scores import MOST_DENSE, GaussianScores
 from jamrank.errors import FeatureError, InputError, JamrankWarning
+from jamrank.typing import FloatArray, IntArray
 
 __all__ = ["Belief"]
 
-Doubles = NDArray[np.float64]
-Places = NDArray[np.int64]
 # An unfitted model, for votes with ties or without.
 NewModel = Callable[[bool], Any]
 
@@ -99,7 +97,7 @@ class Belief:
             np.zeros(n), self._prior(), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
         )
 
-    def _prior(self) -> Doubles:
+    def _prior(self) -> FloatArray:
         """Return the prior variances of the scores, or with features their covariance."""
         n = len(self.pool.items)
         if self._features is None:
@@ -133,7 +131,7 @@ class Belief:
         information = fisher_information(margin, flip[who], self.tie[who]) * weight
         self.scores = GaussianScores.from_information(mean, prior, left, right, information)
 
-    def _fit_model(self, ties: bool) -> tuple[Doubles, Doubles] | None:
+    def _fit_model(self, ties: bool) -> tuple[FloatArray, FloatArray] | None:
         """Fit the model; return scores and flips, usual ones where there are no votes. None without decided votes."""
         model, votes = self._new_model(ties), self.pool.to_comparisons()
         known = {} if self._gold is None else {"gold": self._gold}
@@ -154,7 +152,7 @@ class Belief:
             flip[self.pool.annotators.places(votes.annotators)] = np.clip(model.flip_, 0.02, 0.98)
         return self._scores_of(model), flip
 
-    def _scores_of(self, model: Any) -> Doubles:
+    def _scores_of(self, model: Any) -> FloatArray:
         """Return the score of each item; one without votes has that of the mean item, or what its features say."""
         own = model.score_variance_
         self._own_variance = float(own if own is not None else max(model.scores_.var(), 0.1))
@@ -171,7 +169,7 @@ class Belief:
         mean[self.pool.items.places(model.items_)] = model.scores_
         return np.asarray(mean - mean.mean())
 
-    def _fit_ties(self, who: Places, outcome: Places, margin: Doubles) -> None:
+    def _fit_ties(self, who: IntArray, outcome: IntArray, margin: FloatArray) -> None:
         tied = (outcome == TIE).astype(np.float64)
         if not tied.any():
             self.tie = np.zeros(len(self.pool.annotators))
@@ -184,7 +182,9 @@ class Belief:
         share = np.minimum(share, 0.95)
         self.tie = float(np.cosh(np.minimum(np.abs(margin), 10.0) / 2).mean()) * share / (1 - share)
 
-    def _left_out(self, left: Places, right: Places, outcome: Places, flip: Doubles, information: Doubles) -> Doubles:
+    def _left_out(
+        self, left: IntArray, right: IntArray, outcome: IntArray, flip: FloatArray, information: FloatArray
+    ) -> FloatArray:
         """Return how likely left is better in each vote, that vote itself left out (to first order)."""
         mean, variance = self.scores.margin(left, right)
         truth = expected_truth(mean, np.zeros(1))

@@ -7,7 +7,6 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from jamrank.acquisition.belief import Belief, NewModel
 from jamrank.acquisition.desk import Desk
@@ -20,10 +19,10 @@ from jamrank.acquisition.stopping import assess
 from jamrank.acquisition.strategies import STRATEGIES
 from jamrank.acquisition.view import View, candidate_pairs
 from jamrank.errors import ParameterError
+from jamrank.typing import IntArray
 
 __all__ = ["Chooser"]
 
-Places = NDArray[np.int64]
 
 # A full refit after so many votes, or this share of those there are.
 _REFIT_VOTES, _REFIT_SHARE = 10, 0.05
@@ -315,7 +314,7 @@ class Chooser:
                 self._ahead.expect(who, left, right)
         return self._ahead
 
-    def _assign(self, annotators: Places) -> Assignment | None:
+    def _assign(self, annotators: IntArray) -> Assignment | None:
         if len(self._pool.items) < 2:
             raise ParameterError(f"{len(self._pool.items)} items; expected at least 2")
         if not len(annotators):
@@ -324,7 +323,7 @@ class Chooser:
         picked = pick(view, STRATEGIES[self.strategy], self._desk, self.strategy, self.explore, self.easy_share)
         return None if picked is None else self._hand_out(view, picked)
 
-    def _view(self, annotators: Places) -> View:
+    def _view(self, annotators: IntArray) -> View:
         belief = self._expected()
         first, second = candidate_pairs(belief.scores.mean, self._rng)
         first, second = self._desk.askable(first, second)

@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from jamrank.data.ids import as_array
 from jamrank.errors import FeatureError
-from jamrank.ids import as_array
 from jamrank.scorers import align_features
+from jamrank.typing import FloatArray
 
 __all__ = ["ItemFeatures"]
-
-Doubles = NDArray[np.float64]
 
 
 class ItemFeatures:
@@ -28,7 +26,7 @@ class ItemFeatures:
     """
 
     def __init__(self, features: Any, items: list[Any]) -> None:
-        self._rows: dict[Any, Doubles] = {}
+        self._rows: dict[Any, FloatArray] = {}
         self.add(features, items)
 
     def add(self, features: Any, items: list[Any]) -> None:
@@ -39,14 +37,14 @@ class ItemFeatures:
             raise FeatureError(f"{matrix.shape[1]} features for an item", f"expected {len(known)}, as for the others")
         self._rows.update(zip(items, matrix, strict=True))
 
-    def of(self, items: list[Any]) -> dict[Any, Doubles]:
+    def of(self, items: list[Any]) -> dict[Any, FloatArray]:
         """Return the features of some items, as a model takes them."""
         missing = [name for name in items if name not in self._rows]
         if missing:
             raise FeatureError(f"no features for item {missing[0]!s}", "give them with add(items, features=…)")
         return {name: self._rows[name] for name in items}
 
-    def standardised(self, items: list[Any]) -> Doubles:
+    def standardised(self, items: list[Any]) -> FloatArray:
         """Return the features of some items with mean 0 and standard deviation 1; gaps and constants become 0."""
         matrix = np.stack(list(self.of(items).values()))
         centred = matrix - np.nanmean(matrix, axis=0)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
@@ -15,12 +14,12 @@ from jamrank.acquisition.channel import TIE
 from jamrank.acquisition.goals import Goal, top_bar
 from jamrank.acquisition.records import Status
 from jamrank.acquisition.scores import GaussianScores
-from jamrank.diagnostics.sign import goodwill
+from jamrank.diagnostics.sign import orientation
 from jamrank.text import many
+from jamrank.typing import FloatArray, IntArray
 
 __all__ = ["Questions", "assess", "error_of_draws", "projected_error", "questions_of"]
 
-Doubles = NDArray[np.float64]
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(16)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
@@ -40,8 +39,8 @@ _VERDICTS = ((0.0, 0.4), (0.4, 0.6), (0.6, 1.0))
 class Questions:
     """What a goal asks, as normal quantities that are above 0 or not; their errors times ``scale`` are the error."""
 
-    mean: Doubles
-    variance: Doubles
+    mean: FloatArray
+    variance: FloatArray
     prior: float
     scale: float
 
@@ -78,7 +77,7 @@ def projected_error(asked: Questions, times: float = 0.0) -> float:
     return float(wrong.mean()) * asked.scale
 
 
-def error_of_draws(draws: Doubles, scores: Doubles, goal: Goal) -> float:
+def error_of_draws(draws: FloatArray, scores: FloatArray, goal: Goal) -> float:
     """Return the error of the order of the scores, by draws from a posterior."""
     n = len(scores)
     if goal.name == "top-k":
@@ -190,7 +189,7 @@ def _sign_settled(belief: Belief) -> bool:
     if not decided.sum() > 0:
         return False
     _, variance = belief.reliability.logit_moments()
-    return goodwill(belief.reliability.flip, 1.0 / np.maximum(variance, 1e-6), decided).settled
+    return orientation(belief.reliability.flip, 1.0 / np.maximum(variance, 1e-6), decided).settled
 
 
 def _verdict_error(belief: Belief) -> float:
@@ -200,7 +199,7 @@ def _verdict_error(belief: Belief) -> float:
     return float(1.0 - sure.max(axis=0).mean())
 
 
-def _some_pairs(n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _some_pairs(n: int) -> tuple[IntArray, IntArray]:
     if n * (n - 1) // 2 <= _MOST_QUESTIONS:
         first, second = np.triu_indices(n, 1)
         return first, second

@@ -22,7 +22,7 @@ def shown_ranking(model: RankingModel, scale: str, anchor: str | None) -> Any:
 
 def kinds_of(told: str | None) -> list[str]:
     """Return the exports that a comma-separated option names."""
-    from jamrank.io import EXPORTS
+    from jamrank.report.exports import EXPORTS
 
     kinds = [kind.strip().lower() for kind in (told or "").split(",") if kind.strip()]
     unknown = [kind for kind in kinds if kind not in EXPORTS]
@@ -61,8 +61,9 @@ def export(
     model: str, kinds: str, out: str | None, scale: str, anchor: str | None, least: float, quiet: bool
 ) -> None:
     """Write what a MODEL found in the forms that other programs take; MODEL is a model.json from jamrank fit."""
-    from jamrank.io import check_folder, ensure_folder, exported, write_together
+    from jamrank.io import check_folder, ensure_folder, write_together
     from jamrank.models import load
+    from jamrank.report.exports import exported
 
     wanted = kinds_of(kinds)
     where = str(Path(model).parent) if out is None else out
