@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -136,12 +136,17 @@ class Desk:
         return self._given[who] - self._before[who] < self._capacity_of(who)
 
     def eligible(self, share_cap: float) -> IntArray:
-        """Return who may be asked: capacity left, and not above the cap on shares."""
+        """Return who may be asked: capacity left, and not above the cap on shares, of all votes and of open ones."""
         able = [who for who in range(len(self.pool.annotators)) if self.can_ask(who)]
         if not able:
             return np.empty(0, np.int64)
-        total = sum(self._given[who] for who in able) + 1
-        below = [who for who in able if self._given[who] < share_cap * total / len(able) + _HEAD_START]
+        fair = share_cap / len(able)
+        total, in_flight = sum(self._given[who] for who in able) + 1, Counter(who for who, _, _ in self._open)
+        below = [
+            who
+            for who in able
+            if self._given[who] < fair * total + _HEAD_START and in_flight[who] < fair * len(self._open) + 1
+        ]
         return np.array(below or able, np.int64)
 
     def free(self, view: View) -> BoolArray:

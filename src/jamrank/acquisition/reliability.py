@@ -110,6 +110,11 @@ class Reliability:
         table = np.maximum(-(xlogy(mean, mean) + xlogy(1 - mean, 1 - mean)) - noise, 0.0)
         return np.stack([np.interp(left_better, _ASKED, column) for column in table.T]).reshape(len(who), -1)
 
+    def draw(self, rng: np.random.Generator) -> FloatArray:
+        """Return a flip for each annotator, drawn from what is believed."""
+        at = [rng.choice(len(_FLIP), p=row / row.sum()) for row in self.weights]
+        return np.asarray(expit(_FLIP[at]))
+
     def copy(self) -> Reliability:
         """Return a copy that can be changed."""
         twin = Reliability(0)
