@@ -40,6 +40,7 @@ class Desk:
         for name in self._question_of.values() if self._question_of else questions or ():
             pool.questions.code(name)
         self._seen_in: dict[int, set[Any]] = defaultdict(set)
+        self._crossed = questions is not None and not self._question_of
         self._is_nested: bool | None = None
         self.log: list[tuple[Vote, Assignment | None]] = []
         self._open: dict[tuple[int, Pair, Any], Assignment] = {}
@@ -184,8 +185,9 @@ class Desk:
     def _nested(self) -> bool:
         """Say whether every item belongs to one question."""
         if self._is_nested is None:
-            one_each = len(self.pool.questions) > 1 and all(len(seen) == 1 for seen in self._seen_in.values())
-            self._is_nested = bool(self._question_of) or one_each
+            one_each = bool(self._seen_in) and all(len(seen) == 1 for seen in self._seen_in.values())
+            several = len(self.pool.questions) > 1 and not self._crossed
+            self._is_nested = bool(self._question_of) or (several and one_each)
         return self._is_nested
 
     def _own_question(self, item: int) -> Any:

@@ -113,7 +113,8 @@ def _draw_truth(belief: Belief, rng: np.random.Generator) -> tuple[FloatArray, F
         noise = vectors @ (np.sqrt(np.maximum(values, 0.0)) * noise)
     else:
         noise = np.sqrt(scores.variance) * noise
-    return scores.mean + noise, belief.reliability.draw(rng)
+    votes = np.bincount(belief.pool.columns()[0], belief.pool.weight, len(belief.pool.annotators))
+    return scores.mean + noise, belief.reliability.draw(rng, np.asarray(votes, dtype=np.float64))
 
 
 def _error(belief: Belief, goal: Goal, truth: FloatArray) -> float:

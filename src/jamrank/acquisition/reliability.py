@@ -25,6 +25,11 @@ _WRONG_VOTES, _RIGHT_VOTES, _USUAL_BIAS = 1.0, 2.0, 0.6
 _IMAGINED = 4.0
 _ASKED = np.linspace(0.0, 1.0, 21)
 _CHUNK = 20_000
+_ROUNDS, _TRIES = 3, 20
+
+
+def _normalised(weights: FloatArray) -> FloatArray:
+    return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
 
 
 def _weak_prior() -> FloatArray:
@@ -64,16 +69,14 @@ class Reliability:
             left = _WRONG + (_RIGHT - _WRONG) * left_better[part, None]
             likely = np.log(np.where(says_left[part, None], left, 1 - left)) * weight[part, None]
             np.add.at(log, who[part], likely)
-        base = _weak_prior()
-        prior = base
+        likelihood = np.exp(log - log.max(axis=1, keepdims=True))
         voted = np.bincount(who, minlength=len(log)) > 0
-        for _ in range(3):
-            raw = np.exp(log - log.max(axis=1, keepdims=True)) * prior
-            self.weights = raw / raw.sum(axis=1, keepdims=True)
-            if not voted.any():
-                break
-            prior = (_IMAGINED * base + self.weights[voted].sum(axis=0)) / (_IMAGINED + voted.sum())
-        self.prior = prior
+        base = _weak_prior()
+        self.prior, self.weights = base, _normalised(likelihood * base)
+        for _ in range(_ROUNDS):
+            crowd = self.weights[voted].sum(axis=0)
+            self.prior = (_IMAGINED * base + crowd) / (_IMAGINED + voted.sum())
+            self.weights = _normalised(likelihood * self.prior)
 
     @property
     def flip(self) -> FloatArray:
@@ -110,10 +113,17 @@ class Reliability:
         table = np.maximum(-(xlogy(mean, mean) + xlogy(1 - mean, 1 - mean)) - noise, 0.0)
         return np.stack([np.interp(left_better, _ASKED, column) for column in table.T]).reshape(len(who), -1)
 
-    def draw(self, rng: np.random.Generator) -> FloatArray:
-        """Return a flip for each annotator, drawn from what is believed."""
-        at = [rng.choice(len(_FLIP), p=row / row.sum()) for row in self.weights]
-        return np.asarray(expit(_FLIP[at]))
+    def draw(self, rng: np.random.Generator, votes: FloatArray) -> FloatArray:
+        """Return a flip for each annotator, drawn from what is believed.
+
+        As a whole the votes are taken to be for the truth: draws that say otherwise are drawn again, a few times.
+        """
+        for _ in range(_TRIES):
+            at = [rng.choice(len(_FLIP), p=row / row.sum()) for row in self.weights]
+            flips = np.asarray(expit(_FLIP[at]))
+            if (votes + 1) @ (1 - 2 * flips) > 0:
+                return flips
+        return np.asarray(np.minimum(flips, 1 - flips))
 
     def copy(self) -> Reliability:
         """Return a copy that can be changed."""

@@ -79,8 +79,8 @@ def _show(made: Plan, status: Status, budget: float | None, picture: str | None)
         told = f"The target of {made.target:.1%} is not reached within {horizon}; error then {made.error[-1]:.1%}."
     else:
         price = number(round(made.cost_needed, 2))
-        told = f"About {many(round(made.votes_needed), 'further vote')} at a cost of {price} bring the expected error to "
-        told += f"{made.target:.1%} (mean of {made.runs} simulated collections)."
+        told = f"About {many(round(made.votes_needed), 'further vote')} at a cost of {price} bring the "
+        told += f"expected error to {made.target:.1%} (mean of {made.runs} simulated collections)."
     console.print(told, style="bold", highlight=False, markup=False)
     if budget is not None:
         left = max(budget - status.cost, 0.0)
