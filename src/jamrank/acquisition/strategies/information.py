@@ -17,6 +17,7 @@ __all__ = ["information"]
 _LOOKED_AT = 100
 # Worth of a nat about the annotator, relative to what a nat about the best pair's margin is worth.
 LEARNING = 1.0
+PLAIN = 0
 _GRID_MEAN = np.concatenate([np.linspace(0, 3, 25), np.linspace(3.25, 10, 16)])
 _GRID_DEVIATION = np.concatenate([[1e-4], np.linspace(0.1, 3, 24), np.linspace(3.5, 8, 8)])
 
@@ -26,6 +27,8 @@ def information(view: View) -> Proposals:
     belief = view.belief
     mean, variance = belief.scores.margin(view.first, view.second)
     worth = relevance(belief.scores, view.goal, view.first, view.second, view.rng)
+    if PLAIN:
+        worth = np.ones(len(worth))
     flips, ties = belief.reliability.flip[view.annotators], belief.tie[view.annotators]
     best = int(np.argmin(np.minimum(flips, 1 - flips)))
     rough = _reduction(_from_table(mean, variance, flips[best], ties[best])) * worth
