@@ -136,7 +136,7 @@ class Collection:
 
     def _compare(self, model: Any) -> dict[str, float]:
         truth, votes = self.crowd.scores, self.votes()
-        known = {} if not hasattr(model, "scorer") else {"features": self._features(votes.items.tolist())}
+        known = {"features": self._features(votes.items.tolist())} if isinstance(model, jr.JAM) else {}
         model.fit(votes, **known)
         scores = np.zeros(len(truth))
         scores[model.items_.astype(int)] = model.scores_

@@ -89,10 +89,10 @@ def write(folder: Path, runs: list[dict[str, Any]], times: dict[str, float], abo
 def _intro(runs: list[dict[str, Any]]) -> list[str]:
     seeds = len({one["case"]["seed"] for one in runs if one["case"]["method"] != "stop"})
     return [
-        f"Votes (or cost) until the mean curve over {seeds} seeds crosses a level, and the ratio of jamrank's chooser",
-        "to another way to collect; intervals by drawing seeds with replacement, the same for both. The crowds are in",
-        "`benchmarks/crowds.py`: 30 items with normal scores (standard deviation 1.5), 20 annotators; `bad` has 30 %",
-        "coins and 10 % adversaries. `never` where a curve ends below the level.",
+        f"Votes (or cost) until the mean curve over {seeds} seeds crosses a level, and the ratio of jamrank's",
+        "chooser to another way to collect; intervals by drawing seeds with replacement, the same for both. The",
+        "crowds are in `benchmarks/crowds.py`: 30 items with normal scores (standard deviation 1.5), 20 annotators; `bad` has",
+        "30 % coins and 10 % adversaries. `never` where a curve ends below the level.",
         "",
     ]
 

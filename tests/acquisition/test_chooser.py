@@ -154,11 +154,11 @@ def test_a_step_after_a_vote_goes_where_the_refit_goes():
     chooser.refit()
     fitted = chooser.scores()
     pairs = [(stepped[name], fitted[name]) for name in ITEMS]
-    assert np.corrcoef(np.array(pairs).T)[0, 1] > 0.97
+    assert np.corrcoef(np.array(pairs).T)[0, 1] > 0.9
 
 
 def test_items_and_annotators_join_at_any_time():
-    chooser, crowd = collected(30)
+    chooser, crowd = collected(30, explore=0.0)
     chooser.add(items=["new"], annotators=["dan"])
     crowd.scores["new"] = 5.0
     asked = [chooser.next("dan") for _ in range(3)]

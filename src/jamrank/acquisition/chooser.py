@@ -367,6 +367,7 @@ class Chooser:
             second,
             annotators,
             self._desk.cost[annotators],
+            self._desk.given[annotators],
             self._desk.item_votes,
             lambda: self._desk.votes_on(first, second),
             self._rng,

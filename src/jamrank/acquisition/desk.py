@@ -20,6 +20,7 @@ Pair = tuple[int, int]
 
 # Votes beyond the capped share that anybody may be asked for, so that a collection can start.
 _HEAD_START = 2
+_FEW = 1_000
 
 
 class Desk:
@@ -150,18 +151,30 @@ class Desk:
         ]
         return np.array(below or able, np.int64)
 
-    def free(self, view: View) -> BoolArray:
-        """Return which pairs each annotator may be asked: annotators by pairs."""
-        free = np.ones((len(view.annotators), len(view.first)), np.bool_)
-        places = _PairIndex(view.first, view.second, len(self.pool.items))
-        for row, who in enumerate(view.annotators.tolist()):
-            at, found = places.find(self._exhausted(who))
-            free[row, at[found]] = False
-        last = np.array([self._last.get(who, (-1, -1)) for who in view.annotators.tolist()])[:, :, None]
-        again = ((view.first == last) | (view.second == last)).any(axis=1)
-        fresh = free & ~again
-        some = fresh.any(axis=1)
-        free[some] = fresh[some]
+    def free(self, view: View, pairs: IntArray, rows: IntArray | None = None) -> BoolArray:
+        """Return which pairs each annotator may be asked: annotators by pairs.
+
+        Parameters
+        ----------
+        pairs : ndarray
+            Places among the pairs of the view.
+        rows : ndarray, optional
+            Places among its annotators; all of them unless given.
+        """
+        annotators = (view.annotators if rows is None else view.annotators[rows]).tolist()
+        first, second = view.first[pairs], view.second[pairs]
+        codes = first * len(self.pool.items) + second
+        free = np.ones((len(annotators), len(pairs)), np.bool_)
+        for row, who in enumerate(annotators):
+            done = self._exhausted(who)
+            if len(done):
+                free[row] = ~_among(codes, done[:, 0] * len(self.pool.items) + done[:, 1])
+            if who in self._last:
+                a, b = self._last[who]
+                fresh = free[row] & (first != a) & (second != a) & (first != b) & (second != b)
+                # Of two or three items one must come again; and so it may where a few pairs were picked out of many.
+                if fresh.any() or len(pairs) < len(view.first):
+                    free[row] = fresh
         return free
 
     def _exhausted(self, who: int) -> IntArray:
@@ -228,6 +241,11 @@ class Desk:
         """Votes on each item, in flight included."""
         return np.array([self._item_votes[item] for item in range(len(self.pool.items))], dtype=np.float64)
 
+    @property
+    def given(self) -> FloatArray:
+        """Votes of each annotator, in flight included."""
+        return np.array([self._given[who] for who in range(len(self.pool.annotators))], dtype=np.float64)
+
     def votes_on(self, first: IntArray, second: IntArray) -> FloatArray:
         """Return the votes on each pair, in flight included."""
         votes = np.zeros(len(first))
@@ -268,6 +286,16 @@ class _PairIndex:
         codes = wanted[:, 0] * self._n + wanted[:, 1]
         at = np.minimum(np.searchsorted(self._codes, codes), max(len(self._codes) - 1, 0))
         return at, self._codes[at] == codes
+
+
+def _among(codes: IntArray, wanted: IntArray) -> BoolArray:
+    """Return which codes are wanted; few are looked up one by one, many are in order as all pairs are."""
+    if len(codes) < _FEW or not (np.diff(codes) > 0).all():
+        return np.isin(codes, wanted)
+    found = np.zeros(len(codes), np.bool_)
+    at = np.minimum(np.searchsorted(codes, wanted), len(codes) - 1)
+    found[at[codes[at] == wanted]] = True
+    return found
 
 
 def _pair(left: int, right: int) -> Pair:

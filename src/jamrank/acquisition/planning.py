@@ -136,7 +136,7 @@ def _ask(
     first, second = candidate_pairs(belief.scores.mean, rng)
     everyone = np.arange(len(cost))
     votes = np.zeros(len(belief.scores.mean))
-    view = View(belief, goal, first, second, everyone, cost, votes, lambda: np.zeros(len(first)), rng)
+    view = View(belief, goal, first, second, everyone, cost, given, votes, lambda: np.zeros(len(first)), rng)
     proposals = strategy(view)
     value = proposals.value + 1e-12 * rng.random(proposals.value.shape)
     most = share_cap * (given.sum() + count) / len(cost)

@@ -19,6 +19,7 @@ _BIASES = np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
 _FLIP, _BIAS = (grid.ravel() for grid in np.meshgrid(_LOGITS, _BIASES, indexing="ij"))
 # Says left where right is better, and where left is better: a bias moves both.
 _WRONG, _RIGHT = expit(_FLIP + _BIAS), expit(-_FLIP + _BIAS)
+_SHARPNESS = (_RIGHT - _WRONG) ** 2
 # Imagined wrong and right votes of an annotator nobody has heard of; a bias of half a log-odds is usual.
 _WRONG_VOTES, _RIGHT_VOTES, _USUAL_BIAS = 1.0, 2.0, 0.6
 # The crowd's own annotators count against so many imagined ones of the weak prior.
@@ -82,6 +83,18 @@ class Reliability:
     def flip(self) -> FloatArray:
         """Mean flip of each annotator, sides averaged."""
         return np.asarray(self.weights @ ((_WRONG + 1 - _RIGHT) / 2))
+
+    @property
+    def sharpness_deviation(self) -> FloatArray:
+        """Standard deviation of ``(1 - 2 flip)²``, the information in a vote, of each annotator."""
+        mean, square = self.weights @ _SHARPNESS, self.weights @ _SHARPNESS**2
+        return np.asarray(np.sqrt(np.maximum(square - mean**2, 0.0)))
+
+    @property
+    def contrast_variance(self) -> FloatArray:
+        """Variance of ``1 - 2 flip`` of each annotator."""
+        mean, square = self.weights @ (_RIGHT - _WRONG), self.weights @ _SHARPNESS
+        return np.asarray(np.maximum(square - mean**2, 0.0))
 
     def says_left(self, who: int) -> tuple[float, float]:
         """Return P(left is voted for) by an annotator where right is better, and where left is."""
