@@ -26,7 +26,7 @@ __all__ = ["Chooser"]
 
 
 # A full refit after so many votes, or this share of those there are.
-_REFIT_VOTES, _REFIT_SHARE = 10, 0.05
+_REFIT_VOTES, _REFIT_SHARE = 10, 0.1
 # With features a fit takes longer.
 _REFIT_SHARE_WITH_FEATURES = 0.15
 # A plan looks at most so many votes an item ahead.
