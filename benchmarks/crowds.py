@@ -94,9 +94,9 @@ def families(rng: np.random.Generator) -> Crowd:
 
 
 def featured(rng: np.random.Generator) -> Crowd:
-    """Return 60 items with 11 features, as wine has, that explain 60 % of the variance of the scores."""
-    features = rng.standard_normal((60, 11))
-    explained, own = features @ rng.standard_normal(11), rng.standard_normal(60)
+    """Return 150 items with 11 features, as wine has, that explain 60 % of the variance of the scores."""
+    features = rng.standard_normal((150, 11))
+    explained, own = features @ rng.standard_normal(11), rng.standard_normal(150)
     scores = np.sqrt(0.6) * explained / explained.std() + np.sqrt(0.4) * own / own.std()
     return Crowd(SPREAD * scores, rng.uniform(0.03, 0.2, 10), rng, features=features)
 

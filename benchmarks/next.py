@@ -67,7 +67,7 @@ def plan_cases(quick: bool) -> list[Case]:
         ("families", "chosen", 600),
         ("families", "asap", 900),
         ("features", "chosen", 480),
-        ("features", "without features", 960),
+        ("features", "without features", 1500),
         ("coins", "chosen", 300),
         ("light_fields", "random", 960),
         ("light_fields", "chosen", 660),
