@@ -138,8 +138,10 @@ class Collection:
         truth, votes = self.crowd.scores, self.votes()
         known = {"features": self._features(votes.items.tolist())} if isinstance(model, jr.JAM) else {}
         model.fit(votes, **known)
-        scores = np.zeros(len(truth))
-        scores[model.items_.astype(int)] = model.scores_
+        seen, scores = model.items_.astype(int), np.zeros(len(truth))
+        if isinstance(model, jr.JAM):  # features place items without votes
+            scores = (self.crowd.features - self.crowd.features[seen].mean(axis=0)) @ model.coef_
+        scores[seen] = model.scores_
         first, second = np.triu_indices(len(truth), 1)
         right = np.sign(scores[first] - scores[second]) * np.sign(truth[first] - truth[second])
         top = set(np.argsort(-truth)[:5]) & set(np.argsort(-scores, kind="stable")[:5])
@@ -332,12 +334,15 @@ def main() -> None:
     asked = report.parser("next", __doc__ or "")
     asked.add_argument("--workers", type=int, default=machine.cores(), help="processes (default: every core)")
     asked.add_argument("--seeds", type=int, help="fewer seeds than the benchmark has")
+    asked.add_argument("--only", help="crowds, with commas between; all of them unless given")
     asked.add_argument("--stops", type=int, help="fewer runs until the stop than the benchmark has")
     given = report.arguments(asked)
     begun_at = machine.commit()
     cases = plan_cases(given.quick)
     limits = {False: given.seeds, True: given.stops}
     cases = [one for one in cases if (most := limits[one.method == "stop"]) is None or one.seed < FIRST_SEED + most]
+    if given.only:
+        cases = [one for one in cases if one.crowd in given.only.split(",")]
     done = given.out / "next.jsonl" if given.quick else DONE
     runs = run(cases, done, given.workers)
     about = machine.about(begun_at)

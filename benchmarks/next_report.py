@@ -91,7 +91,7 @@ def _intro(runs: list[dict[str, Any]]) -> list[str]:
     return [
         f"Votes (or cost) until the mean curve over {seeds} seeds crosses a level, and the ratio of jamrank's",
         "chooser to another way to collect; intervals by drawing seeds with replacement, the same for both. The",
-        "crowds are in `benchmarks/crowds.py`: 30 items with normal scores (standard deviation 1.5) and 20 annotators;",
+        "crowds are in `benchmarks/crowds.py`: 30 items with normal scores (standard deviation 1.5), 20 annotators;",
         "`bad` has 30 % coins and 10 % adversaries; `features` has 150 items. A method is followed up to a number of",
         "votes; `never` where its curve ends below the level, and then the ratio is at most what is shown.",
         "",
