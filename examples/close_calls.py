@@ -5,6 +5,8 @@ Run it in a checkout: ``python -m examples.close_calls`` writes a report with th
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import jamrank as jr
 from jamrank.report import SECTIONS, Report, Section
 from jamrank.report.markup import paragraph, plain
@@ -18,7 +20,7 @@ def close_calls(report: Report) -> str:
     rows = report.ranking.select("item", "score").rows(named=True)
     pairs = [
         {"upper": a["item"], "lower": b["item"], "gap": a["score"] - b["score"]}
-        for a, b in zip(rows, rows[1:], strict=False)
+        for a, b in pairwise(rows)
         if a["score"] - b["score"] < CLOSE
     ]
     if not pairs:

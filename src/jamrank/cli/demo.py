@@ -46,8 +46,8 @@ def demo(seed: int, out: str, quiet: bool) -> None:
         votes, features, truth = _digits(seed, quiet)
         story = (
             "1,797 images of handwritten digits are ranked by the digit shown. Five classifiers, each trained on "
-            "three or four pixels, voted on every pair of images of different digits: which digit is larger? A classifier "
-            "that reads the same digit in both images casts a tie."
+            "three or four pixels, voted on every pair of images of different digits: which digit is larger? A "
+            "classifier that reads the same digit in both images casts a tie."
         )
     say(console, story)
     model, analysis = _compare(console, votes, features, truth)
