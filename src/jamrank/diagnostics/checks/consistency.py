@@ -34,8 +34,8 @@ def contradictions(examination: Examination) -> CheckResult:
     worst = _highest(rate, (found.repeated >= _ENOUGH_REPEATS) & (rate > _OFTEN))
     if len(worst):
         sentence = (
-            f"{named(names[worst], 'annotator')} voted in both directions on more than {in_percent(_OFTEN, 0)} of the "
-            "repeated pairs."
+            f"{named(names[worst], 'annotator')} voted in both directions on more than {in_percent(_OFTEN, 0)} of "
+            "the repeated pairs."
         )
         findings.append(Finding("warning", sentence, "contradictions"))
     return CheckResult(

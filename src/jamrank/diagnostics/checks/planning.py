@@ -34,8 +34,8 @@ def planning(examination: Examination) -> CheckResult:
         sentence = f"{sentence}; {in_percent(target, 0)} cannot be reached with votes like these."
     else:
         sentence = (
-            f"{sentence}; {in_percent(target, 0)} needs about {_two_digits(more)} more votes like these, on new pairs "
-            "or under new questions."
+            f"{sentence}; {in_percent(target, 0)} needs about {_two_digits(more)} more votes like these, on new "
+            "pairs or under new questions."
         )
     measures = {"expected_accuracy": accuracy, "target": target, "more_votes": more}
     return CheckResult([Finding(level, sentence, "planning")], measures=measures)
