@@ -136,16 +136,16 @@ class _PartStore:
         ballots: Patterns | RaggedVotes
         if told["lists"]:
             list_start = self._starts(number, "count")
-            vote = self._bounded(self._widened(number, "vote", np.int32), 2 * told["n_coins"], "a vote")
+            vote = self._bounded(self._widened(number, "vote", np.int32), 2 * told["n_confusion_groups"], "a vote")
             self._refuse_other(int(list_start[-1]), len(vote))
-            ballots = RaggedVotes(list_start, vote, self._column(number, "vote_weight"), told["n_coins"])
+            ballots = RaggedVotes(list_start, vote, self._column(number, "vote_weight"), told["n_confusion_groups"])
             pattern_weight = np.empty(0)
         else:
             pattern = self._column(number, "pattern")
             if pattern.dtype != np.uint8:
                 pattern = self._widened(number, "pattern", np.int32)
             self._bounded(pattern, len(told["list_start"]) - 1, "a pattern")
-            ballots = Patterns(pattern, told["list_start"], told["vote"], told["vote_weight"], told["n_coins"])
+            ballots = Patterns(pattern, told["list_start"], told["vote"], told["vote_weight"], told["n_confusion_groups"])
             pattern_weight = told["pattern_weight"]
         begin = self._starts(number, "run") if "run" in told["columns"] else None
         if begin is not None:
