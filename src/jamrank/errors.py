@@ -10,7 +10,6 @@ import sys
 import warnings
 
 __all__ = [
-    "CardError",
     "ClusterError",
     "DisconnectedWarning",
     "FeatureError",
@@ -18,11 +17,12 @@ __all__ = [
     "FormatError",
     "GoldError",
     "GoldWarning",
+    "GpuError",
+    "GpuFallbackWarning",
     "GroupWarning",
     "InputError",
     "JamrankError",
     "JamrankWarning",
-    "NoCardWarning",
     "NotConvergedWarning",
     "NotFittedError",
     "NotStoredError",
@@ -105,7 +105,7 @@ class UnknownItemError(JamrankError, LookupError):
     """An item that the model has never seen and cannot score."""
 
 
-class CardError(JamrankError):
+class GpuError(JamrankError):
     """A GPU that is not there, or cannot do what is asked of it."""
 
 
@@ -141,7 +141,7 @@ class SparseVotesWarning(JamrankWarning):
     """Votes leave the place of some items open, and only the prior or the features settle it."""
 
 
-class NoCardWarning(JamrankWarning):
+class GpuFallbackWarning(JamrankWarning):
     """A fit that was to run on a GPU runs in memory, and why."""
 
 

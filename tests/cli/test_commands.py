@@ -50,14 +50,15 @@ def test_help_waits_for_no_heavy_library():
         "CliRunner().invoke(main, ['--help']); "
         "print(sorted({'numpy', 'scipy', 'polars', 'sklearn', 'rich', 'pandas', 'matplotlib'} & set(sys.modules)))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
     assert done.stdout.strip() == "[]"
 
 
 def test_a_fit_does_not_wait_for_scipy_s_statistics():
     # They take as long to import as all else that a fit needs.
     code = "import sys, jamrank.cli.fit, jamrank.cli.display, jamrank.models; print('scipy.stats' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    assert done.stdout == "False\n"
 
 
 def test_fit_writes_all_its_files_and_prints_a_summary(study, tmp_path):
@@ -288,7 +289,7 @@ def test_a_terminated_run_leaves_old_results_and_no_temporary_files(tmp_path):
     with (tmp_path / "votes.csv").open("wb"):
         time.sleep(0.3)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 128 + signal.SIGTERM
+        assert process.wait(timeout=120) == 128 + signal.SIGTERM
     assert [path.name for path in out.iterdir()] == ["ranking.csv"]
     assert (out / "ranking.csv").read_text() == "precious"
 
@@ -342,6 +343,7 @@ def test_demo_without_scikit_learn_simulates(tmp_path):
         capture_output=True,
         text=True,
         check=False,
+        timeout=300,
         env={**os.environ, "COLUMNS": "120"},
     )
     assert done.returncode == 0, done.stderr
@@ -350,6 +352,7 @@ def test_demo_without_scikit_learn_simulates(tmp_path):
     assert {path.name for path in (tmp_path / "out").iterdir()} == WITH_FEATURES
 
 
+@pytest.mark.long
 def test_demo_ranks_digits_and_beats_majority_vote(tmp_path):
     result = call("demo", "--out", tmp_path)
     assert result.exit_code == 0, result.output

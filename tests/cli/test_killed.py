@@ -48,6 +48,7 @@ print(amid)
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_run_that_is_killed_while_it_writes_leaves_every_file_whole(tmp_path):
     done = subprocess.run(
@@ -55,6 +56,7 @@ def test_a_run_that_is_killed_while_it_writes_leaves_every_file_whole(tmp_path):
         capture_output=True,
         text=True,
         check=False,
+        timeout=300,
         env={**os.environ, "JAMRANK_THREADS": "1", "POLARS_MAX_THREADS": "1"},
     )
     assert done.returncode == 0, done.stderr

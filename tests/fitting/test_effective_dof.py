@@ -12,7 +12,7 @@ from jamrank.fitting.effective_dof import effective_dof
 from jamrank.fitting.em import Problem, run
 from jamrank.fitting.leave_one_out import leave_one_out
 from jamrank.noise import Flip
-from jamrank.rows.rows import Rows
+from jamrank.rows import Rows
 from jamrank.scorers import LinearScorer, ObjectScorer, SumScorer
 
 N_ITEMS = 30

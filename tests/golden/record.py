@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tests.golden.cases import PARAMETERS, Case
-from tests.golden.data import DATA, Data
 
 import jamrank as jr
+from tests.golden.cases import PARAMETERS, Case
+from tests.golden.data import DATA, Data
 
 __all__ = ["FILE", "fit", "read", "record"]
 

@@ -6,13 +6,13 @@ import pytest
 
 import jamrank as jr
 from jamrank.engines import MemoryEngine
-from jamrank.errors import NotFittedError, ParameterError, UncertaintyWarning
+from jamrank.errors import ParameterError, UncertaintyWarning
 from jamrank.inference import laplace, posterior_draws
 from jamrank.inference.information import _by_differences
 from jamrank.inference.posterior_draws import Posterior, sample
 from jamrank.inference.sandwich import pulls
 from jamrank.noise import Flip
-from jamrank.rows.rows import ROWS_BY
+from jamrank.rows import ROWS_BY
 
 
 @pytest.fixture(scope="module")
@@ -169,25 +169,24 @@ def test_many_votes_get_the_normal_approximation(drawn, monkeypatch):
     assert fitted.rank_draws(50).shape == (50, 12)
 
 
-def test_a_model_from_a_file_keeps_its_intervals_but_no_draws(model, tmp_path):
+def test_a_model_from_a_file_answers_what_the_fitted_one_does(model, tmp_path):
     model.save(tmp_path / "model.jamrank")
     again = jr.load(tmp_path / "model.jamrank")
     usual = model.uncertainty()
     np.testing.assert_allclose(again.uncertainty().score_low, usual.score_low)
     assert again.score_intervals()["score_low"].is_finite().all()
-    with pytest.raises(NotFittedError, match="fit again"):
-        again.rank_draws()
-    with pytest.raises(NotFittedError, match="fit again"):
-        again.uncertainty("information")
+    np.testing.assert_array_equal(again.rank_draws(), model.rank_draws())
+    information = model.uncertainty("information").score_se
+    np.testing.assert_allclose(again.uncertainty("information").score_se, information, rtol=1e-9)
 
 
 def test_a_chain_runs_only_where_intervals_are_asked_for(drawn):
     fitted = jr.JAM(n_jobs=1).fit(drawn.votes)
     assert len(fitted.flip_) == 6 and len(fitted.scores_) == 12 and len(fitted.pairs_)
-    assert "_draws" not in vars(fitted)
+    assert "draws" not in vars(fitted.result_.inference)
     assert len(fitted.ranking_) == 12
     assert fitted.uncertainty().kind == "posterior"
-    assert "_draws" in vars(fitted)
+    assert "draws" in vars(fitted.result_.inference)
 
 
 TIED = jr.simulate(8, 4, 400, truth="vote", noise="flip", ties=np.full(4, 0.5), random_state=2)

@@ -10,7 +10,7 @@ from scipy.special import expit
 
 import jamrank as jr
 from jamrank.errors import DisconnectedWarning, JamrankWarning, UnknownItemError
-from jamrank.rows.pair_counts import PairCounts
+from jamrank.rows import PairCounts
 from tests.models.tournaments import bradley_terry, random_wins, votes_of
 
 MODELS = [jr.Borda, jr.Copeland, jr.HodgeRank, jr.RankCentrality, jr.WinRate]
@@ -123,9 +123,7 @@ def test_probabilities_are_the_sigmoid_of_the_difference_in_scores(model):
 
 def test_unseen_items_are_refused_also_with_features(model):
     model.fit(votes_of(random_wins(2, 4)))
-    with pytest.raises(
-        UnknownItemError, match=f"item 99 has no votes, and {type(model).__name__} knows nothing else"
-    ):
+    with pytest.raises(UnknownItemError, match=f"item 99 has no votes, and {type(model).__name__} uses no features"):
         model.predict_proba([0], [99], {99: [1.0]})
 
 

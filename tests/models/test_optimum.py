@@ -14,7 +14,7 @@ import jamrank as jr
 from jamrank.engines import MemoryEngine
 from jamrank.fitting.em import Problem, StoppingRule, run
 from jamrank.noise import Flip
-from jamrank.rows.rows import Rows
+from jamrank.rows import Rows
 from jamrank.scorers import LinearScorer
 
 # Games of seven teams in the American League of 1987 (Agresti, Categorical Data Analysis): row beat column.

@@ -7,11 +7,11 @@ import warnings
 import numpy as np
 import polars as pl
 import pytest
-from jamrank.inference.vote_query import probit_adjusted_sigmoid
 from scipy.special import expit
 
 import jamrank as jr
 from jamrank.errors import ParameterError
+from jamrank.inference.vote_query import probit_adjusted_sigmoid
 
 MODELS = {
     "MajorityVote": (jr.MajorityVote, False),

@@ -5,11 +5,11 @@ import pytest
 from scipy.special import expit
 
 import jamrank as jr
-from jamrank.data.comparisons import FIRST, TIE
+from jamrank.data.storage import FIRST, TIE
 from jamrank.engines import MemoryEngine, TiedEngine
 from jamrank.fitting.em import Problem
 from jamrank.noise import Flip, Tied
-from jamrank.rows.rows import ROWS_BY
+from jamrank.rows import ROWS_BY
 from jamrank.scorers import ObjectScorer
 
 DRAWN = jr.simulate(12, 4, 600, ties=[0.1, 0.5, 1.0, 0.3], truth="vote", random_state=0)

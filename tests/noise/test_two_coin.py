@@ -8,10 +8,11 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 import jamrank as jr
-from jamrank.data.comparisons import FIRST, Comparisons
+from jamrank.data.comparisons import Comparisons
+from jamrank.data.storage import FIRST
 from jamrank.engines import MemoryEngine
 from jamrank.noise import Flip, TwoCoin
-from jamrank.rows.rows import ROWS_BY, Rows, by_side
+from jamrank.rows import ROWS_BY, Rows, by_side
 
 LEFT_OF = {"pair": "pair-by-side", "vote": "vote-by-side"}
 

@@ -113,7 +113,8 @@ def _distribute(request: FitRequest, console: Console) -> Votes:
 def _store(request: FitRequest, console: Console) -> Votes:
     """Encode votes to the scratch folder, after saying how much space that takes."""
     from jamrank.cli.display import counting
-    from jamrank.io.out_of_core.store import plan_storage, store
+    from jamrank.io.out_of_core.storage_plan import plan_storage
+    from jamrank.io.out_of_core.store import store
 
     path = request.votes[0]
     plan = plan_storage(path, request.scratch, request.memory or _MEMORY)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jamrank.data.comparisons import FIRST, TIE, Comparisons
-from jamrank.data.storage import DenseVotes
+from jamrank.data.comparisons import Comparisons
+from jamrank.data.storage import FIRST, TIE, DenseVotes
 from jamrank.diagnostics.cycles import count_triads
 from jamrank.typing import FloatArray, Int32Array, IntArray
 

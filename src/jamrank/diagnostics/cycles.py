@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
-from jamrank.rows.duels import Duels
+from jamrank.rows import PairCounts
 from jamrank.typing import FloatArray, IntArray
 
 __all__ = ["Triads", "count_triads", "majorities"]
@@ -35,12 +35,12 @@ class Triads:
     exact: bool
 
 
-def majorities(duels: Duels) -> tuple[IntArray, IntArray]:
+def majorities(counts: PairCounts) -> tuple[IntArray, IntArray]:
     """Return the winner and the loser of each pair with a majority."""
-    margin = duels.margin
+    margin = counts.margin
     decided = margin != 0
     first_won = margin[decided] > 0
-    first, second = duels.first[decided].astype(np.int64), duels.second[decided].astype(np.int64)
+    first, second = counts.first[decided].astype(np.int64), counts.second[decided].astype(np.int64)
     return np.where(first_won, first, second), np.where(first_won, second, first)
 
 

@@ -15,7 +15,7 @@ from jamrank.diagnostics.graph import components
 from jamrank.diagnostics.sides import Sides, sides
 from jamrank.errors import InputError, JamrankWarning
 from jamrank.models import JAM
-from jamrank.rows.duels import Duels
+from jamrank.rows import PairCounts
 from jamrank.text import safe_text
 from jamrank.typing import BoolArray, Int32Array
 
@@ -54,9 +54,9 @@ class Examination:
         return float(self.votes.annotator_decided.sum())
 
     @cached_property
-    def pair_counts(self) -> Duels:
+    def pair_counts(self) -> PairCounts:
         """Decided votes for either item of each pair."""
-        return Duels.of(self.votes)
+        return PairCounts.decided(self.votes)
 
     @cached_property
     def component(self) -> Int32Array:

@@ -8,20 +8,20 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
-from jamrank.rows.duels import Duels
+from jamrank.rows import PairCounts
 from jamrank.typing import BoolArray, Int32Array, IntArray
 
 __all__ = ["Bridges", "Separation", "components", "find_bridges", "separation"]
 
 
-def components(duels: Duels) -> Int32Array:
+def components(counts: PairCounts) -> Int32Array:
     """Return the connected component of each item; no decided vote is between two components."""
-    return np.asarray(connected_components(_graph(duels), directed=False)[1], dtype=np.int32)
+    return np.asarray(connected_components(_graph(counts), directed=False)[1], dtype=np.int32)
 
 
-def _graph(duels: Duels, which: BoolArray | slice = slice(None)) -> csr_array:
-    first, second = duels.first[which], duels.second[which]
-    return csr_array((np.ones(len(first), np.int8), (first, second)), (duels.n_items,) * 2)
+def _graph(counts: PairCounts, which: BoolArray | slice = slice(None)) -> csr_array:
+    first, second = counts.first[which], counts.second[which]
+    return csr_array((np.ones(len(first), np.int8), (first, second)), (counts.n_items,) * 2)
 
 
 @dataclass(frozen=True)
@@ -40,28 +40,28 @@ class Bridges:
     cut_off: IntArray
 
 
-def find_bridges(duels: Duels) -> Bridges:
+def find_bridges(counts: PairCounts) -> Bridges:
     """Find the pairs that alone connect two groups of items.
 
     A bridge is in every spanning forest. An edge is therefore a bridge of the graph if and only if it is one of the
     union of a spanning forest and a spanning forest of the remaining edges, which has at most two edges an item.
     """
-    n = duels.n_items
-    keys = duels.first.astype(np.int64) * n + duels.second
-    first_forest = _forest(duels, np.ones(len(keys), dtype=bool), keys)
+    n = counts.n_items
+    keys = counts.first.astype(np.int64) * n + counts.second
+    first_forest = _forest(counts, np.ones(len(keys), dtype=bool), keys)
     left_over = np.ones(len(keys), dtype=bool)
     left_over[first_forest] = False
-    kept = np.union1d(first_forest, _forest(duels, left_over, keys))
-    duel, below, whole = _walk(duels.first[kept], duels.second[kept], n)
+    kept = np.union1d(first_forest, _forest(counts, left_over, keys))
+    duel, below, whole = _walk(counts.first[kept], counts.second[kept], n)
     cut_off = np.minimum(below, whole - below)
     order = np.lexsort((kept[duel], -cut_off))
     return Bridges(kept[duel][order], cut_off[order])
 
 
-def _forest(duels: Duels, which: BoolArray, keys: IntArray) -> IntArray:
+def _forest(counts: PairCounts, which: BoolArray, keys: IntArray) -> IntArray:
     """Return the pairs of a spanning forest of some of them."""
-    tree = minimum_spanning_tree(_graph(duels, which)).tocoo()
-    return np.asarray(np.searchsorted(keys, tree.row.astype(np.int64) * duels.n_items + tree.col))
+    tree = minimum_spanning_tree(_graph(counts, which)).tocoo()
+    return np.asarray(np.searchsorted(keys, tree.row.astype(np.int64) * counts.n_items + tree.col))
 
 
 def _walk(first: Int32Array, second: Int32Array, n_items: int) -> tuple[IntArray, IntArray, IntArray]:
@@ -126,14 +126,14 @@ class Separation:
     never_won: IntArray
 
 
-def separation(duels: Duels) -> Separation:
+def separation(counts: PairCounts) -> Separation:
     """Find groups of items between which all votes point one way."""
-    won, lost = duels.wins > 0, duels.losses > 0
-    winner = np.concatenate([duels.first[won], duels.second[lost]])
-    loser = np.concatenate([duels.second[won], duels.first[lost]])
-    graph = csr_array((np.ones(len(winner), np.int8), (winner, loser)), (duels.n_items,) * 2)
+    won, lost = counts.wins > 0, counts.losses > 0
+    winner = np.concatenate([counts.first[won], counts.second[lost]])
+    loser = np.concatenate([counts.second[won], counts.first[lost]])
+    graph = csr_array((np.ones(len(winner), np.int8), (winner, loser)), (counts.n_items,) * 2)
     n_groups, _ = connected_components(graph, directed=True, connection="strong")
-    wins, losses = (np.bincount(items, minlength=duels.n_items) for items in (winner, loser))
+    wins, losses = (np.bincount(items, minlength=counts.n_items) for items in (winner, loser))
     return Separation(
         int(n_groups), np.flatnonzero((losses == 0) & (wins > 0)), np.flatnonzero((wins == 0) & (losses > 0))
     )

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jamrank.data.comparisons import Comparisons
-from jamrank.rows.duels import Duels
+from jamrank.rows import PairCounts
 from jamrank.typing import FloatArray, IntArray
 
 __all__ = ["SETTLED", "Contested", "Unsettled", "contested_pairs", "unsettled_pairs"]
@@ -138,19 +138,19 @@ def contested_pairs(votes: Comparisons, scores: FloatArray, most: int = 10, leas
     -------
     Contested
     """
-    duels = Duels.of(votes)
-    total = duels.wins + duels.losses
-    first, second = duels.first.astype(np.int64), duels.second.astype(np.int64)
-    against = np.sign(duels.margin) * np.sign(scores[first] - scores[second]) < 0
-    split = np.flatnonzero((total >= least) & (np.minimum(duels.wins, duels.losses) >= _SPLIT * total - 1e-9))
-    lead = (np.abs(duels.margin[split]) / total[split]).round(12)
+    counts = PairCounts.decided(votes)
+    total = counts.wins + counts.losses
+    first, second = counts.first.astype(np.int64), counts.second.astype(np.int64)
+    against = np.sign(counts.margin) * np.sign(scores[first] - scores[second]) < 0
+    split = np.flatnonzero((total >= least) & (np.minimum(counts.wins, counts.losses) >= _SPLIT * total - 1e-9))
+    lead = (np.abs(counts.margin[split]) / total[split]).round(12)
     best = split[np.lexsort((split, -total[split].round(9), lead))]
     kept = _spread(first, second, best, most, _EACH_CONTESTED)
     return Contested(
         first[kept],
         second[kept],
-        duels.wins[kept],
-        duels.losses[kept],
+        counts.wins[kept],
+        counts.losses[kept],
         int(np.count_nonzero(against)),
         int(np.count_nonzero(total > 0)),
     )

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jamrank.data.comparisons import FIRST, TIE, Comparisons
+from jamrank.data.comparisons import Comparisons
+from jamrank.data.storage import FIRST, TIE
 from jamrank.inference.response_bias import chunks
 from jamrank.typing import BoolArray, FloatArray
 

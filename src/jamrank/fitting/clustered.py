@@ -16,7 +16,7 @@ from jamrank.fitting.solution import NoiseState, ScorerState, Solution
 from jamrank.noise import Flip, Noise
 from jamrank.noise.clustered import choose_strength
 from jamrank.noise.kmeans import choose_clusters, cluster_pairs, nearest_centroid
-from jamrank.rows.rows import Rows
+from jamrank.rows import Rows
 from jamrank.typing import FloatArray
 
 __all__ = ["ClusteredFitter"]
@@ -54,7 +54,7 @@ class ClusteredFitter(LatentFitter):
             posterior = problem.posterior(fit.point)
             source = replace(self.source, cluster=self.cluster, n_clusters=len(self.centroids))
             rows = memory.rows.clustered(self.cluster[memory.rows.pair], len(self.centroids))
-            memory = MemoryEngine(rows, n_jobs)
+            memory = MemoryEngine(rows, n_jobs, votes)
             self.source = source.with_engine(memory)
             problem, fit, noise_state = self._fit_clusters(memory, state, fit, posterior)
         self.cluster_votes = memory.rows.vote_counts.sum(axis=1).reshape(votes.n_annotators, -1)

@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components
 from jamrank.engines import Engine, MemoryEngine
 from jamrank.errors import DisconnectedWarning, SparseVotesWarning, warn
 from jamrank.kernels import kernels
-from jamrank.rows.rows import Patterns, Rows
+from jamrank.rows import Patterns, Rows
 from jamrank.typing import FloatArray, Int32Array
 
 __all__ = ["warn_of_loose_items"]

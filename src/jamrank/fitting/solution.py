@@ -17,7 +17,7 @@ from jamrank.fitting.em import Point, Problem
 from jamrank.fitting.prior import Prior
 from jamrank.io.out_of_core.parted import Votes
 from jamrank.noise import NOISES, ClusteredFlip, Discrimination, Noise, Tied
-from jamrank.rows.rows import ROWS_BY
+from jamrank.rows import ROWS_BY
 from jamrank.scorers import SCORERS, Scorer
 from jamrank.typing import FloatArray, Int32Array
 
@@ -72,10 +72,12 @@ class EngineSource:
         assert self.votes is not None
         if self.cluster is not None:
             rows = self._gold_rows(layout) if self.gold is not None else ROWS_BY[layout](self._in_memory, self.n_jobs)
-            return MemoryEngine(rows.clustered(self.cluster[rows.pair], self.n_clusters), self.n_jobs)
+            return MemoryEngine(
+                rows.clustered(self.cluster[rows.pair], self.n_clusters), self.n_jobs, self._in_memory
+            )
         if self.gold is None or layout == "tie":
             return make_engine(self.choice, self.votes, layout, self.n_jobs, tick)
-        return MemoryEngine(self._gold_rows(layout), self.n_jobs)
+        return MemoryEngine(self._gold_rows(layout), self.n_jobs, self._in_memory)
 
     @property
     def _in_memory(self) -> Comparisons:
@@ -85,7 +87,7 @@ class EngineSource:
     def _gold_rows(self, layout: str) -> Any:
         assert self.gold is not None
         rows = ROWS_BY[layout](self.gold, self.n_jobs)
-        return rows.knowing(rows.n_confusion_groups // self.gold.n_annotators)
+        return rows.with_gold(rows.n_confusion_groups // self.gold.n_annotators)
 
     def with_engine(self, engine: Engine) -> EngineSource:
         """Return the same source with its engine at hand."""
@@ -160,7 +162,7 @@ class NoiseState:
         noise = self._decided(engine)
         if not self.tied:
             return noise
-        assert hasattr(engine, "ties")
+        assert engine.ties is not None
         variance = self.prior.tie_variance if self.prior else None
         return Tied(noise, engine.n_confusion_groups, engine.ties.vote_counts, variance)
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jamrank.data.comparisons import Comparisons, make_frame
+from jamrank.data.comparisons import Comparisons
+from jamrank.data.frames import make_frame
 from jamrank.errors import InputError, JamrankWarning, ParameterError
 from jamrank.inference.uncertainty import Uncertainty
 from jamrank.typing import IntArray

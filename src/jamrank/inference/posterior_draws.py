@@ -11,14 +11,13 @@ import numpy as np
 
 from jamrank.engines import Engine
 from jamrank.fitting.em import Problem
-from jamrank.inference.exchangeability import Exchangeability
 from jamrank.inference.information import observed_information
 from jamrank.linalg.joint_information import factored
 from jamrank.noise import Noise
 from jamrank.scorers import ObjectScorer
 from jamrank.typing import FloatArray, IntArray
 
-__all__ = ["Posterior", "can_draw", "sample"]
+__all__ = ["N_CHAINS", "Draws", "Posterior", "can_draw", "sample"]
 
 Density = Callable[[FloatArray], tuple[float, FloatArray]]
 
@@ -27,6 +26,8 @@ _MOST_VOTES, _MOST_PARAMETERS = 100_000, 1000
 # As in the estimate of the variance: imagined items of variance 1, and the largest variance that is believed in.
 _IMAGINED_ITEMS, _LARGEST_VARIANCE = 2.0, 9.0
 _WARM_UP, _AFTER = 160, 50
+# Chains that go on from the warm-up, and draws that all but the first leave out until they have settled.
+N_CHAINS, _BURN_IN = 4, 15
 _WANTED_ACCEPTANCE = 0.8
 # In units of the posterior's spread: a quarter of a turn makes the next draw independent of the last.
 _TRAJECTORY = 1.6
@@ -39,7 +40,7 @@ _SAME = 9  # decimals in which exchangeable parameters agree
 def can_draw(engine: Engine, n_params: int) -> bool:
     """Tell whether a chain over the posterior ends in good time."""
     few = max(float(engine.vote_counts.sum()), engine.n_rows) <= _MOST_VOTES
-    return few and engine.n_items + n_params <= _MOST_PARAMETERS and bool(engine.for_chain())
+    return few and engine.n_items + n_params <= _MOST_PARAMETERS and engine.can_draw
 
 
 @dataclass(frozen=True)
@@ -60,8 +61,6 @@ class Posterior:
         Where the fit ended.
     variance : float or None
         Prior variance of the scores, where it was given; None where it is estimated.
-    like : Likeness, optional
-        Breaks ties between scores, or between flips, by what the votes say; without it their place does.
     """
 
     engine: Engine
@@ -69,12 +68,11 @@ class Posterior:
     theta: FloatArray
     params: FloatArray
     variance: float | None
-    like: Exchangeability | None = None
 
     @cached_property
     def _engines(self) -> list[Engine]:
         """Engines for many short passes."""
-        return self.engine.for_chain()
+        return self.engine.local_engines()
 
     @cached_property
     def _order(self) -> tuple[IntArray, IntArray]:
@@ -82,12 +80,7 @@ class Posterior:
         by_coin = self.noise.closed_form
         votes = self.engine.vote_counts.sum(axis=1) if by_coin else np.zeros(len(self.params))
         scores, params = np.round(self.theta, _SAME), np.round(self.params, _SAME)
-        if self.like is None:
-            return np.argsort(scores, kind="stable"), np.lexsort((params, votes))
-        colour = self.like.annotator
-        kinds = len(params) // max(len(colour), 1)
-        last = (np.tile(colour, kinds),) if kinds * len(colour) == len(params) else ()
-        return np.argsort(self.like.place), np.lexsort((*last, params, votes))
+        return np.argsort(scores, kind="stable"), np.lexsort((params, votes))
 
     def _split(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         theta, params = np.empty(len(self.theta)), np.empty(len(self.params))
@@ -149,18 +142,35 @@ class Posterior:
         wide = float(((draws - centre) @ scale).std()) / length
         return np.asarray(spread + np.outer(spread @ along, along) * (max(wide, 1.0) - 1.0) / length**2)
 
-    def draw(self, n: int, random_state: Any = 0) -> tuple[FloatArray, FloatArray]:
-        """Return draws of the scores, each about its mean, and of the noise's parameters."""
+    def draw(self, n: int, random_state: Any = 0) -> Draws:
+        """Return draws of the scores, each about its mean, and of the noise's parameters: from several chains."""
         rng = np.random.default_rng(random_state)
         x = self._joined(self.theta, self.params)
         warm, step = sample(self.density, x, self._spread(x), _WARM_UP, rng, learn=True)
         settled = warm[_WARM_UP // 4 :]
         spread = self._stretched(self._spread(settled.mean(axis=0)), settled)
         warm, step = sample(self.density, warm[-1], spread, _AFTER, rng, learn=True, step=step)
-        kept, _ = sample(self.density, warm[-1], spread, n, rng, step=step)
+        # Chains begin far from each other: at draws of the warm-up that are far apart in time.
+        starts = [warm[-1], *(settled[(k * len(settled)) // (N_CHAINS - 1)] for k in range(N_CHAINS - 1))]
+        length = -(-n // N_CHAINS)
+        chains = []
+        for k, begin in enumerate(starts):
+            own, _ = sample(self.density, begin, spread, length + (_BURN_IN if k else 0), rng, step=step)
+            chains.append(own[-length:])
+        # Draw by draw: any first part of them has something of every chain.
+        kept = np.stack(chains, axis=1).reshape(N_CHAINS * length, -1)[:n]
         parts = [self._split(x) for x in kept]
         scores = np.stack([theta - theta.mean() for theta, _ in parts])
-        return scores, np.stack([params for _, params in parts])
+        return Draws(scores, np.stack([params for _, params in parts]), N_CHAINS)
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Draws of scores and of the noise's parameters, one row each; row ``i`` is of chain ``i % n_chains``."""
+
+    scores: FloatArray
+    params: FloatArray
+    n_chains: int
 
 
 def _wide(matrix: FloatArray, least: float) -> FloatArray:

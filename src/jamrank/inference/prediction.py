@@ -19,7 +19,7 @@ from jamrank.inference.scores import Scores, as_ids
 from jamrank.inference.vote_query import VoteQuery, probit_adjusted_sigmoid
 from jamrank.inference.vote_summary import VoteSummary
 from jamrank.linalg.marginals import is_dense, score_variances
-from jamrank.rows.rows import Rows
+from jamrank.rows import Rows
 from jamrank.scorers import SCORERS
 from jamrank.typing import FloatArray
 
@@ -228,7 +228,7 @@ class LatentPredictor(LinkPredictor):
         noise, params = problem.noise.decided(point.params)
         log_emission = noise.log_emission(params)
         parts = []
-        for votes, engine in problem.engine.parts(self.votes.in_memory):
+        for votes, engine in problem.engine.parts():
             of_rows = engine.posterior(point.scores, log_emission)
             if len(of_rows) < votes.n_pairs:  # a pair without decided votes gets what its scores say
                 of_pairs = expit(point.scores[votes.pair_first] - point.scores[votes.pair_second])

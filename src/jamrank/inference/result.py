@@ -2,24 +2,30 @@
 
 A fitted model has it as ``model.result_``. Its public surface:
 
-- ``result.model``, ``result.spec``: name and :class:`~jamrank.fitting.spec.ModelSpec` of the model, with the scorer and the noise
-  that were used; ``result.can`` are its capabilities (``features``, ``gold``, ``ties``, ``out_of_core``, ``log_odds``, …).
+- ``result.model``, ``result.spec``: name and :class:`~jamrank.fitting.spec.ModelSpec` of the model, with the scorer
+  and the noise that were used; ``result.can`` are its capabilities (``features``, ``gold``, ``ties``, …).
 - ``result.votes``: ids and counts of the votes (``items``, ``annotators``, ``questions``, ``n_votes``, ``n_ties``,
-  ``annotator_votes``, ``decided_votes``, ``pairs.first/second/question/votes``), ``source`` (the votes, or None), ``gold``.
-- ``result.scores``: ``scores``, ``feature_scores``, ``coef``, ``features``, ``score_variance``, ``weight_variance``, ``scorer``.
-- ``result.annotators``: ``flip`` (by cluster for VRJAM), ``overall`` (one flip each), ``traits`` (``bias``, ``side_flip``, ``tie``,
-  ``discrimination``), ``flip_range`` (95 %), ``flip_bounds(level)``, ``flip_information``, ``verdicts``, ``response_bias``,
-  ``effective_judges``, ``bias_interval``, ``tie_interval``, ``discrimination_interval``, ``cluster_interval``.
-- ``result.uncertainty``: ``estimate`` (:class:`~jamrank.inference.Uncertainty`: ``score_se``, ``score_low``, ``score_high``,
-  ``rank_low``, ``rank_high``, ``kind``), ``bounds(level)``, ``score_draws``, ``rank_draws``, ``draw(n, random_state)``,
-  ``rank_distribution()``, ``top(k)``, ``information()``, ``sandwich()``, ``rank``, ``diagnostics``.
+  ``annotator_votes``, ``decided_votes``, ``pairs.first/second/question/votes``), ``source`` (the votes, or None) and
+  ``gold``.
+- ``result.scores``: ``scores``, ``feature_scores``, ``coef``, ``features``, ``score_variance``, ``weight_variance``,
+  ``scorer``.
+- ``result.annotators``: ``flip`` (by cluster for VRJAM), ``overall`` (one flip each), ``traits`` (``bias``,
+  ``side_flip``, ``tie``, ``discrimination``), ``flip_range`` (95 %), ``flip_bounds(level)``, ``flip_information``,
+  ``verdicts``, ``response_bias``, ``effective_judges``, ``bias_interval``, ``tie_interval``,
+  ``discrimination_interval``, ``cluster_interval``.
+- ``result.uncertainty``: ``estimate`` (:class:`~jamrank.inference.Uncertainty`: ``score_se``, ``score_low``,
+  ``score_high``, ``rank_low``, ``rank_high``, ``kind``), ``bounds(level)``, ``score_draws``, ``rank_draws``,
+  ``draw(n, random_state)``, ``rank_distribution()``, ``top(k)``, ``information()``, ``sandwich()``, ``rank``,
+  ``diagnostics``.
 - ``result.predictor``: ``posterior`` (of each pair), ``truth(left, right, features)``, ``vote(votes, features)``.
-- ``result.convergence``: ``n_iter``, ``n_passes``, ``converged``, ``log_likelihoods``, ``log_likelihood``, ``engine`` (the one that
-  really ran), ``engine_reason``.
-- Frames: ``ranking()``, ``annotators_frame()``, ``pairs()``, ``features_frame()``, ``groups()``, ``correlated()``.
+- ``result.convergence``: ``n_iter``, ``n_passes``, ``converged``, ``log_likelihoods``, ``log_likelihood``, ``engine``
+  (the one that really ran), ``engine_reason``.
+- Frames: ``ranking()``, ``annotators_frame()``, ``pairs()``, ``features_frame()``, ``groups()``, ``correlated()``,
+  ``clusters()``.
 - ``result.extras``: what only one model has, by name.
 
-Arrays follow ``votes.items``, ``votes.annotators`` and ``votes.pairs``. Expensive parts are computed once, when they are asked for.
+Arrays follow ``votes.items``, ``votes.annotators`` and ``votes.pairs``. Expensive parts are computed once, when they
+are asked for.
 """
 
 from __future__ import annotations
@@ -90,11 +96,9 @@ class Convergence:
     @classmethod
     def of(cls, fit: LatentFit, engine: Engine, choice: Choice) -> Convergence:
         """Return how a fit of scorer and noise ended."""
-        reason = choice.why
-        if engine.name != choice.name:
-            reason = f"{choice.name} was asked for and is not available"
+        used = engine.decided.choice or choice
         return cls(
-            fit.n_iter, fit.n_passes, fit.converged, fit.log_likelihoods, fit.log_likelihood, engine.name, reason
+            fit.n_iter, fit.n_passes, fit.converged, fit.log_likelihoods, fit.log_likelihood, used.name, used.why
         )
 
 
@@ -133,9 +137,10 @@ class RankingResult:
     # -- frames -----------------------------------------------------------------------------------------------
 
     def ranking(self) -> Any:
-        """Return the items as a frame, best first: item, rank, score, score_se, score_low, score_high, rank_low, rank_high.
+        """Return the items as a frame, best first.
 
-        Intervals are 95 %: quantiles of the posterior where there are draws.
+        Columns item, rank, score, score_se, score_low, score_high, rank_low, rank_high. Intervals are 95 %: quantiles
+        of the posterior where there are draws.
         """
         found, votes = self.uncertainty.estimate, self.votes
         known = found.rank_low > 0

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from jamrank.data.comparisons import TIE, Comparisons
+from jamrank.data.comparisons import Comparisons
 from jamrank.data.ids import locate
+from jamrank.data.storage import TIE
 from jamrank.inference.vote_summary import VoteSummary
 from jamrank.typing import BoolArray, FloatArray, IntArray
 

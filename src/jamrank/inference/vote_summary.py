@@ -9,7 +9,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from jamrank.data.comparisons import Comparisons, make_frame
+from jamrank.data.comparisons import Comparisons
+from jamrank.data.frames import make_frame
 from jamrank.data.gold import KnownTruths
 from jamrank.errors import NotStoredError
 from jamrank.io.out_of_core.parted import Votes

@@ -72,7 +72,7 @@ class RankingModel:
     """Base of all models; follows scikit-learn's conventions.
 
     A subclass says what it is in ``spec``, stores its arguments in ``__init__`` and returns its result from ``_fit``.
-    Everything that is known after a fit is in ``result_``; the other attributes that end in an underscore are parts of it.
+    Everything known after a fit is in ``result_``; the other attributes that end in an underscore are parts of it.
     """
 
     _spec: ClassVar[ModelSpec] = ModelSpec()
@@ -125,8 +125,8 @@ class RankingModel:
         choice = choose(self.get_params().get("engine", "auto"), votes, in_parts)
         if not in_parts and (isinstance(votes, PartedComparisons) or choice.name in _IN_PARTS):
             raise ParameterError(
-                f"{type(self).__name__} needs the votes in memory; JAM, CrowdBT and BradleyTerry fit from disk and on "
-                "clusters"
+                f"{type(self).__name__} needs the votes in memory; JAM, CrowdBT and BradleyTerry fit from disk and "
+                "on clusters"
             )
         return choice, bring(choice, votes)
 

@@ -17,7 +17,7 @@ from jamrank.inference.result import Convergence, RankingResult
 from jamrank.inference.scores import SAME_SCORE, Scores
 from jamrank.inference.vote_summary import VoteSummary
 from jamrank.models.base import FitInput, RankingModel
-from jamrank.rows.pair_counts import PairCounts
+from jamrank.rows import PairCounts
 from jamrank.typing import FloatArray
 
 __all__ = ["ClosedForm", "require_smoothing"]

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import expit
 
 from jamrank.models.closed_form import ClosedForm
-from jamrank.rows.pair_counts import PairCounts
+from jamrank.rows import PairCounts
 from jamrank.typing import FloatArray
 
 __all__ = ["Borda", "Copeland", "WinRate"]
@@ -38,7 +38,7 @@ class WinRate(ClosedForm):
         return _ratio(counts.by_item(counts.wins, counts.losses), votes), True, {}
 
     def _standard_errors(self, counts: PairCounts, scores: FloatArray, slope: float) -> FloatArray:
-        """Binomial, with one pseudo-win and one pseudo-loss, so that an item that only won is not taken for certain."""
+        """Binomial, with one pseudo-win and one pseudo-loss, so that an item that only won is not certain."""
         votes = counts.by_item(counts.votes, counts.votes)
         share = (scores * votes + 1) / (votes + 2)
         return np.asarray(np.sqrt(share * (1 - share) / (votes + 2)))

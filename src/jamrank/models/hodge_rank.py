@@ -9,7 +9,7 @@ import numpy as np
 from jamrank.errors import ParameterError
 from jamrank.linalg.laplacian import potentials
 from jamrank.models.closed_form import ClosedForm, require_smoothing
-from jamrank.rows.pair_counts import PairCounts
+from jamrank.rows import PairCounts
 from jamrank.typing import FloatArray
 
 __all__ = ["HodgeRank"]

@@ -20,7 +20,7 @@ from jamrank.inference.scores import Scores
 from jamrank.inference.vote_summary import VoteSummary
 from jamrank.models.base import FitInput, RankingModel
 from jamrank.noise import NoNoise
-from jamrank.rows.rows import Rows
+from jamrank.rows import Rows
 from jamrank.scorers import Features, LinearScorer, align_features
 from jamrank.typing import FloatArray
 

@@ -13,7 +13,7 @@ from jamrank.inference.result import Convergence, RankingResult
 from jamrank.inference.scores import Scores
 from jamrank.inference.vote_summary import VoteSummary
 from jamrank.models.base import FitInput, RankingModel
-from jamrank.rows.pair_counts import pair_wins
+from jamrank.rows import pair_wins
 from jamrank.typing import BoolArray
 
 __all__ = ["MajorityVote"]

@@ -9,7 +9,7 @@ from scipy.sparse import coo_array, csr_array, diags_array
 
 from jamrank.linalg.laplacian import potentials, solve_singular
 from jamrank.models.closed_form import ClosedForm, require_smoothing
-from jamrank.rows.pair_counts import PairCounts
+from jamrank.rows import PairCounts
 from jamrank.typing import FloatArray
 
 __all__ = ["RankCentrality"]

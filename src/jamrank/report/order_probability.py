@@ -12,7 +12,7 @@ from scipy.special import ndtr
 from jamrank.data.comparisons import Comparisons
 from jamrank.diagnostics.graph import components
 from jamrank.inference import draw_ranks
-from jamrank.rows.duels import Duels
+from jamrank.rows import PairCounts
 from jamrank.typing import FloatArray, IntArray
 
 __all__ = ["OrderProbability", "components_of"]
@@ -31,7 +31,7 @@ _TAILS = [0.025, 0.975]
 
 def components_of(votes: Comparisons, scores: FloatArray) -> IntArray | None:
     """Return the connected component of each item, the largest numbered 0; None where there is only one."""
-    found = components(Duels.of(votes))
+    found = components(PairCounts.decided(votes))
     if not found.any():
         return None
     size = np.bincount(found)

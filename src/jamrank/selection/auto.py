@@ -9,7 +9,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from jamrank.data.comparisons import Comparisons, make_frame
+from jamrank.data.comparisons import Comparisons
+from jamrank.data.frames import make_frame
 from jamrank.errors import FormatError, NotFittedError, ParameterError
 from jamrank.fitting.spec import Capabilities, ModelSpec
 from jamrank.io.out_of_core.parted import Votes

@@ -8,13 +8,13 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit
 
-from jamrank.engines.gpu import _scale
+from jamrank.engines.gpu_rows import fixed_point_scale
 
 _LEAST_CURVATURE, _LARGEST_MARGIN = 0.1, 700.0
 
 
-class EmulatedCard:
-    """Takes the place of ``jamrank.kernels.card.Card``."""
+class EmulatedDevice:
+    """Takes the place of ``jamrank.kernels.gpu_device.Card``."""
 
     name = "emulated card"
 
@@ -28,7 +28,7 @@ class EmulatedCard:
     def empty(self, length, dtype):
         return np.full(length, 77, dtype)
 
-    def fixed(self, length, dtype):
+    def pinned(self, length, dtype):
         return np.full(length, 77, dtype)
 
     def send(self, array, there):
@@ -147,7 +147,7 @@ def descend(_, items, product, direction, given, first):
     direction[:] = z if first else z + rho / before * direction
     product[:] = 0
     enough = enough**2 * rho if first else enough
-    state[:4] = _scale(degree * np.ptp(direction)), rho <= enough, rho, enough
+    state[:4] = fixed_point_scale(degree * np.ptp(direction)), rho <= enough, rho, enough
 
 
 def to_cells(_, items, base, count, start, second, codes, cell_base, cells):

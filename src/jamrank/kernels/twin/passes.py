@@ -1,38 +1,21 @@
-"""Plain numpy twins of the compiled kernels: oracle of the tests, and fallback where nothing was compiled.
-
-Each function has the signature of its namesake in ``native.cpp`` and writes into the arrays it is given.
-"""
+"""Numpy twins of the passes over rows."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from jamrank.typing import BoolArray, Float32Array, FloatArray, Int32Array, IntArray
+from jamrank.typing import Float32Array, FloatArray, Int32Array, IntArray
 
 __all__ = [
     "assign",
-    "code_ids",
-    "count_pairs",
     "direct",
     "expectation",
     "expectation_lists",
     "expectation_votes",
-    "fold_keys",
-    "jury_patterns",
     "laplacian",
-    "mark_ids",
-    "mark_sides",
-    "mark_verdicts",
     "maximisation",
-    "number_verdicts",
-    "pack_votes",
-    "patterns",
-    "regular_lines",
-    "sort_keys",
-    "spell_out",
     "sum_by_kind",
-    "unpack_votes",
     "weighted_gram",
 ]
 
@@ -79,8 +62,8 @@ def expectation(
 ) -> float:
     """Compute the posterior of each row's truth (kept if wanted), and the sums that both steps need.
 
-    With an empty ``curvature`` there is no degree either: zeros, if there is room for it. Returns the log-likelihood,
-    but for what is common to both truths of each pattern.
+    With an empty ``curvature`` the degree is not computed: zeros, unless it is empty too. Returns the log-likelihood,
+    without what is common to both truths of each pattern.
     """
     first, second = _first_items(start, second, len(scores))
     truth, value = _infer(
@@ -116,7 +99,7 @@ def expectation_lists(
     expected_counts: FloatArray,
     threads: int,
 ) -> float:
-    """Do the same for rows with a list of votes each, and log-likelihoods for each kind of vote and truth."""
+    """Run the same pass over rows with a list of votes each; ``log_emission`` is by kind of vote and truth."""
     first, second = _first_items(start, second, len(scores))
     row = np.repeat(np.arange(len(first)), np.diff(vote_start))
     by_vote = log_emission.reshape(-1, 2)[vote] * (vote_weight[:, None] if len(vote_weight) else 1.0)
@@ -147,10 +130,10 @@ def expectation_votes(
     truth_variance: FloatArray,
     threads: int,
 ) -> float:
-    """Do the same for rows that are single votes: ``start`` and ``second`` are those of the links between items.
+    """Run the same pass over rows that are single votes; ``start`` and ``second`` are those of the links.
 
-    The votes on link ``l`` are ``begin[l]:begin[l + 1]``; without ``begin`` there is one on each. Also adds up, by
-    kind, what the posterior leaves open.
+    The votes on link ``l`` are ``begin[l]:begin[l + 1]``; without ``begin`` there is one on each. Also adds up the
+    variance of the truth by kind.
     """
     first, second = _first_items(start, second, len(scores))
     link = np.repeat(np.arange(len(first)), np.diff(begin)) if len(begin) else np.arange(len(first))
@@ -161,16 +144,16 @@ def expectation_votes(
     joint_first = prior_first[link] * (if_first[kind] if len(if_first) else 1.0)
     joint = joint_first + prior_second[link] * if_second[kind]
     truth = np.minimum(joint_first / joint, 1.0)
-    left_open = truth * (1 - truth)
+    variance = truth * (1 - truth)
     if len(posterior):
         posterior[:] = truth
     expected_counts[:] = np.bincount(kind, _weighted(truth, weight), len(expected_counts))
-    truth_variance[:] = np.bincount(kind, _weighted(left_open, weight), len(truth_variance))
+    truth_variance[:] = np.bincount(kind, _weighted(variance, weight), len(truth_variance))
     vote_counts, derivative, unknown = (
         np.bincount(link, _weighted(values, weight), len(first)).astype(np.float64)
-        for values in (np.ones(len(kind)), truth - prior_first[link], left_open)
+        for values in (np.ones(len(kind)), truth - prior_first[link], variance)
     )
-    # What the votes leave open of the truth bends the likelihood the other way; never let it win.
+    # The variance of the latent truth reduces the curvature; it must not make it negative.
     most = vote_counts * prior_first * prior_second
     bend = np.maximum(most - unknown, _LEAST_CURVATURE * most)
     curvature[:] = bend
@@ -195,11 +178,11 @@ def direct(
     information: FloatArray,
     threads: int,
 ) -> float:
-    """Do so for votes that depend on the margin of their pair directly, by one parameter of each coin.
+    """Run the pass over votes that depend on the margin itself, through one parameter of each confusion group.
 
-    ``kind`` is twice the coin plus 1 for a vote that says yes. ``question`` 0: is the first item better? The log-odds
-    are ``a m``. 1: is it a tie? They are ``a - log cosh(m / 2)``. The curvature is the expected one, which is never
-    negative. Also adds up the derivative in each parameter, and the information on it.
+    ``kind`` is twice the confusion group plus 1 for a vote that says yes. ``question`` 0: is the first item better?
+    The log-odds are ``a m``. 1: is it a tie? They are ``a - log cosh(m / 2)``. The curvature is the expected one,
+    which is never negative. Also adds up the derivative in each parameter, and the information on it.
     """
     first, second = _first_items(start, second, len(scores))
     link = np.repeat(np.arange(len(first)), np.diff(begin)) if len(begin) else np.arange(len(first))
@@ -207,8 +190,8 @@ def direct(
     log_odds, by_margin, by_param = (_better, _tied)[question](margin, param)
     log_odds = np.clip(log_odds, -_LARGEST_MARGIN, _LARGEST_MARGIN)
     e = np.exp(-np.abs(log_odds))
-    said, yes = kind % 2, np.where(log_odds >= 0, 1.0, e) / (1 + e)
-    rest, spread = said - yes, e / (1 + e) ** 2
+    answer, yes = kind % 2, np.where(log_odds >= 0, 1.0, e) / (1 + e)
+    rest, spread = answer - yes, e / (1 + e) ** 2
     slope[:] = np.bincount(confusion_group, _weighted(rest * by_param, weight), len(slope))
     information[:] = np.bincount(confusion_group, _weighted(spread * by_param**2, weight), len(slope))
     derivative, curved = (
@@ -218,7 +201,7 @@ def direct(
     curvature[:] = curved
     gradient[:] = _scatter(first, second, derivative, -derivative, len(scores))
     degree[:] = _scatter(first, second, curved, curved, len(scores))
-    value = -np.log1p(e) - np.maximum(np.where(said == 1, -log_odds, log_odds), 0.0)
+    value = -np.log1p(e) - np.maximum(np.where(answer == 1, -log_odds, log_odds), 0.0)
     return float(_weighted(value, weight).sum())
 
 
@@ -256,7 +239,7 @@ def _infer(
     gradient[:] = _scatter(first, second, derivative, -derivative, len(scores))
     degree[:] = 0.0
     if len(curvature):
-        # What the votes leave open of the truth bends the likelihood the other way; never let it win.
+        # The variance of the latent truth reduces the curvature; it must not make it negative.
         bend = e / (1 + e) ** 2
         bend = _weighted(np.maximum(bend - truth * (1 - truth), _LEAST_CURVATURE * bend), weight)
         curvature[:] = bend
@@ -337,205 +320,13 @@ def assign(
     distance = norms - 2 * np.abs(along)
     cluster[:] = distance.argmin(axis=1)
     rows = np.arange(len(first))
-    # A difference square to its centroid has no side: it moves the centroid nowhere.
+    # A difference orthogonal to its centroid has no sign: it does not move the centroid.
     sign = np.sign(along[rows, cluster])
     cells = len(counts)
     counts[:] = np.bincount(first * len(norms) + cluster, sign, cells)
     counts -= np.bincount(second * len(norms) + cluster, sign, cells)
     sizes[:] = np.bincount(cluster, minlength=len(norms))
     return float(distance[rows, cluster].sum())
-
-
-def patterns(
-    start: IntArray,
-    annotator: Int32Array,
-    result: NDArray[np.int8],
-    weight: FloatArray,
-    pattern: Int32Array,
-    example: IntArray,
-    share: FloatArray,
-    threads: int,
-) -> int:
-    """Find the distinct lists of decided votes, in the order of their first appearance; return how many.
-
-    Also computes each pair's shrunken share of votes for its first item.
-    """
-    weight = weight if len(weight) else np.ones(len(result))
-    decided = (result != 2) & (weight > 0)
-    pair = np.repeat(np.arange(len(pattern)), np.diff(start))
-    wins = np.bincount(pair[decided], (weight * result)[decided], len(share))
-    share[:] = (wins + 1) / (np.bincount(pair[decided], weight[decided], len(share)) + 2)
-    known: dict[bytes, int] = {}
-    votes = np.rec.fromarrays([annotator, result, weight])
-    for row, (begin, end) in enumerate(zip(start[:-1].tolist(), start[1:].tolist(), strict=True)):
-        vote_counts = votes[begin:end][decided[begin:end]].tobytes()
-        if vote_counts not in known:
-            example[len(known)] = row
-            known[vote_counts] = len(known)
-        pattern[row] = known[vote_counts]
-    return len(known)
-
-
-def jury_patterns(
-    results: NDArray[np.int8], annotators: int, pattern: Int32Array, example: IntArray, threads: int
-) -> int:
-    """Find the distinct verdicts of a jury and number them in their order; ties and gaps are no decided votes."""
-    decided = np.minimum(results, 2).reshape(-1, annotators)
-    _, seen_at, code = np.unique(decided, axis=0, return_index=True, return_inverse=True)
-    example[: len(seen_at)] = seen_at
-    pattern[:] = code.ravel()
-    return len(seen_at)
-
-
-def _packed_verdicts(results: NDArray[np.int8], annotators: int) -> IntArray:
-    place = 4 ** np.arange(annotators - 1, -1, -1)
-    return np.asarray((np.minimum(results, 2).reshape(-1, annotators) * place).sum(axis=1), dtype=np.int64)
-
-
-def mark_verdicts(results: NDArray[np.int8], annotators: int, seen: NDArray[np.uint8], threads: int) -> None:
-    """Mark the verdicts of at most eight annotators that occur, two bits each, the first highest."""
-    seen[:] = 0
-    seen[_packed_verdicts(results, annotators)] = 1
-
-
-def mark_sides(
-    first: Int32Array,
-    second: Int32Array,
-    codes: NDArray[np.integer],
-    side: NDArray[np.uint8],
-    seen: NDArray[np.uint8],
-    threads: int,
-) -> None:
-    """Mark what items did on some of their pairs: 1 for not winning, 2 for not losing.
-
-    ``side[code]`` is 0 for rows that the second item won, 1 for those that the first did, 2 without a winner.
-    """
-    won = side[codes]
-    seen[:] = 0
-    np.bitwise_or.at(seen, first, np.array([1, 2, 3], dtype=np.uint8)[won])
-    np.bitwise_or.at(seen, second, np.array([2, 1, 3], dtype=np.uint8)[won])
-
-
-def number_verdicts(
-    results: NDArray[np.int8], annotators: int, numbers: Int32Array, pattern: NDArray[np.integer], threads: int
-) -> bool:
-    """Give each row the number of its verdicts; tell whether none of them is below 0."""
-    found = numbers[_packed_verdicts(results, annotators)]
-    pattern[:] = found.astype(pattern.dtype)
-    return bool((found >= 0).all())
-
-
-def weighted_gram(matrix: FloatArray, weight: FloatArray, products: FloatArray) -> None:
-    """Multiply every two rows of a matrix, times weights; what lies below the diagonal nobody looks at."""
-    rows = matrix.reshape(-1, len(weight))
-    products[:] = np.einsum("fi,gi->fg", rows * weight, rows).ravel()
-
-
-def pack_votes(
-    left: Int32Array,
-    right: Int32Array,
-    annotator: Int32Array,
-    question: Int32Array,
-    result: NDArray[np.int8],
-    item_bits: int,
-    question_bits: int,
-    annotator_bits: int,
-    keys: IntArray,
-    threads: int,
-) -> None:
-    """Pack each vote into one integer that sorts by pair, question and annotator.
-
-    From the highest bits: the items of the pair in order, question, annotator, whether it was shown the other way
-    round, and the result seen from the pair's order.
-    """
-    swapped = left > right
-    said = np.where(swapped & (result < 2), 1 - result, result)
-    keys[:] = np.minimum(left, right)
-    for digit, bits in (
-        (np.maximum(left, right), item_bits),
-        (question if len(question) else 0, question_bits),
-        (annotator, annotator_bits),
-        (swapped * 4 + said, 3),
-    ):
-        keys <<= bits
-        keys |= digit
-
-
-def count_pairs(keys: IntArray, inner_bits: int, threads: int) -> int:
-    """Count the pairs, within questions, of sorted keys; ``inner_bits`` is what comes after them."""
-    return int(np.count_nonzero(np.diff(keys >> inner_bits, prepend=-1)))
-
-
-def unpack_votes(
-    keys: IntArray,
-    item_bits: int,
-    question_bits: int,
-    annotator_bits: int,
-    first: Int32Array,
-    second: Int32Array,
-    question: Int32Array,
-    start: IntArray,
-    annotator: Int32Array,
-    result: NDArray[np.int8],
-    swapped: BoolArray,
-    threads: int,
-) -> None:
-    """Turn sorted keys into votes, and the pairs they are on."""
-    annotator[:] = (keys >> 3) & ((1 << annotator_bits) - 1)
-    result[:] = keys & 3
-    swapped[:] = keys & 4
-    pair_keys = keys >> (annotator_bits + 3)
-    begins = np.flatnonzero(np.diff(pair_keys, prepend=-1))
-    start[:] = np.append(begins, len(keys))
-    own = pair_keys[begins]
-    if len(question):
-        question[:] = own & ((1 << question_bits) - 1)
-    first[:] = own >> (question_bits + item_bits)
-    second[:] = (own >> question_bits) & ((1 << item_bits) - 1)
-
-
-def mark_ids(ids: NDArray[np.integer], low: int, seen: NDArray[np.uint8], threads: int) -> None:
-    """Mark the ids that occur, counted from ``low``."""
-    seen[ids - low] = 1
-
-
-def code_ids(ids: NDArray[np.integer], low: int, rank: Int32Array, codes: Int32Array, threads: int) -> None:
-    """Give each id its rank among those that occur or, without ranks, its distance from ``low``."""
-    codes[:] = rank[ids - low] if len(rank) else ids - low
-
-
-def sort_keys(keys: IntArray, bits: int, threads: int) -> None:
-    """Sort keys of so many bits, none negative."""
-    keys.sort()
-
-
-def fold_keys(keys: IntArray, distinct: IntArray, times: FloatArray, threads: int) -> None:
-    """Find the distinct ones of sorted keys, and how often each occurs."""
-    distinct[:], times[:] = np.unique(keys, return_counts=True)
-
-
-def spell_out(
-    start: IntArray,
-    annotator: Int32Array,
-    result: NDArray[np.int8],
-    weight: FloatArray,
-    begin: IntArray,
-    kinds: NDArray[np.integer],
-    wins: FloatArray,
-    vote_counts: FloatArray,
-    threads: int,
-) -> None:
-    """Write the decided votes on each pair one by one, each as often as its weight says (without weights: once).
-
-    A kind is twice the annotator plus 1 if the vote is for the first item. ``begin`` gets where those of each pair
-    begin, ``wins`` how many of them are for its first item, and ``cast`` how many there are of each kind.
-    """
-    times = (result < 2) * (weight.astype(np.int64) if len(weight) else 1)
-    begin[:] = np.concatenate([[0], np.cumsum(times)])[start]
-    kinds[:] = np.repeat(2 * annotator + result, times)
-    pair = np.repeat(np.arange(len(wins)), np.diff(begin))
-    wins[:] = np.bincount(pair, kinds % 2, len(wins))
-    vote_counts[:] = np.bincount(kinds, minlength=len(vote_counts))
 
 
 def sum_by_kind(
@@ -545,25 +336,7 @@ def sum_by_kind(
     sums[:] = np.bincount(kinds, _weighted(np.repeat(value, np.diff(begin)), weight), len(sums))
 
 
-_QUOTE, _NEWLINE, _RETURN = b'"\n\r'
-
-
-def regular_lines(text: NDArray[np.uint8], separator: int, width: int, threads: int) -> int:
-    """Count the lines of a text, which ends with a newline; -1 unless every one plainly has ``width`` fields."""
-    if not len(text) or text[-1] != _NEWLINE:
-        return -1
-    is_quote, is_return = text == _QUOTE, text == _RETURN
-    if is_return[-1] or (text[1:][is_return[:-1]] != _NEWLINE).any():
-        return -1
-    is_end = (text == separator) | (text == _NEWLINE)
-    inside = np.logical_xor.accumulate(is_quote)
-    opening, closing, is_edge = is_quote & inside, is_quote & ~inside, is_quote | is_end | is_return
-    # Each opening quote begins a field and each closing one ends it, or both stand for one quote.
-    if inside[-1] or (opening[1:] & ~is_edge[:-1]).any() or (closing[:-1] & ~is_edge[1:]).any():
-        return -1
-    marks = text[is_end & ~inside]
-    expected = np.full(width, separator, dtype=np.uint8)
-    expected[-1] = _NEWLINE
-    if len(marks) % width or (marks.reshape(-1, width) != expected).any():
-        return -1
-    return len(marks) // width
+def weighted_gram(matrix: FloatArray, weight: FloatArray, products: FloatArray) -> None:
+    """Compute the weighted products of every two rows of a matrix; values below the diagonal are not used."""
+    rows = matrix.reshape(-1, len(weight))
+    products[:] = np.einsum("fi,gi->fg", rows * weight, rows).ravel()
