@@ -21,7 +21,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 _ROLE = "left|right|winner|p_left|chosen|rejected|annotator|question|weight"
 
 
-def votes_options(command: Command) -> Command:
+def votes_options(command: Command, required: bool = True) -> Command:
     """Add the arguments and options for reading votes to a command."""
     for option in (
         click.option(
@@ -42,7 +42,7 @@ def votes_options(command: Command) -> Command:
             "--map question=prompt.",
         ),
         click.option("--format", "form", metavar="NAME", help="Format of the files, where it is not recognised."),
-        click.argument("votes", metavar="VOTES...", nargs=-1, required=True),
+        click.argument("votes", metavar="VOTES..." if required else "[VOTES]...", nargs=-1, required=required),
     ):
         command = option(command)
     return command
