@@ -61,13 +61,13 @@ def test_the_report_shows_the_engine_that_ran(votes, tmp_path):
 
 
 def test_the_report_does_not_claim_an_engine_that_is_not_there(votes, tmp_path):
-    from jamrank.kernels.card import gpu_available
+    from jamrank.kernels.gpu_device import gpu_available
 
     if gpu_available():
         pytest.skip("there is a GPU")
     result = call("fit", votes, "--model", "JAM", "--engine", "gpu", "--out", tmp_path)
     assert result.exit_code == 0, result.output
-    assert facts(tmp_path / "report.html")["Engine"].startswith("memory: gpu was asked for")
+    assert facts(tmp_path / "report.html")["Engine"].startswith("memory: engine gpu cannot be used: ")
 
 
 def test_an_engine_that_a_model_cannot_use_is_refused(votes):

@@ -255,7 +255,7 @@ class LatentFitter:
         return other if other.objective > point.objective else point
 
     def _settle_sign(self, problem: Problem, fit: Fit) -> Fit:
-        """Return the fit or its mirror image of the same likelihood: known truths decide, else the orientation."""
+        """Return the fit or its mirror image, which has the same likelihood: gold decides, else orientation."""
         if self.gold is None and problem.noise.orientation(fit.point.params) >= 0:
             return fit
         sign_flipped = problem.noise.sign_flipped(fit.point.params)

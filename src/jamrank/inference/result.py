@@ -3,7 +3,7 @@
 A fitted model has it as ``model.result_``. Its public surface:
 
 - ``result.model``, ``result.spec``: name and :class:`~jamrank.fitting.spec.ModelSpec` of the model, with the scorer
-  and the noise that were used; ``result.can`` are its capabilities (``features``, ``gold``, ``log_odds``, …).
+  and the noise that were used; ``result.can`` are its capabilities (``features``, ``gold``, ``ties``, …).
 - ``result.votes``: ids and counts of the votes (``items``, ``annotators``, ``questions``, ``n_votes``, ``n_ties``,
   ``annotator_votes``, ``decided_votes``, ``pairs.first/second/question/votes``), ``source`` (the votes, or None) and
   ``gold``.
