@@ -39,6 +39,17 @@ def test_the_chain_draws_from_a_normal_of_known_covariance():
     assert 0.05 < step < 3
 
 
+def test_a_chain_visits_two_modes_as_often_as_they_weigh():
+    def density(x):  # 1/4 around -6, 3/4 around 6
+        near, far = np.log(0.75) - 0.5 * (x[0] - 6) ** 2, np.log(0.25) - 0.5 * (x[0] + 6) ** 2
+        share = 1 / (1 + np.exp(far - near))
+        return np.logaddexp(near, far), np.array([-(x[0] - 6) * share - (x[0] + 6) * (1 - share)])
+
+    rng = np.random.default_rng(0)
+    draws, _ = sample(density, np.array([-6.0]), np.eye(1), 4000, rng, step=0.5, mirror=lambda x: -x)
+    assert abs((draws > 0).mean() - 0.75) < 0.05
+
+
 @pytest.mark.parametrize("variance", [None, 2.0])
 def test_the_slope_of_the_density_is_its_derivative(drawn, variance):
     engine = MemoryEngine(ROWS_BY["vote"](drawn.votes, 1), 1)

@@ -121,7 +121,7 @@ def test_models_of_the_first_version_still_load():
 
 def test_the_engine_that_really_ran_is_named():
     assert jr.JAM(engine="memory").fit(VOTES).result_.convergence.engine == "memory"
-    from jamrank.kernels.card import gpu_available
+    from jamrank.kernels.gpu_device import gpu_available
 
     if not gpu_available():
         ended = jr.JAM(engine="gpu").fit(VOTES).result_.convergence
