@@ -200,7 +200,8 @@ class Desk:
         """Leave out pairs of items that belong to different questions."""
         if not self._nested():
             return first, second
-        own = np.array([hash(self._own_question(item)) for item in range(len(self.pool.items))])
+        codes: dict[Any, int] = {}
+        own = np.array([codes.setdefault(self._own_question(k), len(codes)) for k in range(len(self.pool.items))])
         same = own[first] == own[second]
         return first[same], second[same]
 
