@@ -402,7 +402,7 @@ def _opened(given: Any) -> tuple[Any, NewModel | None]:
     """Return the votes, and how to make a model for them."""
     if not hasattr(given, "get_params"):
         return given, None
-    votes = vars(given).get("_votes")
+    votes = given.result_.votes.source
     if votes is None:
         raise ParameterError(f"this {type(given).__name__} does not keep its votes; give the votes, or fit again")
 

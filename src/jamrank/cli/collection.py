@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from jamrank.cli.files import read_votes, tell, votes_options
+from jamrank.cli.files import read_votes, report_readings, votes_options
 from jamrank.errors import InputError, ParameterError
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def open_chooser(request: CollectionRequest, quiet: bool) -> Chooser:
     votes = None
     if request.votes:
         votes = read_votes(request.votes, request.form, request.mapping, request.words)
-        tell(votes, quiet)
+        report_readings(votes, quiet)
     elif request.items is None:
         raise ParameterError("no votes and no items; give VOTES, or --items and --annotators to start with none")
     items, questions = _read_items(request.items, [] if votes is None else votes.items.tolist())

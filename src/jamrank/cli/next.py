@@ -82,7 +82,8 @@ def _print_json(status: Status, chosen: list[Assignment]) -> None:
 def _show(status: Status, chosen: list[Assignment], out: str | None) -> None:
     from rich.console import Console
 
-    from jamrank.cli.display import plain, print_table
+    from jamrank.cli.display import print_table
+    from jamrank.text import safe_text
 
     console = Console()
     console.print(f"{status.state}: {status.reason}", style="bold", highlight=False, markup=False)
@@ -90,10 +91,10 @@ def _show(status: Status, chosen: list[Assignment], out: str | None) -> None:
         columns = ["annotator", "left", "right", "question", "gain", "why"]
         rows = [
             [
-                plain(one.annotator),
-                plain(one.left),
-                plain(one.right),
-                "" if one.question is None else plain(one.question),
+                safe_text(one.annotator),
+                safe_text(one.left),
+                safe_text(one.right),
+                "" if one.question is None else safe_text(one.question),
                 f"{one.gain:.3g}",
                 one.why,
             ]
