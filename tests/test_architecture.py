@@ -115,7 +115,9 @@ def test_later_rooms_are_looked_up_only_where_that_is_said():
 def test_only_io_and_the_papers_loaders_touch_files(path):
     tree = ast.parse(path.read_text(encoding="utf-8"))
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-    through_io = {name.name for node in imports if (node.module or "").startswith("jamrank.io") for name in node.names}
+    through_io = {
+        name.name for node in imports if (node.module or "").startswith("jamrank.io") for name in node.names
+    }
     assert calls(path) & FILE_CALLS - through_io == set()
 
 

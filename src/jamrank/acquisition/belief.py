@@ -168,7 +168,7 @@ class Belief:
             )
             centre = np.nanmean(seen, axis=0)
             mean = np.where(np.isnan(matrix), 0.0, matrix - centre) @ model.coef_
-            variance = getattr(model, "weight_variance_", None)
+            variance = model.result_.scores.weight_variance
             self._weight_variance = float(variance if variance is not None else mean.var() / matrix.shape[1])
         mean[self.pool.items.places(model.items_)] = model.scores_
         return np.asarray(mean - mean.mean())
