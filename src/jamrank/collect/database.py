@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import sqlite3
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from jamrank.io.sources import is_url
 __all__ = ["locate", "only_writer", "open_engine", "reading", "safe_name", "writing"]
 
 _BUSY_SECONDS = 60
+_GONE_SECONDS = 3  # for the server to notice that a client was killed
 _LOCK = 0x6A616D72  # "jamr"
 _READING = {"jamrank_reading": True}
 
@@ -134,8 +136,12 @@ def only_writer(engine: Engine, what: str) -> Iterator[None]:
     if engine.dialect.name == "postgresql":
         with _explained(engine), engine.connect() as connection:
             number = _LOCK * 256 + sum(what.encode()) % 256
-            if not connection.scalar(text("SELECT pg_try_advisory_lock(:lock)"), {"lock": number}):
-                raise taken
+            until = time.monotonic() + _GONE_SECONDS
+            while not connection.scalar(text("SELECT pg_try_advisory_lock(:lock)"), {"lock": number}):
+                connection.commit()
+                if time.monotonic() > until:
+                    raise taken
+                time.sleep(0.1)
             connection.commit()
             yield
             connection.execute(text("SELECT pg_advisory_unlock(:lock)"), {"lock": number})
