@@ -34,7 +34,9 @@ def command_line() -> str:
     import shlex
     import sys
 
-    return shlex.join(["jamrank", *sys.argv[1:]])
+    from jamrank.io.sources import source_name
+
+    return shlex.join(["jamrank", *map(source_name, sys.argv[1:])])
 
 
 def facts_of(model: RankingModel, votes: str, **others: str | None) -> dict[str, str]:
