@@ -138,7 +138,7 @@ def fit(
     from jamrank.cli.engines import Source, open_votes
     from jamrank.cli.export import kinds_of, shown_ranking
     from jamrank.cli.notes import features_note, gold_note, start_note
-    from jamrank.cli.results import SOMETIMES, facts_of, fitted_files, group_ranking
+    from jamrank.cli.results import SOMETIMES, facts_of, fitted_files, group_ranking, judges_of
     from jamrank.cli.results import as_json as results_as_json
     from jamrank.io import check_folder, ensure_folder, read_features, read_gold, remove_outdated, write_together
     from jamrank.io.out_of_core.store import StoredComparisons
@@ -198,10 +198,13 @@ def fit(
             )
             side = None if by is None else (by, side_by_side(ranking, rankings))
             title = named((Path(source_name(votes[0])).name, *votes[1:]))
-            files = fitted_files(model, table, title, facts, scale=scale, anchor=anchor, by=side)
+            audited = judges_of(votes)
+            files = fitted_files(model, table, title, facts, scale=scale, anchor=anchor, by=side, jury=audited)
             files |= exported(model, kinds, title=Path(source_name(votes[0])).stem, ranking=ranking)
             if side is not None:
                 files["by.csv"] = side[1].write_csv()
+            if audited is not None:
+                files["jury.csv"] = audited.write_csv()
             write_together(ensure_folder(out), files)
             outdated = remove_outdated(out, {name: head for name, head in SOMETIMES.items() if name not in files})
         if outdated:

@@ -9,15 +9,27 @@ import click
 from jamrank.errors import UnknownItemError
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from jamrank.io.out_of_core.parted import Votes
     from jamrank.models import RankingModel
 
-__all__ = ["OUTPUTS", "SOMETIMES", "as_json", "command_line", "facts_of", "fitted_files", "group_ranking"]
+__all__ = [
+    "OUTPUTS",
+    "SOMETIMES",
+    "as_json",
+    "command_line",
+    "facts_of",
+    "fitted_files",
+    "group_ranking",
+    "judges_of",
+]
 
 OUTPUTS = "ranking.csv, annotators.csv, pairs.csv, model.json and report.html (with features: features.csv)"
 # Files that not every fit writes, by how they begin.
 SOMETIMES = {
     "by.csv": b"item,rank,score,rank ",
+    "jury.csv": b"judge,votes,ties,refused,",
     "features.csv": b"feature,coef,effect\n",
     "pairs.csv": b"left,right,votes,p_left",
 }
@@ -77,6 +89,23 @@ def fitted_files(
     if model.features_ is not None:
         files["features.csv"] = model.features_.write_csv()
     return files
+
+
+def judges_of(files: tuple[str, ...]) -> pl.DataFrame | None:
+    """Return the audit of the LLM judges where the votes are a ledger that has some."""
+    from jamrank.errors import LedgerError
+    from jamrank.io.sources import is_source
+
+    if len(files) != 1 or not is_source(files[0]):
+        return None
+    from jamrank.collect import open_ledger
+    from jamrank.jury import audit_ledger
+
+    with open_ledger(files[0], create=False) as ledger:
+        try:
+            return audit_ledger(ledger)
+        except LedgerError:  # no judge among the annotators
+            return None
 
 
 def group_ranking(name: str, model: RankingModel, scale: str, anchor: str | None) -> Any:

@@ -21,6 +21,7 @@ __all__ = ["Client"]
 # A token is at least a byte; roles and separators of a message add a few.
 _OVERHEAD = 64
 _LARGEST_REPLY = 4_000_000
+_USUAL_REPLY = 20
 _MILLION = 1_000_000
 # The status codes after which the same request may succeed.
 _AGAIN = {408, 409, 425, 429, 500, 502, 503, 504, 529}
@@ -42,6 +43,14 @@ class Client:
         endpoint = self._endpoint
         size = len(prompt.system.encode()) + len(prompt.text.encode()) + _OVERHEAD
         tokens = size * endpoint.price_in + endpoint.max_tokens * endpoint.price_out
+        return tokens / _MILLION + len(prompt.images) * endpoint.price_image
+
+    def usual_cost(self, prompt: Prompt) -> float:
+        """Return what a prompt is likely to cost: four bytes a token, and a short reply."""
+        endpoint = self._endpoint
+        size = (len(prompt.system.encode()) + len(prompt.text.encode())) / 4
+        reply = min(_USUAL_REPLY, endpoint.max_tokens)
+        tokens = size * endpoint.price_in + reply * endpoint.price_out
         return tokens / _MILLION + len(prompt.images) * endpoint.price_image
 
     async def ask(self, prompt: Prompt) -> Reply:

@@ -17,7 +17,7 @@ from jamrank.errors import JudgeError
 from jamrank.io.documents import load_text
 from jamrank.jury.prompts import Prompt, Template, check_template
 
-__all__ = ["Endpoint", "Judge", "JudgeFailure", "Reply", "Secret", "read_judges", "reply_of"]
+__all__ = ["Endpoint", "Judge", "JudgeFailure", "Reply", "Secret", "parse_judges", "read_judges", "reply_of"]
 
 
 @dataclass(frozen=True)
@@ -96,6 +96,8 @@ class Judge:
     sees_images : bool
     model : str
         What answers, in words; a reply of another model is asked for anew.
+    usual_cost : callable, optional
+        What a call is likely to cost, for estimates; the most unless given.
     """
 
     name: str
@@ -107,6 +109,7 @@ class Judge:
     family: str | None = None
     sees_images: bool = False
     model: str = ""
+    usual_cost: Callable[[Prompt], float] | None = None
 
     def __post_init__(self) -> None:
         if not self.name or not callable(self.ask):
@@ -118,6 +121,10 @@ class Judge:
     def worst_cost(self, prompt: Prompt) -> float:
         """Return the most that a call can cost."""
         return float(self.cost(prompt) if callable(self.cost) else self.cost)
+
+    def likely_cost(self, prompt: Prompt) -> float:
+        """Return what a call is likely to cost."""
+        return self.worst_cost(prompt) if self.usual_cost is None else float(self.usual_cost(prompt))
 
 
 async def reply_of(judge: Judge, prompt: Prompt) -> Reply:
@@ -250,27 +257,31 @@ def read_judges(path: str | os.PathLike[str], names: Sequence[str] = ()) -> list
         If the file is no TOML, a judge is missing or described wrongly, a key is not in the environment, or would
         travel over http to another machine.
     """
+    return parse_judges(load_text(path), str(path), names, Path(path).parent)
+
+
+def parse_judges(text: str, where: str, names: Sequence[str] = (), folder: Path | None = None) -> list[Judge]:
+    """Read judges from a text as :func:`read_judges` does; prompt files are in the folder."""
     try:
-        content = tomllib.loads(load_text(path))
+        content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise JudgeError(f"{path}: this is no TOML ({' '.join(str(error).split())})") from None
+        raise JudgeError(f"{where}: this is no TOML ({' '.join(str(error).split())})") from None
     tables = content.get("judges")
     if not isinstance(tables, dict) or not tables:
-        raise JudgeError(f"{path}: no judges; expected a table [judges.NAME] with endpoint and model")
+        raise JudgeError(f"{where}: no judges; expected a table [judges.NAME] with endpoint and model")
     unknown = [name for name in names if name not in tables]
     if unknown:
-        raise JudgeError(f"{path}: no judge {unknown[0]!r}; there are {', '.join(tables)}")
-    return [_judge(name, tables[name], path) for name in names or tables]
+        raise JudgeError(f"{where}: no judge {unknown[0]!r}; there are {', '.join(tables)}")
+    return [_judge(name, tables[name], f"{where}: judge {name}", folder or Path()) for name in names or tables]
 
 
-def _judge(name: str, table: Any, path: str | os.PathLike[str]) -> Judge:
+def _judge(name: str, table: Any, where: str, folder: Path) -> Judge:
     from jamrank.jury.client import Client
 
-    where = f"{path}: judge {name}"
     endpoint = _endpoint(table, where)
     key = endpoint.key()
     check_transport(endpoint, bool(key.reveal()), where)
-    template = endpoint.template(Path(path).parent)
+    template = endpoint.template(folder)
     check_template(template, where)
     client = Client(endpoint, key)
     return Judge(
@@ -283,6 +294,7 @@ def _judge(name: str, table: Any, path: str | os.PathLike[str]) -> Judge:
         endpoint.family,
         endpoint.sees_images,
         f"{endpoint.model} temperature={endpoint.temperature:g} seed={endpoint.seed}",
+        client.usual_cost,
     )
 
 

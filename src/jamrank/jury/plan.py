@@ -143,36 +143,55 @@ class ChooserPlan:
     """The chooser's comparisons; both orders while the side bias of a judge is unsettled."""
 
     def __init__(
-        self, chooser: Any, contents: Contents, votes: Mapping[str, int], *, both_orders: bool = False
+        self,
+        chooser: Any,
+        contents: Contents,
+        votes: Mapping[str, int],
+        costs: Mapping[str, float],
+        *,
+        both_orders: bool = False,
     ) -> None:
         self._chooser, self._contents, self._both = chooser, contents, both_orders
-        self._votes = dict(votes)
-        self._open: dict[Task, Any] = {}
+        self._votes, self._costs = dict(votes), dict(costs)
         self._twins: list[Task] = []
-        self._state: tuple[str, str] = ("go", "")
         self._needed: float | None = None
 
     def take(self, free: Mapping[str, int]) -> list[Task]:
         """Return what the chooser assigns, and the other order of what was asked in one where that is wanted."""
         room = dict(free)
-        taken: list[Task] = []
-        for twin in list(self._twins):
-            if room.get(twin.judge, 0) > 0:
-                self._twins.remove(twin)
-                room[twin.judge] -= 1
-                taken.append(twin)
-        for assignment in self._chooser.batch(sum(room.values())) if any(room.values()) else []:
+        taken = [self._twins.pop(k) for k in self._fitting_twins(room)]
+        assigned = list(self._chooser.batch(min(room.values()))) if min(room.values(), default=0) > 0 else []
+        for judge in self._idle(room):
+            chosen = (self._chooser.next(judge) for _ in range(room[judge]))
+            assigned += [assignment for assignment in chosen if assignment is not None]
+        for assignment in assigned:
             task = self._task(assignment)
             if task is None or task.judge not in free:
                 self._chooser.cancel(assignment)
                 continue
-            self._open[task] = assignment
             taken.append(task)
-            if self._both or self._votes.get(task.judge, 0) < _SETTLED:
+            votes = self._votes.get(task.judge, 0)
+            twin = self._both or votes < _SETTLED
+            self._votes[task.judge] = votes + 1 + twin
+            if twin:
                 self._twins.append(task.swapped)
-                self._votes[task.judge] = self._votes.get(task.judge, 0) + 1
-            self._votes[task.judge] = self._votes.get(task.judge, 0) + 1
         return taken
+
+    def _fitting_twins(self, room: dict[str, int]) -> list[int]:
+        """Return which twins there is room for, last first, and take the room."""
+        fitting = []
+        for k, twin in enumerate(self._twins):
+            if room.get(twin.judge, 0) > 0:
+                room[twin.judge] -= 1
+                fitting.append(k)
+        return fitting[::-1]
+
+    def _idle(self, room: Mapping[str, int]) -> list[str]:
+        """Return the judges to keep busy while others, no cheaper, have no room: a slow judge must not hold up all."""
+        full = [self._costs.get(judge, 1.0) for judge, places in room.items() if places == 0]
+        return [
+            judge for judge, places in room.items() if places and full and self._costs.get(judge, 1.0) <= max(full)
+        ]
 
     def _task(self, assignment: Any) -> Task | None:
         question = "" if assignment.question is None else str(assignment.question)
@@ -189,7 +208,6 @@ class ChooserPlan:
 
     def tell(self, task: Task, outcome: str | None) -> None:
         """Pass a vote on; a comparison without one stays assigned, so that it is not chosen again."""
-        self._open.pop(task, None)
         if outcome is not None:
             question = (task.question,) if task.question else ()
             self._chooser.tell([(task.judge, task.left, task.right, outcome, *question)])

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
+from jamrank.jury.judges import Judge, parse_judges
+
 __all__ = ["JUDGES", "Faults", "SimulatedJudge", "SimulatedServer", "marked"]
 
 _MARK = re.compile(r"\[sim quality=([-+0-9.]+)(?: family=(\w+))?\]")
@@ -185,6 +187,10 @@ class SimulatedServer:
     def url(self) -> str:
         """The endpoint."""
         return f"http://127.0.0.1:{self.port}/v1"
+
+    def judge_list(self) -> list[Judge]:
+        """Return the judges, ready to be asked."""
+        return parse_judges(self.toml(), "simulated judges")
 
     def toml(self) -> str:
         """Return the judges as a file for ``--judges``."""

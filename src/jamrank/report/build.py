@@ -78,6 +78,7 @@ def describe(
     scale: str = "logit",
     anchor: Any = None,
     by: tuple[str, pl.DataFrame] | None = None,
+    jury: pl.DataFrame | None = None,
 ) -> Report:
     """Return the report of a fitted model.
 
@@ -95,6 +96,8 @@ def describe(
         As in :meth:`RankingModel.ranking_on`.
     by : (str, polars.DataFrame), optional
         A column, and what :func:`side_by_side` makes of the rankings of its values.
+    jury : polars.DataFrame, optional
+        The audit of LLM judges, where votes come from a ledger that has some.
 
     Returns
     -------
@@ -135,6 +138,7 @@ def describe(
         within=None if within is None else _with_items(within, model, ranking),
         by=None if by is None else by[1],
         by_column="" if by is None else by[0],
+        jury=jury,
     )
 
 

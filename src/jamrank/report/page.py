@@ -17,6 +17,7 @@ __all__ = ["render"]
 _LINKS = {
     "ranking": "Ranking",
     "annotators": "Annotators",
+    "jury": "LLM judges",
     "skills": "Who is good at what",
     "unsettled": "Least settled",
     "contested": "Most contested",

@@ -111,6 +111,8 @@ class Report:
         The column whose values were ranked side by side.
     n_judges : int
         Annotators with decided votes.
+    jury : polars.DataFrame, optional
+        The audit of LLM judges, as :func:`jamrank.jury.audit` returns it.
     """
 
     title: str
@@ -137,3 +139,4 @@ class Report:
     by: pl.DataFrame | None = None
     by_column: str = ""
     n_judges: int = 0
+    jury: pl.DataFrame | None = None

@@ -6,6 +6,7 @@ from jamrank.report.sections.by import by
 from jamrank.report.sections.computed import computed
 from jamrank.report.sections.features import features
 from jamrank.report.sections.health import health
+from jamrank.report.sections.jury import jury
 from jamrank.report.sections.pairs import contested, unsettled
 from jamrank.report.sections.ranking import ranking
 from jamrank.report.sections.skills import skills
@@ -19,6 +20,7 @@ __all__ = [
     "contested",
     "features",
     "health",
+    "jury",
     "ranking",
     "skills",
     "summary",
