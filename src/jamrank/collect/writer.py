@@ -56,8 +56,12 @@ class _Batch:
         held = connection.execute(select(table.c.id, table.c.reserved).where(table.c.id.in_(targets))).all()
         self.reserved: dict[int, float] = {row.id: row.reserved for row in held}
         self.held = float(connection.scalar(select(func.sum(table.c.reserved))) or 0.0)
-        sums = connection.execute(select(func.sum(schema.totals.c.asked), func.sum(schema.totals.c.spent))).one()
-        self.calls, self.spent = int(sums[0] or 0), float(sums[1] or 0.0)
+        self.spent = float(connection.scalar(select(func.sum(schema.totals.c.spent))) or 0.0)
+        self.people = set(
+            connection.scalars(select(schema.annotators.c.id).where(schema.annotators.c.kind == "person"))
+        )
+        asked = connection.execute(select(schema.totals.c.annotator, schema.totals.c.asked))
+        self.calls = sum(count for who, count in asked if who not in self.people)
         self.new: list[Event] = []
         self.opened: dict[int, dict[str, Any]] = {}
         self.closed: set[int] = set()
@@ -80,8 +84,9 @@ class _Batch:
         self._check_budget(ask)
         values = {name: getattr(ask, name) for name in ("annotator", "left", "right", "question", "criterion")}
         values |= {"purpose": ask.purpose, "key": ask.key}
+        details = {**ask.details, "reserved": ask.reserve} if ask.reserve else ask.details
         event = self._append(
-            kind="asked", strategy=ask.strategy, probability=ask.probability, details=ask.details, **values
+            kind="asked", strategy=ask.strategy, probability=ask.probability, details=details, **values
         )
         self.opened[event.id] = {
             **values,
@@ -91,7 +96,7 @@ class _Batch:
         }
         self.reserved[event.id] = ask.reserve
         self.held += ask.reserve
-        self.calls += 1
+        self.calls += ask.annotator not in self.people
         self._change(ask.annotator, asked=1)
         return event
 

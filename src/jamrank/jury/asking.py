@@ -205,7 +205,7 @@ class _Run:
             await asyncio.gather(*tasks)
             self._tell_plan()
             if not self.over and len(self.given_up) == len(self.judges):
-                told = "; ".join(f"{name}: {reason}" for name, reason in self.given_up.items())
+                told = "; ".join(f"{name}: {self.given_up[name]}" for name in self.judges)
                 raise JudgeError(f"every judge failed: {told}")
             return ("budget spent", self.over) if self.over else ending
         finally:

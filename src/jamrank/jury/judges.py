@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import ipaddress
 import os
+import re
 import tomllib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -235,6 +236,8 @@ class Endpoint:
         """Return the key from the environment; empty where none is needed."""
         if self.key_env is None:
             return Secret("")
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,63}", self.key_env):  # perhaps the key itself: not shown
+            raise JudgeError(f"key_env for {self.host} must be the name of an environment variable, never the key")
         value = os.environ.get(self.key_env, "").strip()
         if not value:
             raise JudgeError(f"the environment variable {self.key_env} is empty; put the key for {self.host} there")

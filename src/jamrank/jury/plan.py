@@ -14,6 +14,8 @@ __all__ = ["ChooserPlan", "Contents", "Plan", "RandomPlan", "Task"]
 
 # Votes of a judge after which the interval of its side bias is narrower than ± 10 points.
 _SETTLED = 96
+# Votes of a judge after which it is chosen by what it is worth.
+_FIRST_LOOK = 24
 
 
 @dataclass(frozen=True)
@@ -160,10 +162,14 @@ class ChooserPlan:
         """Return what the chooser assigns, and the other order of what was asked in one where that is wanted."""
         room = dict(free)
         taken = [self._twins.pop(k) for k in self._fitting_twins(room)]
-        assigned = list(self._chooser.batch(min(room.values()))) if min(room.values(), default=0) > 0 else []
-        for judge in self._idle(room):
-            chosen = (self._chooser.next(judge) for _ in range(room[judge]))
-            assigned += [assignment for assignment in chosen if assignment is not None]
+        new = {judge: min(places, _FIRST_LOOK) for judge, places in room.items() if self._is_new(judge)}
+        idle = {judge: room[judge] for judge in self._idle(room)}
+        if any(new.values()) or idle:
+            chosen = (self._chooser.next(judge) for judge, places in (idle | new).items() for _ in range(places))
+            assigned = [assignment for assignment in chosen if assignment is not None]
+        else:
+            least = min(room.values(), default=0)
+            assigned = self._chooser.batch(least) if least else []
         for assignment in assigned:
             task = self._task(assignment)
             if task is None or task.judge not in free:
@@ -177,6 +183,10 @@ class ChooserPlan:
                 self._twins.append(task.swapped)
         return taken
 
+    def _is_new(self, judge: str) -> bool:
+        """Tell whether it is not known yet what a judge is worth: until then, price does not count."""
+        return self._votes.get(judge, 0) < _FIRST_LOOK
+
     def _fitting_twins(self, room: dict[str, int]) -> list[int]:
         """Return which twins there is room for, last first, and take the room."""
         fitting = []
@@ -187,11 +197,9 @@ class ChooserPlan:
         return fitting[::-1]
 
     def _idle(self, room: Mapping[str, int]) -> list[str]:
-        """Return the judges to keep busy while others, no cheaper, have no room: a slow judge must not hold up all."""
-        full = [self._costs.get(judge, 1.0) for judge, places in room.items() if places == 0]
-        return [
-            judge for judge, places in room.items() if places and full and self._costs.get(judge, 1.0) <= max(full)
-        ]
+        """Return the judges to keep busy while others, no cheaper, have no room: a slow judge holds nobody up."""
+        full = max((self._costs.get(judge, 1.0) for judge, places in room.items() if not places), default=-1.0)
+        return [judge for judge, places in room.items() if places and self._costs.get(judge, 1.0) <= full]
 
     def _task(self, assignment: Any) -> Task | None:
         question = "" if assignment.question is None else str(assignment.question)
