@@ -293,8 +293,8 @@ def test_the_information_plan_goes_on_from_the_votes_of_people_and_judges(tmp_pa
             for question in contents.questions:
                 lease = ledger.lease("person", "s0", "s3", question)
                 ledger.answer(lease.id, "right")
-        first = ask_judges(contents, server.judge_list(), tmp_path / "l.db", calls=30, target=0.01, seed=1)
-        again = ask_judges(contents, server.judge_list(), tmp_path / "l.db", calls=50, target=0.01, seed=1)
+        first = ask_judges(contents, server.judge_list(), tmp_path / "l.db", calls=30, target=0.05, seed=1)
+        again = ask_judges(contents, server.judge_list(), tmp_path / "l.db", calls=50, target=0.05, seed=1)
     assert (first.progress.asked, again.progress.asked) == (30, 20)
     assert set(server.replies.values()) == {1}
     with open_ledger(tmp_path / "l.db") as ledger:
