@@ -10,6 +10,7 @@ from jamrank.collect import Annotator, open_ledger
 from jamrank.errors import LedgerError
 from jamrank.inference.effects import logistic_effects, wilson
 from jamrank.jury import RandomPlan, ask_all, audit, audit_ledger
+from jamrank.jury.audit import _position
 from jamrank.jury.simulated import SimulatedJudge
 from tests.jury.conftest import make_contents
 
@@ -97,7 +98,7 @@ def coverage(n_seeds: int) -> float:
         contents = make_contents(6, 12, spread=0.5, seed=seed)
         for bias, flip in ((0.0, 0.0), (0.8, 0.1), (-0.5, 0.0), (0.3, 0.5)):
             judge = SimulatedJudge("j", scale=1.5, left_bias=bias, flip=flip, seed=seed)
-            (row,) = audited([judge], contents, seed=str(seed), share=0.7).to_dicts()
+            row = _position(votes_of(judge, contents, str(seed), share=0.7))
             pairs = contents.comparisons()
             text = {place: item.text for place, item in contents.by_place.items()}
             p = [judge.p_left(text[x, q], text[y, q]) for a, b, q in pairs for x, y in ((a, b), (b, a))]

@@ -141,9 +141,8 @@ _KINDS: dict[str, Any] = {"judge": pl.String} | dict.fromkeys(
 def _flips(votes: pl.DataFrame) -> dict[str, float]:
     from jamrank.models import JAM
 
-    model = JAM().fit(Comparisons.from_frame(votes))
-    frame = pl.DataFrame(model.annotators_)
-    return dict(zip(frame["annotator"].to_list(), frame["flip"].to_list(), strict=True))
+    model = JAM().fit(table := Comparisons.from_frame(votes))
+    return dict(zip(table.annotators.tolist(), np.asarray(model.flip_).tolist(), strict=True))
 
 
 def _scores(votes: pl.DataFrame, judge: str, others: bool) -> dict[str, float]:
@@ -154,8 +153,8 @@ def _scores(votes: pl.DataFrame, judge: str, others: bool) -> dict[str, float]:
     seen = seen.filter(pl.col("winner").is_in(["left", "right"]))
     if not seen.height:
         return {}
-    frame = pl.DataFrame(JAM().fit(Comparisons.from_frame(seen)).ranking_)
-    return dict(zip(frame["item"].to_list(), frame["score"].to_list(), strict=True))
+    model = JAM().fit(table := Comparisons.from_frame(seen))
+    return dict(zip(table.items.tolist(), np.asarray(model.scores_).tolist(), strict=True))
 
 
 def _position(decided: pl.DataFrame) -> dict[str, float | None]:
