@@ -91,6 +91,7 @@ def test_refusals_are_told_by_the_service():
     ("answer", "retry", "fatal", "said"),
     [
         (http(429, {"error": {"message": "slow down"}}, "Retry-After: 7\r\n"), True, False, "HTTP 429: slow down"),
+        (http(529, ""), True, False, "HTTP 529: no reason given"),
         (http(500, "oops"), True, False, "HTTP 500: oops"),
         (http(503, ""), True, False, "HTTP 503: no reason given"),
         (http(401, {"error": {"message": f"bad key {KEY}"}}), False, True, "HTTP 401: bad key ***"),
@@ -109,7 +110,7 @@ def test_failures_say_what_to_do_and_never_show_the_key(answer, retry, fatal, sa
     assert (failure.retry, failure.fatal) == (retry, fatal)
     assert failure.reason.startswith(said)
     assert KEY not in failure.reason
-    assert failure.after == (7.0 if b"Retry-After" in answer else None)
+    assert failure.after == (7.0 if b"Retry-After" in answer else 5.0 if b" 529 " in answer else None)
     # Nobody knows whether a broken connection or a strange reply was paid.
     assert failure.cost == (None if answer == b"" or b" 200 " in answer else 0.0)
 

@@ -182,6 +182,11 @@ class _Run:
         self.recorder = Recorder(ledger, limit)
         self.paces = {judge.name: Pace(judge.per_minute) for judge in judges}
         self.rooms = {judge.name: asyncio.Semaphore(judge.concurrency) for judge in judges}
+        # A few more are recorded than can be sent at once: nobody waits for the disk between two requests.
+        self.ahead = {
+            judge.name: asyncio.Semaphore(judge.concurrency + max(2, judge.concurrency // 4)) for judge in judges
+        }
+        self.unsent: set[int] = set()
         self.pending: dict[str, int] = dict.fromkeys(self.judges, 0)
         self.in_flight = 0
         self.counts = dict.fromkeys(("asked", "answered", "refused", "unparsable", "failed"), 0)
@@ -212,6 +217,7 @@ class _Run:
             for task in (watcher, *tasks):
                 task.cancel()
             await asyncio.gather(watcher, *tasks, return_exceptions=True)
+            self._take_back_unsent()
             await self._close_clients()
 
     async def _dispatch(self, tasks: set[asyncio.Task[None]]) -> tuple[str, str]:
@@ -271,8 +277,7 @@ class _Run:
     async def _handle(self, request: _Request) -> None:
         judge = self.judges[request.task.judge]
         try:
-            async with self.rooms[judge.name]:
-                event = await self._ask(judge, request)
+            event = await self._ask(judge, request)
             self.results.append((request.task, None if event is None else event.outcome))
         finally:
             self.pending[judge.name] -= 1
@@ -280,31 +285,42 @@ class _Run:
     async def _ask(self, judge: Judge, request: _Request) -> Event | None:
         """Ask until there is a reply, and return it; None where there is none to be had."""
         for attempt in range(_RETRIES + 1):
-            await self.paces[judge.name].turn()
-            lease = await self._lease(judge, request)
-            if lease is None:
-                return None
-            begin = time.monotonic()
-            try:
-                reply = await reply_of(judge, request.prompt)
-            except JudgeFailure as failure:
-                await self._close(
-                    Close(
-                        lease.id,
-                        "failed",
-                        f"failed:{lease.id}",
-                        cost=failure.cost,
-                        seconds=time.monotonic() - begin,
-                        details={"reason": failure.reason},
-                    )
-                )
-                if not self._try_again(judge, failure) or attempt == _RETRIES:
-                    break
-                await asyncio.sleep(self._wait(judge, failure, attempt))
-            else:
-                return await self._keep(judge, request, lease, reply, time.monotonic() - begin)
+            async with self.ahead[judge.name]:
+                lease = await self._lease(judge, request)
+                if lease is None:
+                    return None
+                reply, seconds = await self._send(judge, request, lease)
+            if isinstance(reply, Reply):
+                return await self._keep(judge, request, lease, reply, seconds)
+            details = {"reason": reply.reason}
+            await self._close(
+                Close(lease.id, "failed", f"failed:{lease.id}", cost=reply.cost, seconds=seconds, details=details)
+            )
+            if not reply.retry or judge.name in self.given_up or attempt == _RETRIES:
+                self.failures[judge.name] += reply.after is not None
+                break
+            if reply.after is None:
+                wait = min(_FIRST_WAIT * 2.0**attempt, _LONGEST_WAIT)
+                await asyncio.sleep(wait * (0.5 + self.jitter.random()))
         self.counts["failed"] += 1
         return None
+
+    async def _send(self, judge: Judge, request: _Request, lease: Event) -> tuple[Reply | JudgeFailure, float]:
+        """Wait for room and for the judge's pace, and send what was recorded; return what came, and the time."""
+        self.unsent.add(lease.id)
+        async with self.rooms[judge.name]:
+            await self.paces[judge.name].turn()
+            if judge.name in self.given_up:
+                self.unsent.discard(lease.id)
+                return JudgeFailure("not sent", cost=0.0), 0.0
+            self.unsent.discard(lease.id)
+            begin = time.monotonic()
+            try:
+                reply: Reply | JudgeFailure = await reply_of(judge, request.prompt)
+            except JudgeFailure as failure:
+                reply = failure
+                self._count_failure(judge, failure)
+            return reply, time.monotonic() - begin
 
     async def _lease(self, judge: Judge, request: _Request) -> Event | None:
         """Record a request and reserve its cost; wait for what others have reserved if that may make room."""
@@ -374,20 +390,14 @@ class _Run:
             )
         )
 
-    def _try_again(self, judge: Judge, failure: JudgeFailure) -> bool:
-        """Count a failure; give the judge up where nothing but failures comes."""
-        if failure.after is None:  # A service that says when to come back is alive.
+    def _count_failure(self, judge: Judge, failure: JudgeFailure) -> None:
+        """Wait as long as the service says, with every request to it; give it up where nothing but failures comes."""
+        if failure.after is not None:
+            self.paces[judge.name].pause(min(failure.after, 10 * _LONGEST_WAIT))
+        else:  # A service that says when to come back is alive.
             self.failures[judge.name] += 1
         if failure.fatal or self.failures[judge.name] >= max(_GIVE_UP, 2 * judge.concurrency):
             self.given_up.setdefault(judge.name, failure.reason)
-        return failure.retry and judge.name not in self.given_up
-
-    def _wait(self, judge: Judge, failure: JudgeFailure, attempt: int) -> float:
-        """Return how long to wait; where the service says how long, all requests to it wait."""
-        if failure.after is not None:
-            self.paces[judge.name].pause(min(failure.after, 10 * _LONGEST_WAIT))
-            return 0.0
-        return min(_FIRST_WAIT * 2.0**attempt, _LONGEST_WAIT) * (0.5 + self.jitter.random())
 
     async def _watch(self) -> None:
         while self.watch is not None:
@@ -407,6 +417,12 @@ class _Run:
             seconds_left=None if self.left is None or not self.counts["asked"] else self.left / rate,
             leaders=self.leaders,
         )
+
+    def _take_back_unsent(self) -> None:
+        """Free what was recorded and never sent, where the run ends early."""
+        unsent = sorted(self.unsent)
+        details = {"reason": "not sent"}
+        self.ledger.record([Close(one, "failed", f"failed:{one}", cost=0.0, details=details) for one in unsent])
 
     async def _close_clients(self) -> None:
         for judge in self.judges.values():

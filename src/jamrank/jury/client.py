@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from jamrank.collect.items import image_url
-from jamrank.errors import JudgeError
 from jamrank.jury.judges import Endpoint, JudgeFailure, Reply, Secret, is_loopback
 from jamrank.jury.prompts import VERDICT_SCHEMA, Prompt
 
 if TYPE_CHECKING:
+    import ssl
+
     import httpx
 
 __all__ = ["Client"]
@@ -25,6 +26,7 @@ _USUAL_REPLY = 20
 _MILLION = 1_000_000
 # The status codes after which the same request may succeed.
 _AGAIN = {408, 409, 425, 429, 500, 502, 503, 504, 529}
+_BUSY, _BUSY_SECONDS = {429, 529}, 5.0
 _FATAL = {401, 402, 403, 404, 405, 407}
 
 
@@ -33,7 +35,10 @@ class Client:
 
     def __init__(self, endpoint: Endpoint, key: Secret) -> None:
         self._endpoint, self._key = endpoint, key
-        self._http: httpx.AsyncClient | None = None
+        # Connections that are free. A pool of many would look at all of them for every request.
+        self._free: list[httpx.AsyncClient] = []
+        self._all: list[httpx.AsyncClient] = []
+        self._tls: ssl.SSLContext | None = None
 
     def __repr__(self) -> str:
         return f"Client({self._endpoint.endpoint!r}, {self._endpoint.model!r})"
@@ -63,42 +68,43 @@ class Client:
         """
         import httpx
 
+        client = self._free.pop() if self._free else self._open()
         try:
-            response = await self._client().post("chat/completions", json=self._body(prompt))
+            response = await client.post("chat/completions", json=self._body(prompt))
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
             # Nothing was sent: nothing was paid.
             raise JudgeFailure(self._told("no connection", error), retry=True, cost=0.0) from None
         except httpx.HTTPError as error:
             raise JudgeFailure(self._told("the connection broke", error), retry=True) from None
+        finally:
+            self._free.append(client)
         return self._reply(response)
 
     async def close(self) -> None:
         """Close the connections."""
-        if self._http is not None:
-            await self._http.aclose()
-            self._http = None
+        for client in self._all:
+            await client.aclose()
+        self._free, self._all = [], []
 
-    def _client(self) -> httpx.AsyncClient:
-        if self._http is None:
-            try:
-                import httpx
-            except ModuleNotFoundError:
-                raise JudgeError("asking judges needs httpx; install it with pip install 'jamrank[jury]'") from None
-            endpoint, key = self._endpoint, self._key.reveal()
-            limits = httpx.Limits(
-                max_connections=endpoint.concurrency, max_keepalive_connections=endpoint.concurrency
-            )
-            parts = urlsplit(endpoint.endpoint)
-            self._http = httpx.AsyncClient(
-                base_url=endpoint.endpoint.rstrip("/") + "/",
-                headers={"Authorization": f"Bearer {key}"} if key else {},
-                timeout=httpx.Timeout(endpoint.timeout, connect=min(endpoint.timeout, 20.0)),
-                limits=limits,
-                follow_redirects=False,
-                # A proxy of the environment would see what goes to this machine over http, the key among it.
-                trust_env=parts.scheme == "https" and not is_loopback(parts.hostname or ""),
-            )
-        return self._http
+    def _open(self) -> httpx.AsyncClient:
+        import httpx
+
+        endpoint, key = self._endpoint, self._key.reveal()
+        if self._tls is None:
+            self._tls = httpx.create_ssl_context()
+        parts = urlsplit(endpoint.endpoint)
+        client = httpx.AsyncClient(
+            base_url=endpoint.endpoint.rstrip("/") + "/",
+            headers={"Authorization": f"Bearer {key}"} if key else {},
+            timeout=httpx.Timeout(endpoint.timeout, connect=min(endpoint.timeout, 20.0)),
+            limits=httpx.Limits(max_connections=1, max_keepalive_connections=1),
+            verify=self._tls,
+            follow_redirects=False,
+            # A proxy of the environment would see what goes to this machine over http, the key among it.
+            trust_env=parts.scheme == "https" and not is_loopback(parts.hostname or ""),
+        )
+        self._all.append(client)
+        return client
 
     def _body(self, prompt: Prompt) -> dict[str, Any]:
         endpoint = self._endpoint
@@ -126,6 +132,8 @@ class Client:
                 raise JudgeFailure(f"HTTP {status}: a redirect, which is not followed", cost=0.0, fatal=True)
             reason = f"HTTP {status}: {self._message(response)}"
             after = _retry_after(response.headers.get("retry-after"))
+            if after is None and status in _BUSY:
+                after = _BUSY_SECONDS
             raise JudgeFailure(reason, retry=status in _AGAIN, after=after, cost=0.0, fatal=status in _FATAL)
         try:
             content: Any = response.json() if len(response.content) <= _LARGEST_REPLY else None
