@@ -73,7 +73,7 @@ def say_of(judge: SimulatedJudge, contents: Contents, task: Task) -> str:
 def random_votes(
     judges: list[SimulatedJudge], contents: Contents, n_votes: int, seed: int, both: bool
 ) -> pl.DataFrame:
-    """The votes of a random plan, without asking anybody over a network."""
+    """Return the votes of a random plan, without asking anybody over a network."""
     plan = RandomPlan(contents, [judge.name for judge in judges], str(seed), both_orders=both)
     by_name = {judge.name: judge for judge in judges}
     each = -(-n_votes // len(judges))
@@ -195,12 +195,13 @@ def ask(port: str, n_requests: str, folder: str) -> None:
     toml = f'[judges.j]\nendpoint = "http://127.0.0.1:{port}/v1"\nmodel = "j"\nconcurrency = {CONCURRENCY}\n'
     judges = parse_judges(toml, "benchmark")
     contents, _ = draw_contents(0, 12, -(-int(n_requests) // 66))
-    begin = time.perf_counter()
+    begin, cpu = time.perf_counter(), time.process_time()
     outcome = ask_judges(contents, judges, Path(folder) / "l.db", plan="random", calls=int(n_requests))
     seconds = time.perf_counter() - begin
     assert outcome.progress.answered == int(n_requests)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    sys.stdout.write(json.dumps({"seconds": seconds, "asking": outcome.progress.seconds, "peak": peak}))
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    told = {"seconds": seconds, "asking": outcome.progress.seconds, "cpu": time.process_time() - cpu}
+    sys.stdout.write(json.dumps({**told, "peak": used.ru_maxrss * 1024}))
 
 
 def measure(size: dict[str, Any]) -> dict[str, Any]:
@@ -228,10 +229,10 @@ def text_of(numbers: dict[str, Any], made: dict[str, str]) -> str:
         "# The jury",
         "",
         *wrap(
-            f"{size['systems']} systems × {size['questions']} questions, five simulated judges, {size['seeds']} seeds "
-            "(0 and up): one leans to the left, one likes long answers, one is a coin, two favour their family. "
-            f"Kendall's τ with the true order, and the share of the true first {TOP} among the first {TOP} found, both by JAM. "
-            "Asked for: as good as all pairs in both orders with at most half of the calls.",
+            f"{size['systems']} systems × {size['questions']} questions, five simulated judges, {size['seeds']} "
+            "seeds (0 and up): one leans to the left, one likes long answers, one is a coin, two favour theirs. "
+            f"Kendall's τ with the true order, and the share of the true first {TOP} among the first {TOP} found, "
+            "both by JAM. Asked for: as good as all pairs in both orders with at most half of the calls.",
             118,
         ),
         "",
@@ -243,13 +244,14 @@ def text_of(numbers: dict[str, Any], made: dict[str, str]) -> str:
         f"## Requests with {1000 * LATENCY:.0f} ms latency at concurrency {CONCURRENCY}",
         "",
         *table(
-            ["requests", "ideal s", "seconds", "ratio", "peak memory"],
+            ["requests", "ideal s", "seconds", "ratio", "processor s", "peak memory"],
             [
                 [
                     f"{one['requests']:,}",
                     f"{one['ideal']:.2f}",
                     f"{one['asking']:.2f}",
                     f"{one['asking'] / one['ideal']:.2f}",
+                    f"{one['cpu']:.2f}",
                     f"{one['peak'] / 1e6:,.0f} MB",
                 ]
                 for one in numbers["load"]
