@@ -30,7 +30,7 @@ from jamrank.collect import Item, open_ledger
 from jamrank.jury import Contents, Judge, RandomPlan, Task, ask_judges, audit_ledger
 from jamrank.jury.simulated import SimulatedJudge, SimulatedServer, marked
 
-TOP = 5
+TOP, TARGET = 5, 0.02
 FULL = {"seeds": 10, "systems": 12, "questions": 100, "load": (1_000, 10_000), "coverage": 50}
 QUICK = {"seeds": 1, "systems": 6, "questions": 10, "load": (100, 300), "coverage": 2}
 CONCURRENCY, LATENCY = 32, 0.05
@@ -107,7 +107,7 @@ def trial(seed: int, size: dict[str, Any]) -> dict[str, Any]:
         path = Path(folder) / "ledger.db"
         begin = time.perf_counter()
         outcome = ask_judges(
-            contents, [asked(name) for name in by_name], path, calls=everything // 2, target=0.01, seed=seed
+            contents, [asked(name) for name in by_name], path, calls=everything // 2, target=TARGET, seed=seed
         )
         seconds = time.perf_counter() - begin
         with open_ledger(path) as ledger:

@@ -14,6 +14,8 @@ __all__ = ["ChooserPlan", "Contents", "Plan", "RandomPlan", "Task"]
 
 # Votes of a judge after which the interval of its side bias is narrower than ± 10 points.
 _SETTLED = 96
+# Votes an item before a target is taken to be out of reach.
+_PATIENCE = 100
 # Votes of a judge after which it is chosen by what it is worth.
 _FIRST_LOOK = 24
 
@@ -224,6 +226,9 @@ class ChooserPlan:
         """Ask the chooser whether to go on."""
         status = self._chooser.status()
         self._needed = status.votes_needed
+        # How many votes a target needs is a guess from those there are; of a few votes, a bad one.
+        if status.state == "futile" and status.votes < _PATIENCE * len(self._contents.items):
+            return "go", status.reason
         return status.state, status.reason
 
     def remaining(self) -> float | None:
