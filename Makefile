@@ -17,7 +17,8 @@ PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 .PHONY: demo test test-long golden lint typecheck unit wheel format figure gallery report-figure reproduce test-oldest docs clean
 .PHONY: benchmark benchmark-rivals benchmark-growth benchmark-profile benchmark-scale benchmark-quick
 .PHONY: benchmark-verdicts benchmark-recovery benchmark-coverage benchmark-scorers benchmark-heldout
-.PHONY: benchmark-encoding benchmark-cluster benchmark-gpu benchmark-jury fuzz
+.PHONY: benchmark-everyday
+.PHONY: benchmark-next benchmark-encoding benchmark-cluster benchmark-gpu benchmark-jury fuzz
 
 demo: $(VENV)/demo-$(MODULES)
 	$(BIN)/jamrank demo
@@ -66,6 +67,10 @@ benchmark-encoding: $(RIVALS)/jamrank
 benchmark-profile: $(RIVALS)/jamrank
 	$(RIVALS)/bin/python -m benchmarks.profile
 
+# Whether the default is right on everyday jobs, some hours (QUICK=1: two minutes): benchmarks/everyday.md and .json.
+benchmark-everyday: $(RIVALS)/jamrank $(RIVALS)/rivals
+	$(RIVALS)/bin/python -m benchmarks.everyday $(if $(QUICK),--quick)
+
 # Whether the comparison of models picks the right one, a few minutes: benchmarks/heldout.md and .json.
 benchmark-heldout: $(RIVALS)/jamrank
 	$(RIVALS)/bin/python -m benchmarks.heldout
@@ -81,6 +86,12 @@ benchmark-cluster: $(RIVALS)/cluster
 # How often intervals hold the truth, over an hour on two cores: benchmarks/coverage.md and .json.
 benchmark-coverage: $(RIVALS)/jamrank
 	$(RIVALS)/bin/python -m benchmarks.coverage
+
+# Votes until a level is reached, choosing against random pairs, Swiss rounds and ASAP (JAMRANK_RIVALS), some hours,
+# resumed where it stopped: benchmarks/next.md, .json and .png. QUICK=1 takes two minutes and only shows that it works.
+benchmark-next: $(VENV)/dev-$(MODULES)
+	$(PIP) networkx matplotlib
+	nice -n 10 $(BIN)/python -m benchmarks.next $(if $(QUICK),--quick)
 
 # Whether annotators get the verdicts they deserve, some minutes: benchmarks/verdicts.md and .json.
 benchmark-verdicts: $(RIVALS)/jamrank

@@ -154,7 +154,7 @@ class Belief:
 
     def _scores_of(self, model: Any) -> FloatArray:
         """Return the score of each item; one without votes has that of the mean item, or what its features say."""
-        own = model.score_variance_
+        own = model.result_.scores.score_variance
         self._own_variance = float(own if own is not None else max(model.scores_.var(), 0.1))
         mean = np.zeros(len(self.pool.items))
         if self._features is not None and model.coef_ is not None:

@@ -13,6 +13,7 @@ from jamrank.acquisition.desk import Desk
 from jamrank.acquisition.features import ItemFeatures
 from jamrank.acquisition.goals import GOALS, Goal
 from jamrank.acquisition.picking import Picked, pick
+from jamrank.acquisition.planning import Plan, simulate_collection
 from jamrank.acquisition.pool import OUTCOME_NAMES, VotePool, read_votes
 from jamrank.acquisition.records import Assignment, Status
 from jamrank.acquisition.stopping import assess
@@ -25,7 +26,11 @@ __all__ = ["Chooser"]
 
 
 # A full refit after so many votes, or this share of those there are.
-_REFIT_VOTES, _REFIT_SHARE = 10, 0.05
+_REFIT_VOTES, _REFIT_SHARE = 10, 0.1
+# With features a fit takes longer.
+_REFIT_SHARE_WITH_FEATURES = 0.15
+# A plan looks at most so many votes an item ahead.
+_HORIZON = 200.0
 
 
 class Chooser:
@@ -209,7 +214,8 @@ class Chooser:
                 self._belief.observe(*codes, vote.outcome)
                 self._since_refit += 1
         self._ahead = None
-        if self._since_refit >= max(_REFIT_VOTES, _REFIT_SHARE * len(self._pool)):
+        share = _REFIT_SHARE if self._features is None else _REFIT_SHARE_WITH_FEATURES
+        if self._since_refit >= max(_REFIT_VOTES, share * len(self._pool)):
             self.refit()
 
     def cancel(self, assignment: Assignment) -> None:
@@ -237,6 +243,33 @@ class Chooser:
             usual_cost=self._desk.usual_cost(),
             budget=self.budget,
             sign_settled=self._gold or bool(self.trusted & set(self._pool.annotators.names)),
+        )
+
+    def plan(self, *, runs: int = 10, most_votes: float | None = None) -> Plan:
+        """Simulate the rest of the collection from what is believed: votes and cost until the target.
+
+        Parameters
+        ----------
+        runs : int
+            How many simulated collections.
+        most_votes : float, optional
+            Horizon; twice what :meth:`status` guesses unless given, and at least twenty votes an item.
+        """
+        if not len(self._pool.annotators):
+            raise ParameterError("no annotators; give annotators, or votes that name some")
+        if most_votes is None:
+            guess = self.status().votes_needed
+            most_votes = max(20.0 * len(self._pool.items), 2.0 * (guess or 0.0))
+        return simulate_collection(
+            self._belief,
+            self._goal(),
+            STRATEGIES[self.strategy],
+            self._desk.cost,
+            target=self.target,
+            runs=runs,
+            most_votes=min(most_votes, _HORIZON * len(self._pool.items)),
+            share_cap=self.share_cap,
+            rng=self._rng,
         )
 
     @property
@@ -334,6 +367,7 @@ class Chooser:
             second,
             annotators,
             self._desk.cost[annotators],
+            self._desk.given[annotators],
             self._desk.item_votes,
             lambda: self._desk.votes_on(first, second),
             self._rng,
@@ -367,7 +401,7 @@ def _opened(given: Any) -> tuple[Any, NewModel | None]:
     """Return the votes, and how to make a model for them."""
     if not hasattr(given, "get_params"):
         return given, None
-    votes = vars(given).get("_votes")
+    votes = given.result_.votes.source
     if votes is None:
         raise ParameterError(f"this {type(given).__name__} does not keep its votes; give the votes, or fit again")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -20,6 +20,7 @@ Pair = tuple[int, int]
 
 # Votes beyond the capped share that anybody may be asked for, so that a collection can start.
 _HEAD_START = 2
+_FEW = 1_000
 
 
 class Desk:
@@ -42,6 +43,7 @@ class Desk:
         for name in self._question_of.values() if self._question_of else questions or ():
             pool.questions.code(name)
         self._seen_in: dict[int, set[Any]] = defaultdict(set)
+        self._crossed = questions is not None and not self._question_of
         self._is_nested: bool | None = None
         self.log: list[tuple[Vote, Assignment | None]] = []
         self._open: dict[tuple[int, Pair, Any], Assignment] = {}
@@ -138,26 +140,43 @@ class Desk:
         return self._given[who] - self._before[who] < self._capacity_of(who)
 
     def eligible(self, share_cap: float) -> IntArray:
-        """Return who may be asked: capacity left, and not above the cap on shares."""
+        """Return who may be asked: capacity left, and not above the cap on shares, of all votes and of open ones."""
         able = [who for who in range(len(self.pool.annotators)) if self.can_ask(who)]
         if not able:
             return np.empty(0, np.int64)
-        total = sum(self._given[who] for who in able) + 1
-        below = [who for who in able if self._given[who] < share_cap * total / len(able) + _HEAD_START]
+        fair = share_cap / len(able)
+        total, in_flight = sum(self._given[who] for who in able) + 1, Counter(who for who, _, _ in self._open)
+        below = [
+            who
+            for who in able
+            if self._given[who] < fair * total + _HEAD_START and in_flight[who] < fair * len(self._open) + 1
+        ]
         return np.array(below or able, np.int64)
 
-    def free(self, view: View) -> BoolArray:
-        """Return which pairs each annotator may be asked: annotators by pairs."""
-        free = np.ones((len(view.annotators), len(view.first)), np.bool_)
-        places = _PairIndex(view.first, view.second, len(self.pool.items))
-        for row, who in enumerate(view.annotators.tolist()):
-            at, found = places.find(self._exhausted(who))
-            free[row, at[found]] = False
-        last = np.array([self._last.get(who, (-1, -1)) for who in view.annotators.tolist()])[:, :, None]
-        again = ((view.first == last) | (view.second == last)).any(axis=1)
-        fresh = free & ~again
-        some = fresh.any(axis=1)
-        free[some] = fresh[some]
+    def free(self, view: View, pairs: IntArray, rows: IntArray | None = None) -> BoolArray:
+        """Return which pairs each annotator may be asked: annotators by pairs.
+
+        Parameters
+        ----------
+        pairs : ndarray
+            Places among the pairs of the view.
+        rows : ndarray, optional
+            Places among its annotators; all of them unless given.
+        """
+        annotators = (view.annotators if rows is None else view.annotators[rows]).tolist()
+        first, second = view.first[pairs], view.second[pairs]
+        codes = first * len(self.pool.items) + second
+        free = np.ones((len(annotators), len(pairs)), np.bool_)
+        for row, who in enumerate(annotators):
+            done = self._exhausted(who)
+            if len(done):
+                free[row] = ~_among(codes, done[:, 0] * len(self.pool.items) + done[:, 1])
+            if who in self._last:
+                a, b = self._last[who]
+                fresh = free[row] & (first != a) & (second != a) & (first != b) & (second != b)
+                # Of two or three items one must come again; and so it may where a few pairs were picked out of many.
+                if fresh.any() or len(pairs) < len(view.first):
+                    free[row] = fresh
         return free
 
     def _exhausted(self, who: int) -> IntArray:
@@ -183,8 +202,9 @@ class Desk:
         if self._crossed:
             return False
         if self._is_nested is None:
-            one_each = len(self.pool.questions) > 1 and all(len(seen) == 1 for seen in self._seen_in.values())
-            self._is_nested = bool(self._question_of) or one_each
+            one_each = bool(self._seen_in) and all(len(seen) == 1 for seen in self._seen_in.values())
+            several = len(self.pool.questions) > 1 and not self._crossed
+            self._is_nested = bool(self._question_of) or (several and one_each)
         return self._is_nested
 
     def _own_question(self, item: int) -> Any:
@@ -224,6 +244,11 @@ class Desk:
     def item_votes(self) -> FloatArray:
         """Votes on each item, in flight included."""
         return np.array([self._item_votes[item] for item in range(len(self.pool.items))], dtype=np.float64)
+
+    @property
+    def given(self) -> FloatArray:
+        """Votes of each annotator, in flight included."""
+        return np.array([self._given[who] for who in range(len(self.pool.annotators))], dtype=np.float64)
 
     def votes_on(self, first: IntArray, second: IntArray) -> FloatArray:
         """Return the votes on each pair, in flight included."""
@@ -265,6 +290,16 @@ class _PairIndex:
         codes = wanted[:, 0] * self._n + wanted[:, 1]
         at = np.minimum(np.searchsorted(self._codes, codes), max(len(self._codes) - 1, 0))
         return at, self._codes[at] == codes
+
+
+def _among(codes: IntArray, wanted: IntArray) -> BoolArray:
+    """Return which codes are wanted; few are looked up one by one, many are in order as all pairs are."""
+    if len(codes) < _FEW or not (np.diff(codes) > 0).all():
+        return np.isin(codes, wanted)
+    found = np.zeros(len(codes), np.bool_)
+    at = np.minimum(np.searchsorted(codes, wanted), len(codes) - 1)
+    found[at[codes[at] == wanted]] = True
+    return found
 
 
 def _pair(left: int, right: int) -> Pair:

@@ -10,7 +10,7 @@ from scipy.special import ndtr
 
 from jamrank.acquisition.desk import Desk
 from jamrank.acquisition.view import Proposals, View
-from jamrank.typing import BoolArray, FloatArray
+from jamrank.typing import FloatArray, IntArray
 
 __all__ = ["Picked", "pick"]
 
@@ -18,6 +18,8 @@ __all__ = ["Picked", "pick"]
 # A pair is easy where its order is at least so sure.
 _EASY = 0.95
 _SAME = 1e-9
+# However well an annotator is known, some votes are drawn.
+_LEAST_DOUBT = 0.02
 
 
 @dataclass(frozen=True)
@@ -42,50 +44,56 @@ def pick(
     easy_share: float,
 ) -> Picked | None:
     """Choose an annotator and a pair; None where nobody can be asked anything new."""
-    free = desk.free(view)
-    if not free.any():
-        return None
     if easy_share and view.rng.random() < easy_share:
-        easy = _draw(view, free & _easy(view)[None, :], easy_share, "easy", "an easy pair, against fatigue")
+        easy = _draw(view, desk, _easy(view), easy_share, "easy", "an easy pair, against fatigue")
         if easy is not None:
             return easy
-    proposals = strategy(view)
-    value = np.where(free[:, proposals.pairs], proposals.value, -np.inf)
-    if not np.isfinite(value.max()):  # the pairs that were looked at are all taken
-        proposals = Proposals(np.arange(len(view.first)), np.zeros(free.shape), proposals.why)
-        value = np.where(free, proposals.value, -np.inf)
+    everything = np.arange(len(view.first))
     if explore and view.rng.random() < explore:
-        return _draw(view, free, explore, "explore", "drawn at random, to keep the collection honest")
+        why = "drawn at random, to keep the collection honest"
+        return _draw(view, desk, everything, explore * (1 - easy_share), "explore", why)
+    proposals = strategy(view)
+    free = desk.free(view, proposals.pairs)
+    if not free.any():  # the pairs that were looked at are all taken
+        proposals = Proposals(everything, np.zeros((len(view.annotators), len(everything))), proposals.why)
+        free = desk.free(view, everything)
+    if not free.any():
+        return None
+    value = np.where(free, proposals.value, -np.inf)
     best = value.max()
     row, column = np.nonzero(value >= best - _SAME * max(abs(best), 1e-300))
     at = int(view.rng.integers(len(row)))
-    pair = int(proposals.pairs[column[at]])
-    sure = _sureness(view)[pair]
-    chance = (1 - easy_share) * ((1 - explore) / len(row) + explore / int(free.sum()))
-    who, gain = int(view.annotators[row[at]]), float(value[row[at], column[at]] * view.cost[row[at]])
-    why = proposals.why.replace("{sure}", f"{sure:.0%}")
+    pair, who = int(proposals.pairs[column[at]]), int(view.annotators[row[at]])
+    by_lot = explore * _lots(view)[row[at]] / max(int(desk.free(view, everything, row[[at]]).sum()), 1)
+    chance = (1 - easy_share) * ((1 - explore) / len(row) + float(by_lot))
+    gain = float(value[row[at], column[at]] * view.cost[row[at]])
+    why = proposals.why.replace("{sure}", f"{_sureness(view, np.array([pair]))[0]:.0%}")
     return Picked(who, int(view.first[pair]), int(view.second[pair]), gain, chance, name, why)
 
 
-def _draw(view: View, allowed: BoolArray, share: float, name: str, why: str) -> Picked | None:
-    """Draw an annotator, the dearer the rarer, and any pair that is allowed."""
-    weight = np.where(allowed.any(axis=1), 1.0 / view.cost, 0.0)
-    if not weight.sum() > 0:
-        return None
-    weight = weight / weight.sum()
-    row = int(view.rng.choice(len(weight), p=weight))
-    pairs = np.flatnonzero(allowed[row])
-    pair = int(view.rng.choice(pairs))
-    chance = share * float(weight[row]) / len(pairs)
-    who = int(view.annotators[row])
-    return Picked(who, int(view.first[pair]), int(view.second[pair]), 0.0, chance, name, why)
+def _draw(view: View, desk: Desk, pairs: IntArray, share: float, name: str, why: str) -> Picked | None:
+    """Draw an annotator, then any of the pairs that are free for them."""
+    lots = _lots(view)
+    for row in view.rng.choice(len(lots), len(lots), replace=False, p=lots).tolist():
+        free = pairs[desk.free(view, pairs, np.array([row]))[0]]
+        if len(free):
+            pair, who = int(view.rng.choice(free)), int(view.annotators[row])
+            chance = share * float(lots[row]) / len(free)
+            return Picked(who, int(view.first[pair]), int(view.second[pair]), 0.0, chance, name, why)
+    return None
 
 
-def _sureness(view: View) -> FloatArray:
-    mean, variance = view.belief.scores.margin(view.first, view.second)
+def _lots(view: View) -> FloatArray:
+    """Return how likely each annotator is drawn: the less known the likelier, the dearer the rarer."""
+    weight = (view.belief.reliability.sharpness_deviation[view.annotators] + _LEAST_DOUBT) / view.cost
+    return np.asarray(weight / weight.sum())
+
+
+def _sureness(view: View, pairs: IntArray) -> FloatArray:
+    mean, variance = view.belief.scores.margin(view.first[pairs], view.second[pairs])
     return np.asarray(ndtr(np.abs(mean) / np.sqrt(variance)))
 
 
-def _easy(view: View) -> BoolArray:
-    sure = _sureness(view)
-    return sure >= min(_EASY, float(np.quantile(sure, 0.9)))
+def _easy(view: View) -> IntArray:
+    sure = _sureness(view, np.arange(len(view.first)))
+    return np.flatnonzero(sure >= min(_EASY, float(np.quantile(sure, 0.9))))

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jamrank.acquisition.channel import LEFT, RIGHT, TIE
-from jamrank.data.comparisons import Comparisons, open_frame
+from jamrank.data.comparisons import Comparisons
+from jamrank.data.frames import open_frame
 from jamrank.errors import InputError
 from jamrank.typing import FloatArray, IntArray
 

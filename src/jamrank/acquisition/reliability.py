@@ -19,12 +19,18 @@ _BIASES = np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
 _FLIP, _BIAS = (grid.ravel() for grid in np.meshgrid(_LOGITS, _BIASES, indexing="ij"))
 # Says left where right is better, and where left is better: a bias moves both.
 _WRONG, _RIGHT = expit(_FLIP + _BIAS), expit(-_FLIP + _BIAS)
+_SHARPNESS = (_RIGHT - _WRONG) ** 2
 # Imagined wrong and right votes of an annotator nobody has heard of; a bias of half a log-odds is usual.
 _WRONG_VOTES, _RIGHT_VOTES, _USUAL_BIAS = 1.0, 2.0, 0.6
 # The crowd's own annotators count against so many imagined ones of the weak prior.
 _IMAGINED = 4.0
 _ASKED = np.linspace(0.0, 1.0, 21)
 _CHUNK = 20_000
+_ROUNDS, _TRIES = 3, 20
+
+
+def _normalised(weights: FloatArray) -> FloatArray:
+    return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
 
 
 def _weak_prior() -> FloatArray:
@@ -64,21 +70,31 @@ class Reliability:
             left = _WRONG + (_RIGHT - _WRONG) * left_better[part, None]
             likely = np.log(np.where(says_left[part, None], left, 1 - left)) * weight[part, None]
             np.add.at(log, who[part], likely)
-        base = _weak_prior()
-        prior = base
+        likelihood = np.exp(log - log.max(axis=1, keepdims=True))
         voted = np.bincount(who, minlength=len(log)) > 0
-        for _ in range(3):
-            raw = np.exp(log - log.max(axis=1, keepdims=True)) * prior
-            self.weights = raw / raw.sum(axis=1, keepdims=True)
-            if not voted.any():
-                break
-            prior = (_IMAGINED * base + self.weights[voted].sum(axis=0)) / (_IMAGINED + voted.sum())
-        self.prior = prior
+        base = _weak_prior()
+        self.prior, self.weights = base, _normalised(likelihood * base)
+        for _ in range(_ROUNDS):
+            crowd = self.weights[voted].sum(axis=0)
+            self.prior = (_IMAGINED * base + crowd) / (_IMAGINED + voted.sum())
+            self.weights = _normalised(likelihood * self.prior)
 
     @property
     def flip(self) -> FloatArray:
         """Mean flip of each annotator, sides averaged."""
         return np.asarray(self.weights @ ((_WRONG + 1 - _RIGHT) / 2))
+
+    @property
+    def sharpness_deviation(self) -> FloatArray:
+        """Standard deviation of ``(1 - 2 flip)²``, the information in a vote, of each annotator."""
+        mean, square = self.weights @ _SHARPNESS, self.weights @ _SHARPNESS**2
+        return np.asarray(np.sqrt(np.maximum(square - mean**2, 0.0)))
+
+    @property
+    def contrast_variance(self) -> FloatArray:
+        """Variance of ``1 - 2 flip`` of each annotator."""
+        mean, square = self.weights @ (_RIGHT - _WRONG), self.weights @ _SHARPNESS
+        return np.asarray(np.maximum(square - mean**2, 0.0))
 
     def says_left(self, who: int) -> tuple[float, float]:
         """Return P(left is voted for) by an annotator where right is better, and where left is."""
@@ -109,6 +125,18 @@ class Reliability:
         mean = left @ self.weights[who].T
         table = np.maximum(-(xlogy(mean, mean) + xlogy(1 - mean, 1 - mean)) - noise, 0.0)
         return np.stack([np.interp(left_better, _ASKED, column) for column in table.T]).reshape(len(who), -1)
+
+    def draw(self, rng: np.random.Generator, votes: FloatArray) -> FloatArray:
+        """Return a flip for each annotator, drawn from what is believed.
+
+        As a whole the votes are taken to be for the truth: draws that say otherwise are drawn again, a few times.
+        """
+        for _ in range(_TRIES):
+            at = [rng.choice(len(_FLIP), p=row / row.sum()) for row in self.weights]
+            flips = np.asarray(expit(_FLIP[at]))
+            if (votes + 1) @ (1 - 2 * flips) > 0:
+                return flips
+        return np.asarray(np.minimum(flips, 1 - flips))
 
     def copy(self) -> Reliability:
         """Return a copy that can be changed."""

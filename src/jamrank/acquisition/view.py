@@ -34,6 +34,8 @@ class View:
         Who may be asked.
     cost : ndarray
         Of a vote by each of these.
+    given : ndarray
+        Votes of each of these, in flight included.
     item_votes : ndarray
         Votes on each item, in flight included.
     count_pairs : callable
@@ -47,6 +49,7 @@ class View:
     second: IntArray
     annotators: IntArray
     cost: FloatArray
+    given: FloatArray
     item_votes: FloatArray
     count_pairs: Callable[[], FloatArray]
     rng: np.random.Generator

@@ -36,6 +36,7 @@ __all__ = [
     "first_missing",
     "id_text",
     "is_missing",
+    "keep_used",
     "locate",
     "take",
 ]
@@ -45,6 +46,8 @@ Column = NDArray[Any] | pl.Series
 Result = TypeVar("Result")
 
 _PIECE = 1 << 21
+# Integers that numpy does not have; older polars have fewer of them.
+_WIDE_INTEGERS = tuple(getattr(pl, name) for name in ("Int128", "UInt128") if hasattr(pl, name))
 _TEXT, _WHOLE, _NUMBER = "text", "whole numbers", "numbers"
 _REMEDY = "write all of them as text, or all as whole numbers"
 # Up to here a float stands for one whole number.
@@ -59,7 +62,8 @@ def as_column(values: Any) -> Column:
         if values.dtype in (pl.Categorical, pl.Enum):
             return values.cast(pl.String)
         # With gaps, numpy would have floats for whole numbers, and take large ones for each other.
-        gaps = values.dtype.is_integer() and values.null_count() > 0
+        wide = values.dtype in _WIDE_INTEGERS
+        gaps = wide or (values.dtype.is_integer() and values.null_count() > 0)
         values = values.to_list() if values.dtype == pl.Object or gaps else values.to_numpy()
     elif hasattr(values, "to_numpy"):
         values = values.to_numpy()
@@ -362,3 +366,14 @@ def locate(labels: NDArray[Any], wanted: Sequence[Any] | NDArray[Any]) -> IntArr
             for code, value in zip(found, values, strict=True)
         ]
     return np.array(found, dtype=np.int64)
+
+
+def keep_used(labels: NDArray[Any], *codes: Int32Array) -> tuple[NDArray[Any], list[Int32Array]]:
+    """Return the labels that some code uses, and the codes into these."""
+    used = np.zeros(len(labels), dtype=bool)
+    for column in codes:
+        used[column] = True
+    if used.all():
+        return labels, list(codes)
+    new = (np.cumsum(used) - 1).astype(np.int32)
+    return labels[used], [new[column] for column in codes]

@@ -43,7 +43,7 @@ struct Inferred {
     double q[kChunk], derivative[kChunk], curvature[kChunk], value[kChunk];
 };
 
-// What the votes leave open of the truth bends the likelihood the other way; never let it win.
+// The variance of the latent truth reduces the curvature; it must not make it negative.
 inline double curvature_of(double bend, double q) { return std::max(bend - q * (1.0 - q), kLeastCurvature * bend); }
 
 // From exp(-margin), a product where no score is too large for that. Without `first` all of it is 1.
@@ -146,11 +146,11 @@ void expectation(const Rows& rows, const Table& table, const Scores& scores, siz
     }
 }
 
-// The votes of a chunk, each with its row. Lists are short and of any length: a loop over each would guess wrong, at
+// The votes of a chunk, each with its row. RaggedVotes are short and of any length: a loop over each would guess wrong, at
 // almost every row, where it ends.
 class Votes {
   public:
-    explicit Votes(const Lists& lists) : lists_(lists) {}
+    explicit Votes(const RaggedVotes& lists) : lists_(lists) {}
 
     void next(size_t at, size_t count) {
         start_ = lists_.start + at;
@@ -188,14 +188,14 @@ class Votes {
             for (int64_t v = start_[k]; v < start_[k + 1]; ++v) visit(v, k, weight(v));
     }
 
-    const Lists& lists_;
+    const RaggedVotes& lists_;
     const int64_t* start_ = nullptr;
     size_t count_ = 0, size_ = 0;
     uint8_t row_[kMost + 1];
 };
 
 // Likelihoods of each row's votes under both truths, divided by the larger; returns the sum of its logarithms.
-inline double collect(const Lists& lists, const Votes& votes, size_t count, double* first, double* second) {
+inline double collect(const RaggedVotes& lists, const Votes& votes, size_t count, double* first, double* second) {
     double difference[kChunk] = {}, above[kChunk], if_second = 0.0;
     votes.each([&](size_t v, size_t k, double weight) {
         const double* entry = lists.log_likelihood + 2 * static_cast<size_t>(lists.vote[v]);
@@ -213,8 +213,8 @@ inline double collect(const Lists& lists, const Votes& votes, size_t count, doub
 }
 
 template <bool kBent>
-void expect_lists(const Rows& rows, const Lists& lists, const Scores& scores, size_t begin, size_t end,
-                  double* posterior, float* curvature, double* truly_first, Sums& sums) {
+void expect_lists(const Rows& rows, const RaggedVotes& lists, const Scores& scores, size_t begin, size_t end,
+                  double* posterior, float* curvature, double* expected_counts, Sums& sums) {
     double first[kChunk], second[kChunk];
     Inferred row;
     Chunks items(rows, begin);
@@ -229,14 +229,14 @@ void expect_lists(const Rows& rows, const Lists& lists, const Scores& scores, si
         sums.value += log_sum(nullptr, count, row.value, false);
         if (kBent) std::copy(row.curvature, row.curvature + count, curvature + at);
         scatter<kBent>(items, count, row.derivative, row.curvature, sums);
-        votes.each([&](size_t v, size_t k, double weight) { truly_first[lists.vote[v]] += weight * row.q[k]; });
+        votes.each([&](size_t v, size_t k, double weight) { expected_counts[lists.vote[v]] += weight * row.q[k]; });
     }
 }
 
-void expectation_lists(const Rows& rows, const Lists& lists, const Scores& scores, size_t begin, size_t end,
-                       double* posterior, float* curvature, double* truly_first, Sums& sums) {
+void expectation_lists(const Rows& rows, const RaggedVotes& lists, const Scores& scores, size_t begin, size_t end,
+                       double* posterior, float* curvature, double* expected_counts, Sums& sums) {
     const auto pass = curvature ? expect_lists<true> : expect_lists<false>;
-    pass(rows, lists, scores, begin, end, posterior, curvature, truly_first, sums);
+    pass(rows, lists, scores, begin, end, posterior, curvature, expected_counts, sums);
 }
 
 inline void logistic(size_t count, const double* margin, const double* q, double* value, double* derivative,

@@ -7,9 +7,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from jamrank.models.base import FeatureUse, RankingModel
+import numpy as np
+
+from jamrank.fitting.spec import FeatureUse
+from jamrank.models.base import RankingModel
 from jamrank.models.registry import find_model
 from jamrank.selection.cross_validation import Candidate
+from jamrank.selection.design import Design
 
 __all__ = ["as_candidates", "usual_candidates"]
 
@@ -19,7 +23,7 @@ _MANY_ANNOTATORS = 300
 
 
 def usual_candidates(
-    features: bool, changes: Mapping[str, Any], from_disk: bool = False, gold: bool = False
+    features: bool, changes: Mapping[str, Any], design: Design, from_disk: bool = False, gold: bool = False
 ) -> list[Candidate]:
     """Return the few models among which ``Auto`` chooses, from the simplest to the richest.
 
@@ -29,35 +33,45 @@ def usual_candidates(
         Whether there are features.
     changes : mapping
         Arguments for those models that have them.
+    design : Design
+        What the votes can tell: models with parameters that they cannot are left out.
     from_disk : bool
         Only models that fit votes on disk.
     gold : bool
         Only models that can use pairs of known truth.
     """
     found = []
-    for model in _usual():
-        if model._from_disk >= from_disk and model._takes_gold >= gold:
+    for model in _usual(design):
+        if _suits(model, from_disk, gold):
             known = model.get_params()
             model.set_params(**{name: value for name, value in changes.items() if name in known})
             found += _ways(model, features)
     return found
 
 
-def _usual() -> list[RankingModel]:
-    """Return the models that are worth choosing among, from the simplest to the richest."""
-    from jamrank.models import JAM, VRJAM, AmElo, BradleyTerry, CrowdBT, KernelJAM
+def _suits(model: RankingModel, from_disk: bool, gold: bool) -> bool:
+    can = model._spec.capabilities
+    return can.out_of_core >= from_disk and can.gold >= gold
 
-    return [
-        BradleyTerry(),
-        CrowdBT(),
-        AmElo(),
-        CrowdBT(noise="two-coin"),
-        JAM(),
-        JAM(noise="two-coin"),
-        JAM(scorer="linear+objects"),
-        KernelJAM(),
-        VRJAM(),
-    ]
+
+def _usual(design: Design) -> list[RankingModel]:
+    """Return the models whose parameters the votes can tell, from the simplest to the richest.
+
+    One annotator has no reliability that could be compared with others'. A bias towards a side needs sides that are
+    not confounded with items. One truth for a pair differs from a truth for each vote only where pairs are repeated.
+    """
+    from jamrank.models import JAM, VRJAM, AmElo, BradleyTerry, CrowdBT, KernelJAM, MixedBT
+
+    if design.n_annotators < 2:
+        return [BradleyTerry(), MixedBT()]
+    models: list[RankingModel] = [BradleyTerry(), CrowdBT(), AmElo()]
+    if design.sides:
+        models.append(CrowdBT(noise="two-coin"))
+    if design.repeats:
+        models.append(JAM())
+        if design.sides:
+            models.append(JAM(noise="two-coin"))
+    return [*models, JAM(scorer="linear+objects"), KernelJAM(), VRJAM()]
 
 
 def as_candidates(
@@ -100,9 +114,9 @@ def _all() -> list[RankingModel]:
     from jamrank.models import MODELS
     from jamrank.selection import Auto
 
-    usual = _usual()
+    usual = _usual(Design(np.inf, 2, sides=True, repeats=True))
     others = [kind() for kind in MODELS.values() if kind is not Auto and not any(type(one) is kind for one in usual)]
-    return sorted(usual + others, key=lambda model: model._knows_annotators)
+    return sorted(usual + others, key=lambda model: model._spec.capabilities.annotators)
 
 
 def _may(model: RankingModel) -> bool:
@@ -112,7 +126,7 @@ def _may(model: RankingModel) -> bool:
 def _takes(model: RankingModel) -> FeatureUse:
     """Return what becomes of features, the scorer that was chosen being known."""
     asked_for = model.get_params().get("scorer", "auto") not in ("auto", "objects")
-    return "always" if asked_for else model._takes_features
+    return "always" if asked_for else model._spec.capabilities.features
 
 
 def _ways(model: RankingModel, features: bool) -> list[Candidate]:
@@ -132,7 +146,7 @@ def _name(model: RankingModel) -> str:
 
 
 def _candidate(model: RankingModel, features: bool, name: str) -> Candidate:
-    return Candidate(name, partial(_copy, model), features, model._knows_annotators, model)
+    return Candidate(name, partial(_copy, model), features, model._spec.capabilities.annotators, model)
 
 
 def _copy(model: RankingModel) -> RankingModel:

@@ -15,8 +15,8 @@ __all__ = ["information"]
 
 # So many pairs, the best for the best annotator, are looked at for every annotator.
 _LOOKED_AT = 100
-# Worth of a nat about the annotator, relative to what a nat about the best pair's margin is worth.
-LEARNING = 1.0
+# Worth of knowing the annotators, and votes of each that it helps beyond those there are.
+LEARNING, _TO_COME = 1.0, 5.0
 _GRID_MEAN = np.concatenate([np.linspace(0, 3, 25), np.linspace(3.25, 10, 16)])
 _GRID_DEVIATION = np.concatenate([[1e-4], np.linspace(0.1, 3, 24), np.linspace(3.5, 8, 8)])
 
@@ -42,9 +42,20 @@ def information(view: View) -> Proposals:
         value = learned + 1e-3 * value
         why = "tells the most about how {annotator} errs"
     else:
-        value = value + LEARNING * learned * float(np.median(worth))
+        perfect = float((_reduction(vote_information(np.abs(mean), variance, 0.0)) * worth).mean())
+        value = value + _reduction(learned) * (LEARNING * perfect * _doubt(view))[:, None]
         why = "most information for the goal; at present {sure} sure of the order"
     return Proposals(kept, value / view.cost[:, None], why)
+
+
+def _doubt(view: View) -> FloatArray:
+    """Return what not knowing each annotator's flip costs, in votes of a perfect annotator.
+
+    A vote by somebody of flip ``f`` informs as ``(1 - 2f)²`` votes of a perfect annotator do; of an unknown flip, as
+    the square of the mean does. What is lost is the variance of ``1 - 2f``, for every vote that the annotator has
+    given and for some that are to come.
+    """
+    return np.asarray(view.belief.reliability.contrast_variance[view.annotators] * (view.given + _TO_COME))
 
 
 def _reduction(nats: FloatArray) -> FloatArray:

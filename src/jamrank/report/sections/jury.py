@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from jamrank.report.markup import MISSING, count, decimal, finite, paragraph, percent, plain, section
+from jamrank.report.markup import MISSING, count, decimal, finite, paragraph, percent, plain
 from jamrank.report.record import Report
+from jamrank.report.section import Section
 from jamrank.report.tables import Column, Row, whole_table
 
-__all__ = ["jury"]
+__all__ = ["SECTION"]
 
 
-def jury(report: Report) -> str:
+def _render(report: Report) -> str:
     """Write the audit of the judges."""
     frame = report.jury
     if frame is None or frame.is_empty():
@@ -35,7 +36,9 @@ def jury(report: Report) -> str:
         Column("cost", lambda row: _money(row["cost"])),
         Column("cost a bit", lambda row: _money(row["cost_per_bit"])),
     ]
-    return section("jury", "LLM judges", paragraph(told), whole_table(frame, columns, "LLM judges", "jury.csv"))
+    return paragraph(told) + whole_table(
+        frame, columns, "LLM judges", "jury.csv", spreadsheet_safe=report.spreadsheet_safe
+    )
 
 
 def _share(name: str, low: str | None = None, high: str | None = None) -> Callable[[Row], str]:
@@ -62,3 +65,6 @@ def _effect(name: str) -> Callable[[Row], str]:
 def _money(value: object) -> str:
     number = finite(value)
     return MISSING if number is None else f"{number:.3g}"
+
+
+SECTION = Section("jury", "LLM judges", _render, "LLM judges")
