@@ -18,7 +18,7 @@ PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 .PHONY: benchmark benchmark-rivals benchmark-growth benchmark-profile benchmark-scale benchmark-quick
 .PHONY: benchmark-verdicts benchmark-recovery benchmark-coverage benchmark-scorers benchmark-heldout
 .PHONY: benchmark-everyday
-.PHONY: benchmark-next benchmark-encoding benchmark-cluster benchmark-gpu fuzz
+.PHONY: benchmark-next benchmark-encoding benchmark-cluster benchmark-gpu benchmark-jury fuzz
 
 demo: $(VENV)/demo-$(MODULES)
 	$(BIN)/jamrank demo
@@ -113,6 +113,10 @@ fuzz: $(VENV)/dev-$(MODULES)
 benchmark-gpu: $(RIVALS)/jamrank
 	$(RIVALS)/bin/pip install -q --disable-pip-version-check ".[gpu]"
 	$(RIVALS)/bin/python -m benchmarks.gpu
+
+# What the jury saves, how fast it asks and whether its audit is right, an hour or two: benchmarks/jury.md and .json.
+benchmark-jury: $(VENV)/dev-$(MODULES)
+	$(BIN)/python -m benchmarks.jury
 
 # Six of them in small, to see that they work: build/quick-benchmarks.
 benchmark-quick: $(RIVALS)/jamrank $(RIVALS)/rivals

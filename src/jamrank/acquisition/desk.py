@@ -39,6 +39,8 @@ class Desk:
     def __init__(self, pool: VotePool, costs: Any, capacity: Any, repeats: bool, questions: Any) -> None:
         self.pool, self._costs, self._capacity, self._repeats = pool, costs, capacity, repeats
         self._question_of: dict[Any, Any] = dict(questions) if isinstance(questions, Mapping) else {}
+        # A list of questions says that every item has something to show for each of them.
+        self._crossed = questions is not None and not isinstance(questions, Mapping)
         for name in self._question_of.values() if self._question_of else questions or ():
             pool.questions.code(name)
         self._seen_in: dict[int, set[Any]] = defaultdict(set)
@@ -207,6 +209,8 @@ class Desk:
 
     def _nested(self) -> bool:
         """Say whether every item belongs to one question."""
+        if self._crossed:
+            return False
         if self._is_nested is None:
             one_each = bool(self._seen_in) and all(len(seen) == 1 for seen in self._seen_in.values())
             several = len(self.pool.questions) > 1 and not self._crossed
