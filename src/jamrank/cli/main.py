@@ -23,6 +23,7 @@ _COMMANDS = {
     "check": "Say what is wrong or risky in a file of votes, before any fit.",
     "compare": "Say which model foretells held-out votes best, and whether annotators matter.",
     "export": "Write what a fit found as Parquet, JSON, preference pairs or Markdown.",
+    "studio": "Let people vote in a browser, and watch the ranking settle.",
     "simulate": "Write votes with a known truth to a file.",
     "reproduce": "Run the paper's experiments and show their results beside its own.",
 }

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 from urllib.parse import urlsplit
 
 from jamrank.errors import InputError
 from jamrank.io.tables import load_table
 from jamrank.studio.media import FILE_KINDS, check_file, kind_of_name, read_text_file
 
-__all__ = ["Item", "Part", "Kind", "read_items", "items_from_json", "items_to_json"]
+__all__ = ["Item", "Kind", "Part", "check_items", "item_details", "item_from", "media_origins", "read_items"]
 
 Kind = Literal["text", "markdown", "image", "audio", "video"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -97,7 +96,9 @@ def check_items(items: Sequence[Item], source: str) -> None:
     seen: set[str] = set()
     for row, item in enumerate(items, start=1):
         if not item.id.strip() or len(item.id) > _LONGEST_ID:
-            raise InputError(f"the id has {len(item.id)} characters", f"expected 1 to {_LONGEST_ID}", source=source, row=row)
+            raise InputError(
+                f"the id has {len(item.id)} characters", f"expected 1 to {_LONGEST_ID}", source=source, row=row
+            )
         if item.id in seen:
             raise InputError(f"the item {item.id!r} is there twice", "keep one of its rows", source=source, row=row)
         seen.add(item.id)
@@ -177,12 +178,11 @@ def media_origins(items: Iterable[Item]) -> tuple[str, ...]:
     return tuple(sorted({f"{url.scheme}://{url.netloc}" for url in urls}))
 
 
-def items_to_json(item: Item) -> str:
-    """Write what judges see of an item."""
-    return json.dumps({"parts": [[p.kind, p.content] for p in item.parts], "alt": item.alt}, ensure_ascii=False)
+def item_details(item: Item) -> dict[str, Any]:
+    """Return what judges see of an item, as JSON has it."""
+    return {"parts": [[p.kind, p.content] for p in item.parts], "alt": item.alt}
 
 
-def items_from_json(id_: str, text: str) -> Item:
+def item_from(id_: str, details: Mapping[str, Any]) -> Item:
     """Read an item back."""
-    values = json.loads(text)
-    return Item(id_, tuple(Part(kind, content) for kind, content in values["parts"]), values["alt"])
+    return Item(id_, tuple(Part(kind, content) for kind, content in details["parts"]), details.get("alt", ""))

@@ -107,7 +107,9 @@ def check_upload(name: str, content: bytes) -> str:
     """Refuse an upload that is not what its name says; return its kind."""
     kind = kind_of_name(name)
     if kind is None:
-        raise InputError(f"{name[:80]!r} is of no known kind", "expected an image, audio, video, text or Markdown file")
+        raise InputError(
+            f"{name[:80]!r} is of no known kind", "expected an image, audio, video, text or Markdown file"
+        )
     if kind in ("text", "markdown"):
         _decoded(content, name)
     else:

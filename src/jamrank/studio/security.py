@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
+import traceback
 from collections.abc import Callable, Iterable
+from pathlib import PurePath
 from time import perf_counter
 from typing import Any
 from urllib.parse import urlsplit
@@ -12,7 +14,7 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["BodyTooLarge", "Guard", "JsonLines", "same_origin"]
+__all__ = ["BodyTooLargeError", "Guard", "JsonLines", "log", "policy", "same_origin"]
 
 log = logging.getLogger("jamrank.studio")
 
@@ -26,7 +28,7 @@ _HEADERS = {
 }
 
 
-class BodyTooLarge(Exception):
+class BodyTooLargeError(Exception):
     """A request with more in it than this address takes."""
 
 
@@ -84,12 +86,12 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        begin, status = perf_counter(), 500
+        begin, status, started = perf_counter(), 500, False
 
         async def answer(message: Message) -> None:
-            nonlocal status
+            nonlocal status, started
             if message["type"] == "http.response.start":
-                status = message["status"]
+                status, started = message["status"], True
                 self._add_headers(MutableHeaders(scope=message))
             await send(message)
 
@@ -100,8 +102,14 @@ class Guard:
                 await _plain(answer, *refused)
             else:
                 await self.app(scope, _limited(receive, self.limit_of(scope["path"])), answer)
-        except BodyTooLarge:
-            await _plain(answer, 413, "The request is too large.")
+        except BodyTooLargeError:
+            if not started:
+                await _plain(answer, 413, "The request is too large.")
+        except Exception as error:
+            # Where it happened, and not with what: values may be personal.
+            log.error("failed", extra={"facts": {"error": type(error).__name__, "where": _where(error)}})
+            if not started:
+                await _plain(answer, 500, "Something went wrong here. It was noted; please try again.")
         finally:
             self._note(scope, status, perf_counter() - begin)
 
@@ -135,6 +143,11 @@ class Guard:
         log.log(level, "request", extra={"facts": facts})
 
 
+def _where(error: Exception) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"{PurePath(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+
+
 def _limited(receive: Receive, limit: int) -> Receive:
     """Count what comes in, for requests that do not say how long they are."""
     seen = 0
@@ -144,7 +157,7 @@ def _limited(receive: Receive, limit: int) -> Receive:
         message = await receive()
         seen += len(message.get("body", b""))
         if seen > limit:
-            raise BodyTooLarge
+            raise BodyTooLargeError
         return message
 
     return counted

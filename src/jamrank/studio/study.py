@@ -58,8 +58,8 @@ class Study:
     gold, gold_share
         Pairs of known order, and the share of a judge's pairs that they make up.
     repeat_share : float
-        Share of a judge's pairs that are an earlier pair of theirs with its sides swapped. Repeats measure
-        consistency and are left out of the ranking.
+        Share of a judge's pairs that are an earlier pair of theirs with its sides swapped: they measure how
+        consistent a judge is.
     easy_share : float
         Share of pairs with a clear winner, so that judges do not tire of close ones.
     consent, instructions : str
@@ -214,7 +214,9 @@ def _known_pair(name: str, value: Any) -> KnownPair:
     if isinstance(value, Mapping):
         value = [value.get("better"), value.get("worse"), *([value["criterion"]] if value.get("criterion") else [])]
     if not isinstance(value, list | tuple) or len(value) not in (2, 3):
-        raise InputError(f"{name} has {value!r}", 'expected ["better item", "worse item"], and a criterion if need be')
+        raise InputError(
+            f"{name} has {value!r}", 'expected ["better item", "worse item"], and a criterion if need be'
+        )
     pair = KnownPair(*(_text(name, one) for one in value))
     if pair.better == pair.worse:
         raise InputError(f"{name} has a pair of {pair.better!r} and itself", "expected two different items")
