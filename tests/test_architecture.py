@@ -25,6 +25,8 @@ ORDER = [
     {"ranking", "diagnostics"},
     {"models"},
     {"report", "simulation", "paper"},
+    {"collect"},
+    {"jury"},
     {"cli"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
@@ -36,7 +38,7 @@ LOOKED_UP = {
     ("models/showing.py", "report"),
 }
 
-OPENS_FILES = {"io", "paper"}
+OPENS_FILES = {"io", "paper", "collect"}
 FILE_CALLS = {"open", "read_text", "write_text", "read_bytes", "write_bytes", "unlink", "touch", "mkdir"}
 FILE_CALLS |= {"read_csv", "read_parquet", "scan_csv", "scan_parquet", "loadtxt", "savetxt", "genfromtxt"}
 PRINTS = {"cli"}

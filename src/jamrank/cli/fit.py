@@ -149,6 +149,7 @@ def fit(
         remove_outdated,
         write_together,
     )
+    from jamrank.io.sources import source_name
     from jamrank.io.store import StoredComparisons
     from jamrank.models import fit_groups, load, side_by_side
     from jamrank.report import score_meaning
@@ -202,9 +203,9 @@ def fit(
                 chosen=reason,
             )
             side = None if by is None else (by, side_by_side(ranking, rankings))
-            title = named((Path(votes[0]).name, *votes[1:]))
+            title = named((Path(source_name(votes[0])).name, *votes[1:]))
             files = fitted_files(model, table, title, facts, scale=scale, anchor=anchor, by=side)
-            files |= exported(model, kinds, title=Path(votes[0]).stem, ranking=ranking)
+            files |= exported(model, kinds, title=Path(source_name(votes[0])).stem, ranking=ranking)
             if side is not None:
                 files["by.csv"] = side[1].write_csv()
             write_together(ensure_folder(out), files)

@@ -14,7 +14,7 @@ from jamrank.errors import ParameterError
 if TYPE_CHECKING:
     from jamrank.models import RankingModel
 
-__all__ = ["EXPORTS", "exported", "leaderboard", "preference_pairs", "results"]
+__all__ = ["EXPORTS", "exported", "leaderboard", "parquet_bytes", "preference_pairs", "results"]
 
 # What may be asked for, and the files that it becomes.
 EXPORTS = {
@@ -144,7 +144,7 @@ def exported(
     files: dict[str, str | bytes] = {}
     if "parquet" in kinds:
         for name, frame in {"ranking": shown, "annotators": model.annotators_, "pairs": model.pairs_}.items():
-            files[f"{name}.parquet"] = _parquet(pl.DataFrame(frame))
+            files[f"{name}.parquet"] = parquet_bytes(pl.DataFrame(frame))
     if "json" in kinds:
         told = {**results(model, shown), "pairs": pl.DataFrame(model.pairs_).to_dicts()}
         files["results.json"] = json.dumps(told, indent=1, default=str, allow_nan=False) + "\n"
@@ -155,7 +155,8 @@ def exported(
     return files
 
 
-def _parquet(frame: pl.DataFrame) -> bytes:
+def parquet_bytes(frame: pl.DataFrame) -> bytes:
+    """Return the content of a Parquet file."""
     content = BytesIO()
     frame.write_parquet(content)
     return content.getvalue()

@@ -113,7 +113,7 @@ async def overview(request: Request) -> Response:
     studio = _studio(request)
     live = await run_in_threadpool(live_of, studio)
     return studio.page(
-        "admin.html", here="/admin", csrf=csrf_of(token), status=studio.view().status, live=live, said="", problem=""
+        "admin.html", here="/admin", csrf=csrf_of(token), state=studio.view().status, live=live, said="", problem=""
     )
 
 

@@ -1,7 +1,7 @@
 """The database as the server uses it: reads side by side, writes by one thread that commits several at once.
 
-A transaction ends with a wait for the disk, which may take longer than all the rest of a request. So writes that wait for each
-other anyway share one, and all are answered when the commit has reached the disk.
+A transaction ends with a wait for the disk, which may take longer than all the rest of a request. So writes that
+wait for each other anyway share one, and all are answered when the commit has reached the disk.
 """
 
 from __future__ import annotations

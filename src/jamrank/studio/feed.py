@@ -97,7 +97,7 @@ class Feed:
                 *(row.id, row.time, row.annotator, row.left, row.right, row.outcome),
                 *(row.criterion, row.purpose, row.seconds, row.cost or 0.0),
             )
-            return row.purpose != "practice"
+            return bool(row.purpose != "practice")
         elif row.kind == "undone":
             return self.votes.pop(row.refers, None) is not None
         return False

@@ -12,7 +12,6 @@ from jamrank.errors import InputError
 
 __all__ = [
     "FILE_KINDS",
-    "MediaFile",
     "check_file",
     "check_upload",
     "kind_of_name",
@@ -202,7 +201,8 @@ def sanitised_svg(content: bytes) -> bytes:
     _clean(root)
     ET.register_namespace("", _SVG[1:-1])
     ET.register_namespace("xlink", _XLINK[1:-1])
-    return ET.tostring(root, encoding="utf-8")
+    written: bytes = ET.tostring(root, encoding="utf-8")
+    return written
 
 
 def _clean(element: ET.Element) -> None:

@@ -173,7 +173,7 @@ def _joined(texts: Sequence[str], name: str) -> str:
 
 def _queued(connection: Connection) -> dict[str, int]:
     rows = connection.execute(select(QUEUE.c.judge, func.count()).group_by(QUEUE.c.judge))
-    return {judge: number for judge, number in rows}
+    return {row[0]: row[1] for row in rows}
 
 
 def _row(judge: str, one: Any, criterion: str) -> dict[str, Any]:
