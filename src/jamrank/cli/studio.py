@@ -36,7 +36,7 @@ Examples:
   jamrank studio study.toml
   jamrank studio --demo
   jamrank studio items.csv --host 192.168.1.20 --judges 30
-  jamrank studio items.csv --url https://study.example.org --proxy --database postgresql://user@host/name --processes 4
+  jamrank studio items.csv --url https://study.example.org --proxy --database postgresql://user@host/db --processes 4
   jamrank studio backup items.studio.sqlite copy.sqlite
   jamrank studio invite items.studio.sqlite --names judges.txt --url https://study.example.org
 

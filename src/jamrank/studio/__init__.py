@@ -1,1 +1,1 @@
-"""People vote in a browser: a voting page for judges, an admin page for whoever runs the study, a worker that chooses pairs."""
+"""People vote in a browser: a voting page for judges, an admin page for the organiser, a worker that chooses."""

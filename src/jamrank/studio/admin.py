@@ -301,9 +301,8 @@ async def upload(request: Request) -> Response:
     await who(request, "admin", fields)
     try:
         new = [Item(line, (Part("text", line),)) for line in _texts(fields.get("text", ""))]
-        for file in form.getlist("files"):
-            if isinstance(file, UploadFile) and file.filename:
-                new.append(await _uploaded(studio, file.filename, await file.read()))
+        files = [file for file in form.getlist("files") if isinstance(file, UploadFile) and file.filename]
+        new += [await _uploaded(studio, str(file.filename), await file.read()) for file in files]
         if not new:
             raise InputError("nothing to add", "choose files or write texts")
         await studio.database.write_soon(lambda connection: add_items(connection, new, "the form"))

@@ -1,4 +1,4 @@
-"""A fit of the votes so far, as the admin page and the exports show it: the same result and sections as the report."""
+"""A fit of the votes so far, as the admin page and the exports show it: the report's own result and sections."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def fit_votes(frame: pl.DataFrame, gold: Sequence[tuple[str, str]], start: Any =
 
     votes = Comparisons.from_frame(frame)
     ties = bool((frame["winner"] == "tie").any())
-    known = {item for item in votes.items.tolist()}
+    known = set(votes.items.tolist())
     usable = [(better, worse) for better, worse in gold if {better, worse} <= known]
     model = CrowdBT(ties="davidson" if ties else "leave out", engine="memory")
     with warnings.catch_warnings():
