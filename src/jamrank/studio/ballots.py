@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from jamrank.collect.records import Ask, Close, Undo
-from jamrank.studio.history import AGAIN, AHEAD, Asked, History
+from jamrank.studio.history import AGAIN, AHEAD, History
 from jamrank.studio.study import KnownPair, Study
 
 if TYPE_CHECKING:
@@ -77,7 +77,6 @@ class Plan:
 
     operations: list[Ask | Close | Undo] = field(default_factory=list)
     used: list[int] = field(default_factory=list)
-    feedback: str = ""
     refused: str = ""
     status: int = 200
 
@@ -122,17 +121,7 @@ def _answer(turn: Turn, answer: Answer, history: History, offers: Sequence[Pair]
         seconds=answer.seconds,
     )
     asks, used = _asks(turn, history, offers, {asked.id})
-    return Plan([close, *asks], used, _feedback(turn.view.study, asked, answer.said))
-
-
-def _feedback(study: Study, asked: Asked, said: str) -> str:
-    if asked.purpose != "practice":
-        return ""
-    for pair in study.practice:
-        if {pair.better, pair.worse} == {asked.left, asked.right}:
-            right = "left" if asked.left == pair.better else "right"
-            return "practice_right" if said == right else "practice_wrong"
-    return ""
+    return Plan([close, *asks], used)
 
 
 def _take_back(turn: Turn, wanted: TakeBack, history: History) -> Plan:

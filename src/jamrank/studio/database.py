@@ -40,7 +40,6 @@ class Outcome:
     """What came of a turn: the state of the page, or the name of the text that says why it was refused."""
 
     state: dict[str, Any]
-    feedback: str = ""
     refused: str = ""
     status: int = 200
 
@@ -166,7 +165,6 @@ class Database:
         return {
             number: Outcome(
                 page_state(turn.view, histories[turn.judge]),
-                plans[number].feedback,
                 plans[number].refused,
                 plans[number].status,
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
-from jamrank.studio.history import AHEAD, History
+from jamrank.studio.history import AHEAD, Asked, History
 from jamrank.studio.media import render_markdown
 
 if TYPE_CHECKING:
@@ -61,8 +61,18 @@ def page_state(view: View, history: History) -> dict[str, Any]:
         "skip": study.skip,
         "grades": len(study.grades),
         "ahead": AHEAD,
-        "feedback": "",
+        "feedback": "" if last is None else _feedback(view, last),
     }
+
+
+def _feedback(view: View, last: Asked) -> str:
+    """Say after a practice pair whether the answer was the expected one."""
+    if last.purpose != "practice":
+        return ""
+    better = {"left": last.left, "right": last.right}.get(last.outcome or "", "")
+    other = last.right if better == last.left else last.left
+    right = any((pair.better, pair.worse) == (better, other) for pair in view.study.practice)
+    return view.texts["practice_right" if right else "practice_wrong"]
 
 
 def rendered_item(view: View, id_: str, name: str) -> str:

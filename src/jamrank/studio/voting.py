@@ -166,7 +166,7 @@ async def _take(request: Request, judge: str, action: Answer | TakeBack | Next) 
         raise Refused(outcome.status, view.texts[outcome.refused], state=outcome.state)
     if not wants_json(request):
         return redirect("/vote")
-    return JSONResponse({**outcome.state, "feedback": view.texts.get(outcome.feedback, "")})
+    return JSONResponse(outcome.state)
 
 
 async def root(request: Request) -> Response:

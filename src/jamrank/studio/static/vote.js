@@ -117,6 +117,8 @@
     const total = state.total, done = Math.min(total, state.done + queue.length);
     $("bar").max = total; $("bar").value = done;
     $("count").textContent = texts.progress.replace("{done}", Math.min(done + 1, total)).replace("{total}", total);
+    $("feedback").hidden = !state.feedback;
+    if ($("feedback").textContent !== state.feedback) $("feedback").textContent = state.feedback;
     $("undo").disabled = !(queue.length || state.undo) || undoing;
     if (pair && state.status === "open") {
       $("ballot").hidden = false; $("blocked").hidden = true;
@@ -149,8 +151,6 @@
     $("question").textContent = pair.question;
     $("key").value = pair.key;
     $("practice").hidden = !pair.practice;
-    $("feedback").hidden = !state.feedback;
-    $("feedback").textContent = state.feedback || "";
     if (shown !== null) { say(texts.saved); window.scrollTo(0, 0); }
     shown = pair.key;
     shownAt = performance.now();
