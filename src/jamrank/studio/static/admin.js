@@ -5,7 +5,9 @@
   if (!live || !window.EventSource) return;
   const note = document.getElementById("link-state");
   let busy = false;
+  let wanted = "";
   async function update(version) {
+    wanted = version;
     if (busy || version === live.dataset.version) return;
     busy = true;
     try {
@@ -23,6 +25,7 @@
       for (const gone of old.values()) gone.remove();
       live.dataset.version = version;
     } catch { /* tried again with the next event */ } finally { busy = false; }
+    if (wanted !== version) update(wanted);
   }
   const events = new EventSource("/admin/events");
   events.addEventListener("update", (event) => { note.textContent = ""; update(event.data); });
