@@ -27,9 +27,9 @@ import polars as pl
 import jamrank as jr
 from benchmarks import machine, report, scale, wine
 from jamrank.engines import make_engine
-from jamrank.engines.choosing import Choice
-from jamrank.io.cluster import Cluster
-from jamrank.io.distributed import distribute as on_cluster
+from jamrank.engines.registry import Choice
+from jamrank.io.out_of_core.cluster import Cluster
+from jamrank.io.out_of_core.distributed import distribute as on_cluster
 
 SIZES = {"agreement": 10**7, "scaling": 10**8, "traffic": (10**7, 10**8), "killed": 10**7, "cost": 10**7}
 QUICK_SIZES = {"agreement": 10**5, "scaling": 10**6, "traffic": (10**5, 10**6), "killed": 10**5, "cost": 10**6}
@@ -136,8 +136,8 @@ def agreement(folder: Path, n_votes: int, quick: bool) -> dict[str, dict[str, di
 def a_pass(engine: Any) -> Callable[[], Any]:
     """Return a call that runs one iteration's pass, from other scores every time."""
     rng = np.random.default_rng(0)
-    tables = np.log(np.broadcast_to([[0.8, 0.2], [0.2, 0.8]], (engine.n_coins, 2, 2)))
-    return lambda: engine.expectation(rng.normal(size=engine.n_items), tables)
+    log_emission = np.log(np.broadcast_to([[0.8, 0.2], [0.2, 0.8]], (engine.n_confusion_groups, 2, 2)))
+    return lambda: engine.expectation(rng.normal(size=engine.n_items), log_emission)
 
 
 def seconds_of(call: Callable[[], Any]) -> float:
@@ -389,7 +389,7 @@ def n_sums(items: int, annotators: int) -> int:
 
 def row_bytes(engine: Any) -> int:
     """Return what a pass in memory reads and writes once."""
-    from jamrank.engines.cluster import _Part
+    from jamrank.engines.dask import _Part
 
     return sys.getsizeof(_Part(engine.rows))
 

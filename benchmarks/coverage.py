@@ -26,11 +26,10 @@ from scipy.special import logit
 
 import jamrank as jr
 from benchmarks import machine, report
-from jamrank.diagnostics import flip_intervals
-from jamrank.models.posterior import Posterior
+from jamrank.fitting.prior_variances import FixedNoise
+from jamrank.inference import Uncertainty, flip_intervals, ranks
+from jamrank.inference.posterior_draws import Posterior
 from jamrank.models.uncertain import N_DRAWS
-from jamrank.models.variance import FixedNoise
-from jamrank.ranking import Uncertainty, ranks
 
 SIZES = [(30, 20, 1000), (100, 50, 5000), (300, 100, 50_000)]
 QUICK_SIZES = [(10, 5, 200)]

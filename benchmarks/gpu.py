@@ -26,7 +26,7 @@ from benchmarks.machine import about, commit
 from jamrank.engines import GpuEngine
 from jamrank.engines.gpu import _Task
 from jamrank.models.latent import LatentModel
-from jamrank.rows import Patterns, Rows
+from jamrank.rows.rows import Patterns, Rows
 
 SEED, FLIPS = 0, np.arange(1, 7) / 20
 ROUNDS, FIT_ROUNDS = 15, 9
@@ -143,8 +143,8 @@ def time_pass(engine: GpuEngine, read: int, written: int, keep: bool = False) ->
     rng = np.random.default_rng(SEED)
     scores, vector = rng.standard_normal((2, engine.n_items))
     wrong, right = np.log(FLIPS), np.log1p(-FLIPS)
-    tables = np.stack([np.stack([right, wrong], axis=1), np.stack([wrong, right], axis=1)], axis=1)
-    task, part = _Task(engine, scores, tables), engine._parts[0]
+    log_emission = np.stack([np.stack([right, wrong], axis=1), np.stack([wrong, right], axis=1)], axis=1)
+    task, part = _Task(engine, scores, log_emission), engine._parts[0]
     assert part.card is not None
     room = engine._card.empty(engine.n_rows, np.float64) if keep else None
 
@@ -157,7 +157,7 @@ def time_pass(engine: GpuEngine, read: int, written: int, keep: bool = False) ->
 
     seconds = on_card(run, ROUNDS)
     begin = time.perf_counter()
-    at = engine.expectation(scores, tables)
+    at = engine.expectation(scores, log_emission)
     called = time.perf_counter() - begin
     product = on_card(lambda: engine.curvature_times(at.curvature, vector), ROUNDS)
     n_rows = engine.n_rows

@@ -169,7 +169,9 @@ def exponent(rows: list[dict[str, float]], what: str) -> tuple[float, float] | N
 FITTED = {"seconds": "whole fit", "per_pass": "fit, per pass", "peak_mib": "peak memory"}
 
 
-def as_markdown(growths: list[Growth], tables: dict[str, list[dict[str, float]]], made_with: dict[str, str]) -> str:
+def as_markdown(
+    growths: list[Growth], log_emission: dict[str, list[dict[str, float]]], made_with: dict[str, str]
+) -> str:
     lines = [
         "# How time and memory grow",
         "",
@@ -184,12 +186,12 @@ def as_markdown(growths: list[Growth], tables: dict[str, list[dict[str, float]]]
     ]
     header = ["model", "what grows", "range", "fixed", *FITTED.values()]
     rows = [
-        [g.model, g.what, f"{g.sizes[0]:,} to {g.sizes[-1]:,}", as_text(g.fixed), *exponents(tables[g.name])]
+        [g.model, g.what, f"{g.sizes[0]:,} to {g.sizes[-1]:,}", as_text(g.fixed), *exponents(log_emission[g.name])]
         for g in growths
     ]
     lines += report.table(header, rows)
     for growth in growths:
-        lines += [f"## {growth.name}", "", *points(growth, tables[growth.name])]
+        lines += [f"## {growth.name}", "", *points(growth, log_emission[growth.name])]
     return "\n".join([*lines, *report.made_with(made_with)])
 
 
@@ -221,7 +223,7 @@ def points(growth: Growth, rows: list[dict[str, float]]) -> list[str]:
     )
 
 
-def plot(growths: list[Growth], tables: dict[str, list[dict[str, float]]], path: Path) -> None:
+def plot(growths: list[Growth], log_emission: dict[str, list[dict[str, float]]], path: Path) -> None:
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -229,7 +231,7 @@ def plot(growths: list[Growth], tables: dict[str, list[dict[str, float]]], path:
 
     figure, grid = plt.subplots(len(FITTED), len(growths), figsize=(2.4 * len(growths), 6.6), layout="constrained")
     for column, growth in enumerate(growths):
-        rows = tables[growth.name]
+        rows = log_emission[growth.name]
         for axes, (what, label) in zip(grid[:, column], FITTED.items(), strict=True):
             draw_points(axes, rows, what)
             axes.set_ylabel({"seconds": "s", "per_pass": "s", "peak_mib": "MiB"}[what], fontsize=8)
@@ -263,21 +265,21 @@ def main() -> None:
     begun_at = commit()
     rounds = QUICK_ROUNDS if given.quick else ROUNDS
     growths = [quicker(growth) for growth in GROWTHS] if given.quick else list(GROWTHS)
-    tables = {growth.name: measure_growth(growth, rounds) for growth in growths}
+    log_emission = {growth.name: measure_growth(growth, rounds) for growth in growths}
     made_with = {
-        "votes": "drawn by votes.py; one truth a vote for votes of crowds, one truth a pair for juries of six",
+        "votes": "drawn by data/storage.py; one truth a vote for votes of crowds, one truth a pair for juries of six",
         "seed": str(SEED),
         "rounds": f"{rounds}, interleaved; a new process for each size; medians",
         **about(begun_at, "polars"),
     }
     numbers = {
         name: {"exponents": {what: exponent(rows, what) for what in FITTED}, "sizes": rows}
-        for name, rows in tables.items()
+        for name, rows in log_emission.items()
     }
     fixed = {growth.name: growth.fixed for growth in growths}
-    text = as_markdown(growths, tables, made_with)
+    text = as_markdown(growths, log_emission, made_with)
     report.write(given.out, "growth", text, {"about": made_with, "fixed": fixed, "results": numbers})
-    plot(growths, tables, given.out / "growth.png")
+    plot(growths, log_emission, given.out / "growth.png")
 
 
 if __name__ == "__main__":

@@ -18,11 +18,11 @@ from scipy.special import expit, logit
 import jamrank as jr
 from benchmarks import report
 from benchmarks.machine import about, commit
-from jamrank.diagnostics import compare
-from jamrank.diagnostics.folds import split
-from jamrank.diagnostics.heldout import Candidate, hold_out
 from jamrank.noise.kmeans import cluster_pairs
 from jamrank.scorers import Features
+from jamrank.selection import compare
+from jamrank.selection.cross_validation import Candidate, hold_out
+from jamrank.selection.folds import split
 
 SEED, ROUNDS, QUICK_ROUNDS = 0, 13, 1
 # As asked: a pick other than the true cell counts if its interval against it holds 0 and its loss is this near.

@@ -23,7 +23,7 @@ from benchmarks.measure import in_turn
 from benchmarks.report import HERE, say, table
 from jamrank.engines.passes import expectation
 from jamrank.kernels import default_threads
-from jamrank.rows import Rows
+from jamrank.rows.rows import Rows
 
 SEED, ROUNDS, FLIPS = 0, 15, np.arange(1, 7) / 20
 N_ITEMS, QUICK = 4898, 500
@@ -65,10 +65,10 @@ def our_passes(
     rows = Rows.per_pair(jr.Comparisons.from_matrix(first, second, said))
     wrong, right = np.log(FLIPS), np.log1p(-FLIPS)
     # By annotator, what was said, and the truth.
-    tables = np.stack([np.stack([right, wrong], axis=1), np.stack([wrong, right], axis=1)], axis=1)
+    log_emission = np.stack([np.stack([right, wrong], axis=1), np.stack([wrong, right], axis=1)], axis=1)
     none, all_of_them = np.empty(0, dtype=np.float32), np.empty(len(rows), dtype=np.float32)
     plain, bent = (
-        partial(expectation, rows, scores, tables, room, np.empty(0), default_threads())
+        partial(expectation, rows, scores, log_emission, room, np.empty(0), default_threads())
         for room in (none, all_of_them)
     )
     return plain, bent

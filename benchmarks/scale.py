@@ -75,8 +75,8 @@ def truth_of(left: np.ndarray, right: np.ndarray, scores: np.ndarray) -> np.ndar
     key = (key + np.uint64(SEED)) * np.uint64(0x9E3779B97F4A7C15)
     key = (key ^ key >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
     key = (key ^ key >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
-    coin = (key ^ key >> np.uint64(31)).astype(np.float64) / 2.0**64
-    first_wins = coin < 1 / (1 + np.exp(scores[second] - scores[first]))
+    confusion_group = (key ^ key >> np.uint64(31)).astype(np.float64) / 2.0**64
+    first_wins = confusion_group < 1 / (1 + np.exp(scores[second] - scores[first]))
     return first_wins == (left < right)
 
 

@@ -28,7 +28,10 @@ FUNCTIONS = {
     ("jamrank.report", "describe"): OUTPUT,
     ("jamrank.report", "render"): OUTPUT,
 }
-METHODS = {("jamrank.comparisons", "Comparisons", "from_"): ENCODING, ("jamrank.rows", "Rows", "per_"): ROWS}
+METHODS = {
+    ("jamrank.data.comparisons", "Comparisons", "from_"): ENCODING,
+    ("jamrank.rows.rows", "Rows", "per_"): ROWS,
+}
 
 
 @dataclass

@@ -19,7 +19,7 @@ from scipy.stats import kendalltau, spearmanr
 import jamrank as jr
 from benchmarks.machine import about, commit
 from benchmarks.report import arguments, made_with, parser, say, table, write
-from jamrank.models.variance import FixedNoise
+from jamrank.fitting.prior_variances import FixedNoise
 from jamrank.noise import Flip
 
 Doubles = NDArray[np.float64]
@@ -71,8 +71,8 @@ def draw_crowd(seed: int, truth: str = "pair") -> tuple[jr.Comparisons, list[str
     for name, flips in {**others, "adversarial": np.full(len(kinds), 0.85)}.items():
         flip = np.where(np.array(kinds) == name, flips, flip)
     said = left_better(scores, left, right, truth, rng) ^ (rng.random(len(who)) < flip[who])
-    leaning = rng.random(len(who)) < rng.uniform(0.8, 0.9, len(kinds))[who]
-    said = np.select([kind == "position-biased", kind == "one-sided"], [leaning, True], said)
+    loglik_jacobian = rng.random(len(who)) < rng.uniform(0.8, 0.9, len(kinds))[who]
+    said = np.select([kind == "position-biased", kind == "one-sided"], [loglik_jacobian, True], said)
     outcome = np.where((kind == "tie-lazy") & (rng.random(len(who)) < 0.6), 0.5, said)
     return jr.Comparisons.from_arrays(left, right, who, outcome), kinds
 
@@ -124,7 +124,7 @@ class KnownFlips(jr.CrowdBT):
         self.flips = flips
 
     def _noise(self, engine: Any, prior: Any) -> Any:
-        return FixedNoise(Flip(engine.cast), logit(self.flips))
+        return FixedNoise(Flip(engine.vote_counts), logit(self.flips))
 
     def _flips(self, votes: Any, point: Any) -> Doubles:
         return self.flips

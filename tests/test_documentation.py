@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from jamrank.fitting.feature_scorers import SCORERS
 from jamrank.models import MODELS
-from jamrank.models.featured import SCORERS
 
 ROOT = Path(__file__).parents[1]
 PAGES = [

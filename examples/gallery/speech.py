@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 
 import jamrank as jr
+from jamrank.inference import group_share
 from jamrank.paper.data import Data
-from jamrank.ranking import group_share
 
 
 def main(data: Path, picture: Path) -> None:

@@ -15,24 +15,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from jamrank.comparisons import Comparisons
+    from jamrank.data.comparisons import Comparisons
     from jamrank.diagnostics import check
     from jamrank.io import (
         StoredComparisons,
-        preference_pairs,
         read_comparisons,
         read_features,
         read_gold,
         read_groups,
         store_comparisons,
     )
-    from jamrank.io.distributed import DistributedComparisons, distribute_comparisons
+    from jamrank.io.out_of_core.distributed import DistributedComparisons, distribute_comparisons
     from jamrank.models import (
         IAM,
         JAM,
         VRJAM,
         AmElo,
-        Auto,
         Borda,
         BradleyTerry,
         Copeland,
@@ -45,33 +43,33 @@ if TYPE_CHECKING:
         Prior,
         RankCentrality,
         WinRate,
-        fit_groups,
         load,
-        side_by_side,
     )
     from jamrank.report import write_report
+    from jamrank.report.exports import preference_pairs
+    from jamrank.selection import Auto, fit_groups, side_by_side
     from jamrank.simulation import simulate
 
 __version__ = "0.1.0"
 
 # Names are imported when first used, so that `jamrank --help` does not wait for numpy.
 _HOMES = {
-    "Comparisons": "comparisons",
+    "Comparisons": "data.comparisons",
     "read_comparisons": "io",
     "read_features": "io",
     "read_gold": "io",
     "read_groups": "io",
-    "preference_pairs": "io",
+    "preference_pairs": "report.exports",
     "check": "diagnostics",
     "StoredComparisons": "io",
     "store_comparisons": "io",
-    "DistributedComparisons": "io.distributed",
-    "distribute_comparisons": "io.distributed",
+    "DistributedComparisons": "io.out_of_core.distributed",
+    "distribute_comparisons": "io.out_of_core.distributed",
     "MajorityVote": "models",
     "IAM": "models",
     "JAM": "models",
     "VRJAM": "models",
-    "Auto": "models",
+    "Auto": "selection",
     "BradleyTerry": "models",
     "CrowdBT": "models",
     "KernelJAM": "models",
@@ -85,8 +83,8 @@ _HOMES = {
     "DawidSkene": "models",
     "Prior": "models",
     "load": "models",
-    "fit_groups": "models",
-    "side_by_side": "models",
+    "fit_groups": "selection",
+    "side_by_side": "selection",
     "simulate": "simulation",
     "write_report": "report",
 }

@@ -29,6 +29,8 @@ __all__ = [
     "NotConvergedWarning",
     "NotFittedError",
     "ParameterError",
+    "ScratchError",
+    "ScratchWarning",
     "SlowKernelsWarning",
     "SparseVotesWarning",
     "TiesExcludedWarning",
@@ -75,6 +77,10 @@ class FeatureError(InputError):
 
 class GoldError(InputError):
     """Pairs of known truth that contradict each other, or cannot be read."""
+
+
+class ScratchError(InputError):
+    """Files that a fit from disk left behind, and that are not as it left them."""
 
 
 class FormatError(JamrankError):
@@ -147,6 +153,10 @@ class SparseVotesWarning(JamrankWarning):
 
 class NoCardWarning(JamrankWarning):
     """A fit that was to run on a GPU runs in memory, and why."""
+
+
+class ScratchWarning(JamrankWarning):
+    """Files that an earlier fit from disk left behind were damaged, and are made anew."""
 
 
 class SlowKernelsWarning(JamrankWarning):

@@ -10,15 +10,14 @@ import polars as pl
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 
-from jamrank.comparisons import Comparisons
+from jamrank.data.comparisons import Comparisons
 from jamrank.errors import ParameterError
 from jamrank.noise.kmeans import cluster_pairs
 from jamrank.scorers import Features
+from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
 __all__ = ["Simulation", "simulate"]
 
-Doubles = NDArray[np.float64]
-Places = NDArray[np.int64]
 
 _SCORERS = ("objects", "linear", "linear+objects", "kernel", "kernel+objects")
 # Waves of which a smooth function is made; the share of the variance that features explain in a sum.
@@ -53,13 +52,13 @@ class Simulation:
 
     votes: Comparisons
     frame: pl.DataFrame
-    scores: Doubles
-    flips: Doubles
-    features: Doubles | None
-    bias: Doubles | None = None
-    discrimination: Doubles | None = None
-    ties: Doubles | None = None
-    coef: Doubles | None = None
+    scores: FloatArray
+    flips: FloatArray
+    features: FloatArray | None
+    bias: FloatArray | None = None
+    discrimination: FloatArray | None = None
+    ties: FloatArray | None = None
+    coef: FloatArray | None = None
 
 
 def simulate(
@@ -202,12 +201,12 @@ def _names(prefix: str, count: int) -> NDArray[Any]:
 
 
 def _truths(
-    left: Places,
-    right: Places,
-    scores: Doubles,
+    left: IntArray,
+    right: IntArray,
+    scores: FloatArray,
     truth: str,
     rng: np.random.Generator,
-) -> NDArray[np.bool_]:
+) -> BoolArray:
     """Draw whether left is truly better, once for each vote or once for each pair."""
     if truth == "vote":
         return np.asarray(rng.random(len(left)) < expit(scores[left] - scores[right]))
@@ -218,7 +217,7 @@ def _truths(
     return np.asarray(first_better[of_vote] ^ (left > right))
 
 
-def _flips(flips: ArrayLike | None, n_annotators: int, n_clusters: int, rng: np.random.Generator) -> Doubles:
+def _flips(flips: ArrayLike | None, n_annotators: int, n_clusters: int, rng: np.random.Generator) -> FloatArray:
     """Return the flip of each annotator, or of each annotator and cluster."""
     shape = (n_annotators, n_clusters) if n_clusters else (n_annotators,)
     if flips is None:
@@ -233,7 +232,7 @@ def _flips(flips: ArrayLike | None, n_annotators: int, n_clusters: int, rng: np.
     return rates
 
 
-def _each(name: str, values: ArrayLike, n_annotators: int) -> Doubles:
+def _each(name: str, values: ArrayLike, n_annotators: int) -> FloatArray:
     own = np.asarray(values, dtype=np.float64)
     if own.shape != (n_annotators,) or not np.isfinite(own).all():
         raise ParameterError(f"{name} has {own.size} values for {n_annotators} annotators; expected a number each")
@@ -242,7 +241,7 @@ def _each(name: str, values: ArrayLike, n_annotators: int) -> Doubles:
     return own
 
 
-def _sharpness(discrimination: ArrayLike | None, n_annotators: int, rng: np.random.Generator) -> Doubles:
+def _sharpness(discrimination: ArrayLike | None, n_annotators: int, rng: np.random.Generator) -> FloatArray:
     if discrimination is None:
         drawn = np.exp(0.5 * rng.standard_normal(n_annotators))
         drawn[9::10] *= -1.0
@@ -254,7 +253,7 @@ def _sharpness(discrimination: ArrayLike | None, n_annotators: int, rng: np.rand
     return drawn / size
 
 
-def _clusters(left: Places, right: Places, features: Doubles | None, n_clusters: int) -> NDArray[np.int32]:
+def _clusters(left: IntArray, right: IntArray, features: FloatArray | None, n_clusters: int) -> Int32Array:
     """Return the cluster of each vote's pair, as VRJAM finds it."""
     if features is None:
         raise ParameterError("clustered flips need features; give n_features")
@@ -270,7 +269,7 @@ def _clusters(left: Places, right: Places, features: Doubles | None, n_clusters:
 
 def _scores(
     n_items: int, n_features: int, spread: float, scorer: str, rng: np.random.Generator
-) -> tuple[Doubles, Doubles | None, Doubles | None]:
+) -> tuple[FloatArray, FloatArray | None, FloatArray | None]:
     """Return the scores, the features, and the weights of these where scores are linear in them."""
     features = rng.standard_normal((n_items, n_features)) if n_features else None
     if features is None or scorer == "objects":
@@ -292,14 +291,14 @@ def _scores(
     return scores, features, coef
 
 
-def _smooth(features: Doubles, rng: np.random.Generator) -> Doubles:
+def _smooth(features: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Draw a smooth function of the features: waves in all directions, as a Gaussian process of bandwidth 1 has."""
     waves = rng.standard_normal((_WAVES, features.shape[1]))
     phase, size = rng.uniform(0, 2 * np.pi, _WAVES), rng.standard_normal(_WAVES)
     return np.asarray(np.cos(features @ waves.T + phase) @ size)
 
 
-def _standard(values: Doubles) -> Doubles:
+def _standard(values: FloatArray) -> FloatArray:
     centred = values - values.mean()
     deviation = float(np.sqrt((centred**2).mean()))
     return np.asarray(centred / deviation if deviation > 0 else centred)

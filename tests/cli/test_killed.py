@@ -15,7 +15,8 @@ from pathlib import Path
 
 import jamrank as jr
 from jamrank.cli.results import fitted_files
-from jamrank.io import EXPORTS, exported, write_together
+from jamrank.report.exports import EXPORTS, exported
+from jamrank.io import write_together
 
 folder = Path(sys.argv[1])
 versions = []

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from jamrank.comparisons import Comparisons
+from jamrank.data.comparisons import Comparisons
 from jamrank.diagnostics.consistency import self_consistency
 from jamrank.diagnostics.sides import sides
 

@@ -7,7 +7,7 @@ import pytest
 
 from jamrank.diagnostics import cycles
 from jamrank.diagnostics.cycles import best_order, count_triads
-from jamrank.diagnostics.duels import Duels
+from jamrank.rows.duels import Duels
 
 
 def random_wins(rng, n: int, share: float) -> tuple[np.ndarray, np.ndarray]:

@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jamrank.comparisons import Comparisons
-from jamrank.diagnostics.duels import Duels
+from jamrank.data.comparisons import Comparisons
 from jamrank.diagnostics.graph import components, find_bridges, separation
+from jamrank.rows.duels import Duels
 
 
 def duels(pairs, n_items: int, outcomes=None) -> Duels:

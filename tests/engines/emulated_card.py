@@ -198,12 +198,12 @@ def over_patterns(
 
 
 def over_lists(
-    _, items, base, count, chunk, start, second, vote_start, vote_base, vote, vote_weight, tables, scores, posterior,
-    curvature, by_gradient, by_degree, by_kind, kinds, here, gradient, degree, kind_sums, values,
+    _, items, base, count, chunk, start, second, vote_start, vote_base, vote, vote_weight, log_emission, scores,
+    posterior, curvature, by_gradient, by_degree, by_kind, kinds, here, gradient, degree, kind_sums, values,
 ):  # fmt: skip
     row = np.repeat(np.arange(count), np.diff(vote_start))
     times = np.ones(len(vote)) if vote_weight is None else vote_weight
-    log_second, log_first = (np.bincount(row, times * tables[2 * vote + truth], count) for truth in (0, 1))
+    log_second, log_first = (np.bincount(row, times * log_emission[2 * vote + truth], count) for truth in (0, 1))
     largest = np.maximum(log_first, log_second)
 
     def by_row(q):

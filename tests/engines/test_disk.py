@@ -14,7 +14,7 @@ import pytest
 import jamrank as jr
 from jamrank.engines import DiskEngine, disk
 from jamrank.errors import ParameterError
-from jamrank.io import store
+from jamrank.io.out_of_core import store
 
 MEMORY = "600MB"
 MODELS = {
@@ -121,7 +121,7 @@ import os, signal, sys
 import numpy as np
 import jamrank as jr
 from jamrank.engines import disk
-from jamrank.io import store
+from jamrank.io.out_of_core import store
 store._PART_BYTES = (600_000_000 - store._PROCESS_BYTES) // 1000
 folder, passes = sys.argv[1], int(sys.argv[2])
 run, count = disk.expectation, 0
@@ -181,9 +181,9 @@ def test_curvature_is_read_again_or_worked_out_again(tmp_path):
     frame, _ = draw(20, 4000, "")
     frame.filter(pl.col("winner") != "tie").write_parquet(tmp_path / "votes.parquet")
     engine = DiskEngine(jr.store_comparisons(tmp_path / "votes.parquet", tmp_path, MEMORY), "pair")
-    tables = np.log(np.broadcast_to([[0.8, 0.3], [0.2, 0.7]], (12, 2, 2)))
+    log_emission = np.log(np.broadcast_to([[0.8, 0.3], [0.2, 0.7]], (12, 2, 2)))
     rng = np.random.default_rng(0)
-    here, there = (engine.expectation(rng.normal(size=20), tables).curvature for _ in range(2))
+    here, there = (engine.expectation(rng.normal(size=20), log_emission).curvature for _ in range(2))
     vector = rng.normal(size=20)
     fresh, kept = engine.curvature_times(here, vector), engine.curvature_times(there, vector)
     assert engine._last is there

@@ -12,16 +12,16 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from test_disk import draw
-from tests.engines.emulated_card import EmulatedCard
 
 import jamrank as jr
 from jamrank.engines import ENGINES, Engine, GpuEngine, choose, make_engine
-from jamrank.engines.choosing import Choice
+from jamrank.engines.registry import Choice
 from jamrank.errors import CardError, ClusterError, InputError, ParameterError
-from jamrank.io import store
-from jamrank.kernels.card import Card
-from jamrank.rows import ROWS_BY
+from jamrank.io.out_of_core import store
+from jamrank.kernels.card import GpuDevice
+from jamrank.rows.rows import ROWS_BY
+from tests.engines.emulated_card import EmulatedCard
+from tests.engines.test_disk import draw
 
 pytest.importorskip("distributed", reason="needs jamrank[cluster]")
 
@@ -42,7 +42,7 @@ def cluster() -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def tables(tmp_path_factory) -> dict[str, tuple[pl.DataFrame, Path]]:
+def log_emission(tmp_path_factory) -> dict[str, tuple[pl.DataFrame, Path]]:
     folder = tmp_path_factory.mktemp("votes")
     made = {}
     for columns in ("", "question weight"):
@@ -62,18 +62,18 @@ def tables(tmp_path_factory) -> dict[str, tuple[pl.DataFrame, Path]]:
 
 
 @pytest.fixture(scope="module")
-def votes(tables, cluster, tmp_path_factory) -> Iterator[dict[tuple[str, str], object]]:
+def votes(log_emission, cluster, tmp_path_factory) -> Iterator[dict[tuple[str, str], object]]:
     """The same votes for every engine, by engine and columns."""
     found: dict[tuple[str, str], object] = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(store, "_PART_BYTES", (600_000_000 - store._PROCESS_BYTES) // 1000)
-        for columns, (_, path) in tables.items():
+        for columns, (_, path) in log_emission.items():
             found["memory", columns] = jr.read_comparisons(path)
             found["disk", columns] = jr.store_comparisons(path, tmp_path_factory.mktemp("scratch"), "600MB")
             # Plain ones in one part, which needs no shuffle.
             found["dask", columns] = jr.distribute_comparisons(path, cluster, part_votes=1000 if columns else 10_000)
     yield found
-    for columns in tables:
+    for columns in log_emission:
         found["dask", columns].close()
 
 
@@ -86,7 +86,7 @@ NEAR = {"gpu": 1e-6, "gpu, emulated": 1e-6}
 
 def skip_without_card() -> None:
     try:
-        Card()
+        GpuDevice()
     except CardError as error:
         pytest.skip(f"no GPU here: {error}")
 
@@ -117,23 +117,23 @@ def test_votes_are_the_same(votes, engine, columns):
 def test_passes_are_the_same(votes, engine, row):
     here, there = (engine_of(name, votes, row) for name in ("memory", engine))
     near = NEAR.get(engine, 1e-9)
-    for name in ("n_items", "n_rows", "n_links", "n_coins"):
+    for name in ("n_items", "n_rows", "n_links", "n_confusion_groups"):
         assert getattr(there, name) == getattr(here, name), name
-    np.testing.assert_allclose(there.cast, here.cast, rtol=1e-12)
+    np.testing.assert_allclose(there.vote_counts, here.vote_counts, rtol=1e-12)
     rng = np.random.default_rng(0)
     scores, vector = rng.normal(size=(2, here.n_items))
-    shape = (here.n_coins,) if row in TO_NUMBERS else (here.n_coins, 2, 2)
-    tables = np.log(rng.uniform(0.1, 0.9, shape)) * (-1 if row in TO_NUMBERS else 1)
+    shape = (here.n_confusion_groups,) if row in TO_NUMBERS else (here.n_confusion_groups, 2, 2)
+    log_emission = np.log(rng.uniform(0.1, 0.9, shape)) * (-1 if row in TO_NUMBERS else 1)
 
     def same(a: object, b: object) -> None:
         np.testing.assert_allclose(b, a, rtol=near, atol=near)
 
-    (begin, shares), (its_begin, its_shares) = (each.beginning(np.zeros(here.n_items)) for each in (here, there))
+    (begin, shares), (its_begin, its_shares) = (each.initial_step(np.zeros(here.n_items)) for each in (here, there))
     same(begin.gradient, its_begin.gradient)
     same(shares, its_shares)
-    first, its_first = (each.expectation(scores, tables) for each in (here, there))
-    last, its_last = (each.expectation(scores / 2, tables) for each in (here, there))
-    for name in ("value", "gradient", "degree", "truly_first", "hidden"):
+    first, its_first = (each.expectation(scores, log_emission) for each in (here, there))
+    last, its_last = (each.expectation(scores / 2, log_emission) for each in (here, there))
+    for name in ("value", "gradient", "degree", "expected_counts", "hidden"):
         same(getattr(last, name), getattr(its_last, name))
     # The last one is kept; the others are worked out again, also where a fit begins.
     for mine, its in ((last, its_last), (first, its_first), (begin, its_begin)):
@@ -144,10 +144,10 @@ def test_passes_are_the_same(votes, engine, row):
     np.testing.assert_array_equal(links.first, its_links.first)
     np.testing.assert_array_equal(links.second, its_links.second)
     np.testing.assert_allclose(its_links.curvature, links.curvature, rtol=1e-6)
-    (degree, known), (its_degree, its_known) = (each.observed(scores, tables, True) for each in (here, there))
+    (degree, known), (its_degree, its_known) = (each.observed(scores, log_emission, True) for each in (here, there))
     same(degree, its_degree)
     same(known.curvature, its_known.curvature)
-    same(here.hidden(scores, tables), there.hidden(scores, tables))
+    same(here.truth_variance(scores, log_emission), there.truth_variance(scores, log_emission))
 
 
 @pytest.mark.filterwarnings("ignore::jamrank.errors.JamrankWarning")
@@ -187,9 +187,9 @@ def test_a_worker_that_dies_costs_a_recomputation_not_the_fit(votes, cluster):
 
 
 @pytest.mark.filterwarnings("ignore::jamrank.errors.JamrankWarning")
-def test_votes_in_memory_are_sent(tables, cluster, monkeypatch):
+def test_votes_in_memory_are_sent(log_emission, cluster, monkeypatch):
     monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", cluster)
-    frame, path = tables["question weight"]
+    frame, path = log_emission["question weight"]
     here = jr.Comparisons.from_frame(frame)
     sent = jr.distribute_comparisons(here, part_votes=500)
     assert len(sent.part_pairs) > 4
@@ -202,8 +202,8 @@ def test_votes_in_memory_are_sent(tables, cluster, monkeypatch):
     model._votes.close()
 
 
-def test_what_is_wrong_with_a_file_is_told_with_its_row(tables, cluster, tmp_path):
-    frame, _ = tables[""]
+def test_what_is_wrong_with_a_file_is_told_with_its_row(log_emission, cluster, tmp_path):
+    frame, _ = log_emission[""]
     bad = frame.with_columns(
         pl.when(pl.int_range(pl.len()) == 1500).then(pl.lit("up")).otherwise("winner").alias("winner")
     )
@@ -222,7 +222,7 @@ def test_what_is_wrong_with_a_file_is_told_with_its_row(tables, cluster, tmp_pat
 
 
 def test_a_scheduler_that_is_not_there_is_named(monkeypatch):
-    monkeypatch.setattr("jamrank.io.cluster._ANSWER_WITHIN", 0.5)
+    monkeypatch.setattr("jamrank.io.out_of_core.cluster._ANSWER_WITHIN", 0.5)
     with pytest.raises(ClusterError, match=r"no dask scheduler answers at 'tcp://127.0.0.1:9'"):
         jr.distribute_comparisons("votes", "tcp://127.0.0.1:9")
 
@@ -246,13 +246,13 @@ def test_models_that_need_memory_say_so(votes):
         jr.VRJAM().fit(votes["dask", ""])
 
 
-def test_auto_goes_by_size_and_by_what_is_there(votes, tables, monkeypatch):
+def test_auto_goes_by_size_and_by_what_is_there(votes, log_emission, monkeypatch):
     monkeypatch.delenv("DASK_SCHEDULER_ADDRESS", raising=False)
-    path = tables[""][1]
+    path = log_emission[""][1]
     assert [choose("auto", votes[name, ""]).name for name in ("memory", *OTHERS)] == ["memory", *OTHERS]
     assert choose("auto", path) == Choice("memory", "4,000 votes fit into memory")
     assert choose("auto", "votes.csv").name == "memory"
-    monkeypatch.setattr("jamrank.engines.choosing._memory", lambda: 1 << 20)
+    monkeypatch.setattr("jamrank.engines.registry._memory", lambda: 1 << 20)
     assert choose("auto", path) == Choice("disk", "4,000 votes may not fit into memory")
     assert choose("auto", path, in_parts=False).name == "memory"
     monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", "tcp://10.0.0.1:8786")

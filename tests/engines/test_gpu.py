@@ -8,25 +8,25 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.engines.emulated_card import EmulatedCard
 
 import jamrank as jr
-import jamrank.rows as rows_module
-from jamrank.comparisons import Comparisons
-from jamrank.engines import GpuEngine, MemoryEngine, choosing, on_gpu
+import jamrank.rows.rows as rows_module
+from jamrank.data.comparisons import Comparisons
+from jamrank.engines import GpuEngine, MemoryEngine, on_gpu, registry
 from jamrank.errors import CardError, NoCardWarning
-from jamrank.kernels.card import Card
+from jamrank.fitting.newton import newton_step
+from jamrank.kernels.card import GpuDevice
 from jamrank.models import latent
-from jamrank.models.newton import newton_step
-from jamrank.rows import ROWS_BY, Lists, Rows
+from jamrank.rows.rows import ROWS_BY, RaggedVotes, Rows
 from jamrank.scorers import ObjectScorer
+from tests.engines.emulated_card import EmulatedCard
 
 N_ITEMS = 40
 
 
-def real_card() -> Card:
+def real_card() -> GpuDevice:
     try:
-        return Card()
+        return GpuDevice()
     except CardError as error:
         pytest.skip(f"no GPU here: {error}")
 
@@ -72,7 +72,7 @@ def as_lists(votes: Comparisons) -> Rows:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rows_module, "_repeats_itself", lambda votes: False)
         rows = Rows._find_per_pair(votes, 1)
-    assert isinstance(rows.ballots, Lists)
+    assert isinstance(rows.ballots, RaggedVotes)
     return rows
 
 
@@ -109,13 +109,13 @@ def scores_of(rows: Rows, seed=7) -> np.ndarray:
 
 
 def tables_of(rows: Rows) -> np.ndarray:
-    params = np.linspace(-2, 1, rows.n_coins)
+    params = np.linspace(-2, 1, rows.n_confusion_groups)
     if rows.about != "truth":
         return params
     # Not symmetric, so that sides matter.
     log_flip, log_keep = -np.logaddexp(0, -params), -np.logaddexp(0, params)
-    tables = np.stack([np.stack([log_keep, log_flip], axis=1), np.stack([log_flip, log_keep], axis=1)], axis=1)
-    return tables * np.array([1.0, 0.8])[None, :, None]
+    log_emission = np.stack([np.stack([log_keep, log_flip], axis=1), np.stack([log_flip, log_keep], axis=1)], axis=1)
+    return log_emission * np.array([1.0, 0.8])[None, :, None]
 
 
 def same(found, expected, name="", rtol=1e-9) -> None:
@@ -126,9 +126,9 @@ def same(found, expected, name="", rtol=1e-9) -> None:
 def assert_same_passes(engine: GpuEngine, memory: MemoryEngine) -> None:
     """Compare whatever an engine says."""
     rows = memory.rows
-    scores, tables, vector = scores_of(rows), tables_of(rows), scores_of(rows, 8)
-    here, there = (one.expectation(scores, tables) for one in (engine, memory))
-    for name in ("value", "gradient", "truly_first", "hidden"):
+    scores, log_emission, vector = scores_of(rows), tables_of(rows), scores_of(rows, 8)
+    here, there = (one.expectation(scores, log_emission) for one in (engine, memory))
+    for name in ("value", "gradient", "expected_counts", "hidden"):
         same(getattr(here, name), getattr(there, name), name)
     # Curvatures are single: they shape a step but not where it ends.
     same(here.degree, there.degree, "degree", 1e-6)
@@ -136,20 +136,24 @@ def assert_same_passes(engine: GpuEngine, memory: MemoryEngine) -> None:
     same(*products, "product", 1e-6)
     same(engine.bends(here.curvature), memory.bends(there.curvature), "curvature", 1e-6)
     if rows.about == "truth":
-        same(engine.posterior(scores, tables), memory.posterior(scores, tables), "posterior")
-        same(engine.hidden(scores, tables), memory.hidden(scores, tables), "hidden")
-        starts = [one.beginning(np.zeros(rows.n_items)) for one in (engine, memory)]
+        same(engine.posterior(scores, log_emission), memory.posterior(scores, log_emission), "posterior")
+        same(engine.truth_variance(scores, log_emission), memory.truth_variance(scores, log_emission), "hidden")
+        starts = [one.initial_step(np.zeros(rows.n_items)) for one in (engine, memory)]
         for name in ("value", "gradient", "degree"):
             same(*(getattr(start[0], name) for start in starts), name)
         same(starts[0][1], starts[1][1])
         same(*(one.curvature_times(s[0].curvature, vector) for one, s in zip((engine, memory), starts, strict=True)))
         # An earlier curvature is worked out anew.
         same(engine.curvature_times(here.curvature, vector), products[1], "product again", 1e-6)
-    for (degree, links), (other, pairs) in [[one.observed(scores, tables, True) for one in (engine, memory)]]:
+    for (degree, links), (other, pairs) in [[one.observed(scores, log_emission, True) for one in (engine, memory)]]:
         same(degree, other, "observed")
         same(links.curvature, pairs.curvature, "observed links")
-    same(engine.cast, memory.cast)
-    assert (engine.n_rows, engine.n_links, engine.n_coins) == (memory.n_rows, memory.n_links, memory.n_coins)
+    same(engine.vote_counts, memory.vote_counts)
+    assert (engine.n_rows, engine.n_links, engine.n_confusion_groups) == (
+        memory.n_rows,
+        memory.n_links,
+        memory.n_confusion_groups,
+    )
 
 
 @pytest.mark.parametrize("variance", [None, 0.5])
@@ -187,7 +191,7 @@ def test_parts_change_no_sum_of_a_pass(rows, card):
         GpuEngine(rows, card=card, memory=m).expectation(scores_of(rows), tables_of(rows)) for m in (None, memory)
     )
     if not GpuEngine(rows, card=card)._walks:
-        for name in ("gradient", "degree", "truly_first"):
+        for name in ("gradient", "degree", "expected_counts"):
             np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
     assert one.value == pytest.approx(other.value, rel=1e-13)
 
@@ -196,7 +200,7 @@ def test_a_pass_is_the_same_to_the_last_bit_when_it_is_run_again(rows, card):
     engines = [GpuEngine(rows, card=card) for _ in range(2)]
     passes = [engine.expectation(scores_of(rows), tables_of(rows)) for engine in (*engines, engines[0])]
     for other in passes[1:]:
-        for name in ("value", "gradient", "degree", "truly_first", "hidden"):
+        for name in ("value", "gradient", "degree", "expected_counts", "hidden"):
             np.testing.assert_array_equal(getattr(passes[0], name), getattr(other, name))
 
 
@@ -206,9 +210,11 @@ def test_a_pass_is_the_same_to_the_last_bit_when_it_is_run_again(rows, card):
 @pytest.mark.parametrize("far", [1.0, 300.0, 1e6])
 def test_scores_far_apart_neither_overflow_nor_vanish(name, far, card):
     rows = ROWS[name]()
-    scores, tables = far * scores_of(rows), tables_of(rows) * 30
-    here, there = (engine.expectation(scores, tables) for engine in (GpuEngine(rows, card=card), MemoryEngine(rows)))
-    for which in ("value", "gradient", "truly_first"):
+    scores, log_emission = far * scores_of(rows), tables_of(rows) * 30
+    here, there = (
+        engine.expectation(scores, log_emission) for engine in (GpuEngine(rows, card=card), MemoryEngine(rows))
+    )
+    for which in ("value", "gradient", "expected_counts"):
         same(getattr(here, which), getattr(there, which), which, 1e-8)
     same(here.degree, there.degree, "degree", 1e-6)
 
@@ -240,7 +246,7 @@ def test_fits_agree_with_those_in_memory(model, votes, card, monkeypatch):
         engines.append(GpuEngine(rows, threads, card=card))
         return engines[-1]
 
-    monkeypatch.setattr(choosing, "MemoryEngine", engine)
+    monkeypatch.setattr(registry, "MemoryEngine", engine)
     with monkeypatch.context() as patch:
         patch.setattr(latent.LatentModel, "_parts", lambda self: [(self._votes, _decided(self._fitted[0].engine))])
         fitted = model.fit(votes)
@@ -257,7 +263,7 @@ def test_an_engine_goes_when_nobody_holds_it(card):
     rows = Rows.per_pair(jury(0.8))
     engine = GpuEngine(rows, card=card)
     at = engine.expectation(scores_of(rows), tables_of(rows))
-    engine.beginning(np.zeros(rows.n_items))
+    engine.initial_step(np.zeros(rows.n_items))
     gone = weakref.ref(engine)
     gc.disable()
     try:
@@ -276,7 +282,7 @@ def test_weights_that_differ_too_much_stay_in_memory():
 
 
 def test_without_a_card_the_fit_runs_in_memory_and_says_why(monkeypatch):
-    def none() -> Card:
+    def none() -> GpuDevice:
         raise CardError("there is no GPU")
 
     monkeypatch.setattr("jamrank.engines.gpu.Card", none)
@@ -288,4 +294,4 @@ def test_without_a_card_the_fit_runs_in_memory_and_says_why(monkeypatch):
 def test_no_cupy_is_told_in_one_line(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "cupy", None)
     with pytest.raises(CardError, match=r"CuPy is not installed; pip install 'jamrank\[gpu\]'"):
-        Card()
+        GpuDevice()

@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-import jamrank.rows as rows_module
-from jamrank.comparisons import Comparisons
+import jamrank.rows.rows as rows_module
+from jamrank.data.comparisons import Comparisons
 from jamrank.engines import MemoryEngine, passes
 from jamrank.noise import Flip
-from jamrank.rows import Lists, Rows
+from jamrank.rows.rows import RaggedVotes, Rows
 
 
-def full_pass(engine: MemoryEngine, scores, tables) -> SimpleNamespace:
+def full_pass(engine: MemoryEngine, scores, log_emission) -> SimpleNamespace:
     """Run a pass; find the posterior of each row and the curvature of each link too."""
-    at = engine.expectation(scores, tables)
+    at = engine.expectation(scores, log_emission)
     found = vars(at) | {"curvature": engine.bends(at.curvature).copy()}
-    return SimpleNamespace(**found, posterior=engine.posterior(scores, tables))
+    return SimpleNamespace(**found, posterior=engine.posterior(scores, log_emission))
 
 
 @pytest.fixture(scope="module")
@@ -46,16 +46,16 @@ def rows(request, votes) -> Rows:
 
 def test_lists_and_patterns_say_the_same(votes):
     one, other = Rows.per_pair(votes), as_lists(votes)
-    assert isinstance(other.ballots, Lists)
+    assert isinstance(other.ballots, RaggedVotes)
     np.testing.assert_array_equal(one.share, other.share)
-    np.testing.assert_allclose(one.cast, other.cast, rtol=1e-13)
-    here, there = (full_pass(MemoryEngine(r), SCORES, tables(r)) for r in (one, other))
-    for name in ("value", "posterior", "curvature", "gradient", "degree", "truly_first"):
+    np.testing.assert_allclose(one.vote_counts, other.vote_counts, rtol=1e-13)
+    here, there = (full_pass(MemoryEngine(r), SCORES, log_emission(r)) for r in (one, other))
+    for name in ("value", "posterior", "curvature", "gradient", "degree", "expected_counts"):
         np.testing.assert_allclose(getattr(here, name), getattr(there, name), rtol=1e-12, atol=1e-12, err_msg=name)
 
 
-def tables(rows: Rows) -> np.ndarray:
-    return Flip(rows.cast).tables(np.linspace(-2, 1, rows.n_coins))
+def log_emission(rows: Rows) -> np.ndarray:
+    return Flip(rows.vote_counts).log_emission(np.linspace(-2, 1, rows.n_confusion_groups))
 
 
 SCORES = np.random.default_rng(1).standard_normal(30)
@@ -63,56 +63,56 @@ SCORES = np.random.default_rng(1).standard_normal(30)
 
 def test_the_gradient_is_that_of_the_log_likelihood(rows):
     engine = MemoryEngine(rows)
-    gradient = engine.expectation(SCORES, tables(rows)).gradient
+    gradient = engine.expectation(SCORES, log_emission(rows)).gradient
     for item in range(0, 30, 7):
         step = 1e-5 * np.eye(30)[item]
-        up, down = (engine.expectation(SCORES + s, tables(rows)).value for s in (step, -step))
+        up, down = (engine.expectation(SCORES + s, log_emission(rows)).value for s in (step, -step))
         assert (up - down) / 2e-5 == pytest.approx(gradient[item], rel=1e-5, abs=1e-5)
 
 
 def test_expectation_and_maximisation_agree_on_the_gradient(rows):
     engine = MemoryEngine(rows)
-    at = full_pass(engine, SCORES, tables(rows))
+    at = full_pass(engine, SCORES, log_emission(rows))
     there = engine.maximisation(SCORES, at.posterior)
     np.testing.assert_allclose(there.gradient, at.gradient, atol=1e-10)
 
 
 def test_only_differences_of_scores_matter(rows):
     engine = MemoryEngine(rows)
-    here, shifted = (full_pass(engine, SCORES + shift, tables(rows)) for shift in (0.0, 5.0))
+    here, shifted = (full_pass(engine, SCORES + shift, log_emission(rows)) for shift in (0.0, 5.0))
     assert shifted.value == pytest.approx(here.value, rel=1e-12)
     np.testing.assert_allclose(shifted.posterior, here.posterior, rtol=1e-10)
     assert here.gradient.sum() == pytest.approx(0, abs=1e-10)
 
 
 def test_sums_over_votes_are_those_of_the_posterior(rows):
-    at = full_pass(MemoryEngine(rows), SCORES, tables(rows))
-    np.testing.assert_allclose(at.truly_first, rows.over_votes(at.posterior), rtol=1e-12)
+    at = full_pass(MemoryEngine(rows), SCORES, log_emission(rows))
+    np.testing.assert_allclose(at.expected_counts, rows.over_votes(at.posterior), rtol=1e-12)
 
 
 def test_more_patterns_than_a_pass_adds_up_give_the_same_sums(votes, monkeypatch):
     rows = Rows.per_pair(votes)
-    inside = MemoryEngine(rows).expectation(SCORES, tables(rows))
+    inside = MemoryEngine(rows).expectation(SCORES, log_emission(rows))
     monkeypatch.setattr(passes, "_MOST_PATTERNS_IN_PASS", 3)
-    outside = MemoryEngine(rows).expectation(SCORES, tables(rows))
-    np.testing.assert_allclose(outside.truly_first, inside.truly_first, rtol=1e-12)
+    outside = MemoryEngine(rows).expectation(SCORES, log_emission(rows))
+    np.testing.assert_allclose(outside.expected_counts, inside.expected_counts, rtol=1e-12)
     assert outside.value == inside.value
 
 
 def test_very_unlikely_votes_neither_overflow_nor_vanish(rows):
-    table = tables(rows)
+    table = log_emission(rows)
     engine = MemoryEngine(rows)
     here = full_pass(engine, SCORES, table)
     shifted = full_pass(engine, SCORES, table - 5000)
     np.testing.assert_allclose(shifted.posterior, here.posterior, rtol=1e-8)
-    assert shifted.value == pytest.approx(here.value - 5000 * rows.cast.sum())
+    assert shifted.value == pytest.approx(here.value - 5000 * rows.vote_counts.sum())
     far = full_pass(engine, 1e6 * SCORES, table)
     assert np.isfinite([far.value, *far.gradient, *far.posterior]).all()
 
 
 def test_curvature_that_is_no_longer_there_is_worked_out_again(rows):
     engine = MemoryEngine(rows)
-    first = engine.expectation(SCORES, tables(rows)).curvature
+    first = engine.expectation(SCORES, log_emission(rows)).curvature
     fresh = engine.bends(first).copy()
     start = engine.maximisation(np.zeros(30), np.full(len(rows), 0.7)).curvature
     at_start = engine.bends(start).copy()
@@ -125,7 +125,7 @@ def test_curvature_that_is_no_longer_there_is_worked_out_again(rows):
 def test_curvature_is_never_negative_and_its_sums_are_the_degrees(rows):
     engine = MemoryEngine(rows)
     posterior = np.random.default_rng(2).uniform(0, 1, len(rows))
-    passes = [engine.expectation(SCORES, tables(rows))]
+    passes = [engine.expectation(SCORES, log_emission(rows))]
     passes += [engine.maximisation(SCORES, posterior, loss) for loss in ("logistic", "hinge")]
     for at in passes:
         bends = engine.bends(at.curvature)
@@ -138,7 +138,7 @@ def test_curvature_is_never_negative_and_its_sums_are_the_degrees(rows):
 def test_the_curvature_product_is_that_of_a_graph_laplacian(rows):
     rng, engine = np.random.default_rng(3), MemoryEngine(rows)
     links = rows.links
-    curvature = engine.expectation(SCORES, tables(rows)).curvature
+    curvature = engine.expectation(SCORES, log_emission(rows)).curvature
     matrix = np.zeros((30, 30))
     for i, j, c in zip(links.first, links.second, engine.bends(curvature), strict=True):
         matrix[[i, j], [i, j]] += c
@@ -172,15 +172,15 @@ def test_the_logistic_loss_is_the_expected_log_likelihood(rows):
 
 def test_every_pass_is_counted(rows):
     engine = MemoryEngine(rows)
-    engine.expectation(SCORES, tables(rows))
+    engine.expectation(SCORES, log_emission(rows))
     engine.maximisation(SCORES, rows.share)
     assert engine.passes == 2
 
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_threads_change_no_bit(rows, threads):
-    one, more = (full_pass(MemoryEngine(rows, n), SCORES, tables(rows)) for n in (None, threads))
-    for name in ("posterior", "curvature", "gradient", "degree", "truly_first"):
+    one, more = (full_pass(MemoryEngine(rows, n), SCORES, log_emission(rows)) for n in (None, threads))
+    for name in ("posterior", "curvature", "gradient", "degree", "expected_counts"):
         assert getattr(one, name).tobytes() == getattr(more, name).tobytes(), name
     assert one.value == more.value
 
@@ -193,17 +193,17 @@ def test_more_items_than_two_bytes_can_number():
     assert rows.layout[1].dtype == np.int32
     scores = np.random.default_rng(0).standard_normal(n_items)
     engine = MemoryEngine(rows)
-    at = full_pass(engine, scores, tables(rows))
-    np.testing.assert_allclose(at.truly_first, rows.over_votes(at.posterior), rtol=1e-9)
+    at = full_pass(engine, scores, log_emission(rows))
+    np.testing.assert_allclose(at.expected_counts, rows.over_votes(at.posterior), rtol=1e-9)
     assert engine.maximisation(scores, at.posterior).gradient == pytest.approx(at.gradient, abs=1e-9)
-    product = engine.curvature_times(engine.expectation(scores, tables(rows)).curvature, scores)
+    product = engine.curvature_times(engine.expectation(scores, log_emission(rows)).curvature, scores)
     flow = at.curvature.astype(float) * (scores[:-1] - scores[1:])
     np.testing.assert_allclose(product, np.append(flow, 0) - np.append(0, flow), atol=1e-9)
 
 
 def test_an_engine_goes_when_nobody_holds_it(rows):
     engine = MemoryEngine(rows)
-    at = engine.expectation(SCORES, tables(rows))
+    at = engine.expectation(SCORES, log_emission(rows))
     engine.maximisation(SCORES, rows.share)
     gone = weakref.ref(engine)
     gc.disable()

@@ -91,7 +91,7 @@ def expectation_votes(module, p, begin: np.ndarray, posterior: bool = True) -> d
         "curvature": np.full(len(p["first"]), np.nan, dtype=np.float32),
         "gradient": np.full(n_items, np.nan),
         "degree": np.full(n_items, np.nan),
-        "truly_first": np.full(n_kinds, np.nan),
+        "expected_counts": np.full(n_kinds, np.nan),
         "hidden": np.full(n_kinds, np.nan),
     }
     inputs = [*layout(p), begin, *(p[name] for name in ("pattern", "weight", "if_first", "if_second", "scores"))]
@@ -101,13 +101,13 @@ def expectation_votes(module, p, begin: np.ndarray, posterior: bool = True) -> d
 
 def direct(module, p, begin: np.ndarray, question: int) -> dict[str, np.ndarray]:
     """Run the pass over votes that depend on the margin directly; the problem's rows are links."""
-    n_items, n_coins = len(p["scores"]), len(p["params"])
+    n_items, n_confusion_groups = len(p["scores"]), len(p["params"])
     out = {
         "curvature": np.full(len(p["first"]), np.nan, dtype=np.float32),
         "gradient": np.full(n_items, np.nan),
         "degree": np.full(n_items, np.nan),
-        "slope": np.full(n_coins, np.nan),
-        "information": np.full(n_coins, np.nan),
+        "slope": np.full(n_confusion_groups, np.nan),
+        "information": np.full(n_confusion_groups, np.nan),
     }
     inputs = [*layout(p), begin, *(p[name] for name in ("pattern", "weight", "params", "scores")), question]
     out["value"] = np.array(module.direct(*inputs, *out.values(), p["threads"]))
@@ -117,8 +117,8 @@ def direct(module, p, begin: np.ndarray, question: int) -> dict[str, np.ndarray]
 def with_params(problem) -> dict:
     """Return the problem with a parameter for each coin, from small to very large ones."""
     rng = np.random.default_rng(len(problem["scores"]))
-    n_coins = (len(problem["if_second"]) + 1) // 2
-    return problem | {"params": rng.standard_normal(n_coins) * rng.choice([0.0, 1.0, 50.0])}
+    n_confusion_groups = (len(problem["if_second"]) + 1) // 2
+    return problem | {"params": rng.standard_normal(n_confusion_groups) * rng.choice([0.0, 1.0, 50.0])}
 
 
 def maximisation(module, p, loss: int) -> dict[str, np.ndarray]:
@@ -224,18 +224,18 @@ def test_extreme_ratios_and_scores_neither_vanish_nor_overflow(log_ratio, spread
 @needs_compiled
 @settings(deadline=None)
 @given(problems(), st.integers(1, 8), st.sampled_from([1, 4, 40]), st.booleans(), st.booleans(), st.booleans())
-def test_expectation_over_lists_equals_its_twin(problem, n_coins, longest, weighted, posterior, curvature):
+def test_expectation_over_lists_equals_its_twin(problem, n_confusion_groups, longest, weighted, posterior, curvature):
     n = len(problem["first"])
     rng = np.random.default_rng(n)
     vote_start = np.concatenate([[0], np.cumsum(rng.integers(0, longest + 1, n))])
-    vote = rng.integers(0, 2 * n_coins, vote_start[-1]).astype(np.int32)
+    vote = rng.integers(0, 2 * n_confusion_groups, vote_start[-1]).astype(np.int32)
     weight = rng.uniform(0, 3, len(vote)) if weighted else np.empty(0)
-    tables = -rng.exponential(2.0, 4 * n_coins)
+    log_emission = -rng.exponential(2.0, 4 * n_confusion_groups)
     results = []
     for module in (kernels, twin):
         out = room(problem, curvature, posterior)
-        out["truly_first"] = np.full(2 * n_coins, np.nan)
-        inputs = *layout(problem), vote_start, vote, weight, tables, problem["scores"]
+        out["expected_counts"] = np.full(2 * n_confusion_groups, np.nan)
+        inputs = *layout(problem), vote_start, vote, weight, log_emission, problem["scores"]
         out["value"] = np.array(module.expectation_lists(*inputs, *out.values(), problem["threads"]))
         results.append(out)
     assert_close(*results)
@@ -329,8 +329,8 @@ def test_a_pass_over_single_votes_is_one_over_rows_of_one_vote(problem):
     rows = problem | {side: np.repeat(problem[side], np.diff(begin)) for side in ("first", "second")}
     rows["layout"] = "far"
     votes, alone = expectation_votes(twin, problem, begin), expectation(twin, rows)
-    alone["truly_first"] = alone["by_pattern"]
-    for name in ("posterior", "gradient", "truly_first", "value"):
+    alone["expected_counts"] = alone["by_pattern"]
+    for name in ("posterior", "gradient", "expected_counts", "value"):
         scale = max(float(np.abs(alone[name]).max(initial=0.0)), 1.0)
         np.testing.assert_allclose(votes[name], alone[name], rtol=1e-9, atol=1e-9 * scale, err_msg=name)
 

@@ -7,11 +7,11 @@ import warnings
 import numpy as np
 import pytest
 from scipy.special import expit
-from tournaments import bradley_terry, random_wins, votes_of
 
 import jamrank as jr
 from jamrank.errors import DisconnectedWarning, JamrankWarning, UnknownItemError
-from jamrank.models.tally import Tally
+from jamrank.rows.pair_counts import PairCounts
+from tests.models.tournaments import bradley_terry, random_wins, votes_of
 
 MODELS = [jr.Borda, jr.Copeland, jr.HodgeRank, jr.RankCentrality, jr.WinRate]
 
@@ -182,9 +182,9 @@ def test_a_tally_adds_up_questions_and_leaves_out_pairs_without_votes():
         weight=[2.0, 1.0, 0.5, 1.0],
         question=list("pqpp"),
     )
-    tally = Tally.of(votes)
-    assert (tally.first.tolist(), tally.second.tolist()) == ([0, 0], [1, 2])
-    assert (tally.wins.tolist(), tally.votes.tolist()) == ([0.5, 0.5], [3.0, 0.5])
-    assert tally.component.tolist() == [0, 0, 0, 1]
-    assert tally.representatives.tolist() == [0, 3]
-    assert tally.opponents.tolist() == [2, 1, 1, 0]
+    counts = PairCounts.of(votes)
+    assert (counts.first.tolist(), counts.second.tolist()) == ([0, 0], [1, 2])
+    assert (counts.wins.tolist(), counts.votes.tolist()) == ([0.5, 0.5], [3.0, 0.5])
+    assert counts.component.tolist() == [0, 0, 0, 1]
+    assert counts.representatives.tolist() == [0, 3]
+    assert counts.opponents.tolist() == [2, 1, 1, 0]

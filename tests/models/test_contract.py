@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from invariance import Written, distance, draw
 from sklearn.base import clone
 
 import jamrank as jr
@@ -22,6 +21,7 @@ from jamrank.errors import (
     TiesExcludedWarning,
     UnknownItemError,
 )
+from tests.models.invariance import Written, distance, draw
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::jamrank.errors.TiesExcludedWarning"),

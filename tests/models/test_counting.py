@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.special import expit
-from tournaments import random_wins, votes_of
 
 import jamrank as jr
+from tests.models.tournaments import random_wins, votes_of
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tournaments import bradley_terry, random_wins, votes_of
 
 import jamrank as jr
 from jamrank.errors import ParameterError
-from jamrank.models import laplacian
+from jamrank.linalg import laplacian
+from tests.models.tournaments import bradley_terry, random_wins, votes_of
 
 
 def by_lstsq(wins: np.ndarray, flow: str) -> tuple[np.ndarray, float]:

@@ -12,9 +12,9 @@ from scipy.special import expit, log_expit, logit
 
 import jamrank as jr
 from jamrank.engines import MemoryEngine
-from jamrank.models.em import Problem, StoppingRule, run
+from jamrank.fitting.em import Problem, StoppingRule, run
 from jamrank.noise import Flip
-from jamrank.rows import Rows
+from jamrank.rows.rows import Rows
 from jamrank.scorers import LinearScorer
 
 # Games of seven teams in the American League of 1987 (Agresti, Categorical Data Analysis): row beat column.
@@ -109,9 +109,9 @@ class Case:
         scores = self.phi @ theta
         margin = scores[self.i] - scores[self.j]
         flip, keep = log_expit(rho), log_expit(-rho)
-        cast = ~np.isnan(self.z)
-        first = log_expit(margin) + np.where(cast, np.where(self.z == 1, keep, flip), 0).sum(axis=1)
-        second = log_expit(-margin) + np.where(cast, np.where(self.z == 1, flip, keep), 0).sum(axis=1)
+        vote_counts = ~np.isnan(self.z)
+        first = log_expit(margin) + np.where(vote_counts, np.where(self.z == 1, keep, flip), 0).sum(axis=1)
+        second = log_expit(-margin) + np.where(vote_counts, np.where(self.z == 1, flip, keep), 0).sum(axis=1)
         flips = (flip - np.log(1 / 3)) + 2 * (keep - np.log(2 / 3))
         prior = self.imagined * flips.sum() - 0.5 * self.precision * (theta**2).sum()
         return -float(np.logaddexp(first, second).sum() + prior)
@@ -173,7 +173,7 @@ def test_crowd_bt_recovers_scores_and_flips():
 def test_the_loop_can_be_driven_without_a_model():
     drawn = jr.simulate(20, 4, 3000, n_features=3, random_state=0)
     rows = Rows.per_pair(drawn.votes)
-    problem = Problem(MemoryEngine(rows, 1), LinearScorer(drawn.features, None), Flip(rows.cast, 0.0, 0.0))
+    problem = Problem(MemoryEngine(rows, 1), LinearScorer(drawn.features, None), Flip(rows.vote_counts, 0.0, 0.0))
     fit = run(problem, problem.evaluate(*problem.start_from(rows.share)), max_iter=100, tol=1e-8)
     assert fit.converged
     assert fit.n_iter == len(fit.objectives) - 1

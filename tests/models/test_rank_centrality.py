@@ -5,11 +5,11 @@ from fractions import Fraction
 import choix
 import numpy as np
 import pytest
-from tournaments import bradley_terry, random_wins, votes_of
 
 import jamrank as jr
 from jamrank.errors import DisconnectedWarning, NotConvergedWarning, ParameterError
-from jamrank.models import laplacian
+from jamrank.linalg import laplacian
+from tests.models.tournaments import bradley_terry, random_wins, votes_of
 
 
 def exact_log_stationary(wins: np.ndarray, smoothing: float) -> np.ndarray:

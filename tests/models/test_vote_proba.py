@@ -11,7 +11,7 @@ from scipy.special import expit
 
 import jamrank as jr
 from jamrank.errors import ParameterError
-from jamrank.models.asked import blurred
+from jamrank.models.vote_query import probit_adjusted_sigmoid
 
 MODELS = {
     "MajorityVote": (jr.MajorityVote, False),
@@ -156,7 +156,7 @@ def test_jam_sums_over_the_truth_of_the_pair():
     np.testing.assert_allclose(proba, truth * (1 - flip) + (1 - truth) * flip, atol=0.06)
     unsure = model._score_variances[votes.pair_first] + model._score_variances[votes.pair_second]
     odds = np.log(model.posterior_) - np.log1p(-model.posterior_)
-    truth = blurred(odds, unsure)[votes.vote_pair]
+    truth = probit_adjusted_sigmoid(odds, unsure)[votes.vote_pair]
     np.testing.assert_allclose(proba, truth * (1 - flip) + (1 - truth) * flip, atol=1e-9)
 
 

@@ -5,11 +5,11 @@ import pytest
 from scipy.special import expit
 
 import jamrank as jr
-from jamrank.comparisons import FIRST
+from jamrank.data.comparisons import FIRST
 from jamrank.engines import MemoryEngine
-from jamrank.models.em import Problem
+from jamrank.fitting.em import Problem
 from jamrank.noise import Discrimination
-from jamrank.rows import ROWS_BY
+from jamrank.rows.rows import ROWS_BY
 from jamrank.scorers import ObjectScorer
 
 DRAWN = jr.simulate(12, 5, 600, noise="discrimination", discrimination=[2, 1, 0.5, 0.3, -1], random_state=0)
@@ -17,13 +17,13 @@ DRAWN = jr.simulate(12, 5, 600, noise="discrimination", discrimination=[2, 1, 0.
 
 def problem(scale: float = 1.0, variance: float | None = 1.0) -> Problem:
     rows = ROWS_BY["margin"](DRAWN.votes, 1)
-    return Problem(MemoryEngine(rows, 1), ObjectScorer(12, 2.0), Discrimination(rows.cast, variance, scale))
+    return Problem(MemoryEngine(rows, 1), ObjectScorer(12, 2.0), Discrimination(rows.vote_counts, variance, scale))
 
 
 def test_the_likelihood_is_that_of_the_formula():
     rng = np.random.default_rng(1)
     theta, params = rng.standard_normal(12), rng.standard_normal(5)
-    at = problem().evaluate(theta, params).at
+    at = problem().evaluate(theta, params).expectation
     votes, b = DRAWN.votes, params / np.sqrt((params**2).mean())
     margin = (theta[votes.pair_first] - theta[votes.pair_second])[votes.vote_pair]
     first = expit(b[votes.vote_annotator] * margin)
@@ -93,7 +93,7 @@ def test_sharp_dull_and_contrary_annotators_are_told_apart(prior):
 def test_without_a_joint_covariance_scores_are_taken_as_known(monkeypatch):
     model = jr.AmElo().fit(DRAWN.votes)
     wide = model.discrimination_interval_
-    monkeypatch.setattr("jamrank.models.information._MOST_PARAMETERS", 3)
+    monkeypatch.setattr("jamrank.inference.information._MOST_PARAMETERS", 3)
     narrow = jr.AmElo().fit(DRAWN.votes).discrimination_interval_
     assert np.isfinite(narrow).all()
     assert (np.diff(narrow) > 0).all() and (np.diff(narrow) < 2 * np.diff(wide)).all()

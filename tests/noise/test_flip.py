@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.special import expit, logit
 
-from jamrank.comparisons import FIRST, Comparisons
+from jamrank.data.comparisons import FIRST, Comparisons
 from jamrank.engines import MemoryEngine
 from jamrank.noise import Flip, NoNoise
-from jamrank.rows import Rows
+from jamrank.rows.rows import Rows
 
 
-def full_pass(engine: MemoryEngine, scores, tables) -> SimpleNamespace:
+def full_pass(engine: MemoryEngine, scores, log_emission) -> SimpleNamespace:
     """Run a pass; find the posterior of each row and the curvature of each link too."""
-    at = engine.expectation(scores, tables)
+    at = engine.expectation(scores, log_emission)
     found = vars(at) | {"curvature": engine.bends(at.curvature).copy()}
-    return SimpleNamespace(**found, posterior=engine.posterior(scores, tables))
+    return SimpleNamespace(**found, posterior=engine.posterior(scores, log_emission))
 
 
 KINDS = {"pair": Rows.per_pair, "vote": Rows.per_vote}
@@ -57,7 +57,7 @@ def test_posterior_and_likelihood_equal_the_sum_over_all_truths(seed):
     rng = np.random.default_rng(100 + seed)
     scores, flips = rng.standard_normal(votes.n_items), rng.uniform(0.05, 0.95, votes.n_annotators)
     rows = Rows.per_pair(votes)
-    at = full_pass(MemoryEngine(rows, 1), scores, Flip(rows.cast).tables(logit(flips)))
+    at = full_pass(MemoryEngine(rows, 1), scores, Flip(rows.vote_counts).log_emission(logit(flips)))
     likelihood, posterior = by_hand(votes, scores, flips)
     assert at.value == pytest.approx(likelihood, rel=1e-12)
     np.testing.assert_allclose(at.posterior, posterior, rtol=1e-12)
@@ -69,7 +69,7 @@ def test_a_truth_per_vote_weighs_the_log_likelihood_of_each_vote(seed):
     rng = np.random.default_rng(200 + seed)
     scores, flips = rng.standard_normal(votes.n_items), rng.uniform(0.05, 0.95, votes.n_annotators)
     rows = Rows.per_vote(votes)
-    at = full_pass(MemoryEngine(rows, 1), scores, Flip(rows.cast).tables(logit(flips)))
+    at = full_pass(MemoryEngine(rows, 1), scores, Flip(rows.vote_counts).log_emission(logit(flips)))
     prior = expit(scores[votes.pair_first] - scores[votes.pair_second])[votes.vote_pair]
     flip = flips[votes.vote_annotator]
     first = prior * (1 - flip) + (1 - prior) * flip
@@ -85,9 +85,9 @@ def test_a_vote_of_weight_two_counts_like_two(kind):
     results = []
     for votes in (Comparisons.from_arrays(*column, weight=[2, 1, 1]), Comparisons.from_arrays(*doubled)):
         rows = KINDS[kind](votes)
-        noise = Flip(rows.cast)
-        at = MemoryEngine(rows, 1).expectation(scores, noise.tables(params))
-        results.append([at.value, *at.gradient, *noise.update(at.truly_first)])
+        noise = Flip(rows.vote_counts)
+        at = MemoryEngine(rows, 1).expectation(scores, noise.log_emission(params))
+        results.append([at.value, *at.gradient, *noise.update(at.expected_counts)])
     np.testing.assert_allclose(results[0], results[1], rtol=1e-14)
 
 
@@ -105,7 +105,7 @@ def test_update_maximises_the_expected_log_likelihood_plus_prior(seed, errors, c
     votes = draw_votes(seed, n_votes=30)
     rows = Rows.per_pair(votes)
     posterior = np.random.default_rng(seed).uniform(0.05, 0.95, len(rows))
-    flips = expit(Flip(rows.cast, errors, correct).update(rows.over_votes(posterior)))
+    flips = expit(Flip(rows.vote_counts, errors, correct).update(rows.over_votes(posterior)))
     for who in range(votes.n_annotators):
 
         def loss(flip: float, who: int = who) -> float:
@@ -120,13 +120,13 @@ def test_update_maximises_the_expected_log_likelihood_plus_prior(seed, errors, c
 @pytest.mark.parametrize(("errors", "correct"), [(0.0, 0.0), (1.0, 2.0)])
 def test_the_slope_is_that_of_log_likelihood_plus_log_prior(kind, errors, correct):
     rows = KINDS[kind](draw_votes(1, n_votes=30))
-    noise, engine = Flip(rows.cast, errors, correct), MemoryEngine(rows, 1)
+    noise, engine = Flip(rows.vote_counts, errors, correct), MemoryEngine(rows, 1)
     scores, params = np.array([0.3, -0.4, 1.0, 0.0]), np.array([-1.0, 0.5, 2.0])
 
     def objective(at: np.ndarray) -> float:
-        return engine.expectation(scores, noise.tables(at)).value + noise.log_prior(at)
+        return engine.expectation(scores, noise.log_emission(at)).value + noise.log_prior(at)
 
-    slope = noise.slope(params, engine.expectation(scores, noise.tables(params)).truly_first)
+    slope = noise.slope(params, engine.expectation(scores, noise.log_emission(params)).expected_counts)
     steps = 1e-5 * np.eye(3)
     np.testing.assert_allclose(
         slope, [(objective(params + h) - objective(params - h)) / 2e-5 for h in steps], atol=1e-7
@@ -135,22 +135,22 @@ def test_the_slope_is_that_of_log_likelihood_plus_log_prior(kind, errors, correc
 
 def test_what_is_missing_is_the_share_of_the_curvature_that_hidden_truths_take_away():
     rows = Rows.per_vote(draw_votes(1, n_votes=60))
-    noise, engine = Flip(rows.cast, 1.0, 2.0), MemoryEngine(rows, 1)
+    noise, engine = Flip(rows.vote_counts, 1.0, 2.0), MemoryEngine(rows, 1)
     scores, params = np.array([0.3, -0.4, 1.0, 0.0]), np.array([-1.0, -0.5, -2.0])
 
     def slope(at: np.ndarray) -> np.ndarray:
-        return noise.slope(at, engine.expectation(scores, noise.tables(at)).truly_first)
+        return noise.slope(at, engine.expectation(scores, noise.log_emission(at)).expected_counts)
 
-    hidden = engine.expectation(scores, noise.tables(params)).hidden
+    truth_variance = engine.expectation(scores, noise.log_emission(params)).truth_variance
     steps = 1e-5 * np.eye(3)
     observed = np.array([(slope(params - h) - slope(params + h))[k] / 2e-5 for k, h in enumerate(steps)])
     known = (noise.votes + 3.0) * expit(params) * expit(-params)
-    np.testing.assert_allclose(1 - noise.missing(params, hidden), observed / known, atol=1e-8)
+    np.testing.assert_allclose(1 - noise.missing_information(params, truth_variance), observed / known, atol=1e-8)
 
 
 def test_log_prior_is_highest_at_the_mode_and_zero_there():
     rows = Rows.per_pair(draw_votes(0))
-    noise = Flip(rows.cast, errors=2.0, correct=6.0)
+    noise = Flip(rows.vote_counts, errors=2.0, correct=6.0)
     mode = np.full(len(noise.votes), logit(0.25))
     assert noise.log_prior(mode) == pytest.approx(0.0, abs=1e-12)
     for shift in (-1.0, -1e-3, 1e-3, 1.0):
@@ -158,7 +158,7 @@ def test_log_prior_is_highest_at_the_mode_and_zero_there():
 
 
 def test_differences_of_the_log_prior_are_those_of_the_beta_density():
-    noise = Flip(Rows.per_pair(draw_votes(0)).cast, errors=2.0, correct=6.0)
+    noise = Flip(Rows.per_pair(draw_votes(0)).vote_counts, errors=2.0, correct=6.0)
     a, b = np.array([0.1, 0.2, 0.3]), np.array([0.4, 0.25, 0.9])
     wanted = (2 * np.log(a / b) + 6 * np.log((1 - a) / (1 - b))).sum()
     assert noise.log_prior(logit(a)) - noise.log_prior(logit(b)) == pytest.approx(wanted, rel=1e-12)
@@ -167,24 +167,24 @@ def test_differences_of_the_log_prior_are_those_of_the_beta_density():
 def test_the_gradient_of_objective_and_prior_vanishes_at_the_update():
     votes = draw_votes(4, n_votes=40)
     rows = Rows.per_pair(votes)
-    noise, engine = Flip(rows.cast), MemoryEngine(rows, 1)
+    noise, engine = Flip(rows.vote_counts), MemoryEngine(rows, 1)
     scores = np.array([0.5, -0.5, 0.2, 0.0])
     params = np.zeros(3)
     for _ in range(2000):
-        params = noise.update(engine.expectation(scores, noise.tables(params)).truly_first)
+        params = noise.update(engine.expectation(scores, noise.log_emission(params)).expected_counts)
 
     def objective(at):
-        return engine.expectation(scores, noise.tables(at)).value + noise.log_prior(at)
+        return engine.expectation(scores, noise.log_emission(at)).value + noise.log_prior(at)
 
-    for coin in range(3):
-        step = 1e-5 * np.eye(3)[coin]
+    for confusion_group in range(3):
+        step = 1e-5 * np.eye(3)[confusion_group]
         assert (objective(params + step) - objective(params - step)) / 2e-5 == pytest.approx(0, abs=1e-6)
 
 
 def test_an_annotator_without_votes_or_prior_is_a_fair_coin():
     votes = Comparisons.from_arrays(["a", "a"], ["b", "b"], ["x", "y"], [1, np.nan])
     rows = Rows.per_pair(votes)
-    noise = Flip(rows.cast, 0.0, 0.0)
+    noise = Flip(rows.vote_counts, 0.0, 0.0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         flips = noise.rates(noise.update(rows.over_votes(np.array([0.7]))))
@@ -194,10 +194,10 @@ def test_an_annotator_without_votes_or_prior_is_a_fair_coin():
 def test_certain_flips_keep_the_likelihood_finite():
     votes = Comparisons.from_arrays(["a", "a"], ["b", "b"], ["x", "y"], [1, 0])
     rows = Rows.per_pair(votes)
-    noise = Flip(rows.cast, 0.0, 0.0)
+    noise = Flip(rows.vote_counts, 0.0, 0.0)
     params = noise.update(rows.over_votes(np.array([1.0])))
     np.testing.assert_allclose(noise.rates(params), [0, 1], atol=1e-12)
-    at = MemoryEngine(rows, 1).expectation(np.array([-800.0, 800.0]), noise.tables(params))
+    at = MemoryEngine(rows, 1).expectation(np.array([-800.0, 800.0]), noise.log_emission(params))
     assert np.isfinite(at.value)
     assert np.isfinite(at.gradient).all()
 
@@ -207,26 +207,26 @@ def test_certain_flips_keep_the_likelihood_finite():
 def test_mirrored_flips_with_negated_scores_say_the_same(seed):
     rng = np.random.default_rng(seed)
     rows = Rows.per_pair(draw_votes(seed, n_votes=20))
-    noise, engine = Flip(rows.cast), MemoryEngine(rows, 1)
+    noise, engine = Flip(rows.vote_counts), MemoryEngine(rows, 1)
     params, scores = 2 * rng.standard_normal(len(noise.votes)), rng.standard_normal(rows.n_items)
-    here = full_pass(engine, scores, noise.tables(params))
-    mirror = full_pass(engine, -scores, noise.tables(noise.mirrored(params)))
+    here = full_pass(engine, scores, noise.log_emission(params))
+    mirror = full_pass(engine, -scores, noise.log_emission(noise.sign_flipped(params)))
     assert mirror.value == pytest.approx(here.value, rel=1e-12)
     np.testing.assert_allclose(mirror.posterior, 1 - here.posterior, atol=1e-12)
-    assert noise.log_prior(noise.mirrored(params)) == pytest.approx(noise.log_prior(params), rel=1e-12)
-    assert noise.goodwill(noise.mirrored(params)) == pytest.approx(-noise.goodwill(params), rel=1e-9)
+    assert noise.log_prior(noise.sign_flipped(params)) == pytest.approx(noise.log_prior(params), rel=1e-12)
+    assert noise.orientation(noise.sign_flipped(params)) == pytest.approx(-noise.orientation(params), rel=1e-9)
 
 
 def test_good_will_counts_votes_not_annotators():
     left, who = ["a"] * 4, ["x", "x", "x", "y"]
     rows = Rows.per_pair(Comparisons.from_arrays(left, ["b", "c", "d", "b"], who, [1, 1, 1, 0]))
-    noise = Flip(rows.cast)
+    noise = Flip(rows.vote_counts)
     assert noise.votes.tolist() == [3, 1]
-    assert noise.goodwill(logit([0.1, 0.9])) > 0 > noise.goodwill(logit([0.6, 0.1]) * [1, 0])
+    assert noise.orientation(logit([0.1, 0.9])) > 0 > noise.orientation(logit([0.6, 0.1]) * [1, 0])
 
 
 def test_random_starts_are_better_than_chance_and_follow_the_seed():
-    noise = Flip(Rows.per_pair(draw_votes(0)).cast)
+    noise = Flip(Rows.per_pair(draw_votes(0)).vote_counts)
     drawn = noise.random(np.random.default_rng(1))
     assert ((noise.rates(drawn) > 0) & (noise.rates(drawn) < 0.5)).all()
     np.testing.assert_array_equal(drawn, noise.random(np.random.default_rng(1)))
@@ -236,9 +236,9 @@ def test_random_starts_are_better_than_chance_and_follow_the_seed():
 def test_without_noise_the_likelihood_is_that_of_bradley_terry():
     votes = draw_votes(7, n_votes=20)
     rows = Rows.per_vote(votes)
-    noise = NoNoise(rows.n_coins)
+    noise = NoNoise(rows.n_confusion_groups)
     scores = np.array([0.1, 0.9, -0.3, 0.0])
-    at = full_pass(MemoryEngine(rows, 1), scores, noise.tables(np.empty(0)))
+    at = full_pass(MemoryEngine(rows, 1), scores, noise.log_emission(np.empty(0)))
     won = expit(scores[votes.pair_first] - scores[votes.pair_second])[votes.vote_pair]
     likely = np.where(votes.vote_result == FIRST, won, 1 - won)
     assert at.value == pytest.approx(float(votes.vote_weight @ np.log(likely)), rel=1e-12)

@@ -5,11 +5,11 @@ import pytest
 from scipy.special import expit
 
 import jamrank as jr
-from jamrank.comparisons import FIRST, TIE
+from jamrank.data.comparisons import FIRST, TIE
 from jamrank.engines import MemoryEngine, TiedEngine
-from jamrank.models.em import Problem
+from jamrank.fitting.em import Problem
 from jamrank.noise import Flip, Tied
-from jamrank.rows import ROWS_BY
+from jamrank.rows.rows import ROWS_BY
 from jamrank.scorers import ObjectScorer
 
 DRAWN = jr.simulate(12, 4, 600, ties=[0.1, 0.5, 1.0, 0.3], truth="vote", random_state=0)
@@ -24,7 +24,7 @@ MODELS = {
 def problem(variance: float | None = 1.0) -> Problem:
     rows, ties = (ROWS_BY[kind](DRAWN.votes, 1) for kind in ("vote", "tie"))
     engine = TiedEngine(MemoryEngine(rows, 1), MemoryEngine(ties, 1))
-    noise = Tied(Flip(rows.cast, 1.0, 2.0), rows.n_coins, ties.cast, variance)
+    noise = Tied(Flip(rows.vote_counts, 1.0, 2.0), rows.n_confusion_groups, ties.vote_counts, variance)
     return Problem(engine, ObjectScorer(12, 2.0), noise)
 
 
@@ -43,7 +43,7 @@ def test_the_likelihood_is_that_of_the_formula():
     first = p * (1 - flip[who]) + (1 - p) * flip[who]
     decided = np.where(votes.vote_result == FIRST, first, 1 - first)
     likely = np.where(votes.vote_result == TIE, tied, (1 - tied) * decided)
-    value = problem().evaluate(at[:12], at[12:]).at.value
+    value = problem().evaluate(at[:12], at[12:]).expectation.value
     assert value == pytest.approx(float((votes.vote_weight * np.log(likely)).sum()), rel=1e-12)
 
 
@@ -61,7 +61,7 @@ def test_the_update_of_the_thresholds_never_leads_down(seed, variance):
     posed, at = problem(variance), draw_point(seed)
     at[16:] *= 4
     before = posed.evaluate(at[:12], at[12:])
-    params = posed.noise.update(before.at.truly_first, before.params)
+    params = posed.noise.update(before.expectation.expected_counts, before.params)
     after = posed.evaluate(at[:12], np.concatenate([before.params[:4], params[4:]]))
     assert after.objective >= before.objective
 
@@ -69,22 +69,22 @@ def test_the_update_of_the_thresholds_never_leads_down(seed, variance):
 def test_the_curvature_is_that_of_both_passes():
     posed, at = problem(), draw_point(3)
     point = posed.evaluate(at[:12], at[12:])
-    engine, curvature = posed.engine, point.at.curvature
+    engine, curvature = posed.engine, point.expectation.curvature
     links = engine.links(curvature)
     assert len(links.first) == engine.n_links
     matrix = np.zeros((12, 12))
     matrix[links.first, links.second] = links.curvature
-    laplacian = np.diag(point.at.degree) - matrix - matrix.T
+    laplacian = np.diag(point.expectation.degree) - matrix - matrix.T
     vector = np.random.default_rng(0).standard_normal(12)
     np.testing.assert_allclose(engine.curvature_times(curvature, vector), laplacian @ vector, atol=1e-4)
 
 
 def test_the_observed_information_is_the_second_derivative():
     posed, at = problem(), draw_point(4)
-    degree, links = posed.engine.observed(at[:12], posed.noise.tables(at[12:]), True)
+    degree, links = posed.engine.observed(at[:12], posed.noise.log_emission(at[12:]), True)
     for item in range(12):
         step = 1e-4 * (np.arange(12) == item)
-        ends = [posed.evaluate(at[:12] + s * step, at[12:]).at.gradient[item] for s in (1, -1)]
+        ends = [posed.evaluate(at[:12] + s * step, at[12:]).expectation.gradient[item] for s in (1, -1)]
         assert -(ends[0] - ends[1]) / 2e-4 == pytest.approx(degree[item], abs=1e-5)
     assert np.bincount(links.first, links.curvature, 12) + np.bincount(
         links.second, links.curvature, 12

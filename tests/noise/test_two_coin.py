@@ -8,10 +8,10 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 import jamrank as jr
-from jamrank.comparisons import FIRST, Comparisons
+from jamrank.data.comparisons import FIRST, Comparisons
 from jamrank.engines import MemoryEngine
 from jamrank.noise import Flip, TwoCoin
-from jamrank.rows import ROWS_BY, Rows, by_side
+from jamrank.rows.rows import ROWS_BY, Rows, by_side
 
 LEFT_OF = {"pair": "pair-by-side", "vote": "vote-by-side"}
 
@@ -51,10 +51,10 @@ def test_the_likelihood_is_the_sum_over_all_truths(seed):
     scores = rng.standard_normal(votes.n_items)
     flip, bias = rng.standard_normal((2, votes.n_annotators))
     rows = ROWS_BY["pair-by-side"](votes, 1)
-    tables = TwoCoin(rows.cast).tables(np.concatenate([flip, bias]))
-    assert tables.shape == (rows.n_coins, 2, 2)
-    np.testing.assert_allclose(np.exp(tables).sum(axis=1), 1.0)
-    at = MemoryEngine(rows, 1).expectation(scores, tables)
+    log_emission = TwoCoin(rows.vote_counts).log_emission(np.concatenate([flip, bias]))
+    assert log_emission.shape == (rows.n_confusion_groups, 2, 2)
+    np.testing.assert_allclose(np.exp(log_emission).sum(axis=1), 1.0)
+    at = MemoryEngine(rows, 1).expectation(scores, log_emission)
     assert at.value == pytest.approx(likelihood_by_hand(votes, scores, flip, bias), rel=1e-12)
 
 
@@ -62,61 +62,61 @@ def test_the_likelihood_is_the_sum_over_all_truths(seed):
 def test_sides_split_an_annotator_in_two_and_nothing_else(kind):
     votes = draw_votes(3, n_votes=60)
     rows, sided = ROWS_BY[kind](votes, 1), ROWS_BY[LEFT_OF[kind]](votes, 1)
-    np.testing.assert_allclose(sided.cast.reshape(-1, 2, 2).sum(axis=1), rows.cast)
+    np.testing.assert_allclose(sided.vote_counts.reshape(-1, 2, 2).sum(axis=1), rows.vote_counts)
     on_right = np.bincount(votes.vote_annotator, votes.vote_weight * votes.vote_swapped, votes.n_annotators)
-    np.testing.assert_allclose(sided.cast.reshape(-1, 2, 2)[:, 1].sum(axis=1), on_right)
+    np.testing.assert_allclose(sided.vote_counts.reshape(-1, 2, 2)[:, 1].sum(axis=1), on_right)
 
 
 def test_a_jury_shows_a_pair_to_all_on_the_same_side():
     votes = Comparisons.from_matrix(["b", "a"], ["a", "c"], [[1, 0], [1, 1]])
-    coins = by_side(votes).vote_annotator
-    assert coins.tolist() == [1, 3, 0, 2]
+    confusion_groups = by_side(votes).vote_annotator
+    assert confusion_groups.tolist() == [1, 3, 0, 2]
 
 
-def objective(noise: TwoCoin, params, truly_first) -> float:
-    tables = noise.tables(params)
-    likely = truly_first * tables[..., 1] + (noise.cast - truly_first) * tables[..., 0]
+def objective(noise: TwoCoin, params, expected_counts) -> float:
+    log_emission = noise.log_emission(params)
+    likely = expected_counts * log_emission[..., 1] + (noise.vote_counts - expected_counts) * log_emission[..., 0]
     return float(likely.sum()) + noise.log_prior(params)
 
 
 @pytest.mark.parametrize("variance", [1.0, 1e-3, None])
 def test_the_update_maximises_what_tables_and_prior_say(variance):
     rng = np.random.default_rng(0)
-    cast = rng.uniform(0.5, 30, (8, 2))
-    truly_first = cast * rng.random(cast.shape)
-    noise = TwoCoin(cast, *((1.0, 2.0) if variance else (0.0, 0.0)), variance)
-    found = noise.update(truly_first)
-    best = minimize(lambda params: -objective(noise, params, truly_first), np.zeros(8), tol=1e-12)
-    assert objective(noise, found, truly_first) >= -best.fun - 1e-9
-    np.testing.assert_allclose(noise.slope(found, truly_first), 0.0, atol=1e-6)
-    np.testing.assert_allclose(noise.update(truly_first, rng.standard_normal(8)), found, atol=1e-8)
+    vote_counts = rng.uniform(0.5, 30, (8, 2))
+    expected_counts = vote_counts * rng.random(vote_counts.shape)
+    noise = TwoCoin(vote_counts, *((1.0, 2.0) if variance else (0.0, 0.0)), variance)
+    found = noise.update(expected_counts)
+    best = minimize(lambda params: -objective(noise, params, expected_counts), np.zeros(8), tol=1e-12)
+    assert objective(noise, found, expected_counts) >= -best.fun - 1e-9
+    np.testing.assert_allclose(noise.slope(found, expected_counts), 0.0, atol=1e-6)
+    np.testing.assert_allclose(noise.update(expected_counts, rng.standard_normal(8)), found, atol=1e-8)
 
 
 def test_the_slope_is_the_derivative():
     rng = np.random.default_rng(1)
-    cast = rng.uniform(0.5, 30, (6, 2))
-    truly_first, params = cast * rng.random(cast.shape), rng.standard_normal(6)
-    noise = TwoCoin(cast, 1.0, 2.0, 0.5)
+    vote_counts = rng.uniform(0.5, 30, (6, 2))
+    expected_counts, params = vote_counts * rng.random(vote_counts.shape), rng.standard_normal(6)
+    noise = TwoCoin(vote_counts, 1.0, 2.0, 0.5)
     by_hand = [
-        (objective(noise, params + step, truly_first) - objective(noise, params - step, truly_first)) / 2e-6
+        (objective(noise, params + step, expected_counts) - objective(noise, params - step, expected_counts)) / 2e-6
         for step in 1e-6 * np.eye(6)
     ]
-    np.testing.assert_allclose(noise.slope(params, truly_first), by_hand, atol=1e-6)
+    np.testing.assert_allclose(noise.slope(params, expected_counts), by_hand, atol=1e-6)
 
 
 @pytest.mark.parametrize("extreme", [0.0, 1.0])
 def test_annotators_of_one_side_or_no_vote_have_finite_parameters(extreme):
-    cast = np.array([[5.0, 0.0], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]])
-    for noise in (TwoCoin(cast), TwoCoin(cast, 0.0, 0.0, 1.0), TwoCoin(cast, 0.0, 0.0, None)):
-        params = noise.update(extreme * cast)
+    vote_counts = np.array([[5.0, 0.0], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]])
+    for noise in (TwoCoin(vote_counts), TwoCoin(vote_counts, 0.0, 0.0, 1.0), TwoCoin(vote_counts, 0.0, 0.0, None)):
+        params = noise.update(extreme * vote_counts)
         assert np.isfinite(params).all()
-        assert np.isfinite(noise.tables(params)).all()
+        assert np.isfinite(noise.log_emission(params)).all()
 
 
 def test_the_mirror_image_says_the_same_of_the_opposite_truths():
     noise, params = TwoCoin(np.ones((4, 2))), np.array([0.3, -1.0, 0.5, -0.2])
-    np.testing.assert_allclose(noise.tables(noise.mirrored(params)), noise.tables(params)[:, :, ::-1])
-    assert noise.goodwill(noise.mirrored(params)) == pytest.approx(-noise.goodwill(params))
+    np.testing.assert_allclose(noise.log_emission(noise.sign_flipped(params)), noise.log_emission(params)[:, :, ::-1])
+    assert noise.orientation(noise.sign_flipped(params)) == pytest.approx(-noise.orientation(params))
 
 
 @pytest.mark.parametrize("model", [jr.JAM, jr.CrowdBT])
@@ -159,9 +159,9 @@ def test_an_annotator_who_always_says_left_is_found_out():
 
 def test_flip_and_two_coin_say_the_same_of_votes_on_one_side():
     rows = ROWS_BY["pair-by-side"](draw_votes(5, 30), 1)
-    both = TwoCoin(rows.cast, 1.0, 2.0, 1e-14)
-    params = both.update(0.3 * rows.cast)
-    alone = Flip(rows.cast.reshape(-1, 2, 2).sum(axis=1), 1.0, 2.0)
-    expected = alone.update(0.3 * rows.cast.reshape(-1, 2, 2).sum(axis=1))
+    both = TwoCoin(rows.vote_counts, 1.0, 2.0, 1e-14)
+    params = both.update(0.3 * rows.vote_counts)
+    alone = Flip(rows.vote_counts.reshape(-1, 2, 2).sum(axis=1), 1.0, 2.0)
+    expected = alone.update(0.3 * rows.vote_counts.reshape(-1, 2, 2).sum(axis=1))
     np.testing.assert_allclose(params[: len(expected)], expected, atol=1e-9)
     assert isinstance(rows, Rows)

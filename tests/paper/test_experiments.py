@@ -15,9 +15,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from stand_in import PenDigits, RedWine, StandIn, lacks
 
-from jamrank.comparisons import Comparisons
+from jamrank.data.comparisons import Comparisons
 from jamrank.errors import JamrankWarning
 from jamrank.kernels import kernels
 from jamrank.models import IAM
@@ -30,6 +29,7 @@ from jamrank.paper.methods import METHODS, fit_methods
 from jamrank.paper.ratings import EXPECTED, MEAN, simulate_ratings
 from jamrank.paper.trials import Measurement, Record, estimate, pick, value_of
 from jamrank.paper.wine import COLOURS, WineTrial, different_pairs, noisy_votes, wine_flips
+from tests.paper.stand_in import PenDigits, RedWine, StandIn, lacks
 
 SEEDS = 2
 JOINT = ("JAM", "VRJAM")
@@ -350,10 +350,10 @@ def test_digits_are_ranked_with_both_treatments_of_ties():
             assert all(0 <= value <= 1 for value in p)
     # A coin is right half the time, so that tied votes pull an annotator towards one half.
     for model in CLASSIFIERS:
-        decided, coins = (
+        decided, confusion_groups = (
             mean(rows, model=model, metric="annotator", setting=f"ties={s}") for s in ("left out", "random")
         )
-        assert 50 < coins < decided
+        assert 50 < confusion_groups < decided
 
 
 def test_differences_are_between_the_accuracies():

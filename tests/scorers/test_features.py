@@ -8,7 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from jamrank.comparisons import Comparisons
+from jamrank.data.comparisons import Comparisons
 from jamrank.errors import FeatureError, FeatureWarning
 from jamrank.models import JAM
 from jamrank.scorers import Features, align_features

@@ -3,10 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jamrank.comparisons import Comparisons
+from jamrank.data.comparisons import Comparisons
 from jamrank.engines import MemoryEngine
-from jamrank.models.newton import gradient, newton_step
-from jamrank.rows import Rows
+from jamrank.fitting.newton import gradient, newton_step
+from jamrank.rows.rows import Rows
 from jamrank.scorers import LinearScorer, ObjectScorer, SumScorer
 
 N_ITEMS = 9
@@ -68,8 +68,8 @@ def test_the_curvature_times_a_direction_is_the_change_of_the_gradient(engine, n
         return gradient(scorer, engine.maximisation(scorer.scores(at), posterior, loss), at)
 
     curvature = engine.maximisation(scorer.scores(theta), posterior, loss).curvature
-    pushed = engine.curvature_times(curvature, scorer.spread(direction))
-    product = scorer.gather(pushed) + scorer.precision * direction
+    pushed = engine.curvature_times(curvature, scorer.forward(direction))
+    product = scorer.adjoint(pushed) + scorer.precision * direction
     change = (slope(theta - small * direction) - slope(theta + small * direction)) / (2 * small)
     np.testing.assert_allclose(product, change, rtol=1e-4, atol=1e-4)
 
@@ -79,7 +79,7 @@ def test_gather_is_the_transpose_of_spread(name):
     rng = np.random.default_rng(4)
     scorer = scorers()[name]
     theta, per_item = rng.standard_normal(scorer.n_params), rng.standard_normal(N_ITEMS)
-    assert scorer.spread(theta) @ per_item == pytest.approx(theta @ scorer.gather(per_item))
+    assert scorer.forward(theta) @ per_item == pytest.approx(theta @ scorer.adjoint(per_item))
 
 
 @pytest.mark.parametrize("name", scorers())
@@ -88,7 +88,7 @@ def test_scores_move_by_what_spread_says(name):
     scorer = scorers()[name]
     theta, direction = rng.standard_normal((2, scorer.n_params))
     moved = scorer.scores(theta + direction) - scorer.scores(theta)
-    np.testing.assert_allclose(moved, scorer.spread(direction))
+    np.testing.assert_allclose(moved, scorer.forward(direction))
 
 
 @pytest.mark.parametrize("name", scorers())
@@ -137,8 +137,8 @@ def test_the_preconditioner_of_a_sum_is_exact_for_evenly_spread_comparisons():
 def test_a_shortened_step_of_a_sum_moves_no_score_too_far():
     rng = np.random.default_rng(10)
     scorer = SumScorer(LinearScorer(rng.standard_normal((N_ITEMS, 3)), 2.0), ObjectScorer(N_ITEMS, 0.5))
-    step = scorer.shortened(100 * rng.standard_normal(scorer.n_params), 5.0)
-    assert np.abs(scorer.spread(step)).max() <= 5.0
+    step = scorer.clip_step(100 * rng.standard_normal(scorer.n_params), 5.0)
+    assert np.abs(scorer.forward(step)).max() <= 5.0
 
 
 def test_items_without_votes_or_prior_stay_where_they_are():

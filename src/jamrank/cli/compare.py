@@ -12,7 +12,7 @@ from jamrank.errors import FeatureError, InputError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from jamrank.diagnostics import Comparison
+    from jamrank.selection import Comparison
 
 __all__ = ["compare"]
 
@@ -63,8 +63,8 @@ def compare(
     from rich.console import Console
 
     from jamrank.cli.display import counting, stage
-    from jamrank.diagnostics import compare as hold_out
     from jamrank.io import read_features, write_atomically
+    from jamrank.selection import compare as hold_out
 
     console = Console(stderr=True)
     with stage(console, f"reading {features}", quiet or features is None):

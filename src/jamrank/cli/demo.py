@@ -9,7 +9,7 @@ import click
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from jamrank.comparisons import Comparisons
+    from jamrank.data.comparisons import Comparisons
     from jamrank.models import RankingModel
 
 __all__ = ["demo"]
@@ -138,7 +138,7 @@ def _print_ends(console: Console, model: RankingModel, truth: Any) -> None:
 def _annotator_accuracy(votes: Comparisons, truth: Any) -> list[float]:
     import numpy as np
 
-    from jamrank.models.agreement import disagreement
+    from jamrank.fitting.disagreement import disagreement
 
     opinion = np.sign(truth[votes.pair_first] - truth[votes.pair_second])
     return list((1 - disagreement(votes, lambda votes: opinion)).tolist())

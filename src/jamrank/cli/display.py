@@ -12,8 +12,8 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from jamrank.diagnostics import best_first
-from jamrank.io.parted import Votes
+from jamrank.inference import best_first
+from jamrank.io.out_of_core.parted import Votes
 from jamrank.models import RankingModel
 from jamrank.report import findings, warnings_first
 from jamrank.text import many, number

@@ -13,9 +13,9 @@ from jamrank.errors import ParameterError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from jamrank.comparisons import Comparisons
+    from jamrank.data.comparisons import Comparisons
     from jamrank.engines import Choice
-    from jamrank.io.parted import Votes
+    from jamrank.io.out_of_core.parted import Votes
     from jamrank.models import RankingModel
 
 __all__ = ["Source", "open_votes"]
@@ -97,12 +97,12 @@ def _choose(model: RankingModel, source: Source) -> Choice:
     """Return the engine that was asked for, by name or by one of its options, or else that suits."""
     from jamrank.engines import Choice, choose
 
-    asked = source.engine or ("dask" if source.of_dask else "disk" if source.of_disk else "auto")
-    if source.of_dask and asked != "dask":
-        raise ParameterError(f"--scheduler and --workers are for --engine dask, not for {asked}")
-    if source.needs_memory and asked == "auto":
+    options = source.engine or ("dask" if source.of_dask else "disk" if source.of_disk else "auto")
+    if source.of_dask and options != "dask":
+        raise ParameterError(f"--scheduler and --workers are for --engine dask, not for {options}")
+    if source.needs_memory and options == "auto":
         return Choice("memory", f"{source.needs_memory} needs the votes in memory")
-    choice = choose(asked, source.files[0], model._from_disk)
+    choice = choose(options, source.files[0], model._from_disk)
     if choice.name in ("disk", "dask"):
         if source.needs_memory:
             told = "fits from disk and on clusters take one Parquet file or folder in jamrank's own form"
@@ -110,7 +110,7 @@ def _choose(model: RankingModel, source: Source) -> Choice:
         if not model._from_disk:
             told = "JAM, CrowdBT and BradleyTerry fit from disk and on clusters"
             raise ParameterError(f"{type(model).__name__} needs the votes in memory; {told}")
-    return Choice(asked, "an option of it was given") if source.engine is None and asked != "auto" else choice
+    return Choice(options, "an option of it was given") if source.engine is None and options != "auto" else choice
 
 
 def _tell_of_questions(path: str, quiet: bool) -> None:
@@ -130,8 +130,8 @@ def _distribute(source: Source, console: Console, quiet: bool) -> Votes:
     import logging
 
     from jamrank.cli.display import counting
-    from jamrank.io.cluster import Cluster
-    from jamrank.io.distributed import distribute
+    from jamrank.io.out_of_core.cluster import Cluster
+    from jamrank.io.out_of_core.distributed import distribute
     from jamrank.text import many
 
     with counting(console, quiet) as progress:
@@ -149,7 +149,7 @@ def _distribute(source: Source, console: Console, quiet: bool) -> Votes:
 def _store(source: Source, console: Console, quiet: bool) -> Votes:
     """Encode votes to the scratch folder, after saying how much room that takes."""
     from jamrank.cli.display import counting
-    from jamrank.io.store import plan_storage, store
+    from jamrank.io.out_of_core.store import plan_storage, store
 
     plan = plan_storage(source.files[0], source.scratch, source.memory or _MEMORY)
     if not quiet and plan.done:

@@ -22,7 +22,7 @@ def shown_ranking(model: RankingModel, scale: str, anchor: str | None) -> Any:
 
 def kinds_of(told: str | None) -> list[str]:
     """Return the exports that a comma-separated option names."""
-    from jamrank.io import EXPORTS
+    from jamrank.report.exports import EXPORTS
 
     kinds = [kind.strip().lower() for kind in (told or "").split(",") if kind.strip()]
     unknown = [kind for kind in kinds if kind not in EXPORTS]
@@ -69,7 +69,7 @@ def export(
 
     Or the votes of a ledger: a file or the URL of a database to which jamrank jury or jamrank studio has written.
     """
-    from jamrank.io import check_folder, ensure_folder, exported, write_together
+    from jamrank.io import check_folder, ensure_folder, write_together
     from jamrank.io.sources import is_source, is_url
 
     where = ("." if is_url(model) else str(Path(model).parent)) if out is None else out
@@ -78,6 +78,7 @@ def export(
         files = _votes(model, kinds or "csv")
     else:
         from jamrank.models import load
+        from jamrank.report.exports import exported
 
         if kinds is None:
             raise ParameterError("--to is missing; say what to write, such as --to markdown")
@@ -91,7 +92,7 @@ def export(
 
 def _votes(ledger: str, kinds: str) -> dict[str, str | bytes]:
     """Return the votes of a ledger as files, by name."""
-    from jamrank.io.exports import parquet_bytes
+    from jamrank.report.exports import parquet_bytes
     from jamrank.io.sources import load_source
 
     wanted = [kind.strip().lower() for kind in kinds.split(",") if kind.strip()]

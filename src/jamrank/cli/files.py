@@ -11,7 +11,7 @@ import click
 from jamrank.errors import ParameterError
 
 if TYPE_CHECKING:
-    from jamrank.comparisons import Comparisons
+    from jamrank.data.comparisons import Comparisons
 
 __all__ = ["named", "parse_map", "parse_words", "read_votes", "tell", "votes_options"]
 

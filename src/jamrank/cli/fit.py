@@ -14,7 +14,7 @@ from jamrank.errors import FeatureError, GoldError, InputError, ParameterError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from jamrank.io.parted import Votes
+    from jamrank.io.out_of_core.parted import Votes
     from jamrank.models import RankingModel
 
 __all__ = ["fit"]
@@ -140,27 +140,21 @@ def fit(
     from jamrank.cli.notes import features_note, gold_note, start_note
     from jamrank.cli.results import SOMETIMES, facts_of, fitted_files, group_ranking
     from jamrank.cli.results import as_json as results_as_json
-    from jamrank.io import (
-        check_folder,
-        ensure_folder,
-        exported,
-        read_features,
-        read_gold,
-        remove_outdated,
-        write_together,
-    )
+    from jamrank.io import check_folder, ensure_folder, read_features, read_gold, remove_outdated, write_together
     from jamrank.io.sources import source_name
-    from jamrank.io.store import StoredComparisons
-    from jamrank.models import fit_groups, load, side_by_side
+    from jamrank.io.out_of_core.store import StoredComparisons
+    from jamrank.models import load
     from jamrank.report import score_meaning
+    from jamrank.report.exports import exported
+    from jamrank.selection import fit_groups, side_by_side
 
     progress = Console(stderr=True)
     earlier = None if start is None else load(start)
     goes_on = earlier is not None and model_name == "auto"
     if goes_on:
         model_name = type(earlier).__name__
-    asked = {"scorer": scorer, "noise": noise, "ties": ties, "max_iter": max_iter, "tol": tol}
-    model = _make_model(model_name, asked, verbose=progress.is_terminal and not quiet)
+    options = {"scorer": scorer, "noise": noise, "ties": ties, "max_iter": max_iter, "tol": tol}
+    model = _make_model(model_name, options, verbose=progress.is_terminal and not quiet)
     kinds = kinds_of(export)
     if kinds and out is None:
         raise ParameterError("--export needs --out DIR to write to")
@@ -241,15 +235,15 @@ def _why(model: RankingModel, reason: str) -> str:
     return f"Model: {reason}" if few else f"Model chosen by held-out votes: {reason}"
 
 
-def _make_model(name: str, asked: dict[str, Any], verbose: bool) -> RankingModel:
-    from jamrank.models.candidates import find_model
+def _make_model(name: str, options: dict[str, Any], verbose: bool) -> RankingModel:
+    from jamrank.models.registry import find_model
 
     model: RankingModel = find_model(name)()
     known = model.get_params()
-    for option, value in asked.items():
+    for option, value in options.items():
         if value is not None and option not in known:
             raise ParameterError(f"--{option.replace('_', '-')} means nothing to {type(model).__name__}")
-    given = {option: value for option, value in asked.items() if value is not None}
+    given = {option: value for option, value in options.items() if value is not None}
     return model.set_params(**given, **({"verbose": verbose} if "verbose" in known else {}))
 
 
@@ -258,7 +252,7 @@ def _settle(
 ) -> tuple[RankingModel, Any, str | None]:
     """Return the model to fit, the features that it uses, and why it was chosen where nobody named it."""
     from jamrank.cli.display import stage
-    from jamrank.models import Auto
+    from jamrank.selection import Auto
 
     if not isinstance(model, Auto):
         return model, features, None

@@ -8,7 +8,7 @@ from jamrank.errors import ParameterError
 from jamrank.text import many
 
 if TYPE_CHECKING:
-    from jamrank.io.parted import Votes
+    from jamrank.io.out_of_core.parted import Votes
     from jamrank.models import RankingModel
 
 __all__ = ["features_note", "gold_note", "start_note"]
@@ -24,8 +24,9 @@ def start_note(earlier: RankingModel, votes: Votes, source: str, chosen: bool) -
     ParameterError
         If it knows none of the items: the fit would begin with nothing, and look as if it had not.
     """
-    known = {str(item) for item in earlier.items_.tolist()}
-    shared = sum(str(item) in known for item in votes.items.tolist())
+    from jamrank.data.ids import locate
+
+    shared = int((locate(earlier.items_, votes.items) >= 0).sum())
     if not shared:
         told = f"{source} knows none of the {many(len(votes.items), 'item')} in the votes"
         raise ParameterError(f"--start: {told}; leave it out, or give the model of an earlier fit of these items")
@@ -37,8 +38,10 @@ def start_note(earlier: RankingModel, votes: Votes, source: str, chosen: bool) -
 
 def features_note(features: Any, votes: Votes, source: str) -> str:
     """Return which items have features and no votes; empty without."""
-    voted = {str(item) for item in votes.items.tolist()}
-    others = [str(item) for item in features["item"].to_list() if str(item) not in voted]
+    from jamrank.data.ids import locate
+
+    items = features["item"].to_list()
+    others = [str(item) for item, at in zip(items, locate(votes.items, items), strict=True) if at < 0]
     if not others:
         return ""
     named = ", ".join([*others[:_FEW], *(["…"] if others[_FEW:] else [])])
@@ -52,7 +55,7 @@ def gold_note(model: RankingModel) -> str:
     """Return how many pairs of known truth a fit used, and how they agree with the votes; empty without any."""
     import numpy as np
 
-    from jamrank.votes import FIRST, SECOND
+    from jamrank.data.storage import FIRST, SECOND
 
     known = model._known
     if known is None:

@@ -9,7 +9,7 @@ import click
 from jamrank.errors import UnknownItemError
 
 if TYPE_CHECKING:
-    from jamrank.io.parted import Votes
+    from jamrank.io.out_of_core.parted import Votes
     from jamrank.models import RankingModel
 
 __all__ = ["OUTPUTS", "SOMETIMES", "as_json", "command_line", "facts_of", "fitted_files", "group_ranking"]
@@ -34,7 +34,9 @@ def command_line() -> str:
     import shlex
     import sys
 
-    return shlex.join(["jamrank", *sys.argv[1:]])
+    from jamrank.io.sources import source_name
+
+    return shlex.join(["jamrank", *map(source_name, sys.argv[1:])])
 
 
 def facts_of(model: RankingModel, votes: str, **others: str | None) -> dict[str, str]:
@@ -80,7 +82,7 @@ def fitted_files(
 def group_ranking(name: str, model: RankingModel, scale: str, anchor: str | None) -> Any:
     """Return the ranking of a group; around its mean where it has no vote on the anchor."""
     from jamrank.cli.export import shown_ranking
-    from jamrank.models.groups import about_group
+    from jamrank.selection.groups import about_group
 
     try:
         with about_group(name):
@@ -96,7 +98,7 @@ def as_json(model: RankingModel, reason: str | None, ranking: Any, by: str | Non
 
     import polars as pl
 
-    from jamrank.io import results
+    from jamrank.report.exports import results
 
     told = results(model, ranking) | {"chosen": reason}
     if by is not None:

@@ -12,6 +12,7 @@ from jamrank.collect.records import (
     Item,
     Lease,
     Limit,
+    Question,
     Spending,
     Undo,
 )
@@ -27,6 +28,7 @@ __all__ = [
     "Lease",
     "Ledger",
     "Limit",
+    "Question",
     "Spending",
     "Undo",
     "open_ledger",

@@ -16,12 +16,13 @@ from sqlalchemy import Engine, delete, insert, select, update
 
 from jamrank.collect import schema
 from jamrank.collect.database import locate, only_writer, open_engine, reading, safe_name, writing
-from jamrank.collect.records import Annotator, Ask, Close, Event, Item, Lease, Limit, Spending, Undo
+from jamrank.collect.records import Annotator, Ask, Close, Event, Item, Lease, Limit, Question, Spending, Undo
 from jamrank.collect.tables import (
     annotator_of,
     annotator_row,
     change_annotator,
     event_of,
+    events_where,
     hashed,
     item_of,
     item_row,
@@ -302,11 +303,10 @@ class Ledger:
             row = connection.execute(query).mappings().first()
             return None if row is None else event_of(row)
 
-    def event(self, key: str) -> Event | None:
-        """Return the event with a key."""
+    def with_keys(self, keys: Iterable[str]) -> dict[str, Event]:
+        """Return the events that have one of some keys, by key; without the replies."""
         with reading(self._engine) as connection:
-            row = connection.execute(select(schema.events).where(schema.events.c.key == key)).mappings().first()
-            return None if row is None else event_of(row)
+            return events_where(connection, schema.events.c.key, set(keys))
 
     def events(self, after: int = 0, kinds: Sequence[str] = (), *, raw: bool = True) -> Iterator[Event]:
         """Yield events in their order, a few thousand at a time.
@@ -379,6 +379,18 @@ class Ledger:
         with writing(self._engine) as connection:
             if not connection.execute(update(table).where(*where).values(retired=retired)).rowcount:
                 raise LedgerError(f"no item {item!r} in this ledger")
+
+    def add_questions(self, questions: Iterable[Question]) -> None:
+        """Add questions, or replace their texts."""
+        rows = [{"id": one.id, "text": one.text, "details": json.dumps(dict(one.details))} for one in questions]
+        with writing(self._engine) as connection:
+            put(connection, schema.questions, rows)
+
+    def questions(self) -> list[Question]:
+        """Return the questions, in the order in which they were added."""
+        with reading(self._engine) as connection:
+            rows = connection.execute(select(schema.questions).order_by(schema.questions.c.place)).all()
+            return [Question(row.id, row.text, json.loads(row.details)) for row in rows]
 
     def add_annotator(self, annotator: Annotator, token: str | None = None) -> None:
         """Add an annotator, or replace what is known of one; a token is kept as its hash alone."""

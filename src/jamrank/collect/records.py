@@ -15,6 +15,7 @@ __all__ = [
     "Item",
     "Lease",
     "Limit",
+    "Question",
     "Spending",
     "Undo",
 ]
@@ -56,6 +57,25 @@ class Item:
     media: str = "text/plain"
     details: Mapping[str, Any] = field(default_factory=dict)
     retired: bool = False
+
+
+@dataclass(frozen=True)
+class Question:
+    """A prompt, scene or topic within which items are compared.
+
+    Attributes
+    ----------
+    id : str
+        The name under which votes are kept.
+    text : str
+        What is shown.
+    details : mapping
+        Anything else that belongs to it, as JSON.
+    """
+
+    id: str
+    text: str = ""
+    details: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,7 @@ __all__ = [
     "meta",
     "metadata",
     "prepare",
+    "questions",
     "totals",
 ]
 
@@ -53,6 +54,15 @@ items = Table(
     Column("media", String, nullable=False),
     Column("details", Text, nullable=False),
     Column("retired", Boolean, nullable=False),
+)
+
+questions = Table(
+    "questions",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("place", BigInteger, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("details", Text, nullable=False),
 )
 
 annotators = Table(

@@ -18,6 +18,7 @@ __all__ = [
     "annotator_row",
     "change_annotator",
     "event_of",
+    "events_where",
     "hashed",
     "item_of",
     "item_row",
@@ -102,6 +103,17 @@ def event_of(row: RowMapping) -> Event:
     """Return the event of a row."""
     values = {str(name): value for name, value in row.items()}
     return Event(**{**values, "details": json.loads(row["details"])})
+
+
+def events_where(connection: Connection, column: Any, values: set[Any]) -> dict[str, Event]:
+    """Return the events, without their replies, of which a column has one of some values; by key."""
+    found: dict[str, Event] = {}
+    wanted, columns = list(values), [column for column in schema.events.c if column.name != "raw"]
+    for start in range(0, len(wanted), 500):
+        query = select(*columns).where(column.in_(wanted[start : start + 500]))
+        for row in connection.execute(query).mappings():
+            found[row["key"]] = event_of(row)
+    return found
 
 
 def lease_of(event: Event, expires: float, reserved: float) -> Lease:

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, bindparam, delete, func, insert, select, upda
 
 from jamrank.collect import schema
 from jamrank.collect.records import CLOSINGS, OUTCOMES, PURPOSES, Ask, Close, Event, Limit, Undo
-from jamrank.collect.tables import event_of
+from jamrank.collect.tables import events_where
 from jamrank.errors import BudgetError, LedgerError
 
 __all__ = ["record"]
@@ -42,15 +42,15 @@ class _Batch:
     ) -> None:
         self.limit, self.now = limit, now
         self.next_id = 1 + (connection.scalar(select(func.max(schema.events.c.id))) or 0)
-        self.by_key = _events_where(connection, schema.events.c.key, {operation.key for operation in operations})
+        self.by_key = events_where(connection, schema.events.c.key, {operation.key for operation in operations})
         targets = {
             operation.lease if isinstance(operation, Close) else operation.event
             for operation in operations
             if not isinstance(operation, Ask)
         }
-        self.by_id = {event.id: event for event in _events_where(connection, schema.events.c.id, targets).values()}
+        self.by_id = {event.id: event for event in events_where(connection, schema.events.c.id, targets).values()}
         self.referring: dict[int, list[Event]] = {}
-        for event in _events_where(connection, schema.events.c.refers, targets).values():
+        for event in events_where(connection, schema.events.c.refers, targets).values():
             self.referring.setdefault(event.refers or 0, []).append(event)
         table = schema.leases
         held = connection.execute(select(table.c.id, table.c.reserved).where(table.c.id.in_(targets))).all()
@@ -197,17 +197,6 @@ def _add_totals(connection: Connection, changes: Mapping[str, Sequence[float]]) 
             for who, (asked, answered, spent) in changes.items()
         ],
     )
-
-
-def _events_where(connection: Connection, column: Any, values: set[Any]) -> dict[str, Event]:
-    """Return the events, without their replies, of which a column has one of some values; by key."""
-    found: dict[str, Event] = {}
-    wanted, columns = list(values), [column for column in schema.events.c if column.name != "raw"]
-    for start in range(0, len(wanted), 500):
-        query = select(*columns).where(column.in_(wanted[start : start + 500]))
-        for row in connection.execute(query).mappings():
-            found[row["key"]] = event_of(row)
-    return found
 
 
 def _row(event: Event) -> dict[str, Any]:

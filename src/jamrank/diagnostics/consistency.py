@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from jamrank.comparisons import FIRST, TIE, Comparisons
+from jamrank.data.comparisons import FIRST, TIE, Comparisons
+from jamrank.data.storage import DenseVotes
 from jamrank.diagnostics.cycles import count_triads
-from jamrank.votes import Jury
+from jamrank.typing import FloatArray, Int32Array, IntArray
 
 __all__ = ["SelfConsistency", "self_consistency"]
 
-Doubles = NDArray[np.float64]
 
 # Votes that are looked at for circles; of more, those of so many annotators.
 _MOST_VOTES = 2_000_000
@@ -38,11 +37,11 @@ class SelfConsistency:
         Whether all triads were counted.
     """
 
-    repeated: Doubles
-    contradicted: Doubles
-    cancelled: Doubles
-    circular: Doubles
-    ordered: Doubles
+    repeated: FloatArray
+    contradicted: FloatArray
+    cancelled: FloatArray
+    circular: FloatArray
+    ordered: FloatArray
     exact: bool
 
 
@@ -57,13 +56,13 @@ def self_consistency(votes: Comparisons) -> SelfConsistency:
     return SelfConsistency(repeated, contradicted, cancelled, circular, ordered, exact)
 
 
-def _cells(votes: Comparisons) -> tuple[NDArray[np.int64], NDArray[np.int32], Doubles, Doubles, Doubles]:
+def _cells(votes: Comparisons) -> tuple[IntArray, Int32Array, FloatArray, FloatArray, FloatArray]:
     """Return pair, annotator, votes for the first and for the second item and their number, for decided votes."""
-    if isinstance(votes.cast, Jury):
+    if isinstance(votes.storage, DenseVotes):
         # One vote a cell: nothing is said twice, and only circles are left to look for, if not among too many.
         few = _MOST_VOTES // votes.n_pairs
-        pair, who = (np.asarray(at) for at in np.nonzero(votes.cast.results[:, :few] < TIE))
-        first_won = (votes.cast.results[pair, who] == FIRST).astype(np.float64)
+        pair, who = (np.asarray(at) for at in np.nonzero(votes.storage.results[:, :few] < TIE))
+        first_won = (votes.storage.results[pair, who] == FIRST).astype(np.float64)
         return pair, who.astype(np.int32), first_won, 1.0 - first_won, np.ones(len(pair))
     decided = (votes.vote_result != TIE) & (votes.vote_weight > 0)
     pair, who = votes.vote_pair[decided], votes.vote_annotator[decided]
@@ -80,12 +79,12 @@ def _cells(votes: Comparisons) -> tuple[NDArray[np.int64], NDArray[np.int32], Do
 
 
 def _triads(
-    votes: Comparisons, pair: NDArray[np.int64], who: NDArray[np.int32], margin: Doubles
-) -> tuple[Doubles, Doubles, bool]:
+    votes: Comparisons, pair: IntArray, who: Int32Array, margin: FloatArray
+) -> tuple[FloatArray, FloatArray, bool]:
     n = votes.n_annotators
     chosen = margin != 0
     looked_at = np.cumsum(np.bincount(who[chosen], minlength=n)) <= _MOST_VOTES
-    exact = bool(looked_at.all()) and not (isinstance(votes.cast, Jury) and n * votes.n_pairs > _MOST_VOTES)
+    exact = bool(looked_at.all()) and not (isinstance(votes.storage, DenseVotes) and n * votes.n_pairs > _MOST_VOTES)
     if not looked_at.all():
         chosen &= looked_at[who]
     pair, who, margin = pair[chosen], who[chosen].astype(np.int64), margin[chosen]

@@ -5,17 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import cg
 
-from jamrank.diagnostics.duels import Duels
+from jamrank.rows.duels import Duels
+from jamrank.typing import FloatArray, Int32Array, IntArray
 
 __all__ = ["BestOrder", "Triads", "best_order", "count_triads", "majorities"]
 
-Doubles = NDArray[np.float64]
-Longs = NDArray[np.int64]
 
 # Chains of two wins that are followed one by one; where there are more, of so few items a matrix, else a sample.
 _MOST_CHAINS, _SAMPLE = 60_000_000, 1 << 20
@@ -36,12 +34,12 @@ class Triads:
         Whether they were all counted; else estimated from a sample.
     """
 
-    circular: Doubles
-    ordered: Doubles
+    circular: FloatArray
+    ordered: FloatArray
     exact: bool
 
 
-def majorities(duels: Duels) -> tuple[Longs, Longs]:
+def majorities(duels: Duels) -> tuple[IntArray, IntArray]:
     """Return winner and loser of each duel that has one."""
     margin = duels.margin
     decided = margin != 0
@@ -50,7 +48,7 @@ def majorities(duels: Duels) -> tuple[Longs, Longs]:
     return np.where(first_won, first, second), np.where(first_won, second, first)
 
 
-def count_triads(winner: Longs, loser: Longs, group: Longs, n_groups: int) -> Triads:
+def count_triads(winner: IntArray, loser: IntArray, group: IntArray, n_groups: int) -> Triads:
     """Count circular and ordered triads within groups.
 
     Where all items of all groups were compared with each other, the wins of each item are enough. Otherwise chains
@@ -84,7 +82,7 @@ def count_triads(winner: Longs, loser: Longs, group: Longs, n_groups: int) -> Tr
     return _sample_triads(beats, wins, losses, group, n_groups)
 
 
-def _count_densely(winner: Longs, loser: Longs, n_items: int) -> Triads:
+def _count_densely(winner: IntArray, loser: IntArray, n_items: int) -> Triads:
     """Count by products of the matrix itself; whole numbers this small are exact in single precision."""
     beats = np.zeros((n_items, n_items), dtype=np.float32)
     beats[winner, loser] = 1.0
@@ -97,7 +95,7 @@ def _count_densely(winner: Longs, loser: Longs, n_items: int) -> Triads:
     return Triads(np.array([circular / 3]), np.array([ordered]), True)
 
 
-def _sample_triads(beats: csr_array, wins: Longs, losses: Longs, group: Longs, n_groups: int) -> Triads:
+def _sample_triads(beats: csr_array, wins: IntArray, losses: IntArray, group: IntArray, n_groups: int) -> Triads:
     """Estimate from chains of two wins that are drawn with equal chances."""
     rng = np.random.default_rng(0)
     chains = wins.astype(np.float64) * losses
@@ -109,7 +107,7 @@ def _sample_triads(beats: csr_array, wins: Longs, losses: Longs, group: Longs, n
     n_items = len(group)
     keys = np.repeat(np.arange(n_items), np.diff(beats.indptr)).astype(np.int64) * n_items + beats.indices
 
-    def closed(a: Longs, b: Longs) -> Doubles:
+    def closed(a: IntArray, b: IntArray) -> FloatArray:
         wanted = a.astype(np.int64) * n_items + b
         at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
         share = np.bincount(group[middle], keys[at] == wanted, n_groups) / _SAMPLE
@@ -132,7 +130,7 @@ class BestOrder:
         Whether moving any single item makes it no better.
     """
 
-    items: Longs
+    items: IntArray
     against: float
     settled: bool
 
@@ -166,7 +164,7 @@ def best_order(duels: Duels) -> BestOrder:
     return BestOrder(order, float(np.where(first_above, duels.losses, duels.wins).sum()), settled)
 
 
-def _move(item: int, start: Longs, opponent: NDArray[np.int32], margin: Doubles, place: Doubles) -> bool:
+def _move(item: int, start: IntArray, opponent: Int32Array, margin: FloatArray, place: FloatArray) -> bool:
     """Move an item to its best place; tell whether that is another one."""
     own = slice(start[item], start[item + 1])
     if own.start == own.stop:
@@ -189,7 +187,7 @@ def _move(item: int, start: Longs, opponent: NDArray[np.int32], margin: Doubles,
     return True
 
 
-def _first_order(duels: Duels) -> Longs:
+def _first_order(duels: Duels) -> IntArray:
     """Order the items along their majorities where these form no circle, and within circles by least squares.
 
     Items are in one circle where majorities lead from each to each; between such groups majorities lead one way only,
@@ -208,7 +206,7 @@ def _first_order(duels: Duels) -> Longs:
     return np.lexsort((-net, -np.round(scores, 9), group, level))
 
 
-def _levels(above: Longs, below: Longs, n: int) -> Longs:
+def _levels(above: IntArray, below: IntArray, n: int) -> IntArray:
     """Return for each node of a graph without circles the length of the longest way to it."""
     between = above != below
     key = np.unique(above[between].astype(np.int64) * n + below[between])

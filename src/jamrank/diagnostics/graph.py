@@ -5,24 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
-from jamrank.diagnostics.duels import Duels
+from jamrank.rows.duels import Duels
+from jamrank.typing import BoolArray, Int32Array, IntArray
 
 __all__ = ["Bridges", "Separation", "components", "find_bridges", "separation"]
 
-Ints = NDArray[np.int32]
-Longs = NDArray[np.int64]
 
-
-def components(duels: Duels) -> Ints:
+def components(duels: Duels) -> Int32Array:
     """Return for each item the number of its group: between groups there is no decided vote."""
     return np.asarray(connected_components(_graph(duels), directed=False)[1], dtype=np.int32)
 
 
-def _graph(duels: Duels, which: NDArray[np.bool_] | slice = slice(None)) -> csr_array:
+def _graph(duels: Duels, which: BoolArray | slice = slice(None)) -> csr_array:
     first, second = duels.first[which], duels.second[which]
     return csr_array((np.ones(len(first), np.int8), (first, second)), (duels.n_items,) * 2)
 
@@ -39,8 +36,8 @@ class Bridges:
         How many items are on the smaller side of each.
     """
 
-    duel: Longs
-    cut_off: Longs
+    duel: IntArray
+    cut_off: IntArray
 
 
 def find_bridges(duels: Duels) -> Bridges:
@@ -61,13 +58,13 @@ def find_bridges(duels: Duels) -> Bridges:
     return Bridges(kept[duel][order], cut_off[order])
 
 
-def _forest(duels: Duels, which: NDArray[np.bool_], keys: Longs) -> Longs:
+def _forest(duels: Duels, which: BoolArray, keys: IntArray) -> IntArray:
     """Return the duels of a spanning forest of some of them."""
     tree = minimum_spanning_tree(_graph(duels, which)).tocoo()
     return np.asarray(np.searchsorted(keys, tree.row.astype(np.int64) * duels.n_items + tree.col))
 
 
-def _walk(first: Ints, second: Ints, n_items: int) -> tuple[Longs, Longs, Longs]:
+def _walk(first: Int32Array, second: Int32Array, n_items: int) -> tuple[IntArray, IntArray, IntArray]:
     """Return the bridges of a small graph by depth-first search: edge, items below it, items of its component."""
     ends = np.concatenate([first, second])
     order = np.argsort(ends, kind="stable")
@@ -125,8 +122,8 @@ class Separation:
     """
 
     n_groups: int
-    never_lost: Longs
-    never_won: Longs
+    never_lost: IntArray
+    never_won: IntArray
 
 
 def separation(duels: Duels) -> Separation:

@@ -7,15 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from jamrank.comparisons import Comparisons
-from jamrank.diagnostics.duels import Duels
+from jamrank.data.comparisons import Comparisons
+from jamrank.rows.duels import Duels
+from jamrank.typing import FloatArray, IntArray
 
 __all__ = ["SETTLED", "Contested", "Unsettled", "contested_pairs", "unsettled_pairs"]
 
-Doubles = NDArray[np.float64]
-Places = NDArray[np.int64]
 
 # The order of two items is settled where it is at least so sure: the interval of their difference leaves out 0.
 SETTLED = 0.975
@@ -34,7 +33,7 @@ class Unsettled:
     Attributes
     ----------
     upper, lower : ndarray of int
-        Places of the two items, the one of the higher score first.
+        IntArray of the two items, the one of the higher score first.
     above : ndarray
         Probability that the upper item is truly above the lower one; NaN where nothing is known of it.
     n_open, n_seen : int
@@ -43,9 +42,9 @@ class Unsettled:
         Whether these are all pairs of items of one group, or only neighbours.
     """
 
-    upper: Places
-    lower: Places
-    above: Doubles
+    upper: IntArray
+    lower: IntArray
+    above: FloatArray
     n_open: int
     n_seen: int
     whole: bool
@@ -58,24 +57,24 @@ class Contested:
     Attributes
     ----------
     first, second : ndarray of int
-        Places of the two items.
+        IntArray of the two items.
     for_first, for_second : ndarray
         Decided votes for either of them.
     n_overruled, n_pairs : int
         Pairs of items whose order by the scores is against the majority of their votes, of all with decided votes.
     """
 
-    first: Places
-    second: Places
-    for_first: Doubles
-    for_second: Doubles
+    first: IntArray
+    second: IntArray
+    for_first: FloatArray
+    for_second: FloatArray
     n_overruled: int
     n_pairs: int
 
 
 def unsettled_pairs(
-    scores: Doubles,
-    above: Callable[[Places, Places], Doubles],
+    scores: FloatArray,
+    above: Callable[[IntArray, IntArray], FloatArray],
     group: ArrayLike | None = None,
     most: int = 15,
 ) -> Unsettled:
@@ -119,7 +118,7 @@ def unsettled_pairs(
     return Unsettled(upper[kept], lower[kept], sure[kept], len(still), len(upper), whole)
 
 
-def contested_pairs(votes: Comparisons, scores: Doubles, most: int = 10, least: float = 4.0) -> Contested:
+def contested_pairs(votes: Comparisons, scores: FloatArray, most: int = 10, least: float = 4.0) -> Contested:
     """Find the pairs on which annotators disagree most, and count those that the scores decide against the majority.
 
     Pairs are in the order of how evenly their decided votes are split, by weight, over all questions; among equals
@@ -142,12 +141,12 @@ def contested_pairs(votes: Comparisons, scores: Doubles, most: int = 10, least: 
     Contested
     """
     duels = Duels.of(votes)
-    cast = duels.wins + duels.losses
+    storage = duels.wins + duels.losses
     first, second = duels.first.astype(np.int64), duels.second.astype(np.int64)
     against = np.sign(duels.margin) * np.sign(scores[first] - scores[second]) < 0
-    split = np.flatnonzero((cast >= least) & (np.minimum(duels.wins, duels.losses) >= _SPLIT * cast - 1e-9))
-    lead = (np.abs(duels.margin[split]) / cast[split]).round(12)
-    best = split[np.lexsort((split, -cast[split].round(9), lead))]
+    split = np.flatnonzero((storage >= least) & (np.minimum(duels.wins, duels.losses) >= _SPLIT * storage - 1e-9))
+    lead = (np.abs(duels.margin[split]) / storage[split]).round(12)
+    best = split[np.lexsort((split, -storage[split].round(9), lead))]
     kept = _spread(first, second, best, most, _EACH_CONTESTED)
     return Contested(
         first[kept],
@@ -155,11 +154,11 @@ def contested_pairs(votes: Comparisons, scores: Doubles, most: int = 10, least: 
         duels.wins[kept],
         duels.losses[kept],
         int(np.count_nonzero(against)),
-        int(np.count_nonzero(cast > 0)),
+        int(np.count_nonzero(storage > 0)),
     )
 
 
-def _spread(upper: Places, lower: Places, best: Places, most: int, each: int) -> Places:
+def _spread(upper: IntArray, lower: IntArray, best: IntArray, most: int, each: int) -> IntArray:
     """Take the best pairs in which no item comes up too often."""
     taken: list[int] = []
     seen: Counter[int] = Counter()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
+from jamrank.typing import FloatArray, IntArray
+
 __all__ = ["expected_accuracy", "more_votes"]
 
-Doubles = NDArray[np.float64]
 
 # Pairs of items over which the mean is taken: all of them, or so many drawn at random.
 _MOST_PAIRS = 20_000
@@ -18,7 +18,7 @@ _NODES = 24
 _MOST_TIMES = 1e4
 
 
-def expected_accuracy(scores: Doubles, se: Doubles, variance: float | None, times: float = 0.0) -> float:
+def expected_accuracy(scores: FloatArray, se: FloatArray, variance: float | None, times: float = 0.0) -> float:
     """Return the share of pairs of items to be expected in the right order.
 
     With ``times`` as many votes again as there are, spread alike: the information on each score grows by that factor,
@@ -49,7 +49,9 @@ def expected_accuracy(scores: Doubles, se: Doubles, variance: float | None, time
     return float((right * (weights / weights.sum())).sum(axis=1).mean())
 
 
-def more_votes(scores: Doubles, se: Doubles, variance: float | None, n_votes: float, target: float) -> float | None:
+def more_votes(
+    scores: FloatArray, se: FloatArray, variance: float | None, n_votes: float, target: float
+) -> float | None:
     """Return about how many votes more, like those there are, bring the expected accuracy to a target.
 
     0 where it is there already, None where it is out of reach: beyond ten thousand times the votes that there are.
@@ -66,7 +68,7 @@ def more_votes(scores: Doubles, se: Doubles, variance: float | None, n_votes: fl
     return float(np.expm1(brentq(short_of, 0.0, most, xtol=1e-3))) * n_votes
 
 
-def _some_pairs(n_items: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _some_pairs(n_items: int) -> tuple[IntArray, IntArray]:
     if n_items * (n_items - 1) // 2 <= _MOST_PAIRS:
         first, second = np.triu_indices(n_items, 1)
         return first, second

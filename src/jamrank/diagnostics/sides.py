@@ -5,22 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from jamrank.comparisons import FIRST, TIE, Comparisons
-from jamrank.diagnostics.habits import pieces
+from jamrank.data.comparisons import FIRST, TIE, Comparisons
+from jamrank.inference.response_bias import chunks
+from jamrank.typing import BoolArray, FloatArray
 
 __all__ = ["Sides", "sides"]
-
-Doubles = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Sides:
     """Decided votes by annotator, and those of them for the item on the left; by weight."""
 
-    decided: Doubles
-    left: Doubles
+    decided: FloatArray
+    left: FloatArray
 
     @property
     def share_left(self) -> float:
@@ -28,7 +26,7 @@ class Sides:
         total = float(self.decided.sum())
         return float(self.left.sum()) / total if total else float("nan")
 
-    def one_sided(self, least: int) -> NDArray[np.bool_]:
+    def one_sided(self, least: int) -> BoolArray:
         """Tell of each annotator with so many decided votes whether all are for the same side."""
         return np.asarray((self.decided >= least) & ((self.left == 0) | (self.left == self.decided)))
 
@@ -37,7 +35,7 @@ def sides(votes: Comparisons) -> Sides:
     """Count the votes for either side."""
     n = votes.n_annotators
     decided, left = np.zeros(n), np.zeros(n)
-    for piece in pieces(votes):
+    for piece in chunks(votes):
         weight = piece.weight * (piece.result != TIE)
         decided += np.bincount(piece.annotator, weight, n)
         left += np.bincount(piece.annotator, weight * ((piece.result == FIRST) ^ piece.swapped), n)

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["Goodwill", "goodwill"]
+from jamrank.typing import FloatArray
 
-Doubles = NDArray[np.float64]
+__all__ = ["Orientation", "orientation"]
+
 
 # Scores are fitted to the very votes: even of coin tosses, somewhat more than half go with them.
 _FOR_SURE = 4.0
 
 
 @dataclass(frozen=True)
-class Goodwill:
+class Orientation:
     """The share of votes that go with the scores, and its standard error.
 
     Scores turned upside down explain the votes as well as they are: then the share that is for them becomes the share
@@ -32,7 +32,7 @@ class Goodwill:
         return self.share - 0.5 > _FOR_SURE * self.se
 
 
-def goodwill(flip: Doubles, information: Doubles, votes: Doubles) -> Goodwill:
+def orientation(flip: FloatArray, information: FloatArray, votes: FloatArray) -> Orientation:
     """Add up what annotators' flips say of all their votes.
 
     Parameters
@@ -47,4 +47,4 @@ def goodwill(flip: Doubles, information: Doubles, votes: Doubles) -> Goodwill:
     spread = np.divide(flip * (1 - flip), np.sqrt(information), out=np.full(len(flip), 0.5), where=information > 0)
     total = float(votes.sum())
     share = float((votes * (1 - flip)).sum()) / total
-    return Goodwill(share, float(np.sqrt(((votes * np.minimum(spread, 0.5)) ** 2).sum())) / total)
+    return Orientation(share, float(np.sqrt(((votes * np.minimum(spread, 0.5)) ** 2).sum())) / total)

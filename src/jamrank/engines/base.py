@@ -1,4 +1,4 @@
-"""What an engine says to the models: passes over the rows, each of which hands back sums."""
+"""The protocol of an engine: passes over the rows, each of which returns sums."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from jamrank.typing import FloatArray, Int32Array
+
 if TYPE_CHECKING:
-    from jamrank.comparisons import Comparisons
+    from jamrank.data.comparisons import Comparisons
     from jamrank.engines.memory import MemoryEngine
 
 __all__ = ["Curvature", "Engine", "Expectation", "Information", "Links", "Maximisation", "PartedEngine"]
 
-Doubles = NDArray[np.float64]
 # Stands for a curvature, which is as large as the votes are many: an engine keeps that of its last pass, and works
 # any other out anew. Only the engine that made it knows what is in it.
 Curvature = Any
@@ -31,8 +30,8 @@ class Maximisation:
     """
 
     value: float
-    gradient: Doubles
-    degree: Doubles
+    gradient: FloatArray
+    degree: FloatArray
     curvature: Curvature
 
 
@@ -40,32 +39,32 @@ class Maximisation:
 class Expectation(Maximisation):
     """What the fused pass says.
 
-    ``value`` is the log-likelihood with the truths summed out; ``truly_first`` says, by coin and side, how many votes
-    were cast where the first item is truly better. ``hidden`` says, by coin, how much of the information on it is
-    lost because truths are not known: the sum of ``q (1 - q)`` over its votes, or 0 where nobody added it up.
+    ``value`` is the log-likelihood with the latent truths summed out. ``expected_counts`` has, by confusion group and
+    side, the expected number of votes cast where the first item is truly better. ``truth_variance`` has, by confusion
+    group, the sum of ``q (1 - q)`` over its votes, with ``q`` the posterior of the truth: the information on the
+    group that is missing because truths are latent; 0 where it was not added up.
     """
 
-    truly_first: Doubles
-    hidden: Doubles
+    expected_counts: FloatArray
+    truth_variance: FloatArray
 
 
 @dataclass(frozen=True)
 class Links:
     """The distinct pairs of items between which there are rows, sorted, and a curvature for each."""
 
-    first: NDArray[np.int32]
-    second: NDArray[np.int32]
-    curvature: Doubles
+    first: Int32Array
+    second: Int32Array
+    curvature: FloatArray
 
 
 @dataclass(frozen=True)
 class Information:
     """The observed information on scores and votes together, as far as the rows have it.
 
-    A vote adds to the log-odds of its row's truth. How much hangs on who cast it and for which side: that is its
-    *kind*, twice its coin plus 1 if it is for the first item. What truths that are not known take away is, in the
-    margins and in the kinds, the sum over rows of ``q (1 - q) B Bᵀ``, with 1 for the margin in ``B`` and the weight
-    of each vote at its kind.
+    A vote adds to the log-odds of its row's truth. How much depends on its *kind*: twice its confusion group plus 1
+    if it is for the first item. The missing information, in the margins and in the kinds, is the sum over rows of
+    ``q (1 - q) B Bᵀ``, with 1 for the margin in ``B`` and the weight of each vote at its kind.
 
     Attributes
     ----------
@@ -73,13 +72,13 @@ class Information:
         Diagonal of the scores' block.
     links : Links
         Its other entries, negated.
-    cross : csr_array of shape (items, 2 coins)
+    cross : csr_array of shape (items, 2 groups)
         What is taken away between scores and kinds.
-    kinds : csr_array of shape (2 coins, 2 coins)
+    kinds : csr_array of shape (2 groups, 2 groups)
         What is taken away among kinds.
     """
 
-    degree: Doubles
+    degree: FloatArray
     links: Links
     cross: csr_array
     kinds: csr_array
@@ -88,10 +87,11 @@ class Information:
 class Engine(Protocol):
     """Where passes over the rows run; its sums do not depend on threads.
 
-    A *coin* decides how a vote distorts the truth; ``tables`` has the log-likelihood of a vote by coin, by whether it
-    is for the first item of its row, and by the truth: shape (coins, 2, 2). Where the votes of its rows do not tell
-    of a truth but of the margin itself, ``tables`` has a parameter for each coin, and ``truly_first`` of its answer
-    has the derivative in that parameter and the information on it.
+    A *confusion group* is a set of votes that distort the truth in the same way: an annotator, or an annotator on a
+    side or in a cluster of pairs. ``log_emission`` has the log-likelihood of a vote by confusion group, by whether it
+    is for the first item of its row, and by the truth: shape (groups, 2, 2). Where votes depend on the margin itself
+    and not on a latent truth, ``log_emission`` has one parameter for each group, and ``expected_counts`` has the
+    derivative of the log-likelihood in that parameter and the information on it.
     """
 
     passes: int
@@ -113,27 +113,27 @@ class Engine(Protocol):
         ...
 
     @property
-    def n_coins(self) -> int:
-        """Number of coins."""
+    def n_confusion_groups(self) -> int:
+        """Number of confusion groups."""
         ...
 
     @property
-    def cast(self) -> Doubles:
-        """Votes of each coin for the second and for the first item of their rows, by weight."""
+    def vote_counts(self) -> FloatArray:
+        """Votes of each confusion group for the second and for the first item of their rows, by weight."""
         ...
 
-    def expectation(self, scores: Doubles, tables: Doubles) -> Expectation:
+    def expectation(self, scores: FloatArray, log_emission: FloatArray) -> Expectation:
         """Run the fused pass: log-likelihood, sums over votes, gradient and curvature."""
         ...
 
-    def beginning(self, scores: Doubles) -> tuple[Maximisation, Doubles]:
+    def initial_step(self, scores: FloatArray) -> tuple[Maximisation, FloatArray]:
         """Run the pass of the M-step as if the shares of votes were the posterior.
 
         Also returns what the E-step would say of the votes then.
         """
         ...
 
-    def curvature_times(self, curvature: Curvature, vector: Doubles) -> Doubles:
+    def curvature_times(self, curvature: Curvature, vector: FloatArray) -> FloatArray:
         """Multiply the curvature matrix of the item scores, a graph Laplacian, with a vector."""
         ...
 
@@ -141,12 +141,12 @@ class Engine(Protocol):
         """Return the curvature by pair of items: for graphs of few pairs, or few items."""
         ...
 
-    def observed(self, scores: Doubles, tables: Doubles, links: bool) -> tuple[Doubles, Links | None]:
+    def observed(self, scores: FloatArray, log_emission: FloatArray, links: bool) -> tuple[FloatArray, Links | None]:
         """Return the observed information on the scores: by item and, where wanted, by pair of items."""
         ...
 
-    def hidden(self, scores: Doubles, tables: Doubles) -> Doubles:
-        """Return the variance of the truths behind each coin's votes, by coin and side."""
+    def truth_variance(self, scores: FloatArray, log_emission: FloatArray) -> FloatArray:
+        """Return the variance of the latent truths behind the votes, by confusion group and side."""
         ...
 
 

@@ -5,31 +5,30 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
 from jamrank.kernels import kernels
-from jamrank.rows import Patterns, Rows
+from jamrank.rows.rows import Patterns, Rows
+from jamrank.typing import Float32Array, FloatArray
 
 if TYPE_CHECKING:
     from jamrank.engines.passes import Laid, Sums
 
 __all__ = ["bend_of_rows", "over_margins"]
 
-Doubles = NDArray[np.float64]
 
 _QUESTIONS = {"margin": 0, "tie": 1}
 
 
 def over_margins(
-    rows: Laid, ballots: Patterns, scores: Doubles, params: Doubles, curvature: NDArray[np.float32], threads: int
+    rows: Laid, ballots: Patterns, scores: FloatArray, params: FloatArray, curvature: Float32Array, threads: int
 ) -> Sums:
     """Run the pass: value, gradient and degree by item, and by coin the derivative in its parameter and information.
 
     These stand where a pass over truths has the votes for the first and for the second item.
     """
     gradient, degree = np.empty(rows.n_items), np.empty(rows.n_items)
-    slope, information = np.empty(ballots.n_coins), np.empty(ballots.n_coins)
+    slope, information = np.empty(ballots.n_confusion_groups), np.empty(ballots.n_confusion_groups)
     value = kernels.direct(
         *rows.link_layout,
         np.empty(0, dtype=np.int64) if rows.begin is None else rows.begin,
@@ -45,10 +44,10 @@ def over_margins(
         information,
         threads,
     )
-    return value, gradient, degree, np.stack([slope, information], axis=1), np.zeros(ballots.n_coins)
+    return value, gradient, degree, np.stack([slope, information], axis=1), np.zeros(ballots.n_confusion_groups)
 
 
-def bend_of_rows(rows: Rows, block: slice, scores: Doubles, params: Doubles) -> Doubles:
+def bend_of_rows(rows: Rows, block: slice, scores: FloatArray, params: FloatArray) -> FloatArray:
     """Return how sharply the log-likelihood of some rows bends in the margin, below zero where it does."""
     assert isinstance(rows.ballots, Patterns)
     kind = rows.ballots.of_row[block]

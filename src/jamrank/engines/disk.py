@@ -12,55 +12,57 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from jamrank.comparisons import Comparisons
+from jamrank.data.comparisons import Comparisons
 from jamrank.engines.base import Expectation, Information, Links, Maximisation
 from jamrank.engines.memory import MemoryEngine
 from jamrank.engines.passes import Sums, expectation
-from jamrank.io.arrays import read_into, write_array
-from jamrank.io.documents import ensure_folder, read_document, write_document
-from jamrank.io.store import Journal, StoredComparisons
+from jamrank.errors import ScratchError, ScratchWarning, warn
+from jamrank.io.out_of_core.arrays import read_into, write_array
+from jamrank.io.out_of_core.store import StoredComparisons
+from jamrank.io.private import private_folder
+from jamrank.io.scratch import Journal, read_manifest, refuse_beyond, remove_folder, verify_files, write_manifest
 from jamrank.kernels import default_threads, kernels
-from jamrank.rows import ROWS_BY, Lists, Patterns, Rows
+from jamrank.rows.rows import ROWS_BY, Patterns, RaggedVotes, Rows
+from jamrank.typing import Float32Array, FloatArray, Int32Array, IntArray
 
 __all__ = ["DiskEngine"]
 
-Doubles = NDArray[np.float64]
 Tick = Callable[[int, int], None]
 
-_KIND, _VERSION = "rows", 2
+_KIND, _VERSION = "rows", 3
 
 
 @dataclass(frozen=True, eq=False)
 class _At:
     """Where a curvature was taken. That of the last pass lies on disk, any other is worked out anew."""
 
-    scores: Doubles
-    tables: Doubles | None
+    scores: FloatArray
+    log_emission: FloatArray | None
 
 
 @dataclass(frozen=True)
 class _Part:
     """Rows of one part, as passes read them."""
 
-    layout: tuple[NDArray[np.int64], NDArray[np.integer]]
-    weight: Doubles
-    ballots: Patterns | Lists
-    pattern_weight: Doubles
+    layout: tuple[IntArray, NDArray[np.integer]]
+    weight: FloatArray
+    ballots: Patterns | RaggedVotes
+    pattern_weight: FloatArray
     n_items: int
     distinct: bool
     single_votes: bool
     about: str
-    begin: NDArray[np.int64] | None
+    begin: IntArray | None
 
     @property
-    def link_layout(self) -> tuple[NDArray[np.int64], NDArray[np.integer]]:
+    def link_layout(self) -> tuple[IntArray, NDArray[np.integer]]:
         """The layout: where rows come in runs, it is that of the runs."""
         return self.layout
 
     def __len__(self) -> int:
         return len(self.layout[1]) if self.begin is None else int(self.begin[-1])
 
-    def over_votes(self, values: Doubles, power: int = 1) -> Doubles:
+    def over_votes(self, values: FloatArray, power: int = 1) -> FloatArray:
         """Add up a value for each row over its votes, by coin and side."""
         return self.ballots.over_votes(values * self.weight if len(self.weight) else values, power)
 
@@ -83,7 +85,7 @@ class _Part:
         )
 
 
-class _Shelf:
+class _PartStore:
     """The rows of all parts on disk, and room in memory for one of them."""
 
     def __init__(self, folder: Path, n_items: int, parts: list[dict[str, Any]]) -> None:
@@ -96,28 +98,29 @@ class _Shelf:
     @staticmethod
     def put(folder: Path, number: int, rows: Rows) -> dict[str, Any]:
         """Write the rows of a part; return what else is to be known of it."""
-        ballots, lists = rows.ballots, isinstance(rows.ballots, Lists)
+        ballots, lists = rows.ballots, isinstance(rows.ballots, RaggedVotes)
         start, second = rows.index
         low, high = (int(rows.link_first[0]), int(rows.link_first[-1])) if len(rows) else (0, 0)
         columns = {"second": second, "weight": rows.weight}
         if rows.begin is not None:
             columns["run"] = np.diff(rows.begin)
-        if isinstance(ballots, Lists):
+        if isinstance(ballots, RaggedVotes):
             columns |= {"count": np.diff(ballots.start), "vote": ballots.vote, "vote_weight": ballots.weight}
         else:
             columns |= {"pattern": ballots.of_row}
-        kinds = {}
+        kinds, files = {}, {}
         for name, column in columns.items():
             small = column if column.dtype.kind == "f" or name == "second" else _smallest(column)
             kinds[name] = [small.dtype.str, len(small)]
             if len(small):
-                write_array(_file(folder, number, name), small)
+                files[_file(number, name)] = write_array(folder / _file(number, name), small)
         told: dict[str, Any] = {
             "columns": kinds,
+            "files": files,
             "low": low,
             "start": start[low : high + 2],
             "lists": lists,
-            "n_coins": rows.n_coins,
+            "n_confusion_groups": rows.n_confusion_groups,
             "distinct": rows.distinct,
             "single_votes": rows.single_votes,
             "about": rows.about,
@@ -130,18 +133,23 @@ class _Shelf:
     def load(self, number: int) -> _Part:
         """Read a part into the room for it; the part before is gone then."""
         told = self.parts[number]
-        ballots: Patterns | Lists
+        ballots: Patterns | RaggedVotes
         if told["lists"]:
             list_start = self._starts(number, "count")
-            vote = self._widened(number, "vote", np.int32)
-            ballots = Lists(list_start, vote, self._column(number, "vote_weight"), told["n_coins"])
+            vote = self._bounded(self._widened(number, "vote", np.int32), 2 * told["n_coins"], "a vote")
+            self._refuse_other(int(list_start[-1]), len(vote))
+            ballots = RaggedVotes(list_start, vote, self._column(number, "vote_weight"), told["n_coins"])
             pattern_weight = np.empty(0)
         else:
             pattern = self._column(number, "pattern")
             if pattern.dtype != np.uint8:
                 pattern = self._widened(number, "pattern", np.int32)
+            self._bounded(pattern, len(told["list_start"]) - 1, "a pattern")
             ballots = Patterns(pattern, told["list_start"], told["vote"], told["vote_weight"], told["n_coins"])
             pattern_weight = told["pattern_weight"]
+        begin = self._starts(number, "run") if "run" in told["columns"] else None
+        if begin is not None:
+            self._refuse_other(int(begin[-1]), self.n_rows(number))
         return _Part(
             self.layout(number),
             self._column(number, "weight"),
@@ -151,17 +159,27 @@ class _Shelf:
             told["distinct"],
             told["single_votes"],
             told["about"],
-            self._starts(number, "run") if "run" in told["columns"] else None,
+            begin,
         )
 
-    def layout(self, number: int) -> tuple[NDArray[np.int64], NDArray[np.integer]]:
+    def layout(self, number: int) -> tuple[IntArray, NDArray[np.integer]]:
         """Read where the rows of each first item of a part begin, and the second items."""
         told = self.parts[number]
         start = np.zeros(self.n_items + 1, dtype=np.int64)
         low, own = told["low"], told["start"]
         start[low : low + len(own)] = own
         start[low + len(own) :] = own[-1]
-        return start, self._column(number, "second")
+        return start, self._bounded(self._column(number, "second"), self.n_items, "an item")
+
+    def _bounded(self, codes: NDArray[Any], count: int, what: str) -> NDArray[Any]:
+        """Return codes that are known to be in their range."""
+        refuse_beyond(codes, count, what, self.folder)
+        return codes
+
+    def _refuse_other(self, found: int, expected: int) -> None:
+        if found != expected:
+            problem = "a scratch file is damaged (lengths do not add up)"
+            raise ScratchError(problem, "delete its folder and start again", source=str(self.folder))
 
     def n_rows(self, number: int) -> int:
         """Return how many rows a part has."""
@@ -169,27 +187,27 @@ class _Shelf:
         length: int = columns["pattern" if "pattern" in columns else "count"][1]
         return length
 
-    def room_for_curvature(self, number: int) -> NDArray[np.float32]:
+    def room_for_curvature(self, number: int) -> Float32Array:
         """Return room for the curvature of a part."""
         length: int = self.parts[number]["columns"]["second"][1]
         return self._space("curvature", length, np.float32)
 
     def write_curvature(self, number: int) -> None:
         """Write the curvature of a part, which is in the room for it, to disk."""
-        write_array(_file(self.folder, number, "curvature"), self.room_for_curvature(number))
+        write_array(self.folder / _file(number, "curvature"), self.room_for_curvature(number))
 
     def read_curvature(self, number: int) -> None:
         """Read the curvature of a part into the room for it."""
-        read_into(_file(self.folder, number, "curvature"), self.room_for_curvature(number))
+        read_into(self.folder / _file(number, "curvature"), self.room_for_curvature(number))
 
     def _column(self, number: int, name: str) -> NDArray[Any]:
         kind, length = self.parts[number]["columns"][name]
         column = self._space(name, length, np.dtype(kind))
         if length:
-            read_into(_file(self.folder, number, name), column)
+            read_into(self.folder / _file(number, name), column)
         return column
 
-    def _starts(self, number: int, name: str) -> NDArray[np.int64]:
+    def _starts(self, number: int, name: str) -> IntArray:
         """Return where each begins of which a column has the lengths, and the end of the last."""
         lengths = self._column(number, name)
         starts = self._space(f"starts {name}", len(lengths) + 1, np.int64)
@@ -212,8 +230,8 @@ class _Shelf:
         return room[:size].view(dtype)
 
 
-def _file(folder: Path, number: int, name: str) -> Path:
-    return folder / f"{number:05}.{name}"
+def _file(number: int, name: str) -> str:
+    return f"{number:05}.{name}"
 
 
 def _smallest(column: NDArray[Any]) -> NDArray[Any]:
@@ -254,27 +272,37 @@ class DiskEngine:
     def _known(self) -> dict[str, Any]:
         """What was noted when the rows were made."""
         manifest = self._folder / "rows.json"
-        if not manifest.exists():
-            write_document(manifest, _KIND, _VERSION, self._make_rows())
-        return read_document(manifest, _KIND, _VERSION)
+        if manifest.exists():
+            try:
+                known = read_manifest(manifest, _KIND, _VERSION)
+                for part in known["parts"]:
+                    verify_files(self._folder, part["files"])
+                return known
+            except ScratchError as error:
+                warn(f"{error}; the rows of this fit are made anew", ScratchWarning)
+        remove_folder(self._folder)
+        write_manifest(manifest, _KIND, _VERSION, self._make_rows())
+        return read_manifest(manifest, _KIND, _VERSION)
 
     def _make_rows(self) -> dict[str, Any]:
         """Write the rows of every part, and find where a fit begins on the way."""
-        ensure_folder(self._folder)
-        told, n_links, cast = [], 0, np.zeros((0, 0))
-        begin: Doubles = np.zeros(0)
+        private_folder(self._folder)
+        told, n_links, vote_counts = [], 0, np.zeros((0, 0))
+        begin: FloatArray = np.zeros(0)
         origin = np.zeros(self.votes.n_items)
         for number, part in enumerate(self._counted(self.votes.parts())):
             rows = ROWS_BY[self.rows_by](part, self.threads)
-            told.append(_Shelf.put(self._folder, number, rows))
+            told.append(_PartStore.put(self._folder, number, rows))
             if not len(rows):
                 continue
-            at, truly_first = MemoryEngine(rows, self.threads).beginning(origin)
-            own = np.concatenate([[at.value], at.gradient, at.degree, truly_first.ravel()])
-            begin, cast = (own, rows.cast) if not len(begin) else (begin + own, cast + rows.cast)
+            at, expected_counts = MemoryEngine(rows, self.threads).initial_step(origin)
+            own = np.concatenate([[at.value], at.gradient, at.degree, expected_counts.ravel()])
+            begin, vote_counts = (
+                (own, rows.vote_counts) if not len(begin) else (begin + own, vote_counts + rows.vote_counts)
+            )
             n_links += len(rows.edges)
             del rows, part
-        return {"parts": told, "n_links": n_links, "cast": cast, "beginning": begin}
+        return {"parts": told, "n_links": n_links, "cast": vote_counts, "initial_step": begin}
 
     def _counted(self, parts: Iterator[Any]) -> Iterator[Any]:
         total = len(self.votes.part_pairs)
@@ -284,8 +312,8 @@ class DiskEngine:
         self._tick(total, total)
 
     @cached_property
-    def _shelf(self) -> _Shelf:
-        return _Shelf(self._folder, self.votes.n_items, self._known["parts"])
+    def _shelf(self) -> _PartStore:
+        return _PartStore(self._folder, self.votes.n_items, self._known["parts"])
 
     def _numbers(self) -> Iterator[int]:
         """Yield the numbers of the parts that have rows."""
@@ -307,73 +335,73 @@ class DiskEngine:
         return int(self._known["n_links"])
 
     @property
-    def n_coins(self) -> int:
+    def n_confusion_groups(self) -> int:
         """Number of coins."""
-        return len(self.cast)
+        return len(self.vote_counts)
 
     @property
-    def cast(self) -> Doubles:
+    def vote_counts(self) -> FloatArray:
         """Votes of each coin for the second and for the first item of their rows, by weight."""
-        cast: Doubles = self._known["cast"]
-        return cast
+        vote_counts: FloatArray = self._known["cast"]
+        return vote_counts
 
-    def expectation(self, scores: Doubles, tables: Doubles) -> Expectation:
+    def expectation(self, scores: FloatArray, log_emission: FloatArray) -> Expectation:
         """Run the fused pass: log-likelihood, sums over votes, gradient and curvature."""
         self.passes += 1
-        at = _At(scores, tables)
+        at = _At(scores, log_emission)
 
-        def run() -> Doubles:
-            total = np.zeros(1 + 2 * self.n_items + 3 * self.n_coins)
+        def run() -> FloatArray:
+            total = np.zeros(1 + 2 * self.n_items + 3 * self.n_confusion_groups)
             for number in self._numbers():
-                value, gradient, degree, truly_first, hidden = self._pass(number, at)
-                _add(total, value, gradient, degree, truly_first.ravel(), hidden)
+                value, gradient, degree, expected_counts, truth_variance = self._pass(number, at)
+                _add(total, value, gradient, degree, expected_counts.ravel(), truth_variance)
             self._last = at
             return total
 
-        sums = self._journal.recall(run, "expectation", scores, tables)
-        value, gradient, degree, truly_first = self._split(sums[: -self.n_coins])
-        return Expectation(value, gradient, degree, at, truly_first, sums[-self.n_coins :])
+        sums = self._journal.recall(run, "expectation", scores, log_emission)
+        value, gradient, degree, expected_counts = self._split(sums[: -self.n_confusion_groups])
+        return Expectation(value, gradient, degree, at, expected_counts, sums[-self.n_confusion_groups :])
 
     def _pass(self, number: int, at: _At) -> Sums:
         """Run the fused pass over a part; its curvature goes to the room for it, and to disk."""
-        assert at.tables is not None
+        assert at.log_emission is not None
         self._last = None
         curvature, part = self._shelf.room_for_curvature(number), self._shelf.load(number)
-        sums = expectation(part, at.scores, at.tables, curvature, np.empty(0), self.threads)
+        sums = expectation(part, at.scores, at.log_emission, curvature, np.empty(0), self.threads)
         self._shelf.write_curvature(number)
         return sums
 
-    def _split(self, sums: Doubles) -> tuple[float, Doubles, Doubles, Doubles]:
+    def _split(self, sums: FloatArray) -> tuple[float, FloatArray, FloatArray, FloatArray]:
         n = self.n_items
         return float(sums[0]), sums[1 : n + 1], sums[n + 1 : 2 * n + 1], sums[2 * n + 1 :].reshape(-1, 2)
 
-    def beginning(self, scores: Doubles) -> tuple[Maximisation, Doubles]:
+    def initial_step(self, scores: FloatArray) -> tuple[Maximisation, FloatArray]:
         """Return the M-step's pass with the shares of votes for the posterior, at scores of zero."""
         if scores.any():
             raise ValueError("a fit from disk begins with scores of zero")
         self.passes += 1
-        value, gradient, degree, truly_first = self._split(self._known["beginning"])
-        return Maximisation(value, gradient, degree, _At(scores, None)), truly_first
+        value, gradient, degree, expected_counts = self._split(self._known["initial_step"])
+        return Maximisation(value, gradient, degree, _At(scores, None)), expected_counts
 
-    def curvature_times(self, curvature: _At, vector: Doubles) -> Doubles:
+    def curvature_times(self, curvature: _At, vector: FloatArray) -> FloatArray:
         """Multiply the curvature matrix of the item scores, a graph Laplacian, with a vector."""
 
-        def run() -> Doubles:
+        def run() -> FloatArray:
             total, product = np.zeros(self.n_items), np.empty(self.n_items)
             for number in self._numbers():
                 bend, layout = self._bend(number, curvature), self._shelf.layout(number)
                 kernels.laplacian(*layout, bend, np.ascontiguousarray(vector), product, self.threads)
                 total += product
-            self._last = curvature if curvature.tables is not None else None
+            self._last = curvature if curvature.log_emission is not None else None
             return total
 
-        tables = np.empty(0) if curvature.tables is None else curvature.tables
-        return self._journal.recall(run, "product", curvature.scores, tables, vector)
+        log_emission = np.empty(0) if curvature.log_emission is None else curvature.log_emission
+        return self._journal.recall(run, "product", curvature.scores, log_emission, vector)
 
-    def _bend(self, number: int, at: _At) -> NDArray[np.float32]:
+    def _bend(self, number: int, at: _At) -> Float32Array:
         """Return the curvature of each row of a part."""
         curvature = self._shelf.room_for_curvature(number)
-        if at.tables is None:  # where a fit begins, at scores of zero
+        if at.log_emission is None:  # where a fit begins, at scores of zero
             part = self._shelf.load(number)
             weight = part.weight if len(part.weight) else np.ones(len(part))
             curvature[:] = 0.25 * (weight if part.begin is None else np.add.reduceat(weight, part.begin[:-1]))
@@ -386,42 +414,42 @@ class DiskEngine:
     def links(self, curvature: _At) -> Links:
         """Return the curvature by pair of items: of few pairs, for they are kept in memory."""
 
-        def run() -> Doubles:
+        def run() -> FloatArray:
             found = [self._engine(number).links_of(self._bend(number, curvature)) for number in self._numbers()]
             return np.concatenate([own.curvature for own in found])
 
-        assert curvature.tables is not None
-        by_pair = self._journal.recall(run, "links", curvature.scores, curvature.tables)
+        assert curvature.log_emission is not None
+        by_pair = self._journal.recall(run, "links", curvature.scores, curvature.log_emission)
         return Links(*self._pairs, by_pair)
 
     @cached_property
-    def _pairs(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def _pairs(self) -> tuple[Int32Array, Int32Array]:
         found = [self._engine(number).pairs for number in self._numbers()]
         return np.concatenate([first for first, _ in found]), np.concatenate([second for _, second in found])
 
-    def observed(self, scores: Doubles, tables: Doubles, links: bool) -> tuple[Doubles, Links | None]:
+    def observed(self, scores: FloatArray, log_emission: FloatArray, links: bool) -> tuple[FloatArray, Links | None]:
         """Return the observed information on the scores: by item and, where wanted, by pair of items."""
         degree, found = np.zeros(self.n_items), [np.empty(0)]
         for number in self._numbers():
-            own, by_pair = self._engine(number).observed(scores, tables, links)
+            own, by_pair = self._engine(number).observed(scores, log_emission, links)
             degree += own
             if by_pair is not None:
                 found.append(by_pair.curvature)
         return degree, Links(*self._pairs, np.concatenate(found)) if links else None
 
-    def hidden(self, scores: Doubles, tables: Doubles) -> Doubles:
+    def truth_variance(self, scores: FloatArray, log_emission: FloatArray) -> FloatArray:
         """Return the variance of the truths behind each coin's votes, by coin and side."""
-        total = np.zeros((self.n_coins, 2))
+        total = np.zeros((self.n_confusion_groups, 2))
         for number in self._numbers():
-            total += self._engine(number).hidden(scores, tables)
+            total += self._engine(number).truth_variance(scores, log_emission)
         return total
 
-    def information(self, scores: Doubles, tables: Doubles) -> Information:
+    def information(self, scores: FloatArray, log_emission: FloatArray) -> Information:
         """Return the observed information on scores and votes together: for few items and coins."""
-        degree, found, n_kinds = np.zeros(self.n_items), [np.empty(0)], 2 * self.n_coins
+        degree, found, n_kinds = np.zeros(self.n_items), [np.empty(0)], 2 * self.n_confusion_groups
         cross, kinds = csr_array((self.n_items, n_kinds)), csr_array((n_kinds, n_kinds))
         for number in self._numbers():
-            own = self._engine(number).information(scores, tables)
+            own = self._engine(number).information(scores, log_emission)
             degree += own.degree
             found.append(own.links.curvature)
             cross, kinds = cross + own.cross, kinds + own.kinds
@@ -436,7 +464,7 @@ class DiskEngine:
             yield part, MemoryEngine(ROWS_BY[self.rows_by](part, self.threads), self.threads)
 
 
-def _add(total: Doubles, *parts: Any) -> None:
+def _add(total: FloatArray, *parts: Any) -> None:
     at = 0
     for part in parts:
         length = np.size(part)

@@ -17,14 +17,12 @@ from jamrank.engines.base import Expectation, Maximisation
 from jamrank.engines.memory import MemoryEngine, _Taken
 from jamrank.engines.passes import likelihoods
 from jamrank.errors import CardError, NoCardWarning, warn
-from jamrank.kernels.card import Card
-from jamrank.rows import Codes, Lists, Patterns, Rows
+from jamrank.kernels.card import GpuDevice
+from jamrank.rows.rows import Codes, Patterns, RaggedVotes, Rows
+from jamrank.typing import Float32Array, FloatArray, IntArray
 
 __all__ = ["GpuEngine", "on_gpu"]
 
-Doubles = NDArray[np.float64]
-Floats = NDArray[np.float32]
-Longs = NDArray[np.int64]
 
 # Threads of a block, and at most so many blocks: what each has to hand over at its end is then little.
 _THREADS, _MOST_BLOCKS = 256, 4096
@@ -117,10 +115,10 @@ class GpuEngine(MemoryEngine):
     """
 
     def __init__(
-        self, rows: Rows, threads: int | None = None, *, memory: int | None = None, card: Card | None = None
+        self, rows: Rows, threads: int | None = None, *, memory: int | None = None, card: GpuDevice | None = None
     ) -> None:
         super().__init__(rows, threads)
-        self._card = Card() if card is None else card
+        self._card = GpuDevice() if card is None else card
         self._held: _Held | None = None
         self._most = _most_weight(rows)
         self._walks = self._can_walk()
@@ -150,10 +148,10 @@ class GpuEngine(MemoryEngine):
     def _kinds(self) -> int:
         """How many sums by kind a pass has."""
         ballots = self.rows.ballots
-        if isinstance(ballots, Lists):
-            return 2 * ballots.n_coins
+        if isinstance(ballots, RaggedVotes):
+            return 2 * ballots.n_confusion_groups
         if self.rows.about != "truth":
-            return 2 * ballots.n_coins
+            return 2 * ballots.n_confusion_groups
         return 2 * len(ballots) if self.rows.single_votes else len(ballots)
 
     @cached_property
@@ -310,22 +308,22 @@ class GpuEngine(MemoryEngine):
 
     # -- passes ---------------------------------------------------------------------------------------------
 
-    def expectation(self, scores: Doubles, tables: Doubles) -> Expectation:
+    def expectation(self, scores: FloatArray, log_emission: FloatArray) -> Expectation:
         """Run the fused pass: log-likelihood, sums over votes, gradient and curvature."""
         self.passes += 1
-        task = _Task(self, scores, tables)
+        task = _Task(self, scores, log_emission)
         sums = self._run(task.scales, task.launch)
         self._keep(task.launch, task.walks, sums.degree)
-        self._kept = _Taken(lambda engine: engine.expectation(scores, tables))
-        truly_first, hidden, base = task.summed(sums.by_kind)
-        return Expectation(sums.value + base, sums.gradient, sums.degree, self._kept, truly_first, hidden)
+        self._kept = _Taken(lambda engine: engine.expectation(scores, log_emission))
+        expected_counts, truth_variance, base = task.summed(sums.by_kind)
+        return Expectation(sums.value + base, sums.gradient, sums.degree, self._kept, expected_counts, truth_variance)
 
-    def posterior(self, scores: Doubles, tables: Doubles) -> Doubles:
+    def posterior(self, scores: FloatArray, log_emission: FloatArray) -> FloatArray:
         """Return the probability that the first item is truly better, for each row."""
         if self.rows.about != "truth":
-            return super().posterior(scores, tables)
+            return super().posterior(scores, log_emission)
         self.passes += 1
-        task = _Task(self, scores, tables)
+        task = _Task(self, scores, log_emission)
         posterior = np.empty(len(self.rows))
         if task.walks and self._all_pairs:
             # It comes from the whole pass, and another curvature with it.
@@ -337,10 +335,10 @@ class GpuEngine(MemoryEngine):
 
     def _maximise(
         self,
-        layout: tuple[Longs, NDArray[np.integer]],
-        weight: Doubles,
-        scores: Doubles,
-        posterior: Doubles,
+        layout: tuple[IntArray, NDArray[np.integer]],
+        weight: FloatArray,
+        scores: FloatArray,
+        posterior: FloatArray,
         loss: str,
         pattern: Codes | None,
     ) -> Maximisation:
@@ -375,7 +373,7 @@ class GpuEngine(MemoryEngine):
         return Maximisation(sums.value, sums.gradient, sums.degree, self._kept)
 
     def maximisation(
-        self, scores: Doubles, posterior: Doubles, loss: str = "logistic", pattern: Codes | None = None
+        self, scores: FloatArray, posterior: FloatArray, loss: str = "logistic", pattern: Codes | None = None
     ) -> Maximisation:
         """Run the pass of the M-step at new scores, with the posterior held fixed."""
         goes = loss == "logistic" and self.rows.begin is None
@@ -386,7 +384,7 @@ class GpuEngine(MemoryEngine):
         self._kept = _Taken(lambda engine: engine.maximisation(scores, posterior, loss, pattern))
         return replace(at, curvature=self._kept)
 
-    def curvature_times(self, curvature: _Taken, vector: Doubles) -> Doubles:
+    def curvature_times(self, curvature: _Taken, vector: FloatArray) -> FloatArray:
         """Multiply the curvature matrix of the item scores, a graph Laplacian, with a vector."""
         self._recall(curvature)
         if self._held is None:
@@ -406,12 +404,12 @@ class GpuEngine(MemoryEngine):
     def solve(
         self,
         curvature: _Taken,
-        target: Doubles,
-        precision: Doubles,
-        evened: tuple[Doubles, Doubles, float],
+        target: FloatArray,
+        precision: FloatArray,
+        evened: tuple[FloatArray, FloatArray, float],
         tolerance: float,
         max_iter: int,
-    ) -> Doubles | None:
+    ) -> FloatArray | None:
         """Solve by conjugate gradients on the card; steps are started some ahead, and those too many do nothing."""
         self._recall(curvature)
         if self._held is None or any(part.card is None for part in self._parts):
@@ -435,7 +433,7 @@ class GpuEngine(MemoryEngine):
                 break
         return solution[:n].copy()
 
-    def send(self, *vectors: Doubles) -> Any:
+    def send(self, *vectors: FloatArray) -> Any:
         """Start to copy vectors to the card, one after the other; return where they are."""
         ends = list(accumulate(len(vector) for vector in vectors))
         if ends[-1] > len(self._sent):
@@ -446,13 +444,13 @@ class GpuEngine(MemoryEngine):
         self._card.send(self._sent[: ends[-1]], there)
         return there
 
-    def _fetched(self, length: int) -> Longs:
+    def _fetched(self, length: int) -> IntArray:
         """Return the first sums, to be used before the next are asked for."""
         found = self._found[:length]
         self._card.fetch(self._sums[:length], found)
         return found
 
-    def bends(self, curvature: _Taken) -> Floats:
+    def bends(self, curvature: _Taken) -> Float32Array:
         """Return the curvature of each of the rows' links, in single precision."""
         self._recall(curvature)
         if self._held is None:
@@ -478,11 +476,11 @@ class GpuEngine(MemoryEngine):
             curvature.again(self)
             self._kept = curvature
 
-    def _make_room(self, length: int) -> Floats:
+    def _make_room(self, length: int) -> Float32Array:
         self._held = None
         return super()._make_room(length)
 
-    def _keep(self, launch: Launch, in_cells: bool, degree: Doubles) -> None:
+    def _keep(self, launch: Launch, in_cells: bool, degree: FloatArray) -> None:
         self._held = _Held(launch, in_cells, float(degree.max(initial=0.0)))
 
     # -- launches -------------------------------------------------------------------------------------------
@@ -532,12 +530,12 @@ class _Sums:
     """What a pass has added up, as numbers again."""
 
     value: float
-    gradient: Doubles
-    degree: Doubles
-    by_kind: Doubles
+    gradient: FloatArray
+    degree: FloatArray
+    by_kind: FloatArray
 
     @classmethod
-    def of(cls, found: Longs, n_items: int, kinds: int, scales: tuple[float, float, float]) -> _Sums:
+    def of(cls, found: IntArray, n_items: int, kinds: int, scales: tuple[float, float, float]) -> _Sums:
         """Take the sums apart."""
         ends = n_items, 2 * n_items, 2 * n_items + kinds
         value = float(found[ends[2] :].view(np.float64).sum())
@@ -553,15 +551,15 @@ class _Sums:
 class _Task:
     """The expectation at some scores: what it needs on the card, and how it is launched."""
 
-    def __init__(self, engine: GpuEngine, scores: Doubles, tables: Doubles) -> None:
+    def __init__(self, engine: GpuEngine, scores: FloatArray, log_emission: FloatArray) -> None:
         self.rows, self.ballots = engine.rows, engine.rows.ballots
         self._base = np.empty(0)
         if_first = if_second = np.empty(0)
-        if isinstance(self.ballots, Lists) or self.rows.about != "truth":
-            if_first = np.ascontiguousarray(tables, dtype=np.float64).ravel()
+        if isinstance(self.ballots, RaggedVotes) or self.rows.about != "truth":
+            if_first = np.ascontiguousarray(log_emission, dtype=np.float64).ravel()
         else:
-            self._base, if_first, if_second = likelihoods(self.ballots, tables)
-        self.scales = self._scales(engine._most, scores, tables)
+            self._base, if_first, if_second = likelihoods(self.ballots, log_emission)
+        self.scales = self._scales(engine._most, scores, log_emission)
         low, high = float(scores.min(initial=np.inf)), float(scores.max(initial=-np.inf))
         self.walks = engine._walks and not len(if_first) and self._mild(high - low, if_second)
         # Only differences of scores count; around 0 their exponentials have the most room.
@@ -575,17 +573,17 @@ class _Task:
             engine._card.launch("exponentials", -(-n // _THREADS), _THREADS, n, self._scores, self._exponentials)
 
     @staticmethod
-    def _mild(spread: float, ratio: Doubles) -> bool:
+    def _mild(spread: float, ratio: FloatArray) -> bool:
         """Tell whether exponentials can be multiplied without a look at each."""
         furthest = float(np.abs(np.log(ratio)).max(initial=0.0))
         return furthest <= _MILD_LOG_RATIO and 2 * spread + furthest <= _LARGEST_LOG
 
-    def _scales(self, most: float, scores: Doubles, tables: Doubles) -> tuple[float, float, float]:
+    def _scales(self, most: float, scores: FloatArray, log_emission: FloatArray) -> tuple[float, float, float]:
         every = _total_weight(self.rows)
         if self.rows.about == "truth":
             return _scale(most), _scale(most), _scale(every)
         spread = float(scores.max(initial=0.0) - scores.min(initial=0.0))
-        steep = max(float(np.abs(tables).max(initial=0.0)), 1.0) if self.rows.about == "margin" else 1.0
+        steep = max(float(np.abs(log_emission).max(initial=0.0)), 1.0) if self.rows.about == "margin" else 1.0
         return _scale(most * steep), _scale(most * steep**2), _scale(every * max(spread, 1.0) ** 2)
 
     def launch(self, engine: GpuEngine, part: _Part, there: dict[str, Any], sums: Any) -> None:
@@ -649,7 +647,7 @@ class _Task:
 
     def _kernel(self, engine: GpuEngine) -> str:
         second, code = engine._second, engine._code
-        if isinstance(self.ballots, Lists):
+        if isinstance(self.ballots, RaggedVotes):
             return f"over_lists<{second}>"
         if not self.rows.single_votes:
             return f"over_patterns<{second}, {code}>"
@@ -657,7 +655,7 @@ class _Task:
         return f"over_votes<{second}, {code}, {of}>"
 
     def _votes(self, engine: GpuEngine, part: _Part, there: dict[str, Any]) -> tuple[Any, ...]:
-        if isinstance(self.ballots, Lists):
+        if isinstance(self.ballots, RaggedVotes):
             own = there["vote_start"], part.vote_base, there["vote"], there.get("vote_weight")
             return (*own, self._if_first)
         likely = self._if_first, self._if_second
@@ -665,7 +663,7 @@ class _Task:
             return there["codes"], there.get("weight"), *likely
         return there.get("begin"), part.vote_base, engine._group, there["codes"], there.get("weight"), *likely
 
-    def posterior(self, engine: GpuEngine, part: _Part, there: dict[str, Any], out: Doubles) -> None:
+    def posterior(self, engine: GpuEngine, part: _Part, there: dict[str, Any], out: FloatArray) -> None:
         """Work out the posterior of a part's rows."""
         card = engine._card
         at = part.vote_base if self.rows.begin is not None else part.begin
@@ -677,25 +675,25 @@ class _Task:
             self._pass(engine, part, there, None, found)
         card.read(found, out[at : at + length])
 
-    def summed(self, by_kind: Doubles) -> tuple[Doubles, Doubles, float]:
+    def summed(self, by_kind: FloatArray) -> tuple[FloatArray, FloatArray, float]:
         """Return votes where the first item is truly better, what hidden truths take away, and the common value."""
-        ballots, none = self.ballots, np.zeros(self.ballots.n_coins)
-        if isinstance(ballots, Lists):
+        ballots, none = self.ballots, np.zeros(self.ballots.n_confusion_groups)
+        if isinstance(ballots, RaggedVotes):
             return by_kind.reshape(-1, 2), none, 0.0
         if self.rows.about != "truth":
             return np.ascontiguousarray(by_kind.reshape(2, -1).T), none, 0.0
         base = float((self.rows.pattern_weight * self._base).sum())
         if not self.rows.single_votes:
             return ballots.over_patterns(by_kind), none, base
-        truly_first, hidden = by_kind.reshape(2, -1)
-        return ballots.over_patterns(truly_first), ballots.over_patterns(hidden).sum(axis=1), base
+        expected_counts, truth_variance = by_kind.reshape(2, -1)
+        return ballots.over_patterns(expected_counts), ballots.over_patterns(truth_variance).sum(axis=1), base
 
 
 def _all_pairs(n_items: int) -> int:
     return n_items * (n_items - 1) // 2
 
 
-def _starts(rows: Rows) -> Longs:
+def _starts(rows: Rows) -> IntArray:
     """Return where the links of each first item begin."""
     numbers = np.arange(rows.n_items + 1, dtype=rows.link_first.dtype)
     return np.asarray(np.searchsorted(rows.link_first, numbers), dtype=np.int64)
@@ -714,7 +712,7 @@ def _scale(most: float) -> float:
 def _total_weight(rows: Rows) -> float:
     """Return what all votes weigh together, at most."""
     ballots = rows.ballots
-    if isinstance(ballots, Lists):
+    if isinstance(ballots, RaggedVotes):
         return float(ballots.weight.sum()) if len(ballots.weight) else float(len(ballots.vote))
     return float(rows.weight.sum()) if len(rows.weight) else float(len(rows))
 
@@ -722,7 +720,7 @@ def _total_weight(rows: Rows) -> float:
 def _most_weight(rows: Rows) -> float:
     """Return what the rows of an item weigh together, at most."""
     total = float(rows.weight.sum()) if len(rows.weight) else float(len(rows))
-    weights = rows.ballots.weight if isinstance(rows.ballots, Lists) else rows.weight
+    weights = rows.ballots.weight if isinstance(rows.ballots, RaggedVotes) else rows.weight
     least = float(weights[weights > 0].min(initial=np.inf)) if len(weights) else 1.0
     if least * _scale(max(total, _total_weight(rows))) < _STEPS:
         raise CardError("the votes' weights differ too much for its sums")

@@ -15,13 +15,11 @@ from jamrank.engines.base import Expectation, Information, Links, Maximisation
 from jamrank.engines.direct import bend_of_rows
 from jamrank.engines.passes import expectation
 from jamrank.kernels import default_threads, kernels
-from jamrank.rows import Codes, Patterns, Rows
+from jamrank.rows.rows import Codes, Patterns, Rows
+from jamrank.typing import Float32Array, FloatArray, Int32Array, IntArray
 
 __all__ = ["LOSSES", "MemoryEngine"]
 
-Doubles = NDArray[np.float64]
-Floats = NDArray[np.float32]
-Longs = NDArray[np.int64]
 
 LOSSES = {"logistic": 0, "hinge": 1}
 # Rows that are looked at together where numpy does the work, so that its temporary arrays stay small.
@@ -69,16 +67,16 @@ class MemoryEngine:
         return len(self.rows) if self.rows.distinct else len(self.rows.edges)
 
     @property
-    def n_coins(self) -> int:
+    def n_confusion_groups(self) -> int:
         """Number of coins."""
-        return self.rows.n_coins
+        return self.rows.n_confusion_groups
 
     @property
-    def cast(self) -> Doubles:
+    def vote_counts(self) -> FloatArray:
         """Votes of each coin for the second and for the first item of their rows, by weight."""
-        return self.rows.cast
+        return self.rows.vote_counts
 
-    def expectation(self, scores: Doubles, tables: Doubles) -> Expectation:
+    def expectation(self, scores: FloatArray, log_emission: FloatArray) -> Expectation:
         """Run the fused pass: log-likelihood, sums over votes, gradient and curvature.
 
         Parameters
@@ -91,43 +89,43 @@ class MemoryEngine:
         in_runs = self.rows.begin is not None
         curvature = self._make_room(len(self.rows.link_first) if in_runs else len(self.rows))
         self.passes += 1
-        value, gradient, degree, truly_first, hidden = expectation(
-            self.rows, scores, tables, curvature, np.empty(0), self.threads
+        value, gradient, degree, expected_counts, truth_variance = expectation(
+            self.rows, scores, log_emission, curvature, np.empty(0), self.threads
         )
         self._bends = curvature if in_runs else self._by_link(curvature)
-        self._kept = _Taken(lambda engine: engine.expectation(scores, tables))
-        return Expectation(value, gradient, degree, self._kept, truly_first, hidden)
+        self._kept = _Taken(lambda engine: engine.expectation(scores, log_emission))
+        return Expectation(value, gradient, degree, self._kept, expected_counts, truth_variance)
 
-    def posterior(self, scores: Doubles, tables: Doubles) -> Doubles:
+    def posterior(self, scores: FloatArray, log_emission: FloatArray) -> FloatArray:
         """Return the probability that the first item is truly better, for each row."""
         self.passes += 1
         posterior = np.empty(len(self.rows))
         none = np.empty(0, dtype=np.float32)
-        expectation(self.rows, scores, tables, none, posterior, self.threads)
+        expectation(self.rows, scores, log_emission, none, posterior, self.threads)
         return posterior
 
-    def _make_room(self, length: int) -> Floats:
+    def _make_room(self, length: int) -> Float32Array:
         """Return where a pass may write curvature; that of the pass before is lost."""
         self._kept = None
         if len(self._room) < length:
             self._room = np.empty(length, dtype=np.float32)
         return self._room[:length]
 
-    def _by_link(self, curvature: Floats) -> Floats:
+    def _by_link(self, curvature: Float32Array) -> Float32Array:
         """Add up the curvature of rows of the same two items: products with it then cost less."""
         begin = self.rows.links.begin
         if begin is None:
             return curvature
         return np.asarray(np.add.reduceat(curvature, begin, dtype=np.float64), dtype=np.float32)
 
-    def bends(self, curvature: _Taken) -> Floats:
+    def bends(self, curvature: _Taken) -> Float32Array:
         """Return the curvature of each of the rows' links, in single precision."""
         if curvature is not self._kept:
             curvature.again(self)
             self._kept = curvature
         return self._bends
 
-    def beginning(self, scores: Doubles) -> tuple[Maximisation, Doubles]:
+    def initial_step(self, scores: FloatArray) -> tuple[Maximisation, FloatArray]:
         """Run the pass of the M-step as if the shares of votes were the posterior.
 
         Also returns what the E-step would say of the votes then.
@@ -144,18 +142,20 @@ class MemoryEngine:
         )
 
     def _beginning_by_link(
-        self, ballots: Patterns, begin: Longs, share: Doubles, scores: Doubles
-    ) -> tuple[Maximisation, Doubles]:
+        self, ballots: Patterns, begin: IntArray, share: FloatArray, scores: FloatArray
+    ) -> tuple[Maximisation, FloatArray]:
         """Do so where rows of the same items have the same share: what holds for one of them holds for all."""
         rows = self.rows
-        cast = np.add.reduceat(rows.weight, begin[:-1]) if len(rows.weight) else np.diff(begin).astype(np.float64)
+        vote_counts = (
+            np.add.reduceat(rows.weight, begin[:-1]) if len(rows.weight) else np.diff(begin).astype(np.float64)
+        )
         by_kind = np.empty(len(ballots))
         kernels.sum_by_kind(begin, ballots.of_row, rows.weight, share, by_kind, self.threads)
-        at = self._maximise(rows.links.layout, cast, scores, share, "logistic", None)
+        at = self._maximise(rows.links.layout, vote_counts, scores, share, "logistic", None)
         return at, ballots.over_patterns(by_kind)
 
     def maximisation(
-        self, scores: Doubles, posterior: Doubles, loss: str = "logistic", pattern: Codes | None = None
+        self, scores: FloatArray, posterior: FloatArray, loss: str = "logistic", pattern: Codes | None = None
     ) -> Maximisation:
         """Run the pass of the M-step at new scores, with the posterior held fixed.
 
@@ -175,10 +175,10 @@ class MemoryEngine:
 
     def _maximise(
         self,
-        layout: tuple[Longs, NDArray[np.integer]],
-        weight: Doubles,
-        scores: Doubles,
-        posterior: Doubles,
+        layout: tuple[IntArray, NDArray[np.integer]],
+        weight: FloatArray,
+        scores: FloatArray,
+        posterior: FloatArray,
         loss: str,
         pattern: Codes | None,
     ) -> Maximisation:
@@ -202,7 +202,7 @@ class MemoryEngine:
         self._kept = _Taken(lambda engine: engine._maximise(layout, weight, scores, posterior, loss, pattern))
         return Maximisation(value, gradient, degree, self._kept)
 
-    def curvature_times(self, curvature: _Taken, vector: Doubles) -> Doubles:
+    def curvature_times(self, curvature: _Taken, vector: FloatArray) -> FloatArray:
         """Multiply the curvature matrix of the item scores, a graph Laplacian, with a vector."""
         product = np.empty(self.rows.n_items)
         kernels.laplacian(
@@ -213,12 +213,12 @@ class MemoryEngine:
     def solve(
         self,
         curvature: _Taken,
-        target: Doubles,
-        precision: Doubles,
-        evened: tuple[Doubles, Doubles, float],
+        target: FloatArray,
+        precision: FloatArray,
+        evened: tuple[FloatArray, FloatArray, float],
         tolerance: float,
         max_iter: int,
-    ) -> Doubles | None:
+    ) -> FloatArray | None:
         """Solve by conjugate gradients where an engine does so itself; None where others are to.
 
         Parameters
@@ -230,7 +230,7 @@ class MemoryEngine:
         evened : tuple
             What :meth:`jamrank.scorers.ObjectScorer.evened` says of the inverse.
         tolerance : float
-            See :func:`jamrank.models.newton.conjugate_gradients`, which says plainly what is done.
+            See :func:`jamrank.fitting.newton.conjugate_gradients`, which says plainly what is done.
         max_iter : int
         """
         return None
@@ -239,34 +239,34 @@ class MemoryEngine:
         """Return the curvature by pair of items."""
         return self.links_of(self.bends(curvature))
 
-    def links_of(self, bends: Floats) -> Links:
+    def links_of(self, bends: Float32Array) -> Links:
         """Return what each row, or each of the rows' links, has of curvature by pair of items."""
         if len(bends) < len(self.rows):
             return Links(*self.pairs, bends.astype(np.float64))
         return Links(*self.pairs, np.asarray(np.add.reduceat(bends, self.rows.edges, dtype=np.float64)))
 
     @cached_property
-    def pairs(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def pairs(self) -> tuple[Int32Array, Int32Array]:
         """The distinct pairs of items."""
         rows = self.rows
         if rows.distinct or rows.begin is not None:
             return rows.link_first, rows.link_second
         return rows.first[rows.edges], rows.second[rows.edges]
 
-    def observed(self, scores: Doubles, tables: Doubles, links: bool) -> tuple[Doubles, Links | None]:
+    def observed(self, scores: FloatArray, log_emission: FloatArray, links: bool) -> tuple[FloatArray, Links | None]:
         """Return the observed information on the scores: by item and, where wanted, by pair of items."""
         rows = self.rows
-        hidden = rows.about == "truth"
-        bend = self.posterior(scores, tables) if hidden else np.empty(len(rows))
+        truth_variance = rows.about == "truth"
+        bend = self.posterior(scores, log_emission) if truth_variance else np.empty(len(rows))
         degree = np.zeros(rows.n_items)
         for begin in range(0, len(rows), _BLOCK):
             block = slice(begin, begin + _BLOCK)
             first, second, posterior = rows.first[block], rows.second[block], bend[block]
-            if hidden:
+            if truth_variance:
                 prior = expit(scores[first] - scores[second])
                 own = prior * (1 - prior) - posterior * (1 - posterior)
             else:
-                own = bend_of_rows(rows, block, scores, tables)
+                own = bend_of_rows(rows, block, scores, log_emission)
             if len(rows.weight):
                 own *= rows.weight[block]
             for item in (first, second):
@@ -274,27 +274,27 @@ class MemoryEngine:
             bend[block] = own
         return degree, Links(*self.pairs, np.asarray(np.add.reduceat(bend, rows.edges))) if links else None
 
-    def hidden(self, scores: Doubles, tables: Doubles) -> Doubles:
+    def truth_variance(self, scores: FloatArray, log_emission: FloatArray) -> FloatArray:
         """Return the variance of the truths behind each coin's votes, by coin and side."""
         if self.rows.about != "truth":
-            return np.zeros((self.n_coins, 2))
-        posterior = self.posterior(scores, tables)
+            return np.zeros((self.n_confusion_groups, 2))
+        posterior = self.posterior(scores, log_emission)
         posterior *= 1 - posterior
         return self.rows.over_votes(posterior, power=2)
 
-    def information(self, scores: Doubles, tables: Doubles) -> Information:
+    def information(self, scores: FloatArray, log_emission: FloatArray) -> Information:
         """Return the observed information on scores and votes together: for few items and coins."""
         rows = self.rows
-        degree, links = self.observed(scores, tables, True)
+        degree, links = self.observed(scores, log_emission, True)
         assert links is not None
-        hidden, n_kinds = self.posterior(scores, tables), 2 * rows.n_coins
-        hidden *= 1 - hidden
+        truth_variance, n_kinds = self.posterior(scores, log_emission), 2 * rows.n_confusion_groups
+        truth_variance *= 1 - truth_variance
         if len(rows.weight):
-            hidden *= rows.weight
+            truth_variance *= rows.weight
         cross, kinds = csr_array((rows.n_items, n_kinds)), csr_array((n_kinds, n_kinds))
         for begin in range(0, len(rows), _BLOCK):
             block = slice(begin, begin + _BLOCK)
-            votes, own = rows.ballots.matrix(block), hidden[block]
+            votes, own = rows.ballots.matrix(block), truth_variance[block]
             if isinstance(rows.ballots, Patterns):
                 # Rows of a pattern have the same votes: they are added up first.
                 place, n_lists = rows.ballots.of_row[block].astype(np.int64), len(rows.ballots)

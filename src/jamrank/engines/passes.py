@@ -9,15 +9,14 @@ from numpy.typing import NDArray
 
 from jamrank.engines.direct import over_margins
 from jamrank.kernels import kernels
-from jamrank.rows import Lists, Patterns, with_known
+from jamrank.rows.rows import Patterns, RaggedVotes, with_known
+from jamrank.typing import Float32Array, FloatArray, IntArray
 
 __all__ = ["Laid", "Sums", "expectation", "likelihoods"]
 
-Doubles = NDArray[np.float64]
-Floats = NDArray[np.float32]
 # Log-likelihood, gradient and degree by item, votes where the first item is truly better by coin and side, and what
 # hidden truths take away by coin.
-Sums = tuple[float, Doubles, Doubles, Doubles, Doubles]
+Sums = tuple[float, FloatArray, FloatArray, FloatArray, FloatArray]
 
 # Beyond this many patterns a table of sums for each block would not stay in cache.
 _MOST_PATTERNS_IN_PASS = 1 << 14
@@ -25,32 +24,37 @@ _LARGEST_LOG_RATIO = 300.0
 
 
 class Laid(Protocol):
-    """Rows as a pass reads them; :class:`jamrank.rows.Rows` says what each part is."""
+    """Rows as a pass reads them; :class:`jamrank.rows.rows.Rows` says what each part is."""
 
     @property
-    def layout(self) -> tuple[NDArray[np.int64], NDArray[np.integer]]: ...  # noqa: D102
+    def layout(self) -> tuple[IntArray, NDArray[np.integer]]: ...  # noqa: D102
     @property
-    def begin(self) -> NDArray[np.int64] | None: ...  # noqa: D102
+    def begin(self) -> IntArray | None: ...  # noqa: D102
     @property
-    def link_layout(self) -> tuple[NDArray[np.int64], NDArray[np.integer]]: ...  # noqa: D102
+    def link_layout(self) -> tuple[IntArray, NDArray[np.integer]]: ...  # noqa: D102
     @property
     def single_votes(self) -> bool: ...  # noqa: D102
     @property
     def about(self) -> str: ...  # noqa: D102
     @property
-    def weight(self) -> Doubles: ...  # noqa: D102
+    def weight(self) -> FloatArray: ...  # noqa: D102
     @property
-    def ballots(self) -> Patterns | Lists: ...  # noqa: D102
+    def ballots(self) -> Patterns | RaggedVotes: ...  # noqa: D102
     @property
-    def pattern_weight(self) -> Doubles: ...  # noqa: D102
+    def pattern_weight(self) -> FloatArray: ...  # noqa: D102
     @property
     def n_items(self) -> int: ...  # noqa: D102
     def __len__(self) -> int: ...
-    def over_votes(self, values: Doubles, power: int = 1) -> Doubles: ...  # noqa: D102
+    def over_votes(self, values: FloatArray, power: int = 1) -> FloatArray: ...  # noqa: D102
 
 
 def expectation(
-    rows: Laid, scores: Doubles, tables: Doubles, curvature: Floats, posterior: Doubles, threads: int
+    rows: Laid,
+    scores: FloatArray,
+    log_emission: FloatArray,
+    curvature: Float32Array,
+    posterior: FloatArray,
+    threads: int,
 ) -> Sums:
     """Run the fused pass.
 
@@ -69,25 +73,25 @@ def expectation(
         The probability that the first item of each row is truly better goes here, unless it is empty.
     threads : int
     """
-    if isinstance(rows.ballots, Lists):
-        return _over_lists(rows, rows.ballots, scores, tables, curvature, posterior, threads)
+    if isinstance(rows.ballots, RaggedVotes):
+        return _over_lists(rows, rows.ballots, scores, log_emission, curvature, posterior, threads)
     if rows.about != "truth":
-        return over_margins(rows, rows.ballots, scores, tables, curvature, threads)
+        return over_margins(rows, rows.ballots, scores, log_emission, curvature, threads)
     if rows.single_votes:
-        return _over_votes(rows, rows.ballots, scores, tables, curvature, posterior, threads)
-    return _over_patterns(rows, rows.ballots, scores, tables, curvature, posterior, threads)
+        return _over_votes(rows, rows.ballots, scores, log_emission, curvature, posterior, threads)
+    return _over_patterns(rows, rows.ballots, scores, log_emission, curvature, posterior, threads)
 
 
 def _over_patterns(
     rows: Laid,
     ballots: Patterns,
-    scores: Doubles,
-    tables: Doubles,
-    curvature: Floats,
-    posterior: Doubles,
+    scores: FloatArray,
+    log_emission: FloatArray,
+    curvature: Float32Array,
+    posterior: FloatArray,
     threads: int,
 ) -> Sums:
-    base, if_first, if_second = likelihoods(ballots, tables)
+    base, if_first, if_second = likelihoods(ballots, log_emission)
     in_pass = len(ballots) <= _MOST_PATTERNS_IN_PASS
     truth = posterior if in_pass or len(posterior) else np.empty(len(rows))
     gradient, degree = np.empty(rows.n_items), np.empty(rows.n_items)
@@ -107,22 +111,22 @@ def _over_patterns(
         threads,
     )
     value += float((rows.pattern_weight * base).sum())
-    truly_first = ballots.over_patterns(by_pattern) if in_pass else rows.over_votes(truth)
-    return value, gradient, degree, truly_first, np.zeros(ballots.n_coins)
+    expected_counts = ballots.over_patterns(by_pattern) if in_pass else rows.over_votes(truth)
+    return value, gradient, degree, expected_counts, np.zeros(ballots.n_confusion_groups)
 
 
 def _over_votes(
     rows: Laid,
     ballots: Patterns,
-    scores: Doubles,
-    tables: Doubles,
-    curvature: Floats,
-    posterior: Doubles,
+    scores: FloatArray,
+    log_emission: FloatArray,
+    curvature: Float32Array,
+    posterior: FloatArray,
     threads: int,
 ) -> Sums:
-    base, if_first, if_second = likelihoods(ballots, tables)
+    base, if_first, if_second = likelihoods(ballots, log_emission)
     gradient, degree = np.empty(rows.n_items), np.empty(rows.n_items)
-    truly_first, hidden = np.empty(len(ballots)), np.empty(len(ballots))
+    expected_counts, truth_variance = np.empty(len(ballots)), np.empty(len(ballots))
     if not len(curvature):
         curvature = np.empty(len(rows) if rows.begin is None else len(rows.begin) - 1, dtype=np.float32)
     value = kernels.expectation_votes(
@@ -137,20 +141,26 @@ def _over_votes(
         curvature,
         gradient,
         degree,
-        truly_first,
-        hidden,
+        expected_counts,
+        truth_variance,
         threads,
     )
     value += float((rows.pattern_weight * base).sum())
-    return value, gradient, degree, ballots.over_patterns(truly_first), ballots.over_patterns(hidden).sum(axis=1)
+    return (
+        value,
+        gradient,
+        degree,
+        ballots.over_patterns(expected_counts),
+        ballots.over_patterns(truth_variance).sum(axis=1),
+    )
 
 
-def likelihoods(ballots: Patterns, tables: Doubles) -> tuple[Doubles, Doubles, Doubles]:
+def likelihoods(ballots: Patterns, log_emission: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the log-likelihood of each pattern's votes that is common to both truths, and the rest under either.
 
     One table is quicker than two: where the ratio of the likelihoods can be written as a number, the former is empty.
     """
-    log_first, log_second = ballots.log_likelihoods(tables)
+    log_first, log_second = ballots.log_likelihoods(log_emission)
     if (np.abs(log_second - log_first) <= _LARGEST_LOG_RATIO).all():
         return log_first, np.empty(0), np.exp(log_second - log_first)
     base = np.maximum(log_first, log_second)
@@ -159,27 +169,33 @@ def likelihoods(ballots: Patterns, tables: Doubles) -> tuple[Doubles, Doubles, D
 
 def _over_lists(
     rows: Laid,
-    ballots: Lists,
-    scores: Doubles,
-    tables: Doubles,
-    curvature: Floats,
-    posterior: Doubles,
+    ballots: RaggedVotes,
+    scores: FloatArray,
+    log_emission: FloatArray,
+    curvature: Float32Array,
+    posterior: FloatArray,
     threads: int,
 ) -> Sums:
     gradient, degree = np.empty(rows.n_items), np.empty(rows.n_items)
-    truly_first = np.empty(2 * (ballots.n_coins + ballots.n_known))
+    expected_counts = np.empty(2 * (ballots.n_confusion_groups + ballots.n_known))
     value = kernels.expectation_lists(
         *rows.layout,
         ballots.start,
         ballots.vote,
         ballots.weight,
-        np.ascontiguousarray(with_known(tables, ballots.n_known)).ravel(),
+        np.ascontiguousarray(with_known(log_emission, ballots.n_known)).ravel(),
         np.ascontiguousarray(scores),
         posterior,
         curvature,
         gradient,
         degree,
-        truly_first,
+        expected_counts,
         threads,
     )
-    return value, gradient, degree, truly_first.reshape(-1, 2)[: ballots.n_coins], np.zeros(ballots.n_coins)
+    return (
+        value,
+        gradient,
+        degree,
+        expected_counts.reshape(-1, 2)[: ballots.n_confusion_groups],
+        np.zeros(ballots.n_confusion_groups),
+    )

@@ -6,13 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from jamrank.engines.base import Engine, Expectation, Links, Maximisation
+from jamrank.typing import FloatArray
 
 __all__ = ["TiedEngine"]
-
-Doubles = NDArray[np.float64]
 
 
 class TiedEngine:
@@ -33,9 +31,9 @@ class TiedEngine:
         self.decided, self.ties = decided, ties
         self.passes = 0
 
-    def _split(self, tables: Doubles) -> tuple[Doubles, Doubles]:
-        at = len(tables) - self.ties.n_coins
-        return tables[:at].reshape(-1, 2, 2), tables[at:]
+    def _split(self, log_emission: FloatArray) -> tuple[FloatArray, FloatArray]:
+        at = len(log_emission) - self.ties.n_confusion_groups
+        return log_emission[:at].reshape(-1, 2, 2), log_emission[at:]
 
     @property
     def n_items(self) -> int:
@@ -53,37 +51,37 @@ class TiedEngine:
         return self.ties.n_links
 
     @property
-    def n_coins(self) -> int:
+    def n_confusion_groups(self) -> int:
         """Number of coins of the decided votes."""
-        return self.decided.n_coins
+        return self.decided.n_confusion_groups
 
     @property
-    def cast(self) -> Doubles:
+    def vote_counts(self) -> FloatArray:
         """Decided votes of each coin for the second and for the first item of their rows, by weight."""
-        return self.decided.cast
+        return self.decided.vote_counts
 
-    def expectation(self, scores: Doubles, tables: Doubles) -> Expectation:
+    def expectation(self, scores: FloatArray, log_emission: FloatArray) -> Expectation:
         """Run both passes."""
         self.passes += 1
-        own, params = self._split(tables)
+        own, params = self._split(log_emission)
         a, b = self.decided.expectation(scores, own), self.ties.expectation(scores, params)
         return Expectation(
             a.value + b.value,
             a.gradient + b.gradient,
             a.degree + b.degree,
             (a.curvature, b.curvature),
-            np.concatenate([a.truly_first, b.truly_first]),
-            a.hidden,
+            np.concatenate([a.expected_counts, b.expected_counts]),
+            a.truth_variance,
         )
 
-    def beginning(self, scores: Doubles) -> tuple[Maximisation, Doubles]:
+    def initial_step(self, scores: FloatArray) -> tuple[Maximisation, FloatArray]:
         """Run the pass of the M-step over the decided votes: at equal scores ties tell nothing of them."""
         self.passes += 1
-        at, truly_first = self.decided.beginning(scores)
-        no_sums = np.zeros((self.ties.n_coins, 2))
-        return replace(at, curvature=(at.curvature, None)), np.concatenate([truly_first, no_sums])
+        at, expected_counts = self.decided.initial_step(scores)
+        no_sums = np.zeros((self.ties.n_confusion_groups, 2))
+        return replace(at, curvature=(at.curvature, None)), np.concatenate([expected_counts, no_sums])
 
-    def curvature_times(self, curvature: tuple[Any, Any], vector: Doubles) -> Doubles:
+    def curvature_times(self, curvature: tuple[Any, Any], vector: FloatArray) -> FloatArray:
         """Multiply the curvature matrix of the item scores, a graph Laplacian, with a vector."""
         product = self.decided.curvature_times(curvature[0], vector)
         return product if curvature[1] is None else product + self.ties.curvature_times(curvature[1], vector)
@@ -98,14 +96,14 @@ class TiedEngine:
         total[np.searchsorted(cells, own)] += decided.curvature
         return replace(ties, curvature=total)
 
-    def observed(self, scores: Doubles, tables: Doubles, links: bool) -> tuple[Doubles, Links | None]:
+    def observed(self, scores: FloatArray, log_emission: FloatArray, links: bool) -> tuple[FloatArray, Links | None]:
         """Return the observed information on the scores: by item and, where wanted, by pair of items."""
-        own, params = self._split(tables)
+        own, params = self._split(log_emission)
         degree, decided = self.decided.observed(scores, own, links)
         more, ties = self.ties.observed(scores, params, links)
         together = None if decided is None or ties is None else self._together(decided, ties)
         return degree + more, together
 
-    def hidden(self, scores: Doubles, tables: Doubles) -> Doubles:
+    def truth_variance(self, scores: FloatArray, log_emission: FloatArray) -> FloatArray:
         """Return the variance of the truths behind each coin's decided votes, by coin and side."""
-        return self.decided.hidden(scores, self._split(tables)[0])
+        return self.decided.truth_variance(scores, self._split(log_emission)[0])

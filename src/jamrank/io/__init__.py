@@ -12,21 +12,16 @@ from jamrank.io.documents import (
     write_document,
     write_together,
 )
-from jamrank.io.exports import EXPORTS, exported, leaderboard, preference_pairs, results
+from jamrank.io.out_of_core.store import StoredComparisons, store_comparisons
+from jamrank.io.read_log import ReadLog
 from jamrank.io.reader import read_comparisons, read_groups
-from jamrank.io.reading import Reading
-from jamrank.io.store import StoredComparisons, store_comparisons
 from jamrank.io.tables import read_table
 
 __all__ = [
-    "EXPORTS",
-    "Reading",
+    "ReadLog",
     "StoredComparisons",
     "check_folder",
     "ensure_folder",
-    "exported",
-    "leaderboard",
-    "preference_pairs",
     "read_comparisons",
     "read_document",
     "read_features",
@@ -34,7 +29,6 @@ __all__ = [
     "read_groups",
     "read_table",
     "remove_outdated",
-    "results",
     "store_comparisons",
     "write_atomically",
     "write_document",

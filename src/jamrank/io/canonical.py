@@ -6,6 +6,8 @@ import os
 
 import polars as pl
 
+from jamrank.data.comparisons import fill_questions
+from jamrank.data.ids import as_column
 from jamrank.errors import FeatureError, InputError
 from jamrank.io.documents import shown
 from jamrank.io.tables import load_table
@@ -30,7 +32,7 @@ def with_questions(frame: pl.DataFrame) -> pl.DataFrame:
     """Return a table whose rows without a question have one that they share."""
     if "question" not in frame.columns or not frame["question"].null_count():
         return frame
-    return frame.with_columns(pl.col("question").cast(pl.String).fill_null(""))
+    return frame.with_columns(pl.Series("question", fill_questions(as_column(frame["question"]))))
 
 
 def read_gold(path: str | os.PathLike[str]) -> pl.DataFrame:

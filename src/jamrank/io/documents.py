@@ -9,6 +9,7 @@ import math
 import os
 import secrets
 import shutil
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ __all__ = [
     "check_folder",
     "document_text",
     "ensure_folder",
+    "parse_document",
     "read_bytes",
     "read_document",
     "remove_outdated",
@@ -178,13 +180,13 @@ def remove_outdated(folder: str | os.PathLike[str], beginnings: Mapping[str, byt
         Those that were there, and are no more.
     """
     removed = []
-    for name, beginning in beginnings.items():
+    for name, initial_step in beginnings.items():
         path = Path(folder) / name
         with contextlib.suppress(OSError):
             if not path.is_file():
                 continue
             with path.open("rb") as file:
-                ours = file.read(len(beginning)) == beginning
+                ours = file.read(len(initial_step)) == initial_step
             if ours:
                 path.unlink()
                 removed.append(name)
@@ -228,11 +230,14 @@ def _checked_target(path: Path) -> Path:
 
 
 def _write_durably(temporary: Path, content: bytes, like: Path) -> None:
-    with temporary.open("xb") as file:
+    replaced = like.exists()
+    # What replaces a private file is private from its first byte on.
+    mode = stat.S_IMODE(like.stat().st_mode) if replaced else 0o666
+    with open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
-    if like.exists():
+    if replaced:
         shutil.copymode(like, temporary)
 
 
@@ -332,12 +337,17 @@ def read_document(path: str | os.PathLike[str], kind: str, version: int) -> dict
     InputError
         If there is no such file.
     """
+    return parse_document(read_bytes(path), kind, version, str(path))
+
+
+def parse_document(content: bytes, kind: str, version: int, source: str) -> dict[str, Any]:
+    """Return the body of a document from its content; the rest is as for :func:`read_document`."""
     expected = f"this version reads a document 'jamrank-{kind}' of version {version}"
     try:
-        document = _parse(read_bytes(path))
+        document = _parse(content)
         _check_header(document, f"jamrank-{kind}", version)
     except _UnreadableError as error:
-        raise FormatError(f"{path}: {error}; {expected}") from None
+        raise FormatError(f"{source}: {error}; {expected}") from None
     return {key: value for key, value in document.items() if key not in _HEADER_KEYS}
 
 

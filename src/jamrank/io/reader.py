@@ -11,12 +11,13 @@ from typing import Any, cast
 import numpy as np
 import polars as pl
 
-from jamrank.comparisons import REQUIRED, Comparisons
+from jamrank.data.comparisons import REQUIRED, Comparisons
+from jamrank.data.ids import as_column, as_text
 from jamrank.errors import InputError, ParameterError
 from jamrank.io.canonical import with_questions, with_types
 from jamrank.io.compression import decompressed
 from jamrank.io.documents import read_bytes
-from jamrank.io.reading import ABSTAINED, BOTH_BAD, NO_ANSWER, Reading
+from jamrank.io.read_log import ABSTAINED, BOTH_BAD, NO_ANSWER, ReadLog
 from jamrank.io.records import Record, looks_like_json, parse_records
 from jamrank.io.sources import is_source, load_source, source_name
 from jamrank.io.tables import load_table, parse_table
@@ -68,7 +69,7 @@ class _Way:
         """Whether nothing was said of columns and words."""
         return self.mapping is None and self.words is None
 
-    def for_part_of(self, reading: Reading) -> _Way:
+    def for_part_of(self, reading: ReadLog) -> _Way:
         """Return how to read some rows of a file that was read this way: in the same."""
         asked = {} if reading.asked_in is None else {"question": reading.asked_in}
         format = None if reading.format == _MAPPED else reading.format
@@ -155,7 +156,7 @@ def read_groups(
     way = _Way.checked(format, mapping, winner_words)
     paths = _listed(path)
     names = _names(paths) if len(paths) > 1 else [None]
-    parts: list[tuple[pl.DataFrame, Reading]] = []
+    parts: list[tuple[pl.DataFrame, ReadLog]] = []
     groups: dict[str, list[pl.DataFrame]] = {}
     for one, who in zip(paths, names, strict=True):
         content, typed = _load(one)
@@ -177,11 +178,11 @@ def _split(
     if by in frame.columns and by not in _NO_GROUPS:
         return _partition(frame, by)
     if isinstance(content, list) and any(by in record for record in content):
-        pieces: dict[str, list[Record]] = {}
+        chunks: dict[str, list[Record]] = {}
         for record in content:
             value = record.get(by)
-            pieces.setdefault(_NO_GROUP if value is None else str(value), []).append(record)
-        return list(pieces.items())
+            chunks.setdefault(_NO_GROUP if value is None else str(value), []).append(record)
+        return list(chunks.items())
     if isinstance(content, pl.DataFrame) and by in content.columns and by not in _NO_GROUPS:
         return _partition(content, by)
     known = content.columns if isinstance(content, pl.DataFrame) else list(content[0]) if content else []
@@ -221,7 +222,7 @@ def _names(paths: Sequence[StrPath]) -> list[str]:
     return [stem if stems.count(stem) == 1 else source_name(one) for stem, one in zip(stems, paths, strict=True)]
 
 
-def _votes_of(parts: list[tuple[pl.DataFrame, Reading]], paths: Sequence[StrPath]) -> Comparisons:
+def _votes_of(parts: list[tuple[pl.DataFrame, ReadLog]], paths: Sequence[StrPath]) -> Comparisons:
     """Return the votes of several tables as one."""
     try:
         votes = Comparisons.from_frame(_joined([part for part, _ in parts]))
@@ -244,7 +245,7 @@ def _read_one(path: StrPath, way: _Way) -> Comparisons:
     return _with_readings(votes, (reading,))
 
 
-def _read_frame(path: StrPath, way: _Way) -> tuple[pl.DataFrame, Reading]:
+def _read_frame(path: StrPath, way: _Way) -> tuple[pl.DataFrame, ReadLog]:
     """Return the votes of a file in the canonical form, and how it was understood."""
     content, typed = _load(path)
     return _understood(content, typed, source_name(path), way)
@@ -252,7 +253,7 @@ def _read_frame(path: StrPath, way: _Way) -> tuple[pl.DataFrame, Reading]:
 
 def _understood(
     content: pl.DataFrame | list[Record], typed: bool, source: str, way: _Way
-) -> tuple[pl.DataFrame, Reading]:
+) -> tuple[pl.DataFrame, ReadLog]:
     try:
         if way.plain and isinstance(content, pl.DataFrame) and _is_own(content, way.format):
             return _read_own(content, typed, source)
@@ -278,7 +279,7 @@ def _is_own(content: pl.DataFrame, format: str | None) -> bool:
     return bool(known.all())
 
 
-def _read_own(content: pl.DataFrame, typed: bool, source: str) -> tuple[pl.DataFrame, Reading]:
+def _read_own(content: pl.DataFrame, typed: bool, source: str) -> tuple[pl.DataFrame, ReadLog]:
     asked, note = None, ""
     if "question" not in content.columns and len(content.columns) > len(REQUIRED):
         from jamrank.io.formats import Table
@@ -290,7 +291,7 @@ def _read_own(content: pl.DataFrame, typed: bool, source: str) -> tuple[pl.DataF
             content = content.with_columns(question.alias("question"))
     frame = with_questions(content if typed else with_types(content))
     notes = (note,) if note else ()
-    return frame, Reading(source, _CANONICAL, _TITLE, rows=frame.height, notes=notes, asked_in=asked)
+    return frame, ReadLog(source, _CANONICAL, _TITLE, rows=frame.height, notes=notes, asked_in=asked)
 
 
 def _load(path: StrPath) -> tuple[pl.DataFrame | list[Record], bool]:
@@ -308,7 +309,7 @@ def _load(path: StrPath) -> tuple[pl.DataFrame | list[Record], bool]:
 
 def _read_foreign(
     content: pl.DataFrame | list[Record], typed: bool, source: str, way: _Way
-) -> tuple[pl.DataFrame, Reading]:
+) -> tuple[pl.DataFrame, ReadLog]:
     from jamrank.io.formats import Table, named_further, read_ballots
 
     who = {} if way.who is None else {"who": way.who}
@@ -338,7 +339,7 @@ def _canonical_outcomes(frame: pl.DataFrame) -> dict[str, int]:
     return {name: count for name, count in odd.items() if count}
 
 
-def _with_readings(votes: Comparisons, readings: tuple[Reading, ...]) -> Comparisons:
+def _with_readings(votes: Comparisons, readings: tuple[ReadLog, ...]) -> Comparisons:
     object.__setattr__(votes, "readings", readings)
     return votes
 
@@ -355,10 +356,15 @@ def _joined(frames: list[pl.DataFrame]) -> pl.DataFrame:
     ]
     casts: dict[str, Any] = {"winner": pl.String(), **({"weight": pl.Float64()} if "weight" in names else {})}
     for kind in _IDS:
-        types = {frame[name].dtype for frame in whole for name in kind if name in names}
+        own = [name for name in kind if name in names]
+        types = {frame[name].dtype for frame in whole for name in own}
         if len(types) > 1:
-            casts |= dict.fromkeys(kind, pl.String())
+            whole = [frame.with_columns(pl.Series(name, _text(frame[name])) for name in own) for frame in whole]
     return pl.concat([frame.cast(cast(Any, casts)) for frame in whole])
+
+
+def _text(ids: pl.Series) -> pl.Series:
+    return as_text(as_column(ids))
 
 
 def _placed(error: InputError, heights: list[int], sources: list[str]) -> InputError:

@@ -15,7 +15,7 @@ from jamrank.kernels import default_threads
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
-__all__ = ["Card", "card_at_hand"]
+__all__ = ["GpuDevice", "gpu_available"]
 
 _WALKS = ("exponentials", "walk", "walk_times", "to_cells", "from_cells")
 _NOTHING, _MOST_SHARED_UNASKED = np.uint64(0), 48 << 10
@@ -24,7 +24,7 @@ _NOTHING, _MOST_SHARED_UNASKED = np.uint64(0), 48 << 10
 _PIECE, _PIECES = 1 << 22, 16
 
 
-class Card:
+class GpuDevice:
     """The current device of CuPy.
 
     Arrays on it are CuPy's; only this class knows.
@@ -224,14 +224,14 @@ def source(kernel: str) -> str:
     return "\n".join(text.decode() for text in found if text is not None)
 
 
-def card_at_hand() -> bool:
+def gpu_available() -> bool:
     """Tell whether there is a card that CuPy can use."""
     from importlib.util import find_spec
 
     if find_spec("cupy") is None:
         return False
     try:
-        Card()
+        GpuDevice()
     except CardError:
         return False
     return True

@@ -8,6 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from jamrank.typing import BoolArray, Float32Array, FloatArray, Int32Array, IntArray
+
 __all__ = [
     "assign",
     "code_ids",
@@ -34,15 +36,11 @@ __all__ = [
     "weighted_gram",
 ]
 
-Doubles = NDArray[np.float64]
-Floats = NDArray[np.float32]
-Ints = NDArray[np.int32]
-Longs = NDArray[np.int64]
 _LARGEST_MARGIN = 700.0
 _LEAST_CURVATURE = 0.1
 
 
-def _first_items(start: Longs, second: Ints, n_items: int) -> tuple[Ints, Ints]:
+def _first_items(start: IntArray, second: Int32Array, n_items: int) -> tuple[Int32Array, Int32Array]:
     """Return the items of each row; without starts the rows are all pairs, in order."""
     if not len(start):
         first, other = np.triu_indices(n_items, 1)
@@ -50,31 +48,33 @@ def _first_items(start: Longs, second: Ints, n_items: int) -> tuple[Ints, Ints]:
     return np.repeat(np.arange(n_items, dtype=np.int32), np.diff(start)), second.astype(np.int32)
 
 
-def _margins(first: Ints, second: Ints, scores: Doubles) -> Doubles:
+def _margins(first: Int32Array, second: Int32Array, scores: FloatArray) -> FloatArray:
     return np.clip(scores[first] - scores[second], -_LARGEST_MARGIN, _LARGEST_MARGIN)
 
 
-def _weighted(values: Doubles, weight: Doubles) -> Doubles:
+def _weighted(values: FloatArray, weight: FloatArray) -> FloatArray:
     return values * weight if len(weight) else values
 
 
-def _scatter(first: Ints, second: Ints, at_first: Doubles, at_second: Doubles, items: int) -> Doubles:
+def _scatter(
+    first: Int32Array, second: Int32Array, at_first: FloatArray, at_second: FloatArray, items: int
+) -> FloatArray:
     return np.asarray(np.bincount(first, at_first, items) + np.bincount(second, at_second, items), dtype=np.float64)
 
 
 def expectation(
-    start: Longs,
-    second: Ints,
-    pattern: Ints,
-    weight: Doubles,
-    if_first: Doubles,
-    if_second: Doubles,
-    scores: Doubles,
-    posterior: Doubles,
-    curvature: Floats,
-    gradient: Doubles,
-    degree: Doubles,
-    by_pattern: Doubles,
+    start: IntArray,
+    second: Int32Array,
+    pattern: Int32Array,
+    weight: FloatArray,
+    if_first: FloatArray,
+    if_second: FloatArray,
+    scores: FloatArray,
+    posterior: FloatArray,
+    curvature: Float32Array,
+    gradient: FloatArray,
+    degree: FloatArray,
+    by_pattern: FloatArray,
     threads: int,
 ) -> float:
     """Compute the posterior of each row's truth (kept if wanted), and the sums that both steps need.
@@ -102,49 +102,49 @@ def expectation(
 
 
 def expectation_lists(
-    start: Longs,
-    second: Ints,
-    vote_start: Longs,
-    vote: Ints,
-    vote_weight: Doubles,
-    tables: Doubles,
-    scores: Doubles,
-    posterior: Doubles,
-    curvature: Floats,
-    gradient: Doubles,
-    degree: Doubles,
-    truly_first: Doubles,
+    start: IntArray,
+    second: Int32Array,
+    vote_start: IntArray,
+    vote: Int32Array,
+    vote_weight: FloatArray,
+    log_emission: FloatArray,
+    scores: FloatArray,
+    posterior: FloatArray,
+    curvature: Float32Array,
+    gradient: FloatArray,
+    degree: FloatArray,
+    expected_counts: FloatArray,
     threads: int,
 ) -> float:
     """Do the same for rows with a list of votes each, and log-likelihoods for each kind of vote and truth."""
     first, second = _first_items(start, second, len(scores))
     row = np.repeat(np.arange(len(first)), np.diff(vote_start))
-    by_vote = tables.reshape(-1, 2)[vote] * (vote_weight[:, None] if len(vote_weight) else 1.0)
+    by_vote = log_emission.reshape(-1, 2)[vote] * (vote_weight[:, None] if len(vote_weight) else 1.0)
     log_second, log_first = (np.bincount(row, by_vote[:, truth], len(first)) for truth in (0, 1))
     largest = np.maximum(log_first, log_second)
     if_first, if_second = np.exp(log_first - largest), np.exp(log_second - largest)
     truth, value = _infer(first, second, np.empty(0), if_first, if_second, scores, curvature, gradient, degree)
     if len(posterior):
         posterior[:] = truth
-    truly_first[:] = np.bincount(vote, _weighted(truth[row], vote_weight), len(truly_first))
+    expected_counts[:] = np.bincount(vote, _weighted(truth[row], vote_weight), len(expected_counts))
     return value + float(largest.sum())
 
 
 def expectation_votes(
-    start: Longs,
-    second: Ints,
-    begin: Longs,
+    start: IntArray,
+    second: Int32Array,
+    begin: IntArray,
     kind: NDArray[np.integer],
-    weight: Doubles,
-    if_first: Doubles,
-    if_second: Doubles,
-    scores: Doubles,
-    posterior: Doubles,
-    curvature: Floats,
-    gradient: Doubles,
-    degree: Doubles,
-    truly_first: Doubles,
-    hidden: Doubles,
+    weight: FloatArray,
+    if_first: FloatArray,
+    if_second: FloatArray,
+    scores: FloatArray,
+    posterior: FloatArray,
+    curvature: Float32Array,
+    gradient: FloatArray,
+    degree: FloatArray,
+    expected_counts: FloatArray,
+    truth_variance: FloatArray,
     threads: int,
 ) -> float:
     """Do the same for rows that are single votes: ``start`` and ``second`` are those of the links between items.
@@ -164,14 +164,14 @@ def expectation_votes(
     left_open = truth * (1 - truth)
     if len(posterior):
         posterior[:] = truth
-    truly_first[:] = np.bincount(kind, _weighted(truth, weight), len(truly_first))
-    hidden[:] = np.bincount(kind, _weighted(left_open, weight), len(hidden))
-    cast, derivative, unknown = (
+    expected_counts[:] = np.bincount(kind, _weighted(truth, weight), len(expected_counts))
+    truth_variance[:] = np.bincount(kind, _weighted(left_open, weight), len(truth_variance))
+    vote_counts, derivative, unknown = (
         np.bincount(link, _weighted(values, weight), len(first)).astype(np.float64)
         for values in (np.ones(len(kind)), truth - prior_first[link], left_open)
     )
     # What the votes leave open of the truth bends the likelihood the other way; never let it win.
-    most = cast * prior_first * prior_second
+    most = vote_counts * prior_first * prior_second
     bend = np.maximum(most - unknown, _LEAST_CURVATURE * most)
     curvature[:] = bend
     gradient[:] = _scatter(first, second, derivative, -derivative, len(scores))
@@ -180,19 +180,19 @@ def expectation_votes(
 
 
 def direct(
-    start: Longs,
-    second: Ints,
-    begin: Longs,
+    start: IntArray,
+    second: Int32Array,
+    begin: IntArray,
     kind: NDArray[np.integer],
-    weight: Doubles,
-    params: Doubles,
-    scores: Doubles,
+    weight: FloatArray,
+    params: FloatArray,
+    scores: FloatArray,
     question: int,
-    curvature: Floats,
-    gradient: Doubles,
-    degree: Doubles,
-    slope: Doubles,
-    information: Doubles,
+    curvature: Float32Array,
+    gradient: FloatArray,
+    degree: FloatArray,
+    slope: FloatArray,
+    information: FloatArray,
     threads: int,
 ) -> float:
     """Do so for votes that depend on the margin of their pair directly, by one parameter of each coin.
@@ -203,14 +203,14 @@ def direct(
     """
     first, second = _first_items(start, second, len(scores))
     link = np.repeat(np.arange(len(first)), np.diff(begin)) if len(begin) else np.arange(len(first))
-    margin, param, coin = _margins(first, second, scores)[link], params[kind // 2], kind // 2
+    margin, param, confusion_group = _margins(first, second, scores)[link], params[kind // 2], kind // 2
     log_odds, by_margin, by_param = (_better, _tied)[question](margin, param)
     log_odds = np.clip(log_odds, -_LARGEST_MARGIN, _LARGEST_MARGIN)
     e = np.exp(-np.abs(log_odds))
     said, yes = kind % 2, np.where(log_odds >= 0, 1.0, e) / (1 + e)
     rest, spread = said - yes, e / (1 + e) ** 2
-    slope[:] = np.bincount(coin, _weighted(rest * by_param, weight), len(slope))
-    information[:] = np.bincount(coin, _weighted(spread * by_param**2, weight), len(slope))
+    slope[:] = np.bincount(confusion_group, _weighted(rest * by_param, weight), len(slope))
+    information[:] = np.bincount(confusion_group, _weighted(spread * by_param**2, weight), len(slope))
     derivative, curved = (
         np.bincount(link, _weighted(values, weight), len(first)).astype(np.float64)
         for values in (rest * by_margin, spread * by_margin**2)
@@ -222,12 +222,12 @@ def direct(
     return float(_weighted(value, weight).sum())
 
 
-def _better(margin: Doubles, param: Doubles) -> tuple[Doubles, Doubles, Doubles]:
+def _better(margin: FloatArray, param: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the log-odds of a vote, and their derivatives in the margin and in the parameter."""
     return param * margin, param, margin
 
 
-def _tied(margin: Doubles, param: Doubles) -> tuple[Doubles, Doubles, Doubles]:
+def _tied(margin: FloatArray, param: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     e = np.exp(-np.abs(margin))
     log_cosh = np.abs(margin) / 2 + np.log1p(e) - np.log(2)
     half_tanh = np.sign(margin) * (1 - e) / (1 + e) / 2
@@ -235,16 +235,16 @@ def _tied(margin: Doubles, param: Doubles) -> tuple[Doubles, Doubles, Doubles]:
 
 
 def _infer(
-    first: Ints,
-    second: Ints,
-    weight: Doubles,
-    if_first: Doubles | float,
-    if_second: Doubles,
-    scores: Doubles,
-    curvature: Floats,
-    gradient: Doubles,
-    degree: Doubles,
-) -> tuple[Doubles, float]:
+    first: Int32Array,
+    second: Int32Array,
+    weight: FloatArray,
+    if_first: FloatArray | float,
+    if_second: FloatArray,
+    scores: FloatArray,
+    curvature: Float32Array,
+    gradient: FloatArray,
+    degree: FloatArray,
+) -> tuple[FloatArray, float]:
     """Return the posterior of each row's truth and the log-likelihood; write what both steps need."""
     margin = _margins(first, second, scores)
     e = np.exp(-np.abs(margin))
@@ -265,16 +265,16 @@ def _infer(
 
 
 def maximisation(
-    start: Longs,
-    second: Ints,
-    pattern: Ints,
-    weight: Doubles,
-    posterior: Doubles,
-    scores: Doubles,
+    start: IntArray,
+    second: Int32Array,
+    pattern: Int32Array,
+    weight: FloatArray,
+    posterior: FloatArray,
+    scores: FloatArray,
     loss: int,
-    curvature: Floats,
-    gradient: Doubles,
-    degree: Doubles,
+    curvature: Float32Array,
+    gradient: FloatArray,
+    degree: FloatArray,
     threads: int,
 ) -> float:
     """Compute value, gradient and curvature of the M-step at new scores, the posterior held fixed.
@@ -292,13 +292,13 @@ def maximisation(
     return float(_weighted(value, weight).sum())
 
 
-def _logistic(margin: Doubles, posterior: Doubles) -> tuple[Doubles, Doubles, Doubles]:
+def _logistic(margin: FloatArray, posterior: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     e = np.exp(-np.abs(margin))
     value = -np.log1p(e) - np.where(margin >= 0, (1 - posterior) * margin, -posterior * margin)
     return value, posterior - np.where(margin >= 0, 1.0, e) / (1 + e), e / (1 + e) ** 2
 
 
-def _smooth_hinge(margin: Doubles, posterior: Doubles) -> tuple[Doubles, Doubles, Doubles]:
+def _smooth_hinge(margin: FloatArray, posterior: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     gap_first, gap_second = np.clip(1 - margin, 0, 1), np.clip(1 + margin, 0, 1)
     loss_first = gap_first**2 / 2 - np.minimum(margin, 0)
     loss_second = gap_second**2 / 2 - np.minimum(-margin, 0)
@@ -307,7 +307,14 @@ def _smooth_hinge(margin: Doubles, posterior: Doubles) -> tuple[Doubles, Doubles
     return value, posterior * gap_first - (1 - posterior) * gap_second, bend
 
 
-def laplacian(start: Longs, second: Ints, curvature: Floats, vector: Doubles, product: Doubles, threads: int) -> None:
+def laplacian(
+    start: IntArray,
+    second: Int32Array,
+    curvature: Float32Array,
+    vector: FloatArray,
+    product: FloatArray,
+    threads: int,
+) -> None:
     """Multiply the curvature matrix, a graph Laplacian over items, with a vector."""
     first, second = _first_items(start, second, len(vector))
     flow = curvature * (vector[first] - vector[second])
@@ -315,13 +322,13 @@ def laplacian(start: Longs, second: Ints, curvature: Floats, vector: Doubles, pr
 
 
 def assign(
-    first: Ints,
-    second: Ints,
-    projections: Doubles,
-    norms: Doubles,
-    cluster: Ints,
-    counts: Doubles,
-    sizes: Doubles,
+    first: Int32Array,
+    second: Int32Array,
+    projections: FloatArray,
+    norms: FloatArray,
+    cluster: Int32Array,
+    counts: FloatArray,
+    sizes: FloatArray,
     threads: int,
 ) -> float:
     """Assign each difference ``x_i - x_j`` to its nearest centroid up to sign; return the sum of distances."""
@@ -340,13 +347,13 @@ def assign(
 
 
 def patterns(
-    start: NDArray[np.int64],
-    annotator: Ints,
+    start: IntArray,
+    annotator: Int32Array,
     result: NDArray[np.int8],
-    weight: Doubles,
-    pattern: Ints,
-    example: NDArray[np.int64],
-    share: Doubles,
+    weight: FloatArray,
+    pattern: Int32Array,
+    example: IntArray,
+    share: FloatArray,
     threads: int,
 ) -> int:
     """Find the distinct lists of decided votes, in the order of their first appearance; return how many.
@@ -361,15 +368,17 @@ def patterns(
     known: dict[bytes, int] = {}
     votes = np.rec.fromarrays([annotator, result, weight])
     for row, (begin, end) in enumerate(zip(start[:-1].tolist(), start[1:].tolist(), strict=True)):
-        cast = votes[begin:end][decided[begin:end]].tobytes()
-        if cast not in known:
+        vote_counts = votes[begin:end][decided[begin:end]].tobytes()
+        if vote_counts not in known:
             example[len(known)] = row
-            known[cast] = len(known)
-        pattern[row] = known[cast]
+            known[vote_counts] = len(known)
+        pattern[row] = known[vote_counts]
     return len(known)
 
 
-def jury_patterns(results: NDArray[np.int8], annotators: int, pattern: Ints, example: Longs, threads: int) -> int:
+def jury_patterns(
+    results: NDArray[np.int8], annotators: int, pattern: Int32Array, example: IntArray, threads: int
+) -> int:
     """Find the distinct verdicts of a jury and number them in their order; ties and gaps are no decided votes."""
     decided = np.minimum(results, 2).reshape(-1, annotators)
     _, seen_at, code = np.unique(decided, axis=0, return_index=True, return_inverse=True)
@@ -378,7 +387,7 @@ def jury_patterns(results: NDArray[np.int8], annotators: int, pattern: Ints, exa
     return len(seen_at)
 
 
-def _packed_verdicts(results: NDArray[np.int8], annotators: int) -> Longs:
+def _packed_verdicts(results: NDArray[np.int8], annotators: int) -> IntArray:
     place = 4 ** np.arange(annotators - 1, -1, -1)
     return np.asarray((np.minimum(results, 2).reshape(-1, annotators) * place).sum(axis=1), dtype=np.int64)
 
@@ -390,8 +399,8 @@ def mark_verdicts(results: NDArray[np.int8], annotators: int, seen: NDArray[np.u
 
 
 def mark_sides(
-    first: Ints,
-    second: Ints,
+    first: Int32Array,
+    second: Int32Array,
     codes: NDArray[np.integer],
     side: NDArray[np.uint8],
     seen: NDArray[np.uint8],
@@ -408,7 +417,7 @@ def mark_sides(
 
 
 def number_verdicts(
-    results: NDArray[np.int8], annotators: int, numbers: Ints, pattern: NDArray[np.integer], threads: int
+    results: NDArray[np.int8], annotators: int, numbers: Int32Array, pattern: NDArray[np.integer], threads: int
 ) -> bool:
     """Give each row the number of its verdicts; tell whether none of them is below 0."""
     found = numbers[_packed_verdicts(results, annotators)]
@@ -416,22 +425,22 @@ def number_verdicts(
     return bool((found >= 0).all())
 
 
-def weighted_gram(matrix: Doubles, weight: Doubles, products: Doubles) -> None:
+def weighted_gram(matrix: FloatArray, weight: FloatArray, products: FloatArray) -> None:
     """Multiply every two rows of a matrix, times weights; what lies below the diagonal nobody looks at."""
     rows = matrix.reshape(-1, len(weight))
     products[:] = np.einsum("fi,gi->fg", rows * weight, rows).ravel()
 
 
 def pack_votes(
-    left: Ints,
-    right: Ints,
-    annotator: Ints,
-    question: Ints,
+    left: Int32Array,
+    right: Int32Array,
+    annotator: Int32Array,
+    question: Int32Array,
     result: NDArray[np.int8],
     item_bits: int,
     question_bits: int,
     annotator_bits: int,
-    keys: Longs,
+    keys: IntArray,
     threads: int,
 ) -> None:
     """Pack each vote into one integer that sorts by pair, question and annotator.
@@ -452,23 +461,23 @@ def pack_votes(
         keys |= digit
 
 
-def count_pairs(keys: Longs, inner_bits: int, threads: int) -> int:
+def count_pairs(keys: IntArray, inner_bits: int, threads: int) -> int:
     """Count the pairs, within questions, of sorted keys; ``inner_bits`` is what comes after them."""
     return int(np.count_nonzero(np.diff(keys >> inner_bits, prepend=-1)))
 
 
 def unpack_votes(
-    keys: Longs,
+    keys: IntArray,
     item_bits: int,
     question_bits: int,
     annotator_bits: int,
-    first: Ints,
-    second: Ints,
-    question: Ints,
-    start: Longs,
-    annotator: Ints,
+    first: Int32Array,
+    second: Int32Array,
+    question: Int32Array,
+    start: IntArray,
+    annotator: Int32Array,
     result: NDArray[np.int8],
-    swapped: NDArray[np.bool_],
+    swapped: BoolArray,
     threads: int,
 ) -> None:
     """Turn sorted keys into votes, and the pairs they are on."""
@@ -490,30 +499,30 @@ def mark_ids(ids: NDArray[np.integer], low: int, seen: NDArray[np.uint8], thread
     seen[ids - low] = 1
 
 
-def code_ids(ids: NDArray[np.integer], low: int, rank: Ints, codes: Ints, threads: int) -> None:
+def code_ids(ids: NDArray[np.integer], low: int, rank: Int32Array, codes: Int32Array, threads: int) -> None:
     """Give each id its rank among those that occur or, without ranks, its distance from ``low``."""
     codes[:] = rank[ids - low] if len(rank) else ids - low
 
 
-def sort_keys(keys: Longs, bits: int, threads: int) -> None:
+def sort_keys(keys: IntArray, bits: int, threads: int) -> None:
     """Sort keys of so many bits, none negative."""
     keys.sort()
 
 
-def fold_keys(keys: Longs, distinct: Longs, times: Doubles, threads: int) -> None:
+def fold_keys(keys: IntArray, distinct: IntArray, times: FloatArray, threads: int) -> None:
     """Find the distinct ones of sorted keys, and how often each occurs."""
     distinct[:], times[:] = np.unique(keys, return_counts=True)
 
 
 def spell_out(
-    start: Longs,
-    annotator: Ints,
+    start: IntArray,
+    annotator: Int32Array,
     result: NDArray[np.int8],
-    weight: Doubles,
-    begin: Longs,
+    weight: FloatArray,
+    begin: IntArray,
     kinds: NDArray[np.integer],
-    wins: Doubles,
-    cast: Doubles,
+    wins: FloatArray,
+    vote_counts: FloatArray,
     threads: int,
 ) -> None:
     """Write the decided votes on each pair one by one, each as often as its weight says (without weights: once).
@@ -526,11 +535,11 @@ def spell_out(
     kinds[:] = np.repeat(2 * annotator + result, times)
     pair = np.repeat(np.arange(len(wins)), np.diff(begin))
     wins[:] = np.bincount(pair, kinds % 2, len(wins))
-    cast[:] = np.bincount(kinds, minlength=len(cast))
+    vote_counts[:] = np.bincount(kinds, minlength=len(vote_counts))
 
 
 def sum_by_kind(
-    begin: Longs, kinds: NDArray[np.integer], weight: Doubles, value: Doubles, sums: Doubles, threads: int
+    begin: IntArray, kinds: NDArray[np.integer], weight: FloatArray, value: FloatArray, sums: FloatArray, threads: int
 ) -> None:
     """Add up a value for each link over its votes, times their weight, by kind."""
     sums[:] = np.bincount(kinds, _weighted(np.repeat(value, np.diff(begin)), weight), len(sums))

@@ -10,18 +10,17 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from jamrank.engines import Engine
-from jamrank.io.parted import Votes
-from jamrank.models.asked import Asked, blurred
+from jamrank.fitting.em import Fit, Problem
+from jamrank.fitting.prior import Prior, resolve_prior
+from jamrank.inference.information import interval, joint_covariance
+from jamrank.io.out_of_core.parted import Votes
 from jamrank.models.bradley_terry import BradleyTerry
-from jamrank.models.em import Fit, Problem
-from jamrank.models.information import interval, joint_covariance
-from jamrank.models.prior import Prior, resolve_prior
+from jamrank.models.vote_query import VoteQuery, probit_adjusted_sigmoid
 from jamrank.noise import Discrimination, Noise
 from jamrank.scorers import ObjectScorer
+from jamrank.typing import FloatArray
 
 __all__ = ["AmElo"]
-
-Doubles = NDArray[np.float64]
 
 
 class AmElo(BradleyTerry):
@@ -47,14 +46,14 @@ class AmElo(BradleyTerry):
         Share of each annotator's votes that go against the scores.
     """
 
-    _rows_by: ClassVar[str] = "margin"
+    _likelihood_unit: ClassVar[str] = "margin"
     _knows_annotators: ClassVar[bool] = True
     _extra_state: ClassVar[tuple[str, ...]] = (
         *BradleyTerry._extra_state,
         "discrimination_",
         "discrimination_interval_",
     )
-    discrimination_: Doubles
+    discrimination_: FloatArray
 
     def __init__(
         self,
@@ -72,7 +71,7 @@ class AmElo(BradleyTerry):
         self.verbose = verbose
 
     def _noise(self, engine: Engine, prior: Prior | None) -> Noise:
-        return Discrimination(engine.cast, prior.discrimination_variance if prior else None)
+        return Discrimination(engine.vote_counts, prior.discrimination_variance if prior else None)
 
     def _finish(self, votes: Votes, problem: Problem, fit: Fit) -> None:
         super()._finish(votes, *self._rescaled(problem, fit))
@@ -82,7 +81,7 @@ class AmElo(BradleyTerry):
         """Return the same fit with a mean of 1 of the absolute discriminations: the loop had the mean square."""
         prior, engine, point = resolve_prior(self.prior), problem.engine, fit.point
         size = float(np.abs(point.rates).mean())
-        noise = Discrimination(engine.cast, prior.discrimination_variance if prior else None, 1.0 / size)
+        noise = Discrimination(engine.vote_counts, prior.discrimination_variance if prior else None, 1.0 / size)
         if self.score_variance_ is not None:
             self.score_variance_ *= size**2
         problem = Problem(engine, ObjectScorer(engine.n_items, self.score_variance_), noise)
@@ -92,7 +91,7 @@ class AmElo(BradleyTerry):
         return problem, Fit(point, fit.objectives, fit.converged)
 
     @cached_property
-    def discrimination_interval_(self) -> Doubles:
+    def discrimination_interval_(self) -> FloatArray:
         """95 % interval of each annotator's discrimination, from low to high."""
         self._require_fit()
         problem, point = self._fitted
@@ -101,22 +100,22 @@ class AmElo(BradleyTerry):
         covariance = joint_covariance(problem, point)
         if covariance is None:
             # Scores taken as known.
-            return interval(point.rates, 1.0 / np.maximum(point.at.truly_first[:, 1], 1e-300))
+            return interval(point.rates, 1.0 / np.maximum(point.expectation.expected_counts[:, 1], 1e-300))
         # The parameters are these discriminations but for their common scale, which is none of their own.
         value, n = point.params, len(point.params)
         size = float(np.abs(value).mean())
         turn = (np.eye(n) - np.outer(value, np.sign(value)) / (n * size)) / size
         return interval(point.rates, np.einsum("ij,jk,ik->i", turn, covariance, turn))
 
-    def _annotator_columns(self) -> dict[str, Doubles]:
+    def _annotator_columns(self) -> dict[str, FloatArray]:
         low, high = self.discrimination_interval_.T
         return {"discrimination": self.discrimination_, "discrimination_low": low, "discrimination_high": high}
 
-    def _vote_proba(self, asked: Asked, features: Any) -> Doubles:
-        margin, variance = self._margins(asked, features)
+    def _vote_proba(self, query: VoteQuery, features: Any) -> FloatArray:
+        margin, variance = self._margins(query, features)
         # An annotator of whom nothing is known is a typical one.
-        sharpness = np.append(self.discrimination_, 1.0)[asked.annotator]
-        return blurred(sharpness * margin, sharpness**2 * variance)
+        sharpness = np.append(self.discrimination_, 1.0)[query.annotator]
+        return probit_adjusted_sigmoid(sharpness * margin, sharpness**2 * variance)
 
-    def _says_left(self, better: Doubles, who: NDArray[np.intp]) -> Doubles:
+    def _says_left(self, better: FloatArray, who: NDArray[np.intp]) -> FloatArray:
         return np.asarray(expit(self.discrimination_[who] * logit(better)))

@@ -9,16 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from jamrank.data.ids import as_column, as_objects, locate
 from jamrank.errors import ParameterError
-from jamrank.ids import as_column, as_objects, locate
+from jamrank.fitting.em import Point, Problem
+from jamrank.inference.information import annotator_covariance, interval
 from jamrank.models.base import RankingModel
-from jamrank.models.em import Point, Problem
-from jamrank.models.information import annotator_covariance, interval
 from jamrank.noise import Noise, Tied
+from jamrank.typing import FloatArray
 
 __all__ = ["AnnotatorResults"]
-
-Doubles = NDArray[np.float64]
 
 
 class AnnotatorResults(RankingModel):
@@ -26,14 +25,14 @@ class AnnotatorResults(RankingModel):
 
     _extra_state: ClassVar[tuple[str, ...]] = ("bias_", "bias_interval_", "side_flip_", "tie_", "tie_interval_")
 
-    bias_: Doubles | None = None
-    side_flip_: Doubles | None = None
-    tie_: Doubles | None = None
+    bias_: FloatArray | None = None
+    side_flip_: FloatArray | None = None
+    tie_: FloatArray | None = None
     noise: str = "flip"
     ties: str = "leave out"
     _fitted: tuple[Problem, Point]
 
-    def _finish_annotators(self, noise: Noise, params: Doubles) -> None:
+    def _finish_annotators(self, noise: Noise, params: FloatArray) -> None:
         """Take what the noise says of each annotator beside flips."""
         own, logs = noise.split(params) if isinstance(noise, Tied) else (params, np.empty(0))
         self.bias_ = self.side_flip_ = self.tie_ = None
@@ -44,18 +43,18 @@ class AnnotatorResults(RankingModel):
             self.tie_ = np.exp(logs) if len(logs) else np.zeros(len(self._annotators))
 
     @cached_property
-    def _noise_covariance(self) -> Doubles:
+    def _noise_covariance(self) -> FloatArray:
         """Covariance of each annotator's parameters, by kind, kind and annotator."""
         return annotator_covariance(*self._fitted, len(self._annotators))
 
     @cached_property
-    def bias_interval_(self) -> Doubles | None:
+    def bias_interval_(self) -> FloatArray | None:
         """95 % interval of each annotator's bias, from low to high; None where the noise knows no sides."""
         self._require_fit()
         return None if self.bias_ is None else interval(self.bias_, self._noise_covariance[1, 1])
 
     @cached_property
-    def tie_interval_(self) -> Doubles | None:
+    def tie_interval_(self) -> FloatArray | None:
         """95 % interval of each annotator's threshold for ties, from low to high; None where ties are left out."""
         self._require_fit()
         if self.tie_ is None:
@@ -65,15 +64,15 @@ class AnnotatorResults(RankingModel):
             return np.stack([self.tie_, 3.0 / (self._annotator_votes + 1.0)], axis=1)
         return np.asarray(np.exp(interval(np.log(self.tie_), self._noise_covariance[-1, -1])))
 
-    def _annotator_columns(self) -> dict[str, Doubles]:
+    def _annotator_columns(self) -> dict[str, FloatArray]:
         known = {"bias": (self.bias_, self.bias_interval_), "tie": (self.tie_, self.tie_interval_)}
-        columns: dict[str, Doubles] = {}
+        columns: dict[str, FloatArray] = {}
         for name, (value, reach) in known.items():
             if value is not None and reach is not None:
                 columns |= {name: value, f"{name}_low": reach[:, 0], f"{name}_high": reach[:, 1]}
         return columns
 
-    def predict_votes(self, left: Any, right: Any, annotator: Any) -> Doubles:
+    def predict_votes(self, left: Any, right: Any, annotator: Any) -> FloatArray:
         """Return how likely an annotator is to vote for left, for right, and to call a tie, from the scores.
 
         Parameters
@@ -101,7 +100,7 @@ class AnnotatorResults(RankingModel):
             tied = odds / (1.0 + odds)
         return np.stack([says_left * (1 - tied), (1 - says_left) * (1 - tied), tied], axis=1)
 
-    def _says_left(self, better: Doubles, who: NDArray[np.intp]) -> Doubles:
+    def _says_left(self, better: FloatArray, who: NDArray[np.intp]) -> FloatArray:
         """Return how likely decided votes are for left, which is better as likely as said."""
         flip = self._overall_flip()
         on_left, on_right = (flip, flip) if self.side_flip_ is None else self.side_flip_.T

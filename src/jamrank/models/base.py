@@ -12,28 +12,28 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from jamrank.comparisons import Comparisons, make_frame
-from jamrank.diagnostics.correlation import Links, correlated
-from jamrank.diagnostics.habits import Habits, Piece, habits
-from jamrank.diagnostics.verdicts import actions, evidence, flip_intervals, inner_flip, verdicts
+from jamrank.data.comparisons import Comparisons, make_frame
+from jamrank.data.gold import KnownTruths, known_truths
+from jamrank.data.ids import as_column, as_objects, encode, locate
 from jamrank.engines import Choice, bring, choose
 from jamrank.errors import FeatureError, FormatError, InputError, NotFittedError, ParameterError, UnknownItemError
-from jamrank.ids import as_column, as_objects, encode, locate
+from jamrank.fitting.link import fit_link
+from jamrank.inference import Uncertainty, order_accuracy, ranks, rescaled
+from jamrank.inference.error_correlation import Links, correlated
+from jamrank.inference.response_bias import ResponseBias, VoteChunk, habits
+from jamrank.inference.verdicts import actions, evidence, flip_intervals, inner_flip, verdicts
 from jamrank.io.documents import document_text, read_document, write_atomically
-from jamrank.io.parted import PartedComparisons, Votes
-from jamrank.models.asked import Asked, blurred
-from jamrank.models.gold import KnownTruths, known_truths, locate_by_text
-from jamrank.models.link import fit_link
-from jamrank.models.showing import Shown
+from jamrank.io.out_of_core.parted import PartedComparisons, Votes
+from jamrank.models.display import Shown
 from jamrank.models.state import from_document, to_document
 from jamrank.models.uncertain import Uncertain, as_level
-from jamrank.ranking import Uncertainty, order_accuracy, ranks, rescaled
-from jamrank.rows import Rows
+from jamrank.models.vote_query import VoteQuery, probit_adjusted_sigmoid
+from jamrank.rows.rows import Rows
 from jamrank.scorers import Features, align_features
+from jamrank.typing import BoolArray, FloatArray, Int32Array
 
 __all__ = ["RankingModel", "load"]
 
-Doubles = NDArray[np.float64]
 FeatureUse = Literal["refused", "ignored", "optional", "always"]
 _VERSION = 1
 # Scores closer than this differ by rounding alone.
@@ -71,11 +71,11 @@ class RankingModel(Shown, Uncertain):
     items_: NDArray[Any]
     engine_: str
     _choice: Choice
-    scores_: Doubles
-    feature_scores_: Doubles | None
-    coef_: Doubles | None
-    flip_: Doubles
-    log_likelihoods_: Doubles
+    scores_: FloatArray
+    feature_scores_: FloatArray | None
+    coef_: FloatArray | None
+    flip_: FloatArray
+    log_likelihoods_: FloatArray
     log_likelihood_: float | None
     score_variance_: float | None
     n_iter_: int
@@ -125,7 +125,7 @@ class RankingModel(Shown, Uncertain):
         self._reset()
         self.engine_, self._choice = choice.name, choice
         self._start = self._checked_start(start)
-        votes = self._taught(votes, gold)
+        votes = self._attach_gold(votes, gold)
         self.items_ = votes.items
         self._annotators, self._questions, self._frames = votes.annotators, votes.questions, votes.frames
         self._votes = votes
@@ -152,9 +152,9 @@ class RankingModel(Shown, Uncertain):
         start._require_fit()
         return start
 
-    def _taught(self, votes: Votes, gold: Any) -> Votes:
+    def _attach_gold(self, votes: Votes, gold: Any) -> Votes:
         """Keep the pairs of known truth beside the votes; return the votes with all these pairs."""
-        self._known: KnownTruths | None = None
+        self._gold: KnownTruths | None = None
         if gold is None:
             return votes
         if not self._takes_gold:
@@ -162,12 +162,12 @@ class RankingModel(Shown, Uncertain):
             raise ParameterError(f"{name} has no use for gold; JAM, VRJAM, CrowdBT and DawidSkene have")
         if not isinstance(votes, Comparisons):
             raise ParameterError("gold needs the votes in memory; this fit is from disk")
-        self._known = known_truths(gold, votes, only_voted=getattr(self, "ties", "") == "davidson")
-        return self._known.votes
+        self._gold = known_truths(gold, votes, only_voted=getattr(self, "ties", "") == "davidson")
+        return self._gold.votes
 
     @property
     def _settled_by_gold(self) -> bool:
-        return vars(self).get("_known") is not None
+        return vars(self).get("_gold") is not None
 
     def _reset(self) -> None:
         for name in [name for name in vars(self) if name.endswith("_") or name.startswith("_")]:
@@ -215,12 +215,12 @@ class RankingModel(Shown, Uncertain):
     # -- results for people ---------------------------------------------------------------------------------
 
     @cached_property
-    def posterior_(self) -> Doubles:
+    def posterior_(self) -> FloatArray:
         """P(left truly beats right) for each pair of ``pairs_``; worked out when it is asked for."""
         self._require_fit()
         return self._estimate_posterior()
 
-    def _estimate_posterior(self) -> Doubles:
+    def _estimate_posterior(self) -> FloatArray:
         raise NotImplementedError
 
     @cached_property
@@ -245,21 +245,21 @@ class RankingModel(Shown, Uncertain):
         return Uncertainty.unknown(len(self.items_))
 
     @cached_property
-    def _flip_information(self) -> Doubles:
+    def _flip_information(self) -> FloatArray:
         """Information on the logit of each annotator's overall flip."""
         return self._estimate_flip_information()
 
-    def _estimate_flip_information(self) -> Doubles:
+    def _estimate_flip_information(self) -> FloatArray:
         """Return the information that there would be if the truths were known."""
         flip = inner_flip(self._overall_flip(), self._decided_votes)
         return self._decided_votes * flip * (1 - flip)
 
-    def _flip_bounds(self, level: float) -> tuple[Doubles, Doubles]:
+    def _flip_bounds(self, level: float) -> tuple[FloatArray, FloatArray]:
         """Return the interval of each annotator's overall flip."""
         return flip_intervals(self._overall_flip(), self._flip_information, self._decided_votes, level)
 
     @cached_property
-    def _flip_range(self) -> Doubles:
+    def _flip_range(self) -> FloatArray:
         """The usual interval of each annotator's overall flip: low and high."""
         return np.stack(self._flip_bounds(_USUAL_LEVEL))
 
@@ -283,20 +283,20 @@ class RankingModel(Shown, Uncertain):
         )
 
     @cached_property
-    def _habit_sums(self) -> Doubles:
-        """What annotators did with sides and ties, as :class:`Habits` has it; empty where votes stay on disk."""
+    def _habit_sums(self) -> FloatArray:
+        """Sums over sides and ties, as in :class:`ResponseBias`; empty where votes stay on disk."""
         if not isinstance(self._votes, Comparisons):
             return np.empty((0, 0))
         chance = self._chance() if self._votes.n_ties else None
         return habits(self._votes, chance, self._truth_of_votes, self._overall_flip()).sums
 
-    def _chance(self) -> Doubles:
+    def _chance(self) -> FloatArray:
         """Return how likely the first item of each pair is better, before the votes on it: nothing is known."""
         return np.full(len(self._pair_first), 0.5)
 
-    def _truth_of_votes(self, piece: Piece) -> Doubles:
+    def _truth_of_votes(self, chunk: VoteChunk) -> FloatArray:
         """Return for each vote how likely the first item is better: the opinion that flips are counted against."""
-        return np.heaviside(self.posterior_[piece.pair] - 0.5, 0.5)
+        return np.heaviside(self.posterior_[chunk.pair] - 0.5, 0.5)
 
     @cached_property
     def effective_judges_(self) -> float | None:
@@ -305,7 +305,7 @@ class RankingModel(Shown, Uncertain):
         return self._links.effective_judges if isinstance(self._votes, Comparisons) else None
 
     @cached_property
-    def _link_rows(self) -> Doubles:
+    def _link_rows(self) -> FloatArray:
         return self._links.to_array() if isinstance(self._votes, Comparisons) else np.empty((0, 6))
 
     @cached_property
@@ -334,37 +334,37 @@ class RankingModel(Shown, Uncertain):
         )
 
     @cached_property
-    def _pair_first(self) -> NDArray[np.int32]:
+    def _pair_first(self) -> Int32Array:
         return self._votes.pair_first
 
     @cached_property
-    def _pair_second(self) -> NDArray[np.int32]:
+    def _pair_second(self) -> Int32Array:
         return self._votes.pair_second
 
     @cached_property
-    def _pair_question(self) -> NDArray[np.int32]:
+    def _pair_question(self) -> Int32Array:
         return self._votes.pair_question
 
     @cached_property
-    def _pair_votes(self) -> Doubles:
+    def _pair_votes(self) -> FloatArray:
         return self._votes.pair_weight
 
     @cached_property
-    def _decided_votes(self) -> Doubles:
+    def _decided_votes(self) -> FloatArray:
         return self._votes.annotator_decided
 
     @cached_property
-    def _annotator_votes(self) -> Doubles:
+    def _annotator_votes(self) -> FloatArray:
         return self._votes.annotator_weight
 
-    def _overall_flip(self) -> Doubles:
+    def _overall_flip(self) -> FloatArray:
         return self.flip_
 
     def _require_fit(self) -> None:
         if "scores_" not in vars(self):
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first")
 
-    def _with_gaps(self, values: NDArray[Any], known: NDArray[np.bool_]) -> NDArray[Any]:
+    def _with_gaps(self, values: NDArray[Any], known: BoolArray) -> NDArray[Any]:
         """Return values with what their kind of frame takes for missing: NaN in pandas, null in polars."""
         if known.all():
             return values
@@ -421,7 +421,7 @@ class RankingModel(Shown, Uncertain):
             raise ParameterError(f"the scores of {type(self).__name__} are no log-odds and have no Elo; JAM's have")
         if anchor is None:
             return None
-        at = int(locate_by_text(items, np.array([anchor], dtype=object))[0])
+        at = int(locate(items, np.array([anchor], dtype=object))[0])
         if at < 0:
             raise UnknownItemError(f"anchor {anchor!s}: no vote is about such an item")
         return at
@@ -435,7 +435,7 @@ class RankingModel(Shown, Uncertain):
         self._require_fit()
         flip = self._overall_flip()
         low, high = self._flip_range
-        known = Habits(self._habit_sums) if len(self._habit_sums) else None
+        known = ResponseBias(self._habit_sums) if len(self._habit_sums) else None
         told = verdicts(flip, low, high, known)
         return self._frame(
             {
@@ -485,7 +485,7 @@ class RankingModel(Shown, Uncertain):
 
     # -- prediction -----------------------------------------------------------------------------------------
 
-    def predict_proba(self, left: Any, right: Any, features: Any = None) -> Doubles:
+    def predict_proba(self, left: Any, right: Any, features: Any = None) -> FloatArray:
         """Return the probability that left truly beats right, from the scores alone.
 
         Parameters
@@ -507,7 +507,7 @@ class RankingModel(Shown, Uncertain):
         margin = self._score_of(a, features) - self._score_of(b, features)
         return np.asarray(expit(margin))
 
-    def vote_proba(self, votes: Comparisons, features: Any = None) -> Doubles:
+    def vote_proba(self, votes: Comparisons, features: Any = None) -> FloatArray:
         """Return how likely it is that each vote goes to the first item of its pair, given the fitted model.
 
         Unlike :meth:`predict_proba` it is about a vote and not about the truth: it knows who votes, and the votes on
@@ -531,23 +531,23 @@ class RankingModel(Shown, Uncertain):
         self._require_fit()
         if not isinstance(votes, Comparisons):
             raise ParameterError(f"votes is a {type(votes).__name__}; expected jamrank.Comparisons")
-        return self._vote_proba(Asked.of(self, votes), features)
+        return self._vote_proba(VoteQuery.of(self, votes), features)
 
-    def _vote_proba(self, asked: Asked, features: Any) -> Doubles:
+    def _vote_proba(self, query: VoteQuery, features: Any) -> FloatArray:
         """Return sigmoid(a · margin), its slope fitted to the votes: for models that have no probabilities."""
-        margin, variance = self._margins(asked, features)
-        return blurred(self._link * margin, self._link**2 * variance)
+        margin, variance = self._margins(query, features)
+        return probit_adjusted_sigmoid(self._link * margin, self._link**2 * variance)
 
-    def _margins(self, asked: Asked, features: Any) -> tuple[Doubles, Doubles]:
+    def _margins(self, query: VoteQuery, features: Any) -> tuple[FloatArray, FloatArray]:
         """Return the difference of the scores behind each vote, and the variance that is left of it."""
         spread = self._score_variances
         sides = []
-        for item, of_pair in ((asked.first, asked.votes.pair_first), (asked.second, asked.votes.pair_second)):
+        for item, of_pair in ((query.first, query.votes.pair_first), (query.second, query.votes.pair_second)):
             score, variance = np.append(self.scores_, 0.0)[item], np.append(spread, self._unseen_variance())[item]
             unseen = item < 0
             if unseen.any() and features is not None and self._features is not None:
-                code = of_pair[asked.votes.vote_pair[asked.which[unseen]]]
-                score[unseen] = self._score_unseen(asked.votes.items[code], features)
+                code = of_pair[query.votes.vote_pair[query.which[unseen]]]
+                score[unseen] = self._score_unseen(query.votes.items[code], features)
                 variance[unseen] = self.score_variance_ or 0.0
             elif unseen.any():
                 score[unseen] = self.scores_.mean()
@@ -560,11 +560,11 @@ class RankingModel(Shown, Uncertain):
         return float(self.scores_.var()) if self.score_variance_ is None else self.score_variance_
 
     @cached_property
-    def _score_variances(self) -> Doubles:
+    def _score_variances(self) -> FloatArray:
         """Variance that the votes leave to each score; 0 where the model knows of none."""
         return self._estimate_score_variances()
 
-    def _estimate_score_variances(self) -> Doubles:
+    def _estimate_score_variances(self) -> FloatArray:
         return np.zeros(len(self.items_))
 
     @cached_property
@@ -575,18 +575,18 @@ class RankingModel(Shown, Uncertain):
     def _estimate_link(self) -> float:
         assert isinstance(self._votes, Comparisons)
         rows = Rows.per_pair(self._votes)
-        wins, cast = rows.tally()
-        return fit_link(self.scores_[rows.first] - self.scores_[rows.second], wins, cast)
+        wins, vote_counts = rows.vote_totals()
+        return fit_link(self.scores_[rows.first] - self.scores_[rows.second], wins, vote_counts)
 
     @cached_property
-    def _vote_tables(self) -> Doubles:
+    def _vote_tables(self) -> FloatArray:
         """Probability of a vote by coin, by whether it is for the first item, and by the truth; empty without any."""
         return self._estimate_vote_tables()
 
-    def _estimate_vote_tables(self) -> Doubles:
+    def _estimate_vote_tables(self) -> FloatArray:
         return np.empty((0, 2, 2))
 
-    def _score_of(self, wanted: NDArray[Any], features: Any) -> Doubles:
+    def _score_of(self, wanted: NDArray[Any], features: Any) -> FloatArray:
         at = locate(self.items_, wanted)
         scores = np.where(at >= 0, self.scores_[at], np.nan)
         unseen = at < 0
@@ -594,7 +594,7 @@ class RankingModel(Shown, Uncertain):
             scores[unseen] = self._score_unseen(wanted[unseen], features)
         return scores
 
-    def _score_unseen(self, items: NDArray[Any], features: Any) -> Doubles:
+    def _score_unseen(self, items: NDArray[Any], features: Any) -> FloatArray:
         if self._features is None:
             raise UnknownItemError(
                 f"item {items[0]!s} has no votes, and {type(self).__name__} was fitted without features "
@@ -608,11 +608,11 @@ class RankingModel(Shown, Uncertain):
         matrix, _ = align_features(features, distinct, self._features.names)
         return self._explained(matrix)[codes]
 
-    def _explained(self, matrix: Doubles) -> Doubles:
+    def _explained(self, matrix: FloatArray) -> FloatArray:
         """Return what the features say of unseen items."""
         assert self._features is not None and self.coef_ is not None
         gaps = np.where(np.isnan(matrix), self._features.mean, matrix)
-        scores: Doubles = ((gaps - self._features.mean) * self.coef_).sum(axis=1)
+        scores: FloatArray = ((gaps - self._features.mean) * self.coef_).sum(axis=1)
         return scores
 
     def score(self, truth: Any, by: str = "posterior") -> float:
@@ -685,7 +685,7 @@ def load(path: str | Path) -> RankingModel:
     from jamrank.models import MODELS
 
     body = read_document(Path(path), "model", _VERSION)
-    name = body.get("class")
+    name = str(body.get("class"))
     if name not in MODELS:
         raise FormatError(f"{path}: a model of class {name!r}; this version knows {', '.join(MODELS)}")
     return MODELS[name]._from_document(body, str(path))
@@ -703,7 +703,7 @@ def _by_item(truth: Any) -> Any:
     return truth.to_numpy() if hasattr(truth, "to_numpy") and not hasattr(truth, "columns") else truth
 
 
-def _counts(weights: Doubles) -> NDArray[Any]:
+def _counts(weights: FloatArray) -> NDArray[Any]:
     """Return whole numbers as integers."""
     whole = weights.astype(np.int64)
     return whole if (whole == weights).all() else weights

@@ -7,16 +7,17 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from jamrank.comparisons import Comparisons
+from jamrank.data.comparisons import Comparisons
 from jamrank.engines import Engine
-from jamrank.io.parted import Votes
-from jamrank.models.agreement import disagreement
+from jamrank.fitting.disagreement import disagreement
+from jamrank.fitting.em import Point
+from jamrank.fitting.prior import Prior
+from jamrank.io.out_of_core.parted import Votes
 from jamrank.models.base import RankingModel
 from jamrank.models.crowd_bt import CrowdBT
-from jamrank.models.em import Point
 from jamrank.models.latent import LatentModel
-from jamrank.models.prior import Prior
 from jamrank.noise import Noise, NoNoise
+from jamrank.typing import FloatArray
 
 __all__ = ["BradleyTerry"]
 
@@ -39,7 +40,7 @@ class BradleyTerry(CrowdBT):
         Share of each annotator's votes that go against the scores.
     """
 
-    _rows_by: ClassVar[str] = "side"
+    _likelihood_unit: ClassVar[str] = "side"
     _knows_annotators: ClassVar[bool] = False
     _takes_gold: ClassVar[bool] = False
 
@@ -63,18 +64,18 @@ class BradleyTerry(CrowdBT):
         self.verbose = verbose
 
     def _noise(self, engine: Engine, prior: Prior | None) -> Noise:
-        return NoNoise(engine.n_coins)
+        return NoNoise(engine.n_confusion_groups)
 
-    def _flips(self, votes: Votes, point: Point) -> NDArray[np.float64]:
-        def opinion(part: Comparisons) -> NDArray[np.float64]:
-            return np.sign(point.scores[part.pair_first] - point.scores[part.pair_second])
+    def _flips(self, votes: Votes, point: Point) -> FloatArray:
+        def opinion(part: Comparisons) -> FloatArray:
+            return np.asarray(np.sign(point.scores[part.pair_first] - point.scores[part.pair_second]))
 
         return disagreement(votes, opinion)
 
     # A vote is its own truth.
     _vote_proba = LatentModel._truth_proba
 
-    def _says_left(self, better: NDArray[np.float64], who: NDArray[np.intp]) -> NDArray[np.float64]:
+    def _says_left(self, better: FloatArray, who: NDArray[np.intp]) -> FloatArray:
         return better
 
     # Flips are counted here, not estimated: as in the base of all models.

@@ -8,18 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from jamrank.comparisons import Comparisons
+from jamrank.data.comparisons import Comparisons
 from jamrank.errors import DisconnectedWarning, NotConvergedWarning, ParameterError, UnknownItemError, warn
-from jamrank.io.parted import Votes
-from jamrank.models.agreement import disagreement
+from jamrank.fitting.disagreement import disagreement
+from jamrank.fitting.link import fit_link
+from jamrank.inference import Uncertainty, independent
+from jamrank.io.out_of_core.parted import Votes
 from jamrank.models.base import _SAME_SCORE, FeatureUse, RankingModel
-from jamrank.models.link import fit_link
-from jamrank.models.tally import Tally
-from jamrank.ranking import Uncertainty, independent
+from jamrank.rows.pair_counts import PairCounts
+from jamrank.typing import FloatArray
 
 __all__ = ["ClosedForm", "require_smoothing"]
 
-Doubles = NDArray[np.float64]
 _MOST_NAMED = 3
 
 
@@ -50,31 +50,31 @@ class ClosedForm(RankingModel):
     def _fit(self, votes: Votes, features: Any) -> None:
         assert isinstance(votes, Comparisons)
         self.n_ties_ = votes.n_ties
-        tally = Tally.of(votes)
-        self.scores_ = self._score(tally)
-        self._warn_of_groups(tally)
+        counts = PairCounts.of(votes)
+        self.scores_ = self._score(counts)
+        self._warn_of_groups(counts)
         if not self.converged_:
             name = type(self).__name__
             warn(
                 f"{name} stopped before its scores had settled: some items are linked too weakly", NotConvergedWarning
             )
-        self.slope_ = fit_link(self.scores_[tally.first] - self.scores_[tally.second], tally.wins, tally.votes)
-        self._score_se = self._standard_errors(tally)
+        self.slope_ = fit_link(self.scores_[counts.first] - self.scores_[counts.second], counts.wins, counts.votes)
+        self._score_se = self._standard_errors(counts)
         self.flip_ = disagreement(votes, self._opinion)
 
-    def _score(self, tally: Tally) -> Doubles:
+    def _score(self, counts: PairCounts) -> FloatArray:
         raise NotImplementedError
 
-    def _standard_errors(self, tally: Tally) -> Doubles | None:
+    def _standard_errors(self, counts: PairCounts) -> FloatArray | None:
         """Return the standard error of each score; None where nothing simple is honest."""
         return None
 
-    def _opinion(self, votes: Comparisons) -> Doubles:
+    def _opinion(self, votes: Comparisons) -> FloatArray:
         margin = self.scores_[votes.pair_first] - self.scores_[votes.pair_second]
         return np.asarray(np.where(np.abs(margin) <= _SAME_SCORE, 0.0, np.sign(margin)))
 
-    def _warn_of_groups(self, tally: Tally) -> None:
-        first = tally.representatives
+    def _warn_of_groups(self, counts: PairCounts) -> None:
+        first = counts.representatives
         if len(first) < 2:
             return
         named = ", ".join(str(item) for item in self.items_[first[:_MOST_NAMED]])
@@ -85,7 +85,7 @@ class ClosedForm(RankingModel):
             DisconnectedWarning,
         )
 
-    def _estimate_posterior(self) -> Doubles:
+    def _estimate_posterior(self) -> FloatArray:
         log_odds = self.slope_ * self.scores_
         return np.asarray(expit(log_odds[self._pair_first] - log_odds[self._pair_second]))
 
@@ -97,11 +97,11 @@ class ClosedForm(RankingModel):
     def _estimate_link(self) -> float:
         return self.slope_
 
-    def _score_of(self, wanted: NDArray[Any], features: Any) -> Doubles:
+    def _score_of(self, wanted: NDArray[Any], features: Any) -> FloatArray:
         """Return scores as log-odds, for ``predict_proba``."""
         return np.asarray(self.slope_ * super()._score_of(wanted, features))
 
-    def _score_unseen(self, items: NDArray[Any], features: Any) -> Doubles:
+    def _score_unseen(self, items: NDArray[Any], features: Any) -> FloatArray:
         name = type(self).__name__
         raise UnknownItemError(f"item {items[0]!s} has no votes, and {name} knows nothing else")
 

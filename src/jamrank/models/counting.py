@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
 from jamrank.models.closed_form import ClosedForm
-from jamrank.models.tally import Tally
+from jamrank.rows.pair_counts import PairCounts
+from jamrank.typing import FloatArray
 
 __all__ = ["Borda", "Copeland", "WinRate"]
 
-Doubles = NDArray[np.float64]
 # Sums of fractional weights are rounded, and rounding must not make a majority.
 _ROUNDING = 1e-9
 
@@ -32,13 +31,13 @@ class WinRate(ClosedForm):
     def __init__(self) -> None:
         pass
 
-    def _score(self, tally: Tally) -> Doubles:
-        votes = tally.by_item(tally.votes, tally.votes)
-        return _ratio(tally.by_item(tally.wins, tally.losses), votes)
+    def _score(self, counts: PairCounts) -> FloatArray:
+        votes = counts.by_item(counts.votes, counts.votes)
+        return _ratio(counts.by_item(counts.wins, counts.losses), votes)
 
-    def _standard_errors(self, tally: Tally) -> Doubles:
+    def _standard_errors(self, counts: PairCounts) -> FloatArray:
         """Binomial, with one imagined win and one loss, so that an item that only won is not taken for certain."""
-        votes = tally.by_item(tally.votes, tally.votes)
+        votes = counts.by_item(counts.votes, counts.votes)
         share = (self.scores_ * votes + 1) / (votes + 2)
         return np.asarray(np.sqrt(share * (1 - share) / (votes + 2)))
 
@@ -60,16 +59,16 @@ class Borda(ClosedForm):
     def __init__(self) -> None:
         pass
 
-    def _score(self, tally: Tally) -> Doubles:
-        share = tally.wins / tally.votes
-        return _ratio(tally.by_item(share, 1 - share), tally.opponents)
+    def _score(self, counts: PairCounts) -> FloatArray:
+        share = counts.wins / counts.votes
+        return _ratio(counts.by_item(share, 1 - share), counts.opponents)
 
-    def _standard_errors(self, tally: Tally) -> Doubles:
+    def _standard_errors(self, counts: PairCounts) -> FloatArray:
         """Binomial for each opponent, at the probability that the scores give: shares of few votes are no guide."""
-        p = expit(self.slope_ * (self.scores_[tally.first] - self.scores_[tally.second]))
-        spread = p * (1 - p) / tally.votes
-        se = np.sqrt(tally.by_item(spread, spread)) / np.maximum(tally.opponents, 1)
-        return np.asarray(np.where(tally.opponents > 0, se, 0.5))
+        p = expit(self.slope_ * (self.scores_[counts.first] - self.scores_[counts.second]))
+        spread = p * (1 - p) / counts.votes
+        se = np.sqrt(counts.by_item(spread, spread)) / np.maximum(counts.opponents, 1)
+        return np.asarray(np.where(counts.opponents > 0, se, 0.5))
 
 
 class Copeland(ClosedForm):
@@ -88,11 +87,11 @@ class Copeland(ClosedForm):
     def __init__(self) -> None:
         pass
 
-    def _score(self, tally: Tally) -> Doubles:
-        lead = 2 * tally.wins - tally.votes
-        beaten = np.where(np.abs(lead) <= _ROUNDING * tally.votes, 0.0, np.sign(lead))
-        return tally.by_item(beaten, -beaten)
+    def _score(self, counts: PairCounts) -> FloatArray:
+        lead = 2 * counts.wins - counts.votes
+        beaten = np.where(np.abs(lead) <= _ROUNDING * counts.votes, 0.0, np.sign(lead))
+        return counts.by_item(beaten, -beaten)
 
 
-def _ratio(won: Doubles, total: Doubles) -> Doubles:
+def _ratio(won: FloatArray, total: FloatArray) -> FloatArray:
     return np.asarray(np.divide(won, total, out=np.full(len(won), 0.5), where=total > 0))

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
-from jamrank.comparisons import Comparisons
+from jamrank.data.comparisons import Comparisons
 from jamrank.engines import MemoryEngine
 from jamrank.errors import ParameterError
-from jamrank.io.parted import Votes
-from jamrank.models.em import Point
+from jamrank.fitting.em import Point
+from jamrank.fitting.prior import Prior
+from jamrank.io.out_of_core.parted import Votes
 from jamrank.models.latent import LatentModel
-from jamrank.models.prior import Prior
+from jamrank.typing import FloatArray
 
 __all__ = ["CrowdBT"]
 
@@ -33,7 +33,7 @@ class CrowdBT(LatentModel):
         P(left beats right) for each pair, from the scores: no truth is shared by the votes on a pair.
     """
 
-    _rows_by: ClassVar[str] = "vote"
+    _likelihood_unit: ClassVar[str] = "vote"
     _from_disk: ClassVar[bool] = True
     _takes_gold: ClassVar[bool] = True
 
@@ -69,5 +69,5 @@ class CrowdBT(LatentModel):
             raise ParameterError(f"{type(self).__name__} uses no features; JAM does")
         super()._fit(votes, None)
 
-    def _posterior(self, votes: Comparisons, engine: MemoryEngine, point: Point) -> NDArray[np.float64]:
+    def _posterior(self, votes: Comparisons, engine: MemoryEngine, point: Point) -> FloatArray:
         return np.asarray(expit(point.scores[votes.pair_first] - point.scores[votes.pair_second]))

@@ -5,25 +5,23 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logit
 
-from jamrank.comparisons import Comparisons
+from jamrank.data.comparisons import Comparisons
 from jamrank.engines import Engine, MemoryEngine
 from jamrank.errors import ParameterError
-from jamrank.io.parted import Votes
-from jamrank.models.asked import Asked
+from jamrank.fitting.em import Fit, Problem
+from jamrank.fitting.prior import Prior
+from jamrank.inference import Uncertainty, independent
+from jamrank.io.out_of_core.parted import Votes
 from jamrank.models.base import RankingModel
-from jamrank.models.em import Fit, Problem
 from jamrank.models.latent import LatentModel
-from jamrank.models.prior import Prior
+from jamrank.models.vote_query import VoteQuery
 from jamrank.noise import Noise
-from jamrank.ranking import Uncertainty, independent
 from jamrank.scorers import NoScorer
+from jamrank.typing import FloatArray
 
 __all__ = ["DawidSkene"]
-
-Doubles = NDArray[np.float64]
 
 
 class DawidSkene(LatentModel):
@@ -101,12 +99,12 @@ class DawidSkene(LatentModel):
     def _has_likelihood(self) -> bool:
         return False
 
-    def _vote_proba(self, asked: Asked, features: Any) -> Doubles:
+    def _vote_proba(self, query: VoteQuery, features: Any) -> FloatArray:
         """Return the probability of a vote for the first item; on a new pair, through a link from the scores."""
-        truth = 0.5 + asked.seen_from_first(self.posterior_ - 0.5, np.zeros(len(asked)))
-        for_first = self._coins(asked, features)
+        truth = 0.5 + query.seen_from_first(self.posterior_ - 0.5, np.zeros(len(query)))
+        for_first = self._confusion_groups(query, features)
         told = truth * for_first[:, 1] + (1 - truth) * for_first[:, 0]
-        return np.where(asked.pair >= 0, told, RankingModel._vote_proba(self, asked, features))
+        return np.where(query.pair >= 0, told, RankingModel._vote_proba(self, query, features))
 
     _estimate_link = RankingModel._estimate_link
     _estimate_score_variances = RankingModel._estimate_score_variances

@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from jamrank.errors import ParameterError
+from jamrank.linalg.laplacian import potentials
 from jamrank.models.closed_form import ClosedForm, require_smoothing
-from jamrank.models.laplacian import potentials
-from jamrank.models.tally import Tally
+from jamrank.rows.pair_counts import PairCounts
+from jamrank.typing import FloatArray
 
 __all__ = ["HodgeRank"]
-
-Doubles = NDArray[np.float64]
 
 
 class HodgeRank(ClosedForm):
@@ -53,18 +51,18 @@ class HodgeRank(ClosedForm):
         self.flow = flow
         self.smoothing = smoothing
 
-    def _score(self, tally: Tally) -> Doubles:
+    def _score(self, counts: PairCounts) -> FloatArray:
         require_smoothing(self.smoothing)
-        flow = self._flow_on(tally)
-        scores, self.converged_ = potentials(tally, flow, tally.votes)
-        left = flow - (scores[tally.first] - scores[tally.second])
-        energy = float((tally.votes * flow**2).sum())
-        self.inconsistency_ = min(float((tally.votes * left**2).sum()) / energy, 1.0) if energy > 0 else 0.0
+        flow = self._flow_on(counts)
+        scores, self.converged_ = potentials(counts, flow, counts.votes)
+        left = flow - (scores[counts.first] - scores[counts.second])
+        energy = float((counts.votes * flow**2).sum())
+        self.inconsistency_ = min(float((counts.votes * left**2).sum()) / energy, 1.0) if energy > 0 else 0.0
         return scores
 
-    def _flow_on(self, tally: Tally) -> Doubles:
+    def _flow_on(self, counts: PairCounts) -> FloatArray:
         if self.flow == "share":
-            return (tally.wins - tally.losses) / tally.votes
+            return (counts.wins - counts.losses) / counts.votes
         if self.flow == "log-odds":
-            return np.log((tally.wins + self.smoothing) / (tally.losses + self.smoothing))
+            return np.log((counts.wins + self.smoothing) / (counts.losses + self.smoothing))
         raise ParameterError(f"flow is {self.flow!r}; expected 'log-odds' or 'share'")

@@ -5,25 +5,23 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
-from jamrank.comparisons import Comparisons
+from jamrank.data.comparisons import Comparisons
 from jamrank.engines import MemoryEngine
 from jamrank.errors import FeatureError
-from jamrank.io.parted import Votes
-from jamrank.models.agreement import disagreement
+from jamrank.fitting.disagreement import disagreement
+from jamrank.fitting.em import Problem, run
+from jamrank.fitting.prior import Prior, linear_variance, resolve_prior
+from jamrank.io.out_of_core.parted import Votes
 from jamrank.models.base import FeatureUse, RankingModel
-from jamrank.models.em import Problem, run
 from jamrank.models.latent import LatentModel
-from jamrank.models.prior import Prior, linear_variance, resolve_prior
 from jamrank.noise import NoNoise
-from jamrank.rows import Rows
+from jamrank.rows.rows import Rows
 from jamrank.scorers import LinearScorer
+from jamrank.typing import FloatArray
 
 __all__ = ["IAM"]
-
-Doubles = NDArray[np.float64]
 
 
 class IAM(LatentModel):
@@ -53,7 +51,7 @@ class IAM(LatentModel):
     _extra_state: ClassVar[tuple[str, ...]] = ("annotator_scores_",)
     _takes_features: ClassVar[FeatureUse] = "always"
     _knows_annotators: ClassVar[bool] = False
-    annotator_scores_: Doubles
+    annotator_scores_: FloatArray
 
     def __init__(
         self,
@@ -112,13 +110,13 @@ class IAM(LatentModel):
     _estimate_score_variances = RankingModel._estimate_score_variances
     _estimate_vote_tables = RankingModel._estimate_vote_tables
 
-    def _own_weights(self, votes: Comparisons, annotator: int, scorer: LinearScorer) -> Doubles:
+    def _own_weights(self, votes: Comparisons, annotator: int, scorer: LinearScorer) -> FloatArray:
         """Fit one annotator's votes as if they were the truth."""
         rows = Rows.per_vote(votes, annotator)
         if not len(rows):
             return np.zeros(scorer.n_params)
         engine = MemoryEngine(rows, self.n_jobs)
-        problem = Problem(engine, scorer, NoNoise(rows.n_coins), self.loss)
+        problem = Problem(engine, scorer, NoNoise(rows.n_confusion_groups), self.loss)
         truth = rows.first_won.astype(np.float64)
         theta, params = problem.start_from(truth)
         if self.loss == "logistic":

@@ -7,21 +7,13 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from jamrank.comparisons import Comparisons
+from jamrank.data.comparisons import Comparisons
 from jamrank.engines import MemoryEngine
 from jamrank.errors import ParameterError, UncertaintyWarning, warn
-from jamrank.models.alike import codes, likeness
-from jamrank.models.annotators import AnnotatorResults
-from jamrank.models.em import Point, Problem
-from jamrank.models.information import Observed, information_on_flips, observed_information
-from jamrank.models.posterior import Posterior, can_draw
-from jamrank.models.prior import Prior, resolve_prior
-from jamrank.models.sandwich import pulls
-from jamrank.models.uncertain import N_DRAWS
-from jamrank.noise import Discrimination, Flip, NoNoise
-from jamrank.ranking import (
+from jamrank.fitting.em import Point, Problem
+from jamrank.fitting.prior import Prior, resolve_prior
+from jamrank.inference import (
     Uncertainty,
     from_information,
     laplace,
@@ -30,18 +22,24 @@ from jamrank.ranking import (
     pooled_quantiles,
     sandwich,
 )
-from jamrank.rows import ROWS_BY
+from jamrank.inference.exchangeability import codes, find_exchangeable
+from jamrank.inference.information import Observed, information_on_flips, observed_information
+from jamrank.inference.posterior_draws import Posterior, can_draw
+from jamrank.inference.sandwich import pulls
+from jamrank.models.annotators import AnnotatorResults
+from jamrank.models.uncertain import N_DRAWS
+from jamrank.noise import Discrimination, Flip, NoNoise
+from jamrank.rows.rows import ROWS_BY
 from jamrank.scorers import ObjectScorer, SumScorer
+from jamrank.typing import FloatArray, IntArray
 
 __all__ = ["LatentIntervals"]
-
-Doubles = NDArray[np.float64]
 
 
 class LatentIntervals(AnnotatorResults):
     """Intervals of models with a likelihood; all worked out only when they are asked for."""
 
-    _rows_by: ClassVar[str]
+    _likelihood_unit: ClassVar[str]
     prior: Prior | str | None
     n_jobs: int | None
     # Free scores and the noise, where the fit ended.
@@ -59,20 +57,20 @@ class LatentIntervals(AnnotatorResults):
         scaled = isinstance(problem.noise, Discrimination)
         if prior is None or not free or scaled or not can_draw(problem.engine, len(point.params)):
             return None
-        like = likeness(self._votes, self.scores_)
+        like = find_exchangeable(self._votes, self.scores_)
         return Posterior(problem.engine, problem.noise, point.theta, point.params, prior.score_variance, like)
 
     @property
-    def _alike(self) -> NDArray[np.int64]:
+    def _exchangeable_groups(self) -> IntArray:
         like = None if self._drawable is None else self._drawable.like
-        return super()._alike if like is None else like.group
+        return super()._exchangeable_groups if like is None else like.group
 
     @cached_property
-    def _draws(self) -> tuple[Doubles, Doubles]:
+    def _draws(self) -> tuple[FloatArray, FloatArray]:
         assert self._drawable is not None
         return self._drawable.draw(N_DRAWS)
 
-    def _draw_scores(self, n: int, random_state: Any) -> Doubles:
+    def _draw_scores(self, n: int, random_state: Any) -> FloatArray:
         self._require_votes()
         if not self._has_likelihood:
             return super()._draw_scores(n, random_state)
@@ -97,7 +95,9 @@ class LatentIntervals(AnnotatorResults):
     def _posterior_uncertainty(self) -> Uncertainty:
         if self._drawable is None:
             return self._uncertainty
-        return Uncertainty.of_draws(self.scores_, self.scores_.mean() + self._draws[0], "posterior", self._alike)
+        return Uncertainty.of_draws(
+            self.scores_, self.scores_.mean() + self._draws[0], "posterior", self._exchangeable_groups
+        )
 
     def _information_uncertainty(self) -> Uncertainty:
         self._require_votes()
@@ -109,7 +109,7 @@ class LatentIntervals(AnnotatorResults):
             problem, point = self._refined
             engine = problem.engine
             links = needs_links(engine.n_links, engine.n_items)
-            information = engine.observed(point.scores, problem.noise.tables(point.params), links)
+            information = engine.observed(point.scores, problem.noise.log_emission(point.params), links)
             precision = 0.0 if self.score_variance_ is None else 1.0 / self.score_variance_
             found = laplace(self.scores_, *information, precision, self._loose())
         _tell_raised(found.raised)
@@ -130,29 +130,33 @@ class LatentIntervals(AnnotatorResults):
         scorer = ObjectScorer(len(effects), self.score_variance_, self.feature_scores_)
         return Problem(problem.engine, scorer, problem.noise), replace(point, theta=effects)
 
-    def _loose(self) -> Doubles | None:
+    def _loose(self) -> FloatArray | None:
         """Return how scores move with what is not known of the weights of features."""
         return None
 
-    def _estimate_flip_information(self) -> Doubles:
+    def _estimate_flip_information(self) -> FloatArray:
         """Return the information on each annotator's flip: of the known truths, less what scores and truths hide."""
         if self.noise == "two-coin":
             return information_on_flips(self._fitted[1].params, self._noise_covariance)
         return self._information_of_flips(*self._fitted)
 
-    def _information_of_flips(self, problem: Problem, point: Point) -> Doubles:
-        n_flips = problem.engine.n_coins
+    def _information_of_flips(self, problem: Problem, point: Point) -> FloatArray:
+        n_flips = problem.engine.n_confusion_groups
         observed = self._observed if problem is self._refined[0] else observed_information(problem, point)
         if observed is not None:
             return observed.marginal()[:n_flips]
-        hidden = problem.engine.hidden(point.scores, problem.noise.tables(point.params)).sum(axis=1)
+        truth_variance = problem.engine.truth_variance(point.scores, problem.noise.log_emission(point.params)).sum(
+            axis=1
+        )
         rate = point.rates[:n_flips]
-        return np.asarray(np.maximum(problem.engine.cast.sum(axis=1) * rate * (1 - rate) - hidden, 0.0))
+        return np.asarray(
+            np.maximum(problem.engine.vote_counts.sum(axis=1) * rate * (1 - rate) - truth_variance, 0.0)
+        )
 
-    def _flip_bounds(self, level: float) -> tuple[Doubles, Doubles]:
+    def _flip_bounds(self, level: float) -> tuple[FloatArray, FloatArray]:
         # Bradley–Terry counts flips, it does not estimate them. Of two coins the joint information is at hand, and
         # holds the mean of both sides better than a few hundred draws do.
-        if self._drawable is None or self._rows_by == "side" or self.noise == "two-coin":
+        if self._drawable is None or self._likelihood_unit == "side" or self.noise == "two-coin":
             return super()._flip_bounds(level)
         flip, noise = self._overall_flip(), self._drawable.noise
         rates = np.stack([noise.rates(params)[: len(flip)] for params in self._draws[1]])
@@ -174,9 +178,13 @@ class LatentIntervals(AnnotatorResults):
         if observed is None or not isinstance(votes, Comparisons) or not unused:
             raise ParameterError("a sandwich needs votes in memory, no features or gold, and not too many items")
         flips = len(point.params) > 0
-        rows = ROWS_BY["vote" if not flips else self._rows_by](votes, self.n_jobs)
-        tables = noise.tables(point.params) if flips else NoNoise(rows.n_coins).tables(point.params)
-        pull = pulls(MemoryEngine(rows, self.n_jobs), point.scores, tables, point.rates if flips else np.empty(0))
+        rows = ROWS_BY["vote" if not flips else self._likelihood_unit](votes, self.n_jobs)
+        log_emission = (
+            noise.log_emission(point.params) if flips else NoNoise(rows.n_confusion_groups).log_emission(point.params)
+        )
+        pull = pulls(
+            MemoryEngine(rows, self.n_jobs), point.scores, log_emission, point.rates if flips else np.empty(0)
+        )
         kept = np.concatenate([np.ones(len(point.theta), np.bool_), observed.inside])
         return sandwich(self.scores_, observed.matrix, pull[:, kept])
 

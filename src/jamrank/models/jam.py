@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from jamrank.diagnostics.habits import Piece, without_own_vote
+from jamrank.fitting.prior import Prior
+from jamrank.inference.response_bias import VoteChunk, without_own_vote
 from jamrank.models.base import FeatureUse
 from jamrank.models.latent import LatentModel
-from jamrank.models.prior import Prior
+from jamrank.typing import FloatArray
 
 __all__ = ["JAM"]
 
@@ -135,9 +133,9 @@ class JAM(LatentModel):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _truth_of_votes(self, piece: Piece) -> NDArray[np.float64]:
+    def _truth_of_votes(self, chunk: VoteChunk) -> FloatArray:
         """Return what a pair's other votes and the scores say: the posterior has the vote itself in it."""
-        return without_own_vote(self.posterior_[piece.pair], piece, self._flip_of_votes(piece))
+        return without_own_vote(self.posterior_[chunk.pair], chunk, self._flip_of_votes(chunk))
 
-    def _flip_of_votes(self, piece: Piece) -> NDArray[np.float64]:
-        return self.flip_[piece.annotator]
+    def _flip_of_votes(self, chunk: VoteChunk) -> FloatArray:
+        return self.flip_[chunk.annotator]

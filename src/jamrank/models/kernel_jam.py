@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from jamrank.errors import FeatureError
-from jamrank.io.parted import Votes
+from jamrank.fitting.prior import Prior
+from jamrank.io.out_of_core.parted import Votes
 from jamrank.models.base import FeatureUse
 from jamrank.models.jam import JAM
-from jamrank.models.prior import Prior
 
 __all__ = ["KernelJAM"]
 

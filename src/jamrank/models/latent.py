@@ -7,35 +7,33 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from jamrank.comparisons import Comparisons
-from jamrank.diagnostics.habits import Piece
+from jamrank.data.comparisons import Comparisons
 from jamrank.engines import Engine, MemoryEngine, PartedEngine, TiedEngine, make_engine
 from jamrank.errors import InputError, NotConvergedWarning, ParameterError, TiesExcludedWarning, warn
-from jamrank.io.parted import PartedComparisons, Votes
-from jamrank.models.asked import Asked, blurred
-from jamrank.models.em import Fit, Point, Problem, run
-from jamrank.models.evidence import determined
-from jamrank.models.featured import Featured, choose_kernel, resolve_scorer
-from jamrank.models.information import interval, whole_covariance
+from jamrank.fitting.effective_dof import effective_dof
+from jamrank.fitting.em import Fit, Point, Problem, run
+from jamrank.fitting.feature_scorers import Featured, choose_kernel, resolve_scorer
+from jamrank.fitting.leave_one_out import leave_one_out
+from jamrank.fitting.prior import Prior, linear_variance, resolve_prior
+from jamrank.fitting.prior_variances import Variances, estimate_variances, free_scores
+from jamrank.fitting.progress import Progress
+from jamrank.fitting.separation import warn_of_loose_items
+from jamrank.fitting.warm_start import warm_start
+from jamrank.inference.information import interval, whole_covariance
+from jamrank.inference.response_bias import VoteChunk
+from jamrank.io.out_of_core.parted import PartedComparisons, Votes
+from jamrank.linalg.marginals import is_dense, score_variances
 from jamrank.models.intervals import LatentIntervals
-from jamrank.models.leave_one_out import leave_one_out
-from jamrank.models.prior import Prior, linear_variance, resolve_prior
-from jamrank.models.progress import Progress
-from jamrank.models.sparseness import warn_of_loose_items
-from jamrank.models.variance import Variances, estimate_variances, free_scores
-from jamrank.models.warm import warm_start
+from jamrank.models.vote_query import VoteQuery, probit_adjusted_sigmoid
 from jamrank.noise import Flip, Noise, Tied, TwoCoin
-from jamrank.ranking.marginals import is_dense, score_variances
-from jamrank.rows import ROWS_BY
+from jamrank.rows.rows import ROWS_BY
 from jamrank.scorers import Features, KernelMap, LinearScorer, ObjectScorer, SumScorer, align_features
 from jamrank.text import many
+from jamrank.typing import FloatArray
 
 __all__ = ["LatentModel"]
-
-Doubles = NDArray[np.float64]
 
 
 # Second summits belong to small data; on large data a second run would only cost time.
@@ -52,11 +50,11 @@ _UNDECIDED = "no decided vote", "a ranking needs votes that prefer one item to a
 class LatentModel(LatentIntervals):
     """Base of the models that are a scorer and a noise.
 
-    A subclass says what a row is (``_rows_by``) and, unless it takes ``noise`` as an argument, which noise distorts
-    its votes (``_noise``).
+    A subclass says which votes share one latent truth (``_likelihood_unit``) and, unless it takes ``noise`` as an
+    argument, which noise its votes have (``_noise``).
     """
 
-    _rows_by: ClassVar[str] = "pair"
+    _likelihood_unit: ClassVar[str] = "pair"
     _knows_annotators: ClassVar[bool] = True
     _log_odds: ClassVar[bool] = True
     _extra_state: ClassVar[tuple[str, ...]] = (
@@ -71,7 +69,7 @@ class LatentModel(LatentIntervals):
     scorer_: str
     weight_variance_: float | None
     _kernel: dict[str, Any] | None = None
-    _kernel_weights: Doubles | None = None
+    _kernel_weights: FloatArray | None = None
     scorer: str = "auto"
     kernel: str = "rbf"
     n_landmarks: int = 200
@@ -86,8 +84,8 @@ class LatentModel(LatentIntervals):
     def _noise(self, engine: Engine, prior: Prior | None) -> Noise:
         wrong, right = (prior.flip_wrong, prior.flip_right) if prior else (0.0, 0.0)
         if self.noise == "two-coin":
-            return TwoCoin(engine.cast, wrong, right, prior.bias_variance if prior else None)
-        return Flip(engine.cast, wrong, right)
+            return TwoCoin(engine.vote_counts, wrong, right, prior.bias_variance if prior else None)
+        return Flip(engine.vote_counts, wrong, right)
 
     def _fit(self, votes: Votes, features: Any) -> None:
         self._validate()
@@ -107,7 +105,9 @@ class LatentModel(LatentIntervals):
             raise InputError(*_UNDECIDED)
         noise = self._noise(engine, prior)
         if isinstance(engine, TiedEngine):
-            noise = Tied(noise, engine.n_coins, engine.ties.cast, prior.tie_variance if prior else None)
+            noise = Tied(
+                noise, engine.n_confusion_groups, engine.ties.vote_counts, prior.tie_variance if prior else None
+            )
         if matrix is None:
             problem, fit = self._fit_objects(engine, noise, prior)
         else:
@@ -117,14 +117,14 @@ class LatentModel(LatentIntervals):
     def _engine(self, votes: Votes, row: str) -> Engine:
         if isinstance(votes, PartedComparisons) and self.loss == "hinge":
             raise ParameterError("loss is 'hinge', which needs the votes in memory; in parts only 'logistic'")
-        if self._known is None or row == "tie":
+        if self._gold is None or row == "tie":
             return make_engine(self._choice, votes, row, self.n_jobs, self._progress.part)
-        rows = ROWS_BY[row](self._known.told, self.n_jobs)
-        return MemoryEngine(rows.knowing(rows.n_coins // self._known.told.n_annotators), self.n_jobs)
+        rows = ROWS_BY[row](self._gold.told, self.n_jobs)
+        return MemoryEngine(rows.knowing(rows.n_confusion_groups // self._gold.told.n_annotators), self.n_jobs)
 
     @property
     def _row(self) -> str:
-        return f"{self._rows_by}-by-side" if self.noise == "two-coin" else self._rows_by
+        return f"{self._likelihood_unit}-by-side" if self.noise == "two-coin" else self._likelihood_unit
 
     def _validate(self) -> None:
         if self.kernel not in ("rbf", "linear"):
@@ -163,7 +163,7 @@ class LatentModel(LatentIntervals):
                 told = f"{counted} left out; {name}(ties='davidson') has a place for ties"
             warn(told, TiesExcludedWarning)
 
-    def _measure(self, features: Any, votes: Votes) -> Doubles:
+    def _measure(self, features: Any, votes: Votes) -> FloatArray:
         matrix, names = align_features(features, votes.items)
         self._features = Features.of(matrix, names)
         return self._features.standardise(matrix)
@@ -171,7 +171,7 @@ class LatentModel(LatentIntervals):
     # -- the scorers ----------------------------------------------------------------------------------------
 
     def _fit_featured(
-        self, votes: Votes, engine: Engine, noise: Noise, prior: Prior | None, matrix: Doubles
+        self, votes: Votes, engine: Engine, noise: Noise, prior: Prior | None, matrix: FloatArray
     ) -> tuple[Problem, Fit]:
         if self.scorer_ == "linear":
             return self._fit_linear(votes, engine, noise, prior, matrix)
@@ -195,10 +195,10 @@ class LatentModel(LatentIntervals):
             self._finish_linear(problem, prior, fit)
         return problem, fit
 
-    def _mapped(self, matrix: Doubles, engine: Engine, noise: Noise, prior: Prior | None) -> Doubles:
+    def _mapped(self, matrix: FloatArray, engine: Engine, noise: Noise, prior: Prior | None) -> FloatArray:
         """Return what the kernel makes of the features, and keep how: unseen items are mapped in the same way."""
 
-        def problems(mapped: Doubles) -> Featured:
+        def problems(mapped: FloatArray) -> Featured:
             return Featured(engine, noise, mapped, False, self.loss, self._begin)
 
         kernel = choose_kernel(matrix, self.kernel, self.n_landmarks, problems, prior)
@@ -211,14 +211,14 @@ class LatentModel(LatentIntervals):
         engine: Engine,
         noise: Noise,
         prior: Prior | None,
-        matrix: Doubles,
+        matrix: FloatArray,
     ) -> tuple[Problem, Fit]:
         problem = self._linear_problem(engine, noise, prior, matrix)
         fit = self._best_run(problem)
         self._finish_linear(problem, prior, fit)
         return problem, fit
 
-    def _linear_problem(self, engine: Engine, noise: Noise, prior: Prior | None, matrix: Doubles) -> Problem:
+    def _linear_problem(self, engine: Engine, noise: Noise, prior: Prior | None, matrix: FloatArray) -> Problem:
         self.weight_variance_ = linear_variance(prior)
         return Problem(engine, LinearScorer(matrix, self.weight_variance_), noise, self.loss)
 
@@ -245,7 +245,7 @@ class LatentModel(LatentIntervals):
         self.score_variance_, self.scores_ = variances[1], fit.point.scores
         self._refined = problem, fit.point
 
-    def _keep_weights(self, weights: Doubles) -> None:
+    def _keep_weights(self, weights: FloatArray) -> None:
         assert self._features is not None
         if self._kernel is None:
             self.coef_ = self._features.in_user_units(weights)
@@ -279,7 +279,7 @@ class LatentModel(LatentIntervals):
         """
         best: Fit | None = None
         for begin in self._starts(problem, start):
-            fit = self._settle_sign(problem, self._look_further(problem, self._run(problem, begin())))
+            fit = self._settle_sign(problem, self._try_rescaled_start(problem, self._run(problem, begin())))
             if best is None or fit.objectives[-1] > best.objectives[-1]:
                 best = fit
         assert best is not None
@@ -289,22 +289,22 @@ class LatentModel(LatentIntervals):
     def _begin(self, problem: Problem) -> Point:
         """Return where a fit begins: at the vote shares or an earlier model, on the side of the known truths."""
         point = problem.evaluate(*(problem.start() if self._start is None else warm_start(problem, self)))
-        if self._known is None:
+        if self._gold is None:
             return point
-        other = problem.evaluate(-point.theta, problem.noise.mirrored(point.params))
+        other = problem.evaluate(-point.theta, problem.noise.sign_flipped(point.params))
         return other if other.objective > point.objective else point
 
     def _settle_sign(self, problem: Problem, fit: Fit) -> Fit:
         """Return the fit or its mirror image, which fits the votes as well: known truths decide, else good will."""
-        if self._known is None and problem.noise.goodwill(fit.point.params) >= 0:
+        if self._gold is None and problem.noise.orientation(fit.point.params) >= 0:
             return fit
-        mirrored = problem.noise.mirrored(fit.point.params)
-        other = self._run(problem, problem.evaluate(-fit.point.theta, mirrored))
-        if self._known is None or other.objectives[-1] > fit.objectives[-1]:
+        sign_flipped = problem.noise.sign_flipped(fit.point.params)
+        other = self._run(problem, problem.evaluate(-fit.point.theta, sign_flipped))
+        if self._gold is None or other.objectives[-1] > fit.objectives[-1]:
             return other
         return fit
 
-    def _look_further(self, problem: Problem, fit: Fit) -> Fit:
+    def _try_rescaled_start(self, problem: Problem, fit: Fit) -> Fit:
         """Return a better summit where one lies further out, which happens with a handful of votes.
 
         There the scores are larger and the annotators blamed more, or the other way round.
@@ -328,7 +328,7 @@ class LatentModel(LatentIntervals):
 
         def from_share() -> Point:
             if start is not None:
-                return problem.reassess(start)
+                return problem.with_prior(start)
             return self._begin(problem)
 
         def at_random() -> Point:
@@ -341,17 +341,17 @@ class LatentModel(LatentIntervals):
     def _finish(self, votes: Votes, problem: Problem, fit: Fit) -> None:
         point = fit.point
         self.log_likelihoods_ = np.array(fit.objectives[1:] or fit.objectives)
-        self.log_likelihood_ = point.at.value
+        self.log_likelihood_ = point.expectation.value
         self.flip_ = self._flips(votes, point)
         self._fitted = problem, point
         self._finish_annotators(problem.noise, point.params)
         self.n_iter_, self.n_passes_ = fit.n_iter, problem.engine.passes
         self.converged_ = self.converged_ and fit.converged
 
-    def _flips(self, votes: Votes, point: Point) -> Doubles:
+    def _flips(self, votes: Votes, point: Point) -> FloatArray:
         return point.rates[: len(self._annotators)]
 
-    def _estimate_posterior(self) -> Doubles:
+    def _estimate_posterior(self) -> FloatArray:
         _, point = self._fitted
         parts = [self._posterior(part, engine, point) for part, engine in self._parts()]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
@@ -365,7 +365,7 @@ class LatentModel(LatentIntervals):
         elif isinstance(engine, PartedEngine):
             yield from engine.parts()
 
-    def _posterior(self, votes: Comparisons, engine: MemoryEngine, point: Point) -> Doubles:
+    def _posterior(self, votes: Comparisons, engine: MemoryEngine, point: Point) -> FloatArray:
         """Return the posterior of every pair; one without decided votes gets what its scores say."""
         of_rows = engine.posterior(point.scores, self._tables(point.params))
         if len(of_rows) == votes.n_pairs:
@@ -378,13 +378,13 @@ class LatentModel(LatentIntervals):
         """Ask whether votes are better foretold if the better score is always truly better."""
         problem, point = self._fitted
         fitted_together = self._refined[1] is point
-        if not fitted_together or self._rows_by != "pair" or not isinstance(problem.engine, MemoryEngine):
+        if not fitted_together or self._likelihood_unit != "pair" or not isinstance(problem.engine, MemoryEngine):
             return "posterior"
         if not problem.scorer.precision[-1:].any():
             return "posterior"
         return leave_one_out(problem, point).recommended
 
-    def _explained(self, matrix: Doubles) -> Doubles:
+    def _explained(self, matrix: FloatArray) -> FloatArray:
         """Return what the features say of unseen items: through the kernel, where there is one."""
         if self._kernel is None:
             return super()._explained(matrix)
@@ -392,21 +392,23 @@ class LatentModel(LatentIntervals):
         mapped = KernelMap(**self._kernel)(self._features.standardise(matrix))
         return np.asarray(np.einsum("if,f->i", mapped, self._kernel_weights))
 
-    def _chance(self) -> Doubles:
+    def _chance(self) -> FloatArray:
         return np.asarray(expit(self.scores_[self._pair_first] - self.scores_[self._pair_second]))
 
-    def _truth_of_votes(self, piece: Piece) -> Doubles:
-        return self.posterior_[piece.pair]
+    def _truth_of_votes(self, chunk: VoteChunk) -> FloatArray:
+        return self.posterior_[chunk.pair]
 
-    def _loose(self) -> Doubles | None:
+    def _loose(self) -> FloatArray | None:
         """Return how scores move with what is not known of the weights."""
         scorer, (problem, point) = self._fitted[0].scorer, self._refined
         if isinstance(scorer, LinearScorer):
             scorer = SumScorer(scorer, ObjectScorer(len(self.scores_), self.score_variance_))
-        return determined(problem.engine, scorer, point.at).loose if isinstance(scorer, SumScorer) else None
+        return (
+            effective_dof(problem.engine, scorer, point.expectation).loose if isinstance(scorer, SumScorer) else None
+        )
 
     @cached_property
-    def coef_interval_(self) -> Doubles | None:
+    def coef_interval_(self) -> FloatArray | None:
         """95 % interval of each weight of ``coef_``, from low to high; None without, and for the hinge loss."""
         self._require_fit()
         if self.coef_ is None or self._features is None or self.loss == "hinge":
@@ -414,7 +416,7 @@ class LatentModel(LatentIntervals):
         problem, point = self._fitted
         covariance = whole_covariance(problem, point, _MOST_VISITS)
         if covariance is None:
-            variance = determined(problem.engine, problem.scorer, point.at).weights
+            variance = effective_dof(problem.engine, problem.scorer, point.expectation).weights
         else:
             variance = np.diag(covariance)[: len(self.coef_)]
         error = self._features.in_user_units(np.sqrt(variance))
@@ -422,53 +424,57 @@ class LatentModel(LatentIntervals):
 
     # -- how likely a vote is ----------------------------------------------------------------------------------
 
-    def _vote_proba(self, asked: Asked, features: Any) -> Doubles:
+    def _vote_proba(self, query: VoteQuery, features: Any) -> FloatArray:
         """Return the probability of a vote for the first item, summed over the truth of its pair."""
-        truth = self._truth_proba(asked, features)
-        for_first = self._coins(asked, features)
+        truth = self._truth_proba(query, features)
+        for_first = self._confusion_groups(query, features)
         return np.asarray(truth * for_first[:, 1] + (1 - truth) * for_first[:, 0])
 
-    def _truth_proba(self, asked: Asked, features: Any) -> Doubles:
+    def _truth_proba(self, query: VoteQuery, features: Any) -> FloatArray:
         """Return P(first truly beats second), given the scores and the votes that were fitted on the same pair.
 
         What those votes say is the posterior's log-odds less the margin that went into it: where features explain
         the truths alone that was theirs, and the scores know more.
         """
-        margin, variance = self._margins(asked, features)
-        if self._rows_by == "pair":
-            at = np.unique(asked.pair[asked.pair >= 0])
+        margin, variance = self._margins(query, features)
+        if self._likelihood_unit == "pair":
+            at = np.unique(query.pair[query.pair >= 0])
             base = self.scores_ if "objects" in self.scorer_ else self.feature_scores_
             assert base is not None
             odds = np.zeros(len(self._pair_first))
             odds[at] = logit(np.clip(self.posterior_[at], _SURELY_NOT, 1 - _SURELY_NOT))
             odds[at] -= base[self._pair_first[at]] - base[self._pair_second[at]]
-            margin = margin + asked.seen_from_first(odds, np.zeros(len(asked)))
-        return blurred(margin, variance)
+            margin = margin + query.seen_from_first(odds, np.zeros(len(query)))
+        return probit_adjusted_sigmoid(margin, variance)
 
-    def _coins(self, asked: Asked, features: Any) -> Doubles:
+    def _confusion_groups(self, query: VoteQuery, features: Any) -> FloatArray:
         """Return the probability of a vote for the first item, by the truth; unknown annotators are the mean one."""
-        tables = self._vote_tables[:, 1].reshape(len(self._annotators), -1, 2)
+        log_emission = self._vote_tables[:, 1].reshape(len(self._annotators), -1, 2)
         weight = np.maximum(self._decided_votes, 0.0)
-        mean = np.einsum("a,akz->kz", weight / max(float(weight.sum()), 1e-300), tables)
-        return np.asarray(np.concatenate([tables, mean[None]])[asked.annotator, self._kinds(asked, features)])
+        mean = np.einsum("a,akz->kz", weight / max(float(weight.sum()), 1e-300), log_emission)
+        return np.asarray(np.concatenate([log_emission, mean[None]])[query.annotator, self._kinds(query, features)])
 
-    def _kinds(self, asked: Asked, features: Any) -> Any:
+    def _kinds(self, query: VoteQuery, features: Any) -> Any:
         """Return which of an annotator's coins decides each vote: one for each side where the noise knows sides."""
-        return asked.swapped.astype(np.int64) if self.noise == "two-coin" else 0
+        return query.swapped.astype(np.int64) if self.noise == "two-coin" else 0
 
-    def _estimate_vote_tables(self) -> Doubles:
+    def _estimate_vote_tables(self) -> FloatArray:
         return np.asarray(np.exp(self._tables(self._fitted[1].params)))
 
-    def _tables(self, params: Doubles) -> Doubles:
+    def _tables(self, params: FloatArray) -> FloatArray:
         """Return the log-likelihoods of decided votes, by coin."""
         noise = self._fitted[0].noise
-        return noise.noise.tables(noise.split(params)[0]) if isinstance(noise, Tied) else noise.tables(params)
+        return (
+            noise.noise.log_emission(noise.split(params)[0])
+            if isinstance(noise, Tied)
+            else noise.log_emission(params)
+        )
 
-    def _estimate_score_variances(self) -> Doubles:
+    def _estimate_score_variances(self) -> FloatArray:
         problem, point = self._refined
         engine = problem.engine
         links = isinstance(engine, MemoryEngine) and not is_dense(engine.n_links, engine.n_items)
-        information = engine.observed(point.scores, problem.noise.tables(point.params), links)
+        information = engine.observed(point.scores, problem.noise.log_emission(point.params), links)
         precision = 0.0 if self.score_variance_ is None else 1.0 / self.score_variance_
         return score_variances(information[0], precision, information[1])
 

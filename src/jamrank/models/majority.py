@@ -5,21 +5,19 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from jamrank.comparisons import Comparisons
+from jamrank.data.comparisons import Comparisons
+from jamrank.data.ids import locate
 from jamrank.errors import UnknownItemError
-from jamrank.ids import locate
-from jamrank.io.parted import Votes
-from jamrank.models.agreement import disagreement
-from jamrank.models.asked import Asked
+from jamrank.fitting.disagreement import disagreement
+from jamrank.inference import Uncertainty, independent
+from jamrank.io.out_of_core.parted import Votes
 from jamrank.models.base import FeatureUse, RankingModel, _ids
-from jamrank.models.tally import pair_wins
-from jamrank.ranking import Uncertainty, independent
+from jamrank.models.vote_query import VoteQuery
+from jamrank.rows.pair_counts import pair_wins
+from jamrank.typing import BoolArray, FloatArray
 
 __all__ = ["MajorityVote"]
-
-Doubles = NDArray[np.float64]
 
 
 class MajorityVote(RankingModel):
@@ -54,7 +52,7 @@ class MajorityVote(RankingModel):
         self.scores_ = np.divide(won, self._item_votes, out=np.full(len(won), 0.5), where=self._item_votes > 0)
         self.flip_ = disagreement(votes, lambda votes: np.sign(self.posterior_ - 0.5))
 
-    def decide(self, random_state: Any = None) -> NDArray[np.bool_]:
+    def decide(self, random_state: Any = None) -> BoolArray:
         """Decide every pair for its left item (True) or its right, tied pairs at random as in the paper.
 
         Parameters
@@ -68,10 +66,10 @@ class MajorityVote(RankingModel):
             One for each pair of ``pairs_``.
         """
         self._require_fit()
-        coin = np.random.default_rng(random_state).random(len(self.posterior_)) < 0.5
-        return np.where(self.posterior_ == 0.5, coin, self.posterior_ > 0.5)
+        confusion_group = np.random.default_rng(random_state).random(len(self.posterior_)) < 0.5
+        return np.where(self.posterior_ == 0.5, confusion_group, self.posterior_ > 0.5)
 
-    def predict_proba(self, left: Any, right: Any, features: Any = None) -> Doubles:
+    def predict_proba(self, left: Any, right: Any, features: Any = None) -> FloatArray:
         """Return the share of votes for left on each pair, over all questions; 1/2 without votes."""
         self._require_fit()
         a, b = (locate(self.items_, _ids(side)) for side in (left, right))
@@ -89,10 +87,10 @@ class MajorityVote(RankingModel):
         share = np.where(known, wins[place] / np.maximum(total[place], 1e-300), 0.5)
         return np.where(a < b, share, 1 - share)
 
-    def _vote_proba(self, asked: Asked, features: Any) -> Doubles:
+    def _vote_proba(self, query: VoteQuery, features: Any) -> FloatArray:
         """Return the share on the pair within its question, with one more vote for each side."""
         share = (self.posterior_ * self._pair_votes + 1) / (self._pair_votes + 2)
-        return 0.5 + asked.seen_from_first(share - 0.5, np.zeros(len(asked)))
+        return 0.5 + query.seen_from_first(share - 0.5, np.zeros(len(query)))
 
     def _estimate_link(self) -> float:
         return 1.0

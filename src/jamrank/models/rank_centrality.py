@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array, diags_array
 
+from jamrank.linalg.laplacian import potentials, solve_singular
 from jamrank.models.closed_form import ClosedForm, require_smoothing
-from jamrank.models.laplacian import potentials, solve_singular
-from jamrank.models.tally import Tally
+from jamrank.rows.pair_counts import PairCounts
+from jamrank.typing import FloatArray
 
 __all__ = ["RankCentrality"]
 
-Doubles = NDArray[np.float64]
 
 _MOST_ROUNDS = 30
 _SETTLED, _NEARLY = 1e-12, 1e-8
@@ -45,15 +44,15 @@ class RankCentrality(ClosedForm):
     def __init__(self, *, smoothing: float = 0.5) -> None:
         self.smoothing = smoothing
 
-    def _score(self, tally: Tally) -> Doubles:
+    def _score(self, counts: PairCounts) -> FloatArray:
         require_smoothing(self.smoothing)
-        votes = tally.votes + 2 * self.smoothing
-        shares = (tally.wins + self.smoothing) / votes, (tally.losses + self.smoothing) / votes
-        scores, self.converged_ = log_stationary(tally, *shares)
+        votes = counts.votes + 2 * self.smoothing
+        shares = (counts.wins + self.smoothing) / votes, (counts.losses + self.smoothing) / votes
+        scores, self.converged_ = log_stationary(counts, *shares)
         return scores
 
 
-def log_stationary(tally: Tally, to_first: Doubles, to_second: Doubles) -> tuple[Doubles, bool]:
+def log_stationary(counts: PairCounts, to_first: FloatArray, to_second: FloatArray) -> tuple[FloatArray, bool]:
     """Return the logarithm of the stationary distribution of a walk, with mean 0 in each component.
 
     Probabilities may differ by more orders of magnitude than a float64 has. So they are never formed: from scores
@@ -72,31 +71,33 @@ def log_stationary(tally: Tally, to_first: Doubles, to_second: Doubles) -> tuple
     scores : ndarray
     settled : bool
     """
-    leaving = tally.by_item(to_second, to_first)
-    scores, _ = potentials(tally, np.log(to_first / to_second), to_first * to_second)
+    leaving = counts.by_item(to_second, to_first)
+    scores, _ = potentials(counts, np.log(to_first / to_second), to_first * to_second)
     moved = np.inf
     for _ in range(_MOST_ROUNDS):
-        arriving, surplus = _arriving(tally, scores, to_first, to_second, leaving)
+        arriving, surplus = _arriving(counts, scores, to_first, to_second, leaving)
         matrix = csr_array(diags_array((leaving > 0).astype(np.float64)) - arriving)
-        ratio = 1 + solve_singular(matrix, surplus, tally.component, symmetric=False)[0]
-        step = tally.centred(np.log(np.clip(np.nan_to_num(ratio, nan=1.0), _SMALLEST, 1 / _SMALLEST)))
+        ratio = 1 + solve_singular(matrix, surplus, counts.component, symmetric=False)[0]
+        step = counts.centred(np.log(np.clip(np.nan_to_num(ratio, nan=1.0), _SMALLEST, 1 / _SMALLEST)))
         before, moved = moved, float(np.abs(step).max(initial=0.0))
         if before <= moved <= _NEARLY:
             break
-        scores = tally.centred(scores + step)
+        scores = counts.centred(scores + step)
         if moved <= _SETTLED:
             break
-    return scores, bool(np.abs(_arriving(tally, scores, to_first, to_second, leaving)[1]).max(initial=0.0) <= _NEARLY)
+    return scores, bool(
+        np.abs(_arriving(counts, scores, to_first, to_second, leaving)[1]).max(initial=0.0) <= _NEARLY
+    )
 
 
 def _arriving(
-    tally: Tally, scores: Doubles, to_first: Doubles, to_second: Doubles, leaving: Doubles
-) -> tuple[csr_array, Doubles]:
+    counts: PairCounts, scores: FloatArray, to_first: FloatArray, to_second: FloatArray, leaving: FloatArray
+) -> tuple[csr_array, FloatArray]:
     """Return what arrives at each item from each other, for one that leaves it, and how far the sum is from 1."""
-    gap = scores[tally.first] - scores[tally.second]
-    at_first = to_first * np.exp(-gap) / leaving[tally.first]
-    at_second = to_second * np.exp(gap) / leaving[tally.second]
-    rows, columns = np.concatenate([tally.first, tally.second]), np.concatenate([tally.second, tally.first])
+    gap = scores[counts.first] - scores[counts.second]
+    at_first = to_first * np.exp(-gap) / leaving[counts.first]
+    at_second = to_second * np.exp(gap) / leaving[counts.second]
+    rows, columns = np.concatenate([counts.first, counts.second]), np.concatenate([counts.second, counts.first])
     values = np.concatenate([at_first, at_second])
-    surplus = np.where(leaving > 0, tally.by_item(at_first, at_second) - 1, 0.0)
-    return coo_array((values, (rows, columns)), (tally.n_items,) * 2).tocsr(), surplus
+    surplus = np.where(leaving > 0, counts.by_item(at_first, at_second) - 1, 0.0)
+    return coo_array((values, (rows, columns)), (counts.n_items,) * 2).tocsr(), surplus

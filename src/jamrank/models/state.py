@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jamrank.errors import FormatError, JamrankError
-from jamrank.io.parted import PartedComparisons
-from jamrank.models.prior import Prior
-from jamrank.ranking import Uncertainty
+from jamrank.fitting.prior import Prior
+from jamrank.inference import Uncertainty
+from jamrank.io.out_of_core.parted import PartedComparisons
 from jamrank.scorers import Features
 
 if TYPE_CHECKING:

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from jamrank.errors import NotFittedError, ParameterError
-from jamrank.models.alike import by_group, nothing_alike
-from jamrank.ranking import Uncertainty, draw_ranks, pooled_quantiles, ranks
+from jamrank.inference import Uncertainty, draw_ranks, pooled_quantiles, ranks
+from jamrank.inference.exchangeability import all_distinct, by_group
+from jamrank.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["N_DRAWS", "Uncertain", "as_level"]
 
-Doubles = NDArray[np.float64]
 
 N_DRAWS = 400
 # Scores closer than this differ by rounding alone.
@@ -26,7 +26,7 @@ class Uncertain:
     """Questions about ranks that a fitted model answers by draws from its posterior."""
 
     items_: NDArray[Any]
-    scores_: Doubles
+    scores_: FloatArray
 
     if TYPE_CHECKING:  # what the models have
 
@@ -34,7 +34,7 @@ class Uncertain:
         def _uncertainty(self) -> Uncertainty: ...
         def _require_fit(self) -> None: ...
         def _frame(self, columns: dict[str, Any]) -> Any: ...
-        def _with_gaps(self, values: NDArray[Any], known: NDArray[np.bool_]) -> NDArray[Any]: ...
+        def _with_gaps(self, values: NDArray[Any], known: BoolArray) -> NDArray[Any]: ...
 
     @cached_property
     def _posterior_uncertainty(self) -> Uncertainty:
@@ -42,11 +42,11 @@ class Uncertain:
         return self._uncertainty
 
     @property
-    def _alike(self) -> NDArray[np.int64]:
+    def _exchangeable_groups(self) -> IntArray:
         """A number for each item, the same for those that nothing but their names tells apart."""
-        return nothing_alike(len(self.items_))
+        return all_distinct(len(self.items_))
 
-    def _draw_scores(self, n: int, random_state: Any) -> Doubles:
+    def _draw_scores(self, n: int, random_state: Any) -> FloatArray:
         """Return draws of the scores, one row each: here independent normals."""
         se = self._uncertainty.score_se
         if not np.isfinite(se).all():
@@ -54,7 +54,7 @@ class Uncertain:
         noise = np.random.default_rng(random_state).standard_normal((n, len(se)))
         return np.asarray(self.scores_ + se * noise)
 
-    def score_draws(self, n: int = N_DRAWS, random_state: Any = 0) -> Doubles:
+    def score_draws(self, n: int = N_DRAWS, random_state: Any = 0) -> FloatArray:
         """Draw scores from their posterior.
 
         Parameters
@@ -72,7 +72,7 @@ class Uncertain:
         self._require_fit()
         return self._draw_scores(_at_least_one("n", n), random_state)
 
-    def rank_draws(self, n: int = N_DRAWS, random_state: Any = 0) -> NDArray[np.int64]:
+    def rank_draws(self, n: int = N_DRAWS, random_state: Any = 0) -> IntArray:
         """Draw rankings from the posterior: 1 for the best item.
 
         Parameters
@@ -90,17 +90,17 @@ class Uncertain:
         return draw_ranks(self.score_draws(n, random_state))
 
     @cached_property
-    def _rank_draws(self) -> NDArray[np.int64]:
+    def _rank_draws(self) -> IntArray:
         return self.rank_draws()
 
     @property
-    def rank_distribution_(self) -> Doubles:
+    def rank_distribution_(self) -> FloatArray:
         """P(item has rank r): one row for each of ``items_``, one column for each rank from 1."""
         self._require_fit()
         drawn, n_items = self._rank_draws, len(self.items_)
         cells = np.arange(n_items) * n_items + drawn - 1
         share = np.bincount(cells.ravel(), minlength=n_items**2).reshape(n_items, n_items) / len(drawn)
-        return by_group(share, self._alike)
+        return by_group(share, self._exchangeable_groups)
 
     def top(self, k: int) -> Any:
         """Say how likely each item is to be among the best.
@@ -118,7 +118,7 @@ class Uncertain:
         self._require_fit()
         if _at_least_one("k", k) > len(self.items_):
             raise ParameterError(f"k is {k}; there are {len(self.items_)} items")
-        likely = by_group((self._rank_draws <= k).mean(axis=0), self._alike)
+        likely = by_group((self._rank_draws <= k).mean(axis=0), self._exchangeable_groups)
         rank = ranks(self.scores_, within=_SAME_SCORE)
         order = np.lexsort((np.arange(len(rank)), rank, -likely))
         columns = {"item": self.items_, "rank": rank, "p_top": likely}
@@ -180,13 +180,13 @@ class Uncertain:
         }
         return self._frame({name: column[order] for name, column in columns.items()})
 
-    def _score_bounds(self, level: float) -> tuple[Doubles, Doubles]:
+    def _score_bounds(self, level: float) -> tuple[FloatArray, FloatArray]:
         unsure = self._posterior_uncertainty
         if level == 0.95:
             return unsure.score_low, unsure.score_high
         if unsure.kind == "posterior":
             tails = [(1 - level) / 2, (1 + level) / 2]
-            low, high = pooled_quantiles(self.score_draws(), tails, self._alike, "weibull")
+            low, high = pooled_quantiles(self.score_draws(), tails, self._exchangeable_groups, "weibull")
             return low, high
         reach = float(ndtri((1 + level) / 2)) * unsure.score_se
         return self.scores_ - reach, self.scores_ + reach
@@ -216,8 +216,8 @@ class Uncertain:
         if kind == "posterior":
             return self._posterior_uncertainty
         if kind == "bootstrap":
+            from jamrank.inference.bootstrap import bootstrap
             from jamrank.models.base import RankingModel
-            from jamrank.models.bootstrap import bootstrap
 
             return bootstrap(cast(RankingModel, self), _at_least_one("n_resamples", n_resamples), random_state)
         if kind == "information":

@@ -6,30 +6,29 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
-from jamrank.comparisons import Comparisons
-from jamrank.diagnostics.clusters import describe_cluster
-from jamrank.diagnostics.habits import Piece
+from jamrank.data.comparisons import Comparisons
 from jamrank.engines import Engine, MemoryEngine
 from jamrank.errors import FeatureError, ParameterError
-from jamrank.io.parted import Votes
-from jamrank.models.asked import Asked
+from jamrank.fitting.em import Fit, Point, Problem, run
+from jamrank.fitting.prior import Prior
+from jamrank.inference.clusters import describe_cluster
+from jamrank.inference.information import interval, joint_covariance
+from jamrank.inference.response_bias import VoteChunk
+from jamrank.io.out_of_core.parted import Votes
 from jamrank.models.base import FeatureUse
-from jamrank.models.em import Fit, Point, Problem, run
-from jamrank.models.information import interval, joint_covariance
 from jamrank.models.jam import JAM
-from jamrank.models.prior import Prior
+from jamrank.models.vote_query import VoteQuery
 from jamrank.noise import ClusteredFlip, Flip, Noise
 from jamrank.noise.clustered import choose_strength
 from jamrank.noise.kmeans import choose_clusters, cluster_pairs, nearest_centroid
-from jamrank.rows import Rows
+from jamrank.rows.rows import Rows
 from jamrank.scorers import Scorer, align_features
+from jamrank.typing import FloatArray, Int32Array, IntArray
 
 __all__ = ["VRJAM"]
 
-Doubles = NDArray[np.float64]
 _STRENGTH_ROUNDS = 3
 
 
@@ -77,8 +76,8 @@ class VRJAM(JAM):
         "strength_",
         "_cluster_votes",
     )
-    centroids_: Doubles
-    cluster_: NDArray[np.int32]
+    centroids_: FloatArray
+    cluster_: Int32Array
     strength_: float
     _overall: tuple[Problem, Point]
 
@@ -133,7 +132,7 @@ class VRJAM(JAM):
         engine: Engine,
         noise: Noise,
         prior: Prior | None,
-        matrix: Doubles,
+        matrix: FloatArray,
     ) -> tuple[Problem, Fit]:
         assert isinstance(engine, MemoryEngine) and isinstance(votes, Comparisons)
         problem = self._linear_problem(engine, noise, prior, matrix)
@@ -146,11 +145,11 @@ class VRJAM(JAM):
             cluster = self.cluster_[engine.rows.pair]
             engine = MemoryEngine(engine.rows.clustered(cluster, len(self.centroids_)), self.n_jobs)
             problem, fit = self._fit_clusters(engine, problem.scorer, prior, fit, problem.posterior(fit.point))
-        self._cluster_votes = engine.rows.cast.sum(axis=1).reshape(votes.n_annotators, -1)
+        self._cluster_votes = engine.rows.vote_counts.sum(axis=1).reshape(votes.n_annotators, -1)
         self._finish_linear(problem, prior, fit)
         return problem, fit
 
-    def _find_centroids(self, rows: Rows, matrix: Doubles) -> Doubles:
+    def _find_centroids(self, rows: Rows, matrix: FloatArray) -> FloatArray:
         """Cluster the distinct pairs of items that were voted on."""
         first, second = rows.first[rows.edges], rows.second[rows.edges]
         if self.n_clusters != "auto":
@@ -163,51 +162,51 @@ class VRJAM(JAM):
         scorer: Scorer,
         prior: Prior | None,
         jam: Fit,
-        posterior: Doubles,
+        posterior: FloatArray,
     ) -> tuple[Problem, Fit]:
         """Continue from JAM's answer with a flip for each cluster, shrunk as far as the votes suggest."""
         n_clusters = len(self.centroids_)
         overall = jam.point.rates
         weak = (prior.flip_wrong, prior.flip_right) if prior else (0.0, 0.0)
-        plain = Flip(engine.rows.cast)
+        plain = Flip(engine.rows.vote_counts)
         votes = plain.votes.reshape(-1, n_clusters)
 
         def problem() -> Problem:
-            noise = ClusteredFlip(engine.rows.cast, n_clusters, overall, self.strength_, *weak)
+            noise = ClusteredFlip(engine.rows.vote_counts, n_clusters, overall, self.strength_, *weak)
             return Problem(engine, scorer, noise, self.loss)
 
-        truly_first = engine.rows.over_votes(posterior)
+        expected_counts = engine.rows.over_votes(posterior)
         point = problem().evaluate(jam.point.theta, np.repeat(jam.point.params, n_clusters))
         for _ in range(_STRENGTH_ROUNDS if prior else 0):
-            self.strength_ = choose_strength(plain.errors(truly_first).reshape(-1, n_clusters), votes, overall)
+            self.strength_ = choose_strength(plain.errors(expected_counts).reshape(-1, n_clusters), votes, overall)
             now = problem()
-            point = run(now, now.reassess(point), max_iter=10, tol=1e-3).point
-            truly_first = point.at.truly_first
+            point = run(now, now.with_prior(point), max_iter=10, tol=1e-3).point
+            expected_counts = point.expectation.expected_counts
         final = problem()
         return final, self._best_run(final, point)
 
-    def _coins(self, asked: Asked, features: Any) -> Doubles:
+    def _confusion_groups(self, query: VoteQuery, features: Any) -> FloatArray:
         """Return the probability of a vote for the first item, by the truth; of all clusters where none is known."""
-        tables = super()._coins(asked, features)
-        lost = self._kinds(asked, features) < 0
+        log_emission = super()._confusion_groups(query, features)
+        lost = self._kinds(query, features) < 0
         if lost.any():
             share = self._cluster_votes.sum(axis=0) / self._cluster_votes.sum()
             of_all = np.einsum("akz,k->az", self._vote_tables[:, 1].reshape(len(self._annotators), -1, 2), share)
             overall = self._decided_votes @ of_all / self._decided_votes.sum()
-            tables[lost] = np.concatenate([of_all, overall[None]])[asked.annotator[lost]]
-        return tables
+            log_emission[lost] = np.concatenate([of_all, overall[None]])[query.annotator[lost]]
+        return log_emission
 
-    def _kinds(self, asked: Asked, features: Any) -> NDArray[np.int64]:
+    def _kinds(self, query: VoteQuery, features: Any) -> IntArray:
         """Return the cluster of each vote's pair: as fitted or, for another pair, the nearest; -1 where unknown."""
-        kinds = np.where(asked.pair >= 0, self.cluster_[asked.pair], -1).astype(np.int64)
-        new = (asked.pair < 0) & (asked.first >= 0) & (asked.second >= 0)
+        kinds = np.where(query.pair >= 0, self.cluster_[query.pair], -1).astype(np.int64)
+        new = (query.pair < 0) & (query.first >= 0) & (query.second >= 0)
         matrix = self._measured(features) if new.any() else None
         if matrix is not None:
-            first, second = asked.first[new].astype(np.int32), asked.second[new].astype(np.int32)
+            first, second = query.first[new].astype(np.int32), query.second[new].astype(np.int32)
             kinds[new] = nearest_centroid(first, second, matrix, self.centroids_, self.n_jobs)
         return kinds
 
-    def _measured(self, features: Any) -> Doubles | None:
+    def _measured(self, features: Any) -> FloatArray | None:
         """Return the standardised features of all items: those of the fit, or where it was loaded, those given."""
         if "_matrix" not in vars(self) and features is not None and self._features is not None:
             matrix, _ = align_features(features, self.items_, self._features.names)
@@ -215,7 +214,7 @@ class VRJAM(JAM):
         return vars(self).get("_matrix")
 
     @cached_property
-    def flip_interval_(self) -> Doubles | None:
+    def flip_interval_(self) -> FloatArray | None:
         """95 % interval of each flip, by annotator and cluster, from low to high; None where that costs too much.
 
         A flip is drawn towards the annotator's overall one, and inherits what is not known of that. Where a cluster
@@ -236,7 +235,7 @@ class VRJAM(JAM):
         low, high = np.minimum(bounds[..., 0], self.flip_), np.maximum(bounds[..., 1], self.flip_)
         return np.stack([low, high], axis=2)
 
-    def _common_to_all(self, variance: Doubles, pull: Doubles) -> tuple[Doubles, Doubles]:
+    def _common_to_all(self, variance: FloatArray, pull: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return how far the pull has kept each flip, on its logit, from what its cluster does to all annotators.
 
         Votes and pull are weighed as normals. The second value is the variance of the first.
@@ -253,15 +252,15 @@ class VRJAM(JAM):
         share = (pull / (of_votes + pull)).reshape(-1, n_clusters)
         return np.asarray((share * common).ravel()), np.asarray((share**2 / total).ravel())
 
-    def _estimate_flip_information(self) -> Doubles:
+    def _estimate_flip_information(self) -> FloatArray:
         """Return the information on the overall flips, which the clusters' are drawn to."""
         return self._information_of_flips(*self._overall)
 
-    def _flips(self, votes: Votes, point: Point) -> Doubles:
+    def _flips(self, votes: Votes, point: Point) -> FloatArray:
         return point.rates.reshape(votes.n_annotators, -1)
 
-    def _flip_of_votes(self, piece: Piece) -> Doubles:
-        return np.asarray(self.flip_[piece.annotator, self.cluster_[piece.pair]])
+    def _flip_of_votes(self, chunk: VoteChunk) -> FloatArray:
+        return np.asarray(self.flip_[chunk.annotator, self.cluster_[chunk.pair]])
 
     @property
     def clusters_(self) -> Any:
@@ -293,7 +292,7 @@ class VRJAM(JAM):
             }
         )
 
-    def _overall_flip(self) -> Doubles:
+    def _overall_flip(self) -> FloatArray:
         total = self._cluster_votes.sum(axis=1)
         flipped = (self.flip_ * self._cluster_votes).sum(axis=1)
         return np.asarray(np.divide(flipped, total, out=self.flip_.mean(axis=1), where=total > 0))

@@ -1,85 +1,85 @@
-"""What a noise says to the EM loop."""
+"""The protocol of a noise: how votes arise from latent truths."""
 
 from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-__all__ = ["Measured", "Noise"]
+from jamrank.typing import FloatArray
 
-Doubles = NDArray[np.float64]
+__all__ = ["HasInformation", "Noise"]
 
 
 class Noise(Protocol):
     """How votes arise from the truth.
 
-    A *coin* is what decides how a vote distorts it: an annotator, or an annotator within a cluster or on a side.
-    Parameters are one vector on an unbounded scale, so that the loop may extrapolate them.
+    A *confusion group* is a set of votes that distort the truth in the same way: an annotator, or an annotator within
+    a cluster of pairs or on a side. Parameters are one vector on an unbounded scale, so that the EM loop may
+    extrapolate them.
     """
 
-    def tables(self, params: Doubles) -> Doubles:
-        """Return the log-likelihood of a vote by coin, by whether it is for the first item, and by the truth.
+    def log_emission(self, params: FloatArray) -> FloatArray:
+        """Return the log-likelihood of a vote by confusion group, by whether it is for the first item, by the truth.
 
-        ``tables(params)[coin, said, truth]``: ``said`` is 1 for a vote for the first item of a row, ``truth`` is 1
-        where the first item is truly better.
+        ``log_emission(params)[group, said, truth]``: ``said`` is 1 for a vote for the first item of a row, ``truth``
+        is 1 where the first item is truly better.
         """
         ...
 
-    def update(self, truly_first: Doubles, params: Doubles | None = None) -> Doubles:
-        """Return the best parameters for the votes as the E-step sees them.
+    def update(self, expected_counts: FloatArray, params: FloatArray | None = None) -> FloatArray:
+        """Return the parameters that maximise the expected log-likelihood plus log prior: the M-step.
 
-        ``truly_first[coin, said]`` is how many of the votes of each kind were cast where the first item is truly
-        better; ``params`` says where the E-step was, and is None where a fit begins. (A noise without hidden truths
-        gets other sums, those of its own pass, and returns better parameters than these.)
+        ``expected_counts[group, said]`` is the expected number of votes of each kind cast where the first item is
+        truly better; ``params`` is where the E-step was evaluated, None at the start of a fit. A noise without latent
+        truths gets the sums of its own pass instead, and returns parameters that raise the objective.
         """
         ...
 
-    def slope(self, params: Doubles, truly_first: Doubles) -> Doubles:
-        """Return the derivative of log-likelihood plus log prior, for the votes as the E-step sees them there."""
+    def slope(self, params: FloatArray, expected_counts: FloatArray) -> FloatArray:
+        """Return the gradient of log-likelihood plus log prior, given the expected counts there."""
         ...
 
-    def missing(self, params: Doubles, hidden: Doubles) -> Doubles:
-        """Return the share of the information on each parameter that is missing because truths are not known.
+    def missing_information(self, params: FloatArray, truth_variance: FloatArray) -> FloatArray:
+        """Return the share of the information on each parameter that is missing because truths are latent.
 
-        ``hidden`` is the sum of ``q (1 - q)`` over the votes of each coin, ``q`` being the posterior of their truths.
+        ``truth_variance`` is the sum of ``q (1 - q)`` over the votes of each group, ``q`` the posterior of the truth.
         """
         ...
 
-    def log_prior(self, params: Doubles) -> float:
+    def log_prior(self, params: FloatArray) -> float:
         """Return the log prior density of the parameters, up to a constant."""
         ...
 
-    def rates(self, params: Doubles) -> Doubles:
-        """Return the parameters on the scale that people read, in which convergence is judged."""
+    def rates(self, params: FloatArray) -> FloatArray:
+        """Return the parameters on their natural scale, on which convergence is judged."""
         ...
 
-    def random(self, rng: np.random.Generator) -> Doubles:
+    def random(self, rng: np.random.Generator) -> FloatArray:
         """Return parameters for a random start."""
         ...
 
-    def goodwill(self, params: Doubles) -> float:
-        """Return a number below zero where the votes as a whole point the wrong way."""
+    def orientation(self, params: FloatArray) -> float:
+        """Return a number below zero where the votes as a whole point the wrong way: the sign to settle."""
         ...
 
-    def mirrored(self, params: Doubles) -> Doubles:
-        """Return the parameters that say the same with every score negated."""
+    def sign_flipped(self, params: FloatArray) -> FloatArray:
+        """Return the parameters with the same likelihood when every score is negated."""
         ...
 
 
 @runtime_checkable
-class Measured(Protocol):
-    """A noise that can say how surely its parameters are known; without it they are taken as known."""
+class HasInformation(Protocol):
+    """A noise with closed-form information on its parameters; without it, differences of the gradient are used."""
 
-    def known(self, params: Doubles) -> Doubles:
-        """Return the information on each parameter if the truths were known, prior included."""
+    def complete_information(self, params: FloatArray) -> FloatArray:
+        """Return the complete-data information on each parameter, prior included."""
         ...
 
-    def leaning(self, params: Doubles) -> csr_array:
-        """Return how the log-odds of the truth that a vote of each kind gives change with each parameter.
+    def loglik_jacobian(self, params: FloatArray) -> csr_array:
+        """Return the Jacobian of each kind of vote's log-odds of the truth in the parameters.
 
-        A kind is twice the coin plus 1 for votes for the first item: shape (2 coins, parameters).
+        A kind is twice the confusion group plus 1 for votes for the first item: shape (2 groups, parameters).
         """
         ...

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betaln
 
 from jamrank.noise.flip import Flip
+from jamrank.typing import FloatArray
 
 __all__ = ["ClusteredFlip", "choose_strength"]
 
-Doubles = NDArray[np.float64]
 _STRENGTHS = np.logspace(0, 5, 41)
 
 
@@ -35,17 +34,23 @@ class ClusteredFlip(Flip):
     """
 
     def __init__(
-        self, cast: Doubles, n_clusters: int, flip: Doubles, strength: float, wrong: float = 0.0, right: float = 0.0
+        self,
+        vote_counts: FloatArray,
+        n_clusters: int,
+        flip: FloatArray,
+        strength: float,
+        wrong: float = 0.0,
+        right: float = 0.0,
     ) -> None:
         overall = np.repeat(flip, n_clusters)
-        super().__init__(cast, wrong + strength * overall, right + strength * (1 - overall))
+        super().__init__(vote_counts, wrong + strength * overall, right + strength * (1 - overall))
 
-    def goodwill(self, params: Doubles) -> float:
+    def orientation(self, params: FloatArray) -> float:
         """Return good will: the overall flips have settled the sign."""
         return 1.0
 
 
-def choose_strength(errors: Doubles, votes: Doubles, flip: Doubles) -> float:
+def choose_strength(errors: FloatArray, votes: FloatArray, flip: FloatArray) -> float:
     """Choose how far cluster flips are drawn towards the annotator's own, from the votes alone.
 
     The strength maximises the beta-binomial likelihood of the expected errors: large where the clusters differ

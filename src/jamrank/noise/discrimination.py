@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+
+from jamrank.typing import FloatArray
 
 __all__ = ["Discrimination"]
 
-Doubles = NDArray[np.float64]
 
 # A longer step of the parameters, which are about 1, has left the ground.
 _LONGEST = 1.0
@@ -30,27 +30,27 @@ class Discrimination:
         Root of the mean square of the discriminations.
     """
 
-    def __init__(self, cast: Doubles, variance: float | None = 1.0, scale: float = 1.0) -> None:
-        self.votes = np.asarray(cast.sum(axis=1))
+    def __init__(self, vote_counts: FloatArray, variance: float | None = 1.0, scale: float = 1.0) -> None:
+        self.votes = np.asarray(vote_counts.sum(axis=1))
         self.scale = scale
         self._precision = 0.0 if variance is None else 1.0 / variance
 
-    def _scaled(self, params: Doubles) -> tuple[Doubles, float]:
+    def _scaled(self, params: FloatArray) -> tuple[FloatArray, float]:
         """Return the parameters with a mean square of 1, and the root of what it was."""
         length = float(np.sqrt((params**2).mean()))
         return (params / length, length) if length > 0 else (np.ones_like(params), 1.0)
 
-    def tables(self, params: Doubles) -> Doubles:
+    def log_emission(self, params: FloatArray) -> FloatArray:
         """Return the discrimination of each annotator."""
         return self.scale * self._scaled(params)[0]
 
-    def update(self, truly_first: Doubles, params: Doubles | None = None) -> Doubles:
+    def update(self, expected_counts: FloatArray, params: FloatArray | None = None) -> FloatArray:
         """Return better parameters: a Newton step of each that leaves the common scale alone."""
         if params is None:
             return np.ones(len(self.votes))
         unit, _ = self._scaled(params)
-        slope = self._slope(unit, truly_first)
-        information = self.scale**2 * truly_first[:, 1] + self._precision
+        slope = self._slope(unit, expected_counts)
+        information = self.scale**2 * expected_counts[:, 1] + self._precision
         give = np.divide(1.0, information, out=np.zeros_like(information), where=information > 0)
         # Along the parameters themselves nothing but the scale would change.
         along = float((unit**2 * give).sum())
@@ -58,35 +58,35 @@ class Discrimination:
         step = give * (slope - hold * unit)
         return self._scaled(unit + np.clip(step, -_LONGEST, _LONGEST))[0]
 
-    def _slope(self, unit: Doubles, truly_first: Doubles) -> Doubles:
-        return self.scale * truly_first[:, 0] - self._precision * (unit - 1.0)
+    def _slope(self, unit: FloatArray, expected_counts: FloatArray) -> FloatArray:
+        return self.scale * expected_counts[:, 0] - self._precision * (unit - 1.0)
 
-    def slope(self, params: Doubles, truly_first: Doubles) -> Doubles:
+    def slope(self, params: FloatArray, expected_counts: FloatArray) -> FloatArray:
         """Return the derivative in the parameters; along themselves it is 0."""
         unit, length = self._scaled(params)
-        slope = self._slope(unit, truly_first)
+        slope = self._slope(unit, expected_counts)
         return np.asarray((slope - unit * float((unit * slope).mean())) / length)
 
-    def missing(self, params: Doubles, hidden: Doubles) -> Doubles:
+    def missing_information(self, params: FloatArray, truth_variance: FloatArray) -> FloatArray:
         """Return zeros: there are no truths to be hidden."""
         return np.zeros_like(params)
 
-    def log_prior(self, params: Doubles) -> float:
+    def log_prior(self, params: FloatArray) -> float:
         """Return the log density relative to its highest value."""
         return -0.5 * self._precision * float(((self._scaled(params)[0] - 1.0) ** 2).sum())
 
-    def rates(self, params: Doubles) -> Doubles:
+    def rates(self, params: FloatArray) -> FloatArray:
         """Return the discriminations."""
-        return self.tables(params)
+        return self.log_emission(params)
 
-    def random(self, rng: np.random.Generator) -> Doubles:
+    def random(self, rng: np.random.Generator) -> FloatArray:
         """Return discriminations drawn evenly between 1/2 and 3/2, for a random start."""
         return rng.uniform(0.5, 1.5, len(self.votes))
 
-    def goodwill(self, params: Doubles) -> float:
+    def orientation(self, params: FloatArray) -> float:
         """Return the sum of the discriminations over votes: below zero most prefer the worse item."""
         return float((self.votes * params).sum())
 
-    def mirrored(self, params: Doubles) -> Doubles:
+    def sign_flipped(self, params: FloatArray) -> FloatArray:
         """Return the opposite discriminations."""
         return -params

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import expit
 
+from jamrank.typing import FloatArray
+
 __all__ = ["Flip"]
 
-Doubles = NDArray[np.float64]
 # A flip closer to 0 or 1 than 1e-13 is a certainty; the likelihood stays finite there.
 _LARGEST_LOGIT = 30.0
 
@@ -28,60 +28,62 @@ class Flip:
         Imagined votes for each coin; 0 and 0 for plain maximum likelihood.
     """
 
-    def __init__(self, cast: Doubles, errors: float | Doubles = 1.0, correct: float | Doubles = 1.0) -> None:
-        self.cast = cast
-        self.votes = np.asarray(cast.sum(axis=1))
+    def __init__(
+        self, vote_counts: FloatArray, errors: float | FloatArray = 1.0, correct: float | FloatArray = 1.0
+    ) -> None:
+        self.vote_counts = vote_counts
+        self.votes = np.asarray(vote_counts.sum(axis=1))
         self.prior_errors = np.broadcast_to(np.asarray(errors, dtype=np.float64), self.votes.shape)
         self.prior_correct = np.broadcast_to(np.asarray(correct, dtype=np.float64), self.votes.shape)
         self._mode = self._logit(self.prior_errors, self.prior_correct)
 
-    def tables(self, params: Doubles) -> Doubles:
+    def log_emission(self, params: FloatArray) -> FloatArray:
         """Return the log-likelihood of a vote that is true, and of one that is not."""
         log_flip, log_keep = -np.logaddexp(0, -params), -np.logaddexp(0, params)
         return np.stack([np.stack([log_keep, log_flip], axis=1), np.stack([log_flip, log_keep], axis=1)], axis=1)
 
-    def errors(self, truly_first: Doubles) -> Doubles:
+    def errors(self, expected_counts: FloatArray) -> FloatArray:
         """Return the expected number of flipped votes of each coin."""
-        flipped: Doubles = truly_first[:, 0] + (self.cast[:, 1] - truly_first[:, 1])
+        flipped: FloatArray = expected_counts[:, 0] + (self.vote_counts[:, 1] - expected_counts[:, 1])
         return flipped
 
-    def update(self, truly_first: Doubles, params: Doubles | None = None) -> Doubles:
+    def update(self, expected_counts: FloatArray, params: FloatArray | None = None) -> FloatArray:
         """Return the flips that maximise the expected log-likelihood plus log prior."""
-        errors = np.maximum(self.errors(truly_first), 0.0)
+        errors = np.maximum(self.errors(expected_counts), 0.0)
         correct = np.maximum(self.votes - errors, 0.0)
         return self._logit(errors + self.prior_errors, correct + self.prior_correct)
 
-    def slope(self, params: Doubles, truly_first: Doubles) -> Doubles:
+    def slope(self, params: FloatArray, expected_counts: FloatArray) -> FloatArray:
         """Return expected errors, imagined ones included, less those that the flips foretell."""
         imagined = self.prior_errors + self.prior_correct
-        slope: Doubles = self.errors(truly_first) + self.prior_errors - (self.votes + imagined) * expit(params)
+        slope: FloatArray = self.errors(expected_counts) + self.prior_errors - (self.votes + imagined) * expit(params)
         return slope
 
-    def known(self, params: Doubles) -> Doubles:
+    def complete_information(self, params: FloatArray) -> FloatArray:
         """Return the information on each flip's logit if the truths were known, that of imagined votes included."""
         votes = self.votes + self.prior_errors + self.prior_correct
         return np.asarray(votes * expit(params) * expit(-params))
 
-    def leaning(self, params: Doubles) -> csr_array:
+    def loglik_jacobian(self, params: FloatArray) -> csr_array:
         """Return 1 for a vote for the second item, -1 for one for the first: it says less where flips are more."""
-        n_coins = len(params)
-        sign = np.tile([1.0, -1.0], n_coins)
-        return csr_array((sign, (np.arange(2 * n_coins), np.repeat(np.arange(n_coins), 2))))
+        n_confusion_groups = len(params)
+        sign = np.tile([1.0, -1.0], n_confusion_groups)
+        return csr_array((sign, (np.arange(2 * n_confusion_groups), np.repeat(np.arange(n_confusion_groups), 2))))
 
-    def missing(self, params: Doubles, hidden: Doubles) -> Doubles:
+    def missing_information(self, params: FloatArray, truth_variance: FloatArray) -> FloatArray:
         """Return the share of the information on each flip that is missing."""
-        known = self.known(params)
-        return np.asarray(np.divide(hidden, known, out=np.zeros_like(known), where=known > 0))
+        known = self.complete_information(params)
+        return np.asarray(np.divide(truth_variance, known, out=np.zeros_like(known), where=known > 0))
 
     @staticmethod
-    def _logit(errors: Doubles, correct: Doubles) -> Doubles:
+    def _logit(errors: FloatArray, correct: FloatArray) -> FloatArray:
         with np.errstate(divide="ignore", invalid="ignore"):
             logit = np.log(errors) - np.log(correct)
         # A coin without votes or prior says nothing: a fair coin leaves the rest alone.
         logit[(errors == 0) & (correct == 0)] = 0.0
         return np.asarray(np.clip(logit, -_LARGEST_LOGIT, _LARGEST_LOGIT))
 
-    def log_prior(self, params: Doubles) -> float:
+    def log_prior(self, params: FloatArray) -> float:
         """Return the log of the Beta densities, each relative to its highest value."""
         # By the distance from the mode: a strong prior times the difference of two logarithms would drown the
         # likelihood in rounding.
@@ -90,20 +92,20 @@ class Flip:
         log_flip, log_keep = -np.log1p(keep * np.expm1(-away)), -np.log1p(flip * np.expm1(away))
         return float((self.prior_errors * log_flip + self.prior_correct * log_keep).sum())
 
-    def rates(self, params: Doubles) -> Doubles:
+    def rates(self, params: FloatArray) -> FloatArray:
         """Return the flip probabilities."""
-        flips: Doubles = expit(params)
+        flips: FloatArray = expit(params)
         return flips
 
-    def random(self, rng: np.random.Generator) -> Doubles:
+    def random(self, rng: np.random.Generator) -> FloatArray:
         """Return flips drawn evenly between 0 and 1/2, for a random start."""
         flips = rng.uniform(0.01, 0.49, len(self.votes))
         return np.log(flips) - np.log1p(-flips)
 
-    def goodwill(self, params: Doubles) -> float:
+    def orientation(self, params: FloatArray) -> float:
         """Return the sum over votes of 1 - 2 flip: below zero the votes as a whole point the wrong way."""
         return float((self.votes * (1 - 2 * expit(params))).sum())
 
-    def mirrored(self, params: Doubles) -> Doubles:
+    def sign_flipped(self, params: FloatArray) -> FloatArray:
         """Return 1 - flip for every coin."""
         return -params

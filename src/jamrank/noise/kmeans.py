@@ -10,14 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from jamrank.kernels import default_threads, kernels
+from jamrank.typing import FloatArray, Int32Array, IntArray
 
 __all__ = ["Clusters", "choose_clusters", "closeness", "cluster_pairs", "nearest_centroid"]
 
-Doubles = NDArray[np.float64]
-Ints = NDArray[np.int32]
 
 _SAMPLE = 512
 _MOST_ROUNDS = 50
@@ -28,8 +26,8 @@ _FEW_MOVES = 1e-3
 class Clusters:
     """Centroids, and the cluster of each pair."""
 
-    centroids: Doubles
-    cluster: Ints
+    centroids: FloatArray
+    cluster: Int32Array
 
     @property
     def n_clusters(self) -> int:
@@ -38,7 +36,7 @@ class Clusters:
 
 
 def cluster_pairs(
-    first: Ints, second: Ints, matrix: Doubles, n_clusters: int, threads: int | None = None
+    first: Int32Array, second: Int32Array, matrix: FloatArray, n_clusters: int, threads: int | None = None
 ) -> Clusters:
     """Cluster the differences of the rows of ``matrix`` by Lloyd's algorithm.
 
@@ -54,7 +52,9 @@ def cluster_pairs(
     return _lloyd(first, second, matrix, _seeds(first, second, matrix, n_clusters), threads)
 
 
-def _lloyd(first: Ints, second: Ints, matrix: Doubles, centroids: Doubles, threads: int | None) -> Clusters:
+def _lloyd(
+    first: Int32Array, second: Int32Array, matrix: FloatArray, centroids: FloatArray, threads: int | None
+) -> Clusters:
     """Assign pairs and move centroids in turn, until hardly any pair moves."""
     previous = np.full(len(first), -1, dtype=np.int32)
     for _ in range(_MOST_ROUNDS):
@@ -66,8 +66,8 @@ def _lloyd(first: Ints, second: Ints, matrix: Doubles, centroids: Doubles, threa
 
 
 def _round(
-    first: Ints, second: Ints, matrix: Doubles, centroids: Doubles, threads: int | None
-) -> tuple[Ints, Doubles]:
+    first: Int32Array, second: Int32Array, matrix: FloatArray, centroids: FloatArray, threads: int | None
+) -> tuple[Int32Array, FloatArray]:
     """Assign every pair and move every centroid to the mean of its own."""
     n_clusters = len(centroids)
     projections = np.einsum("if,cf->ic", matrix, centroids)
@@ -82,13 +82,13 @@ def _round(
 
 
 def nearest_centroid(
-    first: Ints, second: Ints, matrix: Doubles, centroids: Doubles, threads: int | None = None
-) -> Ints:
+    first: Int32Array, second: Int32Array, matrix: FloatArray, centroids: FloatArray, threads: int | None = None
+) -> Int32Array:
     """Return the cluster of each pair."""
     return _round(first, second, matrix, centroids, threads)[0]
 
 
-def _seeds(first: Ints, second: Ints, matrix: Doubles, n_clusters: int) -> Doubles:
+def _seeds(first: Int32Array, second: Int32Array, matrix: FloatArray, n_clusters: int) -> FloatArray:
     """Choose starts by value, never by position: the greedy build of k-medoids on an even sample."""
     sample = _even_sample(first, second, matrix)
     squares = (sample**2).sum(axis=1)
@@ -106,7 +106,7 @@ def _seeds(first: Ints, second: Ints, matrix: Doubles, n_clusters: int) -> Doubl
     return sample[chosen]
 
 
-def _even_sample(first: Ints, second: Ints, matrix: Doubles) -> Doubles:
+def _even_sample(first: Int32Array, second: Int32Array, matrix: FloatArray) -> FloatArray:
     """Return differences of pairs at even steps of their length, each turned to a sign of its own."""
     length = np.empty(len(first))
     for begin in range(0, len(first), 1 << 16):
@@ -119,11 +119,11 @@ def _even_sample(first: Ints, second: Ints, matrix: Doubles) -> Doubles:
 
 
 def _break_ties(
-    order: NDArray[np.int64],
-    length: Doubles,
-    ranks: NDArray[np.int64],
-    vectors: Callable[[NDArray[np.int64]], Doubles],
-) -> NDArray[np.int64]:
+    order: IntArray,
+    length: FloatArray,
+    ranks: IntArray,
+    vectors: Callable[[IntArray], FloatArray],
+) -> IntArray:
     """Return the pairs at the given ranks; those of equal length are ranked by their differences."""
     begins, ends = np.searchsorted(length, length[ranks], "left"), np.searchsorted(length, length[ranks], "right")
     picks = order[ranks].copy()
@@ -135,14 +135,14 @@ def _break_ties(
     return picks
 
 
-def _turned(vectors: Doubles) -> Doubles:
+def _turned(vectors: FloatArray) -> FloatArray:
     """Return each vector or its opposite, whichever has its largest entry positive."""
     largest = np.abs(vectors).argmax(axis=1)
     sign = np.where(vectors[np.arange(len(vectors)), largest] < 0, -1.0, 1.0)
     return vectors * sign[:, None]
 
 
-def _in_order(centroids: Doubles, cluster: Ints) -> Clusters:
+def _in_order(centroids: FloatArray, cluster: Int32Array) -> Clusters:
     """Order the clusters by the length of their centroids, shortest first, and drop empty ones."""
     used = np.unique(cluster)
     order = used[np.argsort((centroids[used] ** 2).sum(axis=1), kind="stable")]
@@ -151,7 +151,7 @@ def _in_order(centroids: Doubles, cluster: Ints) -> Clusters:
     return Clusters(_turned(centroids[order]), rank[cluster])
 
 
-def closeness(centroids: Doubles) -> float:
+def closeness(centroids: FloatArray) -> float:
     """Return the distance of the two nearest centroids, relative to the median distance of all."""
     minus = ((centroids[:, None] - centroids[None]) ** 2).sum(axis=2)
     plus = ((centroids[:, None] + centroids[None]) ** 2).sum(axis=2)
@@ -160,9 +160,9 @@ def closeness(centroids: Doubles) -> float:
 
 
 def choose_clusters(
-    first: Ints,
-    second: Ints,
-    matrix: Doubles,
+    first: Int32Array,
+    second: Int32Array,
+    matrix: FloatArray,
     threshold: float,
     most: int,
     threads: int | None = None,

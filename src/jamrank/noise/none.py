@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+
+from jamrank.typing import FloatArray
 
 __all__ = ["NoNoise"]
-
-Doubles = NDArray[np.float64]
 
 
 class NoNoise:
@@ -19,42 +18,42 @@ class NoNoise:
         How many coins the votes name.
     """
 
-    def __init__(self, n_coins: int) -> None:
+    def __init__(self, n_confusion_groups: int) -> None:
         certain = np.where(np.eye(2, dtype=bool), 0.0, -np.inf)
-        self._tables = np.broadcast_to(certain, (n_coins, 2, 2))
+        self._tables = np.broadcast_to(certain, (n_confusion_groups, 2, 2))
 
-    def tables(self, params: Doubles) -> Doubles:
+    def log_emission(self, params: FloatArray) -> FloatArray:
         """Return certainty: the vote says which item is better."""
         return self._tables
 
-    def update(self, truly_first: Doubles, params: Doubles | None = None) -> Doubles:
+    def update(self, expected_counts: FloatArray, params: FloatArray | None = None) -> FloatArray:
         """Return no parameters."""
         return np.empty(0)
 
-    def slope(self, params: Doubles, truly_first: Doubles) -> Doubles:
+    def slope(self, params: FloatArray, expected_counts: FloatArray) -> FloatArray:
         """Return no parameters."""
         return params
 
-    def missing(self, params: Doubles, hidden: Doubles) -> Doubles:
+    def missing_information(self, params: FloatArray, truth_variance: FloatArray) -> FloatArray:
         """Return no parameters."""
         return params
 
-    def log_prior(self, params: Doubles) -> float:
+    def log_prior(self, params: FloatArray) -> float:
         """Return zero."""
         return 0.0
 
-    def rates(self, params: Doubles) -> Doubles:
+    def rates(self, params: FloatArray) -> FloatArray:
         """Return no parameters."""
         return params
 
-    def random(self, rng: np.random.Generator) -> Doubles:
+    def random(self, rng: np.random.Generator) -> FloatArray:
         """Return no parameters."""
         return np.empty(0)
 
-    def goodwill(self, params: Doubles) -> float:
+    def orientation(self, params: FloatArray) -> float:
         """Return good will: votes are the truth."""
         return 1.0
 
-    def mirrored(self, params: Doubles) -> Doubles:
+    def sign_flipped(self, params: FloatArray) -> FloatArray:
         """Return no parameters."""
         return params

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from jamrank.noise.base import Noise
+from jamrank.typing import FloatArray
 
 __all__ = ["Tied"]
 
-Doubles = NDArray[np.float64]
 
 _LARGEST_LOG = 30.0
 
@@ -33,26 +32,28 @@ class Tied:
         Prior variance of a logarithm around the mean of all; None for plain maximum likelihood.
     """
 
-    def __init__(self, noise: Noise, n_coins: int, cast: Doubles, variance: float | None) -> None:
-        self.noise, self.n_coins, self.cast = noise, n_coins, cast
+    def __init__(
+        self, noise: Noise, n_confusion_groups: int, vote_counts: FloatArray, variance: float | None
+    ) -> None:
+        self.noise, self.n_confusion_groups, self.vote_counts = noise, n_confusion_groups, vote_counts
         self._precision = 0.0 if variance is None else 1.0 / variance
 
-    def split(self, params: Doubles) -> tuple[Doubles, Doubles]:
+    def split(self, params: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the parameters of the noise, and the logarithms of the thresholds."""
-        at = len(params) - len(self.cast)
+        at = len(params) - len(self.vote_counts)
         return params[:at], params[at:]
 
-    def tables(self, params: Doubles) -> Doubles:
+    def log_emission(self, params: FloatArray) -> FloatArray:
         """Return the tables of the noise, flattened, then the logarithms of the thresholds."""
         own, logs = self.split(params)
-        return np.concatenate([self.noise.tables(own).ravel(), logs])
+        return np.concatenate([self.noise.log_emission(own).ravel(), logs])
 
-    def update(self, truly_first: Doubles, params: Doubles | None = None) -> Doubles:
+    def update(self, expected_counts: FloatArray, params: FloatArray | None = None) -> FloatArray:
         """Return better parameters: for the thresholds a Newton step, so short that it cannot lead down."""
         if params is None:
-            return np.concatenate([self.noise.update(truly_first[: self.n_coins]), self._first()])
+            return np.concatenate([self.noise.update(expected_counts[: self.n_confusion_groups]), self._first()])
         own, logs = self.split(params)
-        slope, information = self._slope(logs, truly_first), truly_first[self.n_coins :, 1]
+        slope, information = self._slope(logs, expected_counts), expected_counts[self.n_confusion_groups :, 1]
         # The prior holds each to the mean of all: the inverse of its precision with the votes' has rank one more.
         held = information + self._precision
         give = np.divide(1.0, held, out=np.zeros_like(held), where=held > 0)
@@ -63,45 +64,47 @@ class Tied:
         length = float(np.abs(step).max(initial=0.0))
         step = step * (np.log1p(length) / length) if length > 0 else step
         logs = np.clip(logs + step, -_LARGEST_LOG, _LARGEST_LOG)
-        return np.concatenate([self.noise.update(truly_first[: self.n_coins], own), logs])
+        return np.concatenate([self.noise.update(expected_counts[: self.n_confusion_groups], own), logs])
 
-    def _first(self) -> Doubles:
+    def _first(self) -> FloatArray:
         """Return the thresholds of items that are all equal, half a tie and half a decision imagined for each."""
-        decided, tied = self.cast[:, 0], self.cast[:, 1]
+        decided, tied = self.vote_counts[:, 0], self.vote_counts[:, 1]
         return np.log(tied + 0.5) - np.log(decided + 0.5)
 
-    def _slope(self, logs: Doubles, truly_first: Doubles) -> Doubles:
-        return np.asarray(truly_first[self.n_coins :, 0] - self._precision * (logs - logs.mean()))
+    def _slope(self, logs: FloatArray, expected_counts: FloatArray) -> FloatArray:
+        return np.asarray(expected_counts[self.n_confusion_groups :, 0] - self._precision * (logs - logs.mean()))
 
-    def slope(self, params: Doubles, truly_first: Doubles) -> Doubles:
+    def slope(self, params: FloatArray, expected_counts: FloatArray) -> FloatArray:
         """Return the derivative in all parameters."""
         own, logs = self.split(params)
-        return np.concatenate([self.noise.slope(own, truly_first[: self.n_coins]), self._slope(logs, truly_first)])
+        return np.concatenate(
+            [self.noise.slope(own, expected_counts[: self.n_confusion_groups]), self._slope(logs, expected_counts)]
+        )
 
-    def missing(self, params: Doubles, hidden: Doubles) -> Doubles:
+    def missing_information(self, params: FloatArray, truth_variance: FloatArray) -> FloatArray:
         """Return what is missing of the noise; of thresholds nothing is."""
         own, logs = self.split(params)
-        return np.concatenate([self.noise.missing(own, hidden), np.zeros(len(logs))])
+        return np.concatenate([self.noise.missing_information(own, truth_variance), np.zeros(len(logs))])
 
-    def log_prior(self, params: Doubles) -> float:
+    def log_prior(self, params: FloatArray) -> float:
         """Return the log density of both, that of the thresholds relative to its highest value."""
         own, logs = self.split(params)
         return self.noise.log_prior(own) - 0.5 * self._precision * float(((logs - logs.mean()) ** 2).sum())
 
-    def rates(self, params: Doubles) -> Doubles:
+    def rates(self, params: FloatArray) -> FloatArray:
         """Return the rates of the noise, then how often each annotator calls equals a tie."""
         own, logs = self.split(params)
         return np.concatenate([self.noise.rates(own), 1.0 / (1.0 + np.exp(-logs))])
 
-    def random(self, rng: np.random.Generator) -> Doubles:
+    def random(self, rng: np.random.Generator) -> FloatArray:
         """Return parameters of the noise for a random start, with the usual thresholds."""
         return np.concatenate([self.noise.random(rng), self._first()])
 
-    def goodwill(self, params: Doubles) -> float:
+    def orientation(self, params: FloatArray) -> float:
         """Return the good will of the decided votes."""
-        return self.noise.goodwill(self.split(params)[0])
+        return self.noise.orientation(self.split(params)[0])
 
-    def mirrored(self, params: Doubles) -> Doubles:
+    def sign_flipped(self, params: FloatArray) -> FloatArray:
         """Return the mirror image of the noise; ties have no side."""
         own, logs = self.split(params)
-        return np.concatenate([self.noise.mirrored(own), logs])
+        return np.concatenate([self.noise.sign_flipped(own), logs])

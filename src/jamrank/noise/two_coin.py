@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
 from jamrank.noise.flip import Flip
+from jamrank.typing import FloatArray
 
 __all__ = ["TwoCoin"]
 
-Doubles = NDArray[np.float64]
 
 _ROUNDS, _ENOUGH = 100, 1e-13
 _LARGEST_LOGIT = 30.0
@@ -37,20 +36,20 @@ class TwoCoin:
     """
 
     def __init__(
-        self, cast: Doubles, errors: float = 1.0, correct: float = 1.0, variance: float | None = 1.0
+        self, vote_counts: FloatArray, errors: float = 1.0, correct: float = 1.0, variance: float | None = 1.0
     ) -> None:
-        self.cast = cast
-        by_annotator = cast.reshape(-1, 2, 2).sum(axis=1)
+        self.vote_counts = vote_counts
+        by_annotator = vote_counts.reshape(-1, 2, 2).sum(axis=1)
         self.n_annotators = len(by_annotator)
         self._flip = Flip(by_annotator, errors, correct)
         self._precision = None if variance is None else 1.0 / variance
 
-    def _split(self, params: Doubles) -> tuple[Doubles, Doubles]:
+    def _split(self, params: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the logits of an error where the left item is truly better, and where the right is."""
         flip, bias = params[: self.n_annotators], params[self.n_annotators :]
         return flip - bias, flip + bias
 
-    def tables(self, params: Doubles) -> Doubles:
+    def log_emission(self, params: FloatArray) -> FloatArray:
         """Return the log-likelihood of a vote that is true, and of one that is not, by where the truth was shown."""
         left, right = self._split(params)
         # By annotator, side of the first item, and truth.
@@ -60,10 +59,10 @@ class TwoCoin:
         said_second = np.stack([log_correct[..., 0], log_error[..., 1]], axis=-1)
         return np.stack([said_second, said_first], axis=2).reshape(-1, 2, 2)
 
-    def errors(self, truly_first: Doubles) -> tuple[Doubles, Doubles, Doubles, Doubles]:
+    def errors(self, expected_counts: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Return expected errors and correct votes with the truth on the left, then with the truth on the right."""
-        first = truly_first.reshape(-1, 2, 2)
-        second = self.cast.reshape(-1, 2, 2) - first
+        first = expected_counts.reshape(-1, 2, 2)
+        second = self.vote_counts.reshape(-1, 2, 2) - first
         sums = (
             first[:, 0, 0] + second[:, 1, 1],
             first[:, 0, 1] + second[:, 1, 0],
@@ -73,16 +72,16 @@ class TwoCoin:
         left_wrong, left_right, right_wrong, right_right = (np.maximum(own, 0.0) for own in sums)
         return left_wrong, left_right, right_wrong, right_right
 
-    def update(self, truly_first: Doubles, params: Doubles | None = None) -> Doubles:
+    def update(self, expected_counts: FloatArray, params: FloatArray | None = None) -> FloatArray:
         """Return flips and biases that maximise the expected log-likelihood plus log prior."""
         if self._precision is None:
-            left_wrong, left_right, right_wrong, right_right = self.errors(truly_first)
+            left_wrong, left_right, right_wrong, right_right = self.errors(expected_counts)
             left, right = Flip._logit(left_wrong, left_right), Flip._logit(right_wrong, right_right)
             return np.concatenate([(left + right) / 2, (right - left) / 2])
         if params is None:
             params = np.zeros(2 * self.n_annotators)
         for _ in range(_ROUNDS):
-            step = self._newton(params, truly_first)
+            step = self._newton(params, expected_counts)
             # So short that the objective, whose curvature cannot change faster, never falls.
             length = _SHARPEST * np.tile(np.hypot(*step.reshape(2, -1)), 2)
             step *= np.divide(np.log1p(length), length, out=np.ones_like(length), where=length > 0)
@@ -92,19 +91,21 @@ class TwoCoin:
                 break
         return params
 
-    def _newton(self, params: Doubles, truly_first: Doubles) -> Doubles:
+    def _newton(self, params: FloatArray, expected_counts: FloatArray) -> FloatArray:
         """Return Newton's step of the M-step for each annotator."""
         assert self._precision is not None
-        by_flip, by_bias = self.slope(params, truly_first).reshape(2, -1)
-        flip, cross, bias = self._information(params, truly_first)
+        by_flip, by_bias = self.slope(params, expected_counts).reshape(2, -1)
+        flip, cross, bias = self._information(params, expected_counts)
         determinant = flip * bias - cross**2
         step_flip = (bias * by_flip - cross * by_bias) / determinant
         step_bias = (flip * by_bias - cross * by_flip) / determinant
         return np.concatenate([step_flip, step_bias])
 
-    def _information(self, params: Doubles, truly_first: Doubles) -> tuple[Doubles, Doubles, Doubles]:
+    def _information(
+        self, params: FloatArray, expected_counts: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the information on flip and bias of each annotator, were the truths known: of both, and between."""
-        left_wrong, left_right, right_wrong, right_right = self.errors(truly_first)
+        left_wrong, left_right, right_wrong, right_right = self.errors(expected_counts)
         left, right = self._split(params)
         on_left = (left_wrong + left_right) * expit(left) * expit(-left)
         on_right = (right_wrong + right_right) * expit(right) * expit(-right)
@@ -114,9 +115,9 @@ class TwoCoin:
         known = on_left + on_right + imagined + 1e-12
         return known, on_right - on_left, on_left + on_right + (self._precision or 0.0) + 1e-12
 
-    def slope(self, params: Doubles, truly_first: Doubles) -> Doubles:
+    def slope(self, params: FloatArray, expected_counts: FloatArray) -> FloatArray:
         """Return expected errors, imagined ones included, less those that flips and biases foretell."""
-        left_wrong, left_right, right_wrong, right_right = self.errors(truly_first)
+        left_wrong, left_right, right_wrong, right_right = self.errors(expected_counts)
         left, right = self._split(params)
         on_left = left_wrong - (left_wrong + left_right) * expit(left)
         on_right = right_wrong - (right_wrong + right_right) * expit(right)
@@ -125,31 +126,33 @@ class TwoCoin:
         by_flip = on_left + on_right + wrong - (wrong + right_ones) * expit(flip)
         return np.concatenate([by_flip, on_right - on_left - (self._precision or 0.0) * bias])
 
-    def missing(self, params: Doubles, hidden: Doubles) -> Doubles:
+    def missing_information(self, params: FloatArray, truth_variance: FloatArray) -> FloatArray:
         """Return the share of the information on each parameter that is missing; nearly so, for a small bias."""
-        of_flip = self._flip.missing(params[: self.n_annotators], hidden.reshape(-1, 2).sum(axis=1))
+        of_flip = self._flip.missing_information(
+            params[: self.n_annotators], truth_variance.reshape(-1, 2).sum(axis=1)
+        )
         return np.concatenate([of_flip, of_flip * (1 - 2 * expit(params[: self.n_annotators])) ** 2])
 
-    def log_prior(self, params: Doubles) -> float:
+    def log_prior(self, params: FloatArray) -> float:
         """Return the log density of the flips and of the biases, each relative to its highest value."""
         bias = params[self.n_annotators :]
         of_bias = 0.5 * (self._precision or 0.0) * float((bias**2).sum())
         return self._flip.log_prior(params[: self.n_annotators]) - of_bias
 
-    def rates(self, params: Doubles) -> Doubles:
+    def rates(self, params: FloatArray) -> FloatArray:
         """Return the flips, as the mean over both sides, then the biases."""
         left, right = self._split(params)
         return np.concatenate([(expit(left) + expit(right)) / 2, params[self.n_annotators :]])
 
-    def random(self, rng: np.random.Generator) -> Doubles:
+    def random(self, rng: np.random.Generator) -> FloatArray:
         """Return flips drawn evenly between 0 and 1/2, and no bias, for a random start."""
         return np.concatenate([self._flip.random(rng), np.zeros(self.n_annotators)])
 
-    def goodwill(self, params: Doubles) -> float:
+    def orientation(self, params: FloatArray) -> float:
         """Return the sum over votes of 1 - 2 flip: below zero the votes as a whole point the wrong way."""
         flips = self.rates(params)[: self.n_annotators]
         return float((self._flip.votes * (1 - 2 * flips)).sum())
 
-    def mirrored(self, params: Doubles) -> Doubles:
+    def sign_flipped(self, params: FloatArray) -> FloatArray:
         """Return 1 - flip for every annotator; a bias towards the left stays one."""
         return np.concatenate([-params[: self.n_annotators], params[self.n_annotators :]])

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from jamrank.errors import InputError, ParameterError
 from jamrank.io.documents import check_folder, ensure_folder, read_bytes, write_atomically
+from jamrank.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["SOURCES", "Data", "Source", "Speakers"]
 
@@ -113,12 +114,12 @@ class Speakers:
     """
 
     items: NDArray[np.str_]
-    features: NDArray[np.float64]
+    features: FloatArray
     feature_names: tuple[str, ...]
-    female: NDArray[np.bool_]
+    female: BoolArray
     rater: NDArray[np.str_]
     item: NDArray[np.str_]
-    ratings: dict[str, NDArray[np.float64]]
+    ratings: dict[str, FloatArray]
 
 
 class Data:
@@ -173,7 +174,7 @@ class Data:
         for name in names:
             self._path(name, told)
 
-    def wine(self, colour: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def wine(self, colour: str) -> tuple[FloatArray, FloatArray]:
         """Return the 11 attributes and the quality of the wines of a colour.
 
         Parameters
@@ -190,7 +191,7 @@ class Data:
         table = np.loadtxt(self.path(f"winequality-{colour}.csv"), delimiter=";", skiprows=1)
         return table[:, :-1], table[:, -1]
 
-    def digits(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    def digits(self) -> tuple[FloatArray, IntArray]:
         """Return the 16 features of handwritten digits, and the digits drawn.
 
         Returns

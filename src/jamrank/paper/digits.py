@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from jamrank.comparisons import Comparisons
+from jamrank.data.comparisons import Comparisons
+from jamrank.fitting.disagreement import disagreement
 from jamrank.models import MajorityVote, RankingModel
-from jamrank.models.agreement import disagreement
 from jamrank.paper.data import Data
 from jamrank.paper.methods import fit_methods
 from jamrank.paper.trials import Measurement
+from jamrank.typing import BoolArray, FloatArray, IntArray
 
 __all__ = [
     "CLASSIFIERS",
@@ -47,8 +47,8 @@ class DigitVotes:
     """
 
     votes: Comparisons
-    features: NDArray[np.float64]
-    digits: NDArray[np.int64]
+    features: FloatArray
+    digits: IntArray
 
 
 def _classifiers(seed: int) -> dict[str, Any]:
@@ -70,11 +70,11 @@ def _classifiers(seed: int) -> dict[str, Any]:
 
 
 def machine_predictions(
-    features: NDArray[np.float64],
-    labels: NDArray[np.int64],
+    features: FloatArray,
+    labels: IntArray,
     seed: int,
     told: Callable[[str], None] = lambda name: None,
-) -> NDArray[np.int64]:
+) -> IntArray:
     """Return the labels that five classifiers read, each from three or four features, by cross-validation.
 
     Parameters
@@ -114,9 +114,7 @@ def digit_votes(seed: int = 0, told: Callable[[str], None] = lambda name: None) 
     return DigitVotes(votes, features, data.target)
 
 
-def _pairs_and_outcomes(
-    digits: NDArray[np.int64], read: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+def _pairs_and_outcomes(digits: IntArray, read: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
     """Return the pairs of images of different digits, and each classifier's vote: a tie where it reads the same."""
     left, right = np.triu_indices(len(digits), 1)
     different = digits[left] != digits[right]
@@ -135,9 +133,9 @@ def pen_digit_votes(data: Data, seed: int, n_images: int = 1000) -> tuple[dict[s
     features, digits = features[chosen], digits[chosen]
     left, right, outcomes = _pairs_and_outcomes(digits, machine_predictions(features, digits, seed))
     tied = outcomes == 0.5
-    coins = np.where(tied, rng.random(outcomes.shape) < 0.5, outcomes)
+    confusion_groups = np.where(tied, rng.random(outcomes.shape) < 0.5, outcomes)
     # from_matrix sorts annotators by name; numbers keep them in the paper's order.
-    settings = {"ties=random": coins, "ties=left out": np.where(tied, np.nan, outcomes)}
+    settings = {"ties=random": confusion_groups, "ties=left out": np.where(tied, np.nan, outcomes)}
     drawn = {
         setting: DigitVotes(Comparisons.from_matrix(left, right, said), features, digits)
         for setting, said in settings.items()
@@ -176,7 +174,7 @@ class DigitsTrial:
 
 
 def _compare(
-    votes: Comparisons, features: NDArray[np.float64], digits: NDArray[np.float64], setting: str, seed: int
+    votes: Comparisons, features: FloatArray, digits: FloatArray, setting: str, seed: int
 ) -> list[Measurement]:
     """Measure the annotators, the methods, and each method against its rivals."""
     truth = digits[votes.pair_first] > digits[votes.pair_second]
@@ -184,7 +182,7 @@ def _compare(
     found = [
         Measurement(name, "annotator", setting, 100 * value) for name, value in zip(CLASSIFIERS, right, strict=True)
     ]
-    hits: dict[str, NDArray[np.bool_]] = {}
+    hits: dict[str, BoolArray] = {}
     for name, model in fit_methods(votes, features).items():
         found.append(Measurement(name, "accuracy", setting, 100 * model.score(digits)))
         found.append(Measurement(name, "order", setting, 100 * model.score(digits, by="scores")))
@@ -196,7 +194,7 @@ def _compare(
     return found
 
 
-def _decisions(model: RankingModel, seed: int) -> NDArray[np.bool_]:
+def _decisions(model: RankingModel, seed: int) -> BoolArray:
     """Decide every pair, tied ones at random as in the paper."""
     if isinstance(model, MajorityVote):
         return model.decide(seed)

@@ -6,30 +6,28 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import log_expit
 
 from jamrank.models import JAM
 from jamrank.paper.data import Data
 from jamrank.paper.trials import Measurement
 from jamrank.paper.wine import different_pairs, noisy_votes, wine_flips
+from jamrank.typing import FloatArray
 
 __all__ = ["CURVES", "LossTrial"]
 
-Doubles = NDArray[np.float64]
 
-
-def _hinge(margin: Doubles) -> Doubles:
+def _hinge(margin: FloatArray) -> FloatArray:
     return np.maximum(1 - margin, 0)
 
 
-def _smooth_hinge(margin: Doubles) -> Doubles:
+def _smooth_hinge(margin: FloatArray) -> FloatArray:
     """Return Rennie's: a parabola between 0 and 1, straight below, nothing above."""
     return np.where(margin >= 1, 0.0, np.where(margin <= 0, 0.5 - margin, (1 - margin) ** 2 / 2))
 
 
 # What an M-step would raise, as functions of the margin.
-CURVES: dict[str, Callable[[Doubles], Doubles]] = {
+CURVES: dict[str, Callable[[FloatArray], FloatArray]] = {
     "log of the logistic": lambda margin: np.asarray(log_expit(margin)),
     "negative hinge": lambda margin: -_hinge(margin),
     "negative smooth hinge": lambda margin: -_smooth_hinge(margin),

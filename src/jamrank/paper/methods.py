@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from jamrank.comparisons import Comparisons
+from jamrank.data.comparisons import Comparisons
 from jamrank.models import IAM, JAM, VRJAM, MajorityVote, RankingModel
 
 __all__ = ["METHODS", "fit_methods"]

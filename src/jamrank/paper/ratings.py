@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from jamrank.comparisons import Comparisons
+from jamrank.data.comparisons import Comparisons
+from jamrank.inference import GroupShare, group_share
 from jamrank.models import RankingModel
 from jamrank.paper.data import Data
 from jamrank.paper.methods import fit_methods
 from jamrank.paper.trials import Measurement
-from jamrank.ranking import GroupShare, group_share
+from jamrank.typing import BoolArray, FloatArray
 
 __all__ = [
     "ATTRIBUTES",
@@ -26,7 +26,6 @@ __all__ = [
     "simulate_ratings",
 ]
 
-Doubles = NDArray[np.float64]
 
 ATTRIBUTES = ("expressiveness", "naturalness")
 EXPECTED, MEAN = "JAM, mean posterior", "mean rating"
@@ -38,7 +37,7 @@ _STEPS = (-1.0, -0.3, 0.3, 1.0)
 
 
 def population_shares(
-    votes: Comparisons, fits: Mapping[str, RankingModel], member: NDArray[np.bool_]
+    votes: Comparisons, fits: Mapping[str, RankingModel], member: BoolArray
 ) -> dict[str, GroupShare]:
     """Return, for each fitted model, how often items of the first population rank above those of the second.
 
@@ -61,20 +60,20 @@ def population_shares(
     return shares | {EXPECTED: _share(votes, fits["JAM"].posterior_, member)}
 
 
-def _decided(margin: Doubles) -> Doubles:
+def _decided(margin: FloatArray) -> FloatArray:
     return (1 + np.sign(margin)) / 2
 
 
-def _share(votes: Comparisons, verdict: Doubles, member: NDArray[np.bool_]) -> GroupShare:
+def _share(votes: Comparisons, verdict: FloatArray, member: BoolArray) -> GroupShare:
     return group_share(votes.pair_first, votes.pair_second, verdict, member)
 
 
-def _share_by(values: Doubles, votes: Comparisons, member: NDArray[np.bool_]) -> GroupShare:
+def _share_by(values: FloatArray, votes: Comparisons, member: BoolArray) -> GroupShare:
     """Return the share by which items are ordered by values that are known for each."""
     return _share(votes, _decided(values[votes.pair_first] - values[votes.pair_second]), member)
 
 
-def simulate_ratings(effect: float, rng: np.random.Generator) -> tuple[Doubles, Doubles, Doubles, NDArray[np.bool_]]:
+def simulate_ratings(effect: float, rng: np.random.Generator) -> tuple[FloatArray, FloatArray, FloatArray, BoolArray]:
     """Draw two populations, features of their items, and ratings from 0 to 4 by five raters.
 
     Parameters

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from jamrank.typing import FloatArray
 
 __all__ = ["best_rule_accuracy", "majority_accuracy"]
 
@@ -42,8 +44,8 @@ def best_rule_accuracy(flips: ArrayLike) -> float:
     -------
     float
     """
-    first: NDArray[np.float64] = np.ones(1)
-    second: NDArray[np.float64] = np.ones(1)
+    first: FloatArray = np.ones(1)
+    second: FloatArray = np.ones(1)
     for flip in np.asarray(flips, dtype=np.float64):
         first = np.concatenate([first * (1 - flip), first * flip])
         second = np.concatenate([second * flip, second * (1 - flip)])

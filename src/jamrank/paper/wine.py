@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from jamrank.comparisons import Comparisons
+from jamrank.data.comparisons import Comparisons
+from jamrank.inference import order_accuracy
 from jamrank.models import IAM, JAM, RankingModel
 from jamrank.paper.data import Data
 from jamrank.paper.methods import fit_methods
 from jamrank.paper.trials import Measurement
-from jamrank.ranking import order_accuracy
+from jamrank.typing import FloatArray, Int32Array
 
 __all__ = ["COLOURS", "RankerTrial", "WineTrial", "different_pairs", "noisy_votes", "wine_flips"]
 
@@ -21,15 +21,15 @@ _MOST_NOISE = 0.95
 # Measured on two cores: seconds for a pair of wines, and for everything else.
 _SECONDS_A_PAIR, _SECONDS = 3e-6, 1.0
 
-Pairs = tuple[NDArray[np.int32], NDArray[np.int32]]
+Pairs = tuple[Int32Array, Int32Array]
 
 
-def wine_flips(n_annotators: int = 6, noise: float = 1.0) -> NDArray[np.float64]:
+def wine_flips(n_annotators: int = 6, noise: float = 1.0) -> FloatArray:
     """Return the annotators' chances to flip: noise · k/20 for the k-th, at most 0.95."""
     return np.minimum(noise * np.arange(1, n_annotators + 1) / 20, _MOST_NOISE)
 
 
-def different_pairs(quality: NDArray[np.float64], n_pairs: int | None, rng: np.random.Generator) -> Pairs:
+def different_pairs(quality: FloatArray, n_pairs: int | None, rng: np.random.Generator) -> Pairs:
     """Return pairs of different quality: all of them, or so many at random."""
     left, right = (side.astype(np.int32) for side in np.triu_indices(len(quality), 1))
     different = quality[left] != quality[right]
@@ -41,10 +41,10 @@ def different_pairs(quality: NDArray[np.float64], n_pairs: int | None, rng: np.r
 
 
 def noisy_votes(
-    left: NDArray[np.int32],
-    right: NDArray[np.int32],
-    quality: NDArray[np.float64],
-    flips: NDArray[np.float64],
+    left: Int32Array,
+    right: Int32Array,
+    quality: FloatArray,
+    flips: FloatArray,
     rng: np.random.Generator,
 ) -> Comparisons:
     """Return the votes of annotators who report the truth but for independent flips."""
@@ -101,7 +101,7 @@ class WineTrial:
         return found
 
 
-def _measure(name: str, model: RankingModel, truth: NDArray[np.float64]) -> list[Measurement]:
+def _measure(name: str, model: RankingModel, truth: FloatArray) -> list[Measurement]:
     right = 100 * model.score(truth)
     found = [
         Measurement(name, "accuracy", "", right),

@@ -1,9 +1,9 @@
 """The one-file HTML report: a ranking, its annotators and its doubts, on a page that can be passed around."""
 
-from jamrank.report.describing import describe, versions, write_report
+from jamrank.report.build import describe, versions, write_report
+from jamrank.report.narrative import findings, score_meaning, warnings_first
 from jamrank.report.page import render
 from jamrank.report.record import Beats, Report, Skills
-from jamrank.report.telling import findings, score_meaning, warnings_first
 
 __all__ = [
     "Beats",

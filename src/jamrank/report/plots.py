@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from jamrank.diagnostics import best_first
 from jamrank.errors import ParameterError
+from jamrank.inference import best_first
 from jamrank.models import VRJAM, RankingModel
 from jamrank.report.markup import plain, shorten
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
+
+from jamrank.typing import FloatArray
 
 __all__ = ["Beats", "Report", "Skills"]
-
-Doubles = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -29,8 +27,8 @@ class Beats:
     """
 
     items: Sequence[object]
-    chance: Doubles
-    log_odds: Doubles | None = None
+    chance: FloatArray
+    log_odds: FloatArray | None = None
 
 
 @dataclass(frozen=True)
@@ -53,9 +51,9 @@ class Skills:
 
     clusters: pl.DataFrame
     annotators: Sequence[object]
-    flip: Doubles
-    votes: Doubles
-    interval: Doubles | None = None
+    flip: FloatArray
+    votes: FloatArray
+    interval: FloatArray | None = None
 
 
 @dataclass(frozen=True)

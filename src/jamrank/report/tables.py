@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from jamrank.diagnostics import VERDICTS
+from jamrank.inference import VERDICTS
 from jamrank.report.markup import MISSING, decimal, finite, paragraph, plural, shorten, tag
 
 __all__ = ["TABLE_ROWS", "Column", "Row", "between", "chip", "data_block", "table", "verdict_class", "whole_table"]

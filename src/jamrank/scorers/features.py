@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jamrank.comparisons import open_frame
+from jamrank.data.comparisons import open_frame
+from jamrank.data.ids import as_array, encode, first_missing, is_missing, locate
 from jamrank.errors import FeatureError, FeatureWarning, warn
-from jamrank.ids import as_array, encode, first_missing, is_missing, locate
+from jamrank.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["Features", "align_features"]
-
-Doubles = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -32,11 +31,11 @@ class Features:
     """
 
     names: tuple[str, ...]
-    mean: Doubles
-    scale: Doubles
+    mean: FloatArray
+    scale: FloatArray
 
     @classmethod
-    def of(cls, matrix: Doubles, names: Sequence[str]) -> Features:
+    def of(cls, matrix: FloatArray, names: Sequence[str]) -> Features:
         """Measure the features, saying which of them are constant or have gaps."""
         # Sorted columns: the last bit of a mean must not depend on the order of the items.
         ordered = np.sort(matrix, axis=0)
@@ -50,23 +49,23 @@ class Features:
             raise FeatureError("every feature is constant over the items", "give features that differ")
         return cls(tuple(names), mean, scale)
 
-    def standardise(self, matrix: Doubles) -> Doubles:
+    def standardise(self, matrix: FloatArray) -> FloatArray:
         """Return the features with mean 0 and standard deviation 1; gaps and constants become 0."""
         safe = np.where(self.scale > 0, self.scale, 1.0)
         standardised = np.where(self.scale > 0, (matrix - self.mean) / safe, 0.0)
         standardised[np.isnan(standardised)] = 0.0
         return standardised
 
-    def in_user_units(self, weights: Doubles) -> Doubles:
+    def in_user_units(self, weights: FloatArray) -> FloatArray:
         """Return weights for one unit of each feature instead of one standard deviation."""
         return np.divide(weights, self.scale, out=np.zeros_like(weights), where=self.scale > 0)
 
 
-def _mean(values: Doubles) -> float:
+def _mean(values: FloatArray) -> float:
     return float(values.sum() / len(values)) if len(values) else 0.0
 
 
-def _tell(what: str, names: Sequence[str], which: NDArray[np.bool_]) -> None:
+def _tell(what: str, names: Sequence[str], which: BoolArray) -> None:
     if which.any():
         told = ", ".join(name for name, chosen in zip(names, which, strict=True) if chosen)
         warn(f"feature {told}: {what}", FeatureWarning)
@@ -74,7 +73,7 @@ def _tell(what: str, names: Sequence[str], which: NDArray[np.bool_]) -> None:
 
 def align_features(
     features: Any, items: NDArray[Any], expected: tuple[str, ...] | None = None
-) -> tuple[Doubles, list[str]]:
+) -> tuple[FloatArray, list[str]]:
     """Return the features as a matrix with one row for each of ``items``, and their names.
 
     Parameters
@@ -105,7 +104,7 @@ def align_features(
     return _checked(matrix[_rows_of(items, ids)], names, items), names
 
 
-def _from_mapping(features: dict[Any, Any]) -> tuple[NDArray[Any], Doubles]:
+def _from_mapping(features: dict[Any, Any]) -> tuple[NDArray[Any], FloatArray]:
     try:
         values = [np.atleast_1d(np.asarray(value, dtype=np.float64)) for value in features.values()]
     except (TypeError, ValueError):
@@ -115,7 +114,7 @@ def _from_mapping(features: dict[Any, Any]) -> tuple[NDArray[Any], Doubles]:
     return as_array(list(features)), np.stack(values)
 
 
-def _from_array(features: Any, items: NDArray[Any], expected: tuple[str, ...] | None) -> tuple[Doubles, list[str]]:
+def _from_array(features: Any, items: NDArray[Any], expected: tuple[str, ...] | None) -> tuple[FloatArray, list[str]]:
     try:
         matrix = np.array(features, dtype=np.float64)
     except (TypeError, ValueError):
@@ -133,7 +132,7 @@ def _from_array(features: Any, items: NDArray[Any], expected: tuple[str, ...] | 
     return _checked(matrix, names, items), names
 
 
-def _from_frame(features: Any) -> tuple[NDArray[Any], Doubles, list[str]]:
+def _from_frame(features: Any) -> tuple[NDArray[Any], FloatArray, list[str]]:
     if hasattr(features, "index") and not features.columns.is_unique:
         twice = features.columns[features.columns.duplicated()][0]
         raise FeatureError(f"two columns are called {twice!r}", "give each feature a name of its own")
@@ -152,7 +151,7 @@ def _from_frame(features: Any) -> tuple[NDArray[Any], Doubles, list[str]]:
     return ids, np.stack(columns, axis=1), [str(name) for name in names]
 
 
-def _numbers(name: str, column: Any) -> Doubles:
+def _numbers(name: str, column: Any) -> FloatArray:
     values = as_array(column)
     if values.dtype.kind in "biuf":
         return values.astype(np.float64)
@@ -164,7 +163,7 @@ def _numbers(name: str, column: Any) -> Doubles:
     return np.array(present, dtype=np.float64)
 
 
-def _rows_of(items: NDArray[Any], ids: NDArray[Any]) -> NDArray[np.int64]:
+def _rows_of(items: NDArray[Any], ids: NDArray[Any]) -> IntArray:
     missing = first_missing(ids)
     if missing is not None:
         raise FeatureError("an item id is missing", "every row of the features needs one", row=missing + 1)
@@ -182,14 +181,14 @@ def _rows_of(items: NDArray[Any], ids: NDArray[Any]) -> NDArray[np.int64]:
     return at
 
 
-def _reorder(matrix: Doubles, names: list[str], expected: tuple[str, ...]) -> Doubles:
+def _reorder(matrix: FloatArray, names: list[str], expected: tuple[str, ...]) -> FloatArray:
     missing = [name for name in expected if name not in names]
     if missing:
         raise FeatureError(f"no feature {missing[0]!r}", f"the model was fitted with {', '.join(expected)}")
     return matrix[:, [names.index(name) for name in expected]]
 
 
-def _checked(matrix: Doubles, names: list[str], items: NDArray[Any]) -> Doubles:
+def _checked(matrix: FloatArray, names: list[str], items: NDArray[Any]) -> FloatArray:
     if len(names) != matrix.shape[1]:
         raise FeatureError(f"{matrix.shape[1]} features instead of {len(names)}", "give those of the fit")
     if np.isinf(matrix).any():

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
+
+from jamrank.typing import FloatArray, IntArray
 
 __all__ = ["KernelMap", "typical_distance"]
 
-Doubles = NDArray[np.float64]
 
 _MOST_LANDMARKS = 200
 # What landmarks leave of the kernel's trace, relatively, once there are enough of them.
@@ -43,13 +43,13 @@ class KernelMap:
 
     kind: str
     bandwidth: float
-    landmarks: Doubles
-    root: Doubles
-    centre: Doubles
+    landmarks: FloatArray
+    root: FloatArray
+    centre: FloatArray
 
     @classmethod
     def of(
-        cls, standardised: Doubles, bandwidth: float = 1.0, kind: str = "rbf", most: int = _MOST_LANDMARKS
+        cls, standardised: FloatArray, bandwidth: float = 1.0, kind: str = "rbf", most: int = _MOST_LANDMARKS
     ) -> KernelMap:
         """Choose landmarks among items, greedily where the kernel is explained worst, until little is left.
 
@@ -64,7 +64,7 @@ class KernelMap:
         centre = np.asarray((plain(values) * counts[:, None]).sum(axis=0) / counts.sum())
         return replace(plain, centre=centre)
 
-    def __call__(self, standardised: Doubles) -> Doubles:
+    def __call__(self, standardised: FloatArray) -> FloatArray:
         """Return the mapped features of items, seen or not, one column a landmark."""
         mapped = _kernel(self.landmarks, standardised, self.bandwidth, self.kind)
         # Forward substitution by einsum: BLAS may add in another order with another number of threads.
@@ -74,7 +74,7 @@ class KernelMap:
         return np.ascontiguousarray(mapped.T - self.centre)
 
 
-def _pivoted_cholesky(values: Doubles, bandwidth: float, kind: str, most: int) -> tuple[list[int], Doubles]:
+def _pivoted_cholesky(values: FloatArray, bandwidth: float, kind: str, most: int) -> tuple[list[int], FloatArray]:
     """Return which of the items are pivots, in order, and the factor of the kernel between them."""
     squares = (values**2).sum(axis=1)
     left = squares.copy() if kind == "linear" else np.ones(len(values))
@@ -97,7 +97,7 @@ def _pivoted_cholesky(values: Doubles, bandwidth: float, kind: str, most: int) -
     return chosen, np.tril(columns[: len(chosen), chosen].T)
 
 
-def typical_distance(standardised: Doubles) -> float:
+def typical_distance(standardised: FloatArray) -> float:
     """Return the median distance between items, of a sample at even steps in the order of their values."""
     values = np.unique(standardised, axis=0)
     sample = values[_evenly(len(values), _SAMPLE)]
@@ -105,18 +105,18 @@ def typical_distance(standardised: Doubles) -> float:
     return float(np.sqrt(np.median(squares))) if len(squares) else 1.0
 
 
-def _evenly(length: int, most: int) -> NDArray[np.int64]:
+def _evenly(length: int, most: int) -> IntArray:
     """Return places at even steps, no more than wanted."""
     return np.unique(np.linspace(0, length - 1, min(most, length)).round().astype(np.int64))
 
 
-def _kernel(items: Doubles, landmarks: Doubles, bandwidth: float, kind: str) -> Doubles:
+def _kernel(items: FloatArray, landmarks: FloatArray, bandwidth: float, kind: str) -> FloatArray:
     if kind == "linear":
         return np.asarray(np.einsum("if,mf->im", items, landmarks))
     return np.asarray(np.exp(_squared_distances(items, landmarks) / (-2.0 * bandwidth**2)))
 
 
-def _squared_distances(items: Doubles, landmarks: Doubles) -> Doubles:
+def _squared_distances(items: FloatArray, landmarks: FloatArray) -> FloatArray:
     """Return squared distances, a feature at a time: by no BLAS, and exactly 0 where two are the same."""
     total = np.zeros((len(items), len(landmarks)))
     for f in range(items.shape[1]):

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from jamrank.kernels import kernels
+from jamrank.typing import FloatArray
 
 __all__ = ["LinearScorer"]
 
-Doubles = NDArray[np.float64]
 _BLOCK = 64
 
 
@@ -30,54 +29,54 @@ class LinearScorer:
     # einsum instead of @: BLAS may add in another order with another number of threads, and results must not
     # depend on that. It is quicker along features that lie in one piece.
 
-    def __init__(self, standardised: Doubles, variance: float | None) -> None:
+    def __init__(self, standardised: FloatArray, variance: float | None) -> None:
         self.matrix = standardised
         self._columns = np.ascontiguousarray(standardised.T)
         self.n_params = standardised.shape[1]
         self.precision = np.full(self.n_params, 0.0 if variance is None else 1.0 / variance)
 
-    def scores(self, theta: Doubles) -> Doubles:
+    def scores(self, theta: FloatArray) -> FloatArray:
         """Return ``X w``."""
-        return self.spread(theta)
+        return self.forward(theta)
 
-    def spread(self, direction: Doubles) -> Doubles:
+    def forward(self, direction: FloatArray) -> FloatArray:
         """Return ``X`` times a direction of the weights."""
-        scores: Doubles = np.einsum("fi,f->i", self._columns, direction)
+        scores: FloatArray = np.einsum("fi,f->i", self._columns, direction)
         return scores
 
-    def shortened(self, step: Doubles, longest: float) -> Doubles:
+    def clip_step(self, step: FloatArray, longest: float) -> FloatArray:
         """Return a step in the same direction that moves no score too far."""
-        far = float(np.abs(self.spread(step)).max(initial=0.0))
+        far = float(np.abs(self.forward(step)).max(initial=0.0))
         return step if far <= longest else step * (longest / far)
 
-    def gather(self, per_item: Doubles) -> Doubles:
+    def adjoint(self, per_item: FloatArray) -> FloatArray:
         """Return ``Xᵀ`` times a vector over items."""
-        sums: Doubles = np.einsum("fi,i->f", self._columns, per_item)
+        sums: FloatArray = np.einsum("fi,i->f", self._columns, per_item)
         return sums
 
-    def preconditioner(self, degree: Doubles) -> Callable[[Doubles], Doubles]:
+    def preconditioner(self, degree: FloatArray) -> Callable[[FloatArray], FloatArray]:
         """Return the inverse curvature of comparisons that spread evenly over the items.
 
         Then the Laplacian is ``D - d dᵀ / Σd`` with ``d`` its diagonal, and the curvature a covariance. Of many
         features it is taken block by block: large matrices would be factored in threads, to other last bits.
         """
         total = degree.sum()
-        mean = self.gather(degree) / total if total > 0 else np.zeros(self.n_params)
+        mean = self.adjoint(degree) / total if total > 0 else np.zeros(self.n_params)
         blocks = [slice(at, at + _BLOCK) for at in range(0, self.n_params, _BLOCK)]
         factors = [self._factor(block, degree, mean[block]) for block in blocks]
 
-        def solve(vector: Doubles) -> Doubles:
+        def solve(vector: FloatArray) -> FloatArray:
             parts = [cho_solve(factor, vector[block]) for factor, block in zip(factors, blocks, strict=True)]
             return np.concatenate(parts)
 
         return solve
 
-    def _factor(self, block: slice, degree: Doubles, mean: Doubles) -> tuple[Doubles, bool]:
+    def _factor(self, block: slice, degree: FloatArray, mean: FloatArray) -> tuple[FloatArray, bool]:
         centred = self._columns[block] - mean[:, None]
         curvature = np.zeros((len(centred), len(centred)))
         # Only what lies above the diagonal is looked at.
         kernels.weighted_gram(centred.ravel(), np.ascontiguousarray(degree), curvature.ravel())
         diagonal = np.einsum("ff->f", curvature)
         diagonal += self.precision[block] + 1e-9 * max(float(diagonal.max(initial=0.0)), 1e-9)
-        factor: tuple[Doubles, bool] = cho_factor(curvature)
+        factor: tuple[FloatArray, bool] = cho_factor(curvature)
         return factor

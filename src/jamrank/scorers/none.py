@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
+
+from jamrank.typing import FloatArray
 
 __all__ = ["NoScorer"]
-
-Doubles = NDArray[np.float64]
 
 
 class NoScorer:
@@ -23,25 +22,25 @@ class NoScorer:
 
     def __init__(self, n_items: int) -> None:
         self.n_params = 0
-        self.precision: Doubles = np.empty(0)
+        self.precision: FloatArray = np.empty(0)
         self._none = np.zeros(n_items)
 
-    def scores(self, theta: Doubles) -> Doubles:
+    def scores(self, theta: FloatArray) -> FloatArray:
         """Return zeros."""
         return self._none
 
-    def spread(self, direction: Doubles) -> Doubles:
+    def forward(self, direction: FloatArray) -> FloatArray:
         """Return zeros."""
         return self._none
 
-    def shortened(self, step: Doubles, longest: float) -> Doubles:
+    def clip_step(self, step: FloatArray, longest: float) -> FloatArray:
         """Return the step, which goes nowhere."""
         return step
 
-    def gather(self, per_item: Doubles) -> Doubles:
+    def adjoint(self, per_item: FloatArray) -> FloatArray:
         """Return no parameters."""
         return np.empty(0)
 
-    def preconditioner(self, degree: Doubles) -> Callable[[Doubles], Doubles]:
+    def preconditioner(self, degree: FloatArray) -> Callable[[FloatArray], FloatArray]:
         """Return what changes nothing."""
         return lambda vector: vector

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
+
+from jamrank.typing import FloatArray
 
 __all__ = ["ObjectScorer"]
 
-Doubles = NDArray[np.float64]
 
 # Below this share of the votes' hold the prior's is lost in rounding, and the common level is left alone.
 _HARDLY = 1e-9
@@ -28,40 +28,40 @@ class ObjectScorer:
         Where the scores are drawn to; 0 without it.
     """
 
-    def __init__(self, n_items: int, variance: float | None, centre: Doubles | None = None) -> None:
+    def __init__(self, n_items: int, variance: float | None, centre: FloatArray | None = None) -> None:
         self.n_params = n_items
         self.precision = np.full(n_items, 0.0 if variance is None else 1.0 / variance)
         self.centre = np.zeros(n_items) if centre is None else centre
 
-    def scores(self, theta: Doubles) -> Doubles:
+    def scores(self, theta: FloatArray) -> FloatArray:
         """Return the scores."""
         return self.centre + theta
 
-    def spread(self, direction: Doubles) -> Doubles:
+    def forward(self, direction: FloatArray) -> FloatArray:
         """Return the direction itself."""
         return direction
 
-    def shortened(self, step: Doubles, longest: float) -> Doubles:
+    def clip_step(self, step: FloatArray, longest: float) -> FloatArray:
         """Return the step with each score held back on its own: one that runs away must not keep the others."""
         return np.clip(step, -longest, longest)
 
-    def gather(self, per_item: Doubles) -> Doubles:
+    def adjoint(self, per_item: FloatArray) -> FloatArray:
         """Return the vector itself."""
         return per_item
 
-    def preconditioner(self, degree: Doubles) -> Callable[[Doubles], Doubles]:
+    def preconditioner(self, degree: FloatArray) -> Callable[[FloatArray], FloatArray]:
         """Return the inverse curvature of comparisons that spread evenly over the items; see :class:`LinearScorer`.
 
         Items without votes stay where they are.
         """
         inverse, share, held = self.evened(degree)
 
-        def solve(vector: Doubles) -> Doubles:
+        def solve(vector: FloatArray) -> FloatArray:
             return np.asarray(inverse * vector + share * (float((share * vector).sum()) / held))
 
         return solve if held < np.inf else lambda vector: inverse * vector
 
-    def evened(self, degree: Doubles) -> tuple[Doubles, Doubles, float]:
+    def evened(self, degree: FloatArray) -> tuple[FloatArray, FloatArray, float]:
         """Return that inverse as a diagonal, and a vector whose outer square, divided by a number, comes on top."""
         diagonal = degree + self.precision
         inverse = np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0)

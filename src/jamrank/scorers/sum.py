@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from jamrank.scorers.linear import LinearScorer
 from jamrank.scorers.objects import ObjectScorer
+from jamrank.typing import FloatArray
 
 __all__ = ["SumScorer"]
-
-Doubles = NDArray[np.float64]
 
 
 class SumScorer:
@@ -31,32 +29,32 @@ class SumScorer:
         self.n_params = features.n_params + objects.n_params
         self.precision = np.concatenate([features.precision, objects.precision])
 
-    def split(self, theta: Doubles) -> tuple[Doubles, Doubles]:
+    def split(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the parameters of each part."""
         return theta[: self.features.n_params], theta[self.features.n_params :]
 
-    def scores(self, theta: Doubles) -> Doubles:
+    def scores(self, theta: FloatArray) -> FloatArray:
         """Return the sum of the scores of both parts."""
         weights, effects = self.split(theta)
         return self.features.scores(weights) + self.objects.scores(effects)
 
-    def spread(self, direction: Doubles) -> Doubles:
+    def forward(self, direction: FloatArray) -> FloatArray:
         """Return how every item's score moves, through either part."""
         weights, effects = self.split(direction)
-        return self.features.spread(weights) + self.objects.spread(effects)
+        return self.features.forward(weights) + self.objects.forward(effects)
 
-    def shortened(self, step: Doubles, longest: float) -> Doubles:
+    def clip_step(self, step: FloatArray, longest: float) -> FloatArray:
         """Return a step of which each part moves no score further than half of ``longest``."""
         weights, effects = self.split(step)
         return np.concatenate(
-            [self.features.shortened(weights, longest / 2), self.objects.shortened(effects, longest / 2)]
+            [self.features.clip_step(weights, longest / 2), self.objects.clip_step(effects, longest / 2)]
         )
 
-    def gather(self, per_item: Doubles) -> Doubles:
+    def adjoint(self, per_item: FloatArray) -> FloatArray:
         """Return the transpose of :meth:`spread` times a vector over items."""
-        return np.concatenate([self.features.gather(per_item), self.objects.gather(per_item)])
+        return np.concatenate([self.features.adjoint(per_item), self.objects.adjoint(per_item)])
 
-    def preconditioner(self, degree: Doubles) -> Callable[[Doubles], Doubles]:
+    def preconditioner(self, degree: FloatArray) -> Callable[[FloatArray], FloatArray]:
         """Return the inverse curvature of comparisons that spread evenly over the items, by eliminating the effects.
 
         What is left for the weights then is the curvature of comparisons that spread evenly too, an item's degree
@@ -67,11 +65,11 @@ class SumScorer:
         series = np.divide(degree * held, both, out=np.zeros_like(both), where=both > 0)
         of_weights, of_effects = self.features.preconditioner(series), self.objects.preconditioner(degree)
 
-        def solve(vector: Doubles) -> Doubles:
+        def solve(vector: FloatArray) -> FloatArray:
             weights, effects = self.split(vector)
             alone = of_effects(effects)
-            weights = of_weights(weights - self.features.gather(effects - held * alone))
-            pushed = self.features.spread(weights)
+            weights = of_weights(weights - self.features.adjoint(effects - held * alone))
+            pushed = self.features.forward(weights)
             return np.concatenate([weights, alone - (pushed - of_effects(held * pushed))])
 
         return solve

@@ -31,7 +31,7 @@ from jamrank.io.formats.base import Ballots, Format
 from jamrank.io.formats.mapped import FURTHER, ROLES, check_mapping, completed, read_mapped
 from jamrank.io.formats.outcomes import MEANINGS
 from jamrank.io.formats.table import ANNOTATORS, Table
-from jamrank.io.reading import Reading
+from jamrank.io.read_log import ReadLog
 
 __all__ = [
     "FORMATS",
@@ -75,7 +75,7 @@ _MAP = "--map left=…,right=…,winner=…,annotator=… (mapping= in Python)"
 
 def read_ballots(
     table: Table, source: str, format: str | None = None, mapping: Mapping[str, str] | None = None
-) -> tuple[Ballots, Reading]:
+) -> tuple[Ballots, ReadLog]:
     """Understand a table.
 
     Parameters
@@ -112,7 +112,7 @@ def read_ballots(
         ballots, name, title = found.read(table), found.name, found.called(table)
     _refuse_unused(table, title)
     mapped = [f"{role}s are {column!r}" for role, column in (mapping or {}).items()] if chosen != "mapped" else []
-    return ballots, Reading(
+    return ballots, ReadLog(
         source,
         name,
         title,

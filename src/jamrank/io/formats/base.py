@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from jamrank.errors import InputError
 from jamrank.io.documents import shown
 from jamrank.io.formats.outcomes import LEFT, MISSING, OUTCOMES, RIGHT, TIE, WINNERS, Outcomes, turned
 from jamrank.io.formats.table import Table
+from jamrank.typing import FloatArray, IntArray
 
 __all__ = ["Ballots", "Format", "of_one_type", "shared_weights", "soft_votes"]
 
@@ -43,9 +43,9 @@ class Ballots:
     left: pl.Series
     right: pl.Series
     said: Outcomes
-    weight: NDArray[np.float64] | None = None
+    weight: FloatArray | None = None
     question: pl.Series | None = None
-    row: NDArray[np.int64] | None = None
+    row: IntArray | None = None
     sides: bool = True
     set_aside: dict[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -132,7 +132,7 @@ class Format:
         return self.title if self.kind is None else self.kind(table)
 
 
-def soft_votes(p_left: NDArray[np.float64]) -> tuple[NDArray[np.int64], Outcomes, NDArray[np.float64] | None]:
+def soft_votes(p_left: FloatArray) -> tuple[IntArray, Outcomes, FloatArray | None]:
     """Spell out votes given as the probability that left is better.
 
     Parameters
@@ -162,9 +162,7 @@ def soft_votes(p_left: NDArray[np.float64]) -> tuple[NDArray[np.int64], Outcomes
     return row[order], said, np.concatenate([share, 1 - p_left[soft]])[order]
 
 
-def shared_weights(
-    weight: NDArray[np.float64] | None, row: NDArray[np.int64], share: NDArray[np.float64] | None
-) -> NDArray[np.float64] | None:
+def shared_weights(weight: FloatArray | None, row: IntArray, share: FloatArray | None) -> FloatArray | None:
     """Return the weights of votes that were spelled out, given those of their rows and the share of each."""
     if weight is None:
         return share

@@ -10,8 +10,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from jamrank.errors import InputError
-from jamrank.io import reading
+from jamrank.io import read_log
 from jamrank.io.documents import shown
+from jamrank.typing import BoolArray
 
 __all__ = [
     "ABSTAIN",
@@ -36,7 +37,7 @@ Outcomes = NDArray[np.int8]
 
 LEFT, RIGHT, TIE, BOTH_BAD, ABSTAIN, INCONSISTENT, MISSING = range(7)
 # As people read them, and as the canonical form writes them.
-OUTCOMES = ("left", "right", "tie", reading.BOTH_BAD, reading.ABSTAINED, reading.INCONSISTENT, reading.NO_ANSWER)
+OUTCOMES = ("left", "right", "tie", read_log.BOTH_BAD, read_log.ABSTAINED, read_log.INCONSISTENT, read_log.NO_ANSWER)
 WINNERS = ("left", "right", "tie", "both_bad", "abstain", "tie", None)
 
 # Words that mean the same wherever they stand.
@@ -161,7 +162,7 @@ def by_words_or_ids(
     return said
 
 
-def turned(said: Outcomes, where: NDArray[np.bool_]) -> Outcomes:
+def turned(said: Outcomes, where: BoolArray) -> Outcomes:
     """Return the outcomes with left and right exchanged at some places."""
     return np.where(where & (said <= RIGHT), RIGHT - said, said).astype(np.int8)
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from jamrank.errors import InputError
 from jamrank.io.documents import shown
 from jamrank.io.records import Record
+from jamrank.typing import FloatArray
 
 __all__ = ["ANNOTATORS", "QUESTIONS", "UNNAMED", "Table", "as_ids"]
 
@@ -145,7 +145,7 @@ class Table:
         """Return a column of words, null for none; whole numbers count as they are written."""
         return self.ids(name, missing="").cast(pl.String).replace("", None).alias(name)
 
-    def numbers(self, name: str, least: float = -math.inf, most: float = math.inf) -> NDArray[np.float64]:
+    def numbers(self, name: str, least: float = -math.inf, most: float = math.inf) -> FloatArray:
         """Return a column of numbers, NaN for none.
 
         Raises
@@ -176,7 +176,7 @@ class Table:
         except InputError:
             return False
 
-    def weights(self, name: str = "weight") -> NDArray[np.float64] | None:
+    def weights(self, name: str = "weight") -> FloatArray | None:
         """Return the weights of the rows; None where there is no such column."""
         name = self._named("weight") or name
         if name not in self and name not in self._given.values():
@@ -269,12 +269,6 @@ def as_ids(values: Sequence[Any], name: str) -> pl.Series:
     kinds = {type(value) for value in ids} - {type(None)}
     if kinds == {int} and all(-(2**63) <= value < 2**63 for value in ids if isinstance(value, int)):
         return pl.Series(name, ids, dtype=pl.Int64)
-    if len(kinds) > 1:
-        numbers = {str(value) for value in ids if isinstance(value, int)}
-        same = next((value for value in ids if isinstance(value, str) and value in numbers), None)
-        if same is not None:
-            row = ids.index(same) + 1
-            raise InputError(f"{name} is the text {shown(same)} here, a number elsewhere", "write it alike", row=row)
     return pl.Series(name, [None if value is None else str(value) for value in ids], dtype=pl.String)
 
 
@@ -303,7 +297,7 @@ def _ids_of_series(series: pl.Series) -> pl.Series:
     return as_ids(series.to_list(), series.name)
 
 
-def _numbers_of_series(series: pl.Series) -> NDArray[np.float64]:
+def _numbers_of_series(series: pl.Series) -> FloatArray:
     numbers = series.cast(pl.Float64, strict=False)
     wrong = numbers.is_null() & series.is_not_null() & (series != "" if series.dtype == pl.String else True)
     return numbers.set(wrong, math.inf).fill_null(math.nan).to_numpy()

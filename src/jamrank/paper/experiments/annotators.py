@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from jamrank.paper.experiments.series import N_PAIRS, draw_curves, gap, series_records, series_table
 from jamrank.paper.trials import Record, Results, Trial
 from jamrank.paper.wine import COLOURS, WineTrial, wine_flips
+from jamrank.typing import FloatArray
 
 __all__ = ["Annotators"]
 
@@ -54,5 +52,5 @@ class Annotators:
         return {self.name: figure}
 
 
-def _flips(number: float) -> NDArray[np.float64]:
+def _flips(number: float) -> FloatArray:
     return wine_flips(int(number))

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from jamrank.paper import published
 from jamrank.paper.figures import canvas, draw_paper, draw_series, grouped
@@ -15,6 +14,7 @@ from jamrank.paper.tables import markdown
 from jamrank.paper.theory import best_rule_accuracy, majority_accuracy
 from jamrank.paper.trials import Record, Results, estimate, pick
 from jamrank.paper.wine import COLOURS, WineTrial, wine_flips
+from jamrank.typing import FloatArray
 
 __all__ = ["BEST", "GIVEN", "MAJORITY", "N_PAIRS", "at", "draw_curves", "gap", "series_records", "series_table"]
 
@@ -92,7 +92,7 @@ def _sample(colour: str, pairs: int) -> str:
 def draw_curves(
     records: Sequence[Record],
     xlabel: str,
-    flips: Callable[[float], NDArray[np.float64]],
+    flips: Callable[[float], FloatArray],
     *,
     windows: Sequence[tuple[float, float]],
     table_at: float,
@@ -122,7 +122,7 @@ def _draw_table(axis: Any, printed: Mapping[str, float], place: float, window: t
 
 
 def _draw_methods(
-    axis: Any, mine: Sequence[Record], flips: Callable[[float], NDArray[np.float64]], given: bool, smooth: bool
+    axis: Any, mine: Sequence[Record], flips: Callable[[float], FloatArray], given: bool, smooth: bool
 ) -> None:
     grid = sorted({at(record) for record in mine})
     fine = np.linspace(grid[0], grid[-1], 200) if smooth else np.array(grid)

@@ -1,0 +1,72 @@
+"""Color refinement of votes: hashes of items, annotators and votes that do not depend on names or order."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jamrank.data.comparisons import SECOND, TIE, Comparisons
+from jamrank.typing import BoolArray, HashArray
+
+__all__ = ["ODD", "ColorRefinement", "decided", "mix", "signatures"]
+
+# Rounds in which every item and annotator hears of those that it has votes with.
+_ROUNDS = 3
+_UNIT = 2.0**20
+ODD = [np.uint64(k) for k in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB86659FD93)]
+
+
+def decided(votes: Comparisons) -> BoolArray:
+    """Tell which of the folded votes prefer an item to another, and count."""
+    return np.asarray((votes.vote_result != TIE) & (votes.vote_weight > 0))
+
+
+def signatures(votes: Comparisons) -> tuple[HashArray, HashArray]:
+    """Return a hash of each folded vote that tells where it stands among the others, and one of each annotator."""
+    colors = ColorRefinement(votes)
+    for _ in range(_ROUNDS):
+        colors.refine()
+    return colors.vote, colors.annotator
+
+
+class ColorRefinement:
+    """Colour refinement: everything begins alike, and in each round takes up what its votes say.
+
+    That is a sum over them, which knows no order. Ties and votes of no weight are told apart, but tell nothing.
+    """
+
+    def __init__(self, votes: Comparisons) -> None:
+        pair = votes.vote_pair
+        first, second = votes.pair_first[pair], votes.pair_second[pair]
+        turned, self._tie, self._counts = votes.vote_result == SECOND, votes.vote_result == TIE, decided(votes)
+        self._winner, self._loser = np.where(turned, second, first), np.where(turned, first, second)
+        self._who, self._asked = votes.vote_annotator, votes.pair_question[pair]
+        # In sums a vote of weight 2 is the vote written twice.
+        self._weight = np.rint(votes.vote_weight * _UNIT).astype(np.uint64)
+        sizes = votes.n_items, votes.n_annotators, len(votes.questions)
+        self.item, self.annotator, self.question = (np.full(n, odd) for n, odd in zip(sizes, ODD[:3], strict=True))
+        self.vote = self._weight
+
+    def refine(self) -> None:
+        """Have every item, annotator and question hear of those that it has votes with."""
+        item, winner, loser = self.item, self._winner, self._loser
+        # In a tie neither item has won: their order must not count.
+        sides = np.where(
+            self._tie, mix(item[winner] + item[loser]), mix(item[winner] * ODD[0] + item[loser] * ODD[1])
+        )
+        said = mix(sides + mix(self.annotator[self._who] * ODD[2] + self.question[self._asked] * ODD[3]))
+        self.vote, seen = said * self._weight, np.where(self._counts, mix(said) * self._weight, np.uint64(0))
+        told = np.where(self._counts, self.vote, np.uint64(0))
+        heard = np.zeros_like(item), np.zeros_like(self.annotator), np.zeros_like(self.question)
+        for kind, group, what in ((0, winner, told), (0, loser, seen), (1, self._who, told), (2, self._asked, told)):
+            np.add.at(heard[kind], group, what)
+        self.item, self.annotator, self.question = (
+            mix(old + new) for old, new in zip((item, self.annotator, self.question), heard, strict=True)
+        )
+
+
+def mix(values: HashArray) -> HashArray:
+    """Scatter the bits of each value, as splitmix64 does."""
+    mixed = values + ODD[0]
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(mixed ^ (mixed >> np.uint64(31)))

@@ -1,0 +1,77 @@
+"""How votes are stored: one by one, or as the matrix of a jury."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
+
+__all__ = ["FIRST", "MISSING", "SECOND", "TIE", "DenseVotes", "VoteTable"]
+
+# How a vote came out, seen from the canonical order of its pair.
+SECOND, FIRST, TIE, MISSING = 0, 1, 2, 3
+
+
+@dataclass(frozen=True)
+class VoteTable:
+    """Votes one by one, sorted by pair and annotator: those on pair ``p`` are ``start[p]:start[p + 1]``.
+
+    ``weight`` is empty where all votes count once, ``swapped`` where the first item was always on the left.
+    """
+
+    start: IntArray
+    annotator: Int32Array
+    result: NDArray[np.int8]
+    swapped: BoolArray
+    weight: FloatArray
+
+    def __post_init__(self) -> None:
+        for array in (self.start, self.annotator, self.result, self.swapped, self.weight):
+            array.flags.writeable = False
+
+    @property
+    def table(self) -> VoteTable:
+        """The table itself."""
+        return self
+
+
+@dataclass(frozen=True)
+class DenseVotes:
+    """What each of a few annotators said of every pair, as a matrix; votes are spelled out when they are asked for.
+
+    Attributes
+    ----------
+    results : ndarray of int8, shape (pairs, annotators)
+        Seen from the canonical order of the pair; 3 where there is no vote.
+    swapped : ndarray of bool
+        Whether the pair's first item was on the right; empty where it never was.
+    decided : bool
+        Whether everybody is known to have preferred one item of every pair: there are neither ties nor gaps.
+    """
+
+    results: NDArray[np.int8]
+    swapped: BoolArray
+    decided: bool = False
+
+    def __post_init__(self) -> None:
+        for array in (self.results, self.swapped):
+            array.flags.writeable = False
+
+    @cached_property
+    def table(self) -> VoteTable:
+        """The votes one by one."""
+        n_pairs, n_annotators = self.results.shape
+        who = np.broadcast_to(np.arange(n_annotators, dtype=np.int32), self.results.shape)
+        voted = self.results != MISSING
+        if voted.all():  # a whole jury needs no picking
+            start = np.arange(0, n_pairs * n_annotators + 1, n_annotators)
+            annotator, result = who.ravel(), self.results.ravel()
+        else:
+            start = np.concatenate([[0], np.cumsum(voted.sum(axis=1))])
+            annotator, result = who[voted], self.results[voted]
+        swapped = np.repeat(self.swapped, np.diff(start)) if len(self.swapped) else self.swapped
+        return VoteTable(start, annotator, result, swapped, np.empty(0))

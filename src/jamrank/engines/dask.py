@@ -1,0 +1,296 @@
+"""Passes over votes that lie with the workers of a dask cluster.
+
+A pass sends parameters out and gets sums back: what travels grows with the items and the coins, never with the votes.
+Tasks are functions of a part and of parameters alone. What a worker remembers of its last pass only saves work, so
+that a part which was lost with its worker, or was moved, says the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+
+from jamrank.data.comparisons import Comparisons, Packing
+from jamrank.engines.base import Expectation, Links, Maximisation
+from jamrank.engines.memory import MemoryEngine
+from jamrank.io.out_of_core.distributed import DistributedComparisons, Keys
+from jamrank.rows.rows import ROWS_BY, Rows
+from jamrank.typing import FloatArray
+
+__all__ = ["DaskEngine"]
+
+Tick = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class _Request:
+    """Where a pass was, or is to be, run; ``tables`` is None where a fit begins."""
+
+    name: str
+    scores: FloatArray
+    log_emission: FloatArray | None
+
+
+@dataclass(frozen=True, eq=False)
+class _At:
+    """Stands for the curvature of a pass: a future of what was asked."""
+
+    request: Any
+
+
+class _Part:
+    """The rows of one part, in the memory of a worker."""
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
+        self.engine = MemoryEngine(rows, threads=1)
+        self._last: tuple[str, MemoryEngine, Any] = ("", self.engine, None)
+
+    def __reduce__(self) -> Any:
+        # Without what was worked out on the way.
+        return _Part, (replace(self.rows),)
+
+    def __sizeof__(self) -> int:
+        """Count the arrays, and the curvature to come: dask spills by it."""
+        rows, ballots = self.rows, self.rows.ballots
+        arrays = [rows.link_first, rows.link_second, rows.begin, rows.weight]
+        arrays += [getattr(ballots, "of_row", None), ballots.start, ballots.vote, ballots.weight]
+        return sum(array.nbytes for array in arrays if array is not None) + 8 * len(rows)
+
+    def expectation(self, request: _Request) -> FloatArray:
+        """Run the fused pass, and keep its curvature."""
+        assert request.log_emission is not None
+        at = self.engine.expectation(request.scores, request.log_emission)
+        self._last = request.name, self.engine, at.curvature
+        return _flat(at.value, at.gradient, at.degree, at.expected_counts, at.truth_variance)
+
+    def curvature(self, request: _Request) -> tuple[MemoryEngine, Any]:
+        """Return the curvature of a pass, which is run again unless it was the last, and the engine that knows it."""
+        if self._last[0] != request.name:
+            if request.log_emission is not None:
+                self.expectation(request)
+            else:  # where a fit begins: whatever the posterior, the curvature is the same
+                engine = MemoryEngine(replace(self.rows), threads=1)
+                at = engine.maximisation(request.scores, np.full(len(self.rows), 0.5))
+                self._last = request.name, engine, at.curvature
+        return self._last[1:]
+
+
+class DaskEngine:
+    """Runs passes over votes on a cluster, every part by the worker that has it.
+
+    Sums are added up as a tree over the parts, whose form depends on their number alone: the result has the same bits
+    whoever did the work.
+
+    Parameters
+    ----------
+    votes : DistributedComparisons
+        What to pass over.
+    rows_by : str
+        What a row is, of ``ROWS_BY``.
+    tick : callable, optional
+        Told how many parts of a pass are done, and of how many.
+    """
+
+    def __init__(self, votes: DistributedComparisons, rows_by: str, tick: Tick | None = None) -> None:
+        self.votes, self.rows_by = votes, rows_by
+        self.passes = 0
+        self._cluster, self._tick = votes.cluster, tick
+        self._how = self._cluster.carry(votes.packing, rows_by, votes.n_missing)
+        self._parts = self._cluster.each(_lay_out, votes.keys, self._how, places=self._cluster.runs(votes.keys))
+
+    @cached_property
+    def _known(self) -> tuple[int, int, FloatArray]:
+        known: tuple[int, int, FloatArray] = self._total(_about_part)
+        return known
+
+    def _total(self, function: Callable[..., Any], *shared: Any, over: list[Any] | None = None) -> Any:
+        """Run a function on every part, and add up what it says."""
+        cluster, parts = self._cluster, self._parts if over is None else over
+        places = cluster.places(parts)
+        own = cluster.each(function, parts, *shared, places=places)
+        return cluster.result(cluster.total(_added, own, places), own, self._tick)
+
+    def _ask(self, scores: FloatArray, log_emission: FloatArray | None) -> Any:
+        return self._cluster.carry(_Request(uuid4().hex, scores, log_emission))
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return self.votes.n_items
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self._known[0]
+
+    @property
+    def n_links(self) -> int:
+        """Number of distinct pairs of items."""
+        return self._known[1]
+
+    @property
+    def n_confusion_groups(self) -> int:
+        """Number of coins."""
+        return len(self.vote_counts)
+
+    @property
+    def vote_counts(self) -> FloatArray:
+        """Votes of each coin for the second and for the first item of their rows, by weight."""
+        return self._known[2]
+
+    def expectation(self, scores: FloatArray, log_emission: FloatArray) -> Expectation:
+        """Run the fused pass: log-likelihood, sums over votes, gradient and curvature."""
+        self.passes += 1
+        request = self._ask(scores, log_emission)
+        sums = self._total(_expectation, request)[0]
+        value, gradient, degree, expected_counts = self._split(sums[: -self.n_confusion_groups])
+        return Expectation(value, gradient, degree, _At(request), expected_counts, sums[-self.n_confusion_groups :])
+
+    def _split(self, sums: FloatArray) -> tuple[float, FloatArray, FloatArray, FloatArray]:
+        n = self.n_items
+        return float(sums[0]), sums[1 : n + 1], sums[n + 1 : 2 * n + 1], sums[2 * n + 1 :].reshape(-1, 2)
+
+    def initial_step(self, scores: FloatArray) -> tuple[Maximisation, FloatArray]:
+        """Run the pass of the M-step as if the shares of votes were the posterior.
+
+        Also returns what the E-step would say of the votes then.
+        """
+        self.passes += 1
+        request = self._ask(scores, None)
+        value, gradient, degree, expected_counts = self._split(
+            self._total(_beginning, self._how, request, over=self.votes.keys)[0]
+        )
+        return Maximisation(value, gradient, degree, _At(request)), expected_counts
+
+    def curvature_times(self, curvature: _At, vector: FloatArray) -> FloatArray:
+        """Multiply the curvature matrix of the item scores, a graph Laplacian, with a vector."""
+        product: FloatArray = self._total(_product, curvature.request, self._cluster.carry(vector))[0]
+        return product
+
+    def links(self, curvature: _At) -> Links:
+        """Return the curvature by pair of items: of few pairs, for they are brought here."""
+        return self._joined(_links, curvature.request)
+
+    def observed(self, scores: FloatArray, log_emission: FloatArray, links: bool) -> tuple[FloatArray, Links | None]:
+        """Return the observed information on the scores: by item and, where wanted, by pair of items."""
+        request = self._ask(scores, log_emission)
+        degree: FloatArray = self._total(_observed_degree, request)[0]
+        return degree, self._joined(_observed_links, request) if links else None
+
+    def _joined(self, function: Callable[..., Links], *shared: Any) -> Links:
+        found = self._cluster.gather(self._cluster.each(function, self._parts, *shared))
+        return Links(
+            np.concatenate([own.first for own in found]),
+            np.concatenate([own.second for own in found]),
+            np.concatenate([own.curvature for own in found]),
+        )
+
+    def truth_variance(self, scores: FloatArray, log_emission: FloatArray) -> FloatArray:
+        """Return the variance of the truths behind each coin's votes, by coin and side."""
+        total: FloatArray = self._total(_hidden, self._ask(scores, log_emission))[0]
+        return total.reshape(-1, 2)
+
+    def parts(self) -> Iterator[tuple[Comparisons, MemoryEngine]]:
+        """Yield the votes of each part, and an engine whose rows know their pairs."""
+        for part in self.votes.parts():
+            yield part, MemoryEngine(ROWS_BY[self.rows_by](part, None))
+
+
+# -- tasks ------------------------------------------------------------------------------------------------------
+
+
+How = tuple[Packing, str, int]
+
+
+def _rows_of(keys: Keys, how: How) -> Rows:
+    (key, weight), (packing, rows_by, n_missing) = keys, how
+    return ROWS_BY[rows_by](packing.unpack(key, weight, len(key), n_missing), 1)
+
+
+def _lay_out(keys: Keys, how: How) -> _Part:
+    """Make the rows of a part, without what is needed only where a fit begins or of single pairs."""
+    rows = _rows_of(keys, how)
+    return _Part(replace(rows, known_share=None, of_pair=None, pair_begin=None))
+
+
+def _about_part(part: _Part) -> tuple[int, int, FloatArray]:
+    return len(part.rows), part.engine.n_links if len(part.rows) else 0, part.rows.vote_counts
+
+
+def _added(*sums: Sequence[Any]) -> tuple[Any, ...]:
+    """Add up tuples of sums, from first to last."""
+    return tuple(_sum(own) for own in zip(*sums, strict=True))
+
+
+def _sum(values: Sequence[Any]) -> Any:
+    if not isinstance(values[0], np.ndarray):
+        return sum(values)
+    total = values[0].copy()
+    for value in values[1:]:
+        total += value
+    return total
+
+
+def _flat(*sums: Any) -> FloatArray:
+    return np.concatenate([np.ravel(own) for own in sums])
+
+
+def _expectation(part: _Part, request: tuple[_Request]) -> tuple[FloatArray]:
+    if not len(part.rows):
+        return (np.zeros(1 + 2 * part.rows.n_items + 3 * part.rows.n_confusion_groups),)
+    return (part.expectation(request[0]),)
+
+
+def _beginning(keys: Keys, how: How, request: tuple[_Request]) -> tuple[FloatArray]:
+    rows = _rows_of(keys, how)
+    if not len(rows):
+        return (np.zeros(1 + 2 * rows.n_items + 2 * rows.n_confusion_groups),)
+    at, expected_counts = MemoryEngine(rows, threads=1).initial_step(request[0].scores)
+    return (_flat(at.value, at.gradient, at.degree, expected_counts),)
+
+
+def _product(part: _Part, request: tuple[_Request], vector: tuple[FloatArray]) -> tuple[FloatArray]:
+    if not len(part.rows):
+        return (np.zeros(part.rows.n_items),)
+    engine, curvature = part.curvature(request[0])
+    return (engine.curvature_times(curvature, vector[0]),)
+
+
+def _links(part: _Part, request: tuple[_Request]) -> Links:
+    if not len(part.rows):
+        return _NO_LINKS
+    engine, curvature = part.curvature(request[0])
+    return engine.links(curvature)
+
+
+def _observed_degree(part: _Part, request: tuple[_Request]) -> tuple[FloatArray]:
+    if not len(part.rows):
+        return (np.zeros(part.rows.n_items),)
+    return (_observed(part, request[0], False)[0],)
+
+
+def _observed_links(part: _Part, request: tuple[_Request]) -> Links:
+    links = _observed(part, request[0], True)[1] if len(part.rows) else _NO_LINKS
+    assert links is not None
+    return links
+
+
+def _observed(part: _Part, request: _Request, links: bool) -> tuple[FloatArray, Links | None]:
+    assert request.log_emission is not None
+    return part.engine.observed(request.scores, request.log_emission, links)
+
+
+def _hidden(part: _Part, request: tuple[_Request]) -> tuple[FloatArray]:
+    assert request[0].log_emission is not None
+    if not len(part.rows):
+        return (np.zeros(2 * part.rows.n_confusion_groups),)
+    return (part.engine.truth_variance(request[0].scores, request[0].log_emission).ravel(),)
+
+
+_NO_LINKS = Links(np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int32), np.empty(0))

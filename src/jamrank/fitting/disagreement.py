@@ -1,0 +1,39 @@
+"""How often annotators vote against a given opinion on each pair."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from jamrank.data.comparisons import Comparisons
+from jamrank.io.out_of_core.parted import Votes
+from jamrank.rows.rows import Rows
+from jamrank.typing import FloatArray
+
+__all__ = ["disagreement"]
+
+
+def disagreement(votes: Votes, opinion_on: Callable[[Comparisons], FloatArray]) -> FloatArray:
+    """Return the share of each annotator's decided votes that go against an opinion.
+
+    Parameters
+    ----------
+    votes : Comparisons or StoredComparisons
+        The votes.
+    opinion_on : callable
+        Gives, for each pair of some votes: 1 for the first item, -1 for the second, 0 for neither, which counts
+        half.
+
+    Returns
+    -------
+    ndarray
+        One an annotator; 1/2 for one without decided votes.
+    """
+    wrong, total = np.zeros(votes.n_annotators), np.zeros(votes.n_annotators)
+    for part in [votes] if isinstance(votes, Comparisons) else votes.parts():
+        rows = Rows.per_pair(part)
+        lean = opinion_on(part)[rows.pair]
+        wrong += rows.over_votes((1 - lean) / 2)[:, 1] + rows.over_votes((1 + lean) / 2)[:, 0]
+        total += rows.vote_counts.sum(axis=1)
+    return np.asarray(np.divide(wrong, total, out=np.full(len(total), 0.5), where=total > 0))

@@ -1,0 +1,142 @@
+"""What the votes determine of each block of a scorer's parameters, by Laplace's approximation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
+
+from jamrank.engines import Engine, Maximisation
+from jamrank.fitting.newton import conjugate_gradients
+from jamrank.linalg.marginals import is_dense, score_variances
+from jamrank.scorers import LinearScorer, ObjectScorer, Scorer, SumScorer
+from jamrank.typing import FloatArray
+
+__all__ = ["Determined", "blocks", "effective_dof"]
+
+
+# How exactly it is worked out how the effects answer to the features.
+_CLOSE = 1e-3
+# Up to here a solve with the whole matrix is quicker than one by passes for each column.
+_FEW_ITEMS = 200
+
+
+@dataclass(frozen=True)
+class Determined:
+    """What is known of the parameters.
+
+    Attributes
+    ----------
+    counts : tuple of float
+        The effective number of parameters of each block: ``Σ (1 - v / τ²)``, ``v`` being the variance that the votes
+        leave to a parameter and ``τ²`` its prior variance.
+    loose : ndarray of shape (items, weights)
+        What is not known of the weights, as it moves the scores: its product with its transpose is the covariance of
+        the scores, less what comes from the effects alone. Without weights it has no columns.
+    weights : ndarray
+        Variance of each weight.
+    """
+
+    counts: tuple[float, ...]
+    loose: FloatArray
+    weights: FloatArray
+
+
+def blocks(scorer: Scorer) -> list[slice]:
+    """Return the parameters that share a prior variance."""
+    if isinstance(scorer, SumScorer):
+        split = scorer.features.n_params
+        return [slice(0, split), slice(split, scorer.n_params)]
+    return [slice(0, scorer.n_params)]
+
+
+def effective_dof(engine: Engine, scorer: Scorer, at: Maximisation) -> Determined:
+    """Work out what the votes determine, from their curvature and the scorer's prior."""
+    if isinstance(scorer, ObjectScorer):
+        left_open = _left_open(engine, scorer, at)
+        count = float((1.0 - left_open * scorer.precision).sum())
+        return Determined((count,), np.empty((scorer.n_params, 0)), np.empty(0))
+    if isinstance(scorer, LinearScorer):
+        factor = _factor(scorer, _curvature(engine, scorer, at))
+        variances = (_loosen(np.eye(scorer.n_params), factor) ** 2).sum(axis=1)
+        return Determined((_count(scorer, variances),), _loosen(scorer.matrix, factor), variances)
+    assert isinstance(scorer, SumScorer)
+    return _of_sum(engine, scorer, at)
+
+
+def _of_sum(engine: Engine, scorer: SumScorer, at: Maximisation) -> Determined:
+    """Work out both blocks, each knowing that the other is not known either, by eliminating the effects."""
+    features, precision = scorer.features, scorer.objects.precision
+    left_open = _left_open(engine, scorer.objects, at)
+    if is_dense(engine.n_links, engine.n_items):
+        # Evenly spread comparisons leave 1 / (d + t), and the effects answer to a column by its centred part.
+        share = 1.0 - precision * left_open
+        answer = _centred(features, share) * share[:, None]
+    else:
+        answer = _answers(engine, scorer, at)
+    curvature = np.einsum("if,ig->fg", features.matrix * precision[:, None], answer)
+    factor = _factor(features, (curvature + curvature.T) / 2)
+    variances = (_loosen(np.eye(features.n_params), factor) ** 2).sum(axis=1)
+    through_weights = (_loosen(answer, factor) ** 2).sum(axis=1)
+    of_effects = float((1.0 - precision * (left_open + through_weights)).sum())
+    return Determined((_count(features, variances), of_effects), _loosen(features.matrix - answer, factor), variances)
+
+
+def _left_open(engine: Engine, scorer: ObjectScorer, at: Maximisation) -> FloatArray:
+    links = None if is_dense(engine.n_links, engine.n_items) else engine.links(at.curvature)
+    return score_variances(at.degree, float(scorer.precision[0]), links)
+
+
+def _curvature(engine: Engine, scorer: LinearScorer, at: Maximisation) -> FloatArray:
+    """Return the curvature of the votes in the weights."""
+    if is_dense(engine.n_links, engine.n_items):
+        return np.asarray(np.einsum("if,ig->fg", scorer.matrix * at.degree[:, None], _centred(scorer, at.degree)))
+    pushed = [engine.curvature_times(at.curvature, column) for column in scorer.matrix.T]
+    return np.stack([scorer.adjoint(column) for column in pushed])
+
+
+def _centred(scorer: LinearScorer, weight: FloatArray) -> FloatArray:
+    return scorer.matrix - scorer.adjoint(weight) / max(float(weight.sum()), 1e-300)
+
+
+def _answers(engine: Engine, scorer: SumScorer, at: Maximisation) -> FloatArray:
+    """Return ``(L + T)⁻¹ L X``: what of each column of the features the effects would take over."""
+    if engine.n_items <= _FEW_ITEMS:
+        laplacian = _laplacian(engine, at)
+        held: FloatArray = cho_solve(
+            cho_factor(laplacian + np.diag(scorer.objects.precision)), laplacian @ scorer.features.matrix
+        )
+        return held
+    precision, precondition = scorer.objects.precision, scorer.objects.preconditioner(at.degree)
+
+    def times(vector: FloatArray) -> FloatArray:
+        return engine.curvature_times(at.curvature, vector) + precision * vector
+
+    columns = (engine.curvature_times(at.curvature, column) for column in scorer.features.matrix.T)
+    return np.stack([conjugate_gradients(times, column, precondition, _CLOSE) for column in columns], axis=1)
+
+
+def _laplacian(engine: Engine, at: Maximisation) -> FloatArray:
+    links = engine.links(at.curvature)
+    between = np.zeros((engine.n_items, engine.n_items))
+    np.add.at(between, (links.first, links.second), links.curvature)
+    between += between.T
+    return np.diag(between.sum(axis=1)) - between
+
+
+def _factor(scorer: LinearScorer, curvature: FloatArray) -> FloatArray:
+    """Return the upper Cholesky factor of the information on the weights."""
+    least = 1e-12 * max(float(np.diag(curvature).max(initial=0.0)), 1e-12)
+    factor: FloatArray = cholesky(curvature + np.diag(scorer.precision + least))
+    return factor
+
+
+def _count(scorer: LinearScorer, variances: FloatArray) -> float:
+    return float((1.0 - variances * scorer.precision).sum())
+
+
+def _loosen(matrix: FloatArray, factor: FloatArray) -> FloatArray:
+    """Return a matrix times a root of the covariance of the weights."""
+    loose: FloatArray = solve_triangular(factor, matrix.T, trans="T").T
+    return loose

@@ -1,0 +1,90 @@
+"""Steps of the M-step for the scores: Newton's for the logistic loss, scipy's L-BFGS for the hinge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.optimize import minimize
+
+from jamrank.engines import Engine, Maximisation, MemoryEngine
+from jamrank.fitting.lbfgs import dot
+from jamrank.scorers import ObjectScorer, Scorer
+from jamrank.typing import FloatArray
+
+__all__ = ["conjugate_gradients", "gradient", "maximise_hinge", "newton_step"]
+
+
+# Scores are log-odds: an honest step hardly moves one further, and near-separated votes must not overflow.
+_LONGEST_STEP = 5.0
+# How exactly a step is worked out; the next one makes up for the rest.
+_STEP_TOLERANCE, _MOST_STEPS = 0.1, 100
+
+
+def gradient(scorer: Scorer, at: Maximisation, theta: FloatArray) -> FloatArray:
+    """Return the gradient of the M-step's objective, prior included, in the parameters."""
+    return scorer.adjoint(at.gradient) - scorer.precision * theta
+
+
+def newton_step(engine: Engine, scorer: Scorer, at: Maximisation, theta: FloatArray) -> FloatArray:
+    """Return Newton's step from ``theta``, without ever forming the curvature matrix."""
+
+    def curvature_times(vector: FloatArray) -> FloatArray:
+        pushed = engine.curvature_times(at.curvature, scorer.forward(vector))
+        return scorer.adjoint(pushed) + scorer.precision * vector
+
+    slope = gradient(scorer, at, theta)
+    step = None
+    if isinstance(scorer, ObjectScorer) and isinstance(engine, MemoryEngine):
+        step = engine.solve(
+            at.curvature, slope, scorer.precision, scorer.evened(at.degree), _STEP_TOLERANCE, _MOST_STEPS
+        )
+    if step is None:
+        step = conjugate_gradients(curvature_times, slope, scorer.preconditioner(at.degree), _STEP_TOLERANCE)
+    return scorer.clip_step(step, _LONGEST_STEP)
+
+
+def conjugate_gradients(
+    times: Callable[[FloatArray], FloatArray],
+    target: FloatArray,
+    precondition: Callable[[FloatArray], FloatArray],
+    tolerance: float,
+    max_iter: int = _MOST_STEPS,
+) -> FloatArray:
+    """Solve ``A x = target`` for a positive semi-definite ``A`` given by its products.
+
+    scipy's would do, were it not for BLAS: its dot products may change in the last bit with the number of
+    threads, and results must not.
+    """
+    x, residual = np.zeros_like(target), target.copy()
+    z = precondition(residual)
+    direction, rho = z, dot(residual, z)
+    enough = tolerance**2 * rho
+    for _ in range(max_iter):
+        if rho <= enough:
+            break
+        product = times(direction)
+        bend = dot(direction, product)
+        if bend <= 0:
+            break
+        alpha = rho / bend
+        x = x + alpha * direction
+        residual = residual - alpha * product
+        z = precondition(residual)
+        rho, previous = dot(residual, z), rho
+        direction = z + (rho / previous) * direction
+    return x
+
+
+def maximise_hinge(
+    engine: MemoryEngine, scorer: Scorer, posterior: FloatArray, theta: FloatArray, max_iter: int = 50
+) -> FloatArray:
+    """Maximise the M-step under Rennie's smooth hinge, whose curvature jumps, by scipy's L-BFGS."""
+
+    def loss(point: FloatArray) -> tuple[float, FloatArray]:
+        at = engine.maximisation(scorer.scores(point), posterior, "hinge")
+        penalty = 0.5 * float((scorer.precision * point**2).sum())
+        return penalty - at.value, -gradient(scorer, at, point)
+
+    found = minimize(loss, theta, jac=True, method="L-BFGS-B", options={"maxiter": max_iter})
+    return np.asarray(found.x, dtype=np.float64)

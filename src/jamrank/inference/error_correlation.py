@@ -1,0 +1,259 @@
+"""Judges who err together, and how many independent ones they are worth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.csgraph import connected_components
+from scipy.special import ndtri
+
+from jamrank.data.comparisons import FIRST, TIE, Comparisons
+from jamrank.data.storage import DenseVotes
+from jamrank.inference.response_bias import chunks
+from jamrank.typing import BoolArray, FloatArray, IntArray
+
+__all__ = ["Links", "correlated"]
+
+
+# Fewest pairs that two must both have judged, and how likely independent judges may have any two linked.
+_LEAST_COMMON, _FALSE_ALARM = 10, 0.02
+# Couples of votes on one pair that are looked at: beyond, an even sample of the pairs.
+_MOST_COUPLES = 10_000_000
+_ROUNDS, _ITERATIONS = 30, 500
+# Of many couples, those whose surplus is near the largest are set aside together.
+_FEW_COUPLES, _NEAR = 500, 0.8
+# Third parties that both judges of a couple must share pairs with: their skills are told by these.
+_LEAST_OTHERS = 2
+# As many imagined common pairs draw a judge's skill to the first guess.
+_IMAGINED = 1.0
+# Skills that differ, by so many standard errors, more than they can: they are not the same on all pairs.
+_TOO_FAR = 3.0
+# A skill of 1 would leave no errors to correlate.
+_LARGEST_SKILL = 0.98
+
+
+@dataclass(frozen=True)
+class Links:
+    """Couples of judges who agree more than the truth explains.
+
+    Attributes
+    ----------
+    first, second : ndarray of int
+        The two judges, as places in ``votes.annotators``; strongest couple first.
+    common : ndarray
+        Pairs that both judged.
+    agreed : ndarray
+        On how many of them they agreed.
+    expected : ndarray
+        On how many they would have if they erred independently.
+    correlation : ndarray
+        Of their errors, drawn towards 0 as far as chance could have made it.
+    effective_judges : float
+        How many independent judges all of them are worth.
+    """
+
+    first: IntArray
+    second: IntArray
+    common: FloatArray
+    agreed: FloatArray
+    expected: FloatArray
+    correlation: FloatArray
+    effective_judges: float
+
+    def to_array(self) -> FloatArray:
+        """Return the couples as rows of numbers, for files."""
+        columns = [self.first, self.second, self.common, self.agreed, self.expected, self.correlation]
+        return np.stack(columns, axis=1).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class _Couples:
+    """Couples of judges, on how many pairs both voted, and how far they agreed there, from -1 to 1."""
+
+    first: IntArray
+    second: IntArray
+    common: FloatArray
+    agreement: FloatArray
+    n_judges: int
+
+    def matrix(self, values: FloatArray, kept: BoolArray) -> csr_array:
+        """Return values of the couples that are kept, judges × judges, symmetric."""
+        a, b, v = self.first[kept], self.second[kept], values[kept]
+        at = np.concatenate([a, b]), np.concatenate([b, a])
+        return csr_array(coo_array((np.concatenate([v, v]), at), shape=(self.n_judges, self.n_judges)))
+
+    def third_parties(self) -> FloatArray:
+        """Return with how many others both judges of each couple have pairs in common."""
+        linked = self.matrix(np.ones(len(self.common)), np.ones(len(self.common), dtype=bool))
+        return np.asarray(csr_array(linked @ linked)[self.first, self.second]).ravel()
+
+
+def correlated(votes: Comparisons, flip: Any = None) -> Links:
+    """Find judges who agree with each other more than the truth explains.
+
+    Judges who err independently agree on a pair, less disagree, as often as the product of their skills 1 - 2 flip,
+    whatever the truth is. So the agreements of all couples tell the skills; a couple that agrees surely more than
+    its product is linked and set aside, until no other does.
+
+    Parameters
+    ----------
+    votes : Comparisons
+        The votes; ties are left out. Four judges with common pairs are needed for any couple to stand out.
+    flip : array-like, optional
+        First guess of each judge's flip.
+
+    Returns
+    -------
+    Links
+    """
+    couples = _agreements(votes)
+    guess = np.full(votes.n_annotators, 0.5) if flip is None else 1 - 2 * np.asarray(flip, dtype=np.float64)
+    none = np.empty(0), np.empty(0)
+    correlation, explained = _surplus(couples, guess) if len(couples.common) else none
+    kept = np.flatnonzero(correlation > 0)
+    kept = kept[np.argsort(-correlation[kept], kind="stable")]
+    first, second, linked = couples.first[kept], couples.second[kept], correlation[kept]
+    common = couples.common[kept]
+    agreed, expected = (common * (1 + balance[kept]) / 2 for balance in (couples.agreement, explained))
+    judges = int(np.count_nonzero(votes.annotator_decided > 0))
+    lost = _shared(first, second, linked, votes.n_annotators)
+    return Links(first, second, common, np.round(agreed, 9), expected, linked, judges - lost)
+
+
+def _agreements(votes: Comparisons) -> _Couples:
+    said = _ballots(votes)
+    judged = abs(said)
+    common, balance = csr_array(judged.T @ judged).tocoo(), csr_array(said.T @ said)
+    some = (common.row < common.col) & (common.data >= _LEAST_COMMON)
+    first, second, both = common.row[some].astype(np.int64), common.col[some].astype(np.int64), common.data[some]
+    agreed = np.asarray(balance[first, second]).ravel() if len(both) else np.empty(0)
+    return _Couples(first, second, both, agreed / both, votes.n_annotators)
+
+
+def _ballots(votes: Comparisons) -> csr_array:
+    """Return what each judge said of each pair that is looked at: 1 first, -1 second.
+
+    Of a judge who voted more than once on a pair the balance counts.
+    """
+    kept = _sample(votes)
+    place = np.cumsum(kept) - 1
+    rows, columns, data = [np.empty(0, np.int64)], [np.empty(0, np.int32)], [np.empty(0)]
+    for chunk in chunks(votes):
+        taken = kept[chunk.pair] & (chunk.result != TIE)
+        rows.append(place[chunk.pair[taken]])
+        columns.append(chunk.annotator[taken])
+        data.append((chunk.weight * np.where(chunk.result == FIRST, 1.0, -1.0))[taken])
+    shape = int(kept.sum()), votes.n_annotators
+    said = csr_array(coo_array((np.concatenate(data), (np.concatenate(rows), np.concatenate(columns))), shape=shape))
+    said.data = np.sign(said.data)
+    said.eliminate_zeros()
+    return said
+
+
+def _sample(votes: Comparisons) -> BoolArray:
+    """Tell which pairs to look at: all with more than one vote, or so many that the work stays bounded."""
+    if isinstance(votes.storage, DenseVotes):
+        count = np.broadcast_to(float(votes.n_annotators), votes.n_pairs)
+    else:
+        count = np.diff(votes.vote_start).astype(np.float64)
+    telling = np.flatnonzero(count > 1)
+    every = max(int(np.ceil((count[telling] ** 2).sum() / _MOST_COUPLES)), 1)
+    kept = np.zeros(votes.n_pairs, dtype=bool)
+    kept[telling[::every]] = True
+    return kept
+
+
+def _surplus(couples: _Couples, guess: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the correlation of errors of each couple, shrunk, or 0 where it may be chance; and what is explained.
+
+    Explained is the agreement, less disagreement, of judges with these skills who err independently.
+    """
+    common, agreement = couples.common, couples.agreement
+    aside = np.zeros(len(common), dtype=bool)
+    telling = couples.third_parties() >= _LEAST_OTHERS
+    if not telling.any():
+        return np.zeros(len(common)), np.zeros(len(common))
+    limit = -float(ndtri(_FALSE_ALARM / np.count_nonzero(telling)))
+    few = len(common) <= _FEW_COUPLES
+    for _ in range(_ROUNDS):
+        (one, unsure_one), (other, unsure_other) = _skills(couples, aside, guess, few)
+        excess = _excess(one, other, agreement)
+        unsure = unsure_one + unsure_other
+        alike = np.abs(excess) <= _TOO_FAR * np.sqrt(unsure + (1 - agreement**2) / common)
+        one, other = one - excess * unsure_one / unsure, other + excess * unsure_other / unsure
+        explained = one * other
+        variance = (1 - explained**2) / common + one**2 * unsure_other + other**2 * unsure_one
+        surplus = np.where(telling & alike, (agreement - explained) / np.sqrt(variance), 0.0)
+        worst = float(surplus[~aside].max(initial=0.0))
+        if worst <= limit:
+            break
+        aside |= surplus >= (worst if few else max(limit, _NEAR * worst))
+    spread = np.sqrt(np.maximum((1 - one**2) * (1 - other**2), 1e-12))
+    correlation = np.clip((agreement - explained) / spread, -1.0, 1.0)
+    sure = aside & (surplus > limit)
+    shrunk = correlation - np.divide(1.0, common * correlation, out=np.ones_like(common), where=sure)
+    return np.where(sure, np.maximum(shrunk, 0.0), 0.0), explained
+
+
+def _excess(one: FloatArray, other: FloatArray, agreement: FloatArray) -> FloatArray:
+    """Return by how much the skills of each couple differ more than they can on the pairs that both judged.
+
+    Errors that occur r and s times cannot fall together more often than |r - s| allows: two who agree as they do
+    differ in skill by 1 less their agreement at most. A good judge and a bad one who agree on half of their pairs
+    have other skills there than elsewhere; without this it would look like errors in common.
+    """
+    gap = one - other
+    return np.asarray(np.sign(gap) * np.maximum(np.abs(gap) - (1 - agreement), 0.0))
+
+
+def _skills(
+    couples: _Couples, aside: BoolArray, guess: FloatArray, few: bool
+) -> tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]:
+    """Return the skills of both judges of each couple, as far as the other couples tell them, with their variances.
+
+    Where couples are few, skills are fitted anew without each of them. Where they are many, a couple hardly moves the
+    skills of third parties, and only the last step is taken without it.
+    """
+    a, b = couples.first, couples.second
+    weight, told = (couples.matrix(v, ~aside) for v in (couples.common, couples.common * couples.agreement))
+    own_weight, own_told = (np.where(aside, 0.0, v) for v in (couples.common, couples.common * couples.agreement))
+    start = np.clip(guess, -_LARGEST_SKILL, _LARGEST_SKILL)
+    skill = np.tile(start, (len(a) if few else 1, 1))
+    row = np.arange(len(a)) if few else np.zeros(len(a), dtype=np.int64)
+    if few:
+        weight, told = weight.toarray(), told.toarray()
+    for _ in range(_ITERATIONS):
+        above, below = skill @ told, skill**2 @ weight
+        if few:
+            for k, j in ((a, b), (b, a)):
+                above[row, k] -= own_told * skill[row, j]
+                below[row, k] -= own_weight * skill[row, j] ** 2
+        fitted = _ratio(above, below, start)
+        # Half steps: plain ones may go to and fro.
+        moved, skill = float(np.abs(fitted - skill).max()), (fitted + skill) / 2
+        if moved < 1e-7:
+            break
+    above, below = skill @ told, skill**2 @ weight
+    found = []
+    for k, j in ((a, b), (b, a)):
+        known = np.maximum(below[row, k] - own_weight * skill[row, j] ** 2, 0.0)
+        found.append((_ratio(above[row, k] - own_told * skill[row, j], known, start[k]), 1 / (known + _IMAGINED)))
+    return found[0], found[1]
+
+
+def _ratio(above: FloatArray, below: FloatArray, start: FloatArray) -> FloatArray:
+    drawn = (above + _IMAGINED * start) / (np.maximum(below, 0.0) + _IMAGINED)
+    return np.asarray(np.clip(drawn, -_LARGEST_SKILL, _LARGEST_SKILL))
+
+
+def _shared(first: IntArray, second: IntArray, linked: FloatArray, n: int) -> float:
+    """Return how many judges are lost to agreement: of a group of m, all but m / (1 + (m - 1) mean correlation)."""
+    graph = coo_array((np.ones(len(first)), (first, second)), shape=(n, n))
+    _, group = connected_components(graph, directed=False)
+    size = np.bincount(group).astype(np.float64)
+    total = np.bincount(group[first], linked, len(size))
+    # The sum over couples, twice, is m (m - 1) times their mean.
+    return float((size - size / (1 + 2 * total / size)).sum())

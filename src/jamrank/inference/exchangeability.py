@@ -1,0 +1,103 @@
+"""Items that nothing but their names tells apart, and an order of items that does not hang on names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jamrank.data.color_refinement import ColorRefinement
+from jamrank.data.comparisons import Comparisons
+from jamrank.io.out_of_core.parted import Votes
+from jamrank.io.out_of_core.sampling import sample_parts
+from jamrank.typing import FloatArray, HashArray, IntArray
+
+__all__ = ["Exchangeability", "all_distinct", "by_group", "codes", "find_exchangeable"]
+
+
+_SAME = 9  # decimals in which scores of exchangeable items agree
+_MOST_ROUNDS = 30
+# Of more items than that which are alike, the rest go by their place.
+_MOST_SINGLED_OUT = 40
+
+
+@dataclass(frozen=True)
+class Exchangeability:
+    """What the votes say of who is like whom.
+
+    Attributes
+    ----------
+    group : ndarray of int
+        Equal for items with the same score that the votes do not tell apart.
+    place : ndarray of int
+        The place of each item in an order that names do not change, but for exchanging items that are alike.
+    annotator : ndarray of uint64
+        Equal for annotators that the votes do not tell apart, once items have their places.
+    """
+
+    group: IntArray
+    place: IntArray
+    annotator: HashArray
+
+
+def all_distinct(n_items: int) -> IntArray:
+    """Return groups of one item each."""
+    return np.arange(n_items)
+
+
+def find_exchangeable(votes: Votes, scores: FloatArray) -> Exchangeability:
+    """Tell items apart by scores and votes, and put them in an order.
+
+    Items with one score are coloured by what votes say of them, of those they were compared with, and so on. One of
+    those that are still alike, whichever it is, is then singled out and the others are coloured anew, by how they
+    stand to it, until all differ.
+    """
+    table = votes if isinstance(votes, Comparisons) else sample_parts(votes, votes.n_votes)
+    colors = ColorRefinement(table)
+    rounded = np.round(scores, _SAME) + 0.0
+    _settle(colors)
+    group = codes(rounded, colors.item)
+    code = group
+    for turn in range(_MOST_SINGLED_OUT):
+        count = np.bincount(code)
+        alike = np.flatnonzero(count[code] > 1)
+        if not len(alike):
+            break
+        one = alike[np.argmin(code[alike])]
+        colors.item[one] += np.uint64(turn + 1)
+        _settle(colors)
+        code = codes(code, colors.item)
+    place = np.empty(len(scores), np.int64)
+    place[np.lexsort((np.arange(len(code)), code))] = np.arange(len(code))
+    return Exchangeability(group, place, colors.annotator)
+
+
+def by_group(values: FloatArray, group: IntArray) -> FloatArray:
+    """Return values with one row an item, each row the mean over those that are alike."""
+    count = np.bincount(group)
+    if count.max(initial=0) <= 1:
+        return values
+    total = np.zeros((len(count), *values.shape[1:]))
+    np.add.at(total, group, values)
+    return np.asarray((total.T / np.maximum(count, 1)).T[group])
+
+
+def _settle(colors: ColorRefinement) -> None:
+    known = 0
+    for _ in range(_MOST_ROUNDS):
+        colors.refine()
+        found = len(np.unique(colors.item)) + len(np.unique(colors.annotator))
+        if found <= known:
+            return
+        known = found
+
+
+def codes(first: NDArray[np.generic], second: HashArray) -> IntArray:
+    """Return numbers for the distinct couples of values, in their order."""
+    order = np.lexsort((second, first))
+    new = np.ones(len(order), dtype=bool)
+    new[1:] = (first[order][1:] != first[order][:-1]) | (second[order][1:] != second[order][:-1])
+    found = np.empty(len(order), np.int64)
+    found[order] = np.cumsum(new) - 1
+    return found

@@ -1,0 +1,192 @@
+"""How surely the parameters of a noise are known: the observed information, from differences of the slope."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.special import expit
+
+from jamrank.engines import DiskEngine, MemoryEngine
+from jamrank.fitting.em import Point, Problem
+from jamrank.linalg.joint_information import factored, is_small, joint_information
+from jamrank.noise import Discrimination, HasInformation
+from jamrank.scorers import LinearScorer, NoScorer
+from jamrank.typing import BoolArray, FloatArray
+
+__all__ = [
+    "Observed",
+    "annotator_covariance",
+    "information_on_flips",
+    "interval",
+    "joint_covariance",
+    "observed_information",
+    "whole_covariance",
+]
+
+
+_STEP = 1e-4
+# Beyond so many parameters, or visits of rows, scores are taken as known.
+_MOST_PARAMETERS, _MOST_VISITS = 1500, 2_000_000_000
+# Scores have an approximation that is nearly as good, so differences must be quick for them.
+_MOST_VISITS_FOR_SCORES = 200_000_000
+_NOTHING = 1e-10
+_NORMAL_95 = 1.959963984540054
+
+
+@dataclass(frozen=True)
+class Observed:
+    """The observed information on scores and noise together, prior included.
+
+    Attributes
+    ----------
+    matrix : ndarray
+        Scores (or weights) first, then the parameters of the noise. Directions that mean nothing are pinned.
+    inside : ndarray of bool
+        Which parameters of the noise are in it: one of which nothing is known is taken as it is.
+    """
+
+    matrix: FloatArray
+    inside: BoolArray
+
+    def marginal(self) -> FloatArray:
+        """Return the information on each parameter of the noise, all others being unknown; 0 for those not inside."""
+        spread = factored(self.matrix).spread()[len(self.matrix) - int(self.inside.sum()) :]
+        information = np.zeros(len(self.inside))
+        information[self.inside] = 1.0 / (spread**2).sum(axis=1)
+        return information
+
+
+def observed_information(problem: Problem, point: Point) -> Observed | None:
+    """Return the observed information at a point; None where that costs too much.
+
+    In closed form where the noise says how its parameters are known, else by differences of the slope.
+    """
+    noise, params = problem.noise, point.params
+    if isinstance(problem.engine, (MemoryEngine, DiskEngine)) and (
+        isinstance(noise, HasInformation) or not len(params)
+    ):
+        matrix, inside = _in_closed_form(problem, problem.engine, point)
+    else:
+        matrix = _by_differences(problem, point, _MOST_VISITS_FOR_SCORES)
+        inside = np.ones(len(params), np.bool_)
+    if matrix is None:
+        return None
+    n_theta = len(point.theta)
+    if not isinstance(problem.scorer, (LinearScorer, NoScorer)):
+        # Only differences of scores mean anything.
+        matrix[:n_theta, :n_theta] += 1.0 / n_theta
+    if isinstance(noise, Discrimination):
+        # Nor has the common scale of discriminations a meaning.
+        unit = params / np.linalg.norm(params)
+        matrix[n_theta:, n_theta:] += np.abs(matrix).max() * np.outer(unit, unit)
+    return Observed(matrix, inside)
+
+
+def _in_closed_form(
+    problem: Problem, engine: MemoryEngine | DiskEngine, point: Point
+) -> tuple[FloatArray | None, BoolArray]:
+    noise, params = problem.noise, point.params
+    known = noise.complete_information(params) if isinstance(noise, HasInformation) else np.zeros(len(params))
+    inside = known > 1e-6 * max(float(known.max(initial=0.0)), 1e-300)
+    if not is_small(engine.n_items + int(inside.sum()), engine.n_rows):
+        return None, inside
+    at = engine.information(point.scores, noise.log_emission(params))
+    loglik_jacobian = (
+        noise.loglik_jacobian(params)
+        if isinstance(noise, HasInformation)
+        else csr_array((2 * engine.n_confusion_groups, 0))
+    )
+    features = None
+    if isinstance(problem.scorer, LinearScorer):
+        features = problem.scorer.matrix
+    elif isinstance(problem.scorer, NoScorer):
+        features = np.empty((engine.n_items, 0))
+    of_noise = loglik_jacobian[:, np.flatnonzero(inside)]
+    return joint_information(at, known[inside], of_noise, problem.scorer.precision, features), inside
+
+
+def _by_differences(problem: Problem, point: Point, most_visits: int) -> FloatArray | None:
+    """Return the observed information, each column a central difference of the slope: two passes a parameter."""
+    n_theta, n_params = len(point.theta), len(point.params)
+    total = n_theta + n_params
+    if total > _MOST_PARAMETERS or 2 * total * problem.engine.n_rows > most_visits:
+        return None
+    at = np.concatenate([point.theta, point.params])
+    information = -np.stack([_bend(problem, at, direction, n_theta) for direction in np.eye(total)])
+    return np.asarray((information + information.T) / 2)
+
+
+def joint_covariance(problem: Problem, point: Point) -> FloatArray | None:
+    """Return the covariance of the noise's parameters, scores being uncertain too; None where that costs too much."""
+    covariance, n_theta = whole_covariance(problem, point), len(point.theta)
+    return None if covariance is None else covariance[n_theta:, n_theta:]
+
+
+def whole_covariance(problem: Problem, point: Point, most_visits: int = _MOST_VISITS) -> FloatArray | None:
+    """Return the covariance of the scorer's parameters, then the noise's; None where that costs too much.
+
+    The posterior is taken for a normal with the observed information, prior included. Each of its columns is a
+    central difference of the slope of the objective, which the fused pass hands back: two passes a parameter.
+    """
+    information = _by_differences(problem, point, most_visits)
+    if information is None:
+        return None
+    # What nothing is known of, as the common level of free scores without a prior, takes no part.
+    return np.asarray(np.linalg.pinv(information, rcond=_NOTHING, hermitian=True))
+
+
+def _bend(problem: Problem, at: FloatArray, direction: FloatArray, n_theta: int) -> FloatArray:
+    """Return how the slope changes along a direction."""
+    ends = [at + step * direction for step in (_STEP, -_STEP)]
+    ahead, behind = (problem.slope(problem.evaluate(end[:n_theta], end[n_theta:])) for end in ends)
+    return np.asarray((ahead - behind) / (2 * _STEP))
+
+
+def annotator_covariance(problem: Problem, point: Point, n_annotators: int) -> FloatArray:
+    """Return the covariance of each annotator's own parameters.
+
+    Parameters
+    ----------
+    n_annotators : int
+        The noise has as many parameters of a first kind, then of a second, and so on.
+
+    Returns
+    -------
+    ndarray of shape (kinds, kinds, annotators)
+    """
+    kinds = len(point.params) // n_annotators
+    joint = joint_covariance(problem, point)
+    if joint is not None:
+        blocks: FloatArray = np.einsum("ikjk->ijk", joint.reshape(kinds, n_annotators, kinds, n_annotators))
+        return blocks
+    # With the scores known, annotators (nearly) tell nothing of each other: all of a kind are moved at once.
+    n_theta, at = len(point.theta), np.concatenate([point.theta, point.params])
+    information = np.empty((n_annotators, kinds, kinds))
+    for kind in range(kinds):
+        direction = np.zeros(len(at))
+        direction[n_theta + kind * n_annotators : n_theta + (kind + 1) * n_annotators] = 1.0
+        information[:, kind] = -_bend(problem, at, direction, n_theta)[n_theta:].reshape(kinds, n_annotators).T
+    return np.moveaxis(np.asarray(np.linalg.pinv(information, rcond=_NOTHING)), 0, 2)
+
+
+def interval(estimate: FloatArray, variance: FloatArray) -> FloatArray:
+    """Return normal 95 % intervals, from low to high; endless where nothing is known."""
+    reach = _NORMAL_95 * np.sqrt(np.where(variance > 0, variance, np.inf))
+    return np.stack([estimate - reach, estimate + reach], axis=1)
+
+
+def information_on_flips(params: FloatArray, covariance: FloatArray) -> FloatArray:
+    """Return the information on the logit of each flip of a two-coin noise, which is the mean over both sides."""
+    flip, bias = params[: covariance.shape[2]], params[covariance.shape[2] : 2 * covariance.shape[2]]
+    on_left, on_right = expit(flip - bias), expit(flip + bias)
+    mean = (on_left + on_right) / 2
+    by_flip = (on_left * (1 - on_left) + on_right * (1 - on_right)) / 2
+    by_bias = (on_right * (1 - on_right) - on_left * (1 - on_left)) / 2
+    by = np.stack([by_flip, by_bias])
+    variance = np.einsum("ik,ijk,jk->k", by, covariance[:2, :2], by)
+    information: FloatArray = np.divide(
+        (mean * (1 - mean)) ** 2, variance, out=np.zeros_like(mean), where=variance > 0
+    )
+    return information

@@ -1,0 +1,238 @@
+"""Draws from the posterior of scores and noise, by Hamiltonian Monte Carlo."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from jamrank.engines import DiskEngine, Engine, MemoryEngine, TiedEngine
+from jamrank.fitting.em import Problem
+from jamrank.inference.exchangeability import Exchangeability
+from jamrank.inference.information import observed_information
+from jamrank.linalg.joint_information import factored
+from jamrank.noise import Flip, Noise
+from jamrank.scorers import ObjectScorer
+from jamrank.typing import FloatArray, IntArray
+
+__all__ = ["Posterior", "can_draw", "sample"]
+
+Density = Callable[[FloatArray], tuple[float, FloatArray]]
+
+# A chain runs thousands of passes: beyond these the normal approximation has to do, and is closer too.
+_MOST_VOTES, _MOST_PARAMETERS = 100_000, 1000
+# As in the estimate of the variance: imagined items of variance 1, and the largest variance that is believed in.
+_IMAGINED_ITEMS, _LARGEST_VARIANCE = 2.0, 9.0
+_WARM_UP, _AFTER = 160, 50
+_WANTED_ACCEPTANCE = 0.8
+# In units of the posterior's spread: a quarter of a turn makes the next draw independent of the last.
+_TRAJECTORY = 1.6
+_MOST_STEPS = 16
+# In units of the scores' prior precision: where the information is less, or negative, steps are as if it were this.
+_LEAST_CURVED = 0.5
+_SAME = 9  # decimals in which exchangeable parameters agree
+
+
+def can_draw(engine: Engine, n_params: int) -> bool:
+    """Tell whether a chain over the posterior ends in good time."""
+    # On a cluster every pass would be a round of messages.
+    near = isinstance(engine, (MemoryEngine, DiskEngine, TiedEngine))
+    few = near and max(float(engine.vote_counts.sum()), engine.n_rows) <= _MOST_VOTES
+    return few and engine.n_items + n_params <= _MOST_PARAMETERS
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """The posterior of free scores and of the noise, near the fit.
+
+    The noise has the prior of the fit, on the scale of its parameters. Where the variance of the scores was not
+    given, it is summed out: with an inverse chi-squared prior of two imagined items, scores are together a Student t,
+    up to a variance of 9, and normal with that variance beyond.
+
+    Parameters
+    ----------
+    engine : Engine
+        Passes over the votes.
+    noise : Noise
+        Its parameters are drawn too.
+    theta, params : ndarray
+        Where the fit ended.
+    variance : float or None
+        Prior variance of the scores, where it was given; None where it is estimated.
+    like : Likeness, optional
+        Breaks ties between scores, or between flips, by what the votes say; without it their place does.
+    """
+
+    engine: Engine
+    noise: Noise
+    theta: FloatArray
+    params: FloatArray
+    variance: float | None
+    like: Exchangeability | None = None
+
+    @cached_property
+    def _engines(self) -> list[Engine]:
+        """Few votes on disk are read once, for a chain passes over them again and again.
+
+        In one thread: to start more would cost more than so few votes are worth.
+        """
+        return _in_memory(self.engine)
+
+    @cached_property
+    def _order(self) -> tuple[IntArray, IntArray]:
+        """Parameters by value: what a draw is must not depend on names."""
+        by_coin = isinstance(self.noise, Flip)
+        votes = self.engine.vote_counts.sum(axis=1) if by_coin else np.zeros(len(self.params))
+        scores, params = np.round(self.theta, _SAME), np.round(self.params, _SAME)
+        if self.like is None:
+            return np.argsort(scores, kind="stable"), np.lexsort((params, votes))
+        colour = self.like.annotator
+        kinds = len(params) // max(len(colour), 1)
+        last = (np.tile(colour, kinds),) if kinds * len(colour) == len(params) else ()
+        return np.argsort(self.like.place), np.lexsort((*last, params, votes))
+
+    def _split(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        theta, params = np.empty(len(self.theta)), np.empty(len(self.params))
+        theta[self._order[0]], params[self._order[1]] = x[: len(theta)], x[len(theta) :]
+        return theta, params
+
+    def _joined(self, theta: FloatArray, params: FloatArray) -> FloatArray:
+        return np.concatenate([theta[self._order[0]], params[self._order[1]]])
+
+    def density(self, x: FloatArray) -> tuple[float, FloatArray]:
+        """Return the log density, up to a constant, and its gradient."""
+        theta, params = self._split(x)
+        log_emission = self.noise.log_emission(params)
+        passes = [engine.expectation(theta, log_emission) for engine in self._engines]
+        value, slope = self._score_prior(theta)
+        value += sum(at.value for at in passes) + self.noise.log_prior(params)
+        gradient = np.sum([at.gradient for at in passes], axis=0) + slope
+        expected_counts = np.sum([at.expected_counts for at in passes], axis=0)
+        return value, self._joined(gradient, self.noise.slope(params, expected_counts))
+
+    def _score_prior(self, theta: FloatArray) -> tuple[float, FloatArray]:
+        squares, n = float(theta @ theta), len(theta)
+        if self.variance is not None:
+            return -0.5 * squares / self.variance, -theta / self.variance
+        n_all, total = n + _IMAGINED_ITEMS, _IMAGINED_ITEMS + squares
+        ratio = total / (n_all * _LARGEST_VARIANCE)
+        if ratio < 1.0:
+            return float(-0.5 * n_all * np.log(ratio)), -theta * (n_all / total)
+        # Votes that no score can be too large for: the variance stays where it is believed in.
+        return float(-0.5 * n_all * (ratio - 1.0)), -theta / _LARGEST_VARIANCE
+
+    def _spread(self, x: FloatArray) -> FloatArray:
+        """Return what turns independent normals into steps as long as the posterior is wide near a point."""
+        theta, params = self._split(x)
+        n, squares = len(theta), float(theta @ theta)
+        variance = (_IMAGINED_ITEMS + squares) / (n + _IMAGINED_ITEMS) if self.variance is None else self.variance
+        problem = Problem(self.engine, ObjectScorer(n, variance), self.noise)
+        observed = observed_information(problem, problem.evaluate(theta, params))
+        assert observed is not None
+        matrix = np.eye(n + len(params))
+        inside = np.concatenate([np.arange(n), n + np.flatnonzero(observed.inside)])
+        matrix[np.ix_(inside, inside)] = observed.matrix
+        place = np.concatenate([self._order[0], n + self._order[1]])
+        return _wide(matrix[np.ix_(place, place)], _LEAST_CURVED / variance)
+
+    def _stretched(self, spread: FloatArray, draws: FloatArray) -> FloatArray:
+        """Return the spread, made as wide as some draws are in the direction that is the least normal: the scale.
+
+        Larger scores and more flips say nearly the same as smaller scores and fewer flips.
+        """
+        centre = draws.mean(axis=0)
+        scale = centre.copy()
+        scale[: len(self.theta)] -= scale[: len(self.theta)].mean()
+        scale[len(self.theta) :] = 0.0
+        along = scale @ spread
+        length = float(np.sqrt(along @ along))
+        if length == 0:
+            return spread
+        wide = float(((draws - centre) @ scale).std()) / length
+        return np.asarray(spread + np.outer(spread @ along, along) * (max(wide, 1.0) - 1.0) / length**2)
+
+    def draw(self, n: int, random_state: Any = 0) -> tuple[FloatArray, FloatArray]:
+        """Return draws of the scores, each about its mean, and of the noise's parameters."""
+        rng = np.random.default_rng(random_state)
+        x = self._joined(self.theta, self.params)
+        warm, step = sample(self.density, x, self._spread(x), _WARM_UP, rng, learn=True)
+        settled = warm[_WARM_UP // 4 :]
+        spread = self._stretched(self._spread(settled.mean(axis=0)), settled)
+        warm, step = sample(self.density, warm[-1], spread, _AFTER, rng, learn=True, step=step)
+        kept, _ = sample(self.density, warm[-1], spread, n, rng, step=step)
+        parts = [self._split(x) for x in kept]
+        scores = np.stack([theta - theta.mean() for theta, _ in parts])
+        return scores, np.stack([params for _, params in parts])
+
+
+def _in_memory(engine: Engine) -> list[Engine]:
+    if isinstance(engine, DiskEngine):
+        return [MemoryEngine(part.rows, 1) for _, part in engine.parts() if part.n_rows]
+    if isinstance(engine, TiedEngine) and isinstance(engine.decided, MemoryEngine):
+        return [TiedEngine(*(_in_memory(part)[0] for part in (engine.decided, engine.ties)))]
+    return [MemoryEngine(engine.rows, 1) if isinstance(engine, MemoryEngine) else engine]
+
+
+def _wide(matrix: FloatArray, least: float) -> FloatArray:
+    """Return a square root of the inverse of a matrix whose eigenvalues are raised to some least value."""
+    if not factored(matrix - least * np.eye(len(matrix))).raised:
+        return factored(matrix).spread()
+    values, vectors = np.linalg.eigh(matrix)
+    raised = vectors * np.maximum(values, least) @ vectors.T
+    return factored(raised).spread()
+
+
+def sample(
+    density: Density,
+    x: FloatArray,
+    spread: FloatArray,
+    n: int,
+    rng: np.random.Generator,
+    *,
+    learn: bool = False,
+    step: float = 0.4,
+) -> tuple[FloatArray, float]:
+    """Draw from a density by Hamiltonian Monte Carlo.
+
+    Parameters
+    ----------
+    density : callable
+        Gives the log density and its gradient.
+    x : ndarray
+        Where the chain begins.
+    spread : ndarray
+        Matrix that turns independent normals into steps of about the width of the density.
+    n : int
+        Length of the chain.
+    learn : bool
+        Whether to adapt the length of steps on the way; draws made meanwhile are not to be kept.
+    step : float
+        Length of a step, or where to begin to learn it.
+
+    Returns
+    -------
+    draws : ndarray of shape (n, parameters)
+    step : float
+    """
+    value, slope = density(x)
+    draws, log_step = np.empty((n, len(x))), np.log(step)
+    for i in range(n):
+        length = float(np.exp(log_step)) * rng.uniform(0.8, 1.2)
+        begin = rng.standard_normal(len(x))
+        y, momentum, new_value, new_slope = x, begin, value, slope
+        for _ in range(int(np.clip(round(_TRAJECTORY / length), 1, _MOST_STEPS))):
+            momentum = momentum + 0.5 * length * (new_slope @ spread)
+            y = y + length * (spread @ momentum)
+            new_value, new_slope = density(y)
+            momentum = momentum + 0.5 * length * (new_slope @ spread)
+        gain = new_value - value - 0.5 * float(momentum @ momentum - begin @ begin)
+        accepted = float(np.exp(min(gain, 0.0))) if np.isfinite(gain) else 0.0
+        if learn:
+            log_step += (accepted - _WANTED_ACCEPTANCE) / (i + 5) ** 0.6
+        if rng.random() < accepted:
+            x, value, slope = y, new_value, new_slope
+        draws[i] = x
+    return draws, float(np.exp(log_step))

@@ -1,0 +1,215 @@
+"""How annotators treat sides and ties, beside what the items they saw explain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+
+from jamrank.data.comparisons import FIRST, TIE, Comparisons
+from jamrank.data.storage import MISSING, DenseVotes
+from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
+
+__all__ = ["ResponseBias", "VoteChunk", "chunks", "habits", "without_own_vote"]
+
+
+# Votes looked at together: enough for numpy to be quick, few enough to need no memory to speak of.
+_PIECE = 1 << 18
+# Pairs are comparable, for ties, where the better item's chance falls between two of these.
+_CHANCES = np.array([0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.9])
+_COLUMNS = 9
+
+
+@dataclass(frozen=True)
+class VoteChunk:
+    """Some votes one by one: pair, annotator, result from the pair's first item, side, weight."""
+
+    pair: IntArray
+    annotator: Int32Array
+    result: NDArray[np.int8]
+    swapped: BoolArray
+    weight: FloatArray
+
+
+def chunks(votes: Comparisons) -> Iterator[VoteChunk]:
+    """Yield all votes, a bounded number at a time; those of a jury are never spelled out as a whole."""
+    if isinstance(votes.storage, DenseVotes):
+        yield from _pieces_of_jury(votes.storage)
+        return
+    pair, swapped, weight = votes.vote_pair, votes.vote_swapped, votes.vote_weight
+    for begin in range(0, len(pair), _PIECE):
+        at = slice(begin, begin + _PIECE)
+        yield VoteChunk(pair[at], votes.vote_annotator[at], votes.vote_result[at], swapped[at], weight[at])
+
+
+def _pieces_of_jury(jury: DenseVotes) -> Iterator[VoteChunk]:
+    n_pairs, n_annotators = jury.results.shape
+    for begin in range(0, n_pairs, _PIECE):
+        part = jury.results[begin : begin + _PIECE]
+        side = jury.swapped[begin : begin + _PIECE] if len(jury.swapped) else np.zeros(len(part), dtype=bool)
+        for k in range(n_annotators):
+            voted = np.flatnonzero(part[:, k] != MISSING)
+            who = np.full(len(voted), k, dtype=np.int32)
+            yield VoteChunk(begin + voted, who, part[voted, k], side[voted], np.ones(len(voted)))
+
+
+@dataclass(frozen=True)
+class ResponseBias:
+    """Sums over each annotator's votes.
+
+    Parameters
+    ----------
+    sums : ndarray of shape (annotators, 9)
+        The columns that the properties name, in their order.
+    """
+
+    sums: FloatArray
+
+    @property
+    def decided(self) -> FloatArray:
+        """Decided votes."""
+        return self.sums[:, 0]
+
+    @property
+    def left(self) -> FloatArray:
+        """Decided votes for the item on the left."""
+        return self.sums[:, 1]
+
+    @property
+    def expected_left(self) -> FloatArray:
+        """As many as the items shown, and the annotator's flip, explain."""
+        return self.sums[:, 2]
+
+    @property
+    def left_variance(self) -> FloatArray:
+        """Variance of that number."""
+        return self.sums[:, 3]
+
+    @property
+    def votes(self) -> FloatArray:
+        """Votes, ties included."""
+        return self.sums[:, 4]
+
+    @property
+    def ties(self) -> FloatArray:
+        """Tie votes."""
+        return self.sums[:, 5]
+
+    @property
+    def expected_ties(self) -> FloatArray:
+        """As many as the others say on comparable pairs."""
+        return self.sums[:, 6]
+
+    @property
+    def tie_variance(self) -> FloatArray:
+        """Variance of that number."""
+        return self.sums[:, 7]
+
+    @property
+    def checked(self) -> FloatArray:
+        """Decided votes between items on both of which somebody else voted too."""
+        # Models of an earlier version have no such column in their files.
+        return self.sums[:, 8] if self.sums.shape[1] > 8 else self.decided
+
+
+def habits(
+    votes: Comparisons, chance: FloatArray | None, truth: Callable[[VoteChunk], FloatArray], flip: FloatArray
+) -> ResponseBias:
+    """Add up what annotators did with sides and ties, and what was to be expected.
+
+    Parameters
+    ----------
+    votes : Comparisons
+        The votes.
+    chance : ndarray or None
+        For each pair, how likely its first item is better by the scores: pairs with like chances are comparable. None
+        where there are no ties to compare.
+    truth : callable
+        Gives for each vote of a piece how likely the first item is better, as far as it is known without that vote.
+    flip : ndarray
+        Of each annotator.
+    """
+    n = votes.n_annotators
+    sums = np.zeros((n, _COLUMNS))
+    n_bins = len(_CHANCES) + 1
+    bins = None if chance is None else np.searchsorted(_CHANCES, np.maximum(chance, 1 - chance))
+    vote_counts, tied = np.zeros(n * n_bins), np.zeros(n * n_bins)
+    for chunk in chunks(votes):
+        tie = chunk.result == TIE
+        sums[:, :4] += _sides(chunk, ~tie, truth, flip, n)
+        if bins is not None:
+            cell = chunk.annotator * n_bins + bins[chunk.pair]
+            vote_counts += np.bincount(cell, chunk.weight, n * n_bins)
+            tied += np.bincount(cell[tie], chunk.weight[tie], n * n_bins)
+    sums[:, 4] = votes.annotator_weight
+    if bins is not None:
+        sums[:, 5:8] = _ties(vote_counts.reshape(n, n_bins), tied.reshape(n, n_bins))
+    sums[:, 8] = _checked(votes, sums[:, 0])
+    return ResponseBias(sums)
+
+
+def _checked(votes: Comparisons, decided: FloatArray) -> FloatArray:
+    """Return the decided votes of each annotator between items that others voted on too."""
+    n = votes.n_annotators
+    lowest, highest = np.full(votes.n_items, n), np.full(votes.n_items, -1)
+    for chunk in chunks(votes):
+        counted = (chunk.result != TIE) & (chunk.weight > 0)
+        pair, who = chunk.pair[counted], chunk.annotator[counted]
+        for item in (votes.pair_first[pair], votes.pair_second[pair]):
+            np.minimum.at(lowest, item, who)
+            np.maximum.at(highest, item, who)
+        if (lowest < highest).all():
+            return decided
+    common = lowest < highest
+    checked = np.zeros(n)
+    for chunk in chunks(votes):
+        both = common[votes.pair_first[chunk.pair]] & common[votes.pair_second[chunk.pair]] & (chunk.result != TIE)
+        checked += np.bincount(chunk.annotator[both], chunk.weight[both], n)
+    return checked
+
+
+def _sides(
+    chunk: VoteChunk, decided: BoolArray, truth: Callable[[VoteChunk], FloatArray], flip: FloatArray, n: int
+) -> FloatArray:
+    """Return decided votes, those for the left, as many as expected and the variance of that, by annotator."""
+    if not decided.all():
+        chunk = VoteChunk(*(getattr(chunk, name)[decided] for name in VoteChunk.__dataclass_fields__))
+    who, weight = chunk.annotator, chunk.weight
+    better = truth(chunk)
+    left_better = np.where(chunk.swapped, 1 - better, better)
+    own = flip[who]
+    expected = own + (1 - 2 * own) * left_better
+    columns = [
+        weight,
+        weight * ((chunk.result == FIRST) ^ chunk.swapped),
+        weight * expected,
+        weight**2 * expected * (1 - expected),
+    ]
+    return np.stack([np.bincount(who, column, n) for column in columns], axis=1)
+
+
+def _ties(vote_counts: FloatArray, tied: FloatArray) -> FloatArray:
+    """Return the ties of each annotator, as many as the others' shares foretell, and the variance of that."""
+    others, theirs = vote_counts.sum(axis=0) - vote_counts, tied.sum(axis=0) - tied
+    rate = (theirs + 0.5) / (others + 1)
+    return np.stack(
+        [tied.sum(axis=1), (vote_counts * rate).sum(axis=1), (vote_counts * rate * (1 - rate)).sum(axis=1)], axis=1
+    )
+
+
+def without_own_vote(posterior: FloatArray, chunk: VoteChunk, flip: FloatArray) -> FloatArray:
+    """Take each vote back out of the posterior of its pair.
+
+    Parameters
+    ----------
+    posterior : ndarray
+        P(first is better) of the pair of each vote, the vote included.
+    flip : ndarray
+        Chance of each vote to say the opposite.
+    """
+    told = chunk.weight * np.where(chunk.result == FIRST, 1.0, -1.0) * logit(1 - np.clip(flip, 1e-9, 1 - 1e-9))
+    odds = logit(np.clip(posterior, 1e-12, 1 - 1e-12))
+    return np.asarray(expit(odds - told))

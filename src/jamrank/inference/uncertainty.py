@@ -1,0 +1,233 @@
+"""Standard errors of scores and intervals of ranks, by a normal approximation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_solve
+
+from jamrank.engines import Links
+from jamrank.inference.ranks import ranks
+from jamrank.linalg.joint_information import Factored, factored, score_information
+from jamrank.linalg.marginals import is_dense, score_variances
+from jamrank.typing import FloatArray, IntArray
+
+__all__ = [
+    "Uncertainty",
+    "draw_ranks",
+    "from_information",
+    "independent",
+    "laplace",
+    "needs_links",
+    "normal_draws",
+    "pooled_quantiles",
+    "rank_bounds",
+    "sandwich",
+]
+
+
+# Up to here the whole covariance of the scores is formed; beyond it only its diagonal is approximated.
+_MOST_ITEMS_DENSE = 2000
+_DRAWS = 400
+_TAILS = [0.025, 0.975]
+_NORMAL_95 = 1.959963984540054
+# Scores closer than this differ by rounding alone.
+_SAME_SCORE = 1e-9
+
+
+@dataclass(frozen=True)
+class Uncertainty:
+    """Standard error of each score and 95 % intervals of scores and ranks; NaN and 0 where unknown.
+
+    Attributes
+    ----------
+    score_se : ndarray
+        Standard error: the score lies within 1.96 of them of what it may be with a probability of about 95 %. Of
+        draws it is their distance from the score that counts, which need not be their middle.
+    rank_low, rank_high : ndarray of int
+        Interval of each rank.
+    score_low, score_high : ndarray
+        Interval of each score.
+    kind : str
+        How they were found: ``posterior``, ``information``, ``independent``, ``sandwich`` or ``bootstrap``.
+    raised : float
+        What was added to the diagonal of an information matrix that was not positive definite; 0 where none was.
+    """
+
+    score_se: FloatArray
+    rank_low: IntArray
+    rank_high: IntArray
+    score_low: FloatArray = field(default_factory=lambda: np.empty(0))
+    score_high: FloatArray = field(default_factory=lambda: np.empty(0))
+    kind: str = "independent"
+    raised: float = 0.0
+
+    @classmethod
+    def unknown(cls, n_items: int) -> Uncertainty:
+        """Return no knowledge at all."""
+        gaps = np.full(n_items, np.nan)
+        return cls(gaps, np.zeros(n_items, np.int64), np.zeros(n_items, np.int64), gaps, gaps)
+
+    @classmethod
+    def of_draws(cls, scores: FloatArray, draws: FloatArray, kind: str, alike: IntArray | None = None) -> Uncertainty:
+        """Return what draws say of scores; one row a draw, about the same level as the scores.
+
+        ``alike`` has a number for each item, the same for those that are exchangeable: the draws of all of these are
+        draws of each.
+        """
+        # (n + 1) p and not n p: with few draws the tails would be cut short.
+        low, high = pooled_quantiles(draws, _TAILS, alike, "weibull")
+        # The score is not the middle of its draws. What holds 95 % of them around it is short on one side; what
+        # reaches both ends of their interval is long on the other: half way between, 95 % of simulated truths are.
+        (least,) = pooled_quantiles(np.abs(draws - scores), [0.95], alike, "weibull")
+        reach = 0.5 * (least + np.maximum(high - scores, scores - low))
+        return cls(reach / _NORMAL_95, *rank_bounds(scores, draws, alike), low, high, kind)
+
+    @classmethod
+    def of_normal(
+        cls, scores: FloatArray, se: FloatArray, draws: FloatArray, kind: str, raised: float = 0.0
+    ) -> Uncertainty:
+        """Return what a normal says of which the standard errors are known, and draws."""
+        reach = _NORMAL_95 * se
+        return cls(se, *rank_bounds(scores, draws), scores - reach, scores + reach, kind, raised)
+
+
+def pooled_quantiles(draws: NDArray[Any], levels: list[float], alike: IntArray | None, method: Any) -> FloatArray:
+    """Return quantiles of each item's draws, those of items that are alike put together: one row a level."""
+    found = np.asarray(np.quantile(draws, levels, axis=0, method=method), dtype=np.float64)
+    if alike is not None:
+        for group in np.flatnonzero(np.bincount(alike) > 1):
+            own = alike == group
+            found[:, own] = np.quantile(draws[:, own], levels, method=method)[:, None]
+    return found
+
+
+def rank_bounds(scores: FloatArray, draws: FloatArray, alike: IntArray | None = None) -> tuple[IntArray, IntArray]:
+    """Return the 95 % interval of each rank over draws, wide enough to hold the rank of the score itself."""
+    low, high = pooled_quantiles(draw_ranks(draws), _TAILS, alike, "inverted_cdf").astype(np.int64)
+    rank = ranks(scores) if alike is None else ranks(scores, within=_SAME_SCORE)
+    return np.minimum(low, rank), np.maximum(high, rank)
+
+
+def draw_ranks(draws: FloatArray) -> IntArray:
+    """Return the rank of every item in each draw: one row a draw."""
+    return np.stack([ranks(draw) for draw in draws])
+
+
+def needs_links(n_links: int, n_items: int) -> bool:
+    """Tell whether :func:`laplace` needs the information by pair of items, or only by item."""
+    return n_items <= _MOST_ITEMS_DENSE or not is_dense(n_links, n_items)
+
+
+def laplace(
+    scores: FloatArray, degree: FloatArray, links: Links | None, precision: float, loose: FloatArray | None = None
+) -> Uncertainty:
+    """Approximate the posterior of the scores by a normal with the given information.
+
+    Parameters
+    ----------
+    scores : ndarray
+        Where the posterior is highest.
+    degree : ndarray
+        How sharply the log-likelihood bends in each score.
+    links : Links or None
+        How sharply it bends in the difference of two scores; None where :func:`needs_links` says so.
+    precision : float
+        Prior precision of each score.
+    loose : ndarray of shape (items, columns), optional
+        What moves many scores together and is not known either: its product with its transpose is added to the
+        covariance.
+    """
+    n_items = len(scores)
+    if n_items > _MOST_ITEMS_DENSE:
+        return independent(scores, np.sqrt(score_variances(degree, precision, links)), loose)
+    assert links is not None
+    information = score_information(degree, links.first, links.second, links.curvature)
+    return from_information(scores, information + precision * np.eye(n_items), loose)
+
+
+def from_information(scores: FloatArray, information: FloatArray, loose: FloatArray | None = None) -> Uncertainty:
+    """Approximate the posterior of the scores by a normal.
+
+    Parameters
+    ----------
+    scores : ndarray
+        Where the posterior is highest.
+    information : ndarray
+        Precision of the scores, or of scores and other parameters, scores first. The scores' common level is left
+        out: only differences mean anything.
+    loose : ndarray of shape (items, weights), optional
+        How scores move with what else is not known.
+    """
+    factor, spread = _spread(scores, information)
+    if loose is not None and loose.size:
+        spread = np.concatenate([spread, loose - loose.mean(axis=0)], axis=1)
+    se = np.sqrt((spread**2).sum(axis=1))
+    return Uncertainty.of_normal(scores, se, _normal(scores, spread, _DRAWS, 0), "information", factor.raised)
+
+
+def normal_draws(scores: FloatArray, information: FloatArray, n: int, random_state: Any) -> tuple[float, FloatArray]:
+    """Draw scores from that normal; also returns by how much the information had to be raised."""
+    factor, spread = _spread(scores, information)
+    return factor.raised, _normal(scores, spread, n, random_state)
+
+
+def sandwich(scores: FloatArray, information: FloatArray, pulls: FloatArray) -> Uncertainty:
+    """Take the spread between clusters of votes for the variance of the gradient.
+
+    Parameters
+    ----------
+    scores : ndarray
+        Where the posterior is highest.
+    information : ndarray
+        Precision of scores and other parameters, scores first.
+    pulls : ndarray of shape (clusters, parameters)
+        How the gradient would change without the votes of each cluster, negated.
+    """
+    pinned = information.copy()
+    pinned[: len(scores), : len(scores)] += 1.0 / len(scores)
+    factor = factored(pinned)
+    own = cho_solve((factor.lower, True), pulls.T)[: len(scores)]
+    own = (own - own.mean(axis=0)) * np.sqrt(len(pulls) / max(len(pulls) - 1, 1))
+    se = np.sqrt((own**2).sum(axis=1))
+    return Uncertainty.of_normal(scores, se, _normal(scores, own, _DRAWS, 0), "sandwich", factor.raised)
+
+
+def _order(scores: FloatArray) -> IntArray:
+    """Items by score: draws go by it, so that they do not depend on names."""
+    return np.argsort(np.round(scores, 9), kind="stable")
+
+
+def _spread(scores: FloatArray, information: FloatArray) -> tuple[Factored, FloatArray]:
+    """Return the factor of the information, items in order, and what turns independent normals into scores."""
+    n_items, order = len(scores), _order(scores)
+    place = np.concatenate([order, np.arange(n_items, len(information))])
+    pinned = information[np.ix_(place, place)]
+    pinned[:n_items, :n_items] += 1.0 / n_items
+    factor = factored(pinned)
+    half = factor.spread()[:n_items]
+    spread = np.empty((n_items, n_items))
+    spread[order] = factored(half @ half.T).lower
+    spread -= spread.mean(axis=0)
+    return factor, spread
+
+
+def _normal(scores: FloatArray, spread: FloatArray, n: int, random_state: Any) -> FloatArray:
+    noise = np.random.default_rng(random_state).standard_normal((n, spread.shape[1]))
+    return np.asarray(scores + noise @ spread.T)
+
+
+def independent(scores: FloatArray, se: FloatArray, loose: FloatArray | None = None) -> Uncertainty:
+    """Take the scores as independent normals with the given standard errors, but for what moves them together."""
+    rng = np.random.default_rng(0)
+    noise = np.empty((len(scores), _DRAWS if len(scores) <= 20_000 else 100))
+    noise[np.lexsort((np.round(se, 9), np.round(scores, 9)))] = rng.standard_normal(noise.shape)
+    drawn = scores[:, None] + se[:, None] * noise
+    if loose is not None and loose.size:
+        together = loose - loose.mean(axis=0)
+        drawn += np.einsum("if,fd->id", together, rng.standard_normal((together.shape[1], drawn.shape[1])))
+        se = np.sqrt(se**2 + (together**2).sum(axis=1))
+    return Uncertainty.of_normal(scores, se, drawn.T, "independent")

@@ -1,0 +1,1 @@
+"""Votes that do not fit in memory: on disk, or on a cluster."""

@@ -1,0 +1,280 @@
+"""A dask cluster, as the rest of the code speaks with it: tasks on parts, sums by tree, errors in one line."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import contextlib
+import os
+import threading
+import warnings
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from jamrank.errors import ClusterError, JamrankError, ParameterError
+from jamrank.io.documents import check_folder
+from jamrank.io.private import own_scratch, private_folder
+from jamrank.kernels import default_threads
+
+__all__ = ["Cluster", "cluster_at_hand"]
+
+Tick = Callable[[int, int], None]
+
+_FAN_IN = 8
+_ANSWER_WITHIN, _WORKERS_WITHIN, _LOOK_EVERY = 10.0, 60.0, 0.2
+_INSTALL = "install it: pip install 'jamrank[cluster]'"
+
+
+def cluster_at_hand() -> str | None:
+    """Return the address of a scheduler that this process knows of already; None where there is none.
+
+    That is the client which the caller has opened or, as everywhere in dask, ``DASK_SCHEDULER_ADDRESS``. dask is not
+    imported to find out.
+    """
+    client = _client_at_hand()
+    return str(client.scheduler.address) if client is not None else os.environ.get("DASK_SCHEDULER_ADDRESS")
+
+
+def _client_at_hand() -> Any:
+    import sys
+
+    if "distributed" not in sys.modules:
+        return None
+    from distributed import default_client
+
+    try:
+        return default_client()
+    except ValueError:
+        return None
+
+
+class Cluster:
+    """A client of a scheduler.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        Open.
+    own : sequence of objects with ``close``
+        What to close with it, first to last; nothing where somebody else opened the client.
+    """
+
+    def __init__(self, client: Any, own: Sequence[Any] = ()) -> None:
+        self.client = client
+        self.address: str = client.scheduler.address
+        self.local = len(own) > 1
+        self._close = weakref.finalize(self, _close, list(own))
+
+    @classmethod
+    def at(
+        cls,
+        scheduler: str | None = None,
+        workers: int | None = None,
+        scratch: str | os.PathLike[str] | None = None,
+    ) -> Cluster:
+        """Connect to a scheduler, or start one here.
+
+        Parameters
+        ----------
+        scheduler : str, optional
+            Its address; without it the client or address at hand, and where there is none, a local cluster.
+        workers : int, optional
+            How many worker processes a local cluster has; one for each core unless given.
+        scratch : path-like, optional
+            Where the workers of a local cluster put what does not fit into memory.
+
+        Raises
+        ------
+        ParameterError
+            If dask is not installed.
+        ClusterError
+            If nobody answers at the address.
+        """
+        try:
+            import dask
+            from distributed import Client, LocalCluster
+        except ImportError:
+            raise ParameterError(f"the engine 'dask' needs dask; {_INSTALL}") from None
+        if scheduler is None and workers is None and (known := _client_at_hand()) is not None:
+            return cls(known)
+        scheduler = scheduler or (os.environ.get("DASK_SCHEDULER_ADDRESS") if workers is None else None)
+        if scheduler is not None:
+            try:
+                client = Client(scheduler, timeout=_ANSWER_WITHIN, set_as_default=False)
+            except (OSError, ValueError, TypeError) as error:
+                told = (str(error).splitlines() or [type(error).__name__])[0][:100]
+                raise ClusterError(f"no dask scheduler answers at {scheduler!r} ({told})") from None
+            return cls(client, [client])
+        room = str(_room(scratch))
+        # Scheduler and workers alike: dask's own place can be read by others, and prepared by them.
+        with warnings.catch_warnings(), dask.config.set({"temporary-directory": room}):
+            # Its dashboard takes another port where the usual one is taken.
+            warnings.simplefilter("ignore", UserWarning)
+            cluster = LocalCluster(
+                n_workers=workers or default_threads(),
+                threads_per_worker=1,
+                processes=True,
+                local_directory=room,
+                env={"OMP_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1"},
+                silence_logs=40,
+            )
+            client = Client(cluster, set_as_default=False)
+        return cls(client, [client, cluster])
+
+    @property
+    def dashboard(self) -> str:
+        """Address of the page that shows what the cluster is doing."""
+        return str(self.client.dashboard_link)
+
+    @property
+    def n_workers(self) -> int:
+        """How many workers there are now."""
+        with self.clearly():
+            return len(self.client.nthreads())
+
+    def require_workers(self) -> None:
+        """Make sure that there is somebody to do the work."""
+        with self.clearly():
+            try:
+                self.client.wait_for_workers(1, timeout=_WORKERS_WITHIN)
+            except TimeoutError:
+                problem = f"the dask scheduler at {self.address} has no workers"
+                raise ClusterError(f"{problem}; start some with dask worker {self.address}") from None
+
+    def close(self) -> None:
+        """Close the client, and the cluster, if they were opened here."""
+        self._close()
+
+    # -- tasks ----------------------------------------------------------------------------------------------
+
+    def carry(self, *values: Any) -> Any:
+        """Return a future of values that all workers will need.
+
+        They travel as a task: should the worker that has them die, they are sent again.
+        """
+        with self.clearly(), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Sending large graph")
+            return self.client.submit(_values, *values, pure=False)
+
+    def each(
+        self,
+        function: Callable[..., Any],
+        parts: Sequence[Any],
+        *shared: Any,
+        places: Sequence[str | None] | None = None,
+    ) -> list[Any]:
+        """Call a function on every part where it lies, or wherever there is room once its worker is gone."""
+        with self.clearly():
+            places = self.places(parts) if places is None else places
+            futures: list[Any] = [None] * len(parts)
+            for worker in dict.fromkeys(places):
+                own = [number for number, place in enumerate(places) if place == worker]
+                found = self.client.map(
+                    function,
+                    [parts[number] for number in own],
+                    *([value] * len(own) for value in shared),
+                    pure=False,
+                    **_at(worker),
+                )
+                for number, future in zip(own, found, strict=True):
+                    futures[number] = future
+            return futures
+
+    def places(self, parts: Sequence[Any]) -> list[str | None]:
+        """Return the worker that has each part; None for those that are not in memory."""
+        asked = [part for part in parts if hasattr(part, "key")]
+        if not asked:
+            return [None] * len(parts)
+        with self.clearly():
+            known = self.client.who_has(asked)
+        return [next(iter(sorted(known.get(part.key, ()))), None) for part in parts]
+
+    def runs(self, parts: Sequence[Any]) -> list[str | None]:
+        """Return a worker for each part: every worker has a run of them, by its threads, near those that it has.
+
+        Sums of neighbours are added up first: if they are with one worker, only one sum has to travel.
+        """
+        places = self.places(parts)
+        with self.clearly():
+            threads: dict[str, int] = self.client.nthreads()
+        held = {worker: [at for at, place in enumerate(places) if place == worker] for worker in sorted(threads)}
+        order = sorted(held, key=lambda worker: sum(held[worker]) / len(held[worker]) if held[worker] else len(parts))
+        runs = [worker for worker in order for _ in range(threads[worker])]
+        return [runs[at * len(runs) // len(parts)] if runs else None for at in range(len(parts))]
+
+    def total(self, add: Callable[..., Any], futures: Sequence[Any], places: Sequence[str | None]) -> Any:
+        """Add up futures as a tree whose form depends on their number alone: so does every bit of the result."""
+        with self.clearly():
+            while True:
+                # Few go in twos: where parts of one worker follow each other, less has to travel.
+                width = _FAN_IN if len(futures) > _FAN_IN else 2
+                groups = range(0, len(futures), width)
+                futures = [
+                    self.client.submit(add, *futures[at : at + width], pure=False, **_at(places[at])) for at in groups
+                ]
+                places = [places[at] for at in groups]
+                if len(futures) == 1:
+                    return futures[0]
+
+    def result(self, future: Any, chunks: Sequence[Any] = (), tick: Tick | None = None) -> Any:
+        """Wait for a future, and tell meanwhile how many of its pieces are done."""
+        ended = threading.Event()
+        with self.clearly():
+            future.add_done_callback(lambda _: ended.set())
+            while not ended.wait(_LOOK_EVERY):
+                if self.client.status == "closed":
+                    raise OSError
+                if tick is not None:
+                    tick(sum(piece.done() for piece in chunks), len(chunks))
+            if tick is not None:
+                tick(len(chunks), len(chunks))
+            return future.result()
+
+    def gather(self, futures: Sequence[Any]) -> list[Any]:
+        """Return what futures are."""
+        with self.clearly():
+            return list(self.client.gather(list(futures)))
+
+    @contextlib.contextmanager
+    def clearly(self) -> Iterator[None]:
+        """Turn what dask raises when a cluster fails into one line."""
+        from distributed import KilledWorker
+
+        try:
+            yield
+        except JamrankError:
+            raise
+        except KilledWorker as error:
+            problem = f"workers died again and again at the same work ({error.task})"
+            raise ClusterError(f"{problem}; they may need more memory, or votes in smaller parts") from None
+        except (asyncio.CancelledError, concurrent.futures.CancelledError, OSError) as error:
+            if isinstance(error, FileNotFoundError | PermissionError):
+                raise
+            problem = f"the dask scheduler at {self.address} is gone, and with it what its workers knew"
+            raise ClusterError(f"{problem}; start it and the fit again") from None
+
+
+def _room(scratch: str | os.PathLike[str] | None) -> Path:
+    """Return a folder for the files of workers that is this user's alone; dask's own can be read by others."""
+    if scratch is None:
+        return private_folder(own_scratch() / "dask")
+    check_folder(scratch)
+    who = f"-{os.geteuid()}" if hasattr(os, "geteuid") else ""
+    return private_folder(Path(scratch).absolute() / f"jamrank-dask{who}")
+
+
+def _close(own: list[Any]) -> None:
+    for each in own:
+        with contextlib.suppress(Exception):
+            each.close()
+
+
+def _at(worker: str | None) -> dict[str, Any]:
+    """Return what keeps a task at its data: dask would move them where another worker looks less busy."""
+    return {} if worker is None else {"workers": [worker], "allow_other_workers": True}
+
+
+def _values(*values: Any) -> Any:
+    return values

@@ -1,0 +1,1 @@
+"""Linear algebra on comparison graphs: Laplacians, marginal variances, the joint information matrix."""

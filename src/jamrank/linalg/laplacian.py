@@ -1,0 +1,93 @@
+"""Least squares on a graph, and linear systems that leave the level of each component open."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import numpy as np
+from scipy.sparse import coo_array, csr_array, diags_array
+from scipy.sparse.linalg import cg, gmres
+
+from jamrank.rows.pair_counts import PairCounts
+from jamrank.typing import FloatArray, Int32Array
+
+__all__ = ["potentials", "solve_singular"]
+
+
+# Up to here a matrix is solved directly; beyond it by Krylov steps, each a pass over the pairs.
+_MOST_ITEMS_DENSE = 2000
+_RTOL, _ATOL = 1e-10, 1e-14
+_RESTART, _MOST_RESTARTS = 60, 100
+
+
+def potentials(tally: PairCounts, flow: FloatArray, weight: FloatArray) -> tuple[FloatArray, bool]:
+    """Return the scores whose differences are nearest to a flow on each pair, by weighted least squares.
+
+    Parameters
+    ----------
+    tally : Tally
+        The pairs.
+    flow : ndarray
+        How far the first item of each pair should be above the second.
+    weight : ndarray
+        Weight of each pair, above 0.
+
+    Returns
+    -------
+    scores : ndarray
+        With mean 0 in each component.
+    converged : bool
+    """
+    degree = tally.by_item(weight, weight)
+    between = coo_array((weight, (tally.first, tally.second)), (tally.n_items,) * 2).tocsr()
+    matrix = csr_array(diags_array(degree) - between - between.T)
+    pull = tally.by_item(weight * flow, -weight * flow)
+    scores, converged = solve_singular(matrix, pull, tally.component, symmetric=True)
+    # Once more for what rounding left.
+    correction, _ = solve_singular(matrix, pull - matrix @ scores, tally.component, symmetric=True)
+    return tally.centred(scores + correction), converged
+
+
+def solve_singular(
+    matrix: csr_array, right_side: FloatArray, component: Int32Array, symmetric: bool
+) -> tuple[FloatArray, bool]:
+    """Solve a system whose solution is open by a constant in each component, and which has a solution.
+
+    Parameters
+    ----------
+    matrix : csr_array
+        Its rows add up to 0, or nearly so; the diagonal is not negative.
+    right_side : ndarray
+        In the range of the matrix.
+    component : ndarray of int
+        The component of each row.
+    symmetric : bool
+        Whether the matrix is symmetric.
+
+    Returns
+    -------
+    solution : ndarray
+    converged : bool
+    """
+    if matrix.shape[0] <= _MOST_ITEMS_DENSE:
+        # Where weights differ by more orders of magnitude than a float64 has, it may be singular in other ways too.
+        with suppress(np.linalg.LinAlgError):
+            return _solve_directly(matrix, right_side, component), True
+    diagonal = matrix.diagonal()
+    scale = diags_array(1.0 / np.where(diagonal > 0, diagonal, 1.0))
+    atol = _ATOL * float(np.linalg.norm(diagonal))
+    how = {"rtol": _RTOL, "atol": atol, "M": scale}
+    with np.errstate(all="ignore"):
+        if symmetric:
+            solution, failed = cg(matrix, right_side, **how)
+        else:
+            solution, failed = gmres(matrix, right_side, restart=_RESTART, maxiter=_MOST_RESTARTS, **how)
+    return np.asarray(solution), failed == 0
+
+
+def _solve_directly(matrix: csr_array, right_side: FloatArray, component: Int32Array) -> FloatArray:
+    """Ask for mean 0 in each component, and solve."""
+    level = max(float(matrix.diagonal().mean()), np.finfo(float).tiny) / np.bincount(component)[component]
+    dense = matrix.toarray()
+    dense += np.where(component[:, None] == component, level, 0.0)
+    return np.asarray(np.linalg.solve(dense, right_side))

@@ -1,0 +1,45 @@
+"""The named models: one line each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jamrank.errors import ParameterError
+from jamrank.registry import Registry
+
+if TYPE_CHECKING:
+    from jamrank.models.base import RankingModel
+
+__all__ = ["MODELS", "find_model"]
+
+MODELS: Registry[type[RankingModel]] = Registry(
+    "model",
+    {
+        "MajorityVote": "jamrank.models.majority:MajorityVote",
+        "IAM": "jamrank.models.iam:IAM",
+        "JAM": "jamrank.models.jam:JAM",
+        "VRJAM": "jamrank.models.vrjam:VRJAM",
+        "KernelJAM": "jamrank.models.kernel_jam:KernelJAM",
+        "BradleyTerry": "jamrank.models.bradley_terry:BradleyTerry",
+        "MixedBT": "jamrank.models.mixed_bt:MixedBT",
+        "CrowdBT": "jamrank.models.crowd_bt:CrowdBT",
+        "AmElo": "jamrank.models.am_elo:AmElo",
+        "DawidSkene": "jamrank.models.dawid_skene:DawidSkene",
+        "Borda": "jamrank.models.counting:Borda",
+        "Copeland": "jamrank.models.counting:Copeland",
+        "HodgeRank": "jamrank.models.hodge_rank:HodgeRank",
+        "RankCentrality": "jamrank.models.rank_centrality:RankCentrality",
+        "WinRate": "jamrank.models.counting:WinRate",
+        "Auto": "jamrank.selection.auto:Auto",
+    },
+)
+_ALIASES = {"mv": "MajorityVote", "bt": "BradleyTerry"}
+
+
+def find_model(name: str) -> type[RankingModel]:
+    """Return the class of a model by its name, in whatever case."""
+    wanted = _ALIASES.get(name.lower(), name).lower()
+    for known in MODELS:
+        if known.lower() == wanted:
+            return MODELS[known]
+    raise ParameterError(f"{name}: no such model; known are {', '.join(MODELS)}")

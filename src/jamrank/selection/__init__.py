@@ -1,0 +1,7 @@
+"""Choosing a model: folds, held-out losses, comparison, the automatic choice, fits by group."""
+
+from jamrank.selection.auto import Auto
+from jamrank.selection.comparison import Comparison, compare
+from jamrank.selection.groups import fit_groups, side_by_side
+
+__all__ = ["Auto", "Comparison", "compare", "fit_groups", "side_by_side"]

@@ -1,0 +1,145 @@
+"""Which models a comparison tries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from jamrank.models.base import FeatureUse, RankingModel
+from jamrank.models.registry import find_model
+from jamrank.selection.cross_validation import Candidate
+
+__all__ = ["as_candidates", "usual_candidates"]
+
+# Held-out losses need fewer digits than results.
+_TOL = 1e-3
+_MANY_ANNOTATORS = 300
+
+
+def usual_candidates(
+    features: bool, changes: Mapping[str, Any], from_disk: bool = False, gold: bool = False
+) -> list[Candidate]:
+    """Return the few models among which ``Auto`` chooses, from the simplest to the richest.
+
+    Parameters
+    ----------
+    features : bool
+        Whether there are features.
+    changes : mapping
+        Arguments for those models that have them.
+    from_disk : bool
+        Only models that fit votes on disk.
+    gold : bool
+        Only models that can use pairs of known truth.
+    """
+    found = []
+    for model in _usual():
+        if model._from_disk >= from_disk and model._takes_gold >= gold:
+            known = model.get_params()
+            model.set_params(**{name: value for name, value in changes.items() if name in known})
+            found += _ways(model, features)
+    return found
+
+
+def _usual() -> list[RankingModel]:
+    """Return the models that are worth choosing among, from the simplest to the richest."""
+    from jamrank.models import JAM, VRJAM, AmElo, BradleyTerry, CrowdBT, KernelJAM
+
+    return [
+        BradleyTerry(),
+        CrowdBT(),
+        AmElo(),
+        CrowdBT(noise="two-coin"),
+        JAM(),
+        JAM(noise="two-coin"),
+        JAM(scorer="linear+objects"),
+        KernelJAM(),
+        VRJAM(),
+    ]
+
+
+def as_candidates(
+    models: Mapping[str, RankingModel] | Iterable[RankingModel | str] | None, features: bool, n_annotators: int
+) -> tuple[list[Candidate], dict[str, str]]:
+    """Return candidates of whatever a user names, and which models were left out and why.
+
+    Parameters
+    ----------
+    models : mapping, iterable or None
+        Models by name, models, names of models; or None for every model that can be fitted, from the simplest to
+        the richest, with and without features.
+    features : bool
+        Whether there are features.
+    n_annotators : int
+        A model that fits each annotator alone is left out of large crowds, unless it is named.
+    """
+    from jamrank.models import IAM
+
+    if isinstance(models, Mapping):
+        return [_candidate(model, features and _may(model), name) for name, model in models.items()], {}
+    named: list[RankingModel | str] = list(_all() if models is None else models)
+    left_out = {}
+    if models is None and features and n_annotators > _MANY_ANNOTATORS:
+        named = [model for model in named if not isinstance(model, IAM)]
+        left_out[IAM.__name__] = f"it fits a ranker to each of {n_annotators:,} annotators; name it to wait for it"
+    found: dict[str, Candidate] = {}
+    for one in named:
+        model = find_model(one)() if isinstance(one, str) else one
+        for way in _ways(model, features):
+            name = way.name if way.name not in found else repr(model)
+            found[name] = replace(way, name=name)
+        if not features and _takes(model) == "always":
+            left_out[_name(model)] = "it needs features"
+    return list(found.values()), left_out
+
+
+def _all() -> list[RankingModel]:
+    """Return the models that tell no annotators apart, then those that do, the usual ones of each first."""
+    from jamrank.models import MODELS
+    from jamrank.selection import Auto
+
+    usual = _usual()
+    others = [kind() for kind in MODELS.values() if kind is not Auto and not any(type(one) is kind for one in usual)]
+    return sorted(usual + others, key=lambda model: model._knows_annotators)
+
+
+def _may(model: RankingModel) -> bool:
+    return _takes(model) in ("optional", "always")
+
+
+def _takes(model: RankingModel) -> FeatureUse:
+    """Return what becomes of features, the scorer that was chosen being known."""
+    asked_for = model.get_params().get("scorer", "auto") not in ("auto", "objects")
+    return "always" if asked_for else model._takes_features
+
+
+def _ways(model: RankingModel, features: bool) -> list[Candidate]:
+    """Return the model as it can be fitted: with features where it needs them, both ways where it may use them."""
+    name, takes = _name(model), _takes(model)
+    if takes == "always":
+        return [_candidate(model, True, name)] if features else []
+    if takes == "optional" and features:
+        return [_candidate(model, True, name), _candidate(model, False, f"{name} without features")]
+    return [_candidate(model, False, name)]
+
+
+def _name(model: RankingModel) -> str:
+    usual, own = type(model)().get_params(), model.get_params()
+    changed = [own[part] for part in ("noise", "scorer") if own.get(part) != usual.get(part)]
+    return " ".join([type(model).__name__, *changed])
+
+
+def _candidate(model: RankingModel, features: bool, name: str) -> Candidate:
+    return Candidate(name, partial(_copy, model), features, model._knows_annotators, model)
+
+
+def _copy(model: RankingModel) -> RankingModel:
+    """Return an unfitted copy that stops early enough for a comparison."""
+    params: dict[str, Any] = model.get_params()
+    if "tol" in params and isinstance(params["tol"], float):
+        params["tol"] = max(params["tol"], _TOL)
+    if "verbose" in params:
+        params["verbose"] = False
+    return type(model)(**params)

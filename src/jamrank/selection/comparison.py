@@ -1,0 +1,251 @@
+"""Models side by side, by how well they foretell votes that were held out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from jamrank.data.color_refinement import decided
+from jamrank.data.comparisons import Comparisons
+from jamrank.data.storage import VoteTable
+from jamrank.errors import InputError, ParameterError
+from jamrank.io.out_of_core.sampling import sample_pairs
+from jamrank.scorers import align_features
+from jamrank.selection.cross_validation import Estimate, HeldOut, frames, hold_out
+from jamrank.selection.folds import SPLITS, split
+from jamrank.text import many
+
+__all__ = ["Comparison", "compare"]
+
+_HELD_OUT = {
+    "vote": "votes held out one by one",
+    "pair": "pairs held out with all their votes",
+}
+_FEWEST = 10
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How well each model foretells votes that it has not seen.
+
+    Attributes
+    ----------
+    choice : str
+        The model to take, by the votes held out one by one: the one with the lowest loss or, if there is one, a
+        simpler one whose loss is higher by at most 0.001 nats a vote, the interval of the difference holding 0.
+    sentences : list of str
+        What was found, in words.
+    table : data frame
+        One row a split and model, lowest loss first: split, model, log_loss (nats a vote), behind (how much higher
+        than that of the best, on the same votes), accuracy, each with its 95 % interval, calibration_error,
+        annotators and features (whether it uses them), seconds.
+    reliability : data frame
+        Ten bins for each: split, model, low and high (of the probability of the likelier side), votes, expected and
+        observed (share of votes on that side).
+    left_out : dict
+        Models that could not be compared, and why.
+    n_votes, n_compared : int
+        Folded votes there are, and how many were used.
+    """
+
+    choice: str
+    sentences: list[str]
+    table: Any
+    reliability: Any
+    left_out: dict[str, str]
+    n_votes: int
+    n_compared: int
+    held_out: dict[str, HeldOut]
+
+    def difference(self, model: str, than: str, split: str = "vote") -> Estimate:
+        """Return by how many nats a vote the loss of one model is higher than that of another, on the same votes.
+
+        Parameters
+        ----------
+        model, than : str
+            Names in the table.
+        split : {"vote", "pair"}
+            What was held out.
+
+        Returns
+        -------
+        Estimate
+            ``value``, ``low`` and ``high``.
+        """
+        known = self.held_out[split].trials
+        for name in (model, than):
+            if name not in known:
+                raise ParameterError(f"{name}: not compared; there are {', '.join(known)}")
+        return self.held_out[split].difference(model, than)
+
+
+def compare(
+    votes: Comparisons,
+    features: Any = None,
+    models: Any = None,
+    *,
+    folds: int = 5,
+    splits: Sequence[str] = SPLITS,
+    max_votes: int | None = 1_000_000,
+    progress: Callable[[str, int, int], None] = lambda what, done, total: None,
+) -> Comparison:
+    """Compare models by the votes that they have not seen.
+
+    Votes are split into folds. Each model is fitted to all folds but one and asked how likely every decided vote of
+    that one was; so for all folds. The loss of a vote is minus the logarithm of its probability.
+
+    Parameters
+    ----------
+    votes : Comparisons
+        The votes.
+    features : data frame, mapping or array, optional
+        As in :meth:`RankingModel.fit`; models that may use features are tried with and without them.
+    models : list of models or names, or dict of models by name, optional
+        What to compare; every model that can be fitted unless given.
+    folds : int
+        Number of folds.
+    splits : sequence of {"vote", "pair"}
+        What is held out together: the votes of one annotator on a pair, others on the pair being known; or all votes
+        on a pair within a question.
+    max_votes : int, optional
+        Of more votes, about so many are compared: those on pairs drawn by what votes there are.
+    progress : callable, optional
+        Told what is being done, how many fits are done and of how many.
+
+    Returns
+    -------
+    Comparison
+    """
+    from jamrank.selection.candidates import as_candidates
+
+    _validate(votes, folds, splits)
+    used = votes if max_votes is None else sample_pairs(votes, max_votes)
+    if int(decided(used).sum()) < _FEWEST:
+        raise InputError(
+            f"{many(int(decided(used).sum()), 'decided vote')}", f"a comparison needs at least {_FEWEST}"
+        )
+    if features is not None:
+        align_features(features, votes.items)
+    candidates, left_out = as_candidates(models, features is not None, used.n_annotators)
+    if not candidates:
+        raise ParameterError("no model to compare; those named need features")
+    found: dict[str, HeldOut] = {}
+    for by in splits:
+        fold = split(used, folds, by)
+        held_out = hold_out(used, fold, candidates, features, partial(progress, _HELD_OUT[by]))
+        if not held_out.trials:
+            name, why = next(iter(held_out.left_out.items()))
+            raise InputError(f"{name} could not be fitted: {why}")
+        found[by] = _with_twin(held_out, features)
+    table, reliability = frames(found, votes.frame)
+    leading = found[splits[0]]
+    return Comparison(
+        leading.choice(),
+        _sentences(found, votes, used),
+        table,
+        reliability,
+        left_out | {name: why for one in found.values() for name, why in one.left_out.items()},
+        votes.n_folded,
+        used.n_folded,
+        found,
+    )
+
+
+def _validate(votes: Any, folds: Any, splits: Sequence[str]) -> None:
+    if not isinstance(votes, Comparisons):
+        raise ParameterError(f"votes is a {type(votes).__name__}; expected jamrank.Comparisons, in memory")
+    if not (isinstance(folds, (int, np.integer)) and folds >= 2):
+        raise ParameterError(f"folds is {folds!r}; expected a whole number of at least 2")
+    for by in splits:
+        if by not in SPLITS:
+            raise ParameterError(f"split {by!r}; expected 'vote' or 'pair'")
+    if not splits:
+        raise ParameterError("no split; expected 'vote', 'pair' or both")
+
+
+# -- does it help to tell annotators apart? ---------------------------------------------------------------------
+
+
+def _with_twin(held_out: HeldOut, features: Any) -> HeldOut:
+    """Add the twin of the best model that tells annotators apart: the same model, all votes taken for one person's.
+
+    The two differ in nothing else, so that their difference is what knowing the annotators is worth.
+    """
+    telling = [name for name, trial in held_out.trials.items() if trial.candidate.annotators]
+    if not telling or held_out.votes.n_annotators < 2:
+        return held_out
+    best = held_out.best(telling)
+    candidate = held_out.trials[best].candidate
+    twin = replace(candidate, name=f"{best}, annotators alike", annotators=False, pooled_baseline_of=best)
+    alone = hold_out(_by_one(held_out.votes), held_out.fold, [twin], features)
+    return replace(held_out, trials={**held_out.trials, **alone.trials})
+
+
+def _by_one(votes: Comparisons) -> Comparisons:
+    """Return the votes as if one annotator had cast them all."""
+    table = votes.storage.table
+    nobody = np.zeros(len(table.annotator), dtype=np.int32)
+    one = np.empty(1, dtype=object)
+    one[0] = "everyone"
+    return replace(
+        votes, annotators=one, storage=VoteTable(table.start, nobody, table.result, table.swapped, table.weight)
+    )
+
+
+# -- in words ---------------------------------------------------------------------------------------------------
+
+
+def _sentences(found: dict[str, HeldOut], votes: Comparisons, used: Comparisons) -> list[str]:
+    told = [sentence for by, held_out in found.items() for sentence in _on_annotators(by, held_out)]
+    for by, held_out in found.items():
+        told += _on_the_best(by, held_out)
+    leading = next(iter(found.values()))
+    choice = leading.choice()
+    if choice != leading.best():
+        told.append(f"{choice} is simpler than {leading.best()} and as good: it is the one to take.")
+    if used is not votes:
+        told.append(f"Compared on {used.n_folded:,} of {votes.n_folded:,} votes, those on pairs drawn at random.")
+    if votes.n_ties:
+        told.append(f"{many(votes.n_ties, 'tie vote')} not foretold: losses are those of decided votes.")
+    return told
+
+
+def _on_annotators(by: str, held_out: HeldOut) -> list[str]:
+    """Say whether telling annotators apart helps."""
+    twins = [
+        (name, trial.candidate.pooled_baseline_of)
+        for name, trial in held_out.trials.items()
+        if trial.candidate.pooled_baseline_of
+    ]
+    if not twins:
+        return []
+    ((twin, name),) = twins
+    gain = held_out.difference(twin, name)
+    where = f"On {_HELD_OUT[by]}, modelling annotators"
+    if gain.low > 0:
+        return [f"{where} lowers the loss by {_range(gain)}: it helps here."]
+    if gain.high < 0:
+        return [f"{where} raises the loss by {_range(_negative(gain))}: it does not help here."]
+    return [f"{where} changes the loss by {_range(_negative(gain))}: these votes do not show that it helps."]
+
+
+def _negative(estimate: Estimate) -> Estimate:
+    return Estimate(-estimate.value, -estimate.high, -estimate.low)
+
+
+def _range(estimate: Estimate) -> str:
+    return f"{estimate.value:.4f} nats a vote ({estimate.low:.4f} to {estimate.high:.4f})"
+
+
+def _on_the_best(by: str, held_out: HeldOut) -> list[str]:
+    best = held_out.best()
+    loss, accuracy = held_out.log_loss(best), held_out.accuracy(best)
+    told = f"On {_HELD_OUT[by]}, {best} has the lowest loss: {_range(loss)}, {accuracy.value:.1%} right"
+    equals = [name for name in held_out.choices if name != best and held_out.difference(name, best).low <= 0]
+    if equals:
+        told += f"; within chance of it: {', '.join(equals)}"
+    return [f"{told}."]

@@ -1,0 +1,291 @@
+"""How well models foretell votes that they have not seen."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from time import perf_counter
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jamrank.data.color_refinement import decided
+from jamrank.data.comparisons import FIRST, Comparisons
+from jamrank.errors import FeatureError, InputError, JamrankWarning
+from jamrank.typing import BoolArray, FloatArray, IntArray
+
+__all__ = ["Candidate", "Estimate", "HeldOut", "Trial", "hold_out"]
+
+
+# However sure a model is, one vote cannot cost it more than this: a probability of 0 may be rounding.
+_SUREST = 1e-12
+# The standard normal's 97.5 % point.
+_Z = 1.959963984540054
+# Of two models whose losses differ by less than this many nats a vote, the simpler will do.
+_HARDLY = 1e-3
+N_BINS = 10
+
+
+class Model(Protocol):
+    """What a comparison asks of a model."""
+
+    def fit(self, votes: Any, features: Any = None) -> Any:
+        """Fit the model."""
+        ...
+
+    def vote_proba(self, votes: Comparisons, features: Any = None) -> FloatArray:
+        """Return how likely it is that each decided vote goes to the first item of its pair."""
+        ...
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A model to be compared: how to make one, what it uses, and what to fit to all votes if it is chosen."""
+
+    name: str
+    make: Callable[[], Any]
+    features: bool = False
+    annotators: bool = False
+    model: Any = None
+    pooled_baseline_of: str | None = None
+    """The model of which it is a copy that takes all votes for one person's: for comparison, never a choice."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over held-out votes with its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.4f} ({self.low:.4f} to {self.high:.4f})"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What a model said of the votes that were held out from it, one entry a decided vote."""
+
+    candidate: Candidate
+    proba: FloatArray
+    """P(the vote goes to the first item of its pair); NaN where the model was not asked."""
+    seconds: float
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Decided votes that were held out fold by fold, and what each model said of them.
+
+    Attributes
+    ----------
+    votes : Comparisons
+    fold : ndarray
+        Fold of each folded vote.
+    trials : dict
+        By name of the model.
+    left_out : dict
+        Models that could not be fitted, and why.
+    """
+
+    votes: Comparisons
+    fold: IntArray
+    trials: dict[str, Trial] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def decided(self) -> BoolArray:
+        """Which of the folded votes count."""
+        return decided(self.votes)
+
+    @cached_property
+    def weight(self) -> FloatArray:
+        """Weight of each decided vote."""
+        return np.asarray(self.votes.vote_weight[self.decided], dtype=np.float64)
+
+    @cached_property
+    def first_won(self) -> BoolArray:
+        """How each decided vote came out."""
+        return np.asarray(self.votes.vote_result[self.decided] == FIRST)
+
+    @cached_property
+    def cluster(self) -> IntArray:
+        """The two items of each decided vote, whatever the question, as one number."""
+        pair = self.votes.vote_pair[self.decided]
+        both = self.votes.pair_first[pair].astype(np.int64) * self.votes.n_items + self.votes.pair_second[pair]
+        return np.asarray(np.unique(both, return_inverse=True)[1], dtype=np.int64)
+
+    def losses(self, name: str) -> FloatArray:
+        """Return the loss of each decided vote: minus the logarithm of the probability that it had."""
+        proba = self.trials[name].proba
+        return np.asarray(-np.log(np.clip(np.where(self.first_won, proba, 1 - proba), _SUREST, 1.0)))
+
+    def log_loss(self, name: str) -> Estimate:
+        """Return the mean loss of a vote, in nats."""
+        return self._mean(self.losses(name))
+
+    def difference(self, name: str, than: str) -> Estimate:
+        """Return by how much the loss of one model is higher than that of another, on the same votes."""
+        return self._mean(self.losses(name) - self.losses(than))
+
+    def accuracy(self, name: str) -> Estimate:
+        """Return the share of votes on the side that the model held likelier; one half for a vote on neither."""
+        lean = np.sign(self.trials[name].proba - 0.5) * np.where(self.first_won, 1.0, -1.0)
+        return self._mean((lean + 1) / 2)
+
+    def best(self, names: Sequence[str] | None = None) -> str:
+        """Return the model with the lowest loss; of equals the first."""
+        # Rounding must not decide: losses that agree to ten digits are equal.
+        return min(names or self.choices, key=lambda name: round(self.log_loss(name).value, 10))
+
+    def choice(self) -> str:
+        """Return the simplest model that is as good as the best: the first that is hardly, and not surely, behind."""
+        best = self.best()
+        for name in self.choices:
+            behind = self.difference(name, best)
+            if behind.value <= _HARDLY and behind.low <= 0:
+                return name
+        return best
+
+    @property
+    def choices(self) -> list[str]:
+        """Models that can be chosen, the simplest first: all but twins."""
+        return [name for name, trial in self.trials.items() if trial.candidate.pooled_baseline_of is None]
+
+    def reliability(self, name: str) -> dict[str, FloatArray]:
+        """Return what happened where the model was so sure: by ten bins of the probability of the likelier side."""
+        proba = self.trials[name].proba
+        there = ~np.isnan(proba)
+        proba, won, weight = proba[there], self.first_won[there], self.weight[there]
+        sure = np.maximum(proba, 1 - proba)
+        right = np.where(proba == 0.5, 0.5, (proba > 0.5) == won)
+        bins = np.clip(((sure - 0.5) * 2 * N_BINS).astype(np.int64), 0, N_BINS - 1)
+        total = np.asarray(np.bincount(bins, weight, N_BINS), dtype=np.float64)
+        edges = 0.5 + np.arange(N_BINS + 1) / (2 * N_BINS)
+
+        def mean(values: FloatArray) -> FloatArray:
+            sums = np.bincount(bins, weight * values, N_BINS)
+            return np.asarray(np.divide(sums, total, out=np.full(N_BINS, np.nan), where=total > 0))
+
+        return {"low": edges[:-1], "high": edges[1:], "votes": total, "expected": mean(sure), "observed": mean(right)}
+
+    def calibration_error(self, name: str) -> float:
+        """Return the mean distance between expected and observed shares, over the votes: 0 is perfect."""
+        bins = self.reliability(name)
+        gap = np.abs(bins["expected"] - bins["observed"])
+        return float(np.nansum(gap * bins["votes"]) / bins["votes"].sum())
+
+    def _mean(self, values: FloatArray) -> Estimate:
+        """Return the weighted mean and its normal interval, votes on the same two items being one draw."""
+        there = ~np.isnan(values)
+        values, weight, cluster = values[there], self.weight[there], self.cluster[there]
+        total = weight.sum()
+        mean = float((weight * values).sum() / total)
+        sums = np.bincount(cluster, weight * (values - mean))
+        n_clusters = len(np.unique(cluster))
+        spread = n_clusters / max(n_clusters - 1, 1) * float((sums**2).sum())
+        error = _Z * np.sqrt(spread) / total if n_clusters > 1 else np.inf
+        return Estimate(mean, float(mean - error), float(mean + error))
+
+
+def hold_out(
+    votes: Comparisons,
+    fold: IntArray,
+    candidates: Sequence[Candidate],
+    features: Any = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> HeldOut:
+    """Fit every candidate to all folds but one, in turn, and ask it about the one.
+
+    Parameters
+    ----------
+    votes : Comparisons
+        The votes.
+    fold : ndarray
+        Fold of each folded vote; -1 for those that are never held out.
+    candidates : sequence of Candidate
+        What to fit.
+    features : optional
+        For the candidates that use them.
+    progress : callable
+        Told how many fits are done, and of how many.
+
+    Returns
+    -------
+    HeldOut
+    """
+    found = HeldOut(votes, fold)
+    parts = _parts(votes, fold)
+    total, done = len(candidates) * len(parts), 0
+    for candidate in candidates:
+        proba, begin = np.full(int(found.decided.sum()), np.nan), perf_counter()
+        try:
+            for train, test, places in parts:
+                proba[places] = _loo_predict(candidate, train, test, features)
+                done += 1
+                progress(done, total)
+        except FeatureError as error:  # it needs features
+            found.left_out[candidate.name] = str(error)
+            continue
+        found.trials[candidate.name] = Trial(candidate, proba, perf_counter() - begin)
+    return found
+
+
+def _parts(votes: Comparisons, fold: IntArray) -> list[tuple[Comparisons, Comparisons, IntArray]]:
+    """Return for each fold what is fitted, what is asked, and which of the decided votes these are."""
+    counts = decided(votes)
+    n_folds = int(fold.max(initial=0)) + 1
+    parts = []
+    for number in range(n_folds):
+        out = fold == number
+        if not (counts & out).any() or not (counts & ~out).any():
+            continue
+        parts.append((votes.only(~out), votes.only(out), np.flatnonzero(out[counts])))
+    if not parts:
+        raise InputError("too few votes to hold any out", "a comparison needs decided votes on several pairs")
+    return parts
+
+
+def _loo_predict(candidate: Candidate, train: Comparisons, test: Comparisons, features: Any) -> FloatArray:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", JamrankWarning)
+        used = features if candidate.features else None
+        return np.asarray(candidate.make().fit(train, used).vote_proba(test, used))
+
+
+def frames(found: Mapping[str, HeldOut], make_frame: Callable[[dict[str, Any]], Any]) -> tuple[Any, Any]:
+    """Return the figures, and the bins of reliability, of all models and splits as frames, best first."""
+    table: dict[str, list[Any]] = {}
+    bins: dict[str, list[Any]] = {}
+    for by, held_out in found.items():
+        best = held_out.best()
+        for name in sorted(held_out.trials, key=lambda name: round(held_out.log_loss(name).value, 10)):
+            for key, value in {"split": by, "model": name, **_figures(held_out, name, best)}.items():
+                table.setdefault(key, []).append(value)
+            named: dict[str, NDArray[Any]] = {"split": np.full(N_BINS, by), "model": np.full(N_BINS, name)}
+            for key, column in (named | held_out.reliability(name)).items():
+                bins.setdefault(key, []).extend(column.tolist())
+    return tuple(make_frame({key: np.array(column) for key, column in one.items()}) for one in (table, bins))
+
+
+def _figures(held_out: HeldOut, name: str, best: str) -> dict[str, Any]:
+    loss, behind, accuracy = held_out.log_loss(name), held_out.difference(name, best), held_out.accuracy(name)
+    trial = held_out.trials[name]
+    return {
+        "log_loss": loss.value,
+        "log_loss_low": loss.low,
+        "log_loss_high": loss.high,
+        "behind": behind.value,
+        "behind_low": behind.low,
+        "behind_high": behind.high,
+        "accuracy": accuracy.value,
+        "accuracy_low": accuracy.low,
+        "accuracy_high": accuracy.high,
+        "calibration_error": held_out.calibration_error(name),
+        "annotators": trial.candidate.annotators,
+        "features": trial.candidate.features,
+        "seconds": trial.seconds,
+    }

@@ -1,0 +1,92 @@
+"""Votes split into folds, by what the votes are and not by their names or order."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jamrank.data.color_refinement import decided, mix, signatures
+from jamrank.data.comparisons import Comparisons
+from jamrank.typing import HashArray, IntArray
+
+__all__ = ["SPLITS", "split"]
+
+
+SPLITS = ("vote", "pair")
+
+_REPAIRS = 50
+
+
+def split(votes: Comparisons, n_folds: int, by: str) -> IntArray:
+    """Return the fold of each folded vote.
+
+    Folds hang on what decided votes there are: not on the order of the rows, nor on sides or ties, nor on the names
+    of items, annotators and questions (but where votes cannot be told apart except by names).
+
+    Parameters
+    ----------
+    votes : Comparisons
+        What to split.
+    n_folds : int
+        Number of folds, of about equal size.
+    by : {"vote", "pair"}
+        What stays together: the votes of one annotator on a pair within a question, or all votes on the pair within
+        the question.
+
+    Returns
+    -------
+    ndarray
+        Every annotator's votes are spread over the folds; an item or annotator with several units is never all in
+        one fold, where that can be had by moving single units.
+    """
+    signature, of_annotator = signatures(votes)
+    new = np.ones(len(signature), dtype=bool)
+    pair, who = votes.vote_pair, votes.vote_annotator
+    new[1:] = pair[1:] != pair[:-1]
+    if by == "vote":
+        new[1:] |= who[1:] != who[:-1]
+    unit, start = np.cumsum(new) - 1, np.flatnonzero(new)
+    counts = decided(votes)
+    idle = ~np.logical_or.reduceat(counts, start)
+    key = mix(np.add.reduceat(np.where(counts | idle[unit], signature, np.uint64(0)), start))
+    by_whom = (who[start], of_annotator[who[start]]) if by == "vote" else ()
+    order = np.lexsort((key, *by_whom, idle))
+    fold = np.empty(len(start), dtype=np.int64)
+    fold[order] = np.arange(len(start)) % n_folds
+    units = np.flatnonzero(~idle)
+    at = pair[start[units]]
+    items = np.concatenate([units, units]), np.concatenate([votes.pair_first[at], votes.pair_second[at]])
+    _spread(fold, key, n_folds, items, (unit[counts], who[counts]))
+    of_vote: IntArray = fold[unit]
+    return of_vote
+
+
+def _spread(fold: IntArray, key: HashArray, n_folds: int, *members: tuple[IntArray, NDArray[np.integer]]) -> None:
+    """Move single units, so that no group of several units lies in one fold alone.
+
+    ``members`` are units and the groups that they are in, such as items.
+    """
+    for turn in range(_REPAIRS):
+        settled = True
+        for unit, group in members:
+            n_groups = int(group.max(initial=-1)) + 1
+            low, high = np.full(n_groups, n_folds), np.full(n_groups, -1)
+            np.minimum.at(low, group, fold[unit])
+            np.maximum.at(high, group, fold[unit])
+            least, most = np.full(n_groups, len(fold)), np.full(n_groups, -1)
+            np.minimum.at(least, group, unit)
+            np.maximum.at(most, group, unit)
+            stuck = (low == high) & (least < most)
+            if not stuck.any():
+                continue
+            settled = False
+            held = stuck[group]
+            unit_held, group_held = unit[held], group[held]
+            # Another unit, and another fold, each time: two groups must not pass one unit to and fro.
+            order = np.lexsort((mix(key[unit_held] + np.uint64(turn)), group_held))
+            first = np.ones(len(order), dtype=bool)
+            first[1:] = np.diff(group_held[order]) != 0
+            moved = np.unique(unit_held[order][first])
+            fold[moved] = (fold[moved] + 1 + turn % (n_folds - 1)) % n_folds
+        if settled:
+            return

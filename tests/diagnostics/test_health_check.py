@@ -1,0 +1,211 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+import jamrank as jr
+from jamrank.data.comparisons import Comparisons
+from jamrank.diagnostics import check
+from jamrank.errors import ParameterError
+
+
+def levels(health) -> list[str]:
+    return [finding.level for finding in health.findings]
+
+
+def sentences(health, level: str) -> str:
+    return " ".join(finding.sentence for finding in health.findings if finding.level == level)
+
+
+def test_items_in_two_groups_are_a_problem():
+    health = check(Comparisons.from_arrays(["a", "c", "c"], ["b", "d", "e"], ["x"] * 3, [1, 1, 0]))
+    assert health.counts["components"] == 2
+    assert not health.comparable
+    assert "2 groups" in sentences(health, "problem")
+
+
+@pytest.mark.parametrize(("outcome", "weight"), [(0.5, 1.0), (np.nan, 1.0), (1.0, 0.0)])
+def test_only_decided_votes_link_items(outcome, weight):
+    votes = Comparisons.from_arrays(
+        ["a", "b", "c"], ["b", "c", "d"], ["x"] * 3, [1, outcome, 0], weight=[1, weight, 1]
+    )
+    assert check(votes).counts["components"] == 2
+
+
+def test_items_linked_through_others_and_across_questions_are_comparable():
+    votes = Comparisons.from_arrays(["a", "b", "c"], ["b", "c", "d"], ["x"] * 3, [1, 1, 0], question=["p", "q", "p"])
+    health = check(votes)
+    assert health.comparable
+    assert health.counts["components"] == 1
+    assert "good" in levels(health)
+
+
+def test_votes_without_a_decision_are_a_problem():
+    health = check(Comparisons.from_arrays(["a", "b"], ["b", "c"], ["x", "x"], [0.5, np.nan]))
+    assert not health.comparable
+    assert "nothing to rank by" in sentences(health, "problem")
+
+
+def test_counts_tell_votes_ties_missing_and_folded_apart():
+    votes = Comparisons.from_arrays(
+        ["a", "a", "b", "b", "c"],
+        ["b", "b", "c", "c", "a"],
+        ["x", "x", "y", "x", "y"],
+        [1, 1, 0.5, 0, np.nan],
+    )
+    counts = check(votes).counts
+    wanted = {
+        "items": 3,
+        "annotators": 2,
+        "pairs": 3,
+        "votes": 4,
+        "decided": 3,
+        "ties": 1,
+        "missing": 1,
+        "folded": 1,
+    }
+    assert {name: counts[name] for name in wanted} == wanted
+    assert "1 vote (25.0%) is a tie" in sentences(check(votes), "note")
+
+
+def shown(rng, n: int) -> tuple[np.ndarray, np.ndarray]:
+    left = rng.integers(0, 6, n)
+    return left, (left + rng.integers(1, 6, n)) % 6
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_an_annotator_who_always_picks_one_side_is_named(side):
+    rng = np.random.default_rng(0)
+    left, right = shown(rng, 60)
+    who = np.array(["fair", "lazy"] * 30, dtype=object)
+    outcome = np.where(who == "lazy", side, rng.integers(0, 2, 60))
+    health = check(Comparisons.from_arrays(left, right, who, outcome))
+    told = " ".join(finding.sentence for finding in health.findings if finding.about == "sides")
+    assert "lazy" in told
+    assert "fair" not in told
+
+
+def test_an_annotator_who_always_picks_the_same_item_is_not_one_sided():
+    left = ["a", "b"] * 10
+    right = ["b", "a"] * 10
+    health = check(Comparisons.from_arrays(left, right, ["x"] * 20, [1, 0] * 10))
+    assert "warning" not in levels(health)
+
+
+def test_a_handful_of_votes_on_one_side_means_nothing():
+    health = check(Comparisons.from_arrays(["a"] * 5, ["b"] * 5, ["x"] * 5, [1] * 5))
+    assert "warning" not in levels(health)
+    assert "fewer than 10" in sentences(health, "note")
+
+
+def test_findings_come_from_the_gravest_to_the_lightest():
+    rng = np.random.default_rng(1)
+    left, right = shown(rng, 30)
+    votes = Comparisons.from_arrays(
+        [*left, 90, 90], [*right, 91, 91], ["lazy"] * 30 + ["new", "new"], [1] * 30 + [1, 0.5]
+    )
+    found = levels(check(votes))
+    assert found == sorted(found, key=["problem", "warning", "note", "good"].index)
+    assert {"problem", "warning", "note"} <= set(found)
+
+
+def simulated(flips, n_votes: int = 900, **more):
+    return jr.simulate(n_items=20, n_annotators=len(flips), n_votes=n_votes, flips=flips, random_state=1, **more)
+
+
+def about(health, subject: str) -> list:
+    return [finding for finding in health.findings if finding.about == subject]
+
+
+def test_as_many_votes_against_as_for_leave_the_sign_open():
+    health = check(simulated([0.15, 0.15, 0.85, 0.85]).votes)
+    assert not health.settled
+    assert health.comparable
+    assert "upside down" in health.reasons[0]
+    assert 0.45 < health.measures["votes_with_the_scores"] < 0.56
+
+
+@pytest.mark.parametrize("flips", [[0.5] * 4])
+def test_coin_tosses_leave_the_sign_open(flips):
+    assert not check(simulated(flips).votes).settled
+
+
+@pytest.mark.parametrize("flips", [[0.1, 0.2, 0.3], [0.15, 0.15, 0.85], [0.1]])
+def test_a_majority_of_votes_for_the_truth_settles_the_sign(flips):
+    health = check(simulated(flips).votes)
+    assert health.settled
+    assert not health.reasons
+    assert [finding.level for finding in about(health, "sign")] == ["good"]
+
+
+def test_known_pairs_settle_the_sign():
+    of = simulated([0.15, 0.15, 0.85, 0.85])
+    best, worst = of.votes.items[of.scores.argmax()], of.votes.items[of.scores.argmin()]
+    model = jr.JAM().fit(of.votes, gold=[(best, worst)])
+    assert check(of.votes, model).settled
+
+
+def test_two_groups_held_together_by_one_pair_are_a_warning():
+    first, second = zip(*[(a, b) for a in range(4) for b in range(a)], strict=True)
+    left, right = [*first, *(f + 10 for f in first), 0], [*second, *(s + 10 for s in second), 10]
+    votes = Comparisons.from_arrays([*left] * 3, [*right] * 3, ["x", "y", "z"] * 13, np.tile([1, 0, 1], 13))
+    health = check(votes)
+    assert health.counts["bridges"] == 1
+    assert health.details["bridges"] == [{"left": 0, "right": 10, "votes": 3.0, "cut_off": 4}]
+    assert "4 items hang on the rest by the 3 votes between 0 and 10 alone" in sentences(health, "warning")
+
+
+def test_all_winners_on_the_left_say_nothing_of_sides():
+    rng = np.random.default_rng(0)
+    left, right = shown(rng, 60)
+    health = check(Comparisons.from_arrays(left, right, ["x", "y"] * 30, [1] * 60))
+    assert "the winner was written there" in sentences(health, "note")
+    assert not about(health, "sides")
+
+
+def test_idle_and_repeated_votes_are_counted():
+    votes = Comparisons.from_arrays(
+        ["a", "a", "b", "b", "c", "a"],
+        ["b", "b", "c", "c", "a", "b"],
+        ["x", "x", "y", "y", "y", "z"],
+        [1, 0, 1, 1, 0.5, 1],
+        weight=[1, 1, 1, 1, 1, 0],
+    )
+    counts = check(votes).counts
+    assert counts["contradicted_pairs"] == 1
+    assert counts["folded"] == 1
+    assert counts["without_weight"] == 1
+    assert counts["uninformative"] == 2 + 1 + 1
+
+
+def test_health_is_plain_data_and_depends_neither_on_names_nor_on_the_order_of_rows():
+    of = simulated([0.1, 0.3, 0.6])
+    health = check(of.votes)
+    assert json.loads(json.dumps(health.to_dict()))["counts"]["items"] == 20
+    assert health.sentences == [finding.sentence for finding in health.findings]
+    frame = of.frame.sample(fraction=1.0, shuffle=True, seed=3)
+    other = check(Comparisons.from_frame(frame))
+    assert other.counts == health.counts
+    renamed = frame.with_columns(("z" + pl.col("left").str.reverse()).alias("left"))
+    renamed = renamed.with_columns(("z" + pl.col("right").str.reverse()).alias("right"))
+    again = check(Comparisons.from_frame(renamed))
+    assert again.counts == health.counts
+    for name, value in health.measures.items():
+        assert again.measures[name] == (value if value is None else pytest.approx(value, rel=1e-4))
+
+
+def test_a_target_that_is_no_share_is_refused():
+    with pytest.raises(ParameterError, match="target is 95"):
+        check(simulated([0.1]).votes, target=95)
+
+
+def test_it_says_by_what_fit():
+    votes = jr.simulate(15, 6, 600, truth="vote", random_state=2).votes
+    alone, given = jr.check(votes), jr.check(votes, jr.CrowdBT().fit(votes))
+    assert sum("By a quick fit of JAM" in told for told in alone.sentences) == 2
+    assert any("jamrank fit chooses a model by the votes, and may say otherwise" in told for told in alone.sentences)
+    assert sum("By this fit of CrowdBT" in told for told in given.sentences) == 2
+    assert not any("quick" in told for told in given.sentences)

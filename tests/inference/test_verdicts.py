@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.special import logit
+
+import jamrank as jr
+from jamrank.inference import best_first, flip_intervals, verdicts
+from jamrank.report import findings
+
+
+def verdict(flip: float, votes: float) -> str:
+    flips = np.array([flip])
+    (told,) = verdicts(flips, *flip_intervals(flips, votes * flips * (1 - flips), np.full(len(flips), float(votes))))
+    return told
+
+
+@pytest.mark.parametrize(
+    ("flip", "votes", "told"),
+    [
+        (0.05, 1000, "reliable"),
+        (0.25, 1000, "reliable"),
+        (0.35, 1000, "noisy"),
+        (0.5, 1000, "random"),
+        (0.48, 1000, "random"),
+        (0.9, 1000, "adversarial"),
+        (0.6, 10_000, "adversarial"),
+        (0.4, 5, "too few votes"),
+        (0.5, 0, "too few votes"),
+    ],
+)
+def test_what_is_thought_of_an_annotator(flip, votes, told):
+    assert verdict(flip, votes) == told
+
+
+@pytest.mark.parametrize("flip", [0.01, 0.2, 0.5, 0.97])
+def test_intervals_hold_the_flip_and_shrink_with_information(flip):
+    widths = []
+    for information in (0.0, 1.0, 100.0, 1e6):
+        low, high = flip_intervals(np.array([flip]), np.array([information]), np.array([1e6]))
+        assert 0 <= low[0] < flip < high[0] <= 1
+        widths.append(high[0] - low[0])
+    assert widths == sorted(widths, reverse=True)
+    assert widths[-1] < 0.01
+
+
+def test_intervals_are_symmetric_on_the_logit_scale_and_for_mirrored_flips():
+    low, high = flip_intervals(np.array([0.2, 0.8]), np.array([30.0, 30.0]), np.full(2, 200.0))
+    np.testing.assert_allclose(logit(high) - logit([0.2, 0.8]), logit([0.2, 0.8]) - logit(low))
+    np.testing.assert_allclose(low, 1 - high[::-1])
+
+
+def test_intervals_cover_a_binomial_flip_as_often_as_they_say():
+    rng = np.random.default_rng(0)
+    drawn = rng.binomial(400, 0.3, 4000) / 400
+    low, high = flip_intervals(drawn, 400 * drawn * (1 - drawn), np.full(len(drawn), 400.0))
+    assert ((low < 0.3) & (high > 0.3)).mean() == pytest.approx(0.95, abs=0.015)
+
+
+def test_nothing_known_is_told_as_too_few_votes_whatever_the_flip():
+    flips = np.array([0.0, 0.3, 1.0])
+    assert verdicts(flips, *flip_intervals(flips, np.zeros(3), np.full(3, 100.0))) == ["too few votes"] * 3
+
+
+def lone(n_judges: int, n_sets: int) -> jr.Comparisons:
+    """Judges who vote on items of their own set alone."""
+    rng = np.random.default_rng(3)
+    rows = []
+    for k in range(n_judges):
+        for _ in range(200):
+            i, j = rng.choice(8, 2, replace=False)
+            rows.append(
+                (f"{k % n_sets}-{i}", f"{k % n_sets}-{j}", f"judge{k}", float((i < j) ^ (rng.random() < 0.05)))
+            )
+    return jr.Comparisons.from_arrays(*zip(*rows, strict=True))
+
+
+@pytest.mark.parametrize(("n_judges", "n_sets", "alone"), [(1, 1, True), (2, 2, True), (2, 1, False)])
+@pytest.mark.parametrize("name", ["JAM", "CrowdBT", "BradleyTerry"])
+def test_agreement_with_oneself_is_not_taken_for_reliability(name, n_judges, n_sets, alone):
+    votes = lone(n_judges, n_sets)
+    frame = getattr(jr, name)().fit(votes).annotators_
+    for told, action in frame.select("evidence", "action").iter_rows():
+        assert told.startswith("alone: agreement with itself only") == alone
+        assert (action == "have others vote on the same pairs") == alone
+
+
+def test_one_annotator_is_told_what_flips_mean(tmp_path):
+    votes = lone(1, 1)
+    assert any("With one annotator flips tell only" in told for told in jr.check(votes).sentences)
+    model = jr.JAM().fit(votes)
+    assert any("With one annotator flips tell only" in told for told in findings(model, votes))
+    assert not any("With one annotator" in told for told in jr.check(lone(2, 1)).sentences)
+    model.save(tmp_path / "model.json")
+    again = jr.load(tmp_path / "model.json")
+    assert again.annotators_["evidence"].to_list() == model.annotators_["evidence"].to_list()
+
+
+def test_those_with_too_few_votes_come_last():
+    frame = pl.DataFrame(
+        {"annotator": list("abc"), "flip": [0.0, 0.3, 0.1], "verdict": ["too few votes", "noisy", "reliable"]}
+    )
+    assert best_first(frame)["annotator"].to_list() == ["c", "b", "a"]

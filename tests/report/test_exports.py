@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import json
+from io import BytesIO
+
+import polars as pl
+import pytest
+
+import jamrank as jr
+from jamrank.errors import ParameterError
+from jamrank.report.exports import EXPORTS, exported, leaderboard, preference_pairs
+
+
+@pytest.fixture(scope="module")
+def model() -> jr.JAM:
+    return jr.JAM().fit(jr.simulate(n_items=8, n_annotators=4, n_votes=300, random_state=0).votes)
+
+
+def test_preferences_are_the_sure_pairs_with_the_better_item_chosen(model):
+    found = preference_pairs(model, least=0.75)
+    posterior = {(row["left"], row["right"]): row["p_left"] for row in model.pairs_.to_dicts()}
+    posterior |= {(right, left): 1 - p for (left, right), p in posterior.items()}
+    for row in found.to_dicts():
+        assert row["confidence"] == pytest.approx(posterior[row["chosen"], row["rejected"]])
+        assert row["confidence"] >= 0.75
+        assert row["weight"] == pytest.approx(2 * row["confidence"] - 1)
+    left_out = len(model.pairs_) - len(found)
+    assert left_out == sum(0.25 < p < 0.75 for p in model.posterior_)
+    assert found["confidence"].is_sorted(descending=True)
+    with pytest.raises(ParameterError, match=r"least is 0\.2"):
+        preference_pairs(model, least=0.2)
+
+
+def test_preferences_name_their_question():
+    votes = jr.Comparisons.from_arrays(["a", "a"], ["b", "b"], ["x", "y"], [1, 0], question=["p", "q"])
+    found = preference_pairs(jr.JAM().fit(votes), least=0.5)
+    assert found.columns == ["chosen", "rejected", "question", "votes", "confidence", "weight"]
+
+
+def test_a_pair_in_exact_balance_is_no_preference():
+    votes = jr.Comparisons.from_arrays(["a", "a"], ["b", "b"], ["x", "y"], [1, 0])
+    assert preference_pairs(jr.MajorityVote().fit(votes), least=0.5).is_empty()
+
+
+def test_a_leaderboard_is_a_table_whatever_items_are_called():
+    names = ["a|b", "c\nd", "*e*"]
+    votes = jr.Comparisons.from_arrays([names[0], names[1]], [names[1], names[2]], ["x", "x"], [1, 1])
+    lines = leaderboard(jr.JAM().fit(votes), "my_board").splitlines()
+    assert lines[0] == "# my\\_board"
+    rows = [line.replace("\\|", "").count("|") for line in lines[2:]]
+    assert rows == [6] * 5
+    assert "a\\|b" in lines[4]
+    assert "c d" in lines[5]
+    plain = leaderboard(jr.WinRate().fit(votes))
+    assert "| Rank | Item | Score |" in plain
+
+
+def test_every_export_can_be_read_back(model):
+    files = exported(model, list(EXPORTS))
+    assert set(files) == {name for names in EXPORTS.values() for name in names}
+    for name in ("ranking", "annotators", "pairs"):
+        content = files[f"{name}.parquet"]
+        assert isinstance(content, bytes)
+        assert pl.read_parquet(BytesIO(content)).equals(getattr(model, f"{name}_"))
+    told = json.loads(files["results.json"])
+    assert [row["item"] for row in told["ranking"]] == model.ranking_["item"].to_list()
+    assert len(told["pairs"]) == len(model.pairs_)
+    with pytest.raises(ParameterError, match="no export 'excel'"):
+        exported(model, ["excel"])
+
+
+def test_a_loaded_model_exports_the_same(model, tmp_path):
+    model.save(tmp_path / "model.json")
+    assert exported(jr.load(tmp_path / "model.json"), list(EXPORTS)) == exported(model, list(EXPORTS))

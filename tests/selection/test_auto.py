@@ -1,0 +1,116 @@
+"""The model that is chosen by held-out votes."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+import jamrank as jr
+from jamrank.errors import FeatureError, FormatError, NotFittedError, ParameterError
+from jamrank.selection import compare
+from tests.models.invariance import draw
+
+pytestmark = pytest.mark.filterwarnings("ignore::jamrank.errors.TiesExcludedWarning")
+
+
+@pytest.mark.parametrize(
+    ("truth", "flips", "expected"),
+    [("pair", None, "JAM"), ("vote", None, "CrowdBT"), ("vote", [0.0] * 8, "BradleyTerry")],
+)
+def test_it_takes_the_model_that_drew_the_votes(truth, flips, expected):
+    votes = jr.simulate(20, 8, 4000, truth=truth, flips=flips, random_state=0).votes
+    model = jr.Auto().fit(votes)
+    assert model.chosen_ == type(model.model_).__name__ == expected
+    assert model.reason_.startswith(f"{expected}: ")
+    plain = {"BradleyTerry", "CrowdBT", "CrowdBT two-coin", "AmElo", "JAM", "JAM two-coin"}
+    assert set(model.comparison_["model"]) == plain
+
+
+def test_what_it_knows_is_what_the_chosen_model_knows():
+    written = draw(1)
+    model = jr.Auto().fit(written.votes, written.frame)
+    alone = type(model.model_)().fit(written.votes, written.frame if model.uses_features_ else None)
+    for array in ("scores_", "flip_", "posterior_", "log_likelihoods_"):
+        assert getattr(model, array).tobytes() == getattr(alone, array).tobytes()
+    for frame in ("ranking_", "annotators_", "pairs_"):
+        assert getattr(model, frame).equals(getattr(alone, frame))
+    assert model.predict_proba(0, 1) == alone.predict_proba(0, 1)
+    assert (model.vote_proba(written.votes) == alone.vote_proba(written.votes)).all()
+    truth = np.arange(len(written.features))
+    assert model.score(truth) == alone.score(truth)
+    with pytest.raises(AttributeError):
+        model.nonsense  # noqa: B018
+
+
+def test_with_few_votes_it_takes_jam_and_says_so():
+    votes = jr.simulate(5, 2, 30, random_state=0).votes
+    model = jr.Auto().fit(votes)
+    assert model.chosen_ == "JAM"
+    assert model.comparison_ is None
+    assert "too few" in model.reason_
+
+
+def test_of_many_votes_some_are_compared_and_that_is_said():
+    votes = jr.simulate(10, 4, 8000, random_state=0).votes
+    model = jr.Auto(max_votes=150).fit(votes)
+    assert " of 8,000 votes" in model.reason_
+
+
+def test_arguments_reach_the_chosen_model():
+    votes = jr.simulate(20, 8, 2000, random_state=0).votes
+    model = jr.Auto(max_iter=123, tol=1e-4, n_jobs=1).fit(votes).model_
+    assert (model.max_iter, model.tol, model.n_jobs) == (123, 1e-4, 1)
+    for bad in ({"folds": 1}, {"max_votes": 0}, {"folds": "x"}, {"tol": -1.0}):
+        with pytest.raises(ParameterError):
+            jr.Auto(**bad).fit(votes)
+
+
+def test_features_that_do_not_fit_are_refused():
+    with pytest.raises(FeatureError):
+        jr.Auto().fit(draw(1).votes, {0: [1.0, 2.0]})
+
+
+def test_before_the_fit_there_is_nothing():
+    for result in ("chosen_", "comparison_", "scores_", "posterior_", "ranking_", "model_"):
+        with pytest.raises(NotFittedError):
+            getattr(jr.Auto(), result)
+
+
+def test_the_choice_is_saved_with_the_model(tmp_path):
+    model = jr.Auto().fit(draw(1).votes, draw(1).frame)
+    model.save(tmp_path / "model.json")
+    again = jr.load(tmp_path / "model.json")
+    assert (again.chosen_, again.reason_) == (model.chosen_, model.reason_)
+    assert again.comparison_.equals(model.comparison_)
+    assert type(again.model_) is type(model.model_)
+    text = (tmp_path / "model.json").read_text()
+    (tmp_path / "changed.json").write_text(text.replace('"reason"', '"season"'))
+    with pytest.raises(FormatError):
+        jr.load(tmp_path / "changed.json")
+
+
+def test_from_disk_it_chooses_the_same(tmp_path):
+    drawn = jr.simulate(20, 8, 2000, truth="vote", random_state=0)
+    drawn.frame.write_parquet(tmp_path / "votes.parquet")
+    stored = jr.store_comparisons(tmp_path / "votes.parquet", scratch=tmp_path / "scratch", memory="1GB")
+    here, there = jr.Auto().fit(drawn.votes), jr.Auto().fit(stored)
+    assert here.chosen_ == there.chosen_
+    assert here.comparison_.drop("seconds").equals(pl.DataFrame(there.comparison_).drop("seconds"))
+    np.testing.assert_allclose(here.scores_, there.scores_, atol=1e-6)
+
+
+def test_the_reason_says_how_much_was_held_out():
+    few = jr.simulate(20, 10, 2000, truth="vote", random_state=0).votes
+    assert "folds" not in jr.Auto().fit(few).reason_
+    many = jr.simulate(60, 10, 6000, truth="vote", random_state=0).votes
+    auto = jr.Auto()
+    auto.choose(many)
+    assert "nats a held-out vote (2 of 5 folds; compare holds out all)" in auto.reason_
+    full = compare(many, models=["CrowdBT"], splits=["vote"]).held_out["vote"]
+    trial = full.trials["CrowdBT"]
+    two = np.isin(full.fold[full.decided], [0, 1])
+    loss = -np.log(np.where(full.first_won, trial.proba, 1 - trial.proba))
+    loss = np.average(loss[two], weights=full.weight[two])
+    table = auto.comparison_
+    assert table.filter(table["model"] == "CrowdBT")["log_loss"][0] == pytest.approx(loss, rel=1e-9)
