@@ -53,7 +53,7 @@ class Analysis:
 
 def fit_votes(frame: pl.DataFrame, gold: Sequence[tuple[str, str]], start: Any = None) -> tuple[RankingModel, Any]:
     """Fit the votes; return the model and the votes as it takes them."""
-    from jamrank.comparisons import Comparisons
+    from jamrank.data.comparisons import Comparisons
     from jamrank.models import CrowdBT
 
     votes = Comparisons.from_frame(frame)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from jamrank.studio.study import Study
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Feed", "JudgeFacts", "Vote"]
+__all__ = ["Feed", "JudgeFacts", "News", "Vote"]
 
 _COLUMNS = [
     events.c[name]
@@ -66,6 +67,17 @@ class JudgeFacts:
     seen: float
 
 
+@dataclass(frozen=True)
+class News:
+    """What came since the last look: votes and skips (``abstain``), and whether a vote was taken back."""
+
+    votes: list[Vote]
+    undone: bool
+
+    def __bool__(self) -> bool:
+        return bool(self.votes) or self.undone
+
+
 @dataclass
 class Feed:
     """All answers that stand, and whom they are from."""
@@ -75,36 +87,46 @@ class Feed:
     seen: dict[str, float] = field(default_factory=dict)
     given: dict[str, set[tuple[str, str, str]]] = field(default_factory=lambda: defaultdict(set))
 
-    def update(self, connection: Connection) -> bool:
-        """Read what is new; tell whether votes have come or gone."""
-        changed = False
+    def update(self, connection: Connection) -> News:
+        """Read what is new."""
+        news = News([], False)
         while True:
             query = select(*_COLUMNS).where(events.c.id > self.cursor).order_by(events.c.id).limit(_BATCH)
             rows = connection.execute(query).all()
             for row in rows:
-                changed |= self._add(row)
+                news = self._add(row, news)
                 self.cursor = row.id
             if len(rows) < _BATCH:
-                return changed
+                return news
 
-    def _add(self, row: Any) -> bool:
+    def _add(self, row: Any, news: News) -> News:
         self.seen[row.annotator] = max(row.time, self.seen.get(row.annotator, 0.0))
         if row.kind == "asked":
             pair = (min(row.left, row.right), max(row.left, row.right), row.criterion)
             self.given[row.annotator].add(pair)
-        elif row.kind == "answered":
-            self.votes[row.id] = Vote(
-                *(row.id, row.time, row.annotator, row.left, row.right, row.outcome),
+        elif row.kind in ("answered", "skipped"):
+            vote = Vote(
+                *(row.id, row.time, row.annotator, row.left, row.right, row.outcome or "abstain"),
                 *(row.criterion, row.purpose, row.seconds, row.cost or 0.0),
             )
-            return bool(row.purpose != "practice")
+            if row.kind == "answered":
+                self.votes[row.id] = vote
+            if row.purpose != "practice":
+                news.votes.append(vote)
         elif row.kind == "undone":
-            return self.votes.pop(row.refers, None) is not None
-        return False
+            return News(news.votes, self.votes.pop(row.refers, None) is not None or news.undone)
+        return news
 
     def counted(self, criterion: str) -> list[Vote]:
         """Return the votes that a ranking is made of: all but practice."""
         return [v for v in self.votes.values() if v.criterion == criterion and v.purpose != "practice"]
+
+    def latest(self, since: float) -> Iterator[Vote]:
+        """Yield the votes since some time, newest first."""
+        for vote in reversed(self.votes.values()):
+            if vote.time < since:
+                return
+            yield vote
 
     def frame(self, criterion: str) -> pl.DataFrame:
         """Return these votes as the table that a fit takes."""

@@ -13,7 +13,7 @@ from jamrank.errors import InputError
 
 __all__ = ["Criterion", "KnownPair", "Study", "as_toml", "read_study", "study_from"]
 
-_GOALS = ("ranking", "top")
+_GOALS = ("ranking", "top-k", "verdicts")
 _LONGEST = 20_000
 
 
@@ -66,8 +66,11 @@ class Study:
         Markdown, shown before the first pair; with a consent text a judge must agree to it.
     ask : tuple of str
         What judges are asked about themselves, if anything. Kept apart from votes and can be deleted.
-    goal, k
-        ``"ranking"``, or ``"top"`` for the first `k` places.
+    goal, k, target
+        What the study is for: ``"ranking"``, ``"top-k"`` for the first `k` places, or ``"verdicts"`` on the
+        judges; and the expected error at which it is reached.
+    budget : float
+        What may be spent, in the unit of `cost_per_vote`; 0 for no limit.
     cost_per_vote : float
         For the cost so far and still to come; 0 leaves it out.
     lease_minutes : float
@@ -95,6 +98,8 @@ class Study:
     ask: tuple[str, ...] = ()
     goal: str = "ranking"
     k: int = 0
+    target: float = 0.1
+    budget: float = 0.0
     cost_per_vote: float = 0.0
     lease_minutes: float = 10.0
     language: str = "en"
@@ -237,10 +242,12 @@ def _check(study: Study) -> None:
             raise InputError(f"{name} is {getattr(study, name):g}", "expected a share from 0 to 0.5")
     if study.goal not in _GOALS:
         raise InputError(f"goal is {study.goal!r}", f"expected {' or '.join(_GOALS)}")
-    if study.goal == "top" and study.k < 1:
-        raise InputError("goal is 'top' without k", "expected k, the number of places that matter")
-    if study.lease_minutes <= 0 or study.cost_per_vote < 0:
-        raise InputError("lease_minutes or cost_per_vote is negative", "expected a positive number")
+    if study.goal == "top-k" and study.k < 1:
+        raise InputError("goal is 'top-k' without k", "expected k, the number of places that matter")
+    if not 0 < study.target < 0.5:
+        raise InputError(f"target is {study.target:g}", "expected an error between 0 and 0.5")
+    if study.lease_minutes <= 0 or study.cost_per_vote < 0 or study.budget < 0:
+        raise InputError("lease_minutes, cost_per_vote or budget is negative", "expected a positive number")
     if len(study.grades) > 4:
         raise InputError(f"grades has {len(study.grades)} words", "expected at most 4")
 

@@ -4,37 +4,42 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from threading import Event
 from time import monotonic, time
 from typing import Any
 
-from sqlalchemy import Connection, Engine, delete, func, insert, select
+from sqlalchemy import Connection, Engine, delete, insert, select
 
 from jamrank.collect.database import reading, writing
 from jamrank.errors import JamrankError, JamrankWarning
 from jamrank.studio import people
 from jamrank.studio.analysis import Analysis, analyse, failed, fit_votes
+from jamrank.studio.ballots import Pair
+from jamrank.studio.choosing import PairSource, known_pairs
 from jamrank.studio.feed import Feed
 from jamrank.studio.live import live_body
 from jamrank.studio.snapshots import save_snapshot
-from jamrank.studio.standin import BalancedChooser
-from jamrank.studio.study import Study
 from jamrank.studio.tables import QUEUE
 from jamrank.studio.view import View, read_view
 
 __all__ = ["Worker"]
 
 # Pairs that wait for each judge at work, and for whoever comes.
-_DEPTH = 5
+_DEPTH = 6
 _POOL = 30
 _ACTIVE = 180.0
+_RECENT = 30.0
+# Pairs chosen in one pass, so that the next fit need not wait for long.
+_AT_ONCE = 100
 # Seconds between two passes, two fits, two drawings of the overview; more if a fit takes long.
 _PAUSE = 0.3
 _FIT_EVERY = 1.0
 _SHOW_EVERY = 3.0
-_OFTEN_RANDOM = ("random", "one-sided", "position-biased")
+# Verdicts on judges who get easy and gold pairs until they show otherwise.
+_CARELESS = ("random", "one-sided", "position-biased")
 
 
 @dataclass
@@ -50,7 +55,7 @@ class Worker:
     engine: Engine
     feed: Feed = field(default_factory=Feed)
     _models: dict[str, Any] = field(default_factory=dict)
-    _choosers: dict[str, Any] = field(default_factory=dict)
+    _sources: dict[str, PairSource] = field(default_factory=dict)
     _analyses: dict[str, Analysis] = field(default_factory=dict)
     _careless: set[str] = field(default_factory=set)
     _version: str | None = None
@@ -70,13 +75,16 @@ class Worker:
         """Read what is new; fit, choose and show as far as it is time to."""
         with reading(self.engine) as connection:
             view = read_view(connection)
-            changed = self.feed.update(connection)
+            news = self.feed.update(connection)
             queued = _queued(connection)
             names = {judge.id: judge.name for judge in people.judges(connection)}
-        if view.version != self._version:
+        if view.version != self._version or news.undone:
             self._version, self._unfitted = view.version, True
-            self._choosers.clear()
-        self._unfitted |= changed
+            self._start_choosing(view)
+        else:
+            for source in self._sources.values():
+                source.tell(news.votes)
+        self._unfitted |= bool(news)
         if self._unfitted and monotonic() - self._fitted >= max(_FIT_EVERY, 2 * self._took):
             self._fit(view)
         if view.status == "open":
@@ -89,35 +97,54 @@ class Worker:
     def _fit(self, view: View) -> None:
         begin = monotonic()
         for criterion in view.study.asked():
-            frame = self.feed.frame(criterion.name)
+            name, frame = criterion.name, self.feed.frame(criterion.name)
             try:
-                model, votes = fit_votes(frame, _gold(view.study, criterion.name))
+                model, votes = fit_votes(frame, known_pairs(view.study, name))
             except JamrankError as error:
-                self._models.pop(criterion.name, None)
-                self._analyses[criterion.name] = failed(criterion.name, error)
+                self._models.pop(name, None)
+                self._analyses[name] = failed(name, error)
             else:
-                self._models[criterion.name] = (model, votes, monotonic() - begin)
-            self._choosers[criterion.name] = self._chooser(view, criterion.name)
+                self._models[name] = (model, votes, monotonic() - begin)
+        self._careless = {
+            judge
+            for analysis in self._analyses.values()
+            for judge, (verdict, _) in analysis.verdicts.items()
+            if verdict in _CARELESS
+        }
         self._took = monotonic() - begin
         self._fitted, self._unfitted, self._unshown = monotonic(), False, True
 
-    def _chooser(self, view: View, criterion: str) -> Any:
-        usable = [id_ for id_, listed in view.items.items() if not listed.retired]
-        return BalancedChooser(items=usable)
-
     # -- queues -------------------------------------------------------------------------------------------------
 
-    def _fill(self, view: View, queued: dict[str, int]) -> None:
+    def _start_choosing(self, view: View) -> None:
+        usable = [id_ for id_, listed in view.items.items() if not listed.retired]
+        self._sources = {}
+        if len(usable) < 2:
+            return
+        for criterion in view.study.asked():
+            votes = self.feed.counted(criterion.name)
+            self._sources[criterion.name] = PairSource(view.study, criterion.name, usable, votes)
+
+    def _fill(self, view: View, queued: dict[str, list[tuple[str, str, str]]]) -> None:
         """Choose pairs for judges at work whose queue is short, and some for those who may come."""
-        usable = sum(not listed.retired for listed in view.items.values())
-        if usable < 2 or not self._choosers:
+        if not self._sources:
             return
         now, rows = time(), []
-        at_work = sorted((at, judge) for judge, at in self.feed.seen.items() if at > now - _ACTIVE)
-        for _, judge in reversed(at_work):
-            rows += self._pairs_for(view, judge, _DEPTH - queued.get(judge, 0))
-        rows += self._pairs_for(view, "", _POOL - queued.get("", 0))
-        gone = [judge for judge in queued if judge and self.feed.seen.get(judge, 0.0) <= now - _ACTIVE]
+        recent = Counter(vote.judge for vote in self.feed.latest(now - _RECENT))
+        at_work = {judge: at for judge, at in self.feed.seen.items() if at > now - _ACTIVE}
+        for judge in sorted(at_work, key=lambda judge: (len(queued.get(judge, ())), -at_work[judge])):
+            depth = min(1 + recent[judge] // 5, _DEPTH)
+            rows += self._pairs_for(view, judge, depth - len(queued.get(judge, ())), queued.get(judge, []))
+            if len(rows) >= _AT_ONCE:
+                break
+        missing = (_POOL - len(queued.get("", ()))) // len(self._sources)
+        if missing > _POOL // 2:
+            rows += [_row("", pair) for source in self._sources.values() for pair in source.pool(missing)]
+        gone = [judge for judge in queued if judge and judge not in at_work]
+        for judge in gone:
+            for left, right, criterion in queued[judge]:
+                if criterion in self._sources:
+                    self._sources[criterion].drop(judge, [(left, right)])
         if not rows and not gone:
             return
         with writing(self.engine) as connection:
@@ -126,17 +153,19 @@ class Worker:
             if rows:
                 connection.execute(insert(QUEUE), rows)
 
-    def _pairs_for(self, view: View, judge: str, missing: int) -> list[dict[str, Any]]:
-        names = [criterion.name for criterion in view.study.asked()]
-        given = self.feed.given.get(judge, set())
+    def _pairs_for(
+        self, view: View, judge: str, missing: int, waiting: Sequence[tuple[str, str, str]]
+    ) -> list[dict[str, Any]]:
+        if missing <= 0:
+            return []
+        given = self.feed.given.get(judge, set()) | {(min(a, b), max(a, b), c) for a, b, c in waiting}
+        names = list(self._sources)
+        first = len(given) % len(names)
         rows: list[dict[str, Any]] = []
-        for number in range(max(missing, 0)):
-            criterion = names[(len(given) + number) % len(names)]
-            for _ in range(5):
-                one = self._choosers[criterion].next(judge)
-                if (min(one.left, one.right), max(one.left, one.right), criterion) not in given:
-                    rows.append(_row(judge, one, criterion))
-                    break
+        for number in range(missing):
+            source = self._sources[names[(first + number) % len(names)]]
+            choose = source.checks_for if judge in self._careless else source.pairs_for
+            rows += [_row(judge, pair) for pair in choose(judge, 1, given)]
         return rows
 
     # -- what is shown ------------------------------------------------------------------------------------------
@@ -149,7 +178,9 @@ class Worker:
                 self._analyses[criterion] = analyse(model, votes, view.study, criterion, seconds)
         asked = [criterion.name for criterion in view.study.asked()]
         analyses = [self._analyses[name] for name in asked if name in self._analyses]
-        statuses = {name: self._choosers[name].status() for name in asked if name in self._models}
+        statuses = {
+            name: self._sources[name].status() for name in asked if name in self._models and name in self._sources
+        }
         usable = sum(not listed.retired for listed in view.items.values())
         body = live_body(self.feed, view.study, usable, names, analyses, statuses)
         with writing(self.engine) as connection:
@@ -162,28 +193,25 @@ class Worker:
         self._shown, self._unshown = monotonic(), False
 
 
-def _gold(study: Study, criterion: str) -> list[tuple[str, str]]:
-    first = study.asked()[0].name
-    return [(pair.better, pair.worse) for pair in study.gold if (pair.criterion or first) == criterion]
-
-
 def _joined(texts: Sequence[str], name: str) -> str:
     return "\n".join(texts) if name != "report" else "\n".join(texts[:1])
 
 
-def _queued(connection: Connection) -> dict[str, int]:
-    rows = connection.execute(select(QUEUE.c.judge, func.count()).group_by(QUEUE.c.judge))
-    return {row[0]: row[1] for row in rows}
+def _queued(connection: Connection) -> dict[str, list[tuple[str, str, str]]]:
+    queued: dict[str, list[tuple[str, str, str]]] = {}
+    for judge, *pair in connection.execute(select(QUEUE.c.judge, QUEUE.c.left, QUEUE.c.right, QUEUE.c.criterion)):
+        queued.setdefault(judge, []).append((pair[0], pair[1], pair[2]))
+    return queued
 
 
-def _row(judge: str, one: Any, criterion: str) -> dict[str, Any]:
+def _row(judge: str, pair: Pair) -> dict[str, Any]:
     return {
         "judge": judge,
-        "left": one.left,
-        "right": one.right,
-        "criterion": criterion,
-        "purpose": "vote",
-        "strategy": one.strategy,
-        "probability": one.probability,
+        "left": pair.left,
+        "right": pair.right,
+        "criterion": pair.criterion,
+        "purpose": pair.purpose,
+        "strategy": pair.strategy,
+        "probability": pair.probability,
         "made": time(),
     }
