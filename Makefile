@@ -10,7 +10,11 @@ MODULES := $(shell find src -name '*.py' | sort | cksum | cut -d ' ' -f 1)
 # Benchmarks have an environment of their own, with jamrank as its users install it.
 RIVALS := .venv-rivals
 
-.PHONY: demo test lint typecheck unit format figure gallery report-figure reproduce test-oldest docs clean
+# How many tests run at the same time.
+JOBS ?= 2
+PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+.PHONY: demo test test-long golden lint typecheck unit wheel format figure gallery report-figure reproduce test-oldest docs clean
 .PHONY: benchmark benchmark-rivals benchmark-growth benchmark-profile benchmark-scale benchmark-quick
 .PHONY: benchmark-verdicts benchmark-recovery benchmark-coverage benchmark-scorers benchmark-heldout
 .PHONY: benchmark-encoding benchmark-cluster benchmark-gpu fuzz
@@ -28,7 +32,15 @@ typecheck: $(VENV)/dev-$(MODULES)
 	$(BIN)/mypy
 
 unit: $(VENV)/dev-$(MODULES)
-	$(BIN)/python -m pytest
+	$(PYTEST)
+
+# What is repeated hundreds of times: fits of many samples, killed runs, damaged files. Some ten minutes.
+test-long: $(VENV)/dev-$(MODULES)
+	$(PYTEST) -m long --timeout 1800
+
+# Every model's results against tests/golden, which the whole suite does too.
+golden: $(VENV)/dev-$(MODULES)
+	$(PYTEST) tests/golden
 
 format: $(VENV)/dev-$(MODULES)
 	$(BIN)/ruff check --fix .
@@ -121,7 +133,14 @@ reproduce: $(VENV)/dev-$(MODULES)
 test-oldest:
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/pip install -q --disable-pip-version-check -c tests/oldest.txt ".[test]"
-	.venv-oldest/bin/python -m pytest
+	.venv-oldest/bin/python -m pytest -n $(JOBS) --dist worksteal
+
+# A wheel and an sdist into dist, each tried in an environment of its own: some minutes.
+wheel: $(VENV)/release
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/python packaging/try_distributions.py dist/*
 
 docs: $(VENV)/docs-$(MODULES)
 	$(BIN)/sphinx-build -W -b html docs docs/_build
@@ -143,6 +162,10 @@ $(VENV)/dev-$(MODULES): $(BUILD_INPUTS) | $(BIN)/python
 
 $(VENV)/figure-$(MODULES): $(VENV)/dev-$(MODULES)
 	$(PIP) -e ".[dev,figures]"
+	touch $@
+
+$(VENV)/release: | $(BIN)/python
+	$(PIP) "build>=1.2" "twine>=5.1"
 	touch $@
 
 $(VENV)/docs-$(MODULES): $(VENV)/dev-$(MODULES)
