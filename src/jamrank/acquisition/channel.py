@@ -8,12 +8,12 @@ is likelier the closer the items are (Davidson).
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, xlogy
+
+from jamrank.typing import FloatArray
 
 __all__ = ["LEFT", "RIGHT", "TIE", "expected_truth", "fisher_information", "moments", "outcomes", "vote_information"]
 
-Doubles = NDArray[np.float64]
 
 RIGHT, LEFT, TIE = 0, 1, 2
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(11)
@@ -22,7 +22,9 @@ _FINE_NODES, _FINE_WEIGHTS = np.polynomial.hermite_e.hermegauss(32)
 _FINE_WEIGHTS = _FINE_WEIGHTS / _FINE_WEIGHTS.sum()
 
 
-def outcomes(margin: Doubles, says_left: tuple[Doubles, Doubles], tie: Doubles | float = 0.0) -> Doubles:
+def outcomes(
+    margin: FloatArray, says_left: tuple[FloatArray, FloatArray], tie: FloatArray | float = 0.0
+) -> FloatArray:
     """Return the probability of each outcome, along a new first axis: right, left, tie.
 
     Parameters
@@ -42,12 +44,14 @@ def outcomes(margin: Doubles, says_left: tuple[Doubles, Doubles], tie: Doubles |
     return np.stack([(1 - tied) * (1 - left), (1 - tied) * left, np.broadcast_to(tied, left.shape)])
 
 
-def expected_truth(mean: Doubles, variance: Doubles) -> Doubles:
+def expected_truth(mean: FloatArray, variance: FloatArray) -> FloatArray:
     """Return P(left is better) where the margin is normal: MacKay's approximation."""
     return np.asarray(expit(mean / np.sqrt(1.0 + np.pi / 8.0 * variance)))
 
 
-def vote_information(mean: Doubles, variance: Doubles, flip: Doubles | float, tie: Doubles | float = 0.0) -> Doubles:
+def vote_information(
+    mean: FloatArray, variance: FloatArray, flip: FloatArray | float, tie: FloatArray | float = 0.0
+) -> FloatArray:
     """Return the mutual information of a vote with a normal margin, in nats.
 
     The entropy of the outcome less its mean entropy given the margin, by Gauss–Hermite quadrature. What is not
@@ -65,19 +69,19 @@ def vote_information(mean: Doubles, variance: Doubles, flip: Doubles | float, ti
     flip = np.asarray(flip, dtype=np.float64)[..., None]
     if not np.any(tie):
         left = flip + (1.0 - 2.0 * flip) * expit(margin)
-        return np.maximum(_binary_entropy(left @ _WEIGHTS) - _binary_entropy(left) @ _WEIGHTS, 0.0)
+        return np.asarray(np.maximum(_binary_entropy(left @ _WEIGHTS) - _binary_entropy(left) @ _WEIGHTS, 0.0))
     each = outcomes(margin, (flip, 1.0 - flip), np.asarray(tie, dtype=np.float64)[..., None])
     expected = each @ _WEIGHTS
     entropy, noise = -xlogy(expected, expected).sum(axis=0), -xlogy(each, each).sum(axis=0) @ _WEIGHTS
-    return np.maximum(entropy - noise, 0.0)
+    return np.asarray(np.maximum(entropy - noise, 0.0))
 
 
-def _binary_entropy(p: Doubles) -> Doubles:
+def _binary_entropy(p: FloatArray) -> FloatArray:
     p = np.clip(p, 1e-12, 1 - 1e-12)
     return np.asarray(-p * np.log(p) - (1 - p) * np.log1p(-p))
 
 
-def fisher_information(margin: Doubles, flip: Doubles, tie: Doubles | float = 0.0) -> Doubles:
+def fisher_information(margin: FloatArray, flip: FloatArray, tie: FloatArray | float = 0.0) -> FloatArray:
     """Return the expected information of a vote on its margin."""
     truth = expit(margin)
     left = flip + (1 - 2 * flip) * truth

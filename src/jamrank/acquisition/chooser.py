@@ -7,10 +7,10 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from jamrank.acquisition.belief import Belief
+from jamrank.acquisition.belief import Belief, NewModel
 from jamrank.acquisition.desk import Desk
+from jamrank.acquisition.features import ItemFeatures
 from jamrank.acquisition.goals import GOALS, Goal
 from jamrank.acquisition.picking import Picked, pick
 from jamrank.acquisition.pool import OUTCOME_NAMES, VotePool, read_votes
@@ -19,10 +19,10 @@ from jamrank.acquisition.stopping import assess
 from jamrank.acquisition.strategies import STRATEGIES
 from jamrank.acquisition.view import View, candidate_pairs
 from jamrank.errors import ParameterError
+from jamrank.typing import IntArray
 
 __all__ = ["Chooser"]
 
-Places = NDArray[np.int64]
 
 # A full refit after so many votes, or this share of those there are.
 _REFIT_VOTES, _REFIT_SHARE = 10, 0.05
@@ -119,7 +119,9 @@ class Chooser:
         for vote in known:
             self._desk.take_in(vote)
         self._desk.start()
-        self._belief = Belief(self._pool, new_model, gold)
+        described = None if features is None else ItemFeatures(features, self._pool.items.names)
+        self._features = described
+        self._belief = Belief(self._pool, new_model or _usual_model(described is not None), gold, described)
         self._gold = gold is not None
         self._ahead: Belief | None = None
         self._goal_name, self._k, self._threshold = goal, 5 if k is None else k, threshold
@@ -172,9 +174,20 @@ class Chooser:
             chosen.append(assignment)
         return chosen
 
-    def add(self, items: Iterable[Any] = (), annotators: Iterable[Any] = ()) -> None:
-        """Let items and annotators join."""
-        for name in items:
+    def add(self, items: Iterable[Any] = (), annotators: Iterable[Any] = (), features: Any = None) -> None:
+        """Let items and annotators join.
+
+        Parameters
+        ----------
+        items, annotators : iterable
+            Ids; those that are there already may be among them.
+        features : data frame or mapping, optional
+            Of the new items.
+        """
+        joined = list(items)
+        if features is not None and self._features is not None:
+            self._features.add(features, joined)
+        for name in joined:
             self._pool.items.code(name)
         for name in annotators:
             self._pool.annotators.code(name)
@@ -301,7 +314,7 @@ class Chooser:
                 self._ahead.expect(who, left, right)
         return self._ahead
 
-    def _assign(self, annotators: Places) -> Assignment | None:
+    def _assign(self, annotators: IntArray) -> Assignment | None:
         if len(self._pool.items) < 2:
             raise ParameterError(f"{len(self._pool.items)} items; expected at least 2")
         if not len(annotators):
@@ -310,7 +323,7 @@ class Chooser:
         picked = pick(view, STRATEGIES[self.strategy], self._desk, self.strategy, self.explore, self.easy_share)
         return None if picked is None else self._hand_out(view, picked)
 
-    def _view(self, annotators: Places) -> View:
+    def _view(self, annotators: IntArray) -> View:
         belief = self._expected()
         first, second = candidate_pairs(belief.scores.mean, self._rng)
         first, second = self._desk.askable(first, second)
@@ -350,10 +363,10 @@ def _one_of(name: str, value: Any, known: Mapping[str, Any]) -> None:
         raise ParameterError(f"{name} is {value!r}; expected one of {', '.join(known)}")
 
 
-def _opened(given: Any) -> tuple[Any, Any]:
+def _opened(given: Any) -> tuple[Any, NewModel | None]:
     """Return the votes, and how to make a model for them."""
     if not hasattr(given, "get_params"):
-        return given, _crowd_model
+        return given, None
     votes = vars(given).get("_votes")
     if votes is None:
         raise ParameterError(f"this {type(given).__name__} does not keep its votes; give the votes, or fit again")
@@ -364,10 +377,14 @@ def _opened(given: Any) -> tuple[Any, Any]:
     return votes, alike
 
 
-def _crowd_model(ties: bool) -> Any:
-    from jamrank.models import CrowdBT
+def _usual_model(with_features: bool) -> NewModel:
+    from jamrank.models import JAM, CrowdBT
 
-    return CrowdBT(ties="davidson" if ties else "leave out")
+    def model(ties: bool) -> Any:
+        place = "davidson" if ties else "leave out"
+        return JAM(scorer="linear+objects", ties=place) if with_features else CrowdBT(ties=place)
+
+    return model
 
 
 def as_rows(assignments: Iterable[Assignment]) -> list[dict[str, Any]]:

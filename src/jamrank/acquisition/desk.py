@@ -7,17 +7,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from jamrank.acquisition.pool import Vote, VotePool
 from jamrank.acquisition.records import Assignment
 from jamrank.acquisition.view import View
 from jamrank.errors import ParameterError
+from jamrank.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["Desk"]
 
-Doubles = NDArray[np.float64]
-Places = NDArray[np.int64]
 Pair = tuple[int, int]
 
 # Votes beyond the capped share that anybody may be asked for, so that a collection can start.
@@ -46,7 +44,7 @@ class Desk:
         self.log: list[tuple[Vote, Assignment | None]] = []
         self._open: dict[tuple[int, Pair, Any], Assignment] = {}
         self._asked: dict[int, dict[Pair, set[Any]]] = defaultdict(lambda: defaultdict(set))
-        self._done: dict[int, Places] = {}
+        self._done: dict[int, IntArray] = {}
         self._last: dict[int, Pair] = {}
         self._given: dict[int, float] = defaultdict(float)
         self._before: dict[int, float] = defaultdict(float)
@@ -137,7 +135,7 @@ class Desk:
         """Say whether an annotator has capacity left."""
         return self._given[who] - self._before[who] < self._capacity_of(who)
 
-    def eligible(self, share_cap: float) -> Places:
+    def eligible(self, share_cap: float) -> IntArray:
         """Return who may be asked: capacity left, and not above the cap on shares."""
         able = [who for who in range(len(self.pool.annotators)) if self.can_ask(who)]
         if not able:
@@ -146,10 +144,10 @@ class Desk:
         below = [who for who in able if self._given[who] < share_cap * total / len(able) + _HEAD_START]
         return np.array(below or able, np.int64)
 
-    def free(self, view: View) -> NDArray[np.bool_]:
+    def free(self, view: View) -> BoolArray:
         """Return which pairs each annotator may be asked: annotators by pairs."""
         free = np.ones((len(view.annotators), len(view.first)), np.bool_)
-        places = _Places(view.first, view.second, len(self.pool.items))
+        places = _PairIndex(view.first, view.second, len(self.pool.items))
         for row, who in enumerate(view.annotators.tolist()):
             at, found = places.find(self._exhausted(who))
             free[row, at[found]] = False
@@ -160,7 +158,7 @@ class Desk:
         free[some] = fresh[some]
         return free
 
-    def _exhausted(self, who: int) -> Places:
+    def _exhausted(self, who: int) -> IntArray:
         """Return the pairs about which an annotator was asked everything."""
         if self._repeats:
             return np.empty((0, 2), np.int64)
@@ -170,7 +168,7 @@ class Desk:
             self._done[who] = np.array(done, dtype=np.int64).reshape(-1, 2)
         return self._done[who]
 
-    def askable(self, first: Places, second: Places) -> tuple[Places, Places]:
+    def askable(self, first: IntArray, second: IntArray) -> tuple[IntArray, IntArray]:
         """Leave out pairs of items that belong to different questions."""
         if not self._nested():
             return first, second
@@ -219,20 +217,20 @@ class Desk:
     # -- numbers --------------------------------------------------------------------------------------------
 
     @property
-    def item_votes(self) -> Doubles:
+    def item_votes(self) -> FloatArray:
         """Votes on each item, in flight included."""
         return np.array([self._item_votes[item] for item in range(len(self.pool.items))], dtype=np.float64)
 
-    def votes_on(self, first: Places, second: Places) -> Doubles:
+    def votes_on(self, first: IntArray, second: IntArray) -> FloatArray:
         """Return the votes on each pair, in flight included."""
         votes = np.zeros(len(first))
-        places = _Places(first, second, len(self.pool.items))
+        places = _PairIndex(first, second, len(self.pool.items))
         at, found = places.find(np.array(list(self._pair_votes), dtype=np.int64).reshape(-1, 2))
         votes[at[found]] = np.array(list(self._pair_votes.values()), dtype=np.float64)[found]
         return votes
 
     @property
-    def cost(self) -> Doubles:
+    def cost(self) -> FloatArray:
         """Of a vote by each annotator."""
         return np.array([self._cost_of(who) for who in range(len(self.pool.annotators))])
 
@@ -252,13 +250,13 @@ class Desk:
         return _per_annotator("capacity", self._capacity, self.pool.annotators.names[who], np.inf)
 
 
-class _Places:
+class _PairIndex:
     """Where pairs are among sorted candidates."""
 
-    def __init__(self, first: Places, second: Places, n: int) -> None:
+    def __init__(self, first: IntArray, second: IntArray, n: int) -> None:
         self._codes, self._n = first * n + second, n
 
-    def find(self, wanted: Places) -> tuple[Places, NDArray[np.bool_]]:
+    def find(self, wanted: IntArray) -> tuple[IntArray, BoolArray]:
         """Return where each pair is, and whether it is there at all."""
         codes = wanted[:, 0] * self._n + wanted[:, 1]
         at = np.minimum(np.searchsorted(self._codes, codes), max(len(self._codes) - 1, 0))

@@ -12,15 +12,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from jamrank.acquisition.scores import GaussianScores
+from jamrank.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["GOALS", "Goal", "relevance", "top_bar", "top_probability"]
 
-Doubles = NDArray[np.float64]
-Places = NDArray[np.int64]
 
 _ROOT_TWO_PI = np.sqrt(2 * np.pi)
 # With very many items a question is asked of so many others of each.
@@ -48,7 +46,7 @@ class Goal:
     anchor: int | None = None
 
 
-def question_weight(mean: Doubles, variance: Doubles) -> Doubles:
+def question_weight(mean: FloatArray, variance: FloatArray) -> FloatArray:
     """Return how fast the entropy of ``quantity > 0`` falls with its variance."""
     z = np.minimum(np.abs(mean) / np.sqrt(variance), 8.0)
     density = np.exp(-0.5 * z * z) / _ROOT_TWO_PI
@@ -56,7 +54,7 @@ def question_weight(mean: Doubles, variance: Doubles) -> Doubles:
     return np.asarray(density**2 / (above * (1 - above) * 2 * variance))
 
 
-def _margins(scores: GaussianScores, others: Places | None) -> tuple[Doubles, Doubles]:
+def _margins(scores: GaussianScores, others: IntArray | None) -> tuple[FloatArray, FloatArray]:
     """Return means and variances of the differences to all items, or to some of them."""
     at = np.arange(len(scores.mean)) if others is None else others
     mean = scores.mean[:, None] - scores.mean[at]
@@ -66,11 +64,11 @@ def _margins(scores: GaussianScores, others: Places | None) -> tuple[Doubles, Do
     return mean, np.maximum(variance, 1e-9)
 
 
-def _same(n: int, others: Places | None) -> NDArray[np.bool_]:
-    return np.arange(n)[:, None] == (np.arange(n) if others is None else others)
+def _same(n: int, others: IntArray | None) -> BoolArray:
+    return np.equal(np.arange(n)[:, None], np.arange(n) if others is None else others)
 
 
-def _ranking(scores: GaussianScores, goal: Goal, others: Places | None) -> tuple[Doubles, Doubles]:
+def _ranking(scores: GaussianScores, goal: Goal, others: IntArray | None) -> tuple[FloatArray, FloatArray]:
     weight = question_weight(*_margins(scores, others))
     weight[_same(len(weight), others)] = 0.0
     return weight, np.zeros(len(weight))
@@ -88,19 +86,19 @@ def top_bar(scores: GaussianScores, k: int) -> float:
     return float(bar)
 
 
-def top_probability(scores: GaussianScores, k: int) -> Doubles:
+def top_probability(scores: GaussianScores, k: int) -> FloatArray:
     """Return about how likely each item is among the best k."""
     return np.asarray(ndtr((scores.mean - top_bar(scores, k)) / np.sqrt(scores.variance)))
 
 
-def _top(scores: GaussianScores, goal: Goal, others: Places | None) -> tuple[Doubles, Doubles]:
+def _top(scores: GaussianScores, goal: Goal, others: IntArray | None) -> tuple[FloatArray, FloatArray]:
     weight, own = _ranking(scores, goal, others)
     top = top_probability(scores, goal.k)
     other = top if others is None else top[others]
     return weight * (top[:, None] * (1 - other) + (1 - top[:, None]) * other), own
 
 
-def _threshold(scores: GaussianScores, goal: Goal, others: Places | None) -> tuple[Doubles, Doubles]:
+def _threshold(scores: GaussianScores, goal: Goal, others: IntArray | None) -> tuple[FloatArray, FloatArray]:
     n = len(scores.mean)
     weight = np.zeros((n, n if others is None else len(others)))
     if goal.anchor is None:
@@ -115,7 +113,7 @@ def _threshold(scores: GaussianScores, goal: Goal, others: Places | None) -> tup
 
 
 # The weight of each difference of two scores, and of each score.
-GOALS: dict[str, Callable[[GaussianScores, Goal, Places | None], tuple[Doubles, Doubles]]] = {
+GOALS: dict[str, Callable[[GaussianScores, Goal, IntArray | None], tuple[FloatArray, FloatArray]]] = {
     "ranking": _ranking,
     "top-k": _top,
     "threshold": _threshold,
@@ -123,7 +121,9 @@ GOALS: dict[str, Callable[[GaussianScores, Goal, Places | None], tuple[Doubles, 
 }
 
 
-def relevance(scores: GaussianScores, goal: Goal, first: Places, second: Places, rng: np.random.Generator) -> Doubles:
+def relevance(
+    scores: GaussianScores, goal: Goal, first: IntArray, second: IntArray, rng: np.random.Generator
+) -> FloatArray:
     """Return for each pair what knowing its margin would be worth: entropy of all answers, in nats.
 
     Parameters

@@ -6,15 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from jamrank.acquisition.desk import Desk
 from jamrank.acquisition.view import Proposals, View
+from jamrank.typing import BoolArray, FloatArray
 
 __all__ = ["Picked", "pick"]
 
-Doubles = NDArray[np.float64]
 
 # A pair is easy where its order is at least so sure.
 _EASY = 0.95
@@ -68,7 +67,7 @@ def pick(
     return Picked(who, int(view.first[pair]), int(view.second[pair]), gain, chance, name, why)
 
 
-def _draw(view: View, allowed: NDArray[np.bool_], share: float, name: str, why: str) -> Picked | None:
+def _draw(view: View, allowed: BoolArray, share: float, name: str, why: str) -> Picked | None:
     """Draw an annotator, the dearer the rarer, and any pair that is allowed."""
     weight = np.where(allowed.any(axis=1), 1.0 / view.cost, 0.0)
     if not weight.sum() > 0:
@@ -82,11 +81,11 @@ def _draw(view: View, allowed: NDArray[np.bool_], share: float, name: str, why: 
     return Picked(who, int(view.first[pair]), int(view.second[pair]), 0.0, chance, name, why)
 
 
-def _sureness(view: View) -> Doubles:
+def _sureness(view: View) -> FloatArray:
     mean, variance = view.belief.scores.margin(view.first, view.second)
     return np.asarray(ndtr(np.abs(mean) / np.sqrt(variance)))
 
 
-def _easy(view: View) -> NDArray[np.bool_]:
+def _easy(view: View) -> BoolArray:
     sure = _sureness(view)
     return sure >= min(_EASY, float(np.quantile(sure, 0.9)))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from jamrank.acquisition.channel import LEFT, RIGHT, TIE
 from jamrank.data.comparisons import Comparisons, open_frame
 from jamrank.errors import InputError
+from jamrank.typing import FloatArray, IntArray
 
 __all__ = ["OUTCOME_NAMES", "Vote", "VotePool", "read_votes"]
 
@@ -64,7 +65,7 @@ class VotePool:
     def __init__(self) -> None:
         self.items, self.annotators, self.questions = Ids(), Ids(), Ids()
         self._rows: list[tuple[int, int, int, int, int, float]] = []
-        self._table: NDArray[np.float64] | None = None
+        self._table: FloatArray | None = None
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -83,19 +84,19 @@ class VotePool:
         return who, left, right
 
     @property
-    def table(self) -> NDArray[np.float64]:
+    def table(self) -> FloatArray:
         """Columns annotator, left, right, outcome, question and weight, one row a vote."""
         if self._table is None:
             self._table = np.array(self._rows, dtype=np.float64).reshape(-1, 6)
         return self._table
 
-    def columns(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    def columns(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
         """Return annotator, left, right and outcome of each vote."""
         who, left, right, outcome = self.table[:, :4].astype(np.int64).T
         return who, left, right, outcome
 
     @property
-    def weight(self) -> NDArray[np.float64]:
+    def weight(self) -> FloatArray:
         """Weight of each vote."""
         return self.table[:, 5]
 

@@ -7,13 +7,12 @@ probability of its outcome, which is exact given how likely the left item is bet
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, logit, xlogy
+
+from jamrank.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["Reliability"]
 
-Doubles = NDArray[np.float64]
-Places = NDArray[np.int64]
 
 _LOGITS = np.linspace(-4.0, 4.0, 17)
 _BIASES = np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
@@ -28,7 +27,7 @@ _ASKED = np.linspace(0.0, 1.0, 21)
 _CHUNK = 20_000
 
 
-def _weak_prior() -> Doubles:
+def _weak_prior() -> FloatArray:
     log = (1 + _WRONG_VOTES) * -np.logaddexp(0, -_FLIP) + (1 + _RIGHT_VOTES) * -np.logaddexp(0, _FLIP)
     weight = np.exp(log - 0.5 * (_BIAS / _USUAL_BIAS) ** 2)
     return np.asarray(weight / weight.sum())
@@ -57,7 +56,7 @@ class Reliability:
         weight = self.weights[who] * (left if says_left else 1 - left)
         self.weights[who] = weight / weight.sum()
 
-    def refit(self, who: Places, says_left: NDArray[np.bool_], left_better: Doubles, weight: Doubles) -> None:
+    def refit(self, who: IntArray, says_left: BoolArray, left_better: FloatArray, weight: FloatArray) -> None:
         """Work out everybody's weights anew from all decided votes, with a prior that the crowd shares."""
         log = np.zeros_like(self.weights)
         for start in range(0, len(who), _CHUNK):
@@ -77,7 +76,7 @@ class Reliability:
         self.prior = prior
 
     @property
-    def flip(self) -> Doubles:
+    def flip(self) -> FloatArray:
         """Mean flip of each annotator, sides averaged."""
         return np.asarray(self.weights @ ((_WRONG + 1 - _RIGHT) / 2))
 
@@ -85,17 +84,17 @@ class Reliability:
         """Return P(left is voted for) by an annotator where right is better, and where left is."""
         return float(self.weights[who] @ _WRONG), float(self.weights[who] @ _RIGHT)
 
-    def logit_moments(self) -> tuple[Doubles, Doubles]:
+    def logit_moments(self) -> tuple[FloatArray, FloatArray]:
         """Return mean and variance of the logit of each flip."""
         mean = self.weights @ _FLIP
         return mean, np.asarray(self.weights @ _FLIP**2 - mean**2)
 
-    def between(self, low: float, high: float) -> Doubles:
+    def between(self, low: float, high: float) -> FloatArray:
         """Return the probability that each flip is between two values."""
         edges = logit(np.clip([low, high], 1e-9, 1 - 1e-9))
         return np.asarray(self.weights @ ((edges[0] < _FLIP) & (edges[1] >= _FLIP)))
 
-    def information(self, left_better: Doubles, who: Places) -> Doubles:
+    def information(self, left_better: FloatArray, who: IntArray) -> FloatArray:
         """Return what a decided vote tells of its annotator: annotators by pairs, in nats.
 
         Parameters

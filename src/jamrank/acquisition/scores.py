@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
+
+from jamrank.typing import FloatArray, IntArray
 
 __all__ = ["MOST_DENSE", "GaussianScores"]
 
-Doubles = NDArray[np.float64]
-Places = NDArray[np.int64]
 
 # Beyond so many items only variances are kept: scores are taken as independent.
 MOST_DENSE = 1_500
@@ -25,12 +24,12 @@ class GaussianScores:
         A matrix; or a vector of variances, where scores are taken as independent.
     """
 
-    def __init__(self, mean: Doubles, covariance: Doubles) -> None:
+    def __init__(self, mean: FloatArray, covariance: FloatArray) -> None:
         self.mean, self.covariance = mean, covariance
 
     @classmethod
     def from_information(
-        cls, mean: Doubles, prior: Doubles, first: Places, second: Places, information: Doubles
+        cls, mean: FloatArray, prior: FloatArray, first: IntArray, second: IntArray, information: FloatArray
     ) -> GaussianScores:
         """Return a normal around a mean whose precision is that of the prior plus the information of votes.
 
@@ -68,11 +67,11 @@ class GaussianScores:
         return self.covariance.ndim == 2
 
     @property
-    def variance(self) -> Doubles:
+    def variance(self) -> FloatArray:
         """Variance of each score."""
         return np.diagonal(self.covariance) if self.dense else self.covariance
 
-    def margin(self, first: Places | int, second: Places | int) -> tuple[Doubles, Doubles]:
+    def margin(self, first: IntArray | int, second: IntArray | int) -> tuple[FloatArray, FloatArray]:
         """Return mean and variance of differences of scores."""
         variance = self.variance[first] + self.variance[second]
         if self.dense:
@@ -93,7 +92,7 @@ class GaussianScores:
         self.mean = self.mean + along * shift
         self.covariance -= np.outer(along * shrink, along)
 
-    def add(self, mean: Doubles, variance: Doubles) -> None:
+    def add(self, mean: FloatArray, variance: FloatArray) -> None:
         """Take up new items, independent of the others."""
         n, new = len(self.mean), len(mean)
         self.mean = np.concatenate([self.mean, mean])

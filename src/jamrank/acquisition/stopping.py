@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
@@ -17,10 +16,10 @@ from jamrank.acquisition.records import Status
 from jamrank.acquisition.scores import GaussianScores
 from jamrank.diagnostics.sign import orientation
 from jamrank.text import many
+from jamrank.typing import FloatArray, IntArray
 
 __all__ = ["Questions", "assess", "error_of_draws", "projected_error", "questions_of"]
 
-Doubles = NDArray[np.float64]
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(16)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
@@ -40,8 +39,8 @@ _VERDICTS = ((0.0, 0.4), (0.4, 0.6), (0.6, 1.0))
 class Questions:
     """What a goal asks, as normal quantities that are above 0 or not; their errors times ``scale`` are the error."""
 
-    mean: Doubles
-    variance: Doubles
+    mean: FloatArray
+    variance: FloatArray
     prior: float
     scale: float
 
@@ -78,7 +77,7 @@ def projected_error(asked: Questions, times: float = 0.0) -> float:
     return float(wrong.mean()) * asked.scale
 
 
-def error_of_draws(draws: Doubles, scores: Doubles, goal: Goal) -> float:
+def error_of_draws(draws: FloatArray, scores: FloatArray, goal: Goal) -> float:
     """Return the error of the order of the scores, by draws from a posterior."""
     n = len(scores)
     if goal.name == "top-k":
@@ -144,7 +143,7 @@ def _state(
     if sign_open:
         return (
             "go",
-            f"It is open which way the votes as a whole point: {told}; a trusted annotator or gold settles it.",
+            f"It is open which way the votes as a whole point; more votes or gold settle it ({told}).",
         )
     more = "" if needed is None else f"; about {many(max(round(needed), 1), 'more vote')}"
     return "go", f"{told[0].upper()}{told[1:]}{more}."
@@ -186,7 +185,7 @@ def _closer_look(belief: Belief, goal: Goal, error: float) -> float:
 
 def _sign_settled(belief: Belief) -> bool:
     who, _, _, outcome = belief.pool.columns()
-    decided = np.bincount(who, belief.pool.weight * (outcome != TIE), len(belief.pool.annotators))
+    decided = np.bincount(who, belief.pool.weight * (outcome != TIE), len(belief.pool.annotators)).astype(np.float64)
     if not decided.sum() > 0:
         return False
     _, variance = belief.reliability.logit_moments()
@@ -200,7 +199,7 @@ def _verdict_error(belief: Belief) -> float:
     return float(1.0 - sure.max(axis=0).mean())
 
 
-def _some_pairs(n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _some_pairs(n: int) -> tuple[IntArray, IntArray]:
     if n * (n - 1) // 2 <= _MOST_QUESTIONS:
         first, second = np.triu_indices(n, 1)
         return first, second

@@ -6,16 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from jamrank.acquisition.belief import Belief
 from jamrank.acquisition.goals import Goal
 from jamrank.acquisition.scores import MOST_DENSE
+from jamrank.typing import FloatArray, IntArray
 
 __all__ = ["Proposals", "View", "candidate_pairs"]
 
-Doubles = NDArray[np.float64]
-Places = NDArray[np.int64]
 
 # With very many items each is paired with so many neighbours in the order, and with so many others at random.
 _NEIGHBOURS, _FAR = 8, 4
@@ -45,12 +43,12 @@ class View:
 
     belief: Belief
     goal: Goal
-    first: Places
-    second: Places
-    annotators: Places
-    cost: Doubles
-    item_votes: Doubles
-    count_pairs: Callable[[], Doubles]
+    first: IntArray
+    second: IntArray
+    annotators: IntArray
+    cost: FloatArray
+    item_votes: FloatArray
+    count_pairs: Callable[[], FloatArray]
     rng: np.random.Generator
 
 
@@ -61,18 +59,18 @@ class Proposals:
     Attributes
     ----------
     pairs : ndarray
-        Places among the pairs of the view.
+        IntArray among the pairs of the view.
     value : ndarray of shape (annotators, pairs)
     why : str
         The reason, with room for ``{left}``, ``{right}``, ``{annotator}`` and ``{sure}``.
     """
 
-    pairs: Places
-    value: Doubles
+    pairs: IntArray
+    value: FloatArray
     why: str
 
 
-def candidate_pairs(mean: Doubles, rng: np.random.Generator) -> tuple[Places, Places]:
+def candidate_pairs(mean: FloatArray, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
     """Return pairs to choose from: all, or with very many items neighbours in the order and some at random."""
     n = len(mean)
     if n <= MOST_DENSE:

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from jamrank.acquisition.strategies.information import information
-from jamrank.acquisition.strategies.random import random_pairs
-from jamrank.acquisition.strategies.swiss import swiss
-from jamrank.acquisition.strategies.top_two import top_two
-from jamrank.acquisition.strategies.uncertainty import uncertainty
 from jamrank.acquisition.view import Proposals, View
+from jamrank.registry import Registry
 
 __all__ = ["STRATEGIES", "Strategy"]
 
 Strategy = Callable[[View], Proposals]
 
-STRATEGIES: dict[str, Strategy] = {
-    "information": information,
-    "swiss": swiss,
-    "random": random_pairs,
-    "uncertainty": uncertainty,
-    "top-two": top_two,
-}
+STRATEGIES: Registry[Strategy] = Registry(
+    "strategy",
+    {
+        "information": "jamrank.acquisition.strategies.information:information",
+        "swiss": "jamrank.acquisition.strategies.swiss:swiss",
+        "random": "jamrank.acquisition.strategies.random:random_pairs",
+        "uncertainty": "jamrank.acquisition.strategies.uncertainty:uncertainty",
+        "top-two": "jamrank.acquisition.strategies.top_two:top_two",
+    },
+)

@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from jamrank.acquisition.channel import expected_truth, vote_information
 from jamrank.acquisition.goals import relevance
 from jamrank.acquisition.view import Proposals, View
+from jamrank.typing import FloatArray
 
 __all__ = ["information"]
 
-Doubles = NDArray[np.float64]
 
 # So many pairs, the best for the best annotator, are looked at for every annotator.
 _LOOKED_AT = 100
@@ -47,12 +47,12 @@ def information(view: View) -> Proposals:
     return Proposals(kept, value / view.cost[:, None], why)
 
 
-def _reduction(nats: Doubles) -> Doubles:
+def _reduction(nats: FloatArray) -> FloatArray:
     """Return the share of the margin's variance that a vote of so much information removes."""
     return np.asarray(-np.expm1(-2 * nats))
 
 
-def _from_table(mean: Doubles, variance: Doubles, flip: float, tie: float) -> Doubles:
+def _from_table(mean: FloatArray, variance: FloatArray, flip: float, tie: float) -> FloatArray:
     """Return the information of votes by one annotator, interpolated on a grid: for choosing which to work out."""
     table = vote_information(_GRID_MEAN[:, None], _GRID_DEVIATION[None, :] ** 2, flip, tie)
     row, along = _place(np.abs(mean), _GRID_MEAN)
@@ -62,7 +62,7 @@ def _from_table(mean: Doubles, variance: Doubles, flip: float, tie: float) -> Do
     return np.asarray(low * (1 - across) + high * across)
 
 
-def _place(values: Doubles, grid: Doubles) -> tuple[NDArray[np.intp], Doubles]:
+def _place(values: FloatArray, grid: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:
     values = np.clip(values, grid[0], grid[-1])
     at = np.clip(np.searchsorted(grid, values) - 1, 0, len(grid) - 2)
     return at, (values - grid[at]) / (grid[at + 1] - grid[at])
