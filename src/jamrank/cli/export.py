@@ -92,8 +92,8 @@ def export(
 
 def _votes(ledger: str, kinds: str) -> dict[str, str | bytes]:
     """Return the votes of a ledger as files, by name."""
-    from jamrank.report.exports import parquet_bytes
     from jamrank.io.sources import load_source
+    from jamrank.report.exports import parquet_bytes
 
     wanted = [kind.strip().lower() for kind in kinds.split(",") if kind.strip()]
     unknown = [kind for kind in wanted if kind not in ("csv", "parquet")]

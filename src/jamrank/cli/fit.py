@@ -141,8 +141,8 @@ def fit(
     from jamrank.cli.results import SOMETIMES, facts_of, fitted_files, group_ranking
     from jamrank.cli.results import as_json as results_as_json
     from jamrank.io import check_folder, ensure_folder, read_features, read_gold, remove_outdated, write_together
-    from jamrank.io.sources import source_name
     from jamrank.io.out_of_core.store import StoredComparisons
+    from jamrank.io.sources import source_name
     from jamrank.models import load
     from jamrank.report import score_meaning
     from jamrank.report.exports import exported

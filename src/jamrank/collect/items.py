@@ -13,7 +13,7 @@ from typing import Any
 from jamrank.collect.records import Item, Question
 from jamrank.errors import InputError
 from jamrank.io.compression import decompressed
-from jamrank.io.documents import read_bytes
+from jamrank.io.documents import load_text, read_bytes
 from jamrank.io.records import looks_like_json, parse_records
 from jamrank.io.tables import parse_table
 
@@ -152,15 +152,11 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _file_item(path: Path, name: str, question: str, details: Mapping[str, Any]) -> Item:
-    data = read_bytes(path)
     if path.suffix.lower() in _TEXT_SUFFIXES:
-        try:
-            text = data.decode("utf-8")
-        except UnicodeDecodeError:
-            raise InputError("the text is not UTF-8", "save it as UTF-8", source=str(path)) from None
+        text = load_text(path)
         if not text.strip():
             raise InputError("the file is empty", "every item needs a text", source=str(path))
         return Item(name, question, text, details=details)
     media = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
-    digest = hashlib.sha256(data).hexdigest()[:32]
+    digest = hashlib.sha256(read_bytes(path)).hexdigest()[:32]
     return Item(name, question, None, str(path), media, {**details, "digest": digest})

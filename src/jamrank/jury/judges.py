@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from jamrank.errors import JudgeError
-from jamrank.io.documents import read_bytes
+from jamrank.io.documents import load_text
 from jamrank.jury.prompts import Prompt, Template, check_template
 
 __all__ = ["Endpoint", "Judge", "JudgeFailure", "Reply", "Secret", "read_judges", "reply_of"]
@@ -220,7 +220,7 @@ class Endpoint:
         """Return the words around the answers."""
         prompt = self.prompt
         if self.prompt_file is not None:
-            prompt = read_bytes(folder / self.prompt_file).decode("utf-8", errors="strict")
+            prompt = load_text(folder / self.prompt_file)
         given = {"prompt": prompt, "system": self.system}
         return Template(**{name: value for name, value in given.items() if value is not None})
 
@@ -251,8 +251,8 @@ def read_judges(path: str | os.PathLike[str], names: Sequence[str] = ()) -> list
         travel over http to another machine.
     """
     try:
-        content = tomllib.loads(read_bytes(path).decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        content = tomllib.loads(load_text(path))
+    except tomllib.TOMLDecodeError as error:
         raise JudgeError(f"{path}: this is no TOML ({' '.join(str(error).split())})") from None
     tables = content.get("judges")
     if not isinstance(tables, dict) or not tables:
