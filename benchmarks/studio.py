@@ -263,7 +263,14 @@ def write(loads: list[Load], killed: list[Kills], begun_at: str, folder: Path = 
     machine = about(begun_at, "starlette", "uvicorn", "sqlalchemy")
     record = {"made with": machine, "load": [asdict(one) for one in loads], "kills": [asdict(one) for one in killed]}
     (folder / "studio.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    lines = ["# The studio under load", "", f"{machine['machine']}; {machine['versions']}; commit {machine['commit']}.", "", "`make benchmark-studio` writes this page.", ""]
+    lines = [
+        "# The studio under load",
+        "",
+        f"{machine['machine']}; {machine['versions']}; commit {machine['commit']}.",
+        "",
+        "`make benchmark-studio` writes this page.",
+        "",
+    ]
     lines += [
         "Judges vote at a steady pace over the loopback address; server, worker, database and judges share this machine. "
         "Lost: acknowledged and not in the ledger. Behind: from the last vote to the overview that counts it.",
@@ -276,7 +283,11 @@ def write(loads: list[Load], killed: list[Kills], begun_at: str, folder: Path = 
         f"{one.p95_ms:.0f} | {one.p99_ms:.0f} | {one.lost} | {one.twice} | {one.behind_s:.1f} |"
         for one in loads
     ]
-    lines += ["", "| database | kills | acknowledged | lost | twice | votes after the last kill |", "|---|--:|--:|--:|--:|--:|"]
+    lines += [
+        "",
+        "| database | kills | acknowledged | lost | twice | votes after the last kill |",
+        "|---|--:|--:|--:|--:|--:|",
+    ]
     lines += [
         f"| {one.database} | {one.kills} | {one.acknowledged:,} | {one.lost} | {one.twice} | {one.votes_after} |"
         for one in killed

@@ -66,7 +66,8 @@ def press(page, key):
     before = page.locator("#key").input_value()
     page.keyboard.press(key)
     page.wait_for_function(
-        "before => document.getElementById('key')?.value !== before || document.querySelector('main.card')", arg=before
+        "before => document.getElementById('key')?.value !== before || document.querySelector('main.card')",
+        arg=before,
     )
     page.wait_for_timeout(GUARD)
 
@@ -117,13 +118,13 @@ def test_on_a_phone_the_items_are_stacked_and_the_buttons_large(running, opened)
     for button in page.locator("button:visible").all():
         assert button.bounding_box()["height"] >= 44
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    page.get_by_role("button", name="B is better").tap()
+    page.get_by_role("button", name="Choose B").tap()
     all_sent(page)
     assert running.votes()["winner"].to_list() == ["right"]
 
 
 def test_votes_without_a_network_are_sent_once_when_it_is_back(running, opened):
-    judge, link = running.judge_link()
+    _, link = running.judge_link()
     page = opened(link, expected=["ERR_INTERNET_DISCONNECTED", "Failed to load resource"])
     ready(page)
     page.context.set_offline(True)
@@ -177,7 +178,7 @@ def test_a_reply_that_is_lost_does_not_make_a_second_vote(running, opened):
 def test_a_double_click_is_one_vote(running, opened):
     page = opened(running.judge_link()[1])
     ready(page)
-    page.get_by_role("button", name="A is better").dblclick()
+    page.get_by_role("button", name="Choose A").dblclick()
     all_sent(page)
     page.wait_for_timeout(GUARD)
     assert running.votes().height == 1
@@ -219,11 +220,11 @@ def test_undo_brings_the_pair_back_also_after_a_reload(running, opened):
 
 def test_without_scripts(running, opened):
     page = opened(running.judge_link()[1], java_script_enabled=False)
-    for button in ["A is better", "B is better", "Neither is better", "Skip", "Undo", "A is better"]:
+    for button in ["Choose A", "Choose B", "Neither", "Skip", "Undo", "Choose A"]:
         page.get_by_role("button", name=button).click()
     assert running.votes()["winner"].to_list() == ["left", "right", "tie", "left"]
     for _ in range(6):
-        page.get_by_role("button", name="A is better").click()
+        page.get_by_role("button", name="Choose A").click()
     expect(page.get_by_role("heading", name="Thank you!")).to_be_visible()
     assert running.votes().height == 10
 

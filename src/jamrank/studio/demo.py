@@ -27,7 +27,7 @@ def demo_material(folder: Path) -> Material:
         question="Which digit is larger?",
         votes_per_judge=40,
         instructions="You see two handwritten digits. Choose the one with the **larger value**.",
-        practice=(),
+        texts={"choose_a": "A is larger", "choose_b": "B is larger", "tie": "The same"},
     )
     return Material(study, "demo", tuple(items), folder.resolve(), "demo")
 

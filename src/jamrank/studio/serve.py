@@ -20,6 +20,9 @@ from jamrank.errors import LedgerError, ParameterError
 
 __all__ = ["Options", "listen", "serve"]
 
+# Seconds that a worker has to end by itself once its server is gone.
+_GRACE = 10.0
+
 
 @dataclass(frozen=True)
 class Options:
@@ -210,8 +213,7 @@ def _work(options: Options) -> None:
     stop = Event()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    parent = os.getppid()
-    Thread(target=_end_with, args=(parent, stop), daemon=True).start()
+    Thread(target=_end_with_parent, args=(stop,), daemon=True).start()
     if hasattr(os, "nice"):
         os.nice(5)
     engine = open_study(options.database, create=False)
@@ -224,8 +226,11 @@ def _work(options: Options) -> None:
             stop.wait(2.0)
 
 
-def _end_with(parent: int, stop: Event) -> None:
-    """Stop when the server is gone, even if it was killed."""
-    while os.getppid() == parent:
-        time.sleep(0.5)
+def _end_with_parent(stop: Event) -> None:
+    """Stop when the process that started this one is gone, even if it was killed."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
     stop.set()
+    time.sleep(_GRACE)
+    os._exit(1)
