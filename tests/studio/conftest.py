@@ -144,13 +144,15 @@ def run_studio(tmp_path):
     """Start studios; all are stopped at the end, and none may have failed inside."""
     started: list[tuple[uvicorn.Server, threading.Thread, threading.Event, Running]] = []
 
-    def run(items: Path, study: Study | None = None, *, where: str | None = None, worker: bool = False) -> Running:
+    def run(
+        items: Path, study: Study | None = None, *, where: str | None = None, worker: bool = False, public: str = ""
+    ) -> Running:
         found, media = read_items(items)
         engine = open_study(where or str(tmp_path / "study.sqlite"))
         opened = listen("127.0.0.1", 0)
         url = f"http://127.0.0.1:{opened.getsockname()[1]}"
         links = start(engine, Material(study or Study(), "test", tuple(found), media, "items"), url)
-        studio = Studio(Database(engine), media, url)
+        studio = Studio(Database(engine), media, public or url)
         config = uvicorn.Config(
             create_app(studio), log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=2
         )

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp
 from jamrank.collect.schema import events, leases
 from jamrank.errors import InputError, JamrankError
 from jamrank.studio import admin, files, people, voting
-from jamrank.studio.security import Guard, log
+from jamrank.studio.security import BodyTooLargeError, Guard, log
 from jamrank.studio.web import Refused, Studio, refusal, wants_json
 
 __all__ = ["create_app"]
@@ -48,6 +48,7 @@ def create_app(studio: Studio, hosts: tuple[str, ...] = ()) -> ASGIApp:
         exception_handlers={
             Refused: _refused,  # type: ignore[dict-item]
             JamrankError: _not_stored,  # type: ignore[dict-item]
+            BodyTooLargeError: _too_large,  # type: ignore[dict-item]
             HTTPException: _http_error,  # type: ignore[dict-item]
         },
         lifespan=lifespan,
@@ -109,6 +110,10 @@ async def _not_stored(request: Request, error: JamrankError) -> Response:
     except JamrankError:
         return PlainTextResponse("The database does not answer. Nothing was stored.\n", 503)
     return refusal(request, Refused(503, text, {"Retry-After": "5"}))
+
+
+async def _too_large(request: Request, error: BodyTooLargeError) -> Response:
+    return refusal(request, Refused(413, "The request is too large.", {"Connection": "close"}))
 
 
 async def _http_error(request: Request, error: HTTPException) -> Response:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -125,11 +126,13 @@ def _file_part(root: Path, name: str) -> Part:
 
 
 def _from_table(path: Path, root: Path) -> list[Item]:
-    frame, _ = load_table(path)
-    id_column = next((name for name in _ID_COLUMNS if name in frame.columns), frame.columns[0])
-    columns = [name for name in frame.columns if name in (*KINDS, "file")]
+    rows = _json_rows(path) if path.suffix in (".json", ".jsonl", ".ndjson") else _table_rows(path)
+    names = list(dict.fromkeys(name for values in rows for name in values))
+    id_column = next((name for name in _ID_COLUMNS if name in names), names[0] if names else "item")
+    columns = [name for name in names if name in (*KINDS, "file")]
     items = []
-    for row, values in enumerate(frame.iter_rows(named=True), start=1):
+    for row, given_values in enumerate(rows, start=1):
+        values = {**dict.fromkeys((id_column, *columns)), **given_values}
         id_ = "" if values[id_column] is None else str(values[id_column])
         given = [(name, str(values[name])) for name in columns if values[name] not in (None, "")]
         try:
@@ -138,6 +141,24 @@ def _from_table(path: Path, root: Path) -> list[Item]:
             raise InputError(error.problem, error.remedy, source=str(path), row=row) from None
         items.append(Item(id_, parts, str(values.get("alt") or "")))
     return items
+
+
+def _table_rows(path: Path) -> list[dict[str, Any]]:
+    return list(load_table(path)[0].iter_rows(named=True))
+
+
+def _json_rows(path: Path) -> list[dict[str, Any]]:
+    """Read a list of objects, or an object a line."""
+    with path.open(encoding="utf-8-sig") as file:
+        text = file.read()
+    try:
+        whole = path.suffix == ".json"
+        values = json.loads(text) if whole else [json.loads(line) for line in text.splitlines() if line.strip()]
+    except (ValueError, RecursionError):
+        raise InputError("not JSON", "expected a list of objects, or an object a line", source=str(path)) from None
+    if not isinstance(values, list) or not all(isinstance(value, dict) for value in values):
+        raise InputError("no list of objects", 'expected [{"item": …, "text": …}, …]', source=str(path))
+    return values
 
 
 def _part(root: Path, column: str, content: str) -> Part:

@@ -114,9 +114,8 @@ class Guard:
             self._note(scope, status, perf_counter() - begin)
 
     def _refused(self, scope: Scope, headers: Headers) -> tuple[int, str] | None:
-        host = urlsplit(f"//{headers.get('host', '')}")
         try:
-            name = host.hostname
+            name = urlsplit(f"//{headers.get('host', '')}").hostname
         except ValueError:
             name = None
         if name not in self.hosts:
