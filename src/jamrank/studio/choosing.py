@@ -53,6 +53,7 @@ class PairSource:
 
         settings: dict[str, Any] = {
             "goal": self._study.goal,
+            "strategy": self._study.strategy,
             "k": self._study.k or None,
             "costs": self._study.cost_per_vote or None,
             "easy_share": self._study.easy_share,

@@ -13,6 +13,7 @@ from jamrank.errors import InputError
 
 __all__ = ["Criterion", "KnownPair", "Study", "as_toml", "read_study", "study_from"]
 
+_STRATEGIES = ("information", "swiss", "random", "uncertainty", "top-two")
 _GOALS = ("ranking", "top-k", "verdicts")
 _LONGEST = 20_000
 
@@ -66,6 +67,8 @@ class Study:
         Markdown, shown before the first pair; with a consent text a judge must agree to it.
     ask : tuple of str
         What judges are asked about themselves, if anything. Kept apart from votes and can be deleted.
+    strategy : str
+        How pairs are chosen: ``"information"``, or another strategy of the chooser, such as ``"random"``.
     goal, k, target
         What the study is for: ``"ranking"``, ``"top-k"`` for the first `k` places, or ``"verdicts"`` on the
         judges; and the expected error at which it is reached.
@@ -96,6 +99,7 @@ class Study:
     consent: str = ""
     instructions: str = ""
     ask: tuple[str, ...] = ()
+    strategy: str = "information"
     goal: str = "ranking"
     k: int = 0
     target: float = 0.1
@@ -242,6 +246,8 @@ def _check(study: Study) -> None:
             raise InputError(f"{name} is {getattr(study, name):g}", "expected a share from 0 to 0.5")
     if study.goal not in _GOALS:
         raise InputError(f"goal is {study.goal!r}", f"expected {' or '.join(_GOALS)}")
+    if study.strategy not in _STRATEGIES:
+        raise InputError(f"strategy is {study.strategy!r}", f"expected {' or '.join(_STRATEGIES)}")
     if study.goal == "top-k" and study.k < 1:
         raise InputError("goal is 'top-k' without k", "expected k, the number of places that matter")
     if not 0 < study.target < 0.5:

@@ -37,7 +37,7 @@ _AT_ONCE = 100
 # Seconds between two passes, two fits, two drawings of the overview; more if a fit takes long.
 _PAUSE = 0.3
 _FIT_EVERY = 1.0
-_SHOW_EVERY = 3.0
+_SHOW_EVERY = 2.0
 # Verdicts on judges who get easy and gold pairs until they show otherwise.
 _CARELESS = ("random", "one-sided", "position-biased")
 
@@ -61,7 +61,8 @@ class Worker:
     _version: str | None = None
     _fitted: float = 0.0
     _shown: float = 0.0
-    _took: float = 0.0
+    _fit_took: float = 0.0
+    _show_took: float = 0.0
     _unfitted: bool = True
     _unshown: bool = True
 
@@ -71,8 +72,8 @@ class Worker:
             self.step()
             stop.wait(_PAUSE)
 
-    def step(self) -> None:
-        """Read what is new; fit, choose and show as far as it is time to."""
+    def step(self, now: bool = False) -> None:
+        """Read what is new; fit, choose and show as far as it is time to, or all of it `now`."""
         with reading(self.engine) as connection:
             view = read_view(connection)
             news = self.feed.update(connection)
@@ -85,11 +86,11 @@ class Worker:
             for source in self._sources.values():
                 source.tell(news.votes)
         self._unfitted |= bool(news)
-        if self._unfitted and monotonic() - self._fitted >= max(_FIT_EVERY, 2 * self._took):
+        if self._unfitted and (now or monotonic() - self._fitted >= max(_FIT_EVERY, self._fit_took)):
             self._fit(view)
         if view.status == "open":
             self._fill(view, queued)
-        if self._unshown and monotonic() - self._shown >= max(_SHOW_EVERY, 3 * self._took):
+        if self._unshown and (now or monotonic() - self._shown >= max(_SHOW_EVERY, self._show_took / 2)):
             self._show(view, names)
 
     # -- fits ---------------------------------------------------------------------------------------------------
@@ -111,7 +112,7 @@ class Worker:
             for judge, (verdict, _) in analysis.verdicts.items()
             if verdict in _CARELESS
         }
-        self._took = monotonic() - begin
+        self._fit_took = monotonic() - begin
         self._fitted, self._unfitted, self._unshown = monotonic(), False, True
 
     # -- queues -------------------------------------------------------------------------------------------------
@@ -189,7 +190,7 @@ class Worker:
                 text = _joined([getattr(analysis, name) for analysis in analyses if analysis.model is not None], name)
                 if text:
                     save_snapshot(connection, f"{name}.{'html' if name == 'report' else 'csv'}", text)
-        self._took = max(self._took, monotonic() - begin)
+        self._show_took = monotonic() - begin
         self._shown, self._unshown = monotonic(), False
 
 
