@@ -18,7 +18,7 @@ def votes_of_study(running, seed: int, n_votes: int):
     scores = rng.normal(0.0, 1.5, N_ITEMS)
     judges = [(running.judge(), k < CARELESS) for k in range(N_JUDGES)]
     running.studio.judge_limit.__init__(per_second=10**6, burst=10**6)
-    worker = Worker(running.studio.database.engine)
+    worker = Worker(running.studio.database.engine, depth=1)
     states = [judge.state() for judge, _ in judges]
     for place in range(n_votes):
         which = place % N_JUDGES

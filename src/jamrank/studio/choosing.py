@@ -19,6 +19,7 @@ __all__ = ["PairSource", "known_pairs"]
 
 # Somebody who may come: pairs for whoever has no queue yet are chosen for a judge of whom nothing is known.
 _ANYBODY = "anybody"
+_TRIES = 5
 
 
 def known_pairs(study: Study, criterion: str) -> list[tuple[str, str]]:
@@ -89,14 +90,15 @@ class PairSource:
 
     def pairs_for(self, judge: str, n: int, given: set[tuple[str, str, str]]) -> list[Pair]:
         """Choose up to `n` pairs for a judge that were not given before."""
-        pairs = []
-        for _ in range(n):
-            assignment = self._chooser.next(judge)
+        pairs: list[Pair] = []
+        for _ in range(n + _TRIES):
+            assignment = self._chooser.next(judge) if len(pairs) < n else None
             if assignment is None:
                 break
             pair = self._pair(assignment)
+            self._open[judge, pair.unordered[0], pair.unordered[1]] = assignment
+            # What the judge has on the screen and has not answered, the chooser does not know of; now it does.
             if pair.unordered not in given:
-                self._open[judge, pair.unordered[0], pair.unordered[1]] = assignment
                 pairs.append(pair)
         return pairs
 

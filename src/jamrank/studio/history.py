@@ -13,8 +13,9 @@ from jamrank.collect.schema import events
 __all__ = ["AGAIN", "AHEAD", "Asked", "Histories", "History", "read_history"]
 
 _ENDED = {"answered", "skipped", "refused", "unparsable", "failed"}
-# A page holds this many pairs; the first is on the screen.
-AHEAD = 3
+# A page holds this many pairs: the one on the screen and the next. More would last longer without a network, but a pair
+# that was chosen long before it is answered tells less.
+AHEAD = 2
 # How the keys of pairs begin that are asked again after an undo; they are shown before all others.
 AGAIN = "again-"
 _MOST_KNOWN = 20_000

@@ -27,8 +27,7 @@ from jamrank.studio.view import View, read_view
 
 __all__ = ["Worker"]
 
-# Pairs that wait for each judge at work, and for whoever comes.
-_DEPTH = 6
+# Pairs that wait for whoever comes.
 _POOL = 30
 _ACTIVE = 180.0
 _RECENT = 30.0
@@ -50,9 +49,12 @@ class Worker:
     ----------
     engine : Engine
         Of the ledger.
+    depth : int
+        Most pairs that wait for a judge; fewer for one who takes their time.
     """
 
     engine: Engine
+    depth: int = 6
     feed: Feed = field(default_factory=Feed)
     _models: dict[str, Any] = field(default_factory=dict)
     _sources: dict[str, PairSource] = field(default_factory=dict)
@@ -134,7 +136,7 @@ class Worker:
         recent = Counter(vote.judge for vote in self.feed.latest(now - _RECENT))
         at_work = {judge: at for judge, at in self.feed.seen.items() if at > now - _ACTIVE}
         for judge in sorted(at_work, key=lambda judge: (len(queued.get(judge, ())), -at_work[judge])):
-            depth = min(1 + recent[judge] // 5, _DEPTH)
+            depth = min(1 + recent[judge] // 5, self.depth)
             rows += self._pairs_for(view, judge, depth - len(queued.get(judge, ())), queued.get(judge, []))
             if len(rows) >= _AT_ONCE:
                 break
