@@ -40,12 +40,12 @@ def back_up(where: str | os.PathLike[str], copy: Path) -> int:
         goal = open_study(unfinished)
         with reading(source) as old, writing(goal) as new:
             for table in (*schema.metadata.sorted_tables, *METADATA.sorted_tables):
-                new.execute(delete(table)) if table is not schema.events else None
+                if table is not schema.events:
+                    new.execute(delete(table))
                 for part in old.execute(select(table)).mappings().partitions(_BATCH):
                     new.execute(insert(table), [dict(row) for row in part])
             n_events = new.scalar(select(func.count()).select_from(schema.events)) or 0
-        with goal.connect() as connection:
-            connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+        # The last connection that closes brings everything into the one file.
         goal.dispose()
         unfinished.rename(copy)
     finally:
