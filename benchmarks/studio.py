@@ -272,8 +272,8 @@ def write(loads: list[Load], killed: list[Kills], begun_at: str, folder: Path = 
         "",
     ]
     lines += [
-        "Judges vote at a steady pace over the loopback address; server, worker, database and judges share this machine. "
-        "Lost: acknowledged and not in the ledger. Behind: from the last vote to the overview that counts it.",
+        "Judges vote at a steady pace over the loopback address; server, worker, database and judges share this "
+        "machine. Lost: acknowledged and not in the ledger. Behind: from the last vote to the overview that counts it.",
         "",
         "| database | judges | seconds | votes | errors | p50 ms | p95 ms | p99 ms | lost | twice | behind s |",
         "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|",

@@ -13,8 +13,8 @@ from jamrank.collect.schema import events
 __all__ = ["AGAIN", "AHEAD", "Asked", "Histories", "History", "read_history"]
 
 _ENDED = {"answered", "skipped", "refused", "unparsable", "failed"}
-# A page holds this many pairs: the one on the screen and the next. More would last longer without a network, but a pair
-# that was chosen long before it is answered tells less.
+# A page holds this many pairs: the one on the screen and the next. More would last longer without a network, but a
+# pair that was chosen long before it is answered tells less.
 AHEAD = 2
 # How the keys of pairs begin that are asked again after an undo; they are shown before all others.
 AGAIN = "again-"
