@@ -273,7 +273,7 @@ def write(loads: list[Load], killed: list[Kills], begun_at: str, folder: Path = 
     ]
     lines += [
         "Judges vote at a steady pace over the loopback address; server, worker, database and judges share this "
-        "machine. Lost: acknowledged and not in the ledger. Behind: from the last vote to the overview that counts it.",
+        "machine. Lost: acknowledged and not in the ledger. Behind: from the last vote to the overview with it.",
         "",
         "| database | judges | seconds | votes | errors | p50 ms | p95 ms | p99 ms | lost | twice | behind s |",
         "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
