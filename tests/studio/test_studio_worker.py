@@ -146,6 +146,10 @@ def test_each_criterion_has_its_ranking(desk):
     worker.step(now=True)
     body = live(desk)
     assert [light["criterion"] for light in body["lights"]] == ["large", "<b>small"]
+    with desk.database.read() as connection:
+        lines = read_snapshot(connection, "ranking.csv").splitlines()
+    assert lines[0].endswith(",criterion")
+    assert {line.rpartition(",")[2] for line in lines[1:]} == {"large", "<b>small"}
     text = "".join(body["sections"])
     assert "Criterion: &lt;b&gt;small" in text
     ids = [part.partition('"')[0] for part in text.split(' id="')[1:]]

@@ -92,11 +92,18 @@ def analyse(model: RankingModel, votes: Any, study: Study, criterion: str, secon
         criterion,
         model,
         sections=shown,
-        ranking=pl.DataFrame(model.ranking_).write_csv(),
-        annotators=judges.write_csv(),
+        ranking=_csv(pl.DataFrame(model.ranking_), criterion),
+        annotators=_csv(judges, criterion),
         report=render(report),
         verdicts=verdicts,
     )
+
+
+def _csv(frame: pl.DataFrame, criterion: str) -> str:
+    import polars as pl
+
+    named = frame.with_columns(criterion=pl.lit(criterion)) if criterion else frame
+    return str(named.write_csv())
 
 
 def failed(criterion: str, error: JamrankError) -> Analysis:

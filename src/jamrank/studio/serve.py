@@ -87,7 +87,7 @@ def serve(options: Options, opened: socket.socket, ready: Callable[[], None] | N
             _serve_one(options, opened, ready)
         else:
             for _ in range(options.processes):
-                make = lambda: context.Process(target=_serve_one, args=(options, opened), daemon=True)  # noqa: E731
+                make = lambda: context.Process(target=_serve_many, args=(options, opened), daemon=True)  # noqa: E731
                 servers.append(_Kept(make, stopping))
             _wait(ready)
     finally:
@@ -162,6 +162,19 @@ def _serve_one(options: Options, opened: socket.socket, ready: Callable[[], None
         server.run(sockets=[opened])
     finally:
         database.close()
+
+
+def _serve_many(options: Options, opened: socket.socket) -> None:
+    """Be one of several server processes; end with the one that started them."""
+    stop = Event()
+    Thread(target=_end_with_parent, args=(stop,), daemon=True).start()
+    Thread(target=_terminate_after, args=(stop,), daemon=True).start()
+    _serve_one(options, opened)
+
+
+def _terminate_after(stop: Event) -> None:
+    stop.wait()
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _server_class() -> Any:

@@ -197,7 +197,10 @@ class Worker:
 
 
 def _joined(texts: Sequence[str], name: str) -> str:
-    return "\n".join(texts) if name != "report" else "\n".join(texts[:1])
+    """Return the tables of all criteria as one; of reports the first."""
+    if name == "report" or not texts:
+        return texts[0] if texts else ""
+    return "".join([texts[0], *(text.partition("\n")[2] for text in texts[1:])])
 
 
 def _queued(connection: Connection) -> dict[str, list[tuple[str, str, str]]]:
