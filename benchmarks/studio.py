@@ -211,17 +211,26 @@ def kills(where: str, name: str, folder: Path, n_kills: int, n_judges: int = 50,
     tokens = sessions(where, n_judges)
     judges = judges_of(url, tokens, 0.3, [0.1] * n_judges)
 
+    def n_acknowledged() -> int:
+        return sum(len(judge.acknowledged.votes) for judge in judges)
+
+    async def votes_came(wanted: int) -> int:
+        """Wait until so many votes more were acknowledged, for a minute at most; return how many were."""
+        before, end = n_acknowledged(), time.monotonic() + 60
+        while n_acknowledged() < before + wanted and time.monotonic() < end:
+            await asyncio.sleep(0.05)
+        return n_acknowledged() - before
+
     async def run() -> None:
         nonlocal process
         voting = asyncio.create_task(run_judges(judges, 10**6, retry=True))
         for _ in range(n_kills):
-            await asyncio.sleep(between * random.uniform(0.5, 1.5))
+            await votes_came(n_judges // 2)
+            await asyncio.sleep(between * random.random())
             process.kill()
             process.wait()
             process, _ = await asyncio.to_thread(start_server, folder, where, port)
-        before = sum(len(judge.acknowledged.votes) for judge in judges)
-        await asyncio.sleep(between)
-        after.append(sum(len(judge.acknowledged.votes) for judge in judges) - before)
+        after.append(await votes_came(n_judges))
         voting.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await voting

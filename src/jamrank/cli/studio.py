@@ -115,7 +115,7 @@ def serve(
         if not no_browser and not quiet:
             import webbrowser
 
-            webbrowser.open(links.admin)
+            webbrowser.open_new_tab(links.admin)
 
     serving.serve(options, opened, ready)
 
