@@ -17,7 +17,7 @@ PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 .PHONY: demo test test-long golden lint typecheck unit wheel format figure gallery report-figure reproduce test-oldest docs clean
 .PHONY: benchmark benchmark-rivals benchmark-growth benchmark-profile benchmark-scale benchmark-quick
 .PHONY: benchmark-verdicts benchmark-recovery benchmark-coverage benchmark-scorers benchmark-heldout
-.PHONY: benchmark-everyday
+.PHONY: benchmark-everyday benchmark-studio
 .PHONY: benchmark-next benchmark-encoding benchmark-cluster benchmark-gpu benchmark-jury fuzz
 
 demo: $(VENV)/demo-$(MODULES)
@@ -96,6 +96,10 @@ benchmark-next: $(VENV)/dev-$(MODULES)
 # Whether annotators get the verdicts they deserve, some minutes: benchmarks/verdicts.md and .json.
 benchmark-verdicts: $(RIVALS)/jamrank
 	$(RIVALS)/bin/python -m benchmarks.verdicts
+
+# The studio with 200 judges on SQLite and PostgreSQL, and killed 30 times, ten minutes: benchmarks/studio.md and .json.
+benchmark-studio: $(VENV)/dev-$(MODULES)
+	$(BIN)/python -m benchmarks.studio
 
 # Whether votes drawn from each noise give back its parameters, a few minutes: benchmarks/recovery.md and .json.
 benchmark-recovery: $(RIVALS)/jamrank
