@@ -17,8 +17,8 @@ PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 .PHONY: demo test test-long golden lint typecheck unit wheel format figure gallery report-figure reproduce test-oldest docs clean
 .PHONY: benchmark benchmark-rivals benchmark-growth benchmark-profile benchmark-scale benchmark-quick
 .PHONY: benchmark-verdicts benchmark-recovery benchmark-coverage benchmark-scorers benchmark-heldout
-.PHONY: benchmark-everyday
-.PHONY: benchmark-encoding benchmark-cluster benchmark-gpu fuzz
+.PHONY: benchmark-everyday benchmark-studio
+.PHONY: benchmark-next benchmark-encoding benchmark-cluster benchmark-gpu benchmark-jury fuzz
 
 demo: $(VENV)/demo-$(MODULES)
 	$(BIN)/jamrank demo
@@ -87,9 +87,19 @@ benchmark-cluster: $(RIVALS)/cluster
 benchmark-coverage: $(RIVALS)/jamrank
 	$(RIVALS)/bin/python -m benchmarks.coverage
 
+# Votes until a level is reached, choosing against random pairs, Swiss rounds and ASAP (JAMRANK_RIVALS), some hours,
+# resumed where it stopped: benchmarks/next.md, .json and .png. QUICK=1 takes two minutes and only shows that it works.
+benchmark-next: $(VENV)/dev-$(MODULES)
+	$(PIP) networkx matplotlib
+	nice -n 10 $(BIN)/python -m benchmarks.next $(if $(QUICK),--quick)
+
 # Whether annotators get the verdicts they deserve, some minutes: benchmarks/verdicts.md and .json.
 benchmark-verdicts: $(RIVALS)/jamrank
 	$(RIVALS)/bin/python -m benchmarks.verdicts
+
+# The studio with 200 judges on SQLite and PostgreSQL, and killed 30 times, ten minutes: benchmarks/studio.md and .json.
+benchmark-studio: $(VENV)/dev-$(MODULES)
+	$(BIN)/python -m benchmarks.studio
 
 # Whether votes drawn from each noise give back its parameters, a few minutes: benchmarks/recovery.md and .json.
 benchmark-recovery: $(RIVALS)/jamrank
@@ -107,6 +117,10 @@ fuzz: $(VENV)/dev-$(MODULES)
 benchmark-gpu: $(RIVALS)/jamrank
 	$(RIVALS)/bin/pip install -q --disable-pip-version-check ".[gpu]"
 	$(RIVALS)/bin/python -m benchmarks.gpu
+
+# What the jury saves, how fast it asks and whether its audit is right, an hour or two: benchmarks/jury.md and .json.
+benchmark-jury: $(VENV)/dev-$(MODULES)
+	$(BIN)/python -m benchmarks.jury
 
 # Six of them in small, to see that they work: build/quick-benchmarks.
 benchmark-quick: $(RIVALS)/jamrank $(RIVALS)/rivals

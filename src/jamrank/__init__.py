@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from jamrank.acquisition import Assignment, Chooser, Status
     from jamrank.data.comparisons import Comparisons
     from jamrank.diagnostics import check
     from jamrank.io import (
@@ -86,6 +87,9 @@ _HOMES = {
     "fit_groups": "selection",
     "side_by_side": "selection",
     "simulate": "simulation",
+    "Chooser": "acquisition",
+    "Assignment": "acquisition",
+    "Status": "acquisition",
     "write_report": "report",
 }
 
@@ -94,9 +98,11 @@ __all__ = [
     "JAM",
     "VRJAM",
     "AmElo",
+    "Assignment",
     "Auto",
     "Borda",
     "BradleyTerry",
+    "Chooser",
     "Comparisons",
     "Copeland",
     "CrowdBT",
@@ -108,6 +114,7 @@ __all__ = [
     "MixedBT",
     "Prior",
     "RankCentrality",
+    "Status",
     "StoredComparisons",
     "WinRate",
     "check",
@@ -126,11 +133,17 @@ __all__ = [
 ]
 
 
+# Rooms that are used by their own name, as in ``jr.jury.Judge``.
+_ROOMS = ("collect", "jury")
+
+
 def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return import_module(f"jamrank.{name}")
     if name in _HOMES:
         return getattr(import_module(f"jamrank.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'jamrank' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+    return [*__all__, *_ROOMS, "__version__"]

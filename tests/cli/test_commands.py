@@ -38,9 +38,21 @@ def study(tmp_path_factory) -> Path:
 def test_help_names_every_command_and_shows_examples():
     result = call("--help")
     assert result.exit_code == 0
-    for word in ("demo", "fit", "check", "compare", "export", "simulate", "reproduce", "Examples", "votes.csv"):
+    for word in (
+        "demo",
+        "fit",
+        "check",
+        "compare",
+        "export",
+        "next",
+        "plan",
+        "simulate",
+        "reproduce",
+        "Examples",
+        "votes.csv",
+    ):
         assert word in result.output
-    for command in ("demo", "fit", "check", "compare", "export", "simulate", "reproduce"):
+    for command in ("demo", "fit", "check", "compare", "export", "next", "plan", "simulate", "reproduce"):
         assert "Examples:" in call(command, "--help").output
 
 

@@ -21,7 +21,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 _ROLE = "left|right|winner|p_left|chosen|rejected|annotator|question|weight"
 
 
-def votes_options(command: Command) -> Command:
+def votes_options(command: Command, required: bool = True) -> Command:
     """Add the arguments and options for reading votes to a command."""
     for option in (
         click.option(
@@ -42,7 +42,7 @@ def votes_options(command: Command) -> Command:
             "--map question=prompt.",
         ),
         click.option("--format", "form", metavar="NAME", help="Format of the files, where it is not recognised."),
-        click.argument("votes", metavar="VOTES...", nargs=-1, required=True),
+        click.argument("votes", metavar="VOTES..." if required else "[VOTES]...", nargs=-1, required=required),
     ):
         command = option(command)
     return command
@@ -68,7 +68,10 @@ def report_readings(votes: Any, quiet: bool) -> None:
 
 def named(votes: tuple[str, ...]) -> str:
     """Return the files for a title or a message."""
-    return votes[0] if len(votes) == 1 else f"{votes[0]} and {len(votes) - 1} more"
+    from jamrank.io.sources import source_name
+
+    first = source_name(votes[0])
+    return first if len(votes) == 1 else f"{first} and {len(votes) - 1} more"
 
 
 def parse_map(given: tuple[str, ...]) -> dict[str, str] | None:
