@@ -28,6 +28,7 @@ from jamrank.io.model_schema import COMPUTED, VERSION, checked
 from jamrank.models.base import RankingModel
 from jamrank.models.latent import LatentModel
 from jamrank.models.registry import MODELS
+from jamrank.noise import NOISES
 from jamrank.scorers import Features, KernelMap
 
 __all__ = ["load", "model_body", "model_bytes", "model_from_body"]
@@ -304,9 +305,11 @@ def _fit(
         source = EngineSource(
             votes.source, gold, settings.rows, told["tied"], Choice("memory", "the model was loaded"), settings.n_jobs
         )
-        fitted = _solution(told["fitted"], source, settings, body["extras"])
-        refined = fitted if told["refined"] is None else _solution(told["refined"], fitted.source, settings, {})
-        overall = None if told["overall"] is None else _solution(told["overall"], source, settings, {})
+        fitted = _solution(told["fitted"], source, settings, body["extras"], votes)
+        refined = (
+            fitted if told["refined"] is None else _solution(told["refined"], fitted.source, settings, {}, votes)
+        )
+        overall = None if told["overall"] is None else _solution(told["overall"], source, settings, {}, votes)
     return LatentFit(
         settings,
         scores.scorer or "objects",
@@ -332,11 +335,20 @@ def _fit(
     )
 
 
-def _solution(told: dict[str, Any], source: EngineSource, settings: FitSettings, extras: dict[str, Any]) -> Solution:
+def _solution(
+    told: dict[str, Any], source: EngineSource, settings: FitSettings, extras: dict[str, Any], votes: VoteSummary
+) -> Solution:
+    n_items, n_annotators = len(votes.items), len(votes.annotators)
     noise = NoiseState(**{**told["noise"], "prior": settings.prior, "strength": float(told["noise"]["strength"])})
     if noise.overall is not None and source.cluster is None and "cluster" in extras:
         source = replace(source, cluster=extras["cluster"], n_clusters=len(extras["centroids"]))
-    return Solution(source, ScorerState(**told["scorer"]), noise, settings.loss, told["theta"], told["params"])
+    state = ScorerState(**told["scorer"])
+    if len(told["theta"]) != state.build(n_items).n_params:
+        raise FormatError(f"{len(told['theta'])} parameters of the scorer {state.name!r}")
+    n_params = len(told["params"])
+    if NOISES[noise.name].selectable and n_params > 1 and n_params % n_annotators:
+        raise FormatError(f"{n_params} parameters of the noise {noise.name!r} for {n_annotators} annotators")
+    return Solution(source, state, noise, settings.loss, told["theta"], told["params"])
 
 
 def _restore(result: RankingResult, computed: dict[str, dict[str, Any]]) -> None:
