@@ -705,7 +705,7 @@ def test_many_groups_do_not_crowd_the_terminal_and_notes_name_theirs(study, tmp_
     frame.with_columns(pl.Series("kind", [k % 7 for k in range(len(frame))])).write_csv(tmp_path / "short.csv")
     assert "2 more groups: by.csv" in call("fit", tmp_path / "short.csv", "--by", "kind", "--model", "bt").stdout
     assert "rank few" in (tmp_path / "out" / "by.csv").read_text().splitlines()[0]
-    assert "note: group few: 1 of 2 items wins every one" in result.stderr
+    assert "note: group few: diverging scores (separated data): 1 of 2 items never lost" in result.stderr
 
 
 def test_tables_of_compare_fit_80_columns(study):
