@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from jamrank.kernels.twin_marginal import first_items, marginal, marginal_lists
 from jamrank.typing import BoolArray, Float32Array, FloatArray, Int32Array, IntArray
 
 __all__ = [
@@ -24,6 +25,8 @@ __all__ = [
     "mark_ids",
     "mark_sides",
     "mark_verdicts",
+    "marginal",
+    "marginal_lists",
     "maximisation",
     "number_verdicts",
     "pack_votes",
@@ -38,14 +41,6 @@ __all__ = [
 
 _LARGEST_MARGIN = 700.0
 _LEAST_CURVATURE = 0.1
-
-
-def _first_items(start: IntArray, second: Int32Array, n_items: int) -> tuple[Int32Array, Int32Array]:
-    """Return the items of each row; without starts the rows are all pairs, in order."""
-    if not len(start):
-        first, other = np.triu_indices(n_items, 1)
-        return first.astype(np.int32), other.astype(np.int32)
-    return np.repeat(np.arange(n_items, dtype=np.int32), np.diff(start)), second.astype(np.int32)
 
 
 def _margins(first: Int32Array, second: Int32Array, scores: FloatArray) -> FloatArray:
@@ -82,7 +77,7 @@ def expectation(
     With an empty ``curvature`` there is no degree either: zeros, if there is room for it. Returns the log-likelihood,
     but for what is common to both truths of each pattern.
     """
-    first, second = _first_items(start, second, len(scores))
+    first, second = first_items(start, second, len(scores))
     truth, value = _infer(
         first,
         second,
@@ -117,7 +112,7 @@ def expectation_lists(
     threads: int,
 ) -> float:
     """Do the same for rows with a list of votes each, and log-likelihoods for each kind of vote and truth."""
-    first, second = _first_items(start, second, len(scores))
+    first, second = first_items(start, second, len(scores))
     row = np.repeat(np.arange(len(first)), np.diff(vote_start))
     by_vote = log_emission.reshape(-1, 2)[vote] * (vote_weight[:, None] if len(vote_weight) else 1.0)
     log_second, log_first = (np.bincount(row, by_vote[:, truth], len(first)) for truth in (0, 1))
@@ -152,7 +147,7 @@ def expectation_votes(
     The votes on link ``l`` are ``begin[l]:begin[l + 1]``; without ``begin`` there is one on each. Also adds up, by
     kind, what the posterior leaves open.
     """
-    first, second = _first_items(start, second, len(scores))
+    first, second = first_items(start, second, len(scores))
     link = np.repeat(np.arange(len(first)), np.diff(begin)) if len(begin) else np.arange(len(first))
     margin = _margins(first, second, scores)
     e = np.exp(-np.abs(margin))
@@ -201,7 +196,7 @@ def direct(
     are ``a m``. 1: is it a tie? They are ``a - log cosh(m / 2)``. The curvature is the expected one, which is never
     negative. Also adds up the derivative in each parameter, and the information on it.
     """
-    first, second = _first_items(start, second, len(scores))
+    first, second = first_items(start, second, len(scores))
     link = np.repeat(np.arange(len(first)), np.diff(begin)) if len(begin) else np.arange(len(first))
     margin, param, confusion_group = _margins(first, second, scores)[link], params[kind // 2], kind // 2
     log_odds, by_margin, by_param = (_better, _tied)[question](margin, param)
@@ -281,7 +276,7 @@ def maximisation(
 
     With patterns, the posterior is one for each of them.
     """
-    first, second = _first_items(start, second, len(scores))
+    first, second = first_items(start, second, len(scores))
     posterior = posterior[pattern] if len(pattern) else posterior
     margin = _margins(first, second, scores)
     value, derivative, bend = (_logistic, _smooth_hinge)[loss](margin, posterior)
@@ -316,7 +311,7 @@ def laplacian(
     threads: int,
 ) -> None:
     """Multiply the curvature matrix, a graph Laplacian over items, with a vector."""
-    first, second = _first_items(start, second, len(vector))
+    first, second = first_items(start, second, len(vector))
     flow = curvature * (vector[first] - vector[second])
     product[:] = _scatter(first, second, flow, -flow, len(vector))
 

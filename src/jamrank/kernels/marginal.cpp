@@ -1,0 +1,259 @@
+#include "marginal.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "chunks.hpp"
+#include "lists.hpp"
+
+namespace jamrank {
+namespace JAMRANK_ISA {
+namespace {
+
+constexpr double kEighthOfPi = 0.39269908169872414;
+// Newton's method ends where the next step would be lost in rounding.
+constexpr double kSolved = 1e-15;
+constexpr int kMostSteps = 12;
+
+// The margin of each link, without the rows' own part normal with a variance v. The mean of a logistic function over
+// it is that of the mean divided by sqrt(1 + pi v / 8), closely.
+struct Margins {
+    double mean[kChunk], scale[kChunk], spread[kChunk];  // scaled mean, scale, v times its square
+};
+
+inline void take_margins(const Chunks& items, const double* scores, const double* variance, size_t count, Margins& out) {
+    items.of_first(scores, out.mean);
+    items.of_first(variance, out.spread);
+    for (size_t k = 0; k < count; ++k) {
+        const size_t other = items.second[k];
+        out.mean[k] -= scores[other];
+        out.spread[k] += variance[other];
+    }
+    for (size_t k = 0; k < count; ++k) {
+        const double squared = 1.0 / (1.0 + kEighthOfPi * out.spread[k]);
+        out.scale[k] = std::sqrt(squared);
+        out.spread[k] *= squared;
+        out.mean[k] *= out.scale[k];
+    }
+}
+
+// A chunk of rows: what each depends on, and what follows.
+struct Solved {
+    double mean[kChunk], spread[kChunk], first[kChunk], second[kChunk];
+    double x[kChunk], q[kChunk], pull[kChunk], held[kChunk], bend[kChunk], value[kChunk], miss[kChunk];
+};
+
+// Truths at scaled margins x: posterior, its distance from the prior, the variance of the prior and how much of it the
+// votes take away, likelihood of the votes.
+inline void infer(size_t count, Solved& row) {
+    for (size_t k = 0; k < count; ++k) {
+        const double x = row.x[k];
+        const double e = exp_nonpositive(-std::min(std::fabs(x), kLargestMargin));
+        const double prior_first = x >= 0 ? 1.0 : e, prior_second = x >= 0 ? e : 1.0;
+        const double joint_first = prior_first * row.first[k];
+        const double joint = joint_first + prior_second * row.second[k];
+        const double inverse = 1.0 / ((1.0 + e) * joint);
+        const double normaliser = inverse * joint;
+        const double q = std::min(joint_first * (inverse * (1.0 + e)), 1.0);
+        row.q[k] = q;
+        row.pull[k] = q - prior_first * normaliser;
+        row.held[k] = e * normaliser * normaliser;
+        row.bend[k] = row.held[k] - q * (1.0 - q);
+        row.value[k] = joint * normaliser;
+    }
+}
+
+// Finds the margin x of each row such that x with the row's own pull is the margin of the scores.
+inline void solve(size_t count, Solved& row) {
+    std::copy(row.mean, row.mean + count, row.x);
+    for (int step = 0; step < kMostSteps; ++step) {
+        infer(count, row);
+        for (size_t k = 0; k < count; ++k) {
+            const double gap = row.x[k] + row.spread[k] * row.pull[k] - row.mean[k];
+            const double moved = gap / (1.0 - row.spread[k] * row.bend[k]);
+            row.x[k] -= moved;
+            row.miss[k] = row.spread[k] * moved * moved;
+        }
+        if (sum_of(row.miss, count) <= kSolved) break;
+    }
+    infer(count, row);
+    for (size_t k = 0; k < count; ++k) row.bend[k] /= 1.0 - row.spread[k] * row.bend[k];
+}
+
+inline double value_of(const Solved& row, const double* weight, size_t count) {
+    double bonus[kChunk];
+    for (size_t k = 0; k < count; ++k)
+        bonus[k] = 0.5 * row.spread[k] * row.pull[k] * row.pull[k] * (weight ? weight[k] : 1.0);
+    return log_sum(weight, count, row.value, false) + sum_of(bonus, count);
+}
+
+template <typename Code>
+inline void tally(const Code* kind, const double* weight, size_t count, const Solved& row, MarginalSums& sums) {
+    const size_t stride = 2 * sums.kinds;
+    for (size_t k = 0; k < count; ++k) {
+        double* own = sums.by_kind + (sums.tables == kVoteTables ? k % kVoteTables * stride : 0);
+        own += 2 * static_cast<size_t>(kind[k]);
+        const double times = weight ? weight[k] : 1.0;
+        own[0] += times * row.q[k];
+        own[1] += times * row.q[k] * (1.0 - row.q[k]);
+    }
+}
+
+// What the rows on each link of a chunk say of its margin.
+struct Linked {
+    double pull[kChunk], held[kChunk], bend[kChunk];
+};
+
+inline void scatter(const Chunks& links, const Linked& linked, const double* curvature, MarginalSums& sums) {
+    for (size_t r = 0; r < links.runs; ++r) {
+        const Run run = links.run[r];
+        const size_t length = run.to - run.from;
+        double* own = sums.by_item + kMarginalSums * static_cast<size_t>(run.item);
+        own[0] += sum_of(linked.pull + run.from, length);
+        own[1] += sum_of(curvature + run.from, length);
+        own[2] += sum_of(linked.bend + run.from, length);
+        for (int32_t k = run.from; k < run.to; ++k) {
+            double* other = sums.by_item + kMarginalSums * static_cast<size_t>(links.second[k]);
+            other[0] -= linked.pull[k];
+            other[1] += curvature[k];
+            other[2] += linked.bend[k];
+        }
+    }
+}
+
+inline void hand_over(const Chunks& links, const Margins& margins, size_t count, Linked& linked, float* curvature,
+                      MarginalSums& sums) {
+    double step[kChunk];
+    for (size_t k = 0; k < count; ++k) {
+        const double squared = margins.scale[k] * margins.scale[k];
+        linked.pull[k] *= margins.scale[k];
+        linked.bend[k] *= squared;
+        // What the votes leave open of the truth bends the likelihood the other way; a step must not follow it.
+        step[k] = std::max(linked.bend[k], kLeastCurvature * squared * linked.held[k]);
+    }
+    std::copy(step, step + count, curvature);
+    scatter(links, linked, step, sums);
+}
+
+template <typename Code>
+inline void look_up(const Table& table, const Code* kind, size_t count, Solved& row) {
+    for (size_t k = 0; k < count; ++k) row.second[k] = table.if_second[kind[k]];
+    if (table.if_first) {
+        for (size_t k = 0; k < count; ++k) row.first[k] = table.if_first[kind[k]];
+    } else {
+        std::fill_n(row.first, count, 1.0);
+    }
+}
+
+template <typename Code>
+inline void take_in(const SingleVotes& votes, const Code* kinds, const Table& table, size_t begin, size_t count,
+                    double* posterior, Solved& row, MarginalSums& sums) {
+    const double* weight = votes.weight ? votes.weight + begin : nullptr;
+    look_up(table, kinds + begin, count, row);
+    solve(count, row);
+    if (posterior) std::copy(row.q, row.q + count, posterior + begin);
+    sums.value += value_of(row, weight, count);
+    if (sums.kinds) tally(kinds + begin, weight, count, row, sums);
+    if (weight)
+        for (double* each : {row.pull, row.held, row.bend})
+            for (size_t k = 0; k < count; ++k) each[k] *= weight[k];
+}
+
+// Votes on the links of a chunk that begins at `at`: one chunk of votes after another, which may begin or end within a link.
+template <typename Code>
+inline void take_in_links(const SingleVotes& votes, const Code* kinds, const Table& table, const Margins& margins,
+                          size_t at, size_t count, double* posterior, Solved& row, Linked& linked, MarginalSums& sums) {
+    for (double* each : {linked.pull, linked.held, linked.bend}) std::fill_n(each, count, 0.0);
+    const size_t last = votes.start(at + count);
+    size_t link = 0;
+    for (size_t begin = votes.start(at); begin < last; begin += kChunk) {
+        const size_t end = std::min(begin + kChunk, last);
+        const auto from = [&](size_t l) { return std::max(votes.start(at + l), begin) - begin; };
+        const auto to = [&](size_t l) { return std::min(votes.start(at + l + 1), end) - begin; };
+        while (votes.start(at + link + 1) <= begin) ++link;
+        size_t next = link;
+        for (; next < count && votes.start(at + next) < end; ++next) {
+            std::fill(row.mean + from(next), row.mean + to(next), margins.mean[next]);
+            std::fill(row.spread + from(next), row.spread + to(next), margins.spread[next]);
+        }
+        take_in(votes, kinds, table, begin, end - begin, posterior, row, sums);
+        for (size_t l = link; l < next; ++l) {
+            const size_t first = from(l), length = to(l) - first;
+            linked.pull[l] += sum_of(row.pull + first, length);
+            linked.held[l] += sum_of(row.held + first, length);
+            linked.bend[l] += sum_of(row.bend + first, length);
+        }
+    }
+}
+
+template <typename Code>
+void expect(const Rows& rows, const SingleVotes& votes, const Code* kinds, const Table& table, const double* scores,
+            const double* variance, size_t begin, size_t end, double* posterior, float* curvature, MarginalSums& sums) {
+    Margins margins;
+    Solved row;
+    Linked linked;
+    Chunks items(rows, begin);
+    for (size_t at = begin; at < end; at += kChunk) {
+        const size_t count = std::min(kChunk, end - at);
+        items.next(count);
+        take_margins(items, scores, variance, count, margins);
+        if (votes.begin) {
+            take_in_links(votes, kinds, table, margins, at, count, posterior, row, linked, sums);
+        } else {
+            std::copy(margins.mean, margins.mean + count, row.mean);
+            std::copy(margins.spread, margins.spread + count, row.spread);
+            take_in(votes, kinds, table, at, count, posterior, row, sums);
+            std::copy(row.pull, row.pull + count, linked.pull);
+            std::copy(row.held, row.held + count, linked.held);
+            std::copy(row.bend, row.bend + count, linked.bend);
+        }
+        hand_over(items, margins, count, linked, curvature + at, sums);
+    }
+}
+
+void expectation(const Rows& links, const SingleVotes& votes, const Table& table, const double* scores,
+                 const double* variance, size_t begin, size_t end, double* posterior, float* curvature,
+                 MarginalSums& sums) {
+    if (votes.few_kinds) {
+        expect(links, votes, votes.few_kinds, table, scores, variance, begin, end, posterior, curvature, sums);
+    } else {
+        expect(links, votes, votes.kind, table, scores, variance, begin, end, posterior, curvature, sums);
+    }
+}
+
+void expectation_lists(const Rows& rows, const Lists& lists, const double* scores, const double* variance,
+                       size_t begin, size_t end, double* posterior, float* curvature, MarginalSums& sums) {
+    Margins margins;
+    Solved row;
+    Linked linked;
+    Chunks items(rows, begin);
+    Votes votes(lists);
+    for (size_t at = begin; at < end; at += kChunk) {
+        const size_t count = std::min(kChunk, end - at);
+        items.next(count);
+        votes.next(at, count);
+        take_margins(items, scores, variance, count, margins);
+        std::copy(margins.mean, margins.mean + count, row.mean);
+        std::copy(margins.spread, margins.spread + count, row.spread);
+        sums.value += collect(lists, votes, count, row.first, row.second);
+        solve(count, row);
+        if (posterior) std::copy(row.q, row.q + count, posterior + at);
+        sums.value += value_of(row, nullptr, count);
+        votes.each([&](size_t v, size_t k, double weight) {
+            double* own = sums.by_kind + 2 * static_cast<size_t>(lists.vote[v]);
+            own[0] += weight * row.q[k];
+            own[1] += weight * row.q[k] * (1.0 - row.q[k]);
+        });
+        std::copy(row.pull, row.pull + count, linked.pull);
+        std::copy(row.held, row.held + count, linked.held);
+        std::copy(row.bend, row.bend + count, linked.bend);
+        hand_over(items, margins, count, linked, curvature + at, sums);
+    }
+}
+
+}  // namespace
+
+extern const MarginalPasses marginal_passes = {expectation, expectation_lists};
+
+}  // namespace JAMRANK_ISA
+}  // namespace jamrank
