@@ -13,7 +13,8 @@ from scipy.special import expit
 
 from jamrank.engines.base import Expectation, Information, Links, Maximisation
 from jamrank.engines.direct import bend_of_rows
-from jamrank.engines.passes import expectation
+from jamrank.engines.marginal import MarginalExpectation
+from jamrank.engines.passes import expectation, marginal
 from jamrank.kernels import default_threads, kernels
 from jamrank.rows.rows import Codes, Patterns, Rows
 from jamrank.typing import Float32Array, FloatArray, Int32Array, IntArray
@@ -95,6 +96,18 @@ class MemoryEngine:
         self._bends = curvature if in_runs else self._by_link(curvature)
         self._kept = _Taken(lambda engine: engine.expectation(scores, log_emission))
         return Expectation(value, gradient, degree, self._kept, expected_counts, truth_variance)
+
+    def marginal(self, scores: FloatArray, log_emission: FloatArray, variance: FloatArray) -> MarginalExpectation:
+        """Run the fused pass with the margin of each row integrated out; ``variance`` is that of each item's score."""
+        in_runs = self.rows.begin is not None
+        curvature = self._make_room(len(self.rows.link_first) if in_runs else len(self.rows))
+        self.passes += 1
+        (value, gradient, degree, *sums), observed = marginal(
+            self.rows, scores, log_emission, variance, curvature, np.empty(0), self.threads
+        )
+        self._bends = curvature if in_runs else self._by_link(curvature)
+        self._kept = _Taken(lambda engine: engine.marginal(scores, log_emission, variance))
+        return MarginalExpectation(value, gradient, degree, self._kept, *sums, observed)
 
     def posterior(self, scores: FloatArray, log_emission: FloatArray) -> FloatArray:
         """Return the probability that the first item is truly better, for each row."""

@@ -223,7 +223,7 @@ def marginal(
     -------
     sums : tuple
     observed : ndarray
-        The curvature by item as it is; the degree among the sums has what a step may follow.
+        See :class:`jamrank.engines.marginal.MarginalExpectation`.
     """
     gradient, degree, observed = (np.empty(rows.n_items) for _ in range(3))
     at = np.ascontiguousarray(scores), np.ascontiguousarray(variance)

@@ -11,27 +11,29 @@ namespace JAMRANK_ISA {
 namespace {
 
 constexpr double kEighthOfPi = 0.39269908169872414;
-// Newton's method ends where the next step would be lost in rounding.
-constexpr double kSolved = 1e-15;
+// Newton's method ends where what is left, which is less than this by far, is lost in rounding.
+constexpr double kSolved = 1e-12;
 constexpr int kMostSteps = 12;
 
 // The margin of each link, without the rows' own part normal with a variance v. The mean of a logistic function over
 // it is that of the mean divided by sqrt(1 + pi v / 8), closely.
 struct Margins {
-    double mean[kChunk], scale[kChunk], spread[kChunk];  // scaled mean, scale, v times its square
+    double mean[kChunk], scale[kChunk];        // scaled mean, scale
+    double of_first[kChunk], spread[kChunk];   // variance of the first item's score, and v; times the scale's square
 };
 
 inline void take_margins(const Chunks& items, const double* scores, const double* variance, size_t count, Margins& out) {
     items.of_first(scores, out.mean);
-    items.of_first(variance, out.spread);
+    items.of_first(variance, out.of_first);
     for (size_t k = 0; k < count; ++k) {
         const size_t other = items.second[k];
         out.mean[k] -= scores[other];
-        out.spread[k] += variance[other];
+        out.spread[k] = out.of_first[k] + variance[other];
     }
     for (size_t k = 0; k < count; ++k) {
         const double squared = 1.0 / (1.0 + kEighthOfPi * out.spread[k]);
         out.scale[k] = std::sqrt(squared);
+        out.of_first[k] *= squared;
         out.spread[k] *= squared;
         out.mean[k] *= out.scale[k];
     }
@@ -39,12 +41,13 @@ inline void take_margins(const Chunks& items, const double* scores, const double
 
 // A chunk of rows: what each depends on, and what follows.
 struct Solved {
-    double mean[kChunk], spread[kChunk], first[kChunk], second[kChunk];
-    double x[kChunk], q[kChunk], pull[kChunk], held[kChunk], bend[kChunk], value[kChunk], miss[kChunk];
+    double mean[kChunk], of_first[kChunk], spread[kChunk], first[kChunk], second[kChunk];
+    double x[kChunk], q[kChunk], pull[kChunk], held[kChunk], known[kChunk], value[kChunk], miss[kChunk];
+    double bend[kChunk], on_first[kChunk], on_second[kChunk];
 };
 
 // Truths at scaled margins x: posterior, its distance from the prior, the variance of the prior and how much of it the
-// votes take away, likelihood of the votes.
+// votes take away (less than nothing, where they contradict it), likelihood of the votes.
 inline void infer(size_t count, Solved& row) {
     for (size_t k = 0; k < count; ++k) {
         const double x = row.x[k];
@@ -58,7 +61,7 @@ inline void infer(size_t count, Solved& row) {
         row.q[k] = q;
         row.pull[k] = q - prior_first * normaliser;
         row.held[k] = e * normaliser * normaliser;
-        row.bend[k] = row.held[k] - q * (1.0 - q);
+        row.known[k] = row.held[k] - q * (1.0 - q);
         row.value[k] = joint * normaliser;
     }
 }
@@ -70,14 +73,19 @@ inline void solve(size_t count, Solved& row) {
         infer(count, row);
         for (size_t k = 0; k < count; ++k) {
             const double gap = row.x[k] + row.spread[k] * row.pull[k] - row.mean[k];
-            const double moved = gap / (1.0 - row.spread[k] * row.bend[k]);
+            const double moved = gap / (1.0 - row.spread[k] * row.known[k]);
             row.x[k] -= moved;
             row.miss[k] = row.spread[k] * moved * moved;
         }
         if (sum_of(row.miss, count) <= kSolved) break;
     }
     infer(count, row);
-    for (size_t k = 0; k < count; ++k) row.bend[k] /= 1.0 - row.spread[k] * row.bend[k];
+    for (size_t k = 0; k < count; ++k) {
+        const double known = row.known[k];
+        row.bend[k] = known / (1.0 - row.spread[k] * known);
+        row.on_first[k] = known / (1.0 - row.of_first[k] * known);
+        row.on_second[k] = known / (1.0 - (row.spread[k] - row.of_first[k]) * known);
+    }
 }
 
 inline double value_of(const Solved& row, const double* weight, size_t count) {
@@ -101,8 +109,23 @@ inline void tally(const Code* kind, const double* weight, size_t count, const So
 
 // What the rows on each link of a chunk say of its margin.
 struct Linked {
-    double pull[kChunk], held[kChunk], bend[kChunk];
+    double pull[kChunk], held[kChunk], bend[kChunk], on_first[kChunk], on_second[kChunk];
 };
+
+// Where each link has one row.
+inline void place(const Margins& margins, size_t count, Solved& row) {
+    std::copy(margins.mean, margins.mean + count, row.mean);
+    std::copy(margins.of_first, margins.of_first + count, row.of_first);
+    std::copy(margins.spread, margins.spread + count, row.spread);
+}
+
+inline void take_over(const Solved& row, size_t count, Linked& linked) {
+    std::copy(row.pull, row.pull + count, linked.pull);
+    std::copy(row.held, row.held + count, linked.held);
+    std::copy(row.bend, row.bend + count, linked.bend);
+    std::copy(row.on_first, row.on_first + count, linked.on_first);
+    std::copy(row.on_second, row.on_second + count, linked.on_second);
+}
 
 inline void scatter(const Chunks& links, const Linked& linked, const double* curvature, MarginalSums& sums) {
     for (size_t r = 0; r < links.runs; ++r) {
@@ -111,12 +134,12 @@ inline void scatter(const Chunks& links, const Linked& linked, const double* cur
         double* own = sums.by_item + kMarginalSums * static_cast<size_t>(run.item);
         own[0] += sum_of(linked.pull + run.from, length);
         own[1] += sum_of(curvature + run.from, length);
-        own[2] += sum_of(linked.bend + run.from, length);
+        own[2] += sum_of(linked.on_first + run.from, length);
         for (int32_t k = run.from; k < run.to; ++k) {
             double* other = sums.by_item + kMarginalSums * static_cast<size_t>(links.second[k]);
             other[0] -= linked.pull[k];
             other[1] += curvature[k];
-            other[2] += linked.bend[k];
+            other[2] += linked.on_second[k];
         }
     }
 }
@@ -127,7 +150,7 @@ inline void hand_over(const Chunks& links, const Margins& margins, size_t count,
     for (size_t k = 0; k < count; ++k) {
         const double squared = margins.scale[k] * margins.scale[k];
         linked.pull[k] *= margins.scale[k];
-        linked.bend[k] *= squared;
+        for (double* each : {linked.bend, linked.on_first, linked.on_second}) each[k] *= squared;
         // What the votes leave open of the truth bends the likelihood the other way; a step must not follow it.
         step[k] = std::max(linked.bend[k], kLeastCurvature * squared * linked.held[k]);
     }
@@ -155,7 +178,7 @@ inline void take_in(const SingleVotes& votes, const Code* kinds, const Table& ta
     sums.value += value_of(row, weight, count);
     if (sums.kinds) tally(kinds + begin, weight, count, row, sums);
     if (weight)
-        for (double* each : {row.pull, row.held, row.bend})
+        for (double* each : {row.pull, row.held, row.bend, row.on_first, row.on_second})
             for (size_t k = 0; k < count; ++k) each[k] *= weight[k];
 }
 
@@ -163,7 +186,7 @@ inline void take_in(const SingleVotes& votes, const Code* kinds, const Table& ta
 template <typename Code>
 inline void take_in_links(const SingleVotes& votes, const Code* kinds, const Table& table, const Margins& margins,
                           size_t at, size_t count, double* posterior, Solved& row, Linked& linked, MarginalSums& sums) {
-    for (double* each : {linked.pull, linked.held, linked.bend}) std::fill_n(each, count, 0.0);
+    for (double* each : {linked.pull, linked.held, linked.bend, linked.on_first, linked.on_second}) std::fill_n(each, count, 0.0);
     const size_t last = votes.start(at + count);
     size_t link = 0;
     for (size_t begin = votes.start(at); begin < last; begin += kChunk) {
@@ -174,6 +197,7 @@ inline void take_in_links(const SingleVotes& votes, const Code* kinds, const Tab
         size_t next = link;
         for (; next < count && votes.start(at + next) < end; ++next) {
             std::fill(row.mean + from(next), row.mean + to(next), margins.mean[next]);
+            std::fill(row.of_first + from(next), row.of_first + to(next), margins.of_first[next]);
             std::fill(row.spread + from(next), row.spread + to(next), margins.spread[next]);
         }
         take_in(votes, kinds, table, begin, end - begin, posterior, row, sums);
@@ -182,6 +206,8 @@ inline void take_in_links(const SingleVotes& votes, const Code* kinds, const Tab
             linked.pull[l] += sum_of(row.pull + first, length);
             linked.held[l] += sum_of(row.held + first, length);
             linked.bend[l] += sum_of(row.bend + first, length);
+            linked.on_first[l] += sum_of(row.on_first + first, length);
+            linked.on_second[l] += sum_of(row.on_second + first, length);
         }
     }
 }
@@ -200,12 +226,9 @@ void expect(const Rows& rows, const SingleVotes& votes, const Code* kinds, const
         if (votes.begin) {
             take_in_links(votes, kinds, table, margins, at, count, posterior, row, linked, sums);
         } else {
-            std::copy(margins.mean, margins.mean + count, row.mean);
-            std::copy(margins.spread, margins.spread + count, row.spread);
+            place(margins, count, row);
             take_in(votes, kinds, table, at, count, posterior, row, sums);
-            std::copy(row.pull, row.pull + count, linked.pull);
-            std::copy(row.held, row.held + count, linked.held);
-            std::copy(row.bend, row.bend + count, linked.bend);
+            take_over(row, count, linked);
         }
         hand_over(items, margins, count, linked, curvature + at, sums);
     }
@@ -233,8 +256,7 @@ void expectation_lists(const Rows& rows, const Lists& lists, const double* score
         items.next(count);
         votes.next(at, count);
         take_margins(items, scores, variance, count, margins);
-        std::copy(margins.mean, margins.mean + count, row.mean);
-        std::copy(margins.spread, margins.spread + count, row.spread);
+        place(margins, count, row);
         sums.value += collect(lists, votes, count, row.first, row.second);
         solve(count, row);
         if (posterior) std::copy(row.q, row.q + count, posterior + at);
@@ -244,9 +266,7 @@ void expectation_lists(const Rows& rows, const Lists& lists, const double* score
             own[0] += weight * row.q[k];
             own[1] += weight * row.q[k] * (1.0 - row.q[k]);
         });
-        std::copy(row.pull, row.pull + count, linked.pull);
-        std::copy(row.held, row.held + count, linked.held);
-        std::copy(row.bend, row.bend + count, linked.bend);
+        take_over(row, count, linked);
         hand_over(items, margins, count, linked, curvature + at, sums);
     }
 }

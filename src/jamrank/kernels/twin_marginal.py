@@ -47,8 +47,8 @@ def marginal(
 ) -> float:
     """Do as ``expectation_votes`` does, with the margin of each row integrated out.
 
-    ``variance`` is that of each item's score without a row's own part. Also adds up the curvature by item as it is,
-    which may be negative. Without room for sums by kind there are none.
+    ``variance`` is that of each item's score without a row's own part. Also adds up by item the precision
+    that each row gives to its score, the other's being uncertain, which may be negative. Without room for sums by kind there are none.
     """
     first, second = first_items(start, second, len(scores))
     link = np.repeat(np.arange(len(first)), np.diff(begin)) if len(begin) else np.arange(len(first))
@@ -135,15 +135,17 @@ def _integrate(
     truth, pull, held, likelihood = truth_at(x, if_first, if_second)
     times = weight if len(weight) else np.ones(len(x))
     n_links, n_items = len(first), len(scores)
-    slope, most, bend = (
-        np.bincount(link, times * values, n_links).astype(np.float64)
-        for values in (pull, held[0], held[1] / (1.0 - spread * held[1]))
+    precisions = [
+        held[1] / (1.0 - (each * scale**2)[link] * held[1]) for each in (v, variance[first], variance[second])
+    ]
+    slope, most, bend, on_first, on_second = (
+        np.bincount(link, times * values, n_links) * scale**power
+        for values, power in ((pull, 1), (held[0], 2), *((values, 2) for values in precisions))
     )
-    slope, most, bend = slope * scale, most * scale**2, bend * scale**2
     # What the votes leave open of the truth bends the likelihood the other way; a step must not follow it.
     step = np.maximum(bend, _LEAST_CURVATURE * most)
     curvature[:] = step
-    for out, at_first, at_second in ((gradient, slope, -slope), (degree, step, step), (observed, bend, bend)):
+    for out, at_first, at_second in ((gradient, slope, -slope), (degree, step, step), (observed, on_first, on_second)):
         out[:] = np.bincount(first, at_first, n_items) + np.bincount(second, at_second, n_items)
     return truth, float((times * (np.log(likelihood) + 0.5 * spread * pull**2)).sum())
 
