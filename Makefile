@@ -17,6 +17,7 @@ PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 .PHONY: demo test test-long golden lint typecheck unit wheel format figure gallery report-figure reproduce test-oldest docs clean
 .PHONY: benchmark benchmark-rivals benchmark-growth benchmark-profile benchmark-scale benchmark-quick
 .PHONY: benchmark-verdicts benchmark-recovery benchmark-coverage benchmark-scorers benchmark-heldout
+.PHONY: benchmark-everyday
 .PHONY: benchmark-encoding benchmark-cluster benchmark-gpu fuzz
 
 demo: $(VENV)/demo-$(MODULES)
@@ -65,6 +66,10 @@ benchmark-encoding: $(RIVALS)/jamrank
 # Where the time goes, a minute: benchmarks/profile.md and .json.
 benchmark-profile: $(RIVALS)/jamrank
 	$(RIVALS)/bin/python -m benchmarks.profile
+
+# Whether the default is right on everyday jobs, some hours (QUICK=1: two minutes): benchmarks/everyday.md and .json.
+benchmark-everyday: $(RIVALS)/jamrank $(RIVALS)/rivals
+	$(RIVALS)/bin/python -m benchmarks.everyday $(if $(QUICK),--quick)
 
 # Whether the comparison of models picks the right one, a few minutes: benchmarks/heldout.md and .json.
 benchmark-heldout: $(RIVALS)/jamrank

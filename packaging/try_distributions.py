@@ -25,6 +25,7 @@ TIMEOUT = 900
 
 
 def run(command: list[str], folder: Path) -> None:
+    """Run a command outside the source tree, without its environment."""
     print("$", " ".join(command), flush=True)
     apart = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
     subprocess.run(command, cwd=folder, env=apart, check=True, timeout=TIMEOUT)

@@ -180,7 +180,7 @@ def test_features_of_one_item_twice_are_refused(votes):
 @pytest.mark.parametrize("gold", [[(1, "2")], [("1", 2)], [(1.0, 2)], [("1", "2")]], ids=str)
 def test_gold_of_either_kind(votes, gold):
     model = jr.JAM().fit(votes, gold=gold)
-    assert model._known.n_pairs == 1
+    assert model._gold.n_pairs == 1
     np.testing.assert_array_equal(model.scores_, jr.JAM().fit(votes, gold=[("1", "2")]).scores_)
 
 

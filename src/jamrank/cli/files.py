@@ -51,9 +51,11 @@ def read_votes(
     votes: tuple[str, ...], form: str | None, mapping: tuple[str, ...], words: tuple[str, ...] = ()
 ) -> Comparisons:
     """Read one or several files."""
+    from jamrank.cli.native_stderr import held_back
     from jamrank.io import read_comparisons
 
-    return read_comparisons(list(votes), form, parse_map(mapping), parse_words(words))
+    with held_back():
+        return read_comparisons(list(votes), form, parse_map(mapping), parse_words(words))
 
 
 def tell(votes: Any, quiet: bool) -> None:

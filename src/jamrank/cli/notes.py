@@ -57,7 +57,7 @@ def gold_note(model: RankingModel) -> str:
 
     from jamrank.data.storage import FIRST, SECOND
 
-    known = model._known
+    known = model._gold
     if known is None:
         return ""
     votes, told = known.votes, known.told

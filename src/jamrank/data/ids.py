@@ -45,6 +45,8 @@ Column = NDArray[Any] | pl.Series
 Result = TypeVar("Result")
 
 _PIECE = 1 << 21
+# Integers that numpy does not have; older polars have fewer of them.
+_WIDE_INTEGERS = tuple(getattr(pl, name) for name in ("Int128", "UInt128") if hasattr(pl, name))
 _TEXT, _WHOLE, _NUMBER = "text", "whole numbers", "numbers"
 _REMEDY = "write all of them as text, or all as whole numbers"
 # Up to here a float stands for one whole number.
@@ -59,7 +61,8 @@ def as_column(values: Any) -> Column:
         if values.dtype in (pl.Categorical, pl.Enum):
             return values.cast(pl.String)
         # With gaps, numpy would have floats for whole numbers, and take large ones for each other.
-        gaps = values.dtype.is_integer() and values.null_count() > 0
+        wide = values.dtype in _WIDE_INTEGERS
+        gaps = wide or (values.dtype.is_integer() and values.null_count() > 0)
         values = values.to_list() if values.dtype == pl.Object or gaps else values.to_numpy()
     elif hasattr(values, "to_numpy"):
         values = values.to_numpy()

@@ -22,6 +22,8 @@ __all__ = ["Links", "correlated"]
 _LEAST_COMMON, _FALSE_ALARM = 10, 0.02
 # Couples of votes on one pair that are looked at: beyond, an even sample of the pairs.
 _MOST_COUPLES = 10_000_000
+# Judges that are compared with each other: the table of couples grows with their square.
+_MOST_JUDGES = 3_000
 _ROUNDS, _ITERATIONS = 30, 500
 # Of many couples, those whose surplus is near the largest are set aside together.
 _FEW_COUPLES, _NEAR = 500, 0.8
@@ -125,12 +127,23 @@ def correlated(votes: Comparisons, flip: Any = None) -> Links:
 
 def _agreements(votes: Comparisons) -> _Couples:
     said = _ballots(votes)
+    busy = _busiest(said)
+    said = csr_array(said[:, busy])
     judged = abs(said)
     common, balance = csr_array(judged.T @ judged).tocoo(), csr_array(said.T @ said)
     some = (common.row < common.col) & (common.data >= _LEAST_COMMON)
-    first, second, both = common.row[some].astype(np.int64), common.col[some].astype(np.int64), common.data[some]
+    first, second, both = common.row[some], common.col[some], common.data[some]
     agreed = np.asarray(balance[first, second]).ravel() if len(both) else np.empty(0)
-    return _Couples(first, second, both, agreed / both, votes.n_annotators)
+    return _Couples(busy[first], busy[second], both, agreed / both, votes.n_annotators)
+
+
+def _busiest(said: csr_array) -> IntArray:
+    """Return the judges with pairs enough to be compared; of very many, those with the most pairs."""
+    judged = np.bincount(said.indices, minlength=said.shape[1])
+    busy = np.flatnonzero(judged >= _LEAST_COMMON)
+    if len(busy) > _MOST_JUDGES:
+        busy = np.sort(busy[np.argsort(-judged[busy], kind="stable")[:_MOST_JUDGES]])
+    return busy.astype(np.int64)
 
 
 def _ballots(votes: Comparisons) -> csr_array:

@@ -1,9 +1,9 @@
-"""Compressed files, told by their first bytes."""
+"""Compressed files, recognised by their first bytes, decompressed up to a limit."""
 
 from __future__ import annotations
 
-import gzip
 import zlib
+from collections.abc import Iterator
 from importlib import import_module
 
 from jamrank.errors import InputError
@@ -11,6 +11,15 @@ from jamrank.errors import InputError
 __all__ = ["decompressed"]
 
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+# Tables of votes shrink to a tenth. What grows more than this when decompressed is refused.
+_SPARE, _RATIO = 64 << 20, 60
+_CHUNK = 1 << 20
+# A zstd block of 4 bytes may stand for 128 KiB: small slices bound what one call can return.
+_SLICE = 2048
+
+
+class _TooLargeError(ValueError):
+    pass
 
 
 def decompressed(data: bytes, source: str) -> bytes:
@@ -30,49 +39,82 @@ def decompressed(data: bytes, source: str) -> bytes:
     Raises
     ------
     InputError
-        If the file is damaged, or nothing installed can read it.
+        If the file is damaged, expands to more than 60 times its size, or nothing installed can read it.
     """
     if data.startswith(_GZIP):
-        try:
-            return gzip.decompress(data)
-        except (OSError, EOFError, zlib.error):
-            raise InputError("the gzip file is damaged or cut off", "compress it again", source=source) from None
+        return _joined("gzip", _gzip_chunks(data), data, source)
     return _from_zstd(data, source) if data.startswith(_ZSTD) else data
 
 
+def _joined(kind: str, chunks: Iterator[bytes], data: bytes, source: str) -> bytes:
+    limit = _SPARE + _RATIO * len(data)
+    content = bytearray()
+    try:
+        for chunk in chunks:
+            content += chunk
+            if len(content) > limit:
+                raise _TooLargeError
+    except ImportError:
+        raise
+    except _TooLargeError:
+        problem = f"the {kind} file expands to more than {_RATIO} times its size"
+        raise InputError(problem, "decompress it first if it is genuine", source=source) from None
+    except Exception:
+        # Each library has an error of its own for this.
+        raise InputError(f"the {kind} file is damaged or cut off", "compress it again", source=source) from None
+    return bytes(content)
+
+
+def _gzip_chunks(data: bytes) -> Iterator[bytes]:
+    while data:
+        member = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        yield member.decompress(data, _CHUNK)
+        while not member.eof and member.unconsumed_tail:
+            yield member.decompress(member.unconsumed_tail, _CHUNK)
+        if not member.eof:
+            raise EOFError
+        # Some writers pad the end with zeros.
+        data = member.unused_data.lstrip(b"\0")
+
+
 def _from_zstd(data: bytes, source: str) -> bytes:
-    for read in (_by_standard_library, _by_zstandard, _by_pyarrow):
+    for chunks in (_standard_library_chunks, _zstandard_chunks, _pyarrow_chunks):
         try:
-            return read(data)
+            return _joined("zstd", chunks(data), data, source)
         except ImportError:
             continue
-        except Exception:
-            # Each library has an error of its own for this.
-            raise InputError("the zstd file is damaged or cut off", "compress it again", source=source) from None
     remedy = "pip install 'jamrank[zstd]', or decompress it"
     raise InputError("nothing installed here reads zstd", remedy, source=source)
 
 
-def _by_standard_library(data: bytes) -> bytes:
-    content: bytes = import_module("compression.zstd").decompress(data)  # Python 3.14 and later
-    return content
-
-
-def _by_zstandard(data: bytes) -> bytes:
-    zstandard = import_module("zstandard")
-    content = bytearray()
+def _standard_library_chunks(data: bytes) -> Iterator[bytes]:
+    zstd = import_module("compression.zstd")  # Python 3.14 and later
     while data:
+        frame = zstd.ZstdDecompressor()
+        yield frame.decompress(data, _CHUNK)
+        while not frame.eof and not frame.needs_input:
+            yield frame.decompress(b"", _CHUNK)
+        if not frame.eof:
+            raise EOFError
+        data = frame.unused_data
+
+
+def _zstandard_chunks(data: bytes) -> Iterator[bytes]:
+    zstandard = import_module("zstandard")
+    at = 0
+    while at < len(data):
         # Its decompress() would take a frame that is cut off for a whole one, and stop after the first.
         frame = zstandard.ZstdDecompressor().decompressobj()
-        content += frame.decompress(data)
-        if not frame.eof:
-            raise ValueError("the frame is cut off")
-        data = frame.unused_data
-    return bytes(content)
+        while not frame.eof:
+            if at >= len(data):
+                raise EOFError
+            yield frame.decompress(data[at : at + _SLICE])
+            at += _SLICE
+        at = min(at, len(data)) - len(frame.unused_data)
 
 
-def _by_pyarrow(data: bytes) -> bytes:
+def _pyarrow_chunks(data: bytes) -> Iterator[bytes]:
     pyarrow = import_module("pyarrow")
     with pyarrow.CompressedInputStream(pyarrow.BufferReader(data), "zstd") as stream:
-        content: bytes = stream.read()
-    return content
+        while chunk := stream.read(_CHUNK):
+            yield chunk

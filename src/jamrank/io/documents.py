@@ -180,13 +180,13 @@ def remove_outdated(folder: str | os.PathLike[str], beginnings: Mapping[str, byt
         Those that were there, and are no more.
     """
     removed = []
-    for name, initial_step in beginnings.items():
+    for name, prefix in beginnings.items():
         path = Path(folder) / name
         with contextlib.suppress(OSError):
             if not path.is_file():
                 continue
             with path.open("rb") as file:
-                ours = file.read(len(initial_step)) == initial_step
+                ours = file.read(len(prefix)) == prefix
             if ours:
                 path.unlink()
                 removed.append(name)

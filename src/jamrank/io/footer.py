@@ -1,12 +1,13 @@
-"""Whether a Parquet file holds together, before polars is let near it.
+"""Whether a Parquet file is consistent, before polars reads it.
 
-polars takes the numbers in the file's metadata for what they are: a damaged one can make it ask for more memory than
-there is, and the whole process ends. So the footer and the headers of the pages are looked over first: sizes must fit
-into the file, and counts must agree with each other. Values are not looked at.
+polars trusts the numbers in the metadata: a damaged one can make it allocate more memory than there is, and the whole
+process ends. So the footer and the page headers are checked first: sizes must fit into the file, and counts must
+agree with each other. Values are not checked.
 """
 
 from __future__ import annotations
 
+import mmap
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,7 @@ _DEEPEST = 64
 _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 12
 
 Struct = dict[int, Any]
+Buffer = bytes | mmap.mmap
 
 
 @dataclass(frozen=True)
@@ -41,20 +43,20 @@ class _DamagedError(ValueError):
     pass
 
 
-def examine(data: bytes) -> dict[tuple[str, ...], Facts] | None:
-    """Look over the metadata of a Parquet file.
+def examine(data: Buffer) -> dict[tuple[str, ...], Facts] | None:
+    """Check the metadata of a Parquet file: sizes must fit into the file, and counts must agree.
 
     Parameters
     ----------
-    data : bytes
-        The file.
+    data : bytes or mmap
+        The file; of a memory map only the footer and the headers of the pages are read.
 
     Returns
     -------
     dict or None
         What the file tells of each column, by its path; None where the file does not hold together.
     """
-    if len(data) < 12 or not data.startswith(_MAGIC) or not data.endswith(_MAGIC):
+    if len(data) < 12 or data[:4] != _MAGIC or data[-4:] != _MAGIC:
         return None
     size = int.from_bytes(data[-8:-4], "little")
     begin = len(data) - 8 - size
@@ -83,7 +85,7 @@ def _facts(groups: list[Struct]) -> dict[tuple[str, ...], Facts]:
     return facts
 
 
-def _check_group(data: bytes, group: Struct, end: int) -> None:
+def _check_group(data: Buffer, group: Struct, end: int) -> None:
     for chunk in group[1]:
         column = chunk[3]
         if not 0 <= group[3] <= column[5]:
@@ -94,7 +96,7 @@ def _check_group(data: bytes, group: Struct, end: int) -> None:
         _check_pages(data, column, first, first + column[7], end)
 
 
-def _check_pages(data: bytes, column: Struct, at: int, stop: int, end: int) -> None:
+def _check_pages(data: Buffer, column: Struct, at: int, stop: int, end: int) -> None:
     if not 4 <= at <= stop <= end:
         raise _DamagedError
     values = 0
@@ -121,7 +123,7 @@ def _check_pages(data: bytes, column: Struct, at: int, stop: int, end: int) -> N
 class _Reader:
     """Thrift's compact protocol, from a place in a file to another."""
 
-    def __init__(self, data: bytes, at: int, stop: int) -> None:
+    def __init__(self, data: Buffer, at: int, stop: int) -> None:
         self.data, self.at, self.stop = data, at, stop
 
     def struct(self, depth: int = 0) -> Struct:

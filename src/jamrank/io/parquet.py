@@ -1,9 +1,9 @@
-"""Tables too large for memory: Parquet, one file or a folder of them, a slice of rows at a time."""
+"""Parquet: one file or a folder of them, checked before polars reads it, a slice of rows at a time."""
 
 from __future__ import annotations
 
+import mmap
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,8 +12,9 @@ from pathlib import Path
 import polars as pl
 
 from jamrank.errors import InputError
+from jamrank.io.footer import examine
 
-__all__ = ["ParquetFiles", "columns_of", "count_rows", "is_parquet", "parquet_files", "unless_it_panics"]
+__all__ = ["ParquetFiles", "columns_of", "count_rows", "is_parquet", "parquet_files", "refuse_broken"]
 
 _SUFFIXES = (".parquet", ".pq")
 # What else votes come in, file by file.
@@ -67,7 +68,8 @@ class ParquetFiles:
         files = parquet_files(path)
         schemas, rows = [], []
         for file in files:
-            with _readable(file):
+            _refuse_inconsistent(file)
+            with refuse_broken(str(file)):
                 table = pl.scan_parquet(file)
                 schemas.append(dict(table.collect_schema()))
                 rows.append(int(table.select(pl.len()).collect().item()))
@@ -88,46 +90,33 @@ class ParquetFiles:
         """Yield the rows in order: file, number of rows of it that came before, and the next ones."""
         for file, rows in zip(self.files, self.rows, strict=True):
             for begin in range(0, rows, longest):
-                with _readable(file):
+                with refuse_broken(str(file)):
                     frame = pl.scan_parquet(file).select(columns).slice(begin, longest).collect()
                 yield file, begin, frame
 
 
-@contextmanager
-def unless_it_panics() -> Iterator[None]:
-    """Keep back what is written to standard error, and drop it where polars panics: it says so there by itself."""
+def _refuse_inconsistent(file: Path) -> None:
     try:
-        before = os.dup(2)
-    except OSError:  # there is none
+        with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            fine = examine(data) is not None
+    except ValueError:  # an empty file cannot be mapped
+        fine = False
+    except OSError as error:
+        problem = f"the file cannot be read ({error.strerror or error})"
+        raise InputError(problem, "check the name and the permissions", source=str(file)) from None
+    if not fine:
+        raise InputError("the Parquet file is damaged or cut off", "write it again", source=str(file))
+
+
+@contextmanager
+def refuse_broken(source: str) -> Iterator[None]:
+    """Turn whatever polars raises over a damaged file into one typed error."""
+    try:
         yield
-        return
-    with tempfile.TemporaryFile() as held:
-        os.dup2(held.fileno(), 2)
-        panicked = False
-        try:
-            yield
-        except pl.exceptions.PanicException:
-            panicked = True
-            raise
-        finally:
-            os.dup2(before, 2)
-            os.close(before)
-            held.seek(0)
-            said = held.read()
-            if said and not panicked:
-                os.write(2, said)
-
-
-@contextmanager
-def _readable(file: Path) -> Iterator[None]:
-    try:
-        with unless_it_panics():
-            yield
     except _BROKEN as error:
-        told = (str(error).strip().splitlines() or [type(error).__name__])[0][:100]
-        raise InputError(
-            f"the Parquet file is damaged or of an unknown kind ({told})", "write it again", source=str(file)
-        ) from None
+        detail = (str(error).strip().splitlines() or [type(error).__name__])[0][:100]
+        problem = f"the Parquet file is damaged or of an unknown kind ({detail})"
+        raise InputError(problem, "write it again", source=source) from None
 
 
 def columns_of(path: str | os.PathLike[str]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -175,7 +176,7 @@ def _split(
 ) -> list[tuple[str, pl.DataFrame | list[Record]]]:
     """Return the rows of each value of a column: of the canonical table or, if it has none such, of the original."""
     if by in frame.columns and by not in _NO_GROUPS:
-        return _partition(frame, by)
+        return _partition(frame, by, source)
     if isinstance(content, list) and any(by in record for record in content):
         chunks: dict[str, list[Record]] = {}
         for record in content:
@@ -183,13 +184,18 @@ def _split(
             chunks.setdefault(_NO_GROUP if value is None else str(value), []).append(record)
         return list(chunks.items())
     if isinstance(content, pl.DataFrame) and by in content.columns and by not in _NO_GROUPS:
-        return _partition(content, by)
+        return _partition(content, by, source)
     known = content.columns if isinstance(content, pl.DataFrame) else list(content[0]) if content else []
     there = ", ".join(repr(name) for name in known if name not in _NO_GROUPS)
     raise InputError(f"no column {by!r} to group by", f"there are {there}", source=source)
 
 
-def _partition(frame: pl.DataFrame, by: str) -> list[tuple[str, pl.DataFrame | list[Record]]]:
+def _partition(frame: pl.DataFrame, by: str, source: str) -> list[tuple[str, pl.DataFrame | list[Record]]]:
+    dtype = frame[by].dtype
+    if dtype.is_nested() or dtype in (pl.Binary, pl.Duration, pl.Object):
+        raise InputError(
+            f"column {by!r} holds {dtype}, which cannot name groups", "expected text, numbers or dates", source=source
+        )
     named = frame.with_columns(pl.col(by).cast(pl.String).fill_null(_NO_GROUP).alias("\0group"))
     parts = named.partition_by("\0group", as_dict=True, include_key=False)
     return [(str(name), part) for (name,), part in parts.items()]
@@ -216,7 +222,8 @@ def _names(paths: Sequence[StrPath]) -> list[str]:
         while stem != Path(stem).stem and Path(stem).suffix.lower() in _SUFFIXES:
             stem = Path(stem).stem
         stems.append(stem)
-    return [stem if stems.count(stem) == 1 else str(one) for stem, one in zip(stems, paths, strict=True)]
+    times = Counter(stems)
+    return [stem if times[stem] == 1 else str(one) for stem, one in zip(stems, paths, strict=True)]
 
 
 def _votes_of(parts: list[tuple[pl.DataFrame, ReadLog]], paths: Sequence[StrPath]) -> Comparisons:
@@ -264,9 +271,9 @@ def _is_own(content: pl.DataFrame, format: str | None) -> bool:
     if format not in (None, _CANONICAL) or not all(name in content.columns for name in REQUIRED):
         return format == _CANONICAL
     winner = content["winner"]
-    if winner.dtype in (pl.Categorical, pl.Enum):
+    if winner.dtype in (pl.Categorical, pl.Enum, pl.Null):
         winner = winner.cast(pl.String)
-    if winner.dtype not in (pl.String, pl.Null):
+    if winner.dtype != pl.String:
         return False
     known = winner.is_null()
     for words in _WORDS:
@@ -327,7 +334,7 @@ def _refuse_empty_ids(votes: Comparisons, frame: pl.DataFrame, source: str) -> N
 
 def _canonical_outcomes(frame: pl.DataFrame) -> dict[str, int]:
     """Return what a canonical file says beside left, right and tie."""
-    winner = frame["winner"]
+    winner = frame["winner"].cast(pl.String)
     odd = {BOTH_BAD: int((winner == "both_bad").sum()), ABSTAINED: int((winner == "abstain").sum())}
     if any(odd.values()):
         odd[NO_ANSWER] = winner.null_count()

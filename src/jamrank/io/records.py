@@ -7,6 +7,7 @@ from typing import Any
 
 from jamrank.errors import InputError
 from jamrank.io.documents import shown
+from jamrank.io.tables import first_repeated
 
 __all__ = ["looks_like_json", "parse_records"]
 
@@ -92,8 +93,7 @@ def _parse(text: str) -> Any:
 def _as_record(pairs: list[tuple[str, Any]]) -> Record:
     record = dict(pairs)
     if len(record) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = first_repeated(name for name, _ in pairs)
         raise _JsonError(f"a record has the field {shown(twice)} twice", "rename or remove one")
     return record
 

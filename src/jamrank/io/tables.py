@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from io import BytesIO
 from pathlib import Path
 
@@ -20,10 +20,10 @@ from jamrank.errors import InputError
 from jamrank.io.compression import decompressed
 from jamrank.io.documents import read_bytes, shown
 from jamrank.io.footer import Facts, examine
-from jamrank.io.parquet import ParquetFiles, unless_it_panics
+from jamrank.io.parquet import ParquetFiles, refuse_broken
 from jamrank.kernels import default_threads, kernels
 
-__all__ = ["load_table", "parse_table", "read_table"]
+__all__ = ["first_repeated", "load_table", "parse_table", "read_table"]
 
 _PARQUET_MAGIC = b"PAR1"
 _PARQUET_SUFFIXES = {".parquet", ".pq"}
@@ -121,13 +121,8 @@ def _read_parquet(data: bytes, source: str) -> pl.DataFrame:
     facts = examine(data)
     if facts is None:
         raise InputError("the Parquet file is damaged or cut off", "write it again", source=source)
-    try:
-        with unless_it_panics():
-            frame = pl.read_parquet(BytesIO(data))
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
-        told = (str(error).strip().splitlines() or [type(error).__name__])[0][:100]
-        problem = f"the Parquet file is damaged or of an unknown kind ({told})"
-        raise InputError(problem, "write it again", source=source) from None
+    with refuse_broken(source):
+        frame = pl.read_parquet(BytesIO(data))
     odd = next((path for path, told in facts.items() if not _agrees(frame, path, told)), None)
     if odd is not None:
         problem = f"the Parquet file is damaged ({shown('.'.join(odd))} is not what it says of itself)"
@@ -232,7 +227,7 @@ def _read_header(data: bytes, separator: str, source: str) -> list[str]:
     if first is None:
         raise InputError("the file is empty", "expected a header and at least one row", source=source)
     header = [name or "" for name in first]
-    twice = next((name for name in header if header.count(name) > 1), None)
+    twice = first_repeated(header)
     if twice is not None:
         raise InputError(f"the column {shown(twice)} is there twice", "rename or remove one", source=source)
     other = next((mark for mark in _SEPARATOR_NAMES if len(header) == 1 and _width(data, mark) > 1), None)
@@ -241,6 +236,16 @@ def _read_header(data: bytes, separator: str, source: str) -> list[str]:
         remedy = f"use {_SEPARATOR_NAMES[separator]}" + (" or name the file .tsv" if other == "\t" else "")
         raise InputError(problem, remedy, source=source)
     return header
+
+
+def first_repeated(names: Iterable[str]) -> str | None:
+    """Return the first name that has occurred before; None where all differ."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None
 
 
 def _count_regular_rows(data: bytes, separator: bytes, width: int) -> int | None:

@@ -133,9 +133,9 @@ def pen_digit_votes(data: Data, seed: int, n_images: int = 1000) -> tuple[dict[s
     features, digits = features[chosen], digits[chosen]
     left, right, outcomes = _pairs_and_outcomes(digits, machine_predictions(features, digits, seed))
     tied = outcomes == 0.5
-    confusion_groups = np.where(tied, rng.random(outcomes.shape) < 0.5, outcomes)
+    random_ties = np.where(tied, rng.random(outcomes.shape) < 0.5, outcomes)
     # from_matrix sorts annotators by name; numbers keep them in the paper's order.
-    settings = {"ties=random": confusion_groups, "ties=left out": np.where(tied, np.nan, outcomes)}
+    settings = {"ties=random": random_ties, "ties=left out": np.where(tied, np.nan, outcomes)}
     drawn = {
         setting: DigitVotes(Comparisons.from_matrix(left, right, said), features, digits)
         for setting, said in settings.items()

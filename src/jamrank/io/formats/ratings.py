@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from jamrank.data.comparisons import Comparisons
 from jamrank.errors import InputError
 from jamrank.io.formats.base import Ballots, Format
 from jamrank.io.formats.outcomes import LEFT, RIGHT, TIE
 from jamrank.io.formats.table import ANNOTATORS, Table
+from jamrank.typing import Int32Array
 
 __all__ = ["FORMAT"]
 
@@ -32,20 +36,20 @@ def read(table: Table) -> Ballots:
     unrated = int((~rated).sum())
     weight = votes.vote_weight
     return Ballots(
-        _series(votes.annotators[votes.vote_annotator], annotator),
-        _series(votes.items[votes.pair_first[pair]], item),
-        _series(votes.items[votes.pair_second[pair]], item),
+        _series(votes.annotators, votes.vote_annotator, annotator),
+        _series(votes.items, votes.pair_first[pair], item),
+        _series(votes.items, votes.pair_second[pair], item),
         said,
         np.array(weight) if (weight != 1).any() else None,
-        None if question is None else _series(votes.questions[votes.pair_question[pair]], question),
+        None if question is None else _series(votes.questions, votes.pair_question[pair], question),
         sides=False,
         set_aside={"no rating": unrated} if unrated else {},
         notes=tuple(filter(None, [note, f"every two ratings by one annotator are a vote: {len(said):,} votes"])),
     )
 
 
-def _series(values: np.ndarray, like: pl.Series) -> pl.Series:
-    return pl.Series(like.name, values.tolist(), dtype=like.dtype)
+def _series(labels: NDArray[Any], codes: Int32Array, like: pl.Series) -> pl.Series:
+    return pl.Series(like.name, labels.tolist(), dtype=like.dtype).gather(codes)
 
 
 def _refuse_too_many(annotator: pl.Series, question: pl.Series | None) -> None:
