@@ -9,14 +9,15 @@ the variances follow from its curvature, the prior variance of the scores from t
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import expit
 
 from jamrank.engines import Engine
 from jamrank.engines.marginal import HasMarginal, MarginalEngine, MarginalExpectation
 from jamrank.fitting.em import Fit, Optimizer, Point, Problem, largest, run
-from jamrank.noise import Noise
+from jamrank.noise import Flip, Noise
 from jamrank.scorers import ObjectScorer
 from jamrank.typing import FloatArray
 
@@ -28,8 +29,15 @@ _CLOSE, _SETTLED = 0.01, 0.01
 _SMALLEST, _LARGEST = 1e-3, 9.0
 # Two imagined items of variance 1: with a handful of votes the estimate would collapse to nothing.
 _IMAGINED_ITEMS = 2.0
+# Two imagined annotators, too, whose flips are spread as widely as is assumed where none is known.
+_IMAGINED_ANNOTATORS, _IMAGINED_LOGIT, _IMAGINED_SPREAD = 2.0, float(np.log(0.5)), 1.5
+# Flips never count as more alike than if every annotator had been seen to cast so many more votes.
+_SMALLEST_SPREAD = 1e-3
 # No extrapolation changes the prior variance by more than this factor, as a logarithm.
 _LONGEST = 0.7
+# How far the prior variance is raised to see what that does, as a logarithm, and for how many rounds.
+_PROBE, _PROBE_ROUNDS = 0.3, 3
+_MOST_CLIMBS = 4
 
 
 @dataclass(frozen=True)
@@ -52,14 +60,32 @@ class MarginalFit:
     variance: float
     information: FloatArray
     log_likelihood: float
+    cavity: FloatArray
+    noise: Noise
+    probe: _Probe | None
 
 
 @dataclass(frozen=True)
 class _State:
-    """The variances: of the scores a priori, and of each without what any one vote says."""
+    """The prior variance of the scores, that of each score without any one of its votes, and the noise with its prior."""
 
     prior: float
     cavity: FloatArray
+    noise: Noise
+
+    def problem(self, engine: Engine) -> Problem:
+        """Return what is fitted with these held fixed."""
+        return Problem(MarginalEngine(engine, self.cavity), ObjectScorer(engine.n_items, self.prior), self.noise)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """How far a fit has come, and how the evidence changes there with the logarithm of the prior variance."""
+
+    state: _State
+    theta: FloatArray
+    params: FloatArray
+    slope: float = 0.0
 
 
 def can_integrate(engine: Engine) -> bool:
@@ -75,6 +101,7 @@ def fit_marginal(
     variance: float,
     *,
     estimate: bool,
+    pool: bool = False,
     max_iter: int,
     tol: float,
     progress: Callable[[int, float], None] = lambda iteration, objective: None,
@@ -93,39 +120,134 @@ def fit_marginal(
         Prior variance of the scores, or a first guess.
     estimate : bool
         Whether to estimate it.
+    pool : bool
+        Whether to estimate the prior of the flips: what they have in common, and how far they differ.
     max_iter, tol, progress
         As in :func:`jamrank.fitting.em.run`.
     """
     votes = 4.0 * engine.initial_step(np.zeros(engine.n_items))[0].degree
     at = engine.expectation(theta, noise.log_emission(params))
-    state = _State(variance, _cavity(at.degree, votes, variance))
-    problem = _problem(engine, noise, state)
-    optimizer = Optimizer(problem, problem.evaluate(theta, params))
-    rate = _Rate()
-    for _ in range(_ROUNDS):
-        began = optimizer.point
-        for _ in range(_STEPS):
-            optimizer.aim()
-            if not optimizer.move():
+    state = _State(variance, _cavity(at.degree, votes, variance), noise)
+    rounds = _Rounds(engine, votes, estimate, False)
+    place = rounds.settle(_Place(state, theta, params))
+    probe = None
+    if estimate:
+        probe = rounds.probe(place)
+        place = replace(rounds, estimate=False).climb(place, probe)
+    if pool:
+        place = replace(rounds, estimate=False, pool=True).settle(place)
+    state = place.state
+    problem = state.problem(engine)
+    fit = run(problem, problem.evaluate(place.theta, place.params), max_iter=max_iter, tol=tol, progress=progress)
+    return _finished(engine, fit, state, votes, probe)
+
+
+@dataclass(frozen=True)
+class _Probe:
+    """How a fit answers to a larger prior variance.
+
+    Attributes
+    ----------
+    by_scale : ndarray
+        Change of each parameter of the noise with the logarithm of the variance.
+    information : float
+        On that logarithm.
+    by_noise : float
+        How the log-likelihood changes with it if the noise is integrated out, too.
+    """
+
+    by_scale: FloatArray
+    information: float
+    by_noise: float
+
+
+@dataclass(frozen=True)
+class _Rounds:
+    """Rounds of a few steps of scores and noise, and then of the variances."""
+
+    engine: Engine
+    votes: FloatArray
+    estimate: bool
+    pool: bool
+
+    def settle(self, place: _Place) -> _Place:
+        """Go on until nothing moves much."""
+        rate, state, theta, params = _Rate(), place.state, place.theta, place.params
+        for _ in range(_ROUNDS):
+            problem = state.problem(self.engine)
+            began = problem.evaluate(theta, params)
+            point = _advance(Optimizer(problem, began), _STEPS)
+            theta, params = point.theta, point.params
+            updated = self._update(state, point, rate)
+            moved = problem.distance(began, theta, params)
+            unsettled = max(rate.remaining, largest(np.log(updated.cavity / state.cavity)))
+            place = _Place(updated, theta, params, _slope(point, state.prior))
+            state = updated
+            if moved <= _SETTLED * np.sqrt(state.prior) and unsettled <= _CLOSE:
                 break
-        point = optimizer.point
-        heard = _observed(point)
-        updated = _prior_variance(heard, point.theta, state.prior) if estimate else state.prior
-        updated = rate.extrapolated(state.prior, updated)
-        cavity = _cavity(heard, votes, updated)
-        moved = optimizer.problem.distance(began, point.theta, point.params)
-        unsettled = max(rate.remaining, largest(np.log(cavity / state.cavity)))
-        state = _State(updated, cavity)
-        problem = _problem(engine, noise, state)
-        if moved <= _SETTLED * np.sqrt(updated) and unsettled <= _CLOSE:
+        return place
+
+    def climb(self, place: _Place, probe: _Probe) -> _Place:
+        """Find the prior variance at which the evidence is highest, flips being integrated out, too."""
+        information = probe.information
+        place = self.settle(place)
+        for _ in range(_MOST_CLIMBS):
+            step = float(np.clip((place.slope + probe.by_noise) / information, -_LONGEST, _LONGEST))
+            prior = float(np.clip(place.state.prior * np.exp(step), _SMALLEST, _LARGEST))
+            step = float(np.log(prior / place.state.prior))
+            further = self.settle(replace(place, state=replace(place.state, prior=prior)))
+            if abs(step) <= _CLOSE:
+                return further
+            information = max((place.slope - further.slope) / step, 0.5 * information)
+            place = further
+        return place
+
+    def _update(self, state: _State, point: Point, rate: _Rate) -> _State:
+        observed, prior, noise = _observed(point), state.prior, state.noise
+        if self.estimate:
+            prior = rate.extrapolated(prior, _prior_variance(observed, point.theta, prior))
+        else:
+            rate.remaining = 0.0
+        if self.pool and isinstance(noise, Flip):
+            noise = _pooled(noise, point)
+        return _State(prior, _cavity(observed, self.votes, prior), noise)
+
+    def probe(self, place: _Place) -> _Probe:
+        """See what a larger prior variance does."""
+        here = place.state.problem(self.engine).evaluate(place.theta, place.params)
+        raised = replace(place.state, prior=place.state.prior * np.exp(_PROBE))
+        there = here
+        for _ in range(_PROBE_ROUNDS):
+            problem = raised.problem(self.engine)
+            there = _advance(Optimizer(problem, problem.evaluate(there.theta, there.params)), _STEPS)
+            raised = replace(raised, cavity=_cavity(_observed(there), self.votes, raised.prior))
+        fall = _slope(here, place.state.prior) - _slope(there, raised.prior)
+        known = _log_information(raised.noise, there) - _log_information(raised.noise, here)
+        information = max(fall / _PROBE, 0.0) + 0.5 * _IMAGINED_ITEMS
+        return _Probe((there.params - here.params) / _PROBE, information, -0.5 * known / _PROBE)
+
+
+def _slope(point: Point, variance: float) -> float:
+    """Return how the log marginal likelihood changes with the logarithm of the prior variance."""
+    observed = _observed(point)
+    determined = float((observed / (observed + 1.0 / variance)).sum())
+    excess = float((point.theta**2).sum()) + _IMAGINED_ITEMS
+    return 0.5 * (excess / variance - determined - _IMAGINED_ITEMS)
+
+
+def _advance(optimizer: Optimizer, steps: int) -> Point:
+    for _ in range(steps):
+        optimizer.aim()
+        if not optimizer.move():
             break
-        optimizer = Optimizer(problem, problem.evaluate(point.theta, point.params))
-    fit = run(problem, problem.evaluate(point.theta, point.params), max_iter=max_iter, tol=tol, progress=progress)
-    return _finished(engine, fit, state, votes)
+    return optimizer.point
 
 
-def _problem(engine: Engine, noise: Noise, state: _State) -> Problem:
-    return Problem(MarginalEngine(engine, state.cavity), ObjectScorer(engine.n_items, state.prior), noise)
+def _log_information(noise: Noise, point: Point) -> float:
+    if not isinstance(noise, Flip):
+        return 0.0
+    shared = (noise.prior_errors + noise.prior_correct) * point.rates * (1.0 - point.rates)
+    return float(np.log(_information(noise, point) + shared).sum())
 
 
 def _observed(point: Point) -> FloatArray:
@@ -145,6 +267,31 @@ def _prior_variance(heard: FloatArray, theta: FloatArray, variance: float) -> fl
     return float(np.clip(fixed_point, _SMALLEST, _LARGEST))
 
 
+def _information(noise: Flip, point: Point) -> FloatArray:
+    """Return the information of the votes on the logit of each flip."""
+    known = noise.votes * point.rates * (1.0 - point.rates) - point.expectation.truth_variance
+    return np.maximum(known, 0.0)
+
+
+def _pooled(noise: Flip, point: Point) -> Flip:
+    """Return the noise with a prior that has the mean and the spread of the flips, both on the scale of logits.
+
+    The spread is MacKay's fixed point: the sum of squares over the number of flips that votes determine.
+    """
+    information, logits = _information(noise, point), point.params
+    shared = (noise.prior_errors + noise.prior_correct) * point.rates * (1.0 - point.rates)
+    determined = float(np.divide(information, information + shared, where=information > 0, out=np.zeros_like(shared)).sum())
+    n = len(logits) + _IMAGINED_ANNOTATORS
+    mean = (float(logits.sum()) + _IMAGINED_ANNOTATORS * _IMAGINED_LOGIT) / n
+    squares = float(((logits - mean) ** 2).sum()) + _IMAGINED_ANNOTATORS * (
+        _IMAGINED_SPREAD + (_IMAGINED_LOGIT - mean) ** 2
+    )
+    spread = max(squares / (determined + _IMAGINED_ANNOTATORS), _SMALLEST_SPREAD)
+    rate = float(expit(mean))
+    votes = 1.0 / (spread * rate * (1.0 - rate))
+    return Flip(noise.vote_counts, votes * rate, votes * (1.0 - rate))
+
+
 class _Rate:
     """How quickly the logarithm of a variance approaches its limit, and how far that still is."""
 
@@ -162,13 +309,16 @@ class _Rate:
         return float(np.clip(old * np.exp(np.clip(further, -_LONGEST, _LONGEST)), _SMALLEST, _LARGEST))
 
 
-def _finished(engine: Engine, fit: Fit, state: _State, votes: FloatArray) -> MarginalFit:
-    held = _observed(fit.point) + 1.0 / state.prior
+def _finished(
+    engine: Engine, fit: Fit, state: _State, votes: FloatArray, probe: _Probe | None
+) -> MarginalFit:
+    observed = _observed(fit.point)
     # What normal scores add to the log-likelihood of the votes: one factor an item and vote, one an item.
-    constant = 0.5 * float((votes * np.log(held * state.cavity) - np.log(held * state.prior)).sum())
+    by_vote = votes * np.log1p(state.cavity * observed / np.maximum(votes, 1.0))
+    constant = 0.5 * float((by_vote - np.log1p(observed * state.prior)).sum())
     at, rate = fit.point.expectation, fit.point.rates[: len(engine.vote_counts)]
     information = engine.vote_counts.sum(axis=1) * rate * (1.0 - rate) - at.truth_variance
     objectives = [value + constant for value in fit.objectives]
     log_likelihood = at.value - 0.5 * float((fit.point.theta**2).sum()) / state.prior + constant
     ended = Fit(fit.point, objectives, fit.converged)
-    return MarginalFit(ended, state.prior, np.maximum(information, 0.0), log_likelihood)
+    return MarginalFit(ended, state.prior, np.maximum(information, 0.0), log_likelihood, state.cavity, state.noise, probe)
