@@ -51,18 +51,18 @@ class MarginalFit:
     variance : float
         Prior variance of the scores.
     information : ndarray
-        On the logit of each flip, that of the prior not included.
+        On the logit of each flip, prior included.
     log_likelihood : float
         The approximate log marginal likelihood.
+    noise : Noise
+        With the prior of the flips that was used.
     """
 
     fit: Fit
     variance: float
     information: FloatArray
     log_likelihood: float
-    cavity: FloatArray
     noise: Noise
-    probe: _Probe | None
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ def fit_marginal(
     state = place.state
     problem = state.problem(engine)
     fit = run(problem, problem.evaluate(place.theta, place.params), max_iter=max_iter, tol=tol, progress=progress)
-    return _finished(engine, fit, state, votes, probe)
+    return _finished(fit, state, votes, probe)
 
 
 @dataclass(frozen=True)
@@ -246,8 +246,7 @@ def _advance(optimizer: Optimizer, steps: int) -> Point:
 def _log_information(noise: Noise, point: Point) -> float:
     if not isinstance(noise, Flip):
         return 0.0
-    shared = (noise.prior_errors + noise.prior_correct) * point.rates * (1.0 - point.rates)
-    return float(np.log(_information(noise, point) + shared).sum())
+    return float(np.log(np.maximum(_information(noise, point) + _shared(noise, point), 1e-300)).sum())
 
 
 def _observed(point: Point) -> FloatArray:
@@ -273,13 +272,18 @@ def _information(noise: Flip, point: Point) -> FloatArray:
     return np.maximum(known, 0.0)
 
 
+def _shared(noise: Flip, point: Point) -> FloatArray:
+    """Return the information of the prior on the logit of each flip."""
+    return np.asarray((noise.prior_errors + noise.prior_correct) * point.rates * (1.0 - point.rates))
+
+
 def _pooled(noise: Flip, point: Point) -> Flip:
     """Return the noise with a prior that has the mean and the spread of the flips, both on the scale of logits.
 
     The spread is MacKay's fixed point: the sum of squares over the number of flips that votes determine.
     """
     information, logits = _information(noise, point), point.params
-    shared = (noise.prior_errors + noise.prior_correct) * point.rates * (1.0 - point.rates)
+    shared = _shared(noise, point)
     determined = float(np.divide(information, information + shared, where=information > 0, out=np.zeros_like(shared)).sum())
     n = len(logits) + _IMAGINED_ANNOTATORS
     mean = (float(logits.sum()) + _IMAGINED_ANNOTATORS * _IMAGINED_LOGIT) / n
@@ -310,15 +314,17 @@ class _Rate:
 
 
 def _finished(
-    engine: Engine, fit: Fit, state: _State, votes: FloatArray, probe: _Probe | None
+    fit: Fit, state: _State, votes: FloatArray, probe: _Probe | None
 ) -> MarginalFit:
     observed = _observed(fit.point)
     # What normal scores add to the log-likelihood of the votes: one factor an item and vote, one an item.
     by_vote = votes * np.log1p(state.cavity * observed / np.maximum(votes, 1.0))
     constant = 0.5 * float((by_vote - np.log1p(observed * state.prior)).sum())
-    at, rate = fit.point.expectation, fit.point.rates[: len(engine.vote_counts)]
-    information = engine.vote_counts.sum(axis=1) * rate * (1.0 - rate) - at.truth_variance
-    objectives = [value + constant for value in fit.objectives]
-    log_likelihood = at.value - 0.5 * float((fit.point.theta**2).sum()) / state.prior + constant
-    ended = Fit(fit.point, objectives, fit.converged)
-    return MarginalFit(ended, state.prior, np.maximum(information, 0.0), log_likelihood, state.cavity, state.noise, probe)
+    noise, point = state.noise, fit.point
+    information = _information(noise, point) + _shared(noise, point) if isinstance(noise, Flip) else np.empty(0)
+    if probe is not None and isinstance(noise, Flip):
+        # All flips rise and fall together with the scale of the scores, which is not known either.
+        information = 1.0 / (1.0 / np.maximum(information, 1e-300) + probe.by_scale**2 / probe.information)
+    log_likelihood = point.expectation.value - 0.5 * float((point.theta**2).sum()) / state.prior + constant
+    ended = Fit(point, [value + constant for value in fit.objectives], fit.converged)
+    return MarginalFit(ended, state.prior, information, log_likelihood, noise)

@@ -24,7 +24,7 @@ class CrowdBT(LatentModel):
 
     Parameters
     ----------
-    noise, ties, prior, init, n_init, max_iter, tol, random_state, engine, n_jobs, verbose
+    noise, ties, flips, prior, init, n_init, max_iter, tol, random_state, engine, n_jobs, verbose
         As in :class:`JAM`.
 
     Attributes
@@ -42,6 +42,7 @@ class CrowdBT(LatentModel):
         *,
         noise: str = "flip",
         ties: str = "leave out",
+        flips: str = "marginal",
         prior: Prior | str | None = "auto",
         init: str = "share",
         n_init: int = 1,
@@ -54,6 +55,7 @@ class CrowdBT(LatentModel):
     ) -> None:
         self.noise = noise
         self.ties = ties
+        self.flips = flips
         self.prior = prior
         self.init = init
         self.n_init = n_init

@@ -12,6 +12,7 @@ from jamrank.data.comparisons import Comparisons
 from jamrank.engines import MemoryEngine
 from jamrank.errors import ParameterError, UncertaintyWarning, warn
 from jamrank.fitting.em import Point, Problem
+from jamrank.fitting.marginal_flips import MarginalFit
 from jamrank.fitting.prior import Prior, resolve_prior
 from jamrank.inference import (
     Uncertainty,
@@ -42,6 +43,7 @@ class LatentIntervals(AnnotatorResults):
     _likelihood_unit: ClassVar[str]
     prior: Prior | str | None
     n_jobs: int | None
+    _marginal: MarginalFit | None = None
     # Free scores and the noise, where the fit ended.
     _refined: tuple[Problem, Point]
 
@@ -142,7 +144,12 @@ class LatentIntervals(AnnotatorResults):
 
     def _information_of_flips(self, problem: Problem, point: Point) -> FloatArray:
         n_flips = problem.engine.n_confusion_groups
-        observed = self._observed if problem is self._refined[0] else observed_information(problem, point)
+        fitted = problem is self._refined[0]
+        observed = self._observed if fitted else observed_information(problem, point)
+        if fitted and self._marginal is not None:
+            # Neither knows of all that is uncertain: the one of no score but their scale, the other of no variance.
+            own = self._marginal.information[:n_flips]
+            return own if observed is None else np.minimum(own, observed.marginal()[:n_flips])
         if observed is not None:
             return observed.marginal()[:n_flips]
         truth_variance = problem.engine.truth_variance(point.scores, problem.noise.log_emission(point.params)).sum(

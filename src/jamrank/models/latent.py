@@ -16,6 +16,7 @@ from jamrank.fitting.effective_dof import effective_dof
 from jamrank.fitting.em import Fit, Point, Problem, run
 from jamrank.fitting.feature_scorers import Featured, choose_kernel, resolve_scorer
 from jamrank.fitting.leave_one_out import leave_one_out
+from jamrank.fitting.marginal_flips import MarginalFit, can_integrate, fit_marginal
 from jamrank.fitting.prior import Prior, linear_variance, resolve_prior
 from jamrank.fitting.prior_variances import Variances, estimate_variances, free_scores
 from jamrank.fitting.progress import Progress
@@ -74,6 +75,7 @@ class LatentModel(LatentIntervals):
     kernel: str = "rbf"
     n_landmarks: int = 200
     loss: str = "logistic"
+    flips: str = "joint"
     init: str = "share"
     n_init: int = 1
     max_iter: int
@@ -82,7 +84,7 @@ class LatentModel(LatentIntervals):
     verbose: bool
 
     def _noise(self, engine: Engine, prior: Prior | None) -> Noise:
-        wrong, right = (prior.flip_wrong, prior.flip_right) if prior else (0.0, 0.0)
+        wrong, right = prior.flip_votes if prior else (0.0, 0.0)
         if self.noise == "two-coin":
             return TwoCoin(engine.vote_counts, wrong, right, prior.bias_variance if prior else None)
         return Flip(engine.vote_counts, wrong, right)
@@ -94,7 +96,7 @@ class LatentModel(LatentIntervals):
 
     def _fit_votes(self, votes: Votes, features: Any) -> None:
         self.scorer_ = resolve_scorer(self.scorer, features is not None, type(self).__name__)
-        self._kernel = self._kernel_weights = self.weight_variance_ = None
+        self._kernel = self._kernel_weights = self.weight_variance_ = self._marginal = None
         prior = resolve_prior(self.prior)
         matrix = None if self.scorer_ == "objects" else self._measure(features, votes)
         self._leave_out_ties(votes)
@@ -137,6 +139,8 @@ class LatentModel(LatentIntervals):
             raise ParameterError(f"ties is {self.ties!r}; expected {' or '.join(map(repr, _TIES))}")
         if self.ties == "davidson" and self.loss == "hinge":
             raise ParameterError("ties is 'davidson', which needs the logistic loss; loss is 'hinge'")
+        if self.flips not in ("marginal", "joint"):
+            raise ParameterError(f"flips is {self.flips!r}; expected 'marginal' or 'joint'")
         if self.init not in ("share", "random"):
             raise ParameterError(f"init is {self.init!r}; expected 'share' or 'random'")
         for name in ("n_init", "max_iter", "n_landmarks", "n_jobs"):
@@ -258,6 +262,8 @@ class LatentModel(LatentIntervals):
 
         if prior is not None:
             warn_of_loose_items(engine, self.items_)
+        if prior is not None and self._integrates(engine, noise):
+            return self._fit_marginal(engine, noise, prior)
         variances: Variances = (prior.score_variance if prior else None,)
         start = None
         if prior is not None and variances[0] is None:
@@ -269,6 +275,66 @@ class LatentModel(LatentIntervals):
         self.scores_ = fit.point.scores - fit.point.scores.mean()
         self._refined = final, fit.point
         return final, fit
+
+    def _integrates(self, engine: Engine, noise: Noise) -> bool:
+        """Tell whether flips are fitted with the scores integrated out."""
+        return self.flips == "marginal" and self.loss == "logistic" and isinstance(noise, Flip) and can_integrate(engine)
+
+    def _fit_marginal(self, engine: Engine, noise: Noise, prior: Prior) -> tuple[Problem, Fit]:
+        """Fit flips with the scores integrated out; scores are the means that go with them."""
+        estimate = prior.score_variance is None
+        guess = prior.score_variance or 1.0
+        if estimate and self._start is not None:
+            guess = self._start.score_variance_ or guess
+        best: MarginalFit | None = None
+        for begin in self._starts(Problem(engine, ObjectScorer(engine.n_items, guess), noise), None):
+            start = begin()
+            found = self._best_sign(engine, noise, start.theta, start.params, guess, estimate, prior.pools_flips)
+            if best is None or found.fit.objectives[-1] > best.fit.objectives[-1]:
+                best = found
+        assert best is not None
+        self._warn_unless(best.fit.converged, _why(best.fit, self.max_iter))
+        final = Problem(engine, ObjectScorer(engine.n_items, best.variance), best.noise)
+        point = final.evaluate(best.fit.point.theta, best.fit.point.params)
+        self.score_variance_, self._marginal = best.variance, best
+        self.scores_ = point.scores - point.scores.mean()
+        self._refined = final, point
+        return final, Fit(point, best.fit.objectives, best.fit.converged)
+
+    def _best_sign(
+        self,
+        engine: Engine,
+        noise: Noise,
+        theta: FloatArray,
+        params: FloatArray,
+        variance: float,
+        estimate: bool,
+        pool: bool,
+    ) -> MarginalFit:
+        """Return the fit from a start or from its mirror image: known truths decide, else orientation."""
+
+        def run_from(theta: FloatArray, params: FloatArray) -> MarginalFit:
+            return fit_marginal(
+                engine,
+                noise,
+                theta,
+                params,
+                variance,
+                estimate=estimate,
+                pool=pool,
+                max_iter=self.max_iter,
+                tol=self.tol,
+                progress=self._progress,
+            )
+
+        found = run_from(theta, params)
+        ended = found.fit.point
+        if self._gold is None and found.noise.orientation(ended.params) >= 0:
+            return found
+        other = run_from(-ended.theta, noise.sign_flipped(ended.params))
+        if self._gold is None or other.fit.objectives[-1] > found.fit.objectives[-1]:
+            return other
+        return found
 
     # -- starts and the end ---------------------------------------------------------------------------------
 
@@ -341,7 +407,7 @@ class LatentModel(LatentIntervals):
     def _finish(self, votes: Votes, problem: Problem, fit: Fit) -> None:
         point = fit.point
         self.log_likelihoods_ = np.array(fit.objectives[1:] or fit.objectives)
-        self.log_likelihood_ = point.expectation.value
+        self.log_likelihood_ = point.expectation.value if self._marginal is None else self._marginal.log_likelihood
         self.flip_ = self._flips(votes, point)
         self._fitted = problem, point
         self._finish_annotators(problem.noise, point.params)

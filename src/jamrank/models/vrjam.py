@@ -167,7 +167,7 @@ class VRJAM(JAM):
         """Continue from JAM's answer with a flip for each cluster, shrunk as far as the votes suggest."""
         n_clusters = len(self.centroids_)
         overall = jam.point.rates
-        weak = (prior.flip_wrong, prior.flip_right) if prior else (0.0, 0.0)
+        weak = prior.flip_votes if prior else (0.0, 0.0)
         plain = Flip(engine.rows.vote_counts)
         votes = plain.votes.reshape(-1, n_clusters)
 
