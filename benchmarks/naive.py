@@ -23,8 +23,9 @@ Found = tuple[dict[tuple[str, str, str, str, str], float], int]
 
 WHO = ["annotator", "worker", "judge", "performer", "rater", "labeler", "labeller", "assessor", "user"]
 WHO += ["annotator_id", "worker_id", "judge_id", "rater_id", "labeler_id", "user_id"]
-TIES = {"tie": "tie", "draw": "tie", "abstain": None, "skip": None}
-TIES |= dict.fromkeys(["both_bad", "both bad", "bothbad", "tie (bothbad)", "tie (both bad)"], "tie")
+TIES = dict.fromkeys(["abstain", "skip", "skipped"])
+TIES |= dict.fromkeys(["tie", "draw", "equal", "same", "both_good", "both good", "bothgood", "tie (bothgood)"], "tie")
+TIES |= dict.fromkeys(["both_bad", "both bad", "bothbad", "tie (bothbad)", "tie (both bad)", "neither"], "tie")
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
@@ -106,7 +107,17 @@ def _from_json(text: str) -> list[Record]:
 
 
 def read(format: str, records: list[Record]) -> Found:
-    """Return what is in records of a format."""
+    """Return what is in records of a format; capitals in column names are ignored where names stay distinct."""
+    try:
+        return _read(format, records)
+    except RefusedError:
+        names = {name: name.strip().lower() for name in names_of(records)}
+        if len(set(names.values())) < len(names) or all(name == low for name, low in names.items()):
+            raise
+        return _read(format, [{names[name]: value for name, value in record.items()} for record in records])
+
+
+def _read(format: str, records: list[Record]) -> Found:
     votes: dict[tuple[str, str, str, str, str], float] = defaultdict(float)
     missing = 0
     for who, left, right, said, weight, question in READERS[format](records):
@@ -223,20 +234,25 @@ def word_or_item(value: Any, left: str, right: str, items: set[str], meaning: di
     return word(value, meaning)
 
 
-def sided(own: tuple[str, ...], words: dict[str, str | None]) -> Callable[[list[Record]], Iterator[tuple[Any, ...]]]:
+def sided(
+    own: tuple[str, ...],
+    words: dict[str, str | None],
+    sides: tuple[str, str] = ("left", "right"),
+    questions: Callable[[list[Record]], Callable[[Record], str]] | None = None,
+) -> Callable[[list[Record]], Iterator[tuple[Any, ...]]]:
     """Read ``left,right,winner``: all winners are words, or else some are items."""
 
     def reader(records: list[Record]) -> Iterator[tuple[Any, ...]]:
         who, question, weighted = (
             voter(records, *own),
-            asked_alike(records, "question"),
+            asked_alike(records, "question") if questions is None else questions(records),
             "weight" in names_of(records),
         )
         said = [record.get("winner") for record in records]
         plain = all(absent(value) or ident(value) in words for value in said)
-        items = {ident(record.get(side)) for record in records for side in ("left", "right")}
+        items = {ident(record.get(side)) for record in records for side in sides}
         for record in records:
-            left, right = ident(record.get("left")), ident(record.get("right"))
+            left, right = (ident(record.get(side)) for side in sides)
             winner = record.get("winner")
             outcome = word(winner, words) if plain else word_or_item(winner, left, right, items, words)
             yield who(record), left, right, outcome, weight(record, weighted), question(record)
@@ -244,17 +260,9 @@ def sided(own: tuple[str, ...], words: dict[str, str | None]) -> Callable[[list[
     return reader
 
 
-def flat(
-    left: str, right: str, winner: str, own: tuple[str, ...], questions: tuple[str, ...], words: dict[str, str | None]
-) -> Callable[[list[Record]], Iterator[tuple[Any, ...]]]:
-    def reader(records: list[Record]) -> Iterator[tuple[Any, ...]]:
-        who, question, weighted = voter(records, *own), asked(records, *questions), "weight" in names_of(records)
-        for record in records:
-            sides = ident(record.get(left)), ident(record.get(right))
-            said = word(record.get(winner), words)
-            yield who(record), *sides, said, weight(record, weighted), question(record)
-
-    return reader
+def arena(records: list[Record]) -> Iterator[tuple[Any, ...]]:
+    own, sides = ("judge", "evaluation_session_id"), ("model_a", "model_b")
+    return sided(own, MODELS, sides, lambda records: asked(records, "question_id", "id", "question"))(records)
 
 
 def crowd_kit(records: list[Record]) -> Iterator[tuple[Any, ...]]:
@@ -670,17 +678,25 @@ def lists_of(value: Any) -> list[Record]:
     return value
 
 
-OWN = {"left": "left", "right": "right", "tie": "tie", "both_bad": "tie", "abstain": None}
 SIDES = {"left": "left", "right": "right", **TIES}
-MODELS = {"model_a": "left", "model_b": "right", **TIES}
+MODELS = {
+    "model_a": "left",
+    "model_b": "right",
+    "a": "left",
+    "b": "right",
+    "[[a]]": "left",
+    "[[b]]": "right",
+    **SIDES,
+}
+for _left, _said in (("a>b", "left"), ("b>a", "right"), ("a>>b", "left"), ("b>>a", "right"), ("a=b", "tie")):
+    MODELS |= {_left: _said, f"[[{_left}]]": _said}
+MODELS |= {"[[c]]": "tie", "b=a": "tie"}
 
 READERS: dict[str, Callable[[list[Record]], Iterator[tuple[Any, ...]]]] = {
-    "canonical": sided(("annotator",), OWN),
+    "canonical": sided(("annotator",), SIDES),
     "evalica": sided(("annotator",), SIDES),
     "crowd-kit": crowd_kit,
-    "chatbot-arena": flat(
-        "model_a", "model_b", "winner", ("judge", "evaluation_session_id"), ("question_id", "id", "question"), MODELS
-    ),
+    "chatbot-arena": arena,
     "chatbot-arena-55k": one_hot,
     "mt-bench": mt_bench,
     "mt-bench-pairs": mt_pairs,

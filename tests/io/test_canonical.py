@@ -95,7 +95,7 @@ def test_rows_without_a_question_share_one(tmp_path):
     assert votes.questions.tolist() == [5, 11]
 
 
-@pytest.mark.parametrize("winner", [" left", "left ", "1", "draw"])
+@pytest.mark.parametrize("winner", [" left", "left ", "1", "maybe"])
 def test_winner_is_taken_literally_and_the_row_is_named(tmp_path, winner):
     error = refusal(write(tmp_path, HEADER + f"1,1,2,left\n1,2,3,{winner}\n"))
     assert error.row == 2

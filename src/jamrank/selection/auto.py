@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from jamrank.data.color_refinement import decided
 from jamrank.data.comparisons import Comparisons, make_frame
 from jamrank.engines import bring, choose
 from jamrank.errors import FormatError, ParameterError
@@ -22,7 +21,8 @@ from jamrank.models.uncertain import Uncertain
 from jamrank.scorers import align_features
 from jamrank.selection.candidates import usual_candidates
 from jamrank.selection.cross_validation import Candidate, HeldOut, frames, hold_out
-from jamrank.selection.folds import split
+from jamrank.selection.design import Design, examine_design
+from jamrank.selection.folds import deal
 from jamrank.text import many
 
 __all__ = ["Auto"]
@@ -33,7 +33,6 @@ _FEWEST = 100
 _MANY, _VERY_MANY = 5_000, 50_000
 # A sample must leave every item and annotator with votes enough to be known by.
 _VOTES_EACH = 10
-_DEFAULT = "JAM"
 
 
 class Auto(RankingModel):
@@ -148,15 +147,14 @@ class Auto(RankingModel):
             align_features(features, votes.items)
         handed_on = ("ties", "max_iter", "tol", "n_jobs", "verbose")
         changes = {name: getattr(self, name) for name in handed_on if getattr(self, name) is not None}
-        candidates = usual_candidates(features is not None, changes, not isinstance(votes, Comparisons), gold)
         wanted = max(self.max_votes, _VOTES_EACH * (votes.n_items + votes.n_annotators))
         sample = sample_pairs(votes, wanted) if isinstance(votes, Comparisons) else sample_parts(votes, wanted)
-        n_decided = int(decided(sample).sum())
+        design = examine_design(sample)
+        candidates = usual_candidates(features is not None, changes, design, not isinstance(votes, Comparisons), gold)
         self.comparison_ = None
-        if n_decided < _FEWEST:
-            self.chosen_ = _DEFAULT
-            are = "is" if n_decided == 1 else "are"
-            self.reason_ = f"{_DEFAULT}, since {many(n_decided, 'decided vote')} {are} too few to compare models."
+        if len(candidates) == 1 or design.n_decided < _FEWEST:
+            self.chosen_ = candidates[0].name
+            self.reason_ = _without_comparison(self.chosen_, design, len(candidates) == 1)
         else:
             found = self._compare(sample, features, candidates)
             self.comparison_, _ = frames({"vote": found}, votes.frame if isinstance(votes, Comparisons) else _polars)
@@ -171,10 +169,11 @@ class Auto(RankingModel):
         return chosen.model
 
     def _compare(self, sample: Comparisons, features: Any, candidates: list[Candidate]) -> HeldOut:
-        fold, n_decided = split(sample, self.folds, "vote"), int(decided(sample).sum())
+        written, fold = deal(sample, self.folds, "vote")
+        n_decided = float(sample.annotator_decided.sum())
         if n_decided > _MANY:
             fold[fold >= (1 if n_decided > _VERY_MANY else 2)] = -1
-        return hold_out(sample, fold, candidates, features)
+        return hold_out(written, fold, candidates, features)
 
     def _validate(self) -> None:
         for name, least in (("folds", 2), ("max_votes", 1)):
@@ -262,6 +261,15 @@ for _name in ("predict_proba", "vote_proba", "score", *_ASKED):
 
 def _polars(columns: dict[str, NDArray[Any]]) -> Any:
     return make_frame(columns, "polars")
+
+
+def _without_comparison(chosen: str, design: Design, only: bool) -> str:
+    """Say why a model was taken that was not compared with others."""
+    if only and design.n_annotators == 1:
+        return f"{chosen}: there is one annotator, so there are no reliabilities to estimate."
+    if only:
+        return f"{chosen}: no other model can be fitted to these votes."
+    return f"{chosen}, the simplest model: {many(design.n_decided, 'decided vote')} cannot tell models apart."
 
 
 def _reason(found: HeldOut, folds: int, drawn_from: int | None) -> str:

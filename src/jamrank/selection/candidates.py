@@ -7,9 +7,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from jamrank.models.base import FeatureUse, RankingModel
 from jamrank.models.registry import find_model
 from jamrank.selection.cross_validation import Candidate
+from jamrank.selection.design import Design
 
 __all__ = ["as_candidates", "usual_candidates"]
 
@@ -19,7 +22,7 @@ _MANY_ANNOTATORS = 300
 
 
 def usual_candidates(
-    features: bool, changes: Mapping[str, Any], from_disk: bool = False, gold: bool = False
+    features: bool, changes: Mapping[str, Any], design: Design, from_disk: bool = False, gold: bool = False
 ) -> list[Candidate]:
     """Return the few models among which ``Auto`` chooses, from the simplest to the richest.
 
@@ -29,13 +32,15 @@ def usual_candidates(
         Whether there are features.
     changes : mapping
         Arguments for those models that have them.
+    design : Design
+        What the votes can tell: models with parameters that they cannot are left out.
     from_disk : bool
         Only models that fit votes on disk.
     gold : bool
         Only models that can use pairs of known truth.
     """
     found = []
-    for model in _usual():
+    for model in _usual(design):
         if model._from_disk >= from_disk and model._takes_gold >= gold:
             known = model.get_params()
             model.set_params(**{name: value for name, value in changes.items() if name in known})
@@ -43,21 +48,24 @@ def usual_candidates(
     return found
 
 
-def _usual() -> list[RankingModel]:
-    """Return the models that are worth choosing among, from the simplest to the richest."""
-    from jamrank.models import JAM, VRJAM, AmElo, BradleyTerry, CrowdBT, KernelJAM
+def _usual(design: Design) -> list[RankingModel]:
+    """Return the models whose parameters the votes can tell, from the simplest to the richest.
 
-    return [
-        BradleyTerry(),
-        CrowdBT(),
-        AmElo(),
-        CrowdBT(noise="two-coin"),
-        JAM(),
-        JAM(noise="two-coin"),
-        JAM(scorer="linear+objects"),
-        KernelJAM(),
-        VRJAM(),
-    ]
+    One annotator has no reliability that could be compared with others'. A bias towards a side needs sides that are
+    not confounded with items. One truth for a pair differs from a truth for each vote only where pairs are repeated.
+    """
+    from jamrank.models import JAM, VRJAM, AmElo, BradleyTerry, CrowdBT, KernelJAM, MixedBT
+
+    if design.n_annotators < 2:
+        return [BradleyTerry(), MixedBT()]
+    models: list[RankingModel] = [BradleyTerry(), CrowdBT(), AmElo()]
+    if design.sides:
+        models.append(CrowdBT(noise="two-coin"))
+    if design.repeats:
+        models.append(JAM())
+        if design.sides:
+            models.append(JAM(noise="two-coin"))
+    return [*models, JAM(scorer="linear+objects"), KernelJAM(), VRJAM()]
 
 
 def as_candidates(
@@ -100,7 +108,7 @@ def _all() -> list[RankingModel]:
     from jamrank.models import MODELS
     from jamrank.selection import Auto
 
-    usual = _usual()
+    usual = _usual(Design(np.inf, 2, sides=True, repeats=True))
     others = [kind() for kind in MODELS.values() if kind is not Auto and not any(type(one) is kind for one in usual)]
     return sorted(usual + others, key=lambda model: model._knows_annotators)
 

@@ -16,7 +16,7 @@ from jamrank.errors import InputError, ParameterError
 from jamrank.io.out_of_core.sampling import sample_pairs
 from jamrank.scorers import align_features
 from jamrank.selection.cross_validation import Estimate, HeldOut, frames, hold_out
-from jamrank.selection.folds import SPLITS, split
+from jamrank.selection.folds import SPLITS, deal
 from jamrank.text import many
 
 __all__ = ["Comparison", "compare"]
@@ -35,8 +35,8 @@ class Comparison:
     Attributes
     ----------
     choice : str
-        The model to take, by the votes held out one by one: the one with the lowest loss or, if there is one, a
-        simpler one whose loss is higher by at most 0.001 nats a vote, the interval of the difference holding 0.
+        The model to take, by the votes held out one by one: the simplest that the one with the lowest loss does not
+        beat by two standard errors of the difference, clustered by pair and annotator.
     sentences : list of str
         What was found, in words.
     table : data frame
@@ -135,8 +135,8 @@ def compare(
         raise ParameterError("no model to compare; those named need features")
     found: dict[str, HeldOut] = {}
     for by in splits:
-        fold = split(used, folds, by)
-        held_out = hold_out(used, fold, candidates, features, partial(progress, _HELD_OUT[by]))
+        written, fold = deal(used, folds, by)
+        held_out = hold_out(written, fold, candidates, features, partial(progress, _HELD_OUT[by]))
         if not held_out.trials:
             name, why = next(iter(held_out.left_out.items()))
             raise InputError(f"{name} could not be fitted: {why}")

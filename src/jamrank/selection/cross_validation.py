@@ -24,8 +24,8 @@ __all__ = ["Candidate", "Estimate", "HeldOut", "Trial", "hold_out"]
 _SUREST = 1e-12
 # The standard normal's 97.5 % point.
 _Z = 1.959963984540054
-# Of two models whose losses differ by less than this many nats a vote, the simpler will do.
-_HARDLY = 1e-3
+# With fewer annotators a standard error clustered by them means nothing.
+_CROWD = 20
 N_BINS = 10
 
 
@@ -112,11 +112,14 @@ class HeldOut:
         return np.asarray(self.votes.vote_result[self.decided] == FIRST)
 
     @cached_property
-    def cluster(self) -> IntArray:
-        """The two items of each decided vote, whatever the question, as one number."""
+    def clusters(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Which decided votes depend on each other: by their two items, by their annotator, and by both."""
         pair = self.votes.vote_pair[self.decided]
         both = self.votes.pair_first[pair].astype(np.int64) * self.votes.n_items + self.votes.pair_second[pair]
-        return np.asarray(np.unique(both, return_inverse=True)[1], dtype=np.int64)
+        items = np.unique(both, return_inverse=True)[1].astype(np.int64)
+        annotator = self.votes.vote_annotator[self.decided].astype(np.int64)
+        cell = np.unique(items * self.votes.n_annotators + annotator, return_inverse=True)[1].astype(np.int64)
+        return items, annotator, cell
 
     def losses(self, name: str) -> FloatArray:
         """Return the loss of each decided vote: minus the logarithm of the probability that it had."""
@@ -142,13 +145,9 @@ class HeldOut:
         return min(names or self.choices, key=lambda name: round(self.log_loss(name).value, 10))
 
     def choice(self) -> str:
-        """Return the simplest model that is as good as the best: the first that is hardly, and not surely, behind."""
+        """Return the simplest model that the best does not beat by two standard errors of the difference."""
         best = self.best()
-        for name in self.choices:
-            behind = self.difference(name, best)
-            if behind.value <= _HARDLY and behind.low <= 0:
-                return name
-        return best
+        return next(name for name in self.choices if name == best or not self.difference(name, best).low > 0)
 
     @property
     def choices(self) -> list[str]:
@@ -179,16 +178,30 @@ class HeldOut:
         return float(np.nansum(gap * bins["votes"]) / bins["votes"].sum())
 
     def _mean(self, values: FloatArray) -> Estimate:
-        """Return the weighted mean and its normal interval, votes on the same two items being one draw."""
+        """Return the weighted mean and its normal interval.
+
+        The standard error is clustered by the two items and, of a crowd, by the annotator: the variances of either
+        way of clustering are added, and that of both together, which is counted twice, is taken off. A few annotators
+        are not a sample of annotators: what one of them does is a fact, and no error.
+        """
         there = ~np.isnan(values)
-        values, weight, cluster = values[there], self.weight[there], self.cluster[there]
+        values, weight = values[there], self.weight[there]
         total = weight.sum()
         mean = float((weight * values).sum() / total)
-        sums = np.bincount(cluster, weight * (values - mean))
-        n_clusters = len(np.unique(cluster))
-        spread = n_clusters / max(n_clusters - 1, 1) * float((sums**2).sum())
-        error = _Z * np.sqrt(spread) / total if n_clusters > 1 else np.inf
+        items, annotator, cell = (_clustered(cluster[there], weight * (values - mean)) for cluster in self.clusters)
+        if not np.isfinite(items):
+            return Estimate(mean, -np.inf, np.inf)
+        crowd = len(np.unique(self.clusters[1][there])) >= _CROWD
+        spread = max(items + annotator - cell, items, annotator) if crowd else items
+        error = _Z * np.sqrt(spread) / total
         return Estimate(mean, float(mean - error), float(mean + error))
+
+
+def _clustered(cluster: IntArray, values: FloatArray) -> float:
+    """Return the variance of a sum whose terms depend on each other within clusters; infinite for one cluster."""
+    sums, size = np.bincount(cluster, values), np.bincount(cluster)
+    n_clusters = int(np.count_nonzero(size))
+    return n_clusters / (n_clusters - 1) * float((sums**2).sum()) if n_clusters > 1 else np.inf
 
 
 def hold_out(

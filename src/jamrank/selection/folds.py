@@ -2,19 +2,56 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
 from jamrank.data.color_refinement import decided, mix, signatures
 from jamrank.data.comparisons import Comparisons
+from jamrank.data.storage import DenseVotes, VoteTable
 from jamrank.typing import HashArray, IntArray
 
-__all__ = ["SPLITS", "split"]
+__all__ = ["SPLITS", "deal", "split"]
 
 
 SPLITS = ("vote", "pair")
 
 _REPAIRS = 50
+
+
+def deal(votes: Comparisons, n_folds: int, by: str) -> tuple[Comparisons, IntArray]:
+    """Return the votes with those that stand for many written out, and the fold of each.
+
+    By vote, a folded vote of weight ``w`` is ``w`` votes, which are dealt out over the folds in equal shares, as they
+    would be had they been written one by one under other names. By pair nothing is written out.
+
+    Returns
+    -------
+    votes : Comparisons
+        One entry for each folded vote and fold in which it has a share.
+    fold : ndarray
+        Of each entry.
+    """
+    fold = split(votes, n_folds, by)
+    weight = votes.vote_weight
+    if by != "vote" or isinstance(votes.storage, DenseVotes) or not (weight >= 2).any():
+        return votes, fold
+    whole, part = np.divmod(weight, 1.0)
+    place = (np.arange(n_folds) - fold[:, None]) % n_folds
+    dealt = whole[:, None] // n_folds + (place < (whole % n_folds)[:, None])
+    dealt[np.arange(len(fold)), fold] += part
+    entry, at = np.nonzero(dealt)
+    table = votes.storage.table
+    count = np.bincount(votes.vote_pair[entry], minlength=votes.n_pairs)
+    written = VoteTable(
+        np.concatenate([[0], np.cumsum(count)]),
+        table.annotator[entry],
+        table.result[entry],
+        table.swapped[entry] if len(table.swapped) else table.swapped,
+        dealt[entry, at],
+    )
+    return replace(votes, storage=written), at
 
 
 def split(votes: Comparisons, n_folds: int, by: str) -> IntArray:

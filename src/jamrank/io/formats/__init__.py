@@ -104,7 +104,11 @@ def read_ballots(
         name, title, chosen = "mapped", "columns as mapped", "mapped"
     else:
         _refuse_absent(table, mapping or {})
-        found, chosen = (recognise(table), "recognised") if format is None else (find_format(format), "named")
+        if format is None:
+            table, capitals = _recognisable(table)
+            found, chosen = recognise(table), "recognised"
+        else:
+            found, chosen, capitals = find_format(format), "named", False
         lacking = found.lacks(table)
         if lacking:
             remedy = f"leave --format out, or name the columns with {_MAP}"
@@ -112,6 +116,8 @@ def read_ballots(
         ballots, name, title = found.read(table), found.name, found.called(table)
     _refuse_unused(table, title)
     mapped = [f"{role}s are {column!r}" for role, column in (mapping or {}).items()] if chosen != "mapped" else []
+    if chosen == "recognised" and capitals:
+        mapped.append("capitals in the column names were ignored")
     return ballots, ReadLog(
         source,
         name,
@@ -198,6 +204,16 @@ def recognise(table: Table) -> Format:
         names = " or ".join(f"{format.title} (--format {format.name})" for format in found)
         raise InputError(f"this could be {names}", "say which")
     raise InputError(_closest(table), _hint(table))
+
+
+def _recognisable(table: Table) -> tuple[Table, bool]:
+    """Return the table, or the same with its column names in lower case where only then a format matches."""
+    if any(format.matches(table) for format in FORMATS.values()):
+        return table, False
+    lowered = table.lowered()
+    if lowered is not None and any(format.matches(lowered) for format in FORMATS.values()):
+        return lowered, True
+    return table, False
 
 
 def _closest(table: Table) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from jamrank.io.formats import mt_bench
 from jamrank.io.formats.base import Ballots, Format
-from jamrank.io.formats.outcomes import LEFT, NOT_DECIDED, RIGHT, by_words
+from jamrank.io.formats.outcomes import LEFT, NOT_DECIDED, RIGHT, VERDICTS, by_words_then_ids, strength_note
 from jamrank.io.formats.table import Table
 
 __all__ = ["FORMAT"]
 
-_WORDS = {"model_a": LEFT, "model_b": RIGHT, **NOT_DECIDED}
+_WORDS = {"model_a": LEFT, "model_b": RIGHT, "left": LEFT, "right": RIGHT, **VERDICTS, **NOT_DECIDED}
 
 
 def read(table: Table) -> Ballots:
@@ -20,11 +20,14 @@ def read(table: Table) -> Ballots:
         notes.append("each evaluation session counts as an annotator")
     if "anony" in table and (known := sum(value in (False, "False", "false") for value in table.values("anony"))):
         notes.append(f"in {known:,} battles the voters knew the models' names")
+    left, right, words = table.ids("model_a"), table.ids("model_b"), table.words("winner")
+    said, named = by_words_then_ids(words, left, right, _WORDS, table.told)
+    notes += filter(None, (named, strength_note(words)))
     return Ballots(
         annotator,
-        table.ids("model_a"),
-        table.ids("model_b"),
-        by_words(table.words("winner"), _WORDS, table.told),
+        left,
+        right,
+        said,
         table.weights(),
         table.questions("question_id", "id", "question"),
         notes=tuple(notes),

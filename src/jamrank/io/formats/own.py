@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from jamrank.io.formats.base import Ballots, Format
-from jamrank.io.formats.outcomes import ABSTAIN, BOTH_BAD, LEFT, RIGHT, TIE, by_words_then_ids
+from jamrank.io.formats.outcomes import LEFT, NOT_DECIDED, RIGHT, by_words_then_ids
 from jamrank.io.formats.table import Table
 
 __all__ = ["FORMAT"]
 
-_WORDS = {"left": LEFT, "right": RIGHT, "tie": TIE, "both_bad": BOTH_BAD, "abstain": ABSTAIN}
+_WORDS = {"left": LEFT, "right": RIGHT, **NOT_DECIDED}
 
 
 def read(table: Table) -> Ballots:

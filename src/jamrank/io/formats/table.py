@@ -62,6 +62,19 @@ class Table:
         self._unused = {*self._given, *(["words"] if self._words else [])}
         self.asked_in: str | None = None
 
+    def lowered(self) -> Table | None:
+        """Return the same table with column names in lower case and without spaces around; None if two would meet."""
+        names = {name: name.strip().lower() for name in self.columns}
+        if len(set(names.values())) < len(names) or all(name == low for name, low in names.items()):
+            return None
+        content: pl.DataFrame | list[Record]
+        if isinstance(self._content, pl.DataFrame):
+            content = self._content.rename(names)
+        else:
+            content = [{names[name]: value for name, value in record.items()} for record in self._content]
+        given = {role: names.get(column, column) for role, column in self._given.items()}
+        return Table(content, self.written, self._who, given, self._words)
+
     @property
     def unused(self) -> set[str]:
         """What the user gave and no format has asked for: roles of columns, and ``words``."""

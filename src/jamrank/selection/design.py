@@ -1,0 +1,101 @@
+"""What votes can tell at all, before any model is fitted: annotators, sides, repeated pairs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.linalg import lsqr
+
+from jamrank.data.color_refinement import decided
+from jamrank.data.comparisons import Comparisons
+from jamrank.data.storage import DenseVotes
+from jamrank.typing import BoolArray, FloatArray, IntArray
+
+__all__ = ["Design", "examine_design"]
+
+# Votes on pairs shown both ways, as a count and as a share of all, from which on a bias towards a side is identified.
+_FEWEST_BOTH_WAYS, _LEAST_BOTH_WAYS = 10.0, 0.05
+# Where this share of the votes is on repeated pairs that were never turned round, sides are fixed or unknown.
+_OFTEN_REPEATED = 0.2
+# Of the variance of sides, the share that items must leave unexplained.
+_LEAST_UNEXPLAINED = 0.2
+
+
+@dataclass(frozen=True)
+class Design:
+    """What the votes can tell.
+
+    Attributes
+    ----------
+    n_decided : float
+        Decided votes by weight: a folded vote of weight 3 is three votes.
+    n_annotators : int
+        Annotators with decided votes.
+    sides : bool
+        Whether a bias towards the left or the right can be told from the items that stood there.
+    repeats : bool
+        Whether any pair has several votes within a question, so that they may share one truth.
+    """
+
+    n_decided: float
+    n_annotators: int
+    sides: bool
+    repeats: bool
+
+
+def examine_design(votes: Comparisons) -> Design:
+    """Return what the votes can tell."""
+    per_annotator = votes.annotator_decided
+    return Design(
+        float(per_annotator.sum()),
+        int(np.count_nonzero(per_annotator > 0)),
+        _sides_identified(votes),
+        bool((votes.pair_weight > 1).any()),
+    )
+
+
+def _sides_identified(votes: Comparisons) -> bool:
+    """Tell whether sides are not confounded with items.
+
+    They are identified where the same two items were shown both ways. Where pairs are hardly ever repeated, they are
+    if a score for each item does not explain which item stood on the left: no potential has the same difference along
+    every vote.
+    """
+    if isinstance(votes.storage, DenseVotes) and not len(votes.storage.swapped):
+        return False
+    counts = decided(votes)
+    pair = votes.vote_pair[counts]
+    weight, swapped = votes.vote_weight[counts], votes.vote_swapped[counts]
+    if not swapped.any() or swapped.all():
+        return False
+    first, second, shown = _by_items(votes, pair, weight, swapped)
+    total, turned = shown.sum(axis=1), shown[:, 1]
+    both = 2 * float(np.minimum(turned, total - turned).sum())
+    if both >= max(_FEWEST_BOTH_WAYS, _LEAST_BOTH_WAYS * float(total.sum())):
+        return True
+    if float(total[total > 1].sum()) >= _OFTEN_REPEATED * float(total.sum()):
+        return False
+    return _unexplained(first, second, shown, votes.n_items) >= _LEAST_UNEXPLAINED
+
+
+def _by_items(
+    votes: Comparisons, pair: IntArray, weight: FloatArray, swapped: BoolArray
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return the distinct pairs of items, and how many votes showed the first on the left and on the right."""
+    key = votes.pair_first[pair].astype(np.int64) * votes.n_items + votes.pair_second[pair]
+    distinct, place = np.unique(key, return_inverse=True)
+    shown = np.bincount(2 * place + swapped, weight, 2 * len(distinct)).reshape(-1, 2)
+    return distinct // votes.n_items, distinct % votes.n_items, np.asarray(shown, dtype=np.float64)
+
+
+def _unexplained(first: IntArray, second: IntArray, shown: FloatArray, n_items: int) -> float:
+    """Return the share of the variance of sides that differences of item effects leave."""
+    total = shown.sum(axis=1)
+    side, root = (shown[:, 0] - shown[:, 1]) / total, np.sqrt(total)
+    row = np.arange(len(first))
+    ends = np.concatenate([root, -root]), (np.concatenate([row, row]), np.concatenate([first, second]))
+    incidence = csr_array(ends, shape=(len(first), n_items))
+    target = root * side
+    return float(lsqr(incidence, target, iter_lim=200)[3] ** 2 / max(float((target**2).sum()), 1e-300))
