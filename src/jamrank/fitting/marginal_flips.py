@@ -37,7 +37,9 @@ _SMALLEST_SPREAD = 1e-3
 _LONGEST = 0.7
 # How far the prior variance is raised to see what that does, as a logarithm, and for how many rounds.
 _PROBE, _PROBE_ROUNDS = 0.3, 3
-_MOST_CLIMBS = 4
+_MOST_CLIMBS = 6
+# With more rows than that one step towards the best prior variance has to do.
+_MANY_ROWS = 300_000
 
 
 @dataclass(frozen=True)
@@ -80,12 +82,10 @@ class _State:
 
 @dataclass(frozen=True)
 class _Place:
-    """How far a fit has come, and how the evidence changes there with the logarithm of the prior variance."""
+    """How far a fit has come."""
 
     state: _State
-    theta: FloatArray
-    params: FloatArray
-    slope: float = 0.0
+    point: Point
 
 
 def can_integrate(engine: Engine) -> bool:
@@ -129,17 +129,15 @@ def fit_marginal(
     at = engine.expectation(theta, noise.log_emission(params))
     state = _State(variance, _cavity(at.degree, votes, variance), noise)
     rounds = _Rounds(engine, votes, estimate, False)
-    place = rounds.settle(_Place(state, theta, params))
+    place = rounds.settle(_Place(state, state.problem(engine).evaluate(theta, params)))
     probe = None
     if estimate:
-        probe = rounds.probe(place)
-        place = replace(rounds, estimate=False).climb(place, probe)
+        probe, rounds = rounds.probe(place), replace(rounds, estimate=False)
+        place = rounds.climb(place, probe, _MOST_CLIMBS if engine.n_rows <= _MANY_ROWS else 1)
     if pool:
         place = replace(rounds, estimate=False, pool=True).settle(place)
-    state = place.state
-    problem = state.problem(engine)
-    fit = run(problem, problem.evaluate(place.theta, place.params), max_iter=max_iter, tol=tol, progress=progress)
-    return _finished(fit, state, votes, probe)
+    fit = run(place.state.problem(engine), place.point, max_iter=max_iter, tol=tol, progress=progress)
+    return _finished(fit, place.state, votes, probe)
 
 
 @dataclass(frozen=True)
@@ -172,35 +170,38 @@ class _Rounds:
 
     def settle(self, place: _Place) -> _Place:
         """Go on until nothing moves much."""
-        rate, state, theta, params = _Rate(), place.state, place.theta, place.params
+        rate, state = _Rate(), place.state
+        optimizer = Optimizer(state.problem(self.engine), place.point)
         for _ in range(_ROUNDS):
-            problem = state.problem(self.engine)
-            began = problem.evaluate(theta, params)
-            point = _advance(Optimizer(problem, began), _STEPS)
-            theta, params = point.theta, point.params
+            began = optimizer.point
+            point = _advance(optimizer, _STEPS)
             updated = self._update(state, point, rate)
-            moved = problem.distance(began, theta, params)
+            moved = optimizer.problem.distance(began, point.theta, point.params)
             unsettled = max(rate.remaining, largest(np.log(updated.cavity / state.cavity)))
-            place = _Place(updated, theta, params, _slope(point, state.prior))
-            state = updated
             if moved <= _SETTLED * np.sqrt(state.prior) and unsettled <= _CLOSE:
                 break
-        return place
+            state = updated
+            _turn(optimizer, state.problem(self.engine))
+        return _Place(state, optimizer.point)
 
-    def climb(self, place: _Place, probe: _Probe) -> _Place:
+    def climb(self, place: _Place, probe: _Probe, times: int) -> _Place:
         """Find the prior variance at which the evidence is highest, flips being integrated out, too."""
-        information = probe.information
-        place = self.settle(place)
-        for _ in range(_MOST_CLIMBS):
-            step = float(np.clip((place.slope + probe.by_noise) / information, -_LONGEST, _LONGEST))
+        information, slope = probe.information, _slope(place.point, place.state.prior)
+        for _ in range(times):
+            step = float(np.clip((slope + probe.by_noise) / information, -_LONGEST, _LONGEST))
             prior = float(np.clip(place.state.prior * np.exp(step), _SMALLEST, _LARGEST))
             step = float(np.log(prior / place.state.prior))
-            further = self.settle(replace(place, state=replace(place.state, prior=prior)))
             if abs(step) <= _CLOSE:
-                return further
-            information = max((place.slope - further.slope) / step, 0.5 * information)
-            place = further
+                break
+            place = self.settle(self.with_prior(place, prior))
+            before, slope = slope, _slope(place.point, prior)
+            information = max((before - slope) / step, 0.5 * information)
         return place
+
+    def with_prior(self, place: _Place, prior: float) -> _Place:
+        """Return the same place under another prior variance; its pass is still that of the old one."""
+        cavity = _cavity(_observed(place.point), self.votes, prior)
+        return _Place(replace(place.state, prior=prior, cavity=cavity), _unguarded(place.point))
 
     def _update(self, state: _State, point: Point, rate: _Rate) -> _State:
         observed, prior, noise = _observed(point), state.prior, state.noise
@@ -214,17 +215,25 @@ class _Rounds:
 
     def probe(self, place: _Place) -> _Probe:
         """See what a larger prior variance does."""
-        here = place.state.problem(self.engine).evaluate(place.theta, place.params)
-        raised = replace(place.state, prior=place.state.prior * np.exp(_PROBE))
-        there = here
+        here, there = place, self.with_prior(place, place.state.prior * np.exp(_PROBE))
         for _ in range(_PROBE_ROUNDS):
-            problem = raised.problem(self.engine)
-            there = _advance(Optimizer(problem, problem.evaluate(there.theta, there.params)), _STEPS)
-            raised = replace(raised, cavity=_cavity(_observed(there), self.votes, raised.prior))
-        fall = _slope(here, place.state.prior) - _slope(there, raised.prior)
-        known = _log_information(raised.noise, there) - _log_information(raised.noise, here)
+            point = _advance(Optimizer(there.state.problem(self.engine), there.point), _STEPS)
+            there = self.with_prior(_Place(there.state, point), there.state.prior)
+        fall = _slope(here.point, here.state.prior) - _slope(there.point, there.state.prior)
+        noise = place.state.noise
+        known = _log_information(noise, there.point) - _log_information(noise, here.point)
         information = max(fall / _PROBE, 0.0) + 0.5 * _IMAGINED_ITEMS
-        return _Probe((there.params - here.params) / _PROBE, information, -0.5 * known / _PROBE)
+        return _Probe((there.point.params - here.point.params) / _PROBE, information, -0.5 * known / _PROBE)
+
+
+def _turn(optimizer: Optimizer, problem: Problem) -> None:
+    """Go on with a problem whose variances differ a little: the next step cannot be compared with the last."""
+    optimizer.turn_to(problem)
+    optimizer.point = _unguarded(optimizer.point)
+
+
+def _unguarded(point: Point) -> Point:
+    return replace(point, objective=-np.inf)
 
 
 def _slope(point: Point, variance: float) -> float:

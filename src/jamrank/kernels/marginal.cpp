@@ -11,7 +11,7 @@ namespace JAMRANK_ISA {
 namespace {
 
 constexpr double kEighthOfPi = 0.39269908169872414;
-// Newton's method ends where what is left, which is less than this by far, is lost in rounding.
+// Newton's method ends where the squares of the last steps are lost in rounding.
 constexpr double kSolved = 1e-12;
 constexpr int kMostSteps = 12;
 
@@ -42,7 +42,7 @@ inline void take_margins(const Chunks& items, const double* scores, const double
 // A chunk of rows: what each depends on, and what follows.
 struct Solved {
     double mean[kChunk], of_first[kChunk], spread[kChunk], first[kChunk], second[kChunk];
-    double x[kChunk], q[kChunk], pull[kChunk], held[kChunk], known[kChunk], value[kChunk], miss[kChunk];
+    double x[kChunk], q[kChunk], pull[kChunk], held[kChunk], known[kChunk], value[kChunk];
     double bend[kChunk], on_first[kChunk], on_second[kChunk];
 };
 
@@ -66,45 +66,61 @@ inline void infer(size_t count, Solved& row) {
     }
 }
 
-// Finds the margin x of each row such that x with the row's own pull is the margin of the scores.
+// Finds the margin x of each row such that x with the row's own pull is the margin of the scores. The last step is so
+// short that what changes with it does so in proportion.
 inline void solve(size_t count, Solved& row) {
     std::copy(row.mean, row.mean + count, row.x);
+    double moved[kChunk], miss[kChunk];
     for (int step = 0; step < kMostSteps; ++step) {
         infer(count, row);
         for (size_t k = 0; k < count; ++k) {
             const double gap = row.x[k] + row.spread[k] * row.pull[k] - row.mean[k];
-            const double moved = gap / (1.0 - row.spread[k] * row.known[k]);
-            row.x[k] -= moved;
-            row.miss[k] = row.spread[k] * moved * moved;
+            moved[k] = gap / (1.0 - row.spread[k] * row.known[k]);
+            row.x[k] -= moved[k];
+            miss[k] = moved[k] * moved[k];
         }
-        if (sum_of(row.miss, count) <= kSolved) break;
+        if (sum_of(miss, count) <= kSolved) break;
     }
-    infer(count, row);
     for (size_t k = 0; k < count; ++k) {
-        const double known = row.known[k];
+        const double q = row.q[k], p = q - row.pull[k];
+        const double by_x = p * (1.0 - p) * (1.0 - 2.0 * p) - q * (1.0 - q) * (1.0 - 2.0 * q);
+        const double known = row.known[k] - moved[k] * by_x;
+        row.value[k] *= 1.0 - moved[k] * row.pull[k];
+        row.q[k] = q - moved[k] * q * (1.0 - q);
+        row.held[k] -= moved[k] * row.held[k] * (1.0 - 2.0 * p);
+        row.pull[k] += moved[k] * row.known[k];
         row.bend[k] = known / (1.0 - row.spread[k] * known);
         row.on_first[k] = known / (1.0 - row.of_first[k] * known);
         row.on_second[k] = known / (1.0 - (row.spread[k] - row.of_first[k]) * known);
     }
 }
 
-inline double value_of(const Solved& row, const double* weight, size_t count) {
+inline double value_of(const Solved& row, const double* weight, size_t count, bool mild) {
     double bonus[kChunk];
     for (size_t k = 0; k < count; ++k)
         bonus[k] = 0.5 * row.spread[k] * row.pull[k] * row.pull[k] * (weight ? weight[k] : 1.0);
-    return log_sum(weight, count, row.value, false) + sum_of(bonus, count);
+    return log_sum(weight, count, row.value, mild) + sum_of(bonus, count);
 }
 
 template <typename Code>
 inline void tally(const Code* kind, const double* weight, size_t count, const Solved& row, MarginalSums& sums) {
     const size_t stride = 2 * sums.kinds;
+    double sides[2 * kChunk];
     for (size_t k = 0; k < count; ++k) {
-        double* own = sums.by_kind + (sums.tables == kVoteTables ? k % kVoteTables * stride : 0);
-        own += 2 * static_cast<size_t>(kind[k]);
         const double times = weight ? weight[k] : 1.0;
-        own[0] += times * row.q[k];
-        own[1] += times * row.q[k] * (1.0 - row.q[k]);
+        sides[2 * k] = times * row.q[k];
+        sides[2 * k + 1] = times * row.q[k] * (1.0 - row.q[k]);
     }
+    const auto add = [&](double* table, size_t k) {
+        table += 2 * static_cast<size_t>(kind[k]);
+        table[0] += sides[2 * k];
+        table[1] += sides[2 * k + 1];
+    };
+    size_t k = 0;
+    if (sums.tables == kVoteTables)
+        for (; k + kVoteTables <= count; k += kVoteTables)
+            for (size_t t = 0; t < kVoteTables; ++t) add(sums.by_kind + t * stride, k + t);
+    for (; k < count; ++k) add(sums.by_kind, k);
 }
 
 // What the rows on each link of a chunk say of its margin.
@@ -175,7 +191,7 @@ inline void take_in(const SingleVotes& votes, const Code* kinds, const Table& ta
     look_up(table, kinds + begin, count, row);
     solve(count, row);
     if (posterior) std::copy(row.q, row.q + count, posterior + begin);
-    sums.value += value_of(row, weight, count);
+    sums.value += value_of(row, weight, count, table.together == kMostTogether);
     if (sums.kinds) tally(kinds + begin, weight, count, row, sums);
     if (weight)
         for (double* each : {row.pull, row.held, row.bend, row.on_first, row.on_second})
@@ -260,7 +276,7 @@ void expectation_lists(const Rows& rows, const Lists& lists, const double* score
         sums.value += collect(lists, votes, count, row.first, row.second);
         solve(count, row);
         if (posterior) std::copy(row.q, row.q + count, posterior + at);
-        sums.value += value_of(row, nullptr, count);
+        sums.value += value_of(row, nullptr, count, false);
         votes.each([&](size_t v, size_t k, double weight) {
             double* own = sums.by_kind + 2 * static_cast<size_t>(lists.vote[v]);
             own[0] += weight * row.q[k];

@@ -455,7 +455,8 @@ double marginal(const Array<const int64_t>& start, const Seconds& second, const 
     } else {
         votes.kind = kind.data();
     }
-    const Table table{if_first.size() ? if_first.data() : nullptr, if_second.data(), if_second.size(), 0};
+    const size_t together = if_first.size() ? 0 : reach_of(if_second).together;
+    const Table table{if_first.size() ? if_first.data() : nullptr, if_second.data(), if_second.size(), together};
     nb::gil_scoped_release release;
     MarginalBlocks sums(n, items, kinds);
     for_blocks(sums.blocks, threads, [&](size_t block) {
