@@ -124,9 +124,7 @@ class DaskEngine:
         own = cluster.each(function, parts, *shared, places=places)
         return cluster.result(cluster.total(_added, own, places), own, self._tick)
 
-    def _ask(
-        self, scores: FloatArray, log_emission: FloatArray | None, variance: FloatArray | None = None
-    ) -> Any:
+    def _ask(self, scores: FloatArray, log_emission: FloatArray | None, variance: FloatArray | None = None) -> Any:
         return self._cluster.carry(_Request(uuid4().hex, scores, log_emission, variance))
 
     @property
@@ -159,7 +157,7 @@ class DaskEngine:
         return self._taken(scores, log_emission, None)[0]
 
     def marginal(self, scores: FloatArray, log_emission: FloatArray, variance: FloatArray) -> MarginalExpectation:
-        """Run the fused pass with the margin of each row integrated out; ``variance`` is that of each item's score."""
+        """Run the fused pass with the margin of each row integrated out; each item's score has a ``variance``."""
         at, observed = self._taken(scores, log_emission, variance)
         return MarginalExpectation(**vars(at), observed=observed)
 

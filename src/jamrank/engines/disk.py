@@ -14,8 +14,8 @@ from scipy.sparse import csr_array
 
 from jamrank.data.comparisons import Comparisons
 from jamrank.engines.base import Expectation, Information, Links, Maximisation
-from jamrank.engines.memory import MemoryEngine
 from jamrank.engines.marginal import MarginalExpectation
+from jamrank.engines.memory import MemoryEngine
 from jamrank.engines.passes import Sums, expectation, marginal
 from jamrank.errors import ScratchError, ScratchWarning, warn
 from jamrank.io.out_of_core.arrays import read_into, write_array
@@ -358,7 +358,7 @@ class DiskEngine:
         return self._taken(_At(scores, log_emission))[0]
 
     def marginal(self, scores: FloatArray, log_emission: FloatArray, variance: FloatArray) -> MarginalExpectation:
-        """Run the fused pass with the margin of each row integrated out; ``variance`` is that of each item's score."""
+        """Run the fused pass with the margin of each row integrated out; each item's score has a ``variance``."""
         at, observed = self._taken(_At(scores, log_emission, variance))
         return MarginalExpectation(**vars(at), observed=observed)
 

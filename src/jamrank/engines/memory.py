@@ -98,16 +98,15 @@ class MemoryEngine:
         return Expectation(value, gradient, degree, self._kept, expected_counts, truth_variance)
 
     def marginal(self, scores: FloatArray, log_emission: FloatArray, variance: FloatArray) -> MarginalExpectation:
-        """Run the fused pass with the margin of each row integrated out; ``variance`` is that of each item's score."""
+        """Run the fused pass with the margin of each row integrated out; each item's score has a ``variance``."""
         in_runs = self.rows.begin is not None
         curvature = self._make_room(len(self.rows.link_first) if in_runs else len(self.rows))
         self.passes += 1
-        (value, gradient, degree, *sums), observed = marginal(
-            self.rows, scores, log_emission, variance, curvature, np.empty(0), self.threads
-        )
+        sums, observed = marginal(self.rows, scores, log_emission, variance, curvature, np.empty(0), self.threads)
+        value, gradient, degree, expected_counts, truth_variance = sums
         self._bends = curvature if in_runs else self._by_link(curvature)
         self._kept = _Taken(lambda engine: engine.marginal(scores, log_emission, variance))
-        return MarginalExpectation(value, gradient, degree, self._kept, *sums, observed)
+        return MarginalExpectation(value, gradient, degree, self._kept, expected_counts, truth_variance, observed)
 
     def posterior(self, scores: FloatArray, log_emission: FloatArray) -> FloatArray:
         """Return the probability that the first item is truly better, for each row."""

@@ -2,8 +2,8 @@
 
 Where items have few votes, scores that are fitted together with flips explain every flip away. Here each vote is
 predicted from the others: its own part is removed from its margin (the *cavity*), the rest is a normal that is summed
-over. With the variances of the scores held fixed there is one objective of scores and flips, which the EM loop climbs;
-the variances follow from its curvature, the prior variance of the scores from their size.
+over. With the variances of the scores held fixed there is one objective of scores and flips, which the EM loop
+climbs; the variances follow from its curvature, the prior variance of the scores from the evidence.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ __all__ = ["MarginalFit", "can_integrate", "fit_marginal"]
 _ROUNDS, _STEPS = 60, 2
 # Good enough: a prior variance within 1 % of its limit, and scores and flips that move by less than this.
 _CLOSE, _SETTLED = 0.01, 0.01
+# With more rows than that less will do: the last steps make up for it, and the prior hardly matters.
+_MANY_ROWS, _LESS = 300_000, 4.0
 _SMALLEST, _LARGEST = 1e-3, 9.0
 # Two imagined items of variance 1: with a handful of votes the estimate would collapse to nothing.
 _IMAGINED_ITEMS = 2.0
@@ -34,12 +36,10 @@ _IMAGINED_ANNOTATORS, _IMAGINED_LOGIT, _IMAGINED_SPREAD = 2.0, float(np.log(0.5)
 # Flips never count as more alike than if every annotator had been seen to cast so many more votes.
 _SMALLEST_SPREAD = 1e-3
 # No extrapolation changes the prior variance by more than this factor, as a logarithm.
-_LONGEST = 0.7
+_LONGEST, _SLOWEST = 0.7, 0.95
 # How far the prior variance is raised to see what that does, as a logarithm, and for how many rounds.
 _PROBE, _PROBE_ROUNDS = 0.3, 3
 _MOST_CLIMBS = 6
-# With more rows than that one step towards the best prior variance has to do.
-_MANY_ROWS = 300_000
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class MarginalFit:
 
 @dataclass(frozen=True)
 class _State:
-    """The prior variance of the scores, that of each score without any one of its votes, and the noise with its prior."""
+    """The prior variance of the scores, that of each without any one of its votes, and the noise with its prior."""
 
     prior: float
     cavity: FloatArray
@@ -168,6 +168,10 @@ class _Rounds:
     estimate: bool
     pool: bool
 
+    @property
+    def _loose(self) -> float:
+        return 1.0 if self.engine.n_rows <= _MANY_ROWS else _LESS
+
     def settle(self, place: _Place) -> _Place:
         """Go on until nothing moves much."""
         rate, state = _Rate(), place.state
@@ -177,8 +181,8 @@ class _Rounds:
             point = _advance(optimizer, _STEPS)
             updated = self._update(state, point, rate)
             moved = optimizer.problem.distance(began, point.theta, point.params)
-            unsettled = max(rate.remaining, largest(np.log(updated.cavity / state.cavity)))
-            if moved <= _SETTLED * np.sqrt(state.prior) and unsettled <= _CLOSE:
+            unsettled = max(rate.remaining, largest(updated.cavity - state.cavity))
+            if moved <= self._loose * _SETTLED * np.sqrt(state.prior) and unsettled <= self._loose * _CLOSE:
                 break
             state = updated
             _turn(optimizer, state.problem(self.engine))
@@ -216,7 +220,7 @@ class _Rounds:
     def probe(self, place: _Place) -> _Probe:
         """See what a larger prior variance does."""
         here, there = place, self.with_prior(place, place.state.prior * np.exp(_PROBE))
-        for _ in range(_PROBE_ROUNDS):
+        for _ in range(int(_PROBE_ROUNDS / self._loose) or 1):
             point = _advance(Optimizer(there.state.problem(self.engine), there.point), _STEPS)
             there = self.with_prior(_Place(there.state, point), there.state.prior)
         fall = _slope(here.point, here.state.prior) - _slope(there.point, there.state.prior)
@@ -292,8 +296,8 @@ def _pooled(noise: Flip, point: Point) -> Flip:
     The spread is MacKay's fixed point: the sum of squares over the number of flips that votes determine.
     """
     information, logits = _information(noise, point), point.params
-    shared = _shared(noise, point)
-    determined = float(np.divide(information, information + shared, where=information > 0, out=np.zeros_like(shared)).sum())
+    known = information + _shared(noise, point)
+    determined = float((information / np.maximum(known, 1e-300)).sum())
     n = len(logits) + _IMAGINED_ANNOTATORS
     mean = (float(logits.sum()) + _IMAGINED_ANNOTATORS * _IMAGINED_LOGIT) / n
     squares = float(((logits - mean) ** 2).sum()) + _IMAGINED_ANNOTATORS * (
@@ -315,16 +319,16 @@ class _Rate:
     def extrapolated(self, old: float, new: float) -> float:
         """Return where the steps lead that began with the one from old to new."""
         step = float(np.log(new / old))
-        ratio = 0.0 if self._last is None or self._last == 0.0 else min(step / self._last, 0.9)
+        ratio = step / self._last if self._last else 0.0
         self._last = step
-        self.remaining = abs(step) / (1.0 - max(ratio, 0.0))
-        further = step / (1.0 - ratio) if ratio > 0.0 else step
-        return float(np.clip(old * np.exp(np.clip(further, -_LONGEST, _LONGEST)), _SMALLEST, _LARGEST))
+        # Steps that grow, or turn round, do not say where they lead.
+        ratio = ratio if 0.0 < ratio < _SLOWEST else 0.0
+        self.remaining = abs(step) / (1.0 - ratio)
+        further = float(np.clip(step / (1.0 - ratio), -_LONGEST, _LONGEST))
+        return float(np.clip(old * np.exp(further), _SMALLEST, _LARGEST))
 
 
-def _finished(
-    fit: Fit, state: _State, votes: FloatArray, probe: _Probe | None
-) -> MarginalFit:
+def _finished(fit: Fit, state: _State, votes: FloatArray, probe: _Probe | None) -> MarginalFit:
     observed = _observed(fit.point)
     # What normal scores add to the log-likelihood of the votes: one factor an item and vote, one an item.
     by_vote = votes * np.log1p(state.cavity * observed / np.maximum(votes, 1.0))

@@ -145,7 +145,11 @@ def _integrate(
     # What the votes leave open of the truth bends the likelihood the other way; a step must not follow it.
     step = np.maximum(bend, _LEAST_CURVATURE * most)
     curvature[:] = step
-    for out, at_first, at_second in ((gradient, slope, -slope), (degree, step, step), (observed, on_first, on_second)):
+    for out, at_first, at_second in (
+        (gradient, slope, -slope),
+        (degree, step, step),
+        (observed, on_first, on_second),
+    ):
         out[:] = np.bincount(first, at_first, n_items) + np.bincount(second, at_second, n_items)
     return truth, float((times * (np.log(likelihood) + 0.5 * spread * pull**2)).sum())
 

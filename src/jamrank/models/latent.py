@@ -278,7 +278,9 @@ class LatentModel(LatentIntervals):
 
     def _integrates(self, engine: Engine, noise: Noise) -> bool:
         """Tell whether flips are fitted with the scores integrated out."""
-        return self.flips == "marginal" and self.loss == "logistic" and isinstance(noise, Flip) and can_integrate(engine)
+        return (
+            self.flips == "marginal" and self.loss == "logistic" and isinstance(noise, Flip) and can_integrate(engine)
+        )
 
     def _fit_marginal(self, engine: Engine, noise: Noise, prior: Prior) -> tuple[Problem, Fit]:
         """Fit flips with the scores integrated out; scores are the means that go with them."""
