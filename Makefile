@@ -18,7 +18,7 @@ PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 .PHONY: benchmark benchmark-rivals benchmark-growth benchmark-profile benchmark-scale benchmark-quick
 .PHONY: benchmark-verdicts benchmark-recovery benchmark-coverage benchmark-scorers benchmark-heldout
 .PHONY: benchmark-everyday
-.PHONY: benchmark-encoding benchmark-cluster benchmark-gpu fuzz
+.PHONY: benchmark-next benchmark-encoding benchmark-cluster benchmark-gpu fuzz
 
 demo: $(VENV)/demo-$(MODULES)
 	$(BIN)/jamrank demo
@@ -86,6 +86,12 @@ benchmark-cluster: $(RIVALS)/cluster
 # How often intervals hold the truth, over an hour on two cores: benchmarks/coverage.md and .json.
 benchmark-coverage: $(RIVALS)/jamrank
 	$(RIVALS)/bin/python -m benchmarks.coverage
+
+# Votes until a level is reached, choosing against random pairs, Swiss rounds and ASAP (JAMRANK_RIVALS), some hours,
+# resumed where it stopped: benchmarks/next.md, .json and .png. QUICK=1 takes two minutes and only shows that it works.
+benchmark-next: $(VENV)/dev-$(MODULES)
+	$(PIP) networkx matplotlib
+	nice -n 10 $(BIN)/python -m benchmarks.next $(if $(QUICK),--quick)
 
 # Whether annotators get the verdicts they deserve, some minutes: benchmarks/verdicts.md and .json.
 benchmark-verdicts: $(RIVALS)/jamrank

@@ -28,8 +28,8 @@ import jamrank as jr
 from benchmarks import machine, report
 from jamrank.fitting.prior_variances import FixedNoise
 from jamrank.inference import Uncertainty, flip_intervals, ranks
+from jamrank.inference.latent import N_DRAWS
 from jamrank.inference.posterior_draws import Posterior
-from jamrank.models.uncertain import N_DRAWS
 
 SIZES = [(30, 20, 1000), (100, 50, 5000), (300, 100, 50_000)]
 QUICK_SIZES = [(10, 5, 200)]
@@ -75,7 +75,9 @@ def measure(case: Case) -> dict[str, float]:
     assert (model.items_[place] == ranking["item"].to_numpy()).all()
     true, score = (drawn.scores - drawn.scores.mean())[place], ranking["score"].to_numpy()
     reach = 1.96 * ranking["score_se"].to_numpy()
-    by_information = flip_intervals(model.flip_, model._flip_information, model._decided_votes)
+    by_information = flip_intervals(
+        model.flip_, model.result_.annotators.flip_information, model.result_.votes.decided_votes
+    )
     found = {
         "scores": _held(score - reach, true, score + reach),
         "score_intervals": _held(unsure.score_low[place], true, unsure.score_high[place]),
@@ -94,7 +96,7 @@ def measure(case: Case) -> dict[str, float]:
 
 def _with_the_truth_known(model: Any, drawn: jr.simulation.Simulation, spread: float) -> Uncertainty:
     """Return the uncertainty that is left with the true flips and variance given."""
-    problem, point = model._fitted
+    problem, point = model.result_.fit.fitted.problem, model.result_.fit.fitted.point
     noise = FixedNoise(problem.noise, logit(np.clip(drawn.flips, 1e-6, 1 - 1e-6)))
     posterior = Posterior(problem.engine, noise, point.theta, np.empty(0), spread**2)
     draws = posterior.draw(N_DRAWS)[0]

@@ -57,7 +57,7 @@ def measure(path: str, model: str) -> dict[str, float]:
     return {
         "reading": reading,
         "fitting": fitting,
-        "passes": fitted.n_passes_,
+        "passes": fitted.result_.convergence.n_passes,
         "pairs": votes.n_pairs,
         "peak": peak,
     }

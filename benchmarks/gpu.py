@@ -24,9 +24,9 @@ import jamrank as jr
 from benchmarks import report, wine
 from benchmarks.machine import about, commit
 from jamrank.engines import GpuEngine
-from jamrank.engines.gpu import _Task
+from jamrank.engines.gpu_passes import PassTask
 from jamrank.models.latent import LatentModel
-from jamrank.rows.rows import Patterns, Rows
+from jamrank.rows import Patterns, Rows
 
 SEED, FLIPS = 0, np.arange(1, 7) / 20
 ROUNDS, FIT_ROUNDS = 15, 9
@@ -44,10 +44,10 @@ def copy_bandwidth() -> float:
 
     size = 1 << 32
     source, target = cupy.ones(size // 8), cupy.zeros(size // 8)
-    return 2 * size / on_card(lambda: cupy.copyto(target, source), ROUNDS)
+    return 2 * size / on_gpu(lambda: cupy.copyto(target, source), ROUNDS)
 
 
-def on_card(work: Callable[[], Any], rounds: int) -> float:
+def on_gpu(work: Callable[[], Any], rounds: int) -> float:
     """Return the median seconds between two events on the card, one before and one after the work."""
     import cupy
 
@@ -131,7 +131,7 @@ def measure_passes(quick: bool) -> list[dict[str, Any]]:
         engine = GpuEngine(rows)
         about_it = {"items": n_items, "pairs": len(rows)}
         found.append({"layout": name, **about_it, **time_pass(engine, read, written)})
-        if engine._all_pairs:
+        if engine.gpu.all_pairs:
             kept = time_pass(engine, read, written + 8, keep=True)
             found.append({"layout": f"{name}, posterior kept", **about_it, **kept})
         del rows, engine
@@ -144,22 +144,22 @@ def time_pass(engine: GpuEngine, read: int, written: int, keep: bool = False) ->
     scores, vector = rng.standard_normal((2, engine.n_items))
     wrong, right = np.log(FLIPS), np.log1p(-FLIPS)
     log_emission = np.stack([np.stack([right, wrong], axis=1), np.stack([wrong, right], axis=1)], axis=1)
-    task, part = _Task(engine, scores, log_emission), engine._parts[0]
-    assert part.card is not None
-    room = engine._card.empty(engine.n_rows, np.float64) if keep else None
+    task, part = PassTask(engine.gpu, scores, log_emission), engine.gpu.parts[0]
+    assert part.resident is not None
+    room = engine.gpu.device.empty(engine.n_rows, np.float64) if keep else None
 
     def run() -> None:
-        engine._card.fill(engine._sums, 0)
+        engine.gpu.device.fill(engine.gpu.sums, 0)
         if room is None:
-            task.launch(engine, part, part.card, engine._sums)
+            task.launch(engine.gpu, part, part.resident, engine.gpu.sums)
         else:
-            task.walk(engine, part, part.card, engine._sums, room)
+            task.walk(engine.gpu, part, part.resident, engine.gpu.sums, room)
 
-    seconds = on_card(run, ROUNDS)
+    seconds = on_gpu(run, ROUNDS)
     begin = time.perf_counter()
     at = engine.expectation(scores, log_emission)
     called = time.perf_counter() - begin
-    product = on_card(lambda: engine.curvature_times(at.curvature, vector), ROUNDS)
+    product = on_gpu(lambda: engine.curvature_times(at.curvature, vector), ROUNDS)
     n_rows = engine.n_rows
     return {
         "seconds": seconds,
@@ -169,7 +169,7 @@ def time_pass(engine: GpuEngine, read: int, written: int, keep: bool = False) ->
         "bytes a second": (read + written) * n_rows / seconds,
         "pairs a second": n_rows / seconds,
         "seconds a curvature product, called from Python": product,
-        "parts": len(engine._parts),
+        "parts": len(engine.gpu.parts),
         "sums of gradient and degree": [float(at.gradient.sum()), float(at.degree.sum())],
     }
 
@@ -226,7 +226,7 @@ def time_fits(wines: wine.Wines, features: np.ndarray | None) -> dict[str, Any]:
     return {
         "name": f"{wines.name}, {'without' if features is None else 'with'} features",
         "pairs": votes.n_pairs,
-        "passes": base.n_passes_,
+        "passes": base.result_.convergence.n_passes,
         "encoding": encoded,
         "seconds": times,
         "difference": max(differences(base, other)["largest"] for other in others),

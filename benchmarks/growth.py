@@ -120,7 +120,12 @@ def measure(model: str, tiny: Path, folder: Path) -> dict[str, float]:
     middle = time.perf_counter()
     fitted = fit(model, arrays, votes)
     end = time.perf_counter()
-    return {"seconds": end - begin, "fit": end - middle, "passes": fitted.n_passes_, "peak_mib": peak}
+    return {
+        "seconds": end - begin,
+        "fit": end - middle,
+        "passes": fitted.result_.convergence.n_passes,
+        "peak_mib": peak,
+    }
 
 
 def save(arrays: Arrays, folder: Path) -> Path:

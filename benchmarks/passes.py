@@ -23,7 +23,7 @@ from benchmarks.measure import in_turn
 from benchmarks.report import HERE, say, table
 from jamrank.engines.passes import expectation
 from jamrank.kernels import default_threads
-from jamrank.rows.rows import Rows
+from jamrank.rows import Rows
 
 SEED, ROUNDS, FLIPS = 0, 15, np.arange(1, 7) / 20
 N_ITEMS, QUICK = 4898, 500

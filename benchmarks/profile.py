@@ -81,7 +81,12 @@ def profile_fit(fit: Callable[[], Any], rounds: int) -> dict[str, Any]:
         finally:
             measured.append(watch.stop())
     work = {stage: vars(one) for stage, one in watch.work.items()}
-    return {"seconds": medians(measured), "passes": fitted.n_passes_, "work": work, "longest": longest(fit)}
+    return {
+        "seconds": medians(measured),
+        "passes": fitted.result_.convergence.n_passes,
+        "work": work,
+        "longest": longest(fit),
+    }
 
 
 def medians(measured: list[dict[str, float]]) -> dict[str, float]:

@@ -74,7 +74,7 @@ def _clustered(model: Any, drawn: Simulation) -> dict[str, Known]:
 
 def _two_coin(model: Any, drawn: Simulation) -> dict[str, Known]:
     assert drawn.bias is not None
-    return {"bias": (drawn.bias, *model.bias_interval_.T), **_flips(model, drawn)}
+    return {"bias": (drawn.bias, *model.result_.annotators.bias_interval.T), **_flips(model, drawn)}
 
 
 def _discrimination(model: Any, drawn: Simulation) -> dict[str, Known]:
@@ -84,7 +84,7 @@ def _discrimination(model: Any, drawn: Simulation) -> dict[str, Known]:
 
 def _ties(model: Any, drawn: Simulation) -> dict[str, Known]:
     assert drawn.ties is not None
-    return {"tie": (drawn.ties, *model.tie_interval_.T)}
+    return {"tie": (drawn.ties, *model.result_.annotators.tie_interval.T)}
 
 
 def _ties_and_flips(model: Any, drawn: Simulation) -> dict[str, Known]:
@@ -101,7 +101,7 @@ def _scores(model: Any, drawn: Simulation) -> dict[str, Known]:
 
 def _weights(model: Any, drawn: Simulation) -> dict[str, Known]:
     assert drawn.coef is not None
-    return {"weight": (drawn.coef, *model.coef_interval_.T), **_scores(model, drawn)}
+    return {"weight": (drawn.coef, *model.result_.coef_interval().T), **_scores(model, drawn)}
 
 
 def _of_scorer(
@@ -190,10 +190,10 @@ def chances(model: Any, votes: pl.DataFrame, features: Doubles | None) -> Double
     assert features is not None
     left, right, who = columns
     at = [np.searchsorted(model.items_, side).astype(np.int32) for side in (left, right)]
-    matrix = model._features.standardise(features)
+    matrix = model.result_.scores.features.standardise(features)
     cluster = nearest_centroid(*at, matrix, model.centroids_)
     better = model.predict_proba(left, right)
-    flip = model.flip_[np.searchsorted(model._annotators, who), cluster]
+    flip = model.flip_[np.searchsorted(model.result_.votes.annotators, who), cluster]
     says_left = better * (1 - flip) + (1 - better) * flip
     return np.stack([says_left, 1 - says_left, np.zeros(len(better))], axis=1)
 

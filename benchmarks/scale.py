@@ -92,10 +92,11 @@ model = jr.JAM().fit(votes)
 fitted = time.perf_counter()
 frames = model.ranking_, model.annotators_
 done = time.perf_counter()
-np.savez(answer, items=model.items_, scores=model.scores_, flips=model.flip_, annotators=model._annotators)
+annotators = model.result_.votes.annotators
+np.savez(answer, items=model.items_, scores=model.scores_, flips=model.flip_, annotators=annotators)
 print(json.dumps({
     "votes": votes.n_votes, "pairs": votes.n_pairs, "seconds": done - begin, "encode_seconds": stored - begin,
-    "fit_seconds": fitted - stored, "passes": model.n_passes_, "iterations": model.n_iter_,
+    "fit_seconds": fitted - stored, "passes": model.result_.convergence.n_passes, "iterations": model.n_iter_,
     "converged": model.converged_, "peak_rss": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
 }))
 """

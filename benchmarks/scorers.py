@@ -56,11 +56,11 @@ def accuracy(model: jr.models.RankingModel, truth: np.ndarray) -> dict[str, Any]
     right = (model.scores_[at[0]] > model.scores_[at[1]]) == (truth[at[0]] > truth[at[1]])
     return {
         "recommended": 100 * model.score(truth, by="recommended"),
-        "by": model.recommended_,
+        "by": model.result_.recommended(),
         "posterior": 100 * model.score(truth),
         "order": 100 * float(right.mean()),
         "order of all": 100 * model.score(truth, by="scores"),
-        "variance": model.score_variance_,
+        "variance": model.result_.scores.score_variance,
     }
 
 
@@ -153,7 +153,7 @@ def recover(seed: int, variance: float, noise: bool, n_items: int = 300, n_pairs
     votes = jr.Comparisons.from_arrays(left[pair], right[pair], who, said.ravel(), question=pair if noise else None)
     model = (jr.JAM(scorer="linear+objects") if noise else jr.MixedBT()).fit(votes, features[votes.items])
     return {
-        "variance": model.score_variance_,
+        "variance": model.result_.scores.score_variance,
         "largest error of a weight": float(np.abs(model.coef_ - weights).max()),
         "largest error of a flip": float(np.abs(model.flip_ - flips).max()) if noise else 0.0,
         "correlation of scores": float(np.corrcoef(model.scores_, scores[votes.items])[0, 1]),

@@ -157,7 +157,10 @@ def measure(seeds: int) -> dict[str, Any]:
     for truth in ("pair", "vote"):
         for copy in (False, True):
             say(f"judges: {'a copy' if copy else 'independent'}, a truth for each {truth}\n")
-            counts = [jr.JAM().fit(draw_jury(seed, copy, truth=truth)).effective_judges_ for seed in range(seeds)]
+            counts = [
+                jr.JAM().fit(draw_jury(seed, copy, truth=truth)).result_.annotators.effective_judges
+                for seed in range(seeds)
+            ]
             name = f"five, {'one a copy' if copy else 'independent'}, a truth for each {truth}"
             numbers["judges"][name] = {
                 "mean": float(np.mean(counts)),

@@ -39,8 +39,8 @@ def try_distribution(distribution: Path, folder: Path) -> None:
     install = ["-m", "pip", "install", "-q", "--disable-pip-version-check"]
     run([python, *install, str(distribution), "pytest", "pytest-timeout", "hypothesis"], folder)
     run([python, "-c", SMOKE], folder)
-    run([jamrank, "simulate", "--items", "12", "--annotators", "5", "--votes", "600"], folder)
-    run([jamrank, "fit", "votes.csv", "--model", "JAM", "--out", "results"], folder)
+    run([jamrank, "simulate", "--items", "12", "--annotators", "5", "--votes", "600", "--quiet"], folder)
+    run([jamrank, "fit", "votes.csv", "--model", "JAM", "--out", "results", "--quiet"], folder)
     if not (folder / "results" / "report.html").exists():
         raise SystemExit("the fit left no report")
     shutil.copytree(CHECKOUT / "tests", folder / "tests", ignore=shutil.ignore_patterns("__pycache__"))

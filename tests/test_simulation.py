@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jamrank.data.comparisons import FIRST, TIE
+from jamrank.data.storage import FIRST, TIE
 from jamrank.errors import ParameterError
 from jamrank.simulation import simulate
 

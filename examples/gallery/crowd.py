@@ -48,4 +48,4 @@ def main(data: Path, picture: Path) -> None:
     print(topic)
     print(model.ranking_.filter(pl.col("item").is_in(list(inside))).select("item", "score", "score_se").head(5))
 
-    model.plot_reliability_map().figure.savefig(picture, dpi=110)
+    model.plot("reliability").figure.savefig(picture, dpi=110)

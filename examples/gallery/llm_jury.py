@@ -43,4 +43,4 @@ def main(data: Path, picture: Path) -> None:
         tau = kendalltau(alone.scores_, [score[item] for item in alone.items_]).statistic
         print(f"{name} alone beside the people: Kendall's tau {tau:.2f}")
 
-    model.plot_ranking(most=20).figure.savefig(picture, dpi=110)
+    model.plot(most=20).figure.savefig(picture, dpi=110)

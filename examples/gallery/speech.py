@@ -30,4 +30,4 @@ def main(data: Path, picture: Path) -> None:
     share = group_share(votes.pair_first, votes.pair_second, model.posterior_, women)
     print(f"women sound more emotional than men in {share.share:.1%} of pairs ({share.low:.1%} to {share.high:.1%})")
 
-    model.plot_ranking(most=25).figure.savefig(picture, dpi=110)
+    model.plot(most=25).figure.savefig(picture, dpi=110)

@@ -30,4 +30,4 @@ def main(data: Path, picture: Path) -> None:
     for k, (true, found) in enumerate(zip(flips, model.flip_, strict=True)):
         print(f"{k:9}  {true:6.3f}  {found:7.3f}")
 
-    model.plot_annotators().figure.savefig(picture, dpi=110)
+    model.plot("annotators").figure.savefig(picture, dpi=110)

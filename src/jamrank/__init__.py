@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from jamrank.acquisition import Assignment, Chooser, Status
     from jamrank.data.comparisons import Comparisons
     from jamrank.diagnostics import check
     from jamrank.io import (
@@ -86,6 +87,9 @@ _HOMES = {
     "fit_groups": "selection",
     "side_by_side": "selection",
     "simulate": "simulation",
+    "Chooser": "acquisition",
+    "Assignment": "acquisition",
+    "Status": "acquisition",
     "write_report": "report",
 }
 
@@ -94,9 +98,11 @@ __all__ = [
     "JAM",
     "VRJAM",
     "AmElo",
+    "Assignment",
     "Auto",
     "Borda",
     "BradleyTerry",
+    "Chooser",
     "Comparisons",
     "Copeland",
     "CrowdBT",
@@ -108,6 +114,7 @@ __all__ = [
     "MixedBT",
     "Prior",
     "RankCentrality",
+    "Status",
     "StoredComparisons",
     "WinRate",
     "check",

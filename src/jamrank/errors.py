@@ -10,7 +10,6 @@ import sys
 import warnings
 
 __all__ = [
-    "CardError",
     "ClusterError",
     "DisconnectedWarning",
     "FeatureError",
@@ -18,13 +17,15 @@ __all__ = [
     "FormatError",
     "GoldError",
     "GoldWarning",
+    "GpuError",
+    "GpuFallbackWarning",
     "GroupWarning",
     "InputError",
     "JamrankError",
     "JamrankWarning",
-    "NoCardWarning",
     "NotConvergedWarning",
     "NotFittedError",
+    "NotStoredError",
     "ParameterError",
     "ScratchError",
     "ScratchWarning",
@@ -96,11 +97,15 @@ class NotFittedError(JamrankError, AttributeError):
     """A result was asked for before ``fit``."""
 
 
+class NotStoredError(JamrankError, LookupError):
+    """A saved or pickled model was asked for something that was neither computed before nor can be computed now."""
+
+
 class UnknownItemError(JamrankError, LookupError):
     """An item that the model has never seen and cannot score."""
 
 
-class CardError(JamrankError):
+class GpuError(JamrankError):
     """A GPU that is not there, or cannot do what is asked of it."""
 
 
@@ -136,7 +141,7 @@ class SparseVotesWarning(JamrankWarning):
     """Votes leave the place of some items open, and only the prior or the features settle it."""
 
 
-class NoCardWarning(JamrankWarning):
+class GpuFallbackWarning(JamrankWarning):
     """A fit that was to run on a GPU runs in memory, and why."""
 
 

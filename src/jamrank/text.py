@@ -1,15 +1,64 @@
-"""Numbers in sentences."""
+"""Text for people: numbers in sentences, and text from outside made safe to show."""
 
 from __future__ import annotations
 
-__all__ = ["many", "number"]
+__all__ = ["LONGEST_ID", "many", "number", "plot_text", "safe_line", "safe_text"]
+
+# The longest id that a message shows in full, and the longest message.
+LONGEST_ID, _LONGEST_LINE = 60, 2000
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+# They join letters and emoji; without them some names fall apart.
+_JOINERS = "\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"
 
 
 def number(value: float) -> str:
-    """Return a count or a weight for people: whole numbers without decimals, thousands apart."""
+    """Return a count or a weight: whole numbers without decimals, with thousands separators."""
     return f"{value:,.0f}" if value == round(value) else f"{value:,.2f}"
 
 
 def many(count: float, noun: str) -> str:
     """Return a count with its noun, in the plural unless it is one."""
     return f"{number(count)} {noun}" + ("" if count == 1 else "s")
+
+
+def safe_text(value: object, longest: int = LONGEST_ID) -> str:
+    r"""Return text from outside, such as an id, as it can be shown anywhere.
+
+    White space becomes spaces. Control characters, characters that change the direction of text, lone surrogates and
+    unassigned characters become U+FFFD, so that no escape sequence is left. A long text is cut in the middle.
+
+    Parameters
+    ----------
+    value : object
+        Anything; shown by its ``str``.
+    longest : int
+        The largest number of characters to return.
+
+    Examples
+    --------
+    >>> safe_text("red\x1b[31m")
+    'red�[31m'
+    >>> safe_text("x" * 1_000_000, longest=12)
+    'xxxxxxxx…xxx'
+    """
+    text = str(value)
+    if len(text) > longest:
+        tail = longest // 4
+        text = f"{text[: longest - tail - 1]}…{text[-tail:]}"
+    return text if text.isprintable() else "".join(map(_safe_character, text))
+
+
+def _safe_character(character: str) -> str:
+    if character.isprintable() or character in _JOINERS:
+        return character
+    return " " if character.isspace() else _REPLACEMENT
+
+
+def safe_line(value: object) -> str:
+    """Return a message on one line, safe to print on a terminal; an overlong one is cut in the middle."""
+    return " ".join(safe_text(value, _LONGEST_LINE).split())
+
+
+def plot_text(value: object, longest: int = LONGEST_ID) -> str:
+    """Return text as matplotlib draws it literally: safe, and with no dollar sign that begins a formula."""
+    return safe_text(value, longest).replace("$", r"\$")

@@ -16,7 +16,7 @@ from pathlib import Path
 import jamrank as jr
 from jamrank.cli.results import fitted_files
 from jamrank.report.exports import EXPORTS, exported
-from jamrank.io import write_together
+from jamrank.io import publish_run as write_together
 
 folder = Path(sys.argv[1])
 versions = []
@@ -48,6 +48,7 @@ print(amid)
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_run_that_is_killed_while_it_writes_leaves_every_file_whole(tmp_path):
     done = subprocess.run(
@@ -55,6 +56,7 @@ def test_a_run_that_is_killed_while_it_writes_leaves_every_file_whole(tmp_path):
         capture_output=True,
         text=True,
         check=False,
+        timeout=300,
         env={**os.environ, "JAMRANK_THREADS": "1", "POLARS_MAX_THREADS": "1"},
     )
     assert done.returncode == 0, done.stderr

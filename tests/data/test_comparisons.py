@@ -12,8 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jamrank.data import comparisons
-from jamrank.data.comparisons import FIRST, SECOND, TIE, Comparisons, _mixed_radix
+from jamrank.data import folding
+from jamrank.data.comparisons import Comparisons
+from jamrank.data.folding import mixed_radix
+from jamrank.data.storage import FIRST, SECOND, TIE
 from jamrank.errors import InputError
 
 LABELS = ("items", "annotators", "questions")
@@ -643,7 +645,7 @@ def test_mixed_radix_sorts_like_the_digits_even_past_63_bits(data):
     n = data.draw(st.integers(1, 8))
     rows = [tuple(data.draw(st.sampled_from([0, 1, r // 2, r - 1])) for r in radices) for _ in range(n)]
     digits = [(np.array([row[d] for row in rows], dtype=np.int64), radix) for d, radix in enumerate(radices)]
-    key, bound = _mixed_radix(digits)
+    key, bound = mixed_radix(digits)
     assert key.dtype == np.int64
     assert (key >= 0).all()
     assert bound <= 2**63
@@ -658,9 +660,7 @@ def test_folding_does_not_depend_on_how_wide_the_key_is(monkeypatch):
     left, step, who, outcome, question = rng.integers(0, [[9], [8], [5], [2], [4]], (5, 400))
     rows = left, (left + 1 + step) % 9, who, outcome, np.ones(400), question
     plain = Comparisons.from_arrays(*rows)
-    monkeypatch.setattr(
-        comparisons, "_mixed_radix", lambda digits: _mixed_radix([(d, max(r, 2**31)) for d, r in digits])
-    )
+    monkeypatch.setattr(folding, "mixed_radix", lambda digits: mixed_radix([(d, max(r, 2**31)) for d, r in digits]))
     assert_same(plain, Comparisons.from_arrays(*rows))
 
 

@@ -43,7 +43,7 @@ def test_a_few_known_pairs_turn_round_votes_that_point_the_wrong_way(name):
     found = model.fit(of.votes, of.features, gold=extremes(of, 3)).score(of.scores, by="scores")
     assert lost < 0.3
     assert found > 0.7
-    flips = model._overall_flip()
+    flips = model.result_.annotators.overall
     assert len(flips) == len(TURNED)
     assert np.abs(flips - TURNED).max() < 0.2
 

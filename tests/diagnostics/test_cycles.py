@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from jamrank.diagnostics import cycles
-from jamrank.diagnostics.cycles import best_order, count_triads
-from jamrank.rows.duels import Duels
+from jamrank.diagnostics.cycles import count_triads
 
 
 def random_wins(rng, n: int, share: float) -> tuple[np.ndarray, np.ndarray]:
@@ -59,28 +58,3 @@ def test_many_triads_are_counted_densely_or_from_a_sample(monkeypatch):
     assert not found.exact
     assert found.circular[0] == pytest.approx(exact.circular[0], rel=0.05)
     assert found.ordered[0] == pytest.approx(exact.ordered[0], rel=0.05)
-
-
-def against(order, of: Duels) -> float:
-    place = np.argsort(order)
-    return float(np.where(place[of.first] < place[of.second], of.losses, of.wins).sum())
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_the_best_order_found_is_the_best_of_all_on_few_items(seed):
-    rng = np.random.default_rng(seed)
-    first, second = (np.array(end, dtype=np.int32) for end in zip(*combinations(range(6), 2), strict=True))
-    wins = rng.integers(0, 6, 15).astype(float)
-    of = Duels(first, second, wins, 5 - wins, 6)
-    found = best_order(of)
-    assert found.settled
-    assert found.against == against(found.items, of)
-    assert found.against <= 1 + min(against(np.array(order), of) for order in permutations(range(6)))
-
-
-def test_votes_without_contradiction_leave_none_against_the_order():
-    rng = np.random.default_rng(9)
-    pairs = np.unique(np.sort(rng.integers(0, 50, (300, 2)), axis=1), axis=0)
-    pairs = pairs[pairs[:, 0] != pairs[:, 1]].astype(np.int32)
-    of = Duels(pairs[:, 0], pairs[:, 1], np.ones(len(pairs)), np.zeros(len(pairs)), 50)
-    assert best_order(of).against == 0

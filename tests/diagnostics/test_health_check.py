@@ -8,7 +8,7 @@ import pytest
 
 import jamrank as jr
 from jamrank.data.comparisons import Comparisons
-from jamrank.diagnostics import check
+from jamrank.diagnostics import CHECKS, CheckResult, Examination, Finding, check
 from jamrank.errors import ParameterError
 
 
@@ -46,7 +46,7 @@ def test_items_linked_through_others_and_across_questions_are_comparable():
 def test_votes_without_a_decision_are_a_problem():
     health = check(Comparisons.from_arrays(["a", "b"], ["b", "c"], ["x", "x"], [0.5, np.nan]))
     assert not health.comparable
-    assert "nothing to rank by" in sentences(health, "problem")
+    assert "nothing to rank" in sentences(health, "problem")
 
 
 def test_counts_tell_votes_ties_missing_and_folded_apart():
@@ -155,14 +155,14 @@ def test_two_groups_held_together_by_one_pair_are_a_warning():
     health = check(votes)
     assert health.counts["bridges"] == 1
     assert health.details["bridges"] == [{"left": 0, "right": 10, "votes": 3.0, "cut_off": 4}]
-    assert "4 items hang on the rest by the 3 votes between 0 and 10 alone" in sentences(health, "warning")
+    assert "Only the 3 votes between 0 and 10 connect 4 items to the rest" in sentences(health, "warning")
 
 
 def test_all_winners_on_the_left_say_nothing_of_sides():
     rng = np.random.default_rng(0)
     left, right = shown(rng, 60)
     health = check(Comparisons.from_arrays(left, right, ["x", "y"] * 30, [1] * 60))
-    assert "the winner was written there" in sentences(health, "note")
+    assert "lists the winner on the left" in sentences(health, "note")
     assert not about(health, "sides")
 
 
@@ -206,6 +206,49 @@ def test_it_says_by_what_fit():
     votes = jr.simulate(15, 6, 600, truth="vote", random_state=2).votes
     alone, given = jr.check(votes), jr.check(votes, jr.CrowdBT().fit(votes))
     assert sum("By a quick fit of JAM" in told for told in alone.sentences) == 2
-    assert any("jamrank fit chooses a model by the votes, and may say otherwise" in told for told in alone.sentences)
+    assert any("jamrank fit selects a model for the votes and may differ" in told for told in alone.sentences)
     assert sum("By this fit of CrowdBT" in told for told in given.sentences) == 2
     assert not any("quick" in told for told in given.sentences)
+
+
+@pytest.mark.parametrize(("outcomes", "separated"), [([1, 1, 1], True), ([1, 1, 0], False)])
+def test_diverging_scores_are_reported_only_where_the_likelihood_has_no_finite_maximum(outcomes, separated):
+    # a beats b, b beats c; with the last vote for c over a the wins form a cycle, and every score is finite.
+    votes = Comparisons.from_arrays(["a", "b", "a"], ["b", "c", "c"], ["x"] * 3, outcomes)
+    assert bool(about(check(votes), "separation")) == separated
+
+
+def test_a_check_is_added_from_outside():
+    def odd_items(examination: Examination) -> CheckResult:
+        n = examination.votes.n_items
+        found = [Finding("warning", f"{n} items is an odd number.", "odd")] if n % 2 else []
+        return CheckResult(found, counts={"odd_items": n % 2})
+
+    CHECKS.register("odd items", odd_items)
+    try:
+        health = check(Comparisons.from_arrays(["a", "b"], ["b", "c"], ["x", "x"], [1, 0]))
+    finally:
+        CHECKS.unregister("odd items")
+    assert [finding.sentence for finding in about(health, "odd")] == ["3 items is an odd number."]
+    assert health.counts["odd_items"] == 1
+    assert not about(check(Comparisons.from_arrays(["a", "b"], ["b", "c"], ["x", "x"], [1, 0])), "odd")
+
+
+def test_each_check_runs_on_its_own():
+    examination = Examination(simulated([0.1, 0.3]).votes)
+    assert {name for name in CHECKS if isinstance(CHECKS[name](examination), CheckResult)} == set(CHECKS)
+
+
+def test_no_check_says_more_than_that_nothing_is_decided():
+    health = check(Comparisons.from_arrays(["a"], ["b"], ["x"], [0.5]))
+    assert [finding.about for finding in health.findings] == ["connection", "ties"]
+
+
+def test_hostile_ids_are_short_and_harmless_in_sentences():
+    names = ["x" * 1_000_000, "\x1b[31mred", "[/x]", "a\u202eb"]
+    votes = Comparisons.from_arrays(
+        [names[0], names[1], names[2]], [names[1], names[2], names[3]], ["x"] * 3, [1, 1, 1]
+    )
+    for sentence in check(votes).sentences:
+        assert len(sentence) < 600
+        assert sentence.isprintable()

@@ -22,7 +22,7 @@ def test_more_votes_bring_accuracy_to_the_target():
     assert more_votes(np.zeros(4), np.full(4, 1.0), 1.0, 10, 0.99) is None
 
 
-def test_the_number_of_votes_foretold_is_enough_in_simulation():
+def test_the_number_of_votes_predicted_is_enough_in_simulation():
     flips = [0.1, 0.2, 0.3, 0.4]
     wanted, found, target = [], [], 0.88
 
@@ -34,7 +34,7 @@ def test_the_number_of_votes_foretold_is_enough_in_simulation():
     for seed in range(4):
         model = jr.CrowdBT(tol=1e-3).fit(draw(800, seed).votes)
         more = more_votes(
-            model.scores_, model.uncertainty("information").score_se, model.score_variance_, 800, target
+            model.scores_, model.uncertainty("information").score_se, model.result_.scores.score_variance, 800, target
         )
         assert more is not None
         wanted.append(more)

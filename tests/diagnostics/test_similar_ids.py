@@ -52,7 +52,7 @@ def test_check_points_them_out():
     told = {finding.sentence: finding.level for finding in health.findings if finding.about == "ids"}
     assert set(told.values()) == {"warning"}
     items, annotators = told
-    assert "item ids 'Tea' and 'tea' differ only by spaces, case or Unicode normalisation (1 more like it)" in items
+    assert "item ids 'Tea' and 'tea' differ only by spaces, case or Unicode normalisation (1 more case)" in items
     assert "annotator ids 'ann' and 'ann ' differ" in annotators
     assert health.details["similar_items"] == [["Tea", "tea"], ["X ", "x"]]
     clean = jr.check(jr.Comparisons.from_arrays(["a", "b"], ["b", "c"], ["x", "y"], [1, 1]))

@@ -14,14 +14,14 @@ import jamrank as jr
 from jamrank.engines import DiskEngine
 from jamrank.errors import ScratchError, ScratchWarning
 from jamrank.io import scratch
-from jamrank.io.out_of_core import store
+from jamrank.io.out_of_core import storage_plan
 
 MEMORY = "600MB"
 
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
-    monkeypatch.setattr(store, "_PART_BYTES", (600_000_000 - store._PROCESS_BYTES) // 500)
+    monkeypatch.setattr(storage_plan, "_PART_BYTES", (600_000_000 - storage_plan._PROCESS_BYTES) // 500)
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def fit(source: Path, folder: Path) -> np.ndarray:
 def kept(source, tmp_path_factory):
     """A scratch folder that was kept, and what the fit said."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(store, "_PART_BYTES", (600_000_000 - store._PROCESS_BYTES) // 500)
+        patch.setattr(storage_plan, "_PART_BYTES", (600_000_000 - storage_plan._PROCESS_BYTES) // 500)
         folder = tmp_path_factory.mktemp("kept")
         said = fit(source, folder)
     # Without answers, passes have to read the rows.
@@ -113,7 +113,7 @@ def test_two_files_exchanged_are_noticed(source, kept, tmp_path):
     here, there = one.read_bytes(), other.read_bytes()
     one.write_bytes(there)
     other.write_bytes(here)
-    with pytest.warns(ScratchWarning, match=r"votes-00000.keys: the checksum is wrong; .* made anew"):
+    with pytest.warns(ScratchWarning, match=r"votes-00000.keys: the checksum is wrong; .* made again"):
         np.testing.assert_array_equal(fit(source, folder), kept[1])
 
 
@@ -131,9 +131,11 @@ def test_what_is_whole_is_used_again_without_a_word(source, kept, tmp_path):
 def test_the_manifest_of_other_votes_is_not_taken(source, kept, tmp_path):
     folder = copied(kept, tmp_path)
     (own,) = folder.iterdir()
-    body = scratch.read_manifest(own / "votes.json", store._KIND, store._VERSION)
-    scratch.write_manifest(own / "votes.json", store._KIND, store._VERSION, {**body, "fingerprint": "jamrank-other"})
-    with pytest.warns(ScratchWarning, match="that of other votes"):
+    body = scratch.read_manifest(own / "votes.json", storage_plan.KIND, storage_plan.VERSION)
+    scratch.write_manifest(
+        own / "votes.json", storage_plan.KIND, storage_plan.VERSION, {**body, "fingerprint": "jamrank-other"}
+    )
+    with pytest.warns(ScratchWarning, match="belongs to other votes"):
         np.testing.assert_array_equal(fit(source, folder), kept[1])
 
 

@@ -14,13 +14,12 @@ import polars as pl
 import pytest
 
 import jamrank as jr
-from jamrank.engines import ENGINES, Engine, GpuEngine, choose, make_engine
-from jamrank.engines.registry import Choice
-from jamrank.errors import CardError, ClusterError, InputError, ParameterError
-from jamrank.io.out_of_core import store
-from jamrank.kernels.card import GpuDevice
-from jamrank.rows.rows import ROWS_BY
-from tests.engines.emulated_card import EmulatedCard
+from jamrank.engines import ENGINES, Choice, Engine, GpuEngine, choose, make_engine
+from jamrank.errors import ClusterError, GpuError, InputError, ParameterError
+from jamrank.io.out_of_core import storage_plan
+from jamrank.kernels.gpu_device import GpuDevice
+from jamrank.rows import ROWS_BY
+from tests.engines.emulated_gpu import EmulatedDevice
 from tests.engines.test_disk import draw
 
 pytest.importorskip("distributed", reason="needs jamrank[cluster]")
@@ -66,7 +65,7 @@ def votes(log_emission, cluster, tmp_path_factory) -> Iterator[dict[tuple[str, s
     """The same votes for every engine, by engine and columns."""
     found: dict[tuple[str, str], object] = {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(store, "_PART_BYTES", (600_000_000 - store._PROCESS_BYTES) // 1000)
+        patch.setattr(storage_plan, "_PART_BYTES", (600_000_000 - storage_plan._PROCESS_BYTES) // 1000)
         for columns, (_, path) in log_emission.items():
             found["memory", columns] = jr.read_comparisons(path)
             found["disk", columns] = jr.store_comparisons(path, tmp_path_factory.mktemp("scratch"), "600MB")
@@ -84,18 +83,18 @@ PASSING = [*OTHERS, "gpu", "gpu, emulated"]
 NEAR = {"gpu": 1e-6, "gpu, emulated": 1e-6}
 
 
-def skip_without_card() -> None:
+def skip_without_gpu() -> None:
     try:
         GpuDevice()
-    except CardError as error:
+    except GpuError as error:
         pytest.skip(f"no GPU here: {error}")
 
 
 def engine_of(name: str, votes: dict[tuple[str, str], object], row: str) -> Engine:
     if name == "gpu, emulated":
-        return GpuEngine(ROWS_BY[row](votes["memory", "question weight"], 1), 1, card=EmulatedCard())
+        return GpuEngine(ROWS_BY[row](votes["memory", "question weight"], 1), 1, device=EmulatedDevice())
     if name == "gpu":
-        skip_without_card()
+        skip_without_gpu()
     at = "memory" if name == "gpu" else name
     return make_engine(Choice(name, ""), votes[at, "question weight"], row, 1, None)
 
@@ -133,7 +132,7 @@ def test_passes_are_the_same(votes, engine, row):
     same(shares, its_shares)
     first, its_first = (each.expectation(scores, log_emission) for each in (here, there))
     last, its_last = (each.expectation(scores / 2, log_emission) for each in (here, there))
-    for name in ("value", "gradient", "degree", "expected_counts", "hidden"):
+    for name in ("value", "gradient", "degree", "expected_counts", "truth_variance"):
         same(getattr(last, name), getattr(its_last, name))
     # The last one is kept; the others are worked out again, also where a fit begins.
     for mine, its in ((last, its_last), (first, its_first), (begin, its_begin)):
@@ -155,14 +154,14 @@ def test_passes_are_the_same(votes, engine, row):
 @pytest.mark.parametrize("engine", ["dask", "gpu"])  # those from disk: test_disk.py
 def test_fits_are_the_same(votes, engine, name):
     if engine == "gpu":
-        skip_without_card()
+        skip_without_gpu()
     here = MODELS[name]().fit(votes["memory", "question weight"])
     there = (
         MODELS[name]()
         .set_params(engine=engine)
         .fit(votes["memory" if engine == "gpu" else engine, "question weight"])
     )
-    assert (here.engine_, there.engine_) == ("memory", engine)
+    assert (here.result_.convergence.engine, there.result_.convergence.engine) == ("memory", engine)
     for result in ("scores_", "flip_", "posterior_", "log_likelihood_"):
         expected = getattr(here, result)
         np.testing.assert_allclose(getattr(there, result), expected, atol=NEAR.get(engine, 1e-9), err_msg=result)
@@ -172,6 +171,7 @@ def test_fits_are_the_same(votes, engine, name):
     assert there.annotators_["verdict"].to_list() == here.annotators_["verdict"].to_list()
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::jamrank.errors.JamrankWarning")
 def test_a_worker_that_dies_costs_a_recomputation_not_the_fit(votes, cluster):
     spread = votes["dask", "question weight"]
@@ -198,8 +198,8 @@ def test_votes_in_memory_are_sent(log_emission, cluster, monkeypatch):
     sent.close()
     model = jr.CrowdBT(engine="dask", max_iter=2).fit(path)
     np.testing.assert_allclose(model.scores_, jr.CrowdBT(max_iter=2).fit(here).scores_, atol=1e-9)
-    assert model.engine_ == "dask"
-    model._votes.close()
+    assert model.result_.convergence.engine == "dask"
+    model.result_.votes.source.close()
 
 
 def test_what_is_wrong_with_a_file_is_told_with_its_row(log_emission, cluster, tmp_path):
@@ -252,7 +252,7 @@ def test_auto_goes_by_size_and_by_what_is_there(votes, log_emission, monkeypatch
     assert [choose("auto", votes[name, ""]).name for name in ("memory", *OTHERS)] == ["memory", *OTHERS]
     assert choose("auto", path) == Choice("memory", "4,000 votes fit into memory")
     assert choose("auto", "votes.csv").name == "memory"
-    monkeypatch.setattr("jamrank.engines.registry._memory", lambda: 1 << 20)
+    monkeypatch.setattr("jamrank.engines.kind._memory", lambda: 1 << 20)
     assert choose("auto", path) == Choice("disk", "4,000 votes may not fit into memory")
     assert choose("auto", path, in_parts=False).name == "memory"
     monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", "tcp://10.0.0.1:8786")

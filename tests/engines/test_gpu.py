@@ -12,28 +12,28 @@ import pytest
 import jamrank as jr
 import jamrank.rows.rows as rows_module
 from jamrank.data.comparisons import Comparisons
-from jamrank.engines import GpuEngine, MemoryEngine, on_gpu, registry
-from jamrank.errors import CardError, NoCardWarning
+from jamrank.engines import ENGINES, GpuEngine, Kind, MemoryEngine
+from jamrank.engines.kind import read_into_memory
+from jamrank.errors import GpuError, GpuFallbackWarning
 from jamrank.fitting.newton import newton_step
-from jamrank.kernels.card import GpuDevice
-from jamrank.models import latent
-from jamrank.rows.rows import ROWS_BY, RaggedVotes, Rows
+from jamrank.kernels.gpu_device import GpuDevice
+from jamrank.rows import ROWS_BY, RaggedVotes, Rows
 from jamrank.scorers import ObjectScorer
-from tests.engines.emulated_card import EmulatedCard
+from tests.engines.emulated_gpu import EmulatedDevice
 
 N_ITEMS = 40
 
 
-def real_card() -> GpuDevice:
+def real_device() -> GpuDevice:
     try:
         return GpuDevice()
-    except CardError as error:
+    except GpuError as error:
         pytest.skip(f"no GPU here: {error}")
 
 
 @pytest.fixture(params=["emulated", "GPU"])
-def card(request):
-    return EmulatedCard() if request.param == "emulated" else real_card()
+def device(request):
+    return EmulatedDevice() if request.param == "emulated" else real_device()
 
 
 def crowd(n_votes=3000, weights=(1.0,), n_items=N_ITEMS, seed=0) -> Comparisons:
@@ -70,7 +70,7 @@ def questions() -> Comparisons:
 
 def as_lists(votes: Comparisons) -> Rows:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rows_module, "_repeats_itself", lambda votes: False)
+        patch.setattr(rows_module, "few_patterns", lambda votes: False)
         rows = Rows._find_per_pair(votes, 1)
     assert isinstance(rows.ballots, RaggedVotes)
     return rows
@@ -128,7 +128,7 @@ def assert_same_passes(engine: GpuEngine, memory: MemoryEngine) -> None:
     rows = memory.rows
     scores, log_emission, vector = scores_of(rows), tables_of(rows), scores_of(rows, 8)
     here, there = (one.expectation(scores, log_emission) for one in (engine, memory))
-    for name in ("value", "gradient", "expected_counts", "hidden"):
+    for name in ("value", "gradient", "expected_counts", "truth_variance"):
         same(getattr(here, name), getattr(there, name), name)
     # Curvatures are single: they shape a step but not where it ends.
     same(here.degree, there.degree, "degree", 1e-6)
@@ -137,7 +137,9 @@ def assert_same_passes(engine: GpuEngine, memory: MemoryEngine) -> None:
     same(engine.bends(here.curvature), memory.bends(there.curvature), "curvature", 1e-6)
     if rows.about == "truth":
         same(engine.posterior(scores, log_emission), memory.posterior(scores, log_emission), "posterior")
-        same(engine.truth_variance(scores, log_emission), memory.truth_variance(scores, log_emission), "hidden")
+        same(
+            engine.truth_variance(scores, log_emission), memory.truth_variance(scores, log_emission), "truth_variance"
+        )
         starts = [one.initial_step(np.zeros(rows.n_items)) for one in (engine, memory)]
         for name in ("value", "gradient", "degree"):
             same(*(getattr(start[0], name) for start in starts), name)
@@ -157,8 +159,8 @@ def assert_same_passes(engine: GpuEngine, memory: MemoryEngine) -> None:
 
 
 @pytest.mark.parametrize("variance", [None, 0.5])
-def test_steps_are_those_that_are_worked_out_in_memory(rows, card, variance):
-    engine, memory = GpuEngine(rows, card=card), MemoryEngine(rows)
+def test_steps_are_those_that_are_worked_out_in_memory(rows, device, variance):
+    engine, memory = GpuEngine(rows, device=device), MemoryEngine(rows)
     scorer, found = ObjectScorer(rows.n_items, variance), []
     for one in (engine, memory):
         at = one.expectation(0.1 * scores_of(rows), tables_of(rows))
@@ -169,38 +171,38 @@ def test_steps_are_those_that_are_worked_out_in_memory(rows, card, variance):
     same(*found, rtol=1e-5)
 
 
-def test_every_pass_says_what_it_says_in_memory(rows, card):
-    assert_same_passes(GpuEngine(rows, card=card), MemoryEngine(rows))
+def test_every_pass_says_what_it_says_in_memory(rows, device):
+    assert_same_passes(GpuEngine(rows, device=device), MemoryEngine(rows))
 
 
-def test_votes_that_do_not_fit_are_passed_over_in_parts(rows, card):
-    whole = GpuEngine(rows, card=card)
-    memory = sum(part.bytes for part in whole._parts) // 3
-    engine = GpuEngine(rows, card=card, memory=memory)
-    assert len(engine._parts) > 3
-    stays = [part.card is not None for part in engine._parts]
+def test_votes_that_do_not_fit_are_passed_over_in_parts(rows, device):
+    whole = GpuEngine(rows, device=device)
+    memory = sum(part.bytes for part in whole.gpu.parts) // 3
+    engine = GpuEngine(rows, device=device, memory=memory)
+    assert len(engine.gpu.parts) > 3
+    stays = [part.resident is not None for part in engine.gpu.parts]
     assert stays[0] and not stays[-1]
-    assert sum(part.bytes for part in engine._parts if part.card is not None) <= memory
-    assert [part.begin for part in engine._parts[1:]] == [part.end for part in engine._parts[:-1]]
+    assert sum(part.bytes for part in engine.gpu.parts if part.resident is not None) <= memory
+    assert [part.begin for part in engine.gpu.parts[1:]] == [part.end for part in engine.gpu.parts[:-1]]
     assert_same_passes(engine, MemoryEngine(rows))
 
 
-def test_parts_change_no_sum_of_a_pass(rows, card):
-    memory = sum(part.bytes for part in GpuEngine(rows, card=card)._parts) // 3
+def test_parts_change_no_sum_of_a_pass(rows, device):
+    memory = sum(part.bytes for part in GpuEngine(rows, device=device).gpu.parts) // 3
     one, other = (
-        GpuEngine(rows, card=card, memory=m).expectation(scores_of(rows), tables_of(rows)) for m in (None, memory)
+        GpuEngine(rows, device=device, memory=m).expectation(scores_of(rows), tables_of(rows)) for m in (None, memory)
     )
-    if not GpuEngine(rows, card=card)._walks:
+    if not GpuEngine(rows, device=device).gpu.walks:
         for name in ("gradient", "degree", "expected_counts"):
             np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
     assert one.value == pytest.approx(other.value, rel=1e-13)
 
 
-def test_a_pass_is_the_same_to_the_last_bit_when_it_is_run_again(rows, card):
-    engines = [GpuEngine(rows, card=card) for _ in range(2)]
+def test_a_pass_is_the_same_to_the_last_bit_when_it_is_run_again(rows, device):
+    engines = [GpuEngine(rows, device=device) for _ in range(2)]
     passes = [engine.expectation(scores_of(rows), tables_of(rows)) for engine in (*engines, engines[0])]
     for other in passes[1:]:
-        for name in ("value", "gradient", "degree", "expected_counts", "hidden"):
+        for name in ("value", "gradient", "degree", "expected_counts", "truth_variance"):
             np.testing.assert_array_equal(getattr(passes[0], name), getattr(other, name))
 
 
@@ -208,28 +210,28 @@ def test_a_pass_is_the_same_to_the_last_bit_when_it_is_run_again(rows, card):
     "name", ["all pairs", "nearly all pairs", "few pairs", "many patterns", "lists", "votes in runs"]
 )
 @pytest.mark.parametrize("far", [1.0, 300.0, 1e6])
-def test_scores_far_apart_neither_overflow_nor_vanish(name, far, card):
+def test_scores_far_apart_neither_overflow_nor_vanish(name, far, device):
     rows = ROWS[name]()
     scores, log_emission = far * scores_of(rows), tables_of(rows) * 30
     here, there = (
-        engine.expectation(scores, log_emission) for engine in (GpuEngine(rows, card=card), MemoryEngine(rows))
+        engine.expectation(scores, log_emission) for engine in (GpuEngine(rows, device=device), MemoryEngine(rows))
     )
     for which in ("value", "gradient", "expected_counts"):
         same(getattr(here, which), getattr(there, which), which, 1e-8)
     same(here.degree, there.degree, "degree", 1e-6)
 
 
-def test_only_dense_juries_are_walked(card):
-    walked = {name for name, make in ROWS.items() if GpuEngine(make(), card=card)._walks}
+def test_only_dense_juries_are_walked(device):
+    walked = {name for name, make in ROWS.items() if GpuEngine(make(), device=device).gpu.walks}
     assert walked == {"all pairs", "nearly all pairs", "more items than a tile is wide"}
 
 
-def test_more_items_than_two_bytes_can_number(card):
+def test_more_items_than_two_bytes_can_number(device):
     n_items = (1 << 16) + 10
     left = np.arange(n_items - 1)
     votes = Comparisons.from_arrays(left, left + 1, left % 3, (left % 5 > 0).astype(float))
     rows = Rows.per_pair(votes)
-    assert_same_passes(GpuEngine(rows, card=card), MemoryEngine(rows))
+    assert_same_passes(GpuEngine(rows, device=device), MemoryEngine(rows))
 
 
 @pytest.mark.parametrize(
@@ -237,31 +239,29 @@ def test_more_items_than_two_bytes_can_number(card):
 )
 @pytest.mark.parametrize("votes", [crowd(4000), jury(0.8)], ids=["crowd", "jury"])
 @pytest.mark.filterwarnings("ignore::jamrank.errors.TiesExcludedWarning")
-def test_fits_agree_with_those_in_memory(model, votes, card, monkeypatch):
+def test_fits_agree_with_those_in_memory(model, votes, device):
     expected = model.fit(votes)
     found = [getattr(expected, name).copy() for name in ("scores_", "flip_", "posterior_")]
     engines = []
 
-    def engine(rows, threads=None):
-        engines.append(GpuEngine(rows, threads, card=card))
+    def make(votes, row, threads, tick):
+        engines.append(GpuEngine(ROWS_BY[row](votes, threads), threads, votes, device=device))
         return engines[-1]
 
-    monkeypatch.setattr(registry, "MemoryEngine", engine)
-    with monkeypatch.context() as patch:
-        patch.setattr(latent.LatentModel, "_parts", lambda self: [(self._votes, _decided(self._fitted[0].engine))])
+    memory = ENGINES["memory"]
+    ENGINES.register("memory", Kind(read_into_memory, make, memory.suits))
+    try:
         fitted = model.fit(votes)
         for name, there in zip(("scores_", "flip_", "posterior_"), found, strict=True):
             np.testing.assert_allclose(getattr(fitted, name), there, atol=1e-6, err_msg=name)
+    finally:
+        ENGINES.register("memory", memory)
     assert engines
 
 
-def _decided(engine):
-    return getattr(engine, "decided", engine)
-
-
-def test_an_engine_goes_when_nobody_holds_it(card):
+def test_an_engine_goes_when_nobody_holds_it(device):
     rows = Rows.per_pair(jury(0.8))
-    engine = GpuEngine(rows, card=card)
+    engine = GpuEngine(rows, device=device)
     at = engine.expectation(scores_of(rows), tables_of(rows))
     engine.initial_step(np.zeros(rows.n_items))
     gone = weakref.ref(engine)
@@ -277,21 +277,34 @@ def test_an_engine_goes_when_nobody_holds_it(card):
 def test_weights_that_differ_too_much_stay_in_memory():
     rows = weighted(Rows.per_pair(jury(0.5)))
     rows = replace(rows, weight=np.where(rows.weight > 1, 1e12, 1e-3))
-    with pytest.raises(CardError, match="weights differ too much"):
-        GpuEngine(rows, card=EmulatedCard())
+    with pytest.raises(GpuError, match="weights of the votes differ too much"):
+        GpuEngine(rows, device=EmulatedDevice())
 
 
-def test_without_a_card_the_fit_runs_in_memory_and_says_why(monkeypatch):
+def test_without_a_gpu_the_fit_runs_in_memory_and_says_why(monkeypatch):
     def none() -> GpuDevice:
-        raise CardError("there is no GPU")
+        raise GpuError("there is no GPU")
 
-    monkeypatch.setattr("jamrank.engines.gpu.Card", none)
-    with pytest.warns(NoCardWarning, match="engine='gpu': there is no GPU; the fit runs in memory instead"):
-        engine = on_gpu(Rows.per_pair(jury(0.5)))
-    assert type(engine) is MemoryEngine
+    monkeypatch.setattr("jamrank.engines.gpu.GpuDevice", none)
+    with pytest.warns(GpuFallbackWarning, match="engine='gpu': there is no GPU; the fit runs in memory instead"):
+        model = jr.JAM(engine="gpu").fit(jury(0.5))
+    assert model.engine_ == "memory"
+    assert model._choice.why == "engine gpu cannot be used: there is no GPU"
+
+
+def test_a_gpu_with_too_little_memory_is_not_reported_as_used(monkeypatch):
+    class Full(EmulatedDevice):
+        def empty(self, length, dtype):
+            raise GpuError("the GPU has too little memory for the votes")
+
+    monkeypatch.setattr("jamrank.engines.gpu.GpuDevice", Full)
+    with pytest.warns(GpuFallbackWarning, match="too little memory for the votes; the fit runs in memory instead"):
+        model = jr.JAM(engine="gpu").fit(jury(0.5))
+    assert model.engine_ == "memory"
+    assert "too little memory" in model._choice.why
 
 
 def test_no_cupy_is_told_in_one_line(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "cupy", None)
-    with pytest.raises(CardError, match=r"CuPy is not installed; pip install 'jamrank\[gpu\]'"):
+    with pytest.raises(GpuError, match=r"CuPy is not installed; pip install 'jamrank\[gpu\]'"):
         GpuDevice()

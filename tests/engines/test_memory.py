@@ -12,7 +12,7 @@ import jamrank.rows.rows as rows_module
 from jamrank.data.comparisons import Comparisons
 from jamrank.engines import MemoryEngine, passes
 from jamrank.noise import Flip
-from jamrank.rows.rows import RaggedVotes, Rows
+from jamrank.rows import RaggedVotes, Rows
 
 
 def full_pass(engine: MemoryEngine, scores, log_emission) -> SimpleNamespace:
@@ -35,7 +35,7 @@ def votes() -> Comparisons:
 def as_lists(votes: Comparisons) -> Rows:
     """Make rows as a crowd has them: a list of votes for each."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rows_module, "_repeats_itself", lambda votes: False)
+        patch.setattr(rows_module, "few_patterns", lambda votes: False)
         return Rows._find_per_pair(votes, 1)
 
 

@@ -8,11 +8,11 @@ from scipy.special import expit
 
 import jamrank as jr
 from jamrank.engines import MemoryEngine
-from jamrank.fitting.effective_dof import blocks, effective_dof
+from jamrank.fitting.effective_dof import effective_dof
 from jamrank.fitting.em import Problem, run
 from jamrank.fitting.leave_one_out import leave_one_out
 from jamrank.noise import Flip
-from jamrank.rows.rows import Rows
+from jamrank.rows import Rows
 from jamrank.scorers import LinearScorer, ObjectScorer, SumScorer
 
 N_ITEMS = 30
@@ -56,7 +56,7 @@ def test_counts_are_those_of_the_inverse_written_out(kind, n_items, n_pairs):
     phi = np.stack([scorer.forward(unit) for unit in np.eye(scorer.n_params)], axis=1)
     covariance = np.linalg.inv(phi.T @ laplacian @ phi + np.diag(scorer.precision))
     known = effective_dof(engine, scorer, point.expectation)
-    for own, count in zip(blocks(scorer), known.counts, strict=True):
+    for own, count in zip(scorer.blocks(), known.counts, strict=True):
         exact = (1 - np.diag(covariance) * scorer.precision)[own].sum()
         assert count == pytest.approx(exact, rel=0.06)
 
@@ -89,4 +89,4 @@ def test_a_row_left_out_is_foretold_as_by_a_fit_without_it(kind):
 def test_votes_tell_whether_the_order_is_the_truth(order, recommended):
     x, left, right, said = drawn(3, 400, order)
     model = jr.JAM(scorer="linear+objects").fit(jr.Comparisons.from_matrix(left, right, said), x)
-    assert model.recommended_ == recommended
+    assert model.result_.recommended() == recommended

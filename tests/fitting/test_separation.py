@@ -12,7 +12,7 @@ import jamrank as jr
 from jamrank.engines import MemoryEngine
 from jamrank.errors import DisconnectedWarning, SparseVotesWarning
 from jamrank.fitting import separation
-from jamrank.rows.rows import Rows
+from jamrank.rows import Rows
 
 
 def plainly(rows: Rows) -> tuple[int, set[int], set[int], set[int]]:

@@ -46,9 +46,9 @@ def test_with_an_estimated_variance_the_end_is_the_same_to_its_precision(study):
     early, late = halves(study)
     cold = jr.JAM().fit(late)
     warm = jr.JAM().fit(late, start=jr.JAM().fit(early))
-    assert warm.score_variance_ == pytest.approx(cold.score_variance_, rel=0.05)
+    assert warm.result_.scores.score_variance == pytest.approx(cold.result_.scores.score_variance, rel=0.05)
     np.testing.assert_allclose(warm.scores_, cold.scores_, atol=0.05)
-    assert warm.n_passes_ < cold.n_passes_
+    assert warm.result_.convergence.n_passes < cold.result_.convergence.n_passes
 
 
 def test_other_models_cannot_start_and_say_so(study):

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tests.golden.cases import PARAMETERS, Case
-from tests.golden.data import DATA, Data
 
 import jamrank as jr
+from tests.golden.cases import PARAMETERS, Case
+from tests.golden.data import DATA, Data
 
 __all__ = ["FILE", "fit", "read", "record"]
 
@@ -29,22 +29,22 @@ ATTRIBUTES = {
     "n_iter": "n_iter_",
     "feature_scores": "feature_scores_",
     "coef": "coef_",
-    "score_variance": "score_variance_",
-    "weight_variance": "weight_variance_",
-    "bias": "bias_",
-    "side_flip": "side_flip_",
-    "tie": "tie_",
+    "score_variance": "result_.scores.score_variance",
+    "weight_variance": "result_.scores.weight_variance",
+    "bias": "result_.annotators.traits.bias",
+    "side_flip": "result_.annotators.traits.side_flip",
+    "tie": "result_.annotators.traits.tie",
     "discrimination": "discrimination_",
     "annotator_scores": "annotator_scores_",
     "slope": "slope_",
     "centroids": "centroids_",
     "cluster": "cluster_",
     "strength": "strength_",
-    "n_ties": "n_ties_",
-    "effective_judges": "effective_judges_",
-    "coef_interval": "coef_interval_",
-    "bias_interval": "bias_interval_",
-    "tie_interval": "tie_interval_",
+    "n_ties": "result_.votes.n_ties",
+    "effective_judges": "result_.annotators.effective_judges",
+    "coef_interval": "result_.coef_interval",
+    "bias_interval": "result_.annotators.bias_interval",
+    "tie_interval": "result_.annotators.tie_interval",
     "discrimination_interval": "discrimination_interval_",
     "cluster_flip_interval": "flip_interval_",
 }
@@ -82,7 +82,7 @@ def record(case: Case) -> dict[str, Any]:
     model = fit(case)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        columns = {name: getattr(model, attribute, None) for name, attribute in ATTRIBUTES.items()}
+        columns = {name: look_up(model, path) for name, path in ATTRIBUTES.items()}
         columns |= named(model.pairs_, OF_PAIRS)
         if case.draws:
             columns |= by_item(model.ranking_, OF_ITEMS, model.items_)
@@ -91,6 +91,14 @@ def record(case: Case) -> dict[str, Any]:
         columns["predicted"] = predicted(model)
         columns["vote_probability"] = vote_probability(model, DATA[case.data])
     return {name: plain(column) for name, column in columns.items() if column is not None}
+
+
+def look_up(model: Any, path: str) -> Any:
+    """Return an attribute, a part of the result or an entry of a dict; None where there is none."""
+    value = model
+    for name in path.split("."):
+        value = value.get(name) if isinstance(value, dict) else getattr(value, name, None)
+    return value() if callable(value) else value
 
 
 def named(frame: Any, names: dict[str, str]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 import pytest
+
 from tests.golden.cases import CASES
 from tests.golden.data import DATA
 from tests.golden.record import read, record

@@ -4,7 +4,7 @@ import numpy as np
 
 import jamrank as jr
 from jamrank.inference import describe_cluster
-from jamrank.report import findings
+from jamrank.report import Analysis, findings
 
 NAMES, SCALE = ["alcohol", "density", "pH"], np.array([2.0, 0.1, 1.0])
 
@@ -49,4 +49,7 @@ def test_who_is_good_at_what_is_told():
     skills = model.skills_.filter(model.skills_["annotator"] == "e")
     assert skills["flip"].max() > 0.35
     assert skills["flip"].min() < 0.15
-    assert any(sentence.startswith("e is best on pairs that differ mostly in") for sentence in findings(model, votes))
+    assert any(
+        sentence.startswith("e is best on pairs that differ mostly in")
+        for sentence in findings(Analysis(model.result_, votes))
+    )

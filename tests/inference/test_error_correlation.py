@@ -5,7 +5,7 @@ import pytest
 
 import jamrank as jr
 from jamrank.inference import correlated
-from jamrank.report import findings
+from jamrank.report import Analysis, findings
 
 
 def jury(
@@ -77,13 +77,13 @@ def test_models_tell_of_a_copy(tmp_path):
     said[:, 1] = said[:, 0]
     votes = jr.Comparisons.from_matrix(left, right, said, list("ABCDE"))
     model = jr.JAM().fit(votes)
-    assert model.effective_judges_ == pytest.approx(4, abs=0.05)
-    assert model.correlated_.rows()[0][:3] == ("A", "B", len(left))
-    told = " ".join(findings(model, votes))
-    assert "Judges A and B agree more than the truth explains" in told
-    assert f"on {len(left)} of {len(left)} common pairs where" in told
-    assert "count them as one" in told
-    assert "worth 4.0 of 5 independent judges" in told
+    assert model.result_.annotators.effective_judges == pytest.approx(4, abs=0.05)
+    assert model.result_.correlated().rows()[0][:3] == ("A", "B", len(left))
+    told = " ".join(findings(Analysis(model.result_, votes)))
+    assert "Errors of A and B are correlated (" in told
+    assert f"on {len(left)} of {len(left)} common pairs, expected" in told
+    assert "treat them as one judge" in told
+    assert "5 annotators are equivalent to 4.0 independent ones" in told
 
 
 def good_and_turned(seed: int) -> jr.Comparisons:

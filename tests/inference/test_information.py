@@ -12,7 +12,7 @@ MODEL = jr.CrowdBT(noise="two-coin").fit(VOTES)
 
 
 def test_the_covariance_is_the_inverse_of_the_second_derivative():
-    problem, point = MODEL._fitted
+    problem, point = MODEL.result_.fit.fitted.problem, MODEL.result_.fit.fitted.point
     at, step = np.concatenate([point.theta, point.params]), 1e-3
 
     def objective(where: np.ndarray) -> float:
@@ -32,7 +32,7 @@ def test_the_covariance_is_the_inverse_of_the_second_derivative():
 
 
 def test_with_scores_taken_as_known_variances_are_smaller_but_similar(monkeypatch):
-    problem, point = MODEL._fitted
+    problem, point = MODEL.result_.fit.fitted.problem, MODEL.result_.fit.fitted.point
     joint = annotator_covariance(problem, point, 3)
     monkeypatch.setattr(information, "_MOST_PARAMETERS", 3)
     assert joint_covariance(problem, point) is None

@@ -12,7 +12,7 @@ from jamrank.inference.information import _by_differences
 from jamrank.inference.posterior_draws import Posterior, sample
 from jamrank.inference.sandwich import pulls
 from jamrank.noise import Flip
-from jamrank.rows.rows import ROWS_BY
+from jamrank.rows import ROWS_BY
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,7 @@ def test_ranks_of_draws_and_what_follows_from_them_agree(model):
     ranks, n_items = model.rank_draws(), len(model.items_)
     assert ranks.shape == (400, n_items)
     assert (np.sort(ranks, axis=1) == np.arange(1, n_items + 1)).all()
-    share = model.rank_distribution_
+    share = model.result_.uncertainty.rank_distribution()
     np.testing.assert_allclose(share.sum(axis=1), 1)
     np.testing.assert_allclose(share.sum(axis=0), 1)
     top = model.top(3)
@@ -170,8 +170,8 @@ def test_many_votes_get_the_normal_approximation(drawn, monkeypatch):
 
 
 def test_a_model_from_a_file_keeps_its_intervals_but_no_draws(model, tmp_path):
-    model.save(tmp_path / "model.json")
-    again = jr.load(tmp_path / "model.json")
+    model.save(tmp_path / "model.jamrank")
+    again = jr.load(tmp_path / "model.jamrank")
     usual = model.uncertainty()
     np.testing.assert_allclose(again.uncertainty().score_low, usual.score_low)
     assert again.score_intervals()["score_low"].is_finite().all()
@@ -219,8 +219,11 @@ def test_every_noise_has_intervals_of_scores_and_ranks(make, kind):
 def test_known_truths_are_in_the_information(n_annotators):
     of = jr.simulate(8, n_annotators, 600, random_state=5)
     fitted = jr.JAM(n_jobs=1).fit(of.votes, gold=[("item0", "item1"), ("item2", "item3")])
-    assert fitted._observed is not None and fitted._observed.inside.all()
-    found, expected = fitted._observed.matrix, _by_differences(*fitted._fitted, 10**9)
+    assert fitted.result_.inference.observed is not None and fitted.result_.inference.observed.inside.all()
+    found, expected = (
+        fitted.result_.inference.observed.matrix,
+        _by_differences(fitted.result_.fit.fitted.problem, fitted.result_.fit.fitted.point, 10**9),
+    )
     expected[:8, :8] += 1 / 8
     np.testing.assert_allclose(found, expected, atol=1e-4)
     for kind in ("sandwich", "bootstrap"):
@@ -231,15 +234,17 @@ def test_known_truths_are_in_the_information(n_annotators):
 def test_the_model_that_was_chosen_is_asked(drawn):
     fitted = jr.Auto(n_jobs=1).fit(drawn.votes)
     assert fitted.score_intervals().equals(fitted.model_.score_intervals())
-    np.testing.assert_array_equal(fitted.rank_distribution_, fitted.model_.rank_distribution_)
+    np.testing.assert_array_equal(
+        fitted.result_.uncertainty.rank_distribution(), fitted.model_.result_.uncertainty.rank_distribution()
+    )
     assert fitted.groups_.equals(fitted.model_.groups_) and fitted.top(2).equals(fitted.model_.top(2))
 
 
 def test_unknown_flips_widen_the_errors_of_scores(drawn):
     fitted = jr.CrowdBT(n_jobs=1).fit(drawn.votes)
-    problem, point = fitted._fitted
+    problem, point = fitted.result_.fit.fitted.problem, fitted.result_.fit.fitted.point
     at = problem.engine.observed(point.scores, problem.noise.log_emission(point.params), True)
-    known = laplace(fitted.scores_, *at, 1.0 / fitted.score_variance_)
+    known = laplace(fitted.scores_, *at, 1.0 / fitted.result_.scores.score_variance)
     assert (fitted.uncertainty("information").score_se > known.score_se).all()
 
 
@@ -285,14 +290,14 @@ def test_items_that_only_names_tell_apart_are_known_equally_well(name):
     found = []
     for names, annotators in (("abcd", "xyz"), ("acbd", "zyx"), ("dacb", "yxz")):
         model = getattr(jr, name)().fit(cycle(names, annotators))
-        unsure = model._uncertainty
+        unsure = model.result_.uncertainty.estimate
         for values in (unsure.score_se, unsure.rank_low, unsure.rank_high, unsure.score_low, unsure.score_high):
             assert np.ptp(values) == 0
-        assert np.ptp(model._flip_range, axis=1).max() == 0
+        assert np.ptp(model.result_.annotators.flip_range, axis=1).max() == 0
         low = model.score_intervals(0.8)["score_low"].to_numpy()
         assert np.ptp(low) == 0
         assert np.ptp(model.top(2)["p_top"].to_numpy()) < 1e-12
-        np.testing.assert_allclose(model.rank_distribution_.sum(axis=0), 1.0)
+        np.testing.assert_allclose(model.result_.uncertainty.rank_distribution().sum(axis=0), 1.0)
         found.append([unsure.score_se[0], unsure.score_low[0], unsure.rank_high[0], low[0]])
     np.testing.assert_allclose(found[1:], [found[0]] * 2, rtol=1e-9)
 
@@ -303,4 +308,4 @@ def test_items_with_one_score_that_votes_tell_apart_are_left_as_they_are():
     left, right = zip(*rows, strict=True)
     model = jr.BradleyTerry().fit(jr.Comparisons.from_arrays(left, right, ["x"] * len(rows), np.ones(len(rows))))
     np.testing.assert_allclose(model.scores_, 0.0, atol=1e-12)
-    assert model._exchangeable_groups.tolist() in ([0, 0, 1, 1], [1, 1, 0, 0])
+    assert model.result_.uncertainty.exchangeable.tolist() in ([0, 0, 1, 1], [1, 1, 0, 0])

@@ -84,7 +84,7 @@ def test_a_jury_in_a_matrix_is_judged_as_its_votes_one_by_one():
     who = np.tile(np.arange(4), len(left))
     single = jr.Comparisons.from_arrays(np.repeat(left, 4), np.repeat(right, 4), who, matrix.ravel())
     a, b = jr.JAM().fit(whole), jr.JAM().fit(single)
-    np.testing.assert_allclose(a._habit_sums, b._habit_sums, atol=1e-9)
+    np.testing.assert_allclose(a.result_.annotators.response_sums, b.result_.annotators.response_sums, atol=1e-9)
     assert a.annotators_["verdict"].to_list() == b.annotators_["verdict"].to_list()
     assert a.annotators_["verdict"][3] == "one-sided"
 

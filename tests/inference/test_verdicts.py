@@ -7,7 +7,7 @@ from scipy.special import logit
 
 import jamrank as jr
 from jamrank.inference import best_first, flip_intervals, verdicts
-from jamrank.report import findings
+from jamrank.report import Analysis, findings
 
 
 def verdict(flip: float, votes: float) -> str:
@@ -88,12 +88,14 @@ def test_agreement_with_oneself_is_not_taken_for_reliability(name, n_judges, n_s
 
 def test_one_annotator_is_told_what_flips_mean(tmp_path):
     votes = lone(1, 1)
-    assert any("With one annotator flips tell only" in told for told in jr.check(votes).sentences)
+    assert any("With one annotator, the flip measures only" in told for told in jr.check(votes).sentences)
     model = jr.JAM().fit(votes)
-    assert any("With one annotator flips tell only" in told for told in findings(model, votes))
+    assert any(
+        "With one annotator, the flip measures only" in told for told in findings(Analysis(model.result_, votes))
+    )
     assert not any("With one annotator" in told for told in jr.check(lone(2, 1)).sentences)
-    model.save(tmp_path / "model.json")
-    again = jr.load(tmp_path / "model.json")
+    model.save(tmp_path / "model.jamrank")
+    again = jr.load(tmp_path / "model.jamrank")
     assert again.annotators_["evidence"].to_list() == model.annotators_["evidence"].to_list()
 
 

@@ -47,7 +47,7 @@ def test_write_replaces_what_was_there(tmp_path):
 @pytest.mark.parametrize("function", ["fsync", "replace"])
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
 def test_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch, function, error):
-    path = tmp_path / "model.json"
+    path = tmp_path / "model.jamrank"
     path.write_text("old")
     fail_on_call(monkeypatch, function, 1, error)
     expected = InputError if isinstance(error, OSError) else KeyboardInterrupt
@@ -56,7 +56,7 @@ def test_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch
     if expected is InputError:
         assert str(caught.value).startswith(f"{path}: the file cannot be written (No space left on device)")
     assert path.read_text() == "old"
-    assert names(tmp_path) == ["model.json"]
+    assert names(tmp_path) == ["model.jamrank"]
 
 
 def test_new_file_has_the_usual_permissions_and_an_old_one_keeps_its_own(tmp_path):
@@ -155,7 +155,7 @@ def same_bits(one: np.ndarray, other: np.ndarray) -> bool:
     )
 )
 def test_arrays_come_back_bit_for_bit(tmp_path_factory, array):
-    path = tmp_path_factory.mktemp("documents") / "model.json"
+    path = tmp_path_factory.mktemp("documents") / "model.jamrank"
     write_document(path, "model", 1, {"deep": [{"array": array}]})
     found = read_document(path, "model", 1)["deep"][0]["array"]
     assert same_bits(found, array)
@@ -186,7 +186,7 @@ JSON_VALUES = st.recursive(
 @settings(deadline=None)
 @given(st.dictionaries(st.text().filter(lambda key: key not in ("format", "version")), JSON_VALUES))
 def test_plain_values_come_back_as_they_were(tmp_path_factory, body):
-    path = tmp_path_factory.mktemp("documents") / "model.json"
+    path = tmp_path_factory.mktemp("documents") / "model.jamrank"
     write_document(path, "model", 3, body)
     assert repr(read_document(path, "model", 3)) == repr(body)
 
@@ -278,7 +278,7 @@ HEAD = '"format": "jamrank-model", "version": 1'
     ],
 )
 def test_what_this_version_cannot_read_is_refused_in_one_line(tmp_path, content, found):
-    path = tmp_path / "model.json"
+    path = tmp_path / "model.jamrank"
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     with pytest.raises(FormatError) as caught:
         read_document(path, "model", 1)

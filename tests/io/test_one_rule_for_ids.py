@@ -11,10 +11,11 @@ import pyarrow as pa
 import pytest
 
 import jamrank as jr
-from jamrank.data.comparisons import Packing
+from jamrank.data.comparisons import Comparisons
 from jamrank.data.ids import as_column, encode
+from jamrank.data.packing import Packing
 from jamrank.errors import InputError
-from jamrank.io.out_of_core import distributed
+from jamrank.io.out_of_core import distributed_tasks as tasks
 
 LEFT, RIGHT = [1, 2, 3, 10, 2, 1], ["2", "3", "1", "1", "10", "3"]
 WINNER = ["left", "right", "left", "left", "right", "left"]
@@ -66,12 +67,12 @@ def from_dask(folder):
     """The tasks of the workers, without workers."""
     path = str(folder / "votes.parquet")
     pl.DataFrame(columns()).write_parquet(path, row_group_size=3)
-    chunks = [distributed._Piece(path, (0,), 0, 3), distributed._Piece(path, (1,), 3, 3)]
+    chunks = [tasks.FileChunk(path, (0,), 0, 3), tasks.FileChunk(path, (1,), 3, 3)]
     names = ["left", "right", "annotator", "winner"]
-    found = distributed._merged(*(distributed._ids_of(piece, names, 1) for piece in chunks))
-    packing = distributed._packing_of(found, False)
-    keys = distributed._sorted(*(distributed._keys_of(piece, (packing, False, False, False)) for piece in chunks))
-    return packing.unpack(*keys, 6, 0)
+    found = tasks.merge_found(*(tasks.ids_of(piece, names, 1) for piece in chunks))
+    packing = tasks.packing_of(found, False)
+    keys = tasks.sort_keys(*(tasks.keys_of(piece, (packing, False, False, False)) for piece in chunks))
+    return Comparisons.unpack(packing, *keys, 6, 0)
 
 
 OUTCOME = [1, 0, 1, 1, 0, 1]

@@ -15,7 +15,7 @@ import pytest
 
 import jamrank as jr
 from jamrank.errors import InputError
-from jamrank.io.out_of_core.store import plan_storage
+from jamrank.io.out_of_core.storage_plan import plan_storage
 from jamrank.io.private import hold, own_scratch, private_folder, private_open, refuse_shared
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="has no such users")

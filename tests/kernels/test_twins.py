@@ -821,7 +821,8 @@ print(*[w.category.__name__ for w in caught if "kernels" in str(w.message)], jam
 
 def python(code: str, **environment: str) -> str:
     env = {name: value for name, value in os.environ.items() if name != "JAMRANK_KERNELS"} | environment
-    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=True, timeout=120)
     return done.stdout.strip()
 
 

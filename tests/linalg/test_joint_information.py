@@ -8,7 +8,7 @@ from jamrank.engines import MemoryEngine
 from jamrank.fitting.em import Problem
 from jamrank.linalg.joint_information import factored, joint_information
 from jamrank.noise import ClusteredFlip, Flip
-from jamrank.rows.rows import ROWS_BY
+from jamrank.rows import ROWS_BY
 from jamrank.scorers import LinearScorer, ObjectScorer
 
 

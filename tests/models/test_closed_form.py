@@ -10,7 +10,7 @@ from scipy.special import expit
 
 import jamrank as jr
 from jamrank.errors import DisconnectedWarning, JamrankWarning, UnknownItemError
-from jamrank.rows.pair_counts import PairCounts
+from jamrank.rows import PairCounts
 from tests.models.tournaments import bradley_terry, random_wins, votes_of
 
 MODELS = [jr.Borda, jr.Copeland, jr.HodgeRank, jr.RankCentrality, jr.WinRate]

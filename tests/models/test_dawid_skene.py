@@ -34,6 +34,6 @@ def test_scores_are_log_odds_of_shares_of_pairs_won():
 def test_sides_and_features():
     drawn = jr.simulate(15, 4, 3000, noise="two-coin", flips=[0.15] * 4, bias=[0.8, 0, 0, -0.8], random_state=2)
     model = jr.DawidSkene(noise="two-coin").fit(drawn.votes)
-    assert model.bias_interval_[0, 0] > 0 > model.bias_interval_[3, 1]
+    assert model.result_.annotators.bias_interval[0, 0] > 0 > model.result_.annotators.bias_interval[3, 1]
     with pytest.raises(ParameterError, match="uses no features"):
         jr.DawidSkene().fit(drawn.votes, np.ones((15, 1)))

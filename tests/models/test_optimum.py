@@ -14,7 +14,7 @@ import jamrank as jr
 from jamrank.engines import MemoryEngine
 from jamrank.fitting.em import Problem, StoppingRule, run
 from jamrank.noise import Flip
-from jamrank.rows.rows import Rows
+from jamrank.rows import Rows
 from jamrank.scorers import LinearScorer
 
 # Games of seven teams in the American League of 1987 (Agresti, Categorical Data Analysis): row beat column.
@@ -93,7 +93,7 @@ class Case:
         features = self.x if scorer == "linear" else None
         self.model = jr.JAM(prior=prior, tol=1e-10, max_iter=5000).fit(votes, features)
         self.phi = self.standardised if scorer == "linear" else np.eye(n)
-        self.variance = {"linear": 6.25, "objects": self.model.score_variance_}[scorer]
+        self.variance = {"linear": 6.25, "objects": self.model.result_.scores.score_variance}[scorer]
         self.imagined = 0.0 if prior is None else 1.0  # wrong votes; twice as many right ones
         self.precision = 0.0 if prior is None else 1.0 / self.variance
         scale = self.x.std(axis=0)

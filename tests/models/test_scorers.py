@@ -53,8 +53,8 @@ def test_a_linear_kernel_is_linear(scorer):
 
 def test_the_scorer_that_jam_takes_by_itself_is_told():
     votes, x, _ = drawn(0, linear, 0.5)
-    assert jr.JAM().fit(votes).scorer_ == "objects"
-    assert jr.JAM().fit(votes, x).scorer_ == "linear"
+    assert jr.JAM().fit(votes).result_.scores.scorer == "objects"
+    assert jr.JAM().fit(votes, x).result_.scores.scorer == "linear"
     objects = jr.JAM(scorer="objects").fit(votes, x)
     assert objects.coef_ is None
     assert objects.scores_.tobytes() == jr.JAM().fit(votes).scores_.tobytes()
@@ -68,7 +68,7 @@ def test_votes_drawn_from_a_sum_give_back_what_they_were_drawn_from():
         np.testing.assert_allclose(model.flip_, FLIPS, atol=0.035)
         np.testing.assert_allclose(model.coef_, WEIGHTS, atol=0.35)
         assert np.corrcoef(model.scores_, scores)[0, 1] > 0.9
-        found.append(model.score_variance_)
+        found.append(model.result_.scores.score_variance)
     assert 0.6 < np.exp(np.mean(np.log(found))) < 2.0
 
 
@@ -76,7 +76,7 @@ def test_mixed_bradley_terry_gives_back_what_votes_were_drawn_from():
     votes, x, scores = drawn(1, linear, 1.0, n_pairs=4000, flips=np.zeros(1))
     model = jr.MixedBT().fit(votes, x)
     np.testing.assert_allclose(model.coef_, WEIGHTS, atol=0.25)
-    assert 0.5 < model.score_variance_ < 2.5
+    assert 0.5 < model.result_.scores.score_variance < 2.5
     assert np.corrcoef(model.scores_, scores)[0, 1] > 0.95
     alone = jr.BradleyTerry().fit(votes)
     assert np.corrcoef(model.scores_, scores)[0, 1] >= np.corrcoef(alone.scores_, scores)[0, 1]
@@ -118,13 +118,13 @@ def test_weights_have_intervals_in_the_units_of_the_user():
     for scorer, variance in (("linear", 0.0), ("linear+objects", 0.5)):
         votes, x, _ = drawn(0, linear, variance)
         model = jr.JAM(scorer=scorer).fit(votes, x)
-        low, high = model.coef_interval_.T
+        low, high = model.result_.coef_interval().T
         np.testing.assert_allclose((low + high) / 2, model.coef_)
         assert ((low < WEIGHTS) & (high > WEIGHTS)).all()
         scaled = jr.JAM(scorer=scorer).fit(votes, 10 * x)
-        np.testing.assert_allclose(scaled.coef_interval_, model.coef_interval_ / 10, rtol=1e-3)
-    assert jr.JAM().fit(votes).coef_interval_ is None
-    assert jr.KernelJAM().fit(votes, x).coef_interval_ is None
+        np.testing.assert_allclose(scaled.result_.coef_interval(), model.result_.coef_interval() / 10, rtol=1e-3)
+    assert jr.JAM().fit(votes).result_.coef_interval() is None
+    assert jr.KernelJAM().fit(votes, x).result_.coef_interval() is None
 
 
 def test_scores_are_the_less_known_the_less_is_known_of_the_weights():
@@ -140,7 +140,7 @@ def test_scores_are_the_less_known_the_less_is_known_of_the_weights():
 def test_one_vote_a_pair_does_not_send_the_variance_to_its_end():
     votes = jr.simulate(150, 8, 2500, n_features=3, random_state=0)
     model = jr.JAM(scorer="linear+objects").fit(votes.votes, votes.features)
-    assert model.score_variance_ < 4
+    assert model.result_.scores.score_variance < 4
     assert np.corrcoef(model.scores_, votes.scores)[0, 1] > 0.8
 
 
@@ -191,7 +191,7 @@ def test_votes_on_disk_give_the_same_where_variances_are_given(model, tmp_path):
     near, far = (model.fit(source, x).scores_ for source in (votes, stored))
     np.testing.assert_allclose(near, far, atol=1e-6)
     assert np.isfinite(model.set_params(prior="auto").fit(stored, x).scores_).all()
-    assert model.recommended_ == "posterior"
+    assert model.result_.recommended() == "posterior"
 
 
 def test_a_kernel_fits_votes_on_disk(tmp_path):
@@ -201,11 +201,11 @@ def test_a_kernel_fits_votes_on_disk(tmp_path):
     assert np.corrcoef(jr.KernelJAM(n_landmarks=20).fit(stored, x).scores_, scores)[0, 1] > 0.9
 
 
-def test_decisions_are_judged_by_what_is_recommended():
+def test_decisions_are_judged_by_what_is_recommended(monkeypatch):
     votes, x, scores = drawn(3, linear, 1.0)
     model = jr.JAM(scorer="linear+objects").fit(votes, x)
     assert model.score(scores, by="recommended") == model.score(scores)
-    model.recommended_ = "scores"
+    monkeypatch.setattr(type(model.result_), "recommended", lambda self: "scores")
     pairs = model.pairs_.with_columns(pl.Series("gap", scores[votes.pair_first] - scores[votes.pair_second]))
     lean = model.scores_[votes.pair_first] > model.scores_[votes.pair_second]
     assert model.score(scores, by="recommended") == pytest.approx(((pairs["gap"].to_numpy() > 0) == lean).mean())

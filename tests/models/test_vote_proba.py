@@ -11,7 +11,7 @@ from scipy.special import expit
 
 import jamrank as jr
 from jamrank.errors import ParameterError
-from jamrank.models.vote_query import probit_adjusted_sigmoid
+from jamrank.inference.vote_query import probit_adjusted_sigmoid
 
 MODELS = {
     "MajorityVote": (jr.MajorityVote, False),
@@ -123,8 +123,8 @@ def test_strangers_get_a_probability_too(name, drawn, parts):
 def test_saving_changes_nothing_on_pairs_that_were_fitted(name, drawn, parts, tmp_path):
     train, _ = parts
     model = fitted(name, train, drawn)
-    model.save(tmp_path / "model.json")
-    again = jr.load(tmp_path / "model.json")
+    model.save(tmp_path / "model.jamrank")
+    again = jr.load(tmp_path / "model.jamrank")
     assert again.vote_proba(train).tobytes() == model.vote_proba(train).tobytes()
 
 
@@ -154,7 +154,10 @@ def test_jam_sums_over_the_truth_of_the_pair():
     proba = model.vote_proba(votes)
     truth, flip = model.posterior_[votes.vote_pair], model.flip_[votes.vote_annotator]
     np.testing.assert_allclose(proba, truth * (1 - flip) + (1 - truth) * flip, atol=0.06)
-    unsure = model._score_variances[votes.pair_first] + model._score_variances[votes.pair_second]
+    unsure = (
+        model.result_.predictor.score_variances[votes.pair_first]
+        + model.result_.predictor.score_variances[votes.pair_second]
+    )
     odds = np.log(model.posterior_) - np.log1p(-model.posterior_)
     truth = probit_adjusted_sigmoid(odds, unsure)[votes.vote_pair]
     np.testing.assert_allclose(proba, truth * (1 - flip) + (1 - truth) * flip, atol=1e-9)

@@ -11,7 +11,7 @@ from jamrank.data.comparisons import Comparisons
 from jamrank.engines import MemoryEngine
 from jamrank.noise import ClusteredFlip, Flip
 from jamrank.noise.clustered import choose_strength
-from jamrank.rows.rows import Rows
+from jamrank.rows import Rows
 
 
 def full_pass(engine: MemoryEngine, scores, log_emission) -> SimpleNamespace:

@@ -5,11 +5,11 @@ import pytest
 from scipy.special import expit
 
 import jamrank as jr
-from jamrank.data.comparisons import FIRST
+from jamrank.data.storage import FIRST
 from jamrank.engines import MemoryEngine
 from jamrank.fitting.em import Problem
 from jamrank.noise import Discrimination
-from jamrank.rows.rows import ROWS_BY
+from jamrank.rows import ROWS_BY
 from jamrank.scorers import ObjectScorer
 
 DRAWN = jr.simulate(12, 5, 600, noise="discrimination", discrimination=[2, 1, 0.5, 0.3, -1], random_state=0)

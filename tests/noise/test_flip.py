@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.special import expit, logit
 
-from jamrank.data.comparisons import FIRST, Comparisons
+from jamrank.data.comparisons import Comparisons
+from jamrank.data.storage import FIRST
 from jamrank.engines import MemoryEngine
 from jamrank.noise import Flip, NoNoise
-from jamrank.rows.rows import Rows
+from jamrank.rows import Rows
 
 
 def full_pass(engine: MemoryEngine, scores, log_emission) -> SimpleNamespace:

@@ -5,11 +5,11 @@ import pytest
 from scipy.special import expit
 
 import jamrank as jr
-from jamrank.data.comparisons import FIRST, TIE
+from jamrank.data.storage import FIRST, TIE
 from jamrank.engines import MemoryEngine, TiedEngine
 from jamrank.fitting.em import Problem
 from jamrank.noise import Flip, Tied
-from jamrank.rows.rows import ROWS_BY
+from jamrank.rows import ROWS_BY
 from jamrank.scorers import ObjectScorer
 
 DRAWN = jr.simulate(12, 4, 600, ties=[0.1, 0.5, 1.0, 0.3], truth="vote", random_state=0)
@@ -97,9 +97,9 @@ def test_without_tie_votes_nothing_changes(name):
     plain, with_ties = (MODELS[name](ties=ties).fit(votes) for ties in ("leave out", "davidson"))
     for array in ("scores_", "flip_", "posterior_"):
         np.testing.assert_allclose(getattr(with_ties, array), getattr(plain, array), atol=1e-6)
-    assert with_ties.tie_.tolist() == [0.0] * 4
-    assert (with_ties.tie_interval_[:, 1] < 0.1).all()
-    assert plain.tie_ is plain.tie_interval_ is None
+    assert with_ties.result_.annotators.trait("tie").tolist() == [0.0] * 4
+    assert (with_ties.result_.annotators.tie_interval[:, 1] < 0.1).all()
+    assert plain.result_.annotators.trait("tie") is plain.result_.annotators.tie_interval is None
     assert with_ties.predict_votes("item00", "item01", "ann0")[0, 2] == 0.0
 
 
@@ -110,11 +110,17 @@ def test_thresholds_are_found(name):
     drawn = jr.simulate(15, 4, 4000, ties=nu, noise=noise, flips=[0.1] * 4, truth="vote", random_state=6)
     model = MODELS[name](ties="davidson").fit(drawn.votes)
     assert model.converged_
-    np.testing.assert_allclose(np.log(model.tie_), np.log(nu), atol=0.4)
-    low, high = model.tie_interval_.T
-    assert (low < model.tie_).all() and (model.tie_ < high).all()
+    np.testing.assert_allclose(np.log(model.result_.annotators.trait("tie")), np.log(nu), atol=0.4)
+    low, high = model.result_.annotators.tie_interval.T
+    assert (low < model.result_.annotators.trait("tie")).all() and (
+        model.result_.annotators.trait("tie") < high
+    ).all()
     row = model.annotators_.to_dicts()[2]
-    assert (row["tie"], row["tie_low"], row["tie_high"]) == (model.tie_[2], low[2], high[2])
+    assert (row["tie"], row["tie_low"], row["tie_high"]) == (
+        model.result_.annotators.trait("tie")[2],
+        low[2],
+        high[2],
+    )
     chances = model.predict_votes(["item00"] * 2, ["item01"] * 2, ["ann0", "ann2"])
     assert chances.sum(axis=1) == pytest.approx([1.0, 1.0])
     assert chances[1, 2] > chances[0, 2] > 0
@@ -128,10 +134,10 @@ def test_few_votes_draw_a_threshold_to_the_common_one():
     outcome[0, 19] = 1.0
     votes = jr.Comparisons.from_matrix(left, right, outcome)
     model = jr.BradleyTerry(ties="davidson").fit(votes)
-    usual = np.exp(np.log(model.tie_[:19]).mean())
-    assert 0.5 * usual < model.tie_[19] < 1.2 * usual
+    usual = np.exp(np.log(model.result_.annotators.trait("tie")[:19]).mean())
+    assert 0.5 * usual < model.result_.annotators.trait("tie")[19] < 1.2 * usual
     held = jr.BradleyTerry(ties="davidson", prior=jr.Prior(tie_variance=1e-8)).fit(votes)
-    assert np.ptp(held.tie_) < 1e-5 * held.tie_.mean()
+    assert np.ptp(held.result_.annotators.trait("tie")) < 1e-5 * held.result_.annotators.trait("tie").mean()
 
 
 @pytest.mark.filterwarnings("ignore::jamrank.errors.TiesExcludedWarning")
@@ -146,5 +152,5 @@ def test_ties_bring_items_together():
 def test_an_annotator_without_ties_or_prior_has_a_threshold_near_zero():
     votes = DRAWN.frame.filter((DRAWN.frame["winner"] != "tie") | (DRAWN.frame["annotator"] != "ann0"))
     model = jr.CrowdBT(ties="davidson", prior=None).fit(jr.Comparisons.from_frame(votes))
-    assert model.tie_[0] < 1e-3 < model.tie_[1]
+    assert model.result_.annotators.trait("tie")[0] < 1e-3 < model.result_.annotators.trait("tie")[1]
     assert np.isfinite(model.scores_).all()

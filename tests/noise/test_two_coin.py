@@ -8,10 +8,11 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 import jamrank as jr
-from jamrank.data.comparisons import FIRST, Comparisons
+from jamrank.data.comparisons import Comparisons
+from jamrank.data.storage import FIRST
 from jamrank.engines import MemoryEngine
 from jamrank.noise import Flip, TwoCoin
-from jamrank.rows.rows import ROWS_BY, Rows, by_side
+from jamrank.rows import ROWS_BY, Rows, by_side
 
 LEFT_OF = {"pair": "pair-by-side", "vote": "vote-by-side"}
 
@@ -127,8 +128,8 @@ def test_without_bias_it_is_the_flip(model):
     np.testing.assert_allclose(held.scores_, plain.scores_, atol=1e-6)
     np.testing.assert_allclose(held.flip_, plain.flip_, atol=1e-6)
     np.testing.assert_allclose(held.posterior_, plain.posterior_, atol=1e-6)
-    assert np.abs(held.bias_).max() < 1e-6
-    assert plain.bias_ is plain.bias_interval_ is None
+    assert np.abs(held.result_.annotators.trait("bias")).max() < 1e-6
+    assert plain.result_.annotators.trait("bias") is plain.result_.annotators.bias_interval is None
 
 
 @pytest.mark.parametrize("model", [jr.JAM, jr.CrowdBT])
@@ -140,8 +141,10 @@ def test_turning_all_sides_turns_the_bias_and_nothing_else(model):
     a, b = (model(noise="two-coin").fit(Comparisons.from_frame(frame)) for frame in (votes, turned))
     np.testing.assert_allclose(a.scores_, b.scores_, atol=1e-10)
     np.testing.assert_allclose(a.flip_, b.flip_, atol=1e-10)
-    np.testing.assert_allclose(a.bias_, -b.bias_, atol=1e-10)
-    np.testing.assert_allclose(a.bias_interval_, -b.bias_interval_[:, ::-1], atol=1e-6)
+    np.testing.assert_allclose(a.result_.annotators.trait("bias"), -b.result_.annotators.trait("bias"), atol=1e-10)
+    np.testing.assert_allclose(
+        a.result_.annotators.bias_interval, -b.result_.annotators.bias_interval[:, ::-1], atol=1e-6
+    )
 
 
 def test_an_annotator_who_always_says_left_is_found_out():
@@ -149,10 +152,12 @@ def test_an_annotator_who_always_says_left_is_found_out():
         20, 4, 2000, flips=[0.1, 0.1, 0.1, 0.5], noise="two-coin", bias=[0, 0, 1.5, 4], random_state=4
     )
     model = jr.JAM(noise="two-coin").fit(drawn.votes)
-    assert model.bias_[3] > 2
-    assert model.bias_interval_[3, 0] > 1
+    assert model.result_.annotators.trait("bias")[3] > 2
+    assert model.result_.annotators.bias_interval[3, 0] > 1
     row = model.annotators_.to_dicts()[3]
-    assert row["bias"] == model.bias_[3] and row["bias_low"] < row["bias"] < row["bias_high"]
+    assert (
+        row["bias"] == model.result_.annotators.trait("bias")[3] and row["bias_low"] < row["bias"] < row["bias_high"]
+    )
     assert row["verdict"] in ("one-sided", "position-biased")
     assert model.score(dict(zip(drawn.votes.items, drawn.scores, strict=True)), by="scores") > 0.85
 

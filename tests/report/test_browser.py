@@ -132,7 +132,7 @@ def test_the_matrix_shows_other_items_and_says_its_cells(opened, written):
     expected = round(100 * float(written[1].predict_proba(order[70], order[40])[0]))
     assert abs(int(cell.inner_text()) - max(expected, 1)) <= 1
     cell.hover()
-    assert page.locator(".beats .tip").inner_text() == f"{order[70]} beats {order[40]}: {cell.inner_text()} %"
+    assert page.locator(".wins .tip").inner_text() == f"{order[70]} beats {order[40]}: {cell.inner_text()} %"
 
 
 def test_charts_and_tables_are_reached_and_read_by_keyboard(opened):
@@ -142,13 +142,13 @@ def test_charts_and_tables_are_reached_and_read_by_keyboard(opened):
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowDown")
     told = page.locator("#ranking figcaption")
-    assert re.search(r": rank 2 \(between ", told.inner_text())
+    assert re.search(r": rank 2 \(interval ", told.inner_text())
     assert told.get_attribute("aria-live") == "polite"
     page.keyboard.press("Escape")
     assert "arrow keys" in told.inner_text()
-    page.locator(".beats .scroll").focus()
+    page.locator(".wins .scroll").focus()
     page.keyboard.press("ArrowDown")
-    assert " beats " in page.locator(".beats .tip").inner_text()
+    assert " beats " in page.locator(".wins .tip").inner_text()
 
 
 def test_tab_goes_through_the_page_and_every_control_has_a_name(opened):

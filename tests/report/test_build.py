@@ -8,7 +8,7 @@ from scipy.special import expit
 import jamrank as jr
 from jamrank.errors import JamrankWarning
 from jamrank.models import MODELS
-from jamrank.report import describe, findings, render, warnings_first, write_report
+from jamrank.report import Analysis, describe, findings, render, warnings_first, write_report
 
 FLIPS = [0.05, 0.1, 0.1, 0.2, 0.5, 0.9]
 
@@ -28,59 +28,59 @@ def fitted(drawn):
 def test_every_model_has_a_report(drawn, name):
     model = MODELS[name]()
     model.fit(drawn.votes, drawn.features if name in ("IAM", "VRJAM", "KernelJAM", "MixedBT") else None)
-    report = describe(model, drawn.votes, name, {})
+    report = describe(Analysis(model.result_, drawn.votes), name, {})
     order = model.items_[np.argsort(-model.scores_, kind="stable")]
-    assert report.beats.items == order.tolist()
+    assert report.wins.items == order.tolist()
     expected = model.predict_proba(order[[0, 3]], order[[5, 1]])
-    assert report.beats.chance[[0, 3], [5, 1]] == pytest.approx(expected)
-    if report.beats.log_odds is not None:
-        odds = report.beats.log_odds
+    assert report.wins.chance[[0, 3], [5, 1]] == pytest.approx(expected)
+    if report.wins.log_odds is not None:
+        odds = report.wins.log_odds
         assert expit(odds[:, None] - odds)[0, 5] == pytest.approx(expected[0], abs=1e-6)
-    assert (report.beats.log_odds is None) == (name == "MajorityVote")
+    assert (report.wins.log_odds is None) == (name == "MajorityVote")
     assert "<h2>Ranking</h2>" in render(report)
 
 
 def test_the_summary_says_who_is_first_whom_to_leave_out_and_what_to_ask(drawn, fitted):
-    told = describe(fitted, drawn.votes, "x", {}).summary
+    told = describe(Analysis(fitted.result_, drawn.votes), "x", {}).summary
     ranking = pl.DataFrame(fitted.ranking_)
     assert told["Ranking"][0].startswith(f"{ranking['item'][0]} ranks first of 20 items")
     assert str(ranking["item"][-1]) in told["Ranking"][0]
-    assert told["Annotators"][0] == "Leave out 1 of 6 annotators: ann4 cannot be told from a coin tosser."
-    assert told["Annotators"][1].startswith("Ask ann5, or turn the votes round (this model does so)")
+    assert told["Annotators"][0] == "Exclude 1 of 6 annotators: ann4 is indistinguishable from random voting."
+    assert told["Annotators"][1].startswith("Review or invert the votes of ann5 (this model does the latter)")
     assert told["Annotators"][2].startswith("Keep 4: ")
-    assert told["Pairs"][0].startswith("Least settled, and to be asked about next: ")
+    assert told["Pairs"][0].startswith("Least certain pairs: ")
     assert any("3,000 votes by 6 annotators" in sentence for sentence in told["Data"])
 
 
 def test_who_else_could_be_first_is_named_with_the_chance(drawn):
     few = jr.simulate(8, 3, 60, random_state=2)
     model = jr.JAM().fit(few.votes)
-    told = describe(model, few.votes, "x", {}).summary
+    told = describe(Analysis(model.result_, few.votes), "x", {}).summary
     chance = (model.rank_draws() == 1).mean(axis=0)
     order = [k for k in np.argsort(-chance) if k != np.argmax(model.scores_)]
-    assert f"only {round(100 * chance[np.argmax(model.scores_)])} % sure" in told["Ranking"][0]
-    assert f"{model.items_[order[0]]} with {round(100 * chance[order[0]])} %" in told["Ranking"][0]
-    assert told["Pairs"][-1].startswith("To settle the first place, ask about")
+    assert f"(probability {round(100 * chance[np.argmax(model.scores_)])} %)" in told["Ranking"][0]
+    assert f"{model.items_[order[0]]} ({round(100 * chance[order[0]])} %)" in told["Ranking"][0]
+    assert told["Pairs"][-1].startswith("To determine the first rank, compare")
 
 
 def test_all_probabilities_of_an_order_are_those_of_the_draws(drawn):
     few = jr.simulate(8, 3, 120, random_state=2)
     model = jr.JAM().fit(few.votes)
-    report = describe(model, few.votes, "x", {})
+    report = describe(Analysis(model.result_, few.votes), "x", {})
     draws, place = model.score_draws(), {item: k for k, item in enumerate(model.items_)}
-    assert len(report.unsettled) and len(report.contested)
-    for row in pl.concat([report.unsettled, report.contested], how="diagonal").iter_rows(named=True):
+    assert len(report.uncertain) and len(report.contested)
+    for row in pl.concat([report.uncertain, report.contested], how="diagonal").iter_rows(named=True):
         above = (draws[:, place[row["left"]]] > draws[:, place[row["right"]]]).mean()
         assert row["above"] == pytest.approx(above) and row["left_rank"] <= row["right_rank"]
-    far = (report.unsettled["above"] - 0.5).abs().round(2)
+    far = (report.uncertain["above"] - 0.5).abs().round(2)
     assert far.is_sorted()
 
 
 def test_pairs_to_ask_about_carry_their_votes(drawn, fitted):
-    report = describe(fitted, drawn.votes, "x", {})
+    report = describe(Analysis(fitted.result_, drawn.votes), "x", {})
     pairs = pl.DataFrame(fitted.pairs_)
-    assert len(report.unsettled)
-    for row in report.unsettled.iter_rows(named=True):
+    assert len(report.uncertain)
+    for row in report.uncertain.iter_rows(named=True):
         both = pairs.filter(
             pl.col("left").is_in([row["left"], row["right"]]) & pl.col("right").is_in([row["left"], row["right"]])
         )
@@ -91,8 +91,8 @@ def test_votes_are_counted_over_questions():
     drawn = jr.simulate(6, 3, 200, random_state=1).frame
     asked = drawn.with_columns(question=pl.Series(["p", "q"] * 100))
     votes = jr.Comparisons.from_frame(asked)
-    report = describe(jr.CrowdBT().fit(votes), votes, "x", {})
-    row = report.unsettled.row(0, named=True)
+    report = describe(Analysis(jr.CrowdBT().fit(votes).result_, votes), "x", {})
+    row = report.uncertain.row(0, named=True)
     ends = [row["left"], row["right"]]
     assert row["votes"] == drawn.filter(pl.col("left").is_in(ends) & pl.col("right").is_in(ends)).height
     for row in report.contested.iter_rows(named=True):
@@ -104,11 +104,8 @@ def test_votes_are_counted_over_questions():
 @pytest.mark.filterwarnings("ignore::jamrank.errors.JamrankWarning")
 def test_a_single_vote_leaves_the_order_open():
     votes = jr.Comparisons.from_arrays(["a"], ["b"], ["x"], [1.0])
-    told = describe(jr.JAM().fit(votes), votes, "x", {}).summary
-    assert (
-        "only" in told["Ranking"][0]
-        and told["Pairs"][1] == "The order of the two items is open (less than 97.5 % sure)."
-    )
+    told = describe(Analysis(jr.JAM().fit(votes).result_, votes), "x", {}).summary
+    assert told["Pairs"][1] == "The order of 0 of 1 pairs of items is certain (probability of at least 97.5 %)."
     assert told["Data"][0].startswith("1 vote by 1 annotator on 1 pair of 2 items")
 
 
@@ -118,18 +115,22 @@ def test_items_that_were_never_compared_are_told_of_first_and_ranked_apart():
     other = other.with_columns(pl.col("left", "right").map_elements(lambda name: f"other {name}", pl.String))
     votes = jr.Comparisons.from_frame(pl.concat([one, other]))
     model = jr.JAM().fit(votes)
-    report = describe(model, votes, "x", {})
-    assert report.summary["Ranking"][0].startswith("The items fall into 2 groups that were never compared")
+    report = describe(Analysis(model.result_, votes), "x", {})
+    assert report.summary["Ranking"][0].startswith("The items form 2 groups that were never compared")
     assert report.summary["Ranking"][1].startswith("First in the largest groups: ")
-    assert findings(model, votes)[0] == warnings_first(model, votes)[0] == report.summary["Ranking"][0]
+    assert (
+        findings(Analysis(model.result_, votes))[0]
+        == warnings_first(Analysis(model.result_, votes))[0]
+        == report.summary["Ranking"][0]
+    )
     assert report.within["group"].to_list() == [1] * 6 + [2] * 5
     assert report.within["rank"].to_list() == [*range(1, 7), *range(1, 6)]
     assert report.within["rank_high"].max() <= 6
-    assert report.beats is None
-    for row in report.unsettled.iter_rows(named=True):
+    assert report.wins is None
+    for row in report.uncertain.iter_rows(named=True):
         assert row["left"].startswith("other") == row["right"].startswith("other")
     features = {str(item): [float(k)] for k, item in enumerate(votes.items)}
-    assert describe(jr.JAM().fit(votes, features), votes, "x", {}).within is None
+    assert describe(Analysis(jr.JAM().fit(votes, features).result_, votes), "x", {}).within is None
 
 
 def test_judges_who_err_together_are_a_warning_near_the_top():
@@ -139,43 +140,39 @@ def test_judges_who_err_together_are_a_warning_near_the_top():
     said = (truth ^ (rng.random((len(left), 5)) < 0.2)).astype(float)
     said[:, 1] = said[:, 0]
     votes = jr.Comparisons.from_matrix(left, right, said, list("ABCDE"))
-    report = describe(jr.JAM().fit(votes), votes, "x", {})
-    assert "of 5 independent judges. All intervals here are too narrow" in report.summary["Ranking"][1]
-    assert not any("surely" in sentence for sentence in report.summary["Ranking"])
-    (foretold,) = (sentence for _, sentence in report.health if "in the right order" in sentence)
-    assert "these do not" in foretold
+    report = describe(Analysis(jr.JAM().fit(votes).result_, votes), "x", {})
+    assert "5 annotators are equivalent to" in report.summary["Ranking"][1]
+    assert not any("upper half" in sentence for sentence in report.summary["Ranking"])
+    assert "Errors of A and B are correlated" in report.summary["Annotators"][-1]
+    (expected,) = (sentence for _, sentence in report.health if "in the right order" in sentence)
+    assert "here they are correlated" in expected
 
 
 def test_the_scale_and_the_anchor_are_shown(drawn, fitted):
-    report = describe(fitted, drawn.votes, "x", {}, scale="elo", anchor=fitted.items_[3])
+    report = describe(Analysis(fitted.result_, drawn.votes, scale="elo", anchor=fitted.items_[3]), "x", {})
     shown = dict(report.ranking.select("item", "score").iter_rows())
     assert shown[fitted.items_[3]] == pytest.approx(1000)
     assert f"{fitted.items_[3]} = 1000" in report.meaning and "distance to the mean" in report.meaning
-    assert "mean of all items = 0" in describe(fitted, drawn.votes, "x", {}).meaning
+    assert "mean of all items = 0" in describe(Analysis(fitted.result_, drawn.votes), "x", {}).meaning
 
 
 def test_a_model_from_a_file_has_a_report(drawn, fitted, tmp_path):
-    fitted.save(tmp_path / "model.json")
-    again = describe(jr.load(tmp_path / "model.json"), drawn.votes, "x", {})
-    assert again.unsettled["above"].is_between(0.025, 0.975).all()
+    fitted.save(tmp_path / "model.jamrank")
+    again = describe(Analysis(jr.load(tmp_path / "model.jamrank").result_, drawn.votes), "x", {})
+    assert again.uncertain["above"].is_between(0.025, 0.975).all()
 
 
 def test_findings_keep_their_order(drawn, fitted):
-    told = "\n".join(findings(fitted, drawn.votes))
-    assert (
-        0
-        < told.index("Leave out 1 of 6")
-        < told.index("Keep 4")
-        < told.index("Half of the ranks are known to within")
-    )
+    told = "\n".join(findings(Analysis(fitted.result_, drawn.votes)))
+    assert 0 < told.index("Exclude 1 of 6") < told.index("Keep 4") < told.index("Median 95 % rank interval: ")
 
 
 def test_skills_and_features_of_vrjam(drawn):
     model = jr.VRJAM(n_clusters=2).fit(drawn.votes, drawn.features)
-    report = describe(model, drawn.votes, "x", {})
+    report = describe(Analysis(model.result_, drawn.votes), "x", {})
     assert report.skills.flip.shape == (6, 2) and report.skills.interval.shape == (6, 2, 2)
     html = render(report)
-    assert "<h2>Who is good at what</h2>" in html and "<h2>What drives the score</h2>" in html
+    assert "<h2>Reliability by type of pair</h2>" in html and "<h2>Feature effects</h2>" in html
 
 
 def test_ids_that_are_numbers_and_pandas_frames(tmp_path):
@@ -194,6 +191,6 @@ def test_ids_that_are_numbers_and_pandas_frames(tmp_path):
 def test_a_thousand_items_take_less_than_three_megabytes():
     assert issubclass(JamrankWarning, UserWarning)
     drawn = jr.simulate(1000, 60, 20_000, random_state=1)
-    html = render(describe(jr.JAM().fit(drawn.votes), drawn.votes, "x", {}))
+    html = render(describe(Analysis(jr.JAM().fit(drawn.votes).result_, drawn.votes), "x", {}))
     assert len(html.encode()) < 1_000_000
     assert html.count('<th scope="row"') > 1000

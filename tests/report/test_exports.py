@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+import csv
 import json
-from io import BytesIO
+from io import BytesIO, StringIO
 
 import polars as pl
 import pytest
 
 import jamrank as jr
 from jamrank.errors import ParameterError
+from jamrank.report.csv_text import csv_text
 from jamrank.report.exports import EXPORTS, exported, leaderboard, preference_pairs
+from jamrank.report.result_tables import ResultTables
 
 
 @pytest.fixture(scope="module")
@@ -45,18 +48,18 @@ def test_a_pair_in_exact_balance_is_no_preference():
 def test_a_leaderboard_is_a_table_whatever_items_are_called():
     names = ["a|b", "c\nd", "*e*"]
     votes = jr.Comparisons.from_arrays([names[0], names[1]], [names[1], names[2]], ["x", "x"], [1, 1])
-    lines = leaderboard(jr.JAM().fit(votes), "my_board").splitlines()
+    lines = leaderboard(jr.JAM().fit(votes).ranking_, "my_board").splitlines()
     assert lines[0] == "# my\\_board"
     rows = [line.replace("\\|", "").count("|") for line in lines[2:]]
     assert rows == [6] * 5
     assert "a\\|b" in lines[4]
     assert "c d" in lines[5]
-    plain = leaderboard(jr.WinRate().fit(votes))
+    plain = leaderboard(jr.WinRate().fit(votes).ranking_)
     assert "| Rank | Item | Score |" in plain
 
 
 def test_every_export_can_be_read_back(model):
-    files = exported(model, list(EXPORTS))
+    files = exported(ResultTables(model.result_), list(EXPORTS))
     assert set(files) == {name for names in EXPORTS.values() for name in names}
     for name in ("ranking", "annotators", "pairs"):
         content = files[f"{name}.parquet"]
@@ -65,10 +68,23 @@ def test_every_export_can_be_read_back(model):
     told = json.loads(files["results.json"])
     assert [row["item"] for row in told["ranking"]] == model.ranking_["item"].to_list()
     assert len(told["pairs"]) == len(model.pairs_)
-    with pytest.raises(ParameterError, match="no export 'excel'"):
-        exported(model, ["excel"])
+    with pytest.raises(ParameterError, match="export is 'excel'; expected one of 'parquet'"):
+        exported(ResultTables(model.result_), ["excel"])
 
 
 def test_a_loaded_model_exports_the_same(model, tmp_path):
-    model.save(tmp_path / "model.json")
-    assert exported(jr.load(tmp_path / "model.json"), list(EXPORTS)) == exported(model, list(EXPORTS))
+    model.save(tmp_path / "model.jamrank")
+    assert exported(ResultTables(jr.load(tmp_path / "model.jamrank").result_), list(EXPORTS)) == exported(
+        ResultTables(model.result_), list(EXPORTS)
+    )
+
+
+def test_a_spreadsheet_takes_no_id_for_a_formula():
+    cells = ["=1+1", "+1", "-1", "@a", "\tb", "\rc", "a=b", "", None, "'=1"]
+    frame = pl.DataFrame({"=id": cells, "score": [-1.5] * len(cells)})
+    assert csv_text(frame) == frame.write_csv()
+    rows = list(csv.reader(StringIO(csv_text(frame, spreadsheet_safe=True), newline="")))
+    assert rows[0] == ["'=id", "score"]
+    assert [row[1] for row in rows[1:]] == ["-1.5"] * len(cells)
+    assert all(row[0][:1] not in tuple("=+-@\t\r") for row in rows if row[0])
+    assert [row[0] for row in rows[1:4]] == ["'=1+1", "'+1", "'-1"] and rows[7][0] == "a=b"

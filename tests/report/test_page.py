@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from scipy.special import expit
 
-from jamrank.report import Beats, Report, Skills, render
+from jamrank.report import SECTIONS, Report, Section, Skills, WinProbabilities, render
 from jamrank.report.judges import REASONS
 
 VOID = {"meta", "br", "hr", "img", "input", "link"}
@@ -63,10 +63,18 @@ def ranking(n, names=None, errors=True):
             "rank": list(range(1, n + 1)),
             "score": [3.0 - 6 * i / n for i in range(n)],
             "score_se": [0.2 if errors else None] * n,
+            "score_low": [2.6 - 6 * i / n if errors else None for i in range(n)],
+            "score_high": [3.4 - 6 * i / n if errors else None for i in range(n)],
             "rank_low": [max(1, i - 1) if errors else None for i in range(1, n + 1)],
             "rank_high": [i + 1 if errors else None for i in range(1, n + 1)],
         },
-        schema_overrides={"score_se": pl.Float64, "rank_low": pl.Int64, "rank_high": pl.Int64},
+        schema_overrides={
+            "score_se": pl.Float64,
+            "score_low": pl.Float64,
+            "score_high": pl.Float64,
+            "rank_low": pl.Int64,
+            "rank_high": pl.Int64,
+        },
     )
 
 
@@ -95,7 +103,7 @@ def pairs(n):
     )
 
 
-def unsettled(n):
+def uncertain(n):
     return pl.DataFrame(
         {
             "left": [f"left {i}" for i in range(n)],
@@ -140,8 +148,8 @@ def full(report):
     )
     return replace(
         report,
-        beats=Beats(list("abcde"), expit(odds[:, None] - odds), odds),
-        unsettled=unsettled(3),
+        wins=WinProbabilities(list("abcde"), expit(odds[:, None] - odds), odds),
+        uncertain=uncertain(3),
         contested=contested(3),
         n_overruled=4,
         n_decided=10,
@@ -150,7 +158,7 @@ def full(report):
         by_column="language",
         skills=skills,
         features=pl.DataFrame({"feature": ["sweet", "sour"], "coef": [0.1, -2.0], "effect": [0.5, -1.5]}),
-        links=pl.DataFrame({"first": ["a"], "second": ["b"], "pairs": [40], "correlation": [0.62]}),
+        correlated=pl.DataFrame({"first": ["a"], "second": ["b"], "pairs": [40], "correlation": [0.62]}),
         effective_judges=2.5,
         health=[("warning", "Mind the gap."), ("good", "All linked.")],
         counts={"items": 5, "components": 1},
@@ -202,7 +210,7 @@ def test_tags_are_balanced_and_the_page_is_accessible(small):
     assert (
         links
         == {f"#{a['id']}" for a in page.all("section")} - {"#summary"}
-        == {"#ranking", "#annotators", "#computed"}
+        == {"#ranking", "#annotators", "#computation"}
     )
 
 
@@ -224,15 +232,15 @@ def test_sections_come_in_order_with_the_summary_first(small):
         "summary",
         "ranking",
         "annotators",
-        "skills",
-        "unsettled",
+        "reliability",
+        "uncertain",
         "contested",
-        "by",
-        "beats",
+        "groups",
+        "wins",
         "features",
-        "health",
+        "checks",
     ]
-    assert sections == [*order, "computed"]
+    assert sections == [*order, "computation"]
     text = Page(html).text
     assert text.index("The first sentence.") < text.index("The second sentence.") < text.index("Dots are scores")
     assert text.index("0.2 seconds") < text.index("Convergence")
@@ -272,12 +280,12 @@ def test_hostile_ids_are_text_and_only_text(small):
         pairs=None,
         facts={HOSTILE[0]: HOSTILE[1]},
         contested=pl.DataFrame({**doubtful, "for_left": [3] * n, "for_right": [2] * n}),
-        unsettled=pl.DataFrame({**doubtful, "votes": [1] * n}),
+        uncertain=pl.DataFrame({**doubtful, "votes": [1] * n}),
         by=pl.DataFrame({"item": HOSTILE, "rank": [1] * n, f"rank {HOSTILE[0]}": [1] * n}),
         by_column=HOSTILE[1],
         meaning=HOSTILE[0],
-        beats=Beats(HOSTILE, np.full((3, 3), 0.5), np.zeros(n)),
-        links=pl.DataFrame({"first": HOSTILE, "second": HOSTILE, "pairs": [9] * n, "correlation": [0.5] * n}),
+        wins=WinProbabilities(HOSTILE, np.full((3, 3), 0.5), np.zeros(n)),
+        correlated=pl.DataFrame({"first": HOSTILE, "second": HOSTILE, "pairs": [9] * n, "correlation": [0.5] * n}),
         features=pl.DataFrame({"feature": HOSTILE, "coef": [1.0] * n, "effect": [1.0] * n}),
         skills=Skills(kinds(HOSTILE[:2]), HOSTILE, np.full((n, 2), 0.2), np.full((n, 2), 9.0)),
         health=[("problem", HOSTILE[0])],
@@ -292,7 +300,7 @@ def test_hostile_ids_are_text_and_only_text(small):
     assert "\0" not in html.replace("\\u0000", "")
     for name in HOSTILE[:3]:
         assert name in page.words
-    assert f"<title>{HOSTILE[3]}: rank 4 (between 3–5)," in html
+    assert f"<title>{HOSTILE[3]}: rank 4 (interval 3–5)," in html
 
 
 def test_long_ids_are_cut_in_tables_with_the_full_text_in_a_title(small):
@@ -317,7 +325,7 @@ def test_missing_numbers_are_never_printed_as_nan(small):
         ranking=ranking(5).with_columns(score=pl.Series(bad), score_se=pl.Series([*bad[::-1]])),
         annotators=annotators(5).with_columns(flip=pl.Series(bad), flip_low=pl.Series(bad)),
         pairs=pairs(5).with_columns(p_left=pl.Series(bad), votes=pl.Series(bad)),
-        unsettled=unsettled(5).with_columns(above=pl.Series(bad), votes=pl.Series(bad)),
+        uncertain=uncertain(5).with_columns(above=pl.Series(bad), votes=pl.Series(bad)),
         contested=contested(5).with_columns(above=pl.Series(bad)),
         log_likelihoods=[-math.inf, math.nan, -3.0, -2.0],
     )
@@ -346,7 +354,7 @@ def test_long_ranking_draws_both_ends_and_counts_the_rest(small, n, dots, gap):
 def test_ranking_table_is_cut_and_says_so(small):
     table = section(render(replace(small, ranking=ranking(2600))), "Ranking").split("<table>")[1]
     assert table.count('<th scope="row">') == 2000
-    assert "600 rows more are not shown here: ranking.csv has all 2,600." in table
+    assert "600 more rows not shown: ranking.csv has all 2,600." in table
     whole = section(render(replace(small, ranking=ranking(2000))), "Ranking")
     assert "not shown" not in whole
 
@@ -357,7 +365,7 @@ def test_without_errors_there_are_dots_and_no_claims_of_intervals(small):
     assert html.count('class="interval"') == 0
     assert section(html, "Ranking").count('class="dot"') == 5
     assert "interval" not in Page(section(html, "Ranking")).text
-    assert "rank range" not in section(html, "Ranking").split("<table>")[1]
+    assert "rank interval" not in section(html, "Ranking").split("<table>")[1]
     assert "95 %" not in section(html, "Annotators")
 
 
@@ -371,7 +379,7 @@ def test_annotators_drawn(small, n, dots, gap):
 def test_the_coin_toss_is_marked(small):
     chart = section(render(small), "Annotators")
     at = re.search(r'<line x1="([\d.]+%)"[^>]*class="reference"', chart).group(1)
-    assert re.search(rf'<text x="{at}"[^>]*>coin toss<', chart)
+    assert re.search(rf'<text x="{at}"[^>]*>random<', chart)
 
 
 @pytest.mark.parametrize("verdict", ["reliable", "noisy", "random", "adversarial", "too few votes"])
@@ -394,10 +402,10 @@ def test_those_to_leave_out_come_first_in_one_list(small):
         render(replace(small, annotators=annotators(8).with_columns(verdict=pl.Series(told)))), "Annotators"
     )
     assert re.findall(r"<h3>([^<]*)</h3>", html) == [
-        "Leave out: 3",
-        "Ask, or turn round: 1",
+        "Exclude: 3",
+        "Review, or invert the votes: 1",
         "Keep: 3",
-        "Too few votes to judge: 1",
+        "Too few votes to assess: 1",
     ]
     chips = re.findall(r'<li><p><span class="chip [^"]*">([^<]*)', html)
     assert chips == [
@@ -419,7 +427,7 @@ def test_of_many_annotators_the_best_and_the_worst_are_shown_and_all_saved(small
     part = section(render(replace(small, annotators=frame)), "Annotators")
     rows = re.findall(r'<th scope="row">judge (\d+)', part)
     assert rows == [*map(str, range(250)), *map(str, range(450, 700))]
-    assert "400 annotators more are not shown here: annotators.csv has all 900." in part
+    assert "400 more annotators not shown: annotators.csv has all 900." in part
     saved = json.loads(re.search(r'id="data-annotators.csv">(.*?)</script>', part).group(1))
     assert saved == frame.write_csv()
     chart = part.split("<figure>")[1].split("</figure>")[0]
@@ -428,27 +436,27 @@ def test_of_many_annotators_the_best_and_the_worst_are_shown_and_all_saved(small
 
 
 def test_pairs_to_ask_about_name_both_items_with_their_ranks(small):
-    part = section(render(full(small)), "Least settled pairs: ask about these next")
+    part = section(render(full(small)), "Least certain pairs")
     assert '<th scope="row">left 0 (1)</th><td class="w">right 0 (2)</td>' in part
     assert part.count('class="bar"') == 3
     assert re.findall(r"<span>([^<]*)</span>", part) == ["55 %", "&lt;1 %", "60 %"]
-    unknown = replace(small, unsettled=unsettled(2).with_columns(above=pl.lit(None, pl.Float64)))
-    assert "does not say how sure the order is" in render(unknown)
-    empty = replace(small, unsettled=unsettled(0))
-    assert "all neighbours in the ranking is settled" in render(empty)
+    unknown = replace(small, uncertain=uncertain(2).with_columns(above=pl.lit(None, pl.Float64)))
+    assert "gives no probabilities of the order" in render(unknown)
+    empty = replace(small, uncertain=uncertain(0))
+    assert "all neighbours in the ranking is certain" in render(empty)
 
 
 def test_contested_pairs_count_the_votes_either_way(small):
     part = section(render(full(small)), "Most contested pairs")
     assert re.findall(r"(\d+ : \d+)</td>", part) == ["9 : 8", "8 : 9", "7 : 7"]
-    assert "Of 10 pairs of items with decided votes, the ranking puts 4 in another order" in part
+    assert "Of 10 pairs with decided votes, the ranking contradicts the majority in 4." in part
     none = section(render(replace(full(small), n_overruled=0)), "Most contested pairs")
-    assert "puts none in another order" in none
+    assert "contradicts the majority in none" in none
 
 
 def test_the_word_for_how_sure_an_order_is_is_the_same_everywhere(small):
-    heads = re.findall(r'<th scope="col"[^>]*>(truly above|[^<]*beats[^<]*)</th>', render(full(small)))
-    assert heads == ["truly above", "truly above"]
+    heads = re.findall(r'<th scope="col"[^>]*>(P\(above\)|[^<]*beats[^<]*)</th>', render(full(small)))
+    assert heads == ["P(above)", "P(above)"]
 
 
 def test_ranks_side_by_side(small):
@@ -479,54 +487,57 @@ def test_of_many_groups_the_first_items_of_the_largest_are_drawn(small):
 
 
 def test_a_small_matrix_is_whole_and_a_larger_one_can_be_browsed(small):
-    part = section(render(full(small)), "Who beats whom")
+    part = section(render(full(small)), "Win probabilities")
     assert part.count("<td></td>") == 5 and len(re.findall(r'<td class="h\d+">', part)) == 20
-    assert '<td class="h7">73</td>' in part and "data-beats" not in part
+    assert '<td class="h7">73</td>' in part and "data-wins" not in part
     items, odds = [f"i{k}" for k in range(100)], np.linspace(3, -3, 100)
-    many = replace(small, beats=Beats(items, np.full((25, 25), 0.5), odds))
-    part = section(render(many), "Who beats whom")
-    assert "Shown are the first 25 of 100 items." in part
-    block = json.loads(re.search(r'id="data-beats">(.*?)</script>', part).group(1))
+    many = replace(small, wins=WinProbabilities(items, np.full((25, 25), 0.5), odds))
+    part = section(render(many), "Win probabilities")
+    assert "The first 25 of 100 items are shown." in part
+    block = json.loads(re.search(r'id="data-wins">(.*?)</script>', part).group(1))
     assert block["names"] == items and block["odds"] == pytest.approx(odds, abs=1e-3)
 
 
 def test_no_probability_is_written_as_certain(small):
     matrix = np.array([[0.5, 0.9999], [0.0001, 0.5]])
-    part = section(render(replace(small, beats=Beats(["a", "b"], matrix))), "Who beats whom")
+    part = section(render(replace(small, wins=WinProbabilities(["a", "b"], matrix))), "Win probabilities")
     assert re.findall(r'<td class="h\d+">(\d+)<', part) == ["99", "1"]
 
 
 def test_skills_put_those_first_whose_flips_differ_most(small):
-    part = section(render(full(small)), "Who is good at what")
+    part = section(render(full(small)), "Reliability by type of pair")
     assert re.findall(r'<th scope="row">([^<]*)', part) == ["judge b", "judge a"]
     assert re.findall(r'class="skill h(\d+)"', part) == ["9", "6", "9", "9"]
-    assert "30 votes, between 0.050 and 0.150" in part
+    assert "30 votes, 95 % interval 0.050 to 0.150" in part
     assert "alike in sugar" in part
 
 
 def test_features_come_strongest_first(small):
-    part = section(render(full(small)), "What drives the score")
+    part = section(render(full(small)), "Feature effects")
     assert re.findall(r'<th scope="row">([^<]*)', part) == ["sour", "sweet"]
     assert part.index("lowers") < part.index("raises")
 
 
 def test_health_comes_with_levels_and_counts(small):
-    part = section(render(full(small)), "Health of the data")
+    part = section(render(full(small)), "Data checks")
     assert '<li class="l-warning"><strong>warning</strong> Mind the gap.</li>' in part
-    assert "linked groups of items" in part and "components" not in part
+    assert "connected components" in part
     counts = {"without_weight": 2, "single_opponent": 3, "win_groups": 0}
-    part = section(render(replace(full(small), counts=counts)), "Health of the data")
-    assert "votes of weight 0" in part and "items compared with one other only" in part
-    assert "win" not in part and "_" not in part
+    part = section(render(replace(full(small), counts=counts)), "Data checks")
+    assert "votes with weight 0" in part and "items with one opponent" in part
+    assert "wins" not in part and "_" not in part
 
 
 def test_judges_who_err_together_are_named(small):
     part = section(render(full(small)), "Annotators")
-    assert "worth 2.5 of 4 independent judges, and all intervals are too narrow" in part and ">0.62<" in part
+    assert (
+        "4 annotators are equivalent to 2.5 independent ones, and all intervals are too narrow" in part
+        and ">0.62<" in part
+    )
     nearly = section(render(replace(full(small), effective_judges=3.9)), "Annotators")
     assert "nearly independent" in nearly and "too narrow" not in nearly
     alone = section(render(replace(small, effective_judges=4.0)), "Annotators")
-    assert "No annotators were found to err together" in alone
+    assert "No correlated errors of annotators were found" in alone
 
 
 def test_files_can_be_saved_as_they_are(small):
@@ -538,14 +549,14 @@ def test_files_can_be_saved_as_they_are(small):
 
 @pytest.mark.parametrize(("values", "lines"), [([], 0), ([-3.0], 0), ([-3.0, -2.0], 1), ([-1.0, -1.0], 0)])
 def test_convergence_by_number_of_iterations(small, values, lines):
-    part = section(render(replace(small, log_likelihoods=values)), "How it was computed")
+    part = section(render(replace(small, log_likelihoods=values)), "Computation")
     assert part.count("<polyline") == lines
     assert ("no iterations" in part) == (not values)
 
 
 def test_a_long_fit_is_thinned_and_keeps_its_last_iteration(small):
     values = [-100 / (i + 1) for i in range(5001)]
-    part = section(render(replace(small, log_likelihoods=values)), "How it was computed")
+    part = section(render(replace(small, log_likelihoods=values)), "Computation")
     points = re.search(r'points="([^"]*)"', part).group(1).split()
     assert 300 <= len(points) <= 402
     assert points[-1].startswith("1000.0,")
@@ -578,4 +589,29 @@ def test_pairs_that_stay_on_disk_are_counted_and_not_listed(small):
     html = render(replace(small, pairs=None, n_pairs=123_456_789))
     Page(html)
     assert "123,456,789" in html
-    assert "Least settled" not in html
+    assert "Least certain" not in html
+
+
+def test_a_section_is_added_from_outside(small):
+    def shown(report: Report) -> str:
+        return f"<p>{report.ranking.height} items</p>" if report.ranking.height else ""
+
+    SECTIONS.register("size", Section("size", lambda report: f"Size <of> {report.title}", shown, link="Size & co"))
+    try:
+        html = render(small)
+        empty = render(replace(small, ranking=small.ranking.clear()))
+    finally:
+        SECTIONS.unregister("size")
+    Page(html)
+    assert '<section id="size"><h2>Size &lt;of&gt; A small report</h2><p>5 items</p></section>' in html
+    assert '<a href="#size">Size &amp; co</a>' in html
+    assert 'id="size"' not in empty and 'href="#size"' not in empty
+    assert 'id="size"' not in render(small)
+
+
+def test_saved_files_can_be_made_safe_for_spreadsheets(small):
+    frame = ranking(3, ["=1+1", "@x", "plain"])
+    html = render(replace(small, ranking=frame, spreadsheet_safe=True))
+    saved = json.loads(re.search(r'id="data-ranking.csv">(.*?)</script>', html).group(1))
+    assert [line.split(",")[0] for line in saved.splitlines()] == ["item", "'=1+1", "'@x", "plain"]
+    assert '<th scope="row">=1+1</th>' in html

@@ -29,7 +29,7 @@ def test_the_ranking_is_drawn_best_first_on_given_axes(fitted):
     import matplotlib.pyplot as plt
 
     ax = plt.subplots()[1]
-    assert fitted.plot_ranking(ax) is ax
+    assert fitted.plot("ranking", ax) is ax
     names = [label.get_text() for label in ax.get_yticklabels()]
     assert names == [f"{item}  {rank}" for item, rank in fitted.ranking_.select("item", "rank").iter_rows()]
     assert ax.get_ylim()[0] > ax.get_ylim()[1]
@@ -37,25 +37,25 @@ def test_the_ranking_is_drawn_best_first_on_given_axes(fitted):
 
 
 def test_long_rankings_are_cut_and_say_so(fitted):
-    ax = fitted.plot_ranking(most=5)
+    ax = fitted.plot("ranking", most=5)
     assert len(ax.get_yticklabels()) == 5 and "the first 5 of 20 items" in ax.get_title(loc="left")
 
 
 def test_annotators_have_the_colours_of_their_verdicts(fitted):
-    ax = fitted.plot_annotators()
+    ax = fitted.plot("annotators")
     told = [text.get_text() for text in ax.get_legend().get_texts()]
     assert any(text.startswith("adversarial (1)") for text in told)
-    ends = fitted.plot_annotators(most=2)
+    ends = fitted.plot("annotators", most=2)
     flips = sorted(fitted.flip_)
     assert ends.collections[1].get_offsets()[:, 0].tolist() == pytest.approx([flips[0], flips[-1]])
 
 
 def test_the_map_of_vrjam_is_a_matrix_and_of_others_a_scatter(drawn, fitted):
     model = jr.VRJAM(n_clusters=2).fit(drawn.votes, drawn.features)
-    ax = model.plot_reliability_map()
+    ax = model.plot("reliability")
     assert ax.images[0].get_array().shape == (6, 2)
-    assert [label.get_text() for label in ax.get_xticklabels()] == ["kind 1", "kind 2"]
-    plain = fitted.plot_reliability_map()
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["type 1", "type 2"]
+    plain = fitted.plot("reliability")
     assert plain.collections[0].get_offsets()[:, 1].tolist() == pytest.approx(fitted.flip_.tolist())
     plain.figure.canvas.draw()
     assert all(label.get_text().replace(",", "").isdigit() for label in plain.get_xticklabels())
@@ -63,19 +63,19 @@ def test_the_map_of_vrjam_is_a_matrix_and_of_others_a_scatter(drawn, fitted):
     assert {text.get_text() for text in plain.texts} == set(map(str, fitted.annotators_["annotator"]))
 
 
-@pytest.mark.parametrize("name", ["plot_ranking", "plot_annotators", "plot_reliability_map"])
+@pytest.mark.parametrize("name", ["ranking", "annotators", "reliability"])
 def test_plots_need_a_fit(name):
     with pytest.raises(NotFittedError):
-        getattr(jr.JAM(), name)()
+        jr.JAM().plot(name)
 
 
 def test_plots_need_something_to_draw(fitted):
     with pytest.raises(ParameterError, match="most is 0"):
-        fitted.plot_ranking(most=0)
+        fitted.plot("ranking", most=0)
 
 
 def test_models_without_errors_can_be_drawn(drawn):
-    assert jr.Borda().fit(drawn.votes).plot_ranking() is not None
+    assert jr.Borda().fit(drawn.votes).plot("ranking") is not None
 
 
 def test_a_notebook_shows_the_ends_of_both_tables(fitted):
@@ -94,3 +94,19 @@ def test_a_notebook_escapes_ids():
 
 def test_before_a_fit_a_notebook_shows_the_arguments():
     assert jr.JAM(max_iter=7)._repr_html_() == "<pre>JAM(max_iter=7)</pre>"
+
+
+def test_hostile_names_are_drawn_as_text():
+    names = ["$x", "a $y$ b", "\\$", "[/x]", "\x1b[31m", "x" * 100_000]
+    votes = jr.Comparisons.from_arrays(names[:-1], names[1:], names[1:], [1] * 5)
+    model = jr.JAM().fit(votes)
+    for what in ("ranking", "annotators", "reliability"):
+        ax = model.plot(what)
+        ax.figure.canvas.draw()
+        shown = [label.get_text() for label in ax.get_yticklabels()]
+        assert all(len(text) < 50 and text.isprintable() for text in shown)
+
+
+def test_a_plot_that_does_not_exist_is_refused(fitted):
+    with pytest.raises(ParameterError, match="what is 'pie'"):
+        fitted.plot("pie")

@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import jamrank.rows.rows as rows_module
-from jamrank.data.comparisons import FIRST, TIE, Comparisons
-from jamrank.rows.rows import ROWS_BY, Patterns, RaggedVotes, Rows
+from jamrank.data.comparisons import Comparisons
+from jamrank.data.storage import FIRST, TIE
+from jamrank.rows import ROWS_BY, Patterns, RaggedVotes, Rows
 
 
 @st.composite
@@ -44,7 +45,7 @@ def votes_in(rows: Rows, row: int) -> list[tuple[int, bool, float]]:
 
 def rows_of(votes: Comparisons, kind: str) -> Rows:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rows_module, "_repeats_itself", lambda votes: kind == "patterns")
+        patch.setattr(rows_module, "few_patterns", lambda votes: kind == "patterns")
         return Rows._find_per_pair(votes, 1)
 
 

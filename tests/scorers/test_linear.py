@@ -6,7 +6,7 @@ import pytest
 from jamrank.data.comparisons import Comparisons
 from jamrank.engines import MemoryEngine
 from jamrank.fitting.newton import gradient, newton_step
-from jamrank.rows.rows import Rows
+from jamrank.rows import Rows
 from jamrank.scorers import LinearScorer, ObjectScorer, SumScorer
 
 N_ITEMS = 9

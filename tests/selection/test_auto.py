@@ -79,12 +79,12 @@ def test_before_the_fit_there_is_nothing():
 
 def test_the_choice_is_saved_with_the_model(tmp_path):
     model = jr.Auto().fit(draw(1).votes, draw(1).frame)
-    model.save(tmp_path / "model.json")
-    again = jr.load(tmp_path / "model.json")
+    model.save(tmp_path / "model.jamrank")
+    again = jr.load(tmp_path / "model.jamrank")
     assert (again.chosen_, again.reason_) == (model.chosen_, model.reason_)
     assert again.comparison_.equals(model.comparison_)
     assert type(again.model_) is type(model.model_)
-    text = (tmp_path / "model.json").read_text()
+    text = (tmp_path / "model.jamrank").read_text()
     (tmp_path / "changed.json").write_text(text.replace('"reason"', '"season"'))
     with pytest.raises(FormatError):
         jr.load(tmp_path / "changed.json")

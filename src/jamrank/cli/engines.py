@@ -1,132 +1,95 @@
-"""Where a fit runs, and how the votes get there, on the command line."""
+"""Choose the engine of a fit, and bring the votes to it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import click
-
-from jamrank.cli.files import named, parse_map, parse_words, read_votes, tell
+from jamrank.cli.files import parse_map, parse_words, read_votes, report_readings
+from jamrank.cli.messages import note
 from jamrank.errors import ParameterError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from jamrank.cli.request import FitRequest
     from jamrank.data.comparisons import Comparisons
     from jamrank.engines import Choice
     from jamrank.io.out_of_core.parted import Votes
     from jamrank.models import RankingModel
 
-__all__ = ["Source", "open_votes"]
+__all__ = ["open_votes"]
 
 _MEMORY = "2GB"
 
 
-@dataclass(frozen=True)
-class Source:
-    """The files of votes, and what was asked of the engine."""
-
-    files: tuple[str, ...]
-    form: str | None = None
-    mapping: tuple[str, ...] = ()
-    words: tuple[str, ...] = ()
-    by: str | None = None
-    engine: str | None = None
-    scheduler: str | None = None
-    workers: int | None = None
-    memory: str | None = None
-    scratch: str | None = None
-
-    @property
-    def of_dask(self) -> bool:
-        """Whether an option of dask was given."""
-        return bool(self.scheduler or self.workers)
-
-    @property
-    def of_disk(self) -> bool:
-        """Whether an option of fits from disk was given."""
-        return bool(self.memory or self.scratch)
-
-    @property
-    def needs_memory(self) -> str:
-        """What only votes in memory can have, as it is written on the command line; empty without."""
-        if self.by is not None:
-            return "--by"
-        for option, given in (("--format", self.form), ("--map", self.mapping), ("--winner", self.words)):
-            if given:
-                return option
-        return "several files" if len(self.files) > 1 else ""
-
-
-def open_votes(
-    model: RankingModel, source: Source, console: Console, quiet: bool
-) -> tuple[Choice, Votes, dict[str, Comparisons]]:
-    """Choose the engine, and bring the votes to where it wants them.
+def open_votes(model: RankingModel, request: FitRequest, console: Console) -> tuple[Votes, dict[str, Comparisons]]:
+    """Choose the engine, and bring the votes to it.
 
     Returns
     -------
-    choice : Choice
-        The engine.
     votes : Comparisons or PartedComparisons
     groups : dict of str to Comparisons
-        Those of each group, where ``--by`` was given.
+        The votes of each group, where ``--by`` was given.
     """
     from jamrank.cli.display import stage
     from jamrank.io import read_groups
 
-    choice = _choose(model, source)
-    if source.engine is None and choice.name != "memory" and not quiet:
-        click.echo(f"note: engine {choice.name}: {choice.why}", err=True)
+    choice = _choose(model, request)
+    if request.engine is None and choice.name != "memory":
+        note(f"engine {choice.name}: {choice.why}", request.quiet)
     if choice.name == "disk":
-        return choice, _store(source, console, quiet), {}
+        return _store(request, console), {}
     if choice.name == "dask":
-        return choice, _distribute(source, console, quiet), {}
+        return _distribute(request, console), {}
     groups: dict[str, Comparisons] = {}
-    with stage(console, f"reading {named(source.files)}", quiet):
-        if source.by is None:
-            votes = read_votes(source.files, source.form, source.mapping, source.words)
+    with stage(console, f"reading {request.source}", request.quiet):
+        if request.by is None:
+            votes = read_votes(request.votes, request.form, request.mapping, request.words)
         else:
-            said = parse_map(source.mapping), parse_words(source.words)
-            votes, groups = read_groups(source.files, source.by, source.form, *said)
-    tell(votes, quiet)
-    return choice, votes, groups
+            columns = parse_map(request.mapping), parse_words(request.words)
+            votes, groups = read_groups(request.votes, request.by, request.form, *columns)
+    report_readings(votes, request.quiet)
+    return votes, groups
 
 
-def _choose(model: RankingModel, source: Source) -> Choice:
-    """Return the engine that was asked for, by name or by one of its options, or else that suits."""
+def _choose(model: RankingModel, request: FitRequest) -> Choice:
     from jamrank.engines import Choice, choose
+    from jamrank.models import spec_of
 
-    options = source.engine or ("dask" if source.of_dask else "disk" if source.of_disk else "auto")
-    if source.of_dask and options != "dask":
-        raise ParameterError(f"--scheduler and --workers are for --engine dask, not for {options}")
-    if source.needs_memory and options == "auto":
-        return Choice("memory", f"{source.needs_memory} needs the votes in memory")
-    choice = choose(options, source.files[0], model._from_disk)
+    wanted, in_memory = request.wanted_engine, request.needs_memory
+    if in_memory and wanted == "auto":
+        return Choice("memory", f"{in_memory} needs the votes in memory")
+    out_of_core = spec_of(model).capabilities.out_of_core
+    choice = choose(wanted, request.votes[0], out_of_core)
     if choice.name in ("disk", "dask"):
-        if source.needs_memory:
-            told = "fits from disk and on clusters take one Parquet file or folder in jamrank's own form"
-            raise ParameterError(f"{source.needs_memory} needs the votes in memory; {told}")
-        if not model._from_disk:
-            told = "JAM, CrowdBT and BradleyTerry fit from disk and on clusters"
-            raise ParameterError(f"{type(model).__name__} needs the votes in memory; {told}")
-    return Choice(options, "an option of it was given") if source.engine is None and options != "auto" else choice
+        if in_memory:
+            raise ParameterError(
+                f"{in_memory} needs the votes in memory; fits from disk and on clusters take one Parquet file or "
+                "folder in jamrank's own form"
+            )
+        if not out_of_core:
+            raise ParameterError(
+                f"{type(model).__name__} needs the votes in memory; JAM, CrowdBT and BradleyTerry fit from disk and "
+                "on clusters"
+            )
+    if request.engine is None and wanted != "auto":
+        return Choice(wanted, "an option of it was given")
+    return choice
 
 
-def _tell_of_questions(path: str, quiet: bool) -> None:
-    """Say that a column which votes in memory would have for questions is none here: that takes all of its values."""
+def _note_questions(path: str, quiet: bool) -> None:
+    """Note a column that votes in memory would take for the questions; this engine does not."""
     from jamrank.io.formats.table import QUESTIONS
     from jamrank.io.parquet import columns_of
 
     columns = [] if quiet else columns_of(path)
-    alike = [name for name in columns if name.lower() in QUESTIONS]
-    if alike and "question" not in columns:
-        told = f"{alike[0]!r} is not taken for the questions by this engine; call the column question if it is"
-        click.echo(f"note: {told}", err=True)
+    similar = [name for name in columns if name.lower() in QUESTIONS]
+    if similar and "question" not in columns:
+        note(f"column {similar[0]!r} is not used as the question by this engine; rename it to question if it is one")
 
 
-def _distribute(source: Source, console: Console, quiet: bool) -> Votes:
-    """Encode votes on a cluster, after saying where to watch it."""
+def _distribute(request: FitRequest, console: Console) -> Votes:
+    """Encode votes on a cluster."""
     import logging
 
     from jamrank.cli.display import counting
@@ -134,29 +97,32 @@ def _distribute(source: Source, console: Console, quiet: bool) -> Votes:
     from jamrank.io.out_of_core.distributed import distribute
     from jamrank.text import many
 
-    with counting(console, quiet) as progress:
-        cluster = Cluster.at(source.scheduler, source.workers, source.scratch)
-        # What goes wrong is told in one line, not in the log of every connection.
+    path = request.votes[0]
+    with counting(console, request.quiet) as progress:
+        cluster = Cluster.at(request.scheduler, request.workers, request.scratch)
+        # A failure is reported in one line, not in the log of every connection.
         logging.disable(logging.CRITICAL)
-        if not quiet:
+        if not request.quiet:
             cluster.require_workers()
-            told = f"{many(cluster.n_workers, 'dask worker')} at {cluster.address}, dashboard at {cluster.dashboard}"
-            click.echo(f"note: {told}", err=True)
-        _tell_of_questions(source.files[0], quiet)
-        return distribute(cluster, source.files[0], progress=progress)
+            workers = many(cluster.n_workers, "dask worker")
+            note(f"{workers} at {cluster.address}, dashboard at {cluster.dashboard}")
+        _note_questions(path, request.quiet)
+        return distribute(cluster, path, progress=progress)
 
 
-def _store(source: Source, console: Console, quiet: bool) -> Votes:
-    """Encode votes to the scratch folder, after saying how much room that takes."""
+def _store(request: FitRequest, console: Console) -> Votes:
+    """Encode votes to the scratch folder, after saying how much space that takes."""
     from jamrank.cli.display import counting
-    from jamrank.io.out_of_core.store import plan_storage, store
+    from jamrank.io.out_of_core.storage_plan import plan_storage
+    from jamrank.io.out_of_core.store import store
 
-    plan = plan_storage(source.files[0], source.scratch, source.memory or _MEMORY)
-    if not quiet and plan.done:
-        click.echo(f"note: {plan.folder} has these votes already; going on from there", err=True)
-    elif not quiet:
+    path = request.votes[0]
+    plan = plan_storage(path, request.scratch, request.memory or _MEMORY)
+    if plan.done:
+        note(f"{plan.folder} has these votes already and is used", request.quiet)
+    else:
         size = f"{plan.scratch_bytes / 1e9:.2g} GB"
-        click.echo(f"note: {plan.n_rows:,} votes need about {size} in {plan.folder}, until the fit is done", err=True)
-    _tell_of_questions(source.files[0], quiet)
-    with counting(console, quiet) as progress:
+        note(f"{plan.n_rows:,} votes need about {size} in {plan.folder} during the fit", request.quiet)
+    _note_questions(path, request.quiet)
+    with counting(console, request.quiet) as progress:
         return store(plan, progress)

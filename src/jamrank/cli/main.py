@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import signal
 import sys
 import threading
@@ -13,23 +12,28 @@ from typing import Any, NoReturn
 import click
 
 from jamrank import __version__
+from jamrank.cli.messages import note
+from jamrank.cli.streams import prepare_streams
 from jamrank.errors import JamrankError, JamrankWarning
+from jamrank.text import safe_line
 
 __all__ = ["main"]
 
 _COMMANDS = {
-    "demo": "The whole job on data that comes with the install.",
-    "fit": "Rank the items of a file of votes and judge its annotators.",
-    "check": "Say what is wrong or risky in a file of votes, before any fit.",
-    "compare": "Say which model foretells held-out votes best, and whether annotators matter.",
-    "export": "Write what a fit found as Parquet, JSON, preference pairs or Markdown.",
-    "simulate": "Write votes with a known truth to a file.",
-    "reproduce": "Run the paper's experiments and show their results beside its own.",
+    "demo": "Run a complete example on data that come with the package.",
+    "fit": "Rank the items of a file of votes and assess the annotators.",
+    "check": "Check a file of votes for problems before a fit.",
+    "compare": "Compare models by how well they predict held-out votes.",
+    "export": "Write the results of a fit as Parquet, JSON, preference pairs or Markdown.",
+    "next": "Choose the next comparisons: which pair, of whom, and whether to go on.",
+    "plan": "Estimate how many votes a target needs, by simulating the collection.",
+    "simulate": "Write simulated votes with a known truth to a file.",
+    "reproduce": "Run the experiments of the paper and compare the results.",
 }
 
 
 class _Commands(click.Group):
-    """Commands that are imported when called, so that ``--help`` answers at once."""
+    """Commands that are imported when called, so that ``--help`` is fast."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
@@ -45,10 +49,12 @@ class _Commands(click.Group):
             formatter.write_dl(list(_COMMANDS.items()))
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Run, and turn whatever goes wrong into one line and an exit code."""
+        """Run, and turn every failure into one line and an exit code."""
         _prepare()
         try:
-            sys.exit(super().main(*args, **{**kwargs, "standalone_mode": False}))
+            code = super().main(*args, **{**kwargs, "standalone_mode": False})
+            sys.stdout.flush()
+            sys.exit(code)
         except click.exceptions.NoArgsIsHelpError as error:
             click.echo(error.format_message())
             sys.exit(0)
@@ -68,11 +74,9 @@ class _Commands(click.Group):
 
 
 def _prepare() -> None:
-    """Make every ending an orderly one: half-written files are removed, odd terminals get question marks."""
-    warnings.showwarning = _note
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
+    """Let every exit clean up: half-written files are removed."""
+    warnings.showwarning = _show_warning
+    prepare_streams()
     if threading.current_thread() is threading.main_thread():
         for name in ("SIGTERM", "SIGHUP"):
             if hasattr(signal, name):
@@ -80,14 +84,14 @@ def _prepare() -> None:
 
 
 def _fail(line: str, code: int = 2) -> NoReturn:
-    click.echo(f"jamrank: {' '.join(line.split())}", err=True)
+    click.echo(f"jamrank: {safe_line(line)}", err=True)
     sys.exit(code)
 
 
-def _note(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-    """Show jamrank's own warnings as one line each; nobody needs the others here."""
-    if issubclass(category, JamrankWarning) and not _quiet():
-        click.echo(f"note: {message}", err=True)
+def _show_warning(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+    """Show jamrank's own warnings as one line each, and no others."""
+    if issubclass(category, JamrankWarning):
+        note(str(message), _quiet())
 
 
 def _quiet() -> bool:
@@ -106,10 +110,10 @@ Examples:
   jamrank fit votes.csv --features items.csv --model VRJAM --out results
   jamrank compare votes.csv
 
-A file of votes has the columns annotator, left, right and winner (left, right or tie), and if need be weight and
-question. CSV, TSV, JSON, JSON Lines or Parquet, plain or compressed; files of crowd-kit, Chatbot Arena, MT-Bench,
-Argilla, Label Studio and others are recognised.""",
+A file of votes has the columns annotator, left, right and winner (left, right or tie), and optionally weight and
+question. It is CSV, TSV, JSON, JSON Lines or Parquet, plain or compressed. Files of crowd-kit, Chatbot Arena,
+MT-Bench, Argilla, Label Studio and others are recognised.""",
 )
 @click.version_option(__version__, prog_name="jamrank")
 def main() -> None:
-    """Turn noisy pairwise votes into a ranking to trust and a reliability for every annotator."""
+    """Rank items from noisy pairwise votes, with uncertainty and the reliability of every annotator."""

@@ -19,13 +19,13 @@ __all__ = ["reproduce"]
 @click.command(
     epilog="""\b
 Experiments:
-  flips       chances to flip found for six synthetic annotators (wine)
+  flips       estimated flips of six synthetic annotators (wine)
   accuracy    majority vote, IAM, JAM and VRJAM on every pair of both wines
-  noise       the same against the annotators' noise
-  annotators  the same against the number of annotators
+  noise       accuracy as a function of the annotators' noise
+  annotators  accuracy as a function of the number of annotators
   digits      pen-written digits ranked by machine annotators
   ratings     two populations compared by ratings
-  loss        the hinge loss beside the logistic one
+  loss        the hinge loss compared with the logistic one
 
 \b
 Examples:
@@ -33,20 +33,22 @@ Examples:
   jamrank reproduce flips digits --seeds 3
   jamrank reproduce --data datasets --out reproduction
 
-An interrupted run goes on where it was. Data sets are downloaded once, or taken from --data DIR or the folder that
-JAMRANK_DATA names. Exit code 0 when done, 2 when data or libraries are missing."""
+An interrupted run continues where it stopped. Data sets are downloaded once, or taken from --data DIR or the folder
+in JAMRANK_DATA. Exit code 0 if done, 2 if data or libraries are missing."""
 )
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--data", metavar="DIR", help="Local copies of the data sets; nothing is downloaded then.")
-@click.option("--out", default="jamrank-reproduction", show_default=True, metavar="DIR", help="Where the results go.")
-@click.option("--seeds", default=10, show_default=True, help="Repetitions of whatever is random.")
-@click.option("--jobs", default=1, show_default=True, help="Trials at a time; memory grows with it.")
-@click.option("--quick", is_flag=True, help="A small version that shows the trends in a minute or two.")
+@click.option("--data", metavar="DIR", help="Folder with the data sets; nothing is downloaded then.")
+@click.option(
+    "--out", default="jamrank-reproduction", show_default=True, metavar="DIR", help="Folder of the results."
+)
+@click.option("--seeds", default=10, show_default=True, help="Repetitions with different random seeds.")
+@click.option("--jobs", default=1, show_default=True, help="Number of trials at a time; more need more memory.")
+@click.option("--quick", is_flag=True, help="A small version, in a minute or two.")
 @click.option("--quiet", "-q", is_flag=True, help="Print nothing.")
 def reproduce(
     names: tuple[str, ...], data: str | None, out: str, seeds: int, jobs: int, quick: bool, quiet: bool
 ) -> None:
-    """Run the paper's experiments, all or those named, and show their results beside its own.
+    """Run the experiments of the paper, all or those named, and compare the results.
 
     Writes results.json (all records), results.md (tables), runs.json (versions, machine) and figures as PNG and SVG.
     """
@@ -75,7 +77,7 @@ def reproduce(
 
 
 class _Bar:
-    """How much of the work is done, and how long the rest will take."""
+    """Progress and time left."""
 
     def __init__(self, progress: Any) -> None:
         self._progress = progress
@@ -85,7 +87,7 @@ class _Bar:
         self._progress.update(self._task, description=f"downloading {name}")
 
     def start(self, cost: float) -> None:
-        # A new task: time left is reckoned from here, without the downloads.
+        # A new task, so that the time left does not include the downloads.
         self._progress.remove_task(self._task)
         self._task = self._progress.add_task("starting", total=max(cost, 1e-9))
 
@@ -112,7 +114,7 @@ def _progress(console: Console) -> Iterator[_Bar]:
         TextColumn("left"),
         TimeRemainingColumn(),
     )
-    # Trials differ in length a hundredfold: reckon the time left from all of them, not from the last few.
+    # Trials differ in length a hundredfold: the time left is estimated from all of them, not from the last few.
     with Progress(*columns, console=console, transient=True, speed_estimate_period=3600) as progress:
         yield _Bar(progress)
 
@@ -121,9 +123,10 @@ def _print(console: Console, report: Report, out: str) -> None:
     from pathlib import Path
 
     from jamrank.cli.display import print_table
+    from jamrank.cli.messages import say
     from jamrank.text import many
 
-    print_table(console, "", ["what", "ours", "paper"], [list(row) for row in report.summary], ends=False)
-    kept = f", {many(report.n_kept, 'trial')} kept from before" if report.n_kept else ""
-    console.print(f"{many(report.n_run, 'trial')} run{kept}.", highlight=False)
-    console.print(f"Tables and figures: {Path(out) / 'results.md'}", highlight=False, soft_wrap=True)
+    print_table(console, "", ["experiment", "here", "paper"], [list(row) for row in report.summary], ends=False)
+    kept = f", {many(report.n_kept, 'trial')} from an earlier run" if report.n_kept else ""
+    say(console, f"{many(report.n_run, 'trial')} run{kept}.")
+    say(console, f"Tables and figures: {Path(out) / 'results.md'}")

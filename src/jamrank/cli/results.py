@@ -1,104 +1,142 @@
-"""What a fit leaves behind: files, JSON, and how it was computed."""
+"""The files and the JSON of a fit, and how it was computed."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-import click
-
-from jamrank.errors import UnknownItemError
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from jamrank.io.out_of_core.parted import Votes
+    from jamrank.cli.request import FitRequest
+    from jamrank.cli.run import FitOutcome
     from jamrank.models import RankingModel
+    from jamrank.report import Analysis, Report
 
-__all__ = ["OUTPUTS", "SOMETIMES", "as_json", "command_line", "facts_of", "fitted_files", "group_ranking"]
+__all__ = [
+    "MODEL_FILE",
+    "OUTPUTS",
+    "command_line",
+    "earlier_files",
+    "facts_of",
+    "fit_json",
+    "publish_fit",
+    "result_files",
+]
 
-OUTPUTS = "ranking.csv, annotators.csv, pairs.csv, model.json and report.html (with features: features.csv)"
-# Files that not every fit writes, by how they begin.
-SOMETIMES = {
-    "by.csv": b"item,rank,score,rank ",
-    "features.csv": b"feature,coef,effect\n",
-    "pairs.csv": b"left,right,votes,p_left",
-}
+MODEL_FILE = "model.jamrank"
+OUTPUTS = f"ranking.csv, annotators.csv, pairs.csv, {MODEL_FILE} and report.html (with features: features.csv)"
 
 _INTERVALS = {
     "posterior": "95 %, from draws of the posterior",
     "information": "95 %, by a normal approximation at the fitted values",
-    "independent": "95 %, by a normal approximation at the fitted values, errors of scores taken for independent",
+    "independent": "95 %, by a normal approximation at the fitted values with independent errors of the scores",
 }
 
 
 def command_line() -> str:
-    """Return the command that is running, as one would type it."""
+    """Return the command that is running, as a user would type it."""
     import shlex
     import sys
 
     return shlex.join(["jamrank", *sys.argv[1:]])
 
 
-def facts_of(model: RankingModel, votes: str, **others: str | None) -> dict[str, str]:
-    """Return how a fit was computed; ``others`` are facts that the model does not know."""
+def facts_of(outcome: FitOutcome, request: FitRequest) -> dict[str, str]:
+    """Return how a fit was computed."""
     from jamrank.kernels import compiled
     from jamrank.report import versions
 
+    fit = outcome.analysis.result.convergence
+    readings = "; ".join(map(str, getattr(outcome.votes, "readings", ())))
     facts = {
         "Command": command_line(),
-        "Votes": votes,
-        "Model": repr(model),
-        "Iterations": f"{model.n_iter_} ({model.n_passes_} passes over the votes)",
-        "Intervals": _INTERVALS.get(model._uncertainty.kind, "95 %"),
+        "Votes": readings or request.source,
+        "Model": repr(outcome.model),
+        "Iterations": f"{fit.n_iter} ({fit.n_passes} passes over the votes)",
+        "Intervals": _INTERVALS.get(outcome.analysis.interval_kind, "95 %"),
         "Versions": versions(),
         "Kernels": "compiled" if compiled else "numpy",
+        "Features": request.features or "none",
+        "Seconds": f"{outcome.seconds:.2f}",
+        "Engine": f"{fit.engine}: {fit.engine_reason}" if fit.engine_reason else fit.engine,
     }
-    facts |= {name.capitalize(): fact for name, fact in others.items() if fact}
-    if model.log_likelihood_ is not None:
-        facts["Log-likelihood"] = f"{model.log_likelihood_:.4f}"
+    if outcome.reason:
+        facts["Chosen"] = outcome.reason
+    if fit.log_likelihood is not None:
+        facts["Log-likelihood"] = f"{fit.log_likelihood:.4f}"
     return facts
 
 
-def fitted_files(
-    model: RankingModel, votes: Votes, title: str, facts: dict[str, str], **shown: Any
+def result_files(
+    model: RankingModel, analysis: Analysis, report: Report, spreadsheet_safe: bool = False
 ) -> dict[str, str | bytes]:
-    """Return the files that a fit leaves behind, by name; ``shown`` is what else :func:`describe` takes."""
-    from jamrank.report import describe, render
+    """Return the files of every fit, by name."""
+    from jamrank.models.files import model_bytes
+    from jamrank.report import render
+    from jamrank.report.csv_text import csv_text
 
-    report = describe(model, votes, f"Ranking from {title}", facts, **shown)
-    files: dict[str, str | bytes] = {
-        "ranking.csv": report.ranking.write_csv(),
-        "annotators.csv": report.annotators.write_csv(),
-        "model.json": model.to_json(),
-        "report.html": render(report),
-    }
+    tables = {"ranking": report.ranking, "annotators": report.annotators}
     if report.pairs is not None:
-        files["pairs.csv"] = report.pairs.write_csv()
-    if model.features_ is not None:
-        files["features.csv"] = model.features_.write_csv()
-    return files
+        tables["pairs"] = report.pairs
+    if analysis.features is not None:
+        tables["features"] = analysis.features
+    files: dict[str, str | bytes] = {
+        f"{name}.csv": csv_text(frame, spreadsheet_safe) for name, frame in tables.items()
+    }
+    return files | {MODEL_FILE: model_bytes(model), "report.html": render(report)}
 
 
-def group_ranking(name: str, model: RankingModel, scale: str, anchor: str | None) -> Any:
-    """Return the ranking of a group; around its mean where it has no vote on the anchor."""
-    from jamrank.cli.export import shown_ranking
-    from jamrank.selection.groups import about_group
+def publish_fit(outcome: FitOutcome, request: FitRequest) -> tuple[list[str], list[str]]:
+    """Write all files of a fit to its folder, and remove those of an earlier one; return the names of both."""
+    from jamrank.io import publish_run
+    from jamrank.report import describe
+    from jamrank.report.csv_text import csv_text
+    from jamrank.report.exports import exported
 
-    try:
-        with about_group(name):
-            return shown_ranking(model, scale, anchor)
-    except UnknownItemError:
-        click.echo(f"note: {name} has no vote on {anchor}: its scores are around their mean", err=True)
-        return shown_ranking(model, scale, None)
+    safe, analysis = request.spreadsheet_safe, outcome.analysis
+    by = None if outcome.side_by_side is None else (str(request.by), outcome.side_by_side)
+    facts = facts_of(outcome, request)
+    report = describe(analysis, f"Ranking from {request.title}", facts, by=by, spreadsheet_safe=safe)
+    files = result_files(outcome.model, analysis, report, safe)
+    title = Path(request.votes[0]).stem
+    files |= exported(analysis, request.exports, title=title, spreadsheet_safe=safe)
+    if outcome.side_by_side is not None:
+        files["by.csv"] = csv_text(outcome.side_by_side, safe)
+    assert request.out is not None
+    removed = publish_run(request.out, files, earlier_files())
+    return list(files), removed
 
 
-def as_json(model: RankingModel, reason: str | None, ranking: Any, by: str | None, rankings: dict[str, Any]) -> str:
+def earlier_files() -> Mapping[str, Callable[[Path], bool]]:
+    """Return how to recognise files that an earlier fit may have written, and this one may not."""
+    from jamrank.io import begins_with
+    from jamrank.io.parquet import columns_of
+
+    def has_columns(*names: str) -> Callable[[Path], bool]:
+        return lambda path: set(names) <= set(columns_of(path))
+
+    return {
+        "by.csv": begins_with(rb"item,rank,score,rank "),
+        "features.csv": begins_with(rb"feature,coef,effect\n"),
+        "pairs.csv": begins_with(rb"left,right,votes,p_left"),
+        "model.json": begins_with(rb'\{\n"format": "jamrank-model"'),
+        MODEL_FILE: begins_with(rb"PK"),
+        "results.json": begins_with(rb'\{\n "model": "'),
+        "preferences.csv": begins_with(rb"chosen,rejected,"),
+        "leaderboard.md": begins_with(rb"# [^\n]*\n\n\| Rank \| Item \| Score \|"),
+        "ranking.parquet": has_columns("item", "rank", "score", "score_se"),
+        "annotators.parquet": has_columns("annotator", "votes", "flip", "verdict"),
+        "pairs.parquet": has_columns("left", "right", "votes", "p_left"),
+    }
+
+
+def fit_json(outcome: FitOutcome, by: str | None) -> str:
     """Return the results of a fit as JSON."""
     import json
 
-    import polars as pl
-
     from jamrank.report.exports import results
 
-    told = results(model, ranking) | {"chosen": reason}
+    content = results(outcome.analysis) | {"chosen": outcome.reason}
     if by is not None:
-        told["by"] = {"column": by, "groups": {k: pl.DataFrame(own).to_dicts() for k, own in rankings.items()}}
-    return json.dumps(told, indent=1, default=str, allow_nan=False)
+        content["by"] = {"column": by, "groups": {name: own.to_dicts() for name, own in outcome.groups.items()}}
+    return json.dumps(content, indent=1, default=str, allow_nan=False)

@@ -21,17 +21,17 @@ Examples:
   jamrank simulate --items 200 --annotators 50 --votes 20000 --seed 1 --out study/votes.csv
   jamrank simulate --flips 0.05,0.1,0.3,0.8 --features 5
 
-Exit code 0 when done, 2 when a file is in the way or an option makes no sense."""
+Exit code 0 if done, 2 if a file exists already or an option is invalid."""
 )
 @click.option("--items", default=50, show_default=True, help="Number of items.")
 @click.option("--annotators", default=10, show_default=True, help="Number of annotators.")
 @click.option("--votes", default=5000, show_default=True, help="Number of votes.")
-@click.option("--flips", help="Flip of each annotator, with commas between; sets their number.")
+@click.option("--flips", help="Flip of each annotator, comma-separated; sets the number of annotators.")
 @click.option("--features", default=0, show_default=True, help="Number of features that explain the scores.")
 @click.option(
     "--scorer",
     type=click.Choice(["objects", "linear", "linear+objects", "kernel", "kernel+objects"]),
-    help="How scores arise.  [default: linear+objects with features, objects without]",
+    help="How scores are generated.  [default: linear+objects with features, objects without]",
 )
 @click.option("--ties", default=0.0, show_default=True, help="Share of votes that are ties.")
 @click.option(
@@ -39,17 +39,19 @@ Exit code 0 when done, 2 when a file is in the way or an option makes no sense."
     type=click.Choice(["pair", "vote"]),
     default="pair",
     show_default=True,
-    help="One truth for each pair (JAM) or for each vote (CrowdBT).",
+    help="One latent truth for each pair (JAM) or for each vote (CrowdBT).",
 )
 @click.option(
     "--noise",
     type=click.Choice(["flip", "two-coin", "discrimination", "none"]),
     default="flip",
     show_default=True,
-    help="How annotators err.",
+    help="Error model of the annotators.",
 )
-@click.option("--seed", default=0, show_default=True, help="Same seed, same votes.")
-@click.option("--out", default="votes.csv", show_default=True, metavar="FILE", help="Votes: CSV or Parquet.")
+@click.option("--seed", default=0, show_default=True, help="Random seed; the same seed gives the same votes.")
+@click.option(
+    "--out", default="votes.csv", show_default=True, metavar="FILE", help="File of the votes: CSV or Parquet."
+)
 @click.option("--force", is_flag=True, help="Replace files that exist.")
 @click.option("--quiet", "-q", is_flag=True, help="Print nothing.")
 def simulate(
@@ -67,14 +69,17 @@ def simulate(
     force: bool,
     quiet: bool,
 ) -> None:
-    """Write votes with a known truth to a file, and the truth beside it.
+    """Write simulated votes to a file, and their truth beside it.
 
-    Beside votes.csv come votes-items.csv (true scores), votes-annotators.csv (true flips, and what the noise
-    adds) and, with --features, votes-features.csv.
+    With votes.csv come votes-items.csv (true scores), votes-annotators.csv (true flips and other parameters of the
+    error model) and, with --features, votes-features.csv.
     """
     from pathlib import Path
 
+    from rich.console import Console
+
     from jamrank import simulation
+    from jamrank.cli.messages import say
     from jamrank.io import ensure_folder, write_together
 
     rates = None if flips is None else _parse_flips(flips)
@@ -94,17 +99,19 @@ def simulate(
     files = _files(drawn, target)
     taken = [name for name in files if (target.parent / name).exists()]
     if taken and not force:
-        raise InputError("exists already", "choose another --out, or --force", source=str(target.parent / taken[0]))
+        raise InputError(
+            "the file exists already", "choose another --out, or --force", source=str(target.parent / taken[0])
+        )
     write_together(ensure_folder(target.parent), files)
     if not quiet:
-        click.echo(f"{drawn.votes!r} written to {out}; the truth is in {', '.join(list(files)[1:])}")
+        say(Console(), f"Wrote {drawn.votes!r} to {out}, and the truth to {', '.join(list(files)[1:])}.")
 
 
 def _parse_flips(text: str) -> list[float]:
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:
-        raise InputError(f"--flips {text}", "expected numbers with commas between, as in 0.1,0.2") from None
+        raise InputError(f"--flips {text}", "expected comma-separated numbers, as in 0.1,0.2") from None
 
 
 def _files(drawn: Simulation, target: object) -> dict[str, str | bytes]:
@@ -125,9 +132,9 @@ def _files(drawn: Simulation, target: object) -> dict[str, str | bytes]:
     truth = pl.DataFrame({"item": items.tolist(), "score": drawn.scores})
     files[f"{path.stem}-items.csv"] = truth.write_csv()
     own = {"flip": drawn.flips, "bias": drawn.bias, "discrimination": drawn.discrimination}
-    told = {name: values for name, values in own.items() if values is not None}
-    known = pl.DataFrame({"annotator": names.tolist(), **told})
-    files[f"{path.stem}-annotators.csv"] = known.write_csv()
+    parameters = {name: values for name, values in own.items() if values is not None}
+    annotators = pl.DataFrame({"annotator": names.tolist(), **parameters})
+    files[f"{path.stem}-annotators.csv"] = annotators.write_csv()
     if drawn.features is not None:
         columns = {f"x{f}": drawn.features[:, f] for f in range(drawn.features.shape[1])}
         files[f"{path.stem}-features.csv"] = pl.DataFrame({"item": items.tolist(), **columns}).write_csv()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from jamrank.data.comparisons import SECOND, TIE, Comparisons
+from jamrank.data.comparisons import Comparisons
+from jamrank.data.storage import SECOND, TIE
 from jamrank.typing import BoolArray, HashArray
 
 __all__ = ["ODD", "ColorRefinement", "decided", "mix", "signatures"]
@@ -31,7 +32,7 @@ def signatures(votes: Comparisons) -> tuple[HashArray, HashArray]:
 class ColorRefinement:
     """Colour refinement: everything begins alike, and in each round takes up what its votes say.
 
-    That is a sum over them, which knows no order. Ties and votes of no weight are told apart, but tell nothing.
+    That is a sum over them, so that their order does not matter. Ties and votes of weight 0 are distinguished.
     """
 
     def __init__(self, votes: Comparisons) -> None:
@@ -55,9 +56,9 @@ class ColorRefinement:
         )
         said = mix(sides + mix(self.annotator[self._who] * ODD[2] + self.question[self._asked] * ODD[3]))
         self.vote, seen = said * self._weight, np.where(self._counts, mix(said) * self._weight, np.uint64(0))
-        told = np.where(self._counts, self.vote, np.uint64(0))
+        sent = np.where(self._counts, self.vote, np.uint64(0))
         heard = np.zeros_like(item), np.zeros_like(self.annotator), np.zeros_like(self.question)
-        for kind, group, what in ((0, winner, told), (0, loser, seen), (1, self._who, told), (2, self._asked, told)):
+        for kind, group, what in ((0, winner, sent), (0, loser, seen), (1, self._who, sent), (2, self._asked, sent)):
             np.add.at(heard[kind], group, what)
         self.item, self.annotator, self.question = (
             mix(old + new) for old, new in zip((item, self.annotator, self.question), heard, strict=True)

@@ -1,34 +1,40 @@
-"""The frozen, encoded table of votes that every other room works on."""
+"""The frozen, encoded table of votes that all other code works on."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-import narwhals as nw
 import numpy as np
-import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-from jamrank.data.ids import Column, as_array, as_column, as_text, encode, first_missing, is_missing, take
-from jamrank.data.storage import FIRST, MISSING, SECOND, TIE, DenseVotes, VoteTable
+from jamrank.data.folding import EncodedVotes, compare_ratings, count, fold, fold_matrix
+from jamrank.data.frames import make_frame, open_frame
+from jamrank.data.ids import as_column, encode, keep_used, take
+from jamrank.data.packing import Packing
+from jamrank.data.parsing import (
+    as_matrix,
+    check_lengths,
+    encode_questions,
+    fill_questions,
+    parse_matrix,
+    parse_outcomes,
+    parse_ratings,
+    parse_weights,
+    parse_winners,
+    refuse_missing,
+    refuse_self_pairs,
+    require_columns,
+)
+from jamrank.data.storage import FIRST, MISSING, TIE, DenseVotes, VoteTable
 from jamrank.errors import InputError
-from jamrank.kernels import default_threads, kernels
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
 if TYPE_CHECKING:
     from jamrank.io.read_log import ReadLog
 
-__all__ = ["FIRST", "REQUIRED", "SECOND", "TIE", "Comparisons", "Packing"]
-
-_WINNERS = {"left": FIRST, "right": SECOND, "tie": TIE}
-# Two bad items are a tie to the models, an abstention is no vote; both are rare, and looked for last.
-_RARE_WINNERS = {"both_bad": TIE, "abstain": MISSING}
-_OUTCOMES = "expected 1 (left), 0 (right), 0.5 (tie) or NaN (no vote)"
-_RATINGS = "expected a finite number, higher for better, or NaN (no rating)"
-REQUIRED = ("annotator", "left", "right", "winner")
+__all__ = ["Comparisons"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,14 +55,14 @@ class Comparisons:
         The ids, sorted.
     pair_first, pair_second, pair_question : ndarray of int32
         Codes into ``items`` and ``questions``, one for each pair.
-    cast : VoteTable or Jury
-        The votes, as they are stored; ``vote_start`` and its kin show them one by one.
+    storage : VoteTable or DenseVotes
+        The votes as they are stored; ``vote_start``, ``vote_annotator`` and so on list them one by one.
     n_votes : int
         Votes as given, before folding; ties included, missing ones not.
     n_missing : int
         Votes that were listed without an outcome.
-    readings : tuple of Reading
-        How the files were understood, where the votes came from files.
+    readings : tuple of ReadLog
+        How the files were read, where the votes came from files.
     """
 
     items: NDArray[Any]
@@ -133,7 +139,7 @@ class Comparisons:
         -------
         Comparisons
         """
-        return cls._from_results(left, right, annotator, _outcomes(outcome), weight, question)
+        return cls._from_results(left, right, annotator, parse_outcomes(outcome), weight, question)
 
     @classmethod
     def _from_results(
@@ -143,22 +149,46 @@ class Comparisons:
         if question is not None:
             columns["question"] = fill_questions(as_column(question))
         weights = None if weight is None else parse_weights(weight)
-        _check_lengths({**columns, "outcome": results, **({} if weights is None else {"weight": weights})})
+        check_lengths({**columns, "outcome": results, **({} if weights is None else {"weight": weights})})
         for name, column in columns.items():
             refuse_missing(name, column)
         items, (left_code, right_code) = encode(columns["left"], columns["right"])
         refuse_self_pairs(items, left_code, right_code)
         annotators, (annotator_code,) = encode(columns["annotator"])
-        questions, question_code = _encode_questions(columns.get("question"))
-        return _fold(
-            _Encoded(
+        questions, question_code = encode_questions(columns.get("question"))
+        return cls._fold(
+            EncodedVotes(
                 items, annotators, questions, left_code, right_code, annotator_code, question_code, results, weights
             )
         )
 
     @classmethod
+    def _fold(cls, votes: EncodedVotes) -> Comparisons:
+        return cls(votes.items, votes.annotators, votes.questions, *fold(votes))
+
+    @classmethod
+    def unpack(
+        cls, packing: Packing, keys: IntArray, weight: FloatArray, n_votes: int, n_missing: int
+    ) -> Comparisons:
+        """Return the votes of distinct, sorted integers of a :class:`jamrank.data.packing.Packing`.
+
+        Parameters
+        ----------
+        packing : Packing
+            The ids, and how votes are packed.
+        keys : ndarray of int64
+            One for each folded vote.
+        weight : ndarray of float64
+            Empty where all are 1.
+        n_votes, n_missing : int
+        """
+        return cls(
+            packing.items, packing.annotators, packing.questions, *packing.unpack(keys, weight, n_votes, n_missing)
+        )
+
+    @classmethod
     def from_matrix(cls, left: Any, right: Any, outcomes: ArrayLike, annotators: Any = None) -> Comparisons:
-        """Encode votes given as a pairs × annotators matrix, as juries have them.
+        """Encode votes given as a pairs × annotators matrix, as a jury gives them.
 
         Parameters
         ----------
@@ -173,12 +203,12 @@ class Comparisons:
         -------
         Comparisons
         """
-        matrix = _as_matrix(outcomes)
-        n_pairs, n_annotators = matrix.shape
+        matrix = as_matrix(outcomes)
+        n_annotators = matrix.shape[1]
         names = as_column(range(n_annotators) if annotators is None else annotators)
         columns = {"left": as_column(left), "right": as_column(right)}
-        _check_lengths({**columns, "outcomes": matrix})
-        _check_lengths({"annotators": names, "columns of outcomes": matrix.T})
+        check_lengths({**columns, "outcomes": matrix})
+        check_lengths({"annotators": names, "columns of outcomes": matrix.T})
         for name, column in {**columns, "annotators": names}.items():
             refuse_missing(name, column)
         items, (left_code, right_code) = encode(columns["left"], columns["right"])
@@ -186,26 +216,13 @@ class Comparisons:
         labels, (annotator_code,) = encode(names)
         if len(labels) < n_annotators:
             raise InputError("two columns of outcomes have the same annotator", "give each column its own id")
-        results = _matrix_results(matrix)
+        results = parse_matrix(matrix)
         order = np.argsort(annotator_code)
         if (np.diff(order) < 0).any():
             results = np.ascontiguousarray(results[:, order])
-        folded = _fold_matrix(items, labels, left_code, right_code, results)
-        if folded is not None:
-            return folded
-        return _fold(
-            _Encoded(
-                items,
-                labels,
-                np.array([""], dtype=object),
-                np.repeat(left_code, n_annotators),
-                np.repeat(right_code, n_annotators),
-                np.tile(np.arange(n_annotators, dtype=np.int32), n_pairs),
-                None,
-                results.ravel(),
-                None,
-            )
-        )
+        no_question = np.array([""], dtype=object)
+        folded = fold_matrix(items, labels, no_question, left_code, right_code, results)
+        return cls(items, labels, no_question, *folded)
 
     @classmethod
     def from_frame(cls, frame: Any) -> Comparisons:
@@ -220,7 +237,7 @@ class Comparisons:
         Returns
         -------
         Comparisons
-            Its models answer in pandas where the votes came as pandas, in polars otherwise.
+            Models fitted to it return pandas frames where the votes came as pandas, polars frames otherwise.
         """
         table = open_frame(frame, InputError)
         require_columns(table.columns)
@@ -259,44 +276,33 @@ class Comparisons:
         Returns
         -------
         Comparisons
-            With the item that sorts first on the left of every vote, so that sides mean nothing. An annotator
-            who rated a single item casts no votes. Annotators without votes, and items that nobody compared
-            with another, are not in it.
+            With the item that sorts first on the left of every vote, so that sides carry no information. Annotators
+            who rated a single item, and items that were never rated beside another, are left out.
         """
         columns = {"item": as_column(item), "annotator": as_column(annotator)}
         if question is not None:
             columns["question"] = fill_questions(as_column(question))
-        ratings = _ratings(rating)
-        _check_lengths({**columns, "rating": ratings}, "rating")
+        ratings = parse_ratings(rating)
+        check_lengths({**columns, "rating": ratings}, "rating")
         for name, column in columns.items():
             refuse_missing(name, column, "rating")
         rated = ~np.isnan(ratings)
         ratings, columns = ratings[rated], {name: take(column, rated) for name, column in columns.items()}
         items, (item_code,) = encode(columns["item"])
         annotators, (annotator_code,) = encode(columns["annotator"])
-        questions, question_code = _encode_questions(columns.get("question"))
+        questions, question_code = encode_questions(columns.get("question"))
         asked = np.zeros(len(ratings), dtype=np.int32) if question_code is None else question_code
-        ballot, n_ballots = _mixed_radix([(annotator_code, len(annotators)), (asked, len(questions))])
-        left, right = _pairs_within(ballot, n_ballots, item_code, len(items))
+        left, right, who, about, results = compare_ratings(ratings, item_code, len(items), annotator_code, asked)
         if not len(left):
             raise InputError(
                 "no two ratings to compare",
                 "expected an annotator who rated at least two different items"
                 + ("" if question is None else " within one question"),
             )
-        votes = cls.from_arrays(
-            item_code[left],
-            item_code[right],
-            annotator_code[left],
-            np.where(ratings[left] == ratings[right], 0.5, ratings[left] > ratings[right]),
-            question=asked[left],
-        )
-        return replace(
-            votes,
-            items=items[votes.items],
-            annotators=annotators[votes.annotators],
-            questions=questions[votes.questions],
-        )
+        items, (left, right) = keep_used(items, left, right)
+        annotators, (who,) = keep_used(annotators, who)
+        questions, (about,) = keep_used(questions, about)
+        return cls._fold(EncodedVotes(items, annotators, questions, left, right, who, about, results, None))
 
     @property
     def n_items(self) -> int:
@@ -317,7 +323,7 @@ class Comparisons:
     def n_ties(self) -> float:
         """Total weight of the tie votes."""
         if isinstance(self.storage, DenseVotes):
-            return 0.0 if self.storage.decided else float(_count(self.storage.results, TIE))
+            return 0.0 if self.storage.decided else float(count(self.storage.results, TIE))
         tied = self.vote_result == TIE
         return float(self.vote_weight[tied].sum()) if tied.any() else 0.0
 
@@ -361,7 +367,7 @@ class Comparisons:
         return self.annotator_weight - tied
 
     def only(self, chosen: BoolArray) -> Comparisons:
-        """Return some of the votes alone, under the same ids.
+        """Return some of the votes, with the same ids.
 
         Parameters
         ----------
@@ -389,11 +395,11 @@ class Comparisons:
         )
 
     def only_pairs(self, chosen: BoolArray) -> Comparisons:
-        """Return the votes on some of the pairs alone, under the same ids; a jury stays one."""
+        """Return the votes on some of the pairs, with the same ids; a matrix of votes stays one."""
         if not isinstance(self.storage, DenseVotes):
             return self.only(chosen[self.vote_pair])
         results, swapped = self.storage.results[chosen], self.storage.swapped
-        n_missing = 0 if self.storage.decided else _count(results, MISSING)
+        n_missing = 0 if self.storage.decided else count(results, MISSING)
         return replace(
             self,
             pair_first=self.pair_first[chosen],
@@ -412,7 +418,7 @@ class Comparisons:
         return len(self.storage.result)
 
     def frame(self, columns: dict[str, Any]) -> Any:
-        """Return a data frame of the kind in which the votes came."""
+        """Return a data frame of the library from which the votes came."""
         return make_frame(columns, self.frames)
 
     def to_frame(self) -> Any:
@@ -437,443 +443,3 @@ class Comparisons:
             f"Comparisons({self.n_votes:,} votes by {self.n_annotators:,} annotators "
             f"on {self.n_pairs:,} pairs of {self.n_items:,} items)"
         )
-
-
-def require_columns(names: Iterable[str]) -> None:
-    """Make sure that the columns of the canonical form are there."""
-    missing = [name for name in REQUIRED if name not in names]
-    if missing:
-        raise InputError(
-            f"no column {', '.join(map(repr, missing))} among {', '.join(map(repr, names))}",
-            "needed: annotator, left, right, winner; optional: weight, question",
-        )
-
-
-def open_frame(frame: Any, error: type[InputError]) -> nw.DataFrame[Any]:
-    """Return a user's data frame behind one interface, whichever library it is from."""
-    try:
-        return nw.from_native(frame, eager_only=True)
-    except TypeError:
-        raise error(
-            f"a {type(frame).__name__} where a data frame should be",
-            "give a pandas, polars or arrow frame (collect() a lazy one; files are for read_comparisons)",
-        ) from None
-
-
-def make_frame(columns: dict[str, Any], library: str) -> Any:
-    """Return a pandas or polars frame of the columns."""
-    plain = {name: values.tolist() if values.dtype.kind == "O" else values for name, values in columns.items()}
-    if library == "pandas":
-        import pandas as pd
-
-        return pd.DataFrame(plain)
-    return pl.DataFrame(plain, strict=False)
-
-
-def parse_winners(column: Column) -> NDArray[np.int8]:
-    """Return a result code for each canonical winner; anything else is refused, never taken for a tie."""
-    if not isinstance(column, pl.Series):
-        return np.array([_winner(value, row) for row, value in enumerate(column.tolist())], dtype=np.int8)
-    results = np.full(len(column), MISSING, dtype=np.int8)
-    known = column.is_null()
-    for winner, result in {**_WINNERS, **_RARE_WINNERS}.items():
-        if winner in _RARE_WINNERS and known.all():
-            continue
-        same = (column == winner).fill_null(False)
-        results[same.to_numpy()] = result
-        known |= same
-    if not known.all():
-        row = int((~known).arg_max() or 0)
-        _winner(column[row], row)
-    return results
-
-
-def _winner(value: Any, row: int) -> int:
-    result = _WINNERS.get(value, _RARE_WINNERS.get(value)) if isinstance(value, str) else None
-    if result is None and not is_missing(value):
-        raise InputError(f"winner is {value!r}", "expected 'left', 'right' or 'tie'", row=row + 1)
-    return MISSING if result is None else result
-
-
-def _outcomes(outcome: Any) -> NDArray[np.int8]:
-    """Return a result code for each outcome, seen from the left."""
-    column = as_array(outcome)
-    if column.dtype.kind == "b":
-        return column.astype(np.int8)
-    if column.dtype.kind in "iuf":
-        return _results(column.astype(np.float64))
-    return _results(np.array([_number(value, row) for row, value in enumerate(column.tolist())], dtype=np.float64))
-
-
-def _number(value: Any, row: int) -> float:
-    if is_missing(value):
-        return np.nan
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        raise InputError(f"outcome {value!r}", _OUTCOMES, row=row + 1) from None
-
-
-def _as_matrix(outcomes: ArrayLike) -> NDArray[Any]:
-    try:
-        matrix = np.asarray(outcomes)
-        if matrix.dtype.kind not in "biuf":
-            matrix = matrix.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"outcomes that are no matrix of numbers ({error})", _OUTCOMES) from None
-    if matrix.ndim != 2:
-        raise InputError(f"outcomes with {matrix.ndim} dimensions", "expected pairs × annotators")
-    return matrix
-
-
-def _matrix_results(matrix: NDArray[Any]) -> NDArray[np.int8]:
-    if matrix.dtype.kind == "b":
-        return matrix.astype(np.int8)
-    if matrix.dtype.kind != "i":
-        return _results(matrix.astype(np.float64))
-    low, high = (int(matrix.min()), int(matrix.max())) if matrix.size else (0, 0)
-    if low < -1 or high > 1:
-        row, column = np.argwhere((matrix < -1) | (matrix > 1))[0]
-        raise InputError(
-            f"outcome {matrix[row, column]} in column {column + 1}",
-            "expected 1 (left), 0 (right) or -1 (no vote)",
-            row=int(row) + 1,
-        )
-    results = np.array(matrix, dtype=np.int8, order="C")
-    if low < 0:
-        results[results < 0] = MISSING
-    return results
-
-
-def _results(outcome: FloatArray) -> NDArray[np.int8]:
-    results: NDArray[np.int8] = (outcome == 1.0).astype(np.int8)
-    if np.all((outcome == 0.0) | (results == FIRST)):
-        return results
-    results[:] = -1
-    for value, result in ((1.0, FIRST), (0.0, SECOND), (0.5, TIE)):
-        results[outcome == value] = result
-    results[np.isnan(outcome)] = MISSING
-    if (results < 0).any():
-        row = int(np.argwhere(results < 0)[0][0])
-        value = outcome[results < 0][0]
-        hint = _OUTCOMES
-        if 0 < value < 1:
-            hint += f"; write a soft vote as two votes, 1 with weight {value:g} and 0 with weight {1 - value:g}"
-        raise InputError(f"outcome {value:g}", hint, row=row + 1)
-    return results
-
-
-def parse_weights(weight: Any) -> FloatArray:
-    column = as_array(weight)
-    try:
-        weights = column.astype(np.float64)
-    except (TypeError, ValueError):
-        weights = np.array([np.nan if v is None or not isinstance(v, (int, float)) else v for v in column.tolist()])
-    bad = ~(np.isfinite(weights) & (weights >= 0))
-    if bad.any():
-        row = int(bad.argmax())
-        raise InputError(f"weight is {column.tolist()[row]!r}", "expected a number of at least 0", row=row + 1)
-    return weights
-
-
-def _ratings(rating: Any) -> NDArray[Any]:
-    """Return the ratings as integers or floats, NaN for none."""
-    column = as_array(rating)
-    if column.dtype.kind in "biu":
-        return column
-    if column.dtype.kind != "f":
-        column = np.array([_rating(value, row) for row, value in enumerate(column.tolist())], dtype=np.float64)
-    infinite = np.isinf(column)
-    if infinite.any():
-        row = int(infinite.argmax())
-        raise InputError(f"rating is {column[row]:g}", _RATINGS, row=row + 1)
-    return column
-
-
-def _rating(value: Any, row: int) -> float:
-    if is_missing(value):
-        return np.nan
-    try:
-        if not isinstance(value, (str, bytes)):
-            return float(value)
-    except (TypeError, ValueError, OverflowError):
-        pass
-    raise InputError(f"rating is {value!r}", _RATINGS, row=row + 1)
-
-
-def _check_lengths(columns: dict[str, Any], of: str = "vote") -> None:
-    lengths = {name: len(column) for name, column in columns.items()}
-    if len(set(lengths.values())) > 1:
-        told = ", ".join(f"{name} {length}" for name, length in lengths.items())
-        raise InputError(f"columns of different length ({told})", f"expected one value for each {of}")
-    if not any(lengths.values()):
-        raise InputError(f"no {of}s", "expected at least one")
-
-
-def refuse_missing(name: str, column: Column, of: str = "vote") -> None:
-    row = first_missing(column)
-    if row is not None:
-        raise InputError(f"{name} is missing", f"every {of} needs an id there", row=row + 1)
-
-
-def refuse_empty(name: str, column: Column) -> None:
-    """Refuse ids that are empty text, as files may have them."""
-    if isinstance(column, pl.Series) and (empty := column == "").any():
-        raise InputError(f"{name} is missing", "every vote needs an id there", row=int(empty.arg_max() or 0) + 1)
-
-
-def refuse_self_pairs(items: NDArray[Any], left: Int32Array, right: Int32Array) -> None:
-    same = left == right
-    if same.any():
-        row = int(same.argmax())
-        item = items[left[row]]
-        raise InputError(f"{item!s} is compared with itself", "left and right must be different items", row=row + 1)
-
-
-def fill_questions(column: Column, gaps: bool | None = None) -> Column:
-    """Return the questions with empty ones as one question of their own; all are text then.
-
-    Parameters
-    ----------
-    column : ndarray or polars.Series
-        From ``as_column``.
-    gaps : bool, optional
-        Whether there are empty ones, here or in another part of the votes; without it, whether there are any here.
-    """
-    if not (first_missing(column) is not None if gaps is None else gaps):
-        return column
-    return as_text(column, of_any_kind=True).fill_null("")
-
-
-def _encode_questions(column: Column | None) -> tuple[NDArray[Any], Int32Array | None]:
-    if column is None:
-        return np.array([""], dtype=object), None
-    labels, (codes,) = encode(column)
-    return labels, codes
-
-
-def _pairs_within(ballot: IntArray, n_ballots: int, item: Int32Array, n_items: int) -> tuple[IntArray, IntArray]:
-    """Return every two rows of one ballot and different items, the row of the lower item first."""
-    key, _ = _mixed_radix([(ballot, n_ballots), (item, n_items)])
-    order = np.argsort(key, kind="stable")
-    key, ballot = key[order], ballot[order]
-    # A row is paired with all rows of its ballot that come after those of its item.
-    begin = np.searchsorted(key, key, side="right")
-    count = np.searchsorted(ballot, ballot, side="right") - begin
-    left = np.repeat(np.arange(len(key)), count)
-    right = np.arange(len(left)) + np.repeat(begin - (np.cumsum(count) - count), count)
-    return order[left], order[right]
-
-
-def _turned(results: NDArray[np.int8], swapped: BoolArray) -> NDArray[np.int8]:
-    """Return results seen from the canonical order: turned over where the first item stood on the right."""
-    turned: NDArray[np.int8] = np.where(swapped & (results <= FIRST), FIRST - results, results).astype(np.int8)
-    return turned
-
-
-@dataclass(frozen=True)
-class _Encoded:
-    """Votes in codes, as they were given; no question where there is but one, no weights where all are 1."""
-
-    items: NDArray[Any]
-    annotators: NDArray[Any]
-    questions: NDArray[Any]
-    left: Int32Array
-    right: Int32Array
-    annotator: Int32Array
-    question: Int32Array | None
-    results: NDArray[np.int8]
-    weights: FloatArray | None
-
-
-def _fold(votes: _Encoded) -> Comparisons:
-    """Sort the votes by pair and annotator and fold equal ones."""
-    packing = Packing(votes.items, votes.annotators, votes.questions)
-    if not packing.possible:
-        return _fold_many(votes)
-    keys = packing.pack(votes.left, votes.right, votes.annotator, votes.question, votes.results)
-    n_missing = _count(votes.results, MISSING)
-    return packing.unpack(*sorted_keys(keys, votes.weights), len(keys) - n_missing, n_missing)
-
-
-@dataclass(frozen=True)
-class Packing:
-    """Votes as integers that sort by pair, question and annotator: the bits of a vote's codes, side by side."""
-
-    items: NDArray[Any]
-    annotators: NDArray[Any]
-    questions: NDArray[Any]
-
-    @property
-    def bits(self) -> tuple[int, int, int]:
-        """Bits of an item, a question and an annotator."""
-        return _bits(len(self.items)), _bits(len(self.questions)), _bits(len(self.annotators))
-
-    @property
-    def possible(self) -> bool:
-        """Whether a vote fits into an integer."""
-        items, questions, annotators = self.bits
-        return 2 * items + questions + annotators + 3 <= 63
-
-    @property
-    def below_pair(self) -> int:
-        """Bits that do not belong to the pair of items."""
-        return self.bits[1] + self.bits[2] + 3
-
-    def pack(
-        self,
-        left: Int32Array,
-        right: Int32Array,
-        annotator: Int32Array,
-        question: Int32Array | None,
-        results: NDArray[np.int8],
-    ) -> IntArray:
-        """Return an integer for each vote, results seen from the left."""
-        keys = np.empty(len(results), dtype=np.int64)
-        asked = np.empty(0, dtype=np.int32) if question is None else question
-        kernels.pack_votes(left, right, annotator, asked, results, *self.bits, keys, default_threads())
-        return keys
-
-    def unpack(self, keys: IntArray, weight: FloatArray, n_votes: int, n_missing: int) -> Comparisons:
-        """Return the votes of distinct, sorted integers; no weights: all 1."""
-        threads, bits = default_threads(), self.bits
-        n_pairs = kernels.count_pairs(keys, bits[2] + 3, threads)
-        first, second = np.empty(n_pairs, dtype=np.int32), np.empty(n_pairs, dtype=np.int32)
-        asked = np.empty(n_pairs if len(self.questions) > 1 else 0, dtype=np.int32)
-        start, who = np.empty(n_pairs + 1, dtype=np.int64), np.empty(len(keys), dtype=np.int32)
-        result, swapped = np.empty(len(keys), dtype=np.int8), np.empty(len(keys), dtype=bool)
-        kernels.unpack_votes(keys, *bits, first, second, asked, start, who, result, swapped, threads)
-        if n_missing:
-            voted = result != MISSING
-            start = np.concatenate([[0], np.cumsum(voted)])[start]
-            who, result, swapped = who[voted], result[voted], swapped[voted]
-            weight = weight[voted] if len(weight) else weight
-        return Comparisons(
-            self.items,
-            self.annotators,
-            self.questions,
-            first,
-            second,
-            asked if len(self.questions) > 1 else np.broadcast_to(np.int32(0), n_pairs),
-            VoteTable(start, who, result, swapped if swapped.any() else np.empty(0, dtype=bool), weight),
-            n_votes=n_votes,
-            n_missing=n_missing,
-        )
-
-
-def _count(results: NDArray[np.int8], result: int) -> int:
-    """Count the votes that came out so."""
-    return int(np.count_nonzero(results == result))
-
-
-def _fold_many(votes: _Encoded) -> Comparisons:
-    """Fold votes with so many ids that a vote does not fit into an integer: by the ranks of the pairs that occur."""
-    first, second = np.minimum(votes.left, votes.right), np.maximum(votes.left, votes.right)
-    asked = np.zeros(len(first), dtype=np.int32) if votes.question is None else votes.question
-    n_items, n_questions = len(votes.items), len(votes.questions)
-    wide, _ = _mixed_radix([(first, n_items), (second, n_items), (asked, n_questions)])
-    _, at, rank = np.unique(wide, return_index=True, return_inverse=True)
-    # Two made-up items keep the side on which each was shown; the rank of the pair, in order, is the question.
-    swapped = (votes.left > votes.right).astype(np.int32)
-    folded = _fold(
-        replace(
-            votes,
-            items=np.arange(2),
-            questions=np.arange(len(at)),
-            left=swapped,
-            right=1 - swapped,
-            question=rank.astype(np.int32),
-        )
-    )
-    return replace(
-        folded,
-        items=votes.items,
-        questions=votes.questions,
-        pair_first=first[at],
-        pair_second=second[at],
-        pair_question=asked[at],
-    )
-
-
-def _rising(first: Int32Array, second: Int32Array) -> bool:
-    """Tell whether pairs are in order and no two are the same."""
-    same = first[1:] == first[:-1]
-    return bool((first[1:] >= first[:-1]).all() and (~same | (second[1:] > second[:-1])).all())
-
-
-def _bits(count: int) -> int:
-    """Return how many bits the codes of so many ids need."""
-    return max(count - 1, 0).bit_length()
-
-
-def _starts_of_runs(keys: IntArray) -> BoolArray:
-    """Tell for each of some sorted keys whether it differs from the one before."""
-    new = np.empty(len(keys), dtype=bool)
-    new[:1] = True
-    np.not_equal(keys[1:], keys[:-1], out=new[1:])
-    return new
-
-
-def sorted_keys(key: IntArray, weights: FloatArray | None) -> tuple[IntArray, FloatArray]:
-    """Sort keys and fold equal ones: distinct keys, and the weight of each (empty: all 1)."""
-    if weights is None:
-        threads = default_threads()
-        kernels.sort_keys(key, int(key.max(initial=0)).bit_length(), threads)
-        n_distinct = kernels.count_pairs(key, 0, threads)
-        if n_distinct == len(key):
-            return key, np.empty(0)
-        distinct, times = np.empty(n_distinct, dtype=np.int64), np.empty(n_distinct)
-        kernels.fold_keys(key, distinct, times, threads)
-        return distinct, times
-    # Equal votes by weight, so that the last bit of their sum does not depend on the order of the rows.
-    order = np.lexsort((weights, key))
-    key, weights = key[order], weights[order]
-    starts = np.flatnonzero(_starts_of_runs(key))
-    folded = np.add.reduceat(weights, starts)
-    return key[starts], folded if (folded != 1).any() else np.empty(0)
-
-
-def _mixed_radix(digits: list[tuple[NDArray[Any], int]]) -> tuple[IntArray, int]:
-    """Return one sortable integer for each row of digits, and a bound on it."""
-    key, bound = np.zeros(len(digits[0][0]), dtype=np.int64), 1
-    for digit, radix in digits:
-        if bound * radix >= 2**63:
-            # Too wide for one integer: replace what stands so far by its rank.
-            distinct, key = np.unique(key, return_inverse=True)
-            bound = len(distinct)
-        key = key * radix + digit
-        bound *= radix
-    return key, bound
-
-
-def _fold_matrix(
-    items: NDArray[Any], annotators: NDArray[Any], left: Int32Array, right: Int32Array, results: NDArray[np.int8]
-) -> Comparisons | None:
-    """Encode a matrix whose rows are distinct pairs as a jury; None where they are not."""
-    swapped = left > right
-    if swapped.any():
-        first, second = np.where(swapped, right, left), np.where(swapped, left, right)
-        results = _turned(results, swapped[:, None])
-    else:
-        first, second, swapped = left, right, np.empty(0, dtype=bool)
-    if not _rising(first, second):
-        key = first.astype(np.int64) * len(items) + second
-        order = np.argsort(key, kind="stable")
-        if (np.diff(key[order]) == 0).any():
-            return None
-        first, second, results = first[order], second[order], results[order]
-        swapped = swapped[order] if len(swapped) else swapped
-    # Most tables have neither ties nor gaps, and one look tells.
-    decided = bool(results.max(initial=SECOND) <= FIRST)
-    n_missing = 0 if decided else _count(results, MISSING)
-    return Comparisons(
-        items,
-        annotators,
-        np.array([""], dtype=object),
-        first,
-        second,
-        np.broadcast_to(np.int32(0), len(first)),
-        DenseVotes(results, swapped, decided),
-        n_votes=results.size - n_missing,
-        n_missing=n_missing,
-    )

@@ -9,15 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jamrank.data.comparisons import (
-    Comparisons,
-    fill_questions,
-    open_frame,
-    parse_winners,
-    refuse_missing,
-    refuse_self_pairs,
-)
+from jamrank.data.comparisons import Comparisons
+from jamrank.data.frames import open_frame
 from jamrank.data.ids import as_array, as_column, encode, locate
+from jamrank.data.parsing import fill_questions, parse_winners, refuse_missing, refuse_self_pairs
 from jamrank.data.storage import FIRST, MISSING, TIE, DenseVotes, VoteTable
 from jamrank.errors import GoldError, GoldWarning, InputError, warn
 from jamrank.text import many
@@ -112,8 +107,8 @@ def _columns(gold: Any) -> tuple[NDArray[Any], NDArray[Any], BoolArray, NDArray[
     winner = parse_winners(as_column(frame.get_column("winner").to_native()))
     open_ones = np.flatnonzero(winner >= TIE)
     if len(open_ones):
-        told = "tie" if winner[open_ones[0]] == TIE else "missing"
-        raise GoldError(f"winner is {told}", "a gold pair has a winner, left or right", row=int(open_ones[0]) + 1)
+        found = "tie" if winner[open_ones[0]] == TIE else "missing"
+        raise GoldError(f"winner is {found}", "a gold pair has a winner, left or right", row=int(open_ones[0]) + 1)
     items, (left, right) = encode(columns["left"], columns["right"])
     refuse_self_pairs(items, left, right)
     question = as_array(fill_questions(columns["question"])) if "question" in columns else None

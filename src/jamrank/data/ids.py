@@ -36,6 +36,7 @@ __all__ = [
     "first_missing",
     "id_text",
     "is_missing",
+    "keep_used",
     "locate",
     "take",
 ]
@@ -365,3 +366,14 @@ def locate(labels: NDArray[Any], wanted: Sequence[Any] | NDArray[Any]) -> IntArr
             for code, value in zip(found, values, strict=True)
         ]
     return np.array(found, dtype=np.int64)
+
+
+def keep_used(labels: NDArray[Any], *codes: Int32Array) -> tuple[NDArray[Any], list[Int32Array]]:
+    """Return the labels that some code uses, and the codes into these."""
+    used = np.zeros(len(labels), dtype=bool)
+    for column in codes:
+        used[column] = True
+    if used.all():
+        return labels, list(codes)
+    new = (np.cumsum(used) - 1).astype(np.int32)
+    return labels[used], [new[column] for column in codes]

@@ -1,4 +1,4 @@
-"""How annotators agree with themselves."""
+"""How consistent each annotator's votes are with each other."""
 
 from __future__ import annotations
 
@@ -6,21 +6,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jamrank.data.comparisons import FIRST, TIE, Comparisons
-from jamrank.data.storage import DenseVotes
+from jamrank.data.comparisons import Comparisons
+from jamrank.data.storage import FIRST, TIE, DenseVotes
 from jamrank.diagnostics.cycles import count_triads
 from jamrank.typing import FloatArray, Int32Array, IntArray
 
 __all__ = ["SelfConsistency", "self_consistency"]
 
-
-# Votes that are looked at for circles; of more, those of so many annotators.
+# Triads are counted in this many votes; of more, for the first annotators only.
 _MOST_VOTES = 2_000_000
 
 
 @dataclass(frozen=True)
 class SelfConsistency:
-    """What each annotator said twice, and in circles; all arrays are by annotator.
+    """Repeated, contradictory and circular votes, by annotator.
 
     Attributes
     ----------
@@ -29,10 +28,10 @@ class SelfConsistency:
     contradicted : ndarray
         Those of them on which the annotator voted both ways.
     cancelled : ndarray
-        Votes, by weight, that are made up for by as many of the same annotator for the other item.
+        Votes, by weight, that are cancelled by the same annotator's votes for the other item.
     circular, ordered : ndarray
-        Triads of items, within a question, that the annotator's own votes put into a circle, or into an order; of
-        very many votes, only for the first annotators.
+        Circular and ordered triads, within a question, of the annotator's own votes; of very many votes, only for the
+        first annotators.
     exact : bool
         Whether all triads were counted.
     """
@@ -46,7 +45,7 @@ class SelfConsistency:
 
 
 def self_consistency(votes: Comparisons) -> SelfConsistency:
-    """Compare each annotator's votes with the annotator's own others."""
+    """Compare the votes of each annotator with each other."""
     n = votes.n_annotators
     pair, who, wins, losses, times = _cells(votes)
     both = (wins > 0) & (losses > 0)
@@ -59,7 +58,7 @@ def self_consistency(votes: Comparisons) -> SelfConsistency:
 def _cells(votes: Comparisons) -> tuple[IntArray, Int32Array, FloatArray, FloatArray, FloatArray]:
     """Return pair, annotator, votes for the first and for the second item and their number, for decided votes."""
     if isinstance(votes.storage, DenseVotes):
-        # One vote a cell: nothing is said twice, and only circles are left to look for, if not among too many.
+        # One vote a cell: there are no repeated votes, only triads to count.
         few = _MOST_VOTES // votes.n_pairs
         pair, who = (np.asarray(at) for at in np.nonzero(votes.storage.results[:, :few] < TIE))
         first_won = (votes.storage.results[pair, who] == FIRST).astype(np.float64)
@@ -71,7 +70,7 @@ def _cells(votes: Comparisons) -> tuple[IntArray, Int32Array, FloatArray, FloatA
     if new.all() and (weight <= 1).all():
         return pair, who, weight * first_won, weight * ~first_won, np.ones(len(pair))
     cell, begin = np.cumsum(new) - 1, np.flatnonzero(new)
-    # A whole weight above 1 is a vote that was written as often.
+    # An integer weight above 1 stands for as many identical votes.
     times = np.maximum(np.where(weight == np.floor(weight), weight, 1.0), 1.0)
     sums = (np.bincount(cell, values, len(begin)) for values in (weight * first_won, weight * ~first_won, times))
     wins, losses, count = (np.asarray(total, dtype=np.float64) for total in sums)

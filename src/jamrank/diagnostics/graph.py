@@ -1,4 +1,4 @@
-"""The graph of who was compared with whom: what falls apart, what hangs by a thread, who never lost."""
+"""The comparison graph: components, bridges and separation."""
 
 from __future__ import annotations
 
@@ -8,60 +8,60 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
-from jamrank.rows.duels import Duels
+from jamrank.rows import PairCounts
 from jamrank.typing import BoolArray, Int32Array, IntArray
 
 __all__ = ["Bridges", "Separation", "components", "find_bridges", "separation"]
 
 
-def components(duels: Duels) -> Int32Array:
-    """Return for each item the number of its group: between groups there is no decided vote."""
-    return np.asarray(connected_components(_graph(duels), directed=False)[1], dtype=np.int32)
+def components(counts: PairCounts) -> Int32Array:
+    """Return the connected component of each item; no decided vote is between two components."""
+    return np.asarray(connected_components(_graph(counts), directed=False)[1], dtype=np.int32)
 
 
-def _graph(duels: Duels, which: BoolArray | slice = slice(None)) -> csr_array:
-    first, second = duels.first[which], duels.second[which]
-    return csr_array((np.ones(len(first), np.int8), (first, second)), (duels.n_items,) * 2)
+def _graph(counts: PairCounts, which: BoolArray | slice = slice(None)) -> csr_array:
+    first, second = counts.first[which], counts.second[which]
+    return csr_array((np.ones(len(first), np.int8), (first, second)), (counts.n_items,) * 2)
 
 
 @dataclass(frozen=True)
 class Bridges:
-    """Duels without which the items would fall apart.
+    """Pairs whose removal disconnects the comparison graph.
 
     Attributes
     ----------
     duel : ndarray of int64
-        Which of the duels, from the one that holds most together to the least.
+        Indices of the pairs, largest ``cut_off`` first.
     cut_off : ndarray of int64
-        How many items are on the smaller side of each.
+        Number of items on the smaller side of each.
     """
 
     duel: IntArray
     cut_off: IntArray
 
 
-def find_bridges(duels: Duels) -> Bridges:
-    """Find the duels that alone link two groups of items.
+def find_bridges(counts: PairCounts) -> Bridges:
+    """Find the pairs that alone connect two groups of items.
 
-    A bridge is in every spanning forest. So it is one of the whole graph just when it is one of two spanning forests
-    together, the second of what the first leaves over: a graph of at most two edges an item, which can be walked.
+    A bridge is in every spanning forest. An edge is therefore a bridge of the graph if and only if it is one of the
+    union of a spanning forest and a spanning forest of the remaining edges, which has at most two edges an item.
     """
-    n = duels.n_items
-    keys = duels.first.astype(np.int64) * n + duels.second
-    first_forest = _forest(duels, np.ones(len(keys), dtype=bool), keys)
+    n = counts.n_items
+    keys = counts.first.astype(np.int64) * n + counts.second
+    first_forest = _forest(counts, np.ones(len(keys), dtype=bool), keys)
     left_over = np.ones(len(keys), dtype=bool)
     left_over[first_forest] = False
-    kept = np.union1d(first_forest, _forest(duels, left_over, keys))
-    duel, below, whole = _walk(duels.first[kept], duels.second[kept], n)
+    kept = np.union1d(first_forest, _forest(counts, left_over, keys))
+    duel, below, whole = _walk(counts.first[kept], counts.second[kept], n)
     cut_off = np.minimum(below, whole - below)
     order = np.lexsort((kept[duel], -cut_off))
     return Bridges(kept[duel][order], cut_off[order])
 
 
-def _forest(duels: Duels, which: BoolArray, keys: IntArray) -> IntArray:
-    """Return the duels of a spanning forest of some of them."""
-    tree = minimum_spanning_tree(_graph(duels, which)).tocoo()
-    return np.asarray(np.searchsorted(keys, tree.row.astype(np.int64) * duels.n_items + tree.col))
+def _forest(counts: PairCounts, which: BoolArray, keys: IntArray) -> IntArray:
+    """Return the pairs of a spanning forest of some of them."""
+    tree = minimum_spanning_tree(_graph(counts, which)).tocoo()
+    return np.asarray(np.searchsorted(keys, tree.row.astype(np.int64) * counts.n_items + tree.col))
 
 
 def _walk(first: Int32Array, second: Int32Array, n_items: int) -> tuple[IntArray, IntArray, IntArray]:
@@ -110,15 +110,15 @@ def _walk(first: Int32Array, second: Int32Array, n_items: int) -> tuple[IntArray
 
 @dataclass(frozen=True)
 class Separation:
-    """Where votes all point one way, so that without a prior a gap between scores would grow for ever.
+    """Separated data: without a prior some differences of scores would be infinite.
 
     Attributes
     ----------
     n_groups : int
-        Groups of items within which there is a chain of wins from each item to each other; 1 where nothing is
-        separated.
+        Strongly connected components of the graph with an edge from winner to loser; 1 where the likelihood has a
+        finite maximum (Ford's condition).
     never_lost, never_won : ndarray of int64
-        Items with decided votes that won, or lost, all of them.
+        Items that won, or lost, all of their decided votes.
     """
 
     n_groups: int
@@ -126,14 +126,14 @@ class Separation:
     never_won: IntArray
 
 
-def separation(duels: Duels) -> Separation:
-    """Find items and groups of items that only win or only lose against the rest."""
-    won, lost = duels.wins > 0, duels.losses > 0
-    winner = np.concatenate([duels.first[won], duels.second[lost]])
-    loser = np.concatenate([duels.second[won], duels.first[lost]])
-    graph = csr_array((np.ones(len(winner), np.int8), (winner, loser)), (duels.n_items,) * 2)
+def separation(counts: PairCounts) -> Separation:
+    """Find groups of items between which all votes point one way."""
+    won, lost = counts.wins > 0, counts.losses > 0
+    winner = np.concatenate([counts.first[won], counts.second[lost]])
+    loser = np.concatenate([counts.second[won], counts.first[lost]])
+    graph = csr_array((np.ones(len(winner), np.int8), (winner, loser)), (counts.n_items,) * 2)
     n_groups, _ = connected_components(graph, directed=True, connection="strong")
-    wins, losses = (np.bincount(items, minlength=duels.n_items) for items in (winner, loser))
+    wins, losses = (np.bincount(items, minlength=counts.n_items) for items in (winner, loser))
     return Separation(
         int(n_groups), np.flatnonzero((losses == 0) & (wins > 0)), np.flatnonzero((wins == 0) & (losses > 0))
     )

@@ -1,4 +1,4 @@
-"""Pairs in doubt: those whose order the ranking leaves open, and those on which the votes are split."""
+"""Pairs whose order is uncertain, and pairs on which the votes are split."""
 
 from __future__ import annotations
 
@@ -10,36 +10,35 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jamrank.data.comparisons import Comparisons
-from jamrank.rows.duels import Duels
+from jamrank.rows import PairCounts
 from jamrank.typing import FloatArray, IntArray
 
 __all__ = ["SETTLED", "Contested", "Unsettled", "contested_pairs", "unsettled_pairs"]
 
-
-# The order of two items is settled where it is at least so sure: the interval of their difference leaves out 0.
+# The order of two items is certain from this probability on: the 95 % interval of their difference excludes 0.
 SETTLED = 0.975
-# Up to so many items every pair is looked at, of more those this many places apart.
+# Up to this many items all pairs are examined; of more items, pairs up to this many ranks apart.
 _ALL_PAIRS, _NEAR = 200, 10
-# The smaller side of a split has at least this share of the votes.
+# The minority has at least this share of the votes.
 _SPLIT = 0.4
-# How often an item comes up at most.
+# An item is listed at most this often.
 _EACH_UNSETTLED, _EACH_CONTESTED = 2, 3
 
 
 @dataclass(frozen=True)
 class Unsettled:
-    """Pairs of items whose order is open, the least settled first.
+    """Pairs of items whose order is uncertain, the least certain first.
 
     Attributes
     ----------
     upper, lower : ndarray of int
-        IntArray of the two items, the one of the higher score first.
+        Indices of the two items, the higher score first.
     above : ndarray
-        Probability that the upper item is truly above the lower one; NaN where nothing is known of it.
+        Probability that the upper item is truly above the lower one; NaN where it is unknown.
     n_open, n_seen : int
-        Pairs whose order is open, and pairs that were looked at.
+        Pairs whose order is uncertain, and pairs that were examined.
     whole : bool
-        Whether these are all pairs of items of one group, or only neighbours.
+        Whether all pairs were examined, or only near neighbours.
     """
 
     upper: IntArray
@@ -52,16 +51,16 @@ class Unsettled:
 
 @dataclass(frozen=True)
 class Contested:
-    """Pairs of items on which the votes are split, the evenest first.
+    """Pairs of items on which the votes are split, the most even split first.
 
     Attributes
     ----------
     first, second : ndarray of int
-        IntArray of the two items.
+        Indices of the two items.
     for_first, for_second : ndarray
         Decided votes for either of them.
     n_overruled, n_pairs : int
-        Pairs of items whose order by the scores is against the majority of their votes, of all with decided votes.
+        Pairs whose order by the scores contradicts the majority of their votes, and all pairs with decided votes.
     """
 
     first: IntArray
@@ -78,22 +77,22 @@ def unsettled_pairs(
     group: ArrayLike | None = None,
     most: int = 15,
 ) -> Unsettled:
-    """Find the pairs whose order is least settled, and which one should ask about next.
+    """Find the pairs whose order is least certain.
 
-    They are in the order of how near the probability of their order is to 1/2, in whole percent, and among equals
-    those near the top of the ranking come first. Pairs that are at least 97.5 % sure are settled. Where nothing is
-    known of the probabilities, the nearest scores come first. No item comes up more than twice.
+    Sorted by the distance of their probability from 1/2, in whole percent, then by rank. A probability of
+    at least 97.5 % counts as certain. Where probabilities are unknown, pairs are sorted by the difference of scores.
+    An item is listed at most twice.
 
     Parameters
     ----------
     scores : ndarray
-        Of each item.
+        Score of each item.
     above : callable
-        Gives for two arrays of items the probability that those of the first are truly above those of the second.
+        Maps two arrays of items to the probabilities that those of the first are truly above those of the second.
     group : array-like of int, optional
-        Of each item: items of different groups cannot be compared.
+        Group of each item; items of different groups cannot be compared.
     most : int
-        How many pairs to return at most.
+        Largest number of pairs to return.
 
     Returns
     -------
@@ -119,47 +118,46 @@ def unsettled_pairs(
 
 
 def contested_pairs(votes: Comparisons, scores: FloatArray, most: int = 10, least: float = 4.0) -> Contested:
-    """Find the pairs on which annotators disagree most, and count those that the scores decide against the majority.
+    """Find the pairs on which annotators disagree most, and count those where the scores contradict the majority.
 
-    Pairs are in the order of how evenly their decided votes are split, by weight, over all questions; among equals
-    those with more votes come first. The smaller side has at least two fifths of the votes, and no item comes up more
-    than three times.
+    Sorted by how evenly the decided votes are split, by weight, over all questions, then by the number of votes. The
+    minority has at least two fifths of the votes. An item is listed at most three times.
 
     Parameters
     ----------
     votes : Comparisons
         The votes.
     scores : ndarray
-        Of each item.
+        Score of each item.
     most : int
-        How many pairs to return at most.
+        Largest number of pairs to return.
     least : float
-        Decided votes that a pair must have.
+        Smallest number of decided votes of a pair.
 
     Returns
     -------
     Contested
     """
-    duels = Duels.of(votes)
-    storage = duels.wins + duels.losses
-    first, second = duels.first.astype(np.int64), duels.second.astype(np.int64)
-    against = np.sign(duels.margin) * np.sign(scores[first] - scores[second]) < 0
-    split = np.flatnonzero((storage >= least) & (np.minimum(duels.wins, duels.losses) >= _SPLIT * storage - 1e-9))
-    lead = (np.abs(duels.margin[split]) / storage[split]).round(12)
-    best = split[np.lexsort((split, -storage[split].round(9), lead))]
+    counts = PairCounts.decided(votes)
+    total = counts.wins + counts.losses
+    first, second = counts.first.astype(np.int64), counts.second.astype(np.int64)
+    against = np.sign(counts.margin) * np.sign(scores[first] - scores[second]) < 0
+    split = np.flatnonzero((total >= least) & (np.minimum(counts.wins, counts.losses) >= _SPLIT * total - 1e-9))
+    lead = (np.abs(counts.margin[split]) / total[split]).round(12)
+    best = split[np.lexsort((split, -total[split].round(9), lead))]
     kept = _spread(first, second, best, most, _EACH_CONTESTED)
     return Contested(
         first[kept],
         second[kept],
-        duels.wins[kept],
-        duels.losses[kept],
+        counts.wins[kept],
+        counts.losses[kept],
         int(np.count_nonzero(against)),
-        int(np.count_nonzero(storage > 0)),
+        int(np.count_nonzero(total > 0)),
     )
 
 
 def _spread(upper: IntArray, lower: IntArray, best: IntArray, most: int, each: int) -> IntArray:
-    """Take the best pairs in which no item comes up too often."""
+    """Take the first pairs in which no item is listed too often."""
     taken: list[int] = []
     seen: Counter[int] = Counter()
     for place in best.tolist():

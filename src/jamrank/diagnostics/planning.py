@@ -1,42 +1,47 @@
-"""How surely two items are in the right order, and how many more votes a target needs."""
+"""Expected accuracy of the order of two items, and the number of votes needed for a target."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
+from jamrank.errors import NotStoredError, ParameterError
 from jamrank.typing import FloatArray, IntArray
 
-__all__ = ["expected_accuracy", "more_votes"]
+if TYPE_CHECKING:
+    from jamrank.inference.result import RankingResult
 
+__all__ = ["expected_accuracy", "more_votes", "score_errors"]
 
-# Pairs of items over which the mean is taken: all of them, or so many drawn at random.
+# The mean is over all pairs of items, or over a random sample of this many.
 _MOST_PAIRS = 20_000
 _NODES = 24
-# Beyond so many times the votes that there are, a number would only be a way to say never.
+# A target that needs more than this many times the present votes counts as out of reach.
 _MOST_TIMES = 1e4
 
 
 def expected_accuracy(scores: FloatArray, se: FloatArray, variance: float | None, times: float = 0.0) -> float:
-    """Return the share of pairs of items to be expected in the right order.
+    """Return the expected share of pairs of items in the right order.
 
-    With ``times`` as many votes again as there are, spread alike: the information on each score grows by that factor,
-    its prior stays. Where a score will be then is not known, only how it is spread: for a difference with mean ``d``
-    and variance ``v`` now, and ``w`` then, the later estimate is normal around ``d`` with variance ``v - w``, and the
-    order right with the probability ``Φ(|estimate| / √w)``. The mean of that is taken.
+    With ``times`` as many further votes, distributed like the present ones, the information on each score grows by
+    that factor and the prior stays. Let ``d`` and ``v`` be the posterior mean and variance of a difference now and
+    ``w`` its variance then. The later estimate is normal around ``d`` with variance ``v - w``, and the order is right
+    with probability ``Φ(|estimate| / √w)``; the expectation of that is taken.
 
     Parameters
     ----------
     scores, se : ndarray
-        Estimates and standard errors, as if independent.
+        Estimates and standard errors, taken as independent.
     variance : float or None
         Prior variance of a score; None without a prior.
     times : float
-        Further votes, as a multiple of those there are.
+        Further votes, as a multiple of the present ones.
     """
     first, second = _some_pairs(len(scores))
-    order = np.lexsort((se, scores))  # which pairs are drawn must not depend on names
+    order = np.lexsort((se, scores))  # the sample must not depend on names
     scores, se = scores[order], se[order]
     precision = 0.0 if variance is None else 1.0 / variance
     known = np.maximum(1.0 / se**2 - precision, 0.0)
@@ -52,9 +57,9 @@ def expected_accuracy(scores: FloatArray, se: FloatArray, variance: float | None
 def more_votes(
     scores: FloatArray, se: FloatArray, variance: float | None, n_votes: float, target: float
 ) -> float | None:
-    """Return about how many votes more, like those there are, bring the expected accuracy to a target.
+    """Return about how many further votes like the present ones bring the expected accuracy to a target.
 
-    0 where it is there already, None where it is out of reach: beyond ten thousand times the votes that there are.
+    0 where the target is met, None where it would take more than ten thousand times the present votes.
     """
 
     def short_of(log_times: float) -> float:
@@ -75,3 +80,11 @@ def _some_pairs(n_items: int) -> tuple[IntArray, IntArray]:
     rng = np.random.default_rng(0)
     first = rng.integers(0, n_items, _MOST_PAIRS)
     return first, (first + rng.integers(1, n_items, _MOST_PAIRS)) % n_items
+
+
+def score_errors(result: RankingResult) -> FloatArray:
+    """Return the standard error of each score by the information at the fit."""
+    try:
+        return result.uncertainty.information().score_se
+    except (NotStoredError, ParameterError):  # loaded without votes, or without a likelihood
+        return result.uncertainty.estimate.score_se

@@ -1,4 +1,4 @@
-"""Left and right: how often each side was preferred, and by whom always the same."""
+"""Votes for the left and the right side."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jamrank.data.comparisons import FIRST, TIE, Comparisons
+from jamrank.data.comparisons import Comparisons
+from jamrank.data.storage import FIRST, TIE
 from jamrank.inference.response_bias import chunks
 from jamrank.typing import BoolArray, FloatArray
 
@@ -15,7 +16,7 @@ __all__ = ["Sides", "sides"]
 
 @dataclass(frozen=True)
 class Sides:
-    """Decided votes by annotator, and those of them for the item on the left; by weight."""
+    """Decided votes of each annotator, and those of them for the item on the left; by weight."""
 
     decided: FloatArray
     left: FloatArray
@@ -27,7 +28,7 @@ class Sides:
         return float(self.left.sum()) / total if total else float("nan")
 
     def one_sided(self, least: int) -> BoolArray:
-        """Tell of each annotator with so many decided votes whether all are for the same side."""
+        """Return which annotators cast at least so many decided votes, all of them for the same side."""
         return np.asarray((self.decided >= least) & ((self.left == 0) | (self.left == self.decided)))
 
 

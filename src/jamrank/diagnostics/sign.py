@@ -1,46 +1,57 @@
-"""Whether votes as a whole are for the truth or against it."""
+"""The direction of the ranking: whether most votes agree with the scores."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from jamrank.typing import FloatArray
 
-__all__ = ["Orientation", "orientation"]
+if TYPE_CHECKING:
+    from jamrank.inference.result import RankingResult
 
+__all__ = ["Orientation", "orientation", "orientation_of"]
 
-# Scores are fitted to the very votes: even of coin tosses, somewhat more than half go with them.
-_FOR_SURE = 4.0
+# In standard errors. Scores are fitted to the same votes: even of random votes, slightly more than half agree.
+_ENOUGH = 4.0
 
 
 @dataclass(frozen=True)
 class Orientation:
-    """The share of votes that go with the scores, and its standard error.
+    """The share of votes that agree with the scores, and its standard error.
 
-    Scores turned upside down explain the votes as well as they are: then the share that is for them becomes the share
-    that is against. Where both could be the larger one, the votes do not say which way is up.
+    With all scores negated and every flip replaced by one minus it, the votes are as likely as before; the share then
+    becomes one minus it. Where either could be above one half, the votes do not determine the direction.
+
+    Attributes
+    ----------
+    share, se : float
+        The share and its standard error.
+    by_gold : bool
+        Whether pairs of known truth determine the direction.
     """
 
     share: float
     se: float
+    by_gold: bool = False
 
     @property
     def settled(self) -> bool:
-        """Whether more votes are for the scores than against, for sure."""
-        return self.share - 0.5 > _FOR_SURE * self.se
+        """Whether the direction is determined."""
+        return self.by_gold or self.share - 0.5 > _ENOUGH * self.se
 
 
 def orientation(flip: FloatArray, information: FloatArray, votes: FloatArray) -> Orientation:
-    """Add up what annotators' flips say of all their votes.
+    """Combine the flips of all annotators.
 
     Parameters
     ----------
     flip : ndarray
-        Of each annotator.
+        Flip of each annotator.
     information : ndarray
-        On the logit of each flip.
+        Fisher information on the logit of each flip.
     votes : ndarray
         Decided votes of each annotator.
     """
@@ -48,3 +59,10 @@ def orientation(flip: FloatArray, information: FloatArray, votes: FloatArray) ->
     total = float(votes.sum())
     share = float((votes * (1 - flip)).sum()) / total
     return Orientation(share, float(np.sqrt(((votes * np.minimum(spread, 0.5)) ** 2).sum())) / total)
+
+
+def orientation_of(result: RankingResult) -> Orientation:
+    """Return how the votes of a fit agree with its scores."""
+    annotators = result.annotators
+    found = orientation(annotators.overall, annotators.flip_information, result.votes.decided_votes)
+    return replace(found, by_gold=result.votes.gold is not None)

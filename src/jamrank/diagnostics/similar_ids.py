@@ -1,4 +1,4 @@
-"""Ids that a person would take for the same."""
+"""Ids that differ only by spaces, case or Unicode normalisation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def similar_ids(labels: NDArray[Any]) -> list[list[str]]:
     Parameters
     ----------
     labels : ndarray
-        Distinct ids; those that are no text are left out.
+        Distinct ids; only text is compared.
 
     Returns
     -------
@@ -33,7 +33,7 @@ def similar_ids(labels: NDArray[Any]) -> list[list[str]]:
 
 
 def told_apart(group: list[str]) -> str:
-    """Return the first two ids of a group as a message shows them: in escapes where they would look the same."""
+    """Return the first two ids of a group for a message, with escapes where they would look the same."""
     one, other = group[:2]
     same = unicodedata.normalize("NFKC", one) == unicodedata.normalize("NFKC", other)
     shown = [ascii(name) if same else repr(name) for name in (one, other)]
@@ -41,9 +41,9 @@ def told_apart(group: list[str]) -> str:
 
 
 def _folded(text: str) -> str:
-    """Return a text without what people do not see, or do not mean: spaces, case, the form of its characters."""
+    """Return a text without spaces, case and normalisation form."""
     if text.isascii():
         return "".join(text.lower().split())
-    # What case folding makes of a character may have another normal form: "\u0390", for one.
+    # Case folding may change the normal form, as of U+0390.
     text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     return "".join(mark for mark in text if not mark.isspace() and unicodedata.category(mark) not in ("Cc", "Cf"))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 from scipy.sparse import csr_array
 
@@ -14,11 +15,19 @@ if TYPE_CHECKING:
     from jamrank.data.comparisons import Comparisons
     from jamrank.engines.memory import MemoryEngine
 
-__all__ = ["Curvature", "Engine", "Expectation", "Information", "Links", "Maximisation", "PartedEngine"]
+__all__ = ["Choice", "Curvature", "Engine", "Expectation", "Information", "Links", "Maximisation"]
 
-# Stands for a curvature, which is as large as the votes are many: an engine keeps that of its last pass, and works
-# any other out anew. Only the engine that made it knows what is in it.
+# A handle of a curvature, which is as large as the votes: an engine keeps the curvature of its last pass and
+# recomputes any other. Only the engine that made a handle knows what is in it.
 Curvature = Any
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The engine of a fit, by name, and why it is that one."""
+
+    name: str
+    why: str
 
 
 @dataclass(frozen=True)
@@ -84,76 +93,128 @@ class Information:
     kinds: csr_array
 
 
-class Engine(Protocol):
-    """Where passes over the rows run; its sums do not depend on threads.
+class Engine(ABC):
+    """Where passes over the rows run; its sums do not depend on the number of threads.
 
     A *confusion group* is a set of votes that distort the truth in the same way: an annotator, or an annotator on a
     side or in a cluster of pairs. ``log_emission`` has the log-likelihood of a vote by confusion group, by whether it
     is for the first item of its row, and by the truth: shape (groups, 2, 2). Where votes depend on the margin itself
     and not on a latent truth, ``log_emission`` has one parameter for each group, and ``expected_counts`` has the
     derivative of the log-likelihood in that parameter and the information on it.
+
+    Capabilities are attributes, so that other code need not know which engine it is; a new engine overrides them.
     """
 
-    passes: int
+    in_memory: bool = False
+    """Whether all rows are in this process: there are ``rows``, ``posterior`` and ``maximisation``."""
+
+    can_draw: bool = False
+    """Whether passes are quick enough for the thousands that a posterior sample takes."""
+
+    has_information: bool = False
+    """Whether :meth:`information` is available."""
+
+    choice: Choice | None = None
+    """Which engine this is and why, where it was made by :func:`jamrank.engines.make_engine`."""
+
+    passes: int = 0
     """How many passes have been run."""
 
     @property
+    def decided(self) -> Engine:
+        """The engine over the decided votes: itself, unless ties have an engine of their own."""
+        return self
+
+    @property
+    def ties(self) -> Engine | None:
+        """The engine that asks of each vote whether it is a tie; None where ties are not modelled."""
+        return None
+
+    @property
+    @abstractmethod
     def n_items(self) -> int:
         """Number of items."""
-        ...
 
     @property
+    @abstractmethod
     def n_rows(self) -> int:
         """Number of rows."""
-        ...
 
     @property
+    @abstractmethod
     def n_links(self) -> int:
         """Number of distinct pairs of items."""
-        ...
 
     @property
+    @abstractmethod
     def n_confusion_groups(self) -> int:
         """Number of confusion groups."""
-        ...
 
     @property
+    @abstractmethod
     def vote_counts(self) -> FloatArray:
         """Votes of each confusion group for the second and for the first item of their rows, by weight."""
-        ...
 
+    @abstractmethod
     def expectation(self, scores: FloatArray, log_emission: FloatArray) -> Expectation:
         """Run the fused pass: log-likelihood, sums over votes, gradient and curvature."""
-        ...
 
+    @abstractmethod
     def initial_step(self, scores: FloatArray) -> tuple[Maximisation, FloatArray]:
-        """Run the pass of the M-step as if the shares of votes were the posterior.
+        """Run the pass of the M-step with the share of votes for the first item in place of the posterior.
 
-        Also returns what the E-step would say of the votes then.
+        Also returns ``expected_counts`` under that posterior.
         """
-        ...
 
+    @abstractmethod
     def curvature_times(self, curvature: Curvature, vector: FloatArray) -> FloatArray:
         """Multiply the curvature matrix of the item scores, a graph Laplacian, with a vector."""
-        ...
 
+    @abstractmethod
     def links(self, curvature: Curvature) -> Links:
         """Return the curvature by pair of items: for graphs of few pairs, or few items."""
-        ...
 
+    @abstractmethod
     def observed(self, scores: FloatArray, log_emission: FloatArray, links: bool) -> tuple[FloatArray, Links | None]:
         """Return the observed information on the scores: by item and, where wanted, by pair of items."""
-        ...
 
+    @abstractmethod
     def truth_variance(self, scores: FloatArray, log_emission: FloatArray) -> FloatArray:
         """Return the variance of the latent truths behind the votes, by confusion group and side."""
-        ...
 
-
-@runtime_checkable
-class PartedEngine(Protocol):
-    """An engine whose rows lie elsewhere, in parts."""
-
+    @abstractmethod
     def parts(self) -> Iterator[tuple[Comparisons, MemoryEngine]]:
-        """Yield the votes of each part, and an engine whose rows know their pairs."""
-        ...
+        """Yield the votes part by part, each with an engine in memory over its rows."""
+
+    def information(self, scores: FloatArray, log_emission: FloatArray) -> Information:
+        """Return the joint observed information on scores and votes: for few items and groups."""
+        raise NotImplementedError
+
+    def local_engines(self) -> list[Engine]:
+        """Return single-threaded engines whose sums add up to those of this one, in this process where possible."""
+        return [self]
+
+    def solve(
+        self,
+        curvature: Curvature,
+        target: FloatArray,
+        precision: FloatArray,
+        preconditioner: tuple[FloatArray, FloatArray, float],
+        tolerance: float,
+        max_iter: int,
+    ) -> FloatArray | None:
+        """Solve for a Newton step by conjugate gradients where the engine does that itself; else None.
+
+        Parameters
+        ----------
+        curvature : Curvature
+            The matrix is this curvature plus, on its diagonal, a precision.
+        target, precision : ndarray
+            One value for each item.
+        preconditioner : tuple
+            As returned by :meth:`jamrank.scorers.ObjectScorer.evened`.
+        tolerance : float
+            See :func:`jamrank.fitting.newton.conjugate_gradients`, whose result this equals.
+        max_iter : int
+        """
+        return None

@@ -1,8 +1,8 @@
-"""Passes over votes that lie with the workers of a dask cluster.
+"""Passes over votes in the memory of the workers of a dask cluster.
 
-A pass sends parameters out and gets sums back: what travels grows with the items and the coins, never with the votes.
-Tasks are functions of a part and of parameters alone. What a worker remembers of its last pass only saves work, so
-that a part which was lost with its worker, or was moved, says the same.
+A pass sends parameters out and gets sums back: messages grow with the items and the confusion groups, not with the
+votes. Tasks are functions of a part and of parameters alone. What a worker keeps of its last pass only saves work, so
+that a part which was lost with its worker, or was moved, returns the same sums.
 """
 
 from __future__ import annotations
@@ -15,22 +15,25 @@ from uuid import uuid4
 
 import numpy as np
 
-from jamrank.data.comparisons import Comparisons, Packing
-from jamrank.engines.base import Expectation, Links, Maximisation
+from jamrank.data.comparisons import Comparisons
+from jamrank.data.packing import Packing
+from jamrank.engines.base import Engine, Expectation, Links, Maximisation
+from jamrank.engines.kind import Kind, Load, Path, Tick
 from jamrank.engines.marginal import MarginalExpectation
 from jamrank.engines.memory import MemoryEngine
-from jamrank.io.out_of_core.distributed import DistributedComparisons, Keys
-from jamrank.rows.rows import ROWS_BY, Rows
+from jamrank.errors import ParameterError
+from jamrank.io.out_of_core.cluster import cluster_at_hand
+from jamrank.io.out_of_core.distributed import DistributedComparisons, Keys, distribute_comparisons
+from jamrank.io.out_of_core.parted import PartedComparisons, Votes
+from jamrank.rows import ROWS_BY, Rows
 from jamrank.typing import FloatArray
 
-__all__ = ["DaskEngine"]
-
-Tick = Callable[[int, int], None]
+__all__ = ["KIND", "DaskEngine"]
 
 
 @dataclass(frozen=True)
 class _Request:
-    """Where a pass was, or is to be, run; ``tables`` is None where a fit begins."""
+    """The parameters of a pass; ``log_emission`` is None for the initial step."""
 
     name: str
     scores: FloatArray
@@ -40,7 +43,7 @@ class _Request:
 
 @dataclass(frozen=True, eq=False)
 class _At:
-    """Stands for the curvature of a pass: a future of what was asked."""
+    """A handle of the curvature of a pass: a future of its parameters."""
 
     request: Any
 
@@ -54,7 +57,7 @@ class _Part:
         self._last: tuple[str, MemoryEngine, Any] = ("", self.engine, None)
 
     def __reduce__(self) -> Any:
-        # Without what was worked out on the way.
+        # Without cached arrays.
         return _Part, (replace(self.rows),)
 
     def __sizeof__(self) -> int:
@@ -67,13 +70,13 @@ class _Part:
     def expectation(self, request: _Request) -> FloatArray:
         """Run the fused pass, and keep its curvature."""
         assert request.log_emission is not None
-        where = request.scores, request.log_emission
+        at: Expectation
         observed = np.zeros(self.rows.n_items)
         if request.variance is None:
-            at = self.engine.expectation(*where)
+            at = self.engine.expectation(request.scores, request.log_emission)
         else:
-            at = integrated = self.engine.marginal(*where, request.variance)
-            observed = integrated.observed
+            integrated = self.engine.marginal(request.scores, request.log_emission, request.variance)
+            at, observed = integrated, integrated.observed
         self._last = request.name, self.engine, at.curvature
         return _flat(at.value, at.gradient, at.degree, at.expected_counts, at.truth_variance, observed)
 
@@ -82,18 +85,18 @@ class _Part:
         if self._last[0] != request.name:
             if request.log_emission is not None:
                 self.expectation(request)
-            else:  # where a fit begins: whatever the posterior, the curvature is the same
+            else:  # the initial step, whose curvature does not depend on the posterior
                 engine = MemoryEngine(replace(self.rows), threads=1)
                 at = engine.maximisation(request.scores, np.full(len(self.rows), 0.5))
                 self._last = request.name, engine, at.curvature
         return self._last[1:]
 
 
-class DaskEngine:
+class DaskEngine(Engine):
     """Runs passes over votes on a cluster, every part by the worker that has it.
 
     Sums are added up as a tree over the parts, whose form depends on their number alone: the result has the same bits
-    whoever did the work.
+    whichever worker did the work.
 
     Parameters
     ----------
@@ -102,7 +105,7 @@ class DaskEngine:
     rows_by : str
         What a row is, of ``ROWS_BY``.
     tick : callable, optional
-        Told how many parts of a pass are done, and of how many.
+        Called with the number of parts of a pass that are done, and their total.
     """
 
     def __init__(self, votes: DistributedComparisons, rows_by: str, tick: Tick | None = None) -> None:
@@ -113,12 +116,12 @@ class DaskEngine:
         self._parts = self._cluster.each(_lay_out, votes.keys, self._how, places=self._cluster.runs(votes.keys))
 
     @cached_property
-    def _known(self) -> tuple[int, int, FloatArray]:
+    def _counts(self) -> tuple[int, int, FloatArray]:
         known: tuple[int, int, FloatArray] = self._total(_about_part)
         return known
 
     def _total(self, function: Callable[..., Any], *shared: Any, over: list[Any] | None = None) -> Any:
-        """Run a function on every part, and add up what it says."""
+        """Run a function on every part, and add up its results."""
         cluster, parts = self._cluster, self._parts if over is None else over
         places = cluster.places(parts)
         own = cluster.each(function, parts, *shared, places=places)
@@ -135,22 +138,22 @@ class DaskEngine:
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return self._known[0]
+        return self._counts[0]
 
     @property
     def n_links(self) -> int:
         """Number of distinct pairs of items."""
-        return self._known[1]
+        return self._counts[1]
 
     @property
     def n_confusion_groups(self) -> int:
-        """Number of coins."""
+        """Number of confusion groups."""
         return len(self.vote_counts)
 
     @property
     def vote_counts(self) -> FloatArray:
-        """Votes of each coin for the second and for the first item of their rows, by weight."""
-        return self._known[2]
+        """Votes of each confusion group for the second and for the first item of their rows, by weight."""
+        return self._counts[2]
 
     def expectation(self, scores: FloatArray, log_emission: FloatArray) -> Expectation:
         """Run the fused pass: log-likelihood, sums over votes, gradient and curvature."""
@@ -178,14 +181,14 @@ class DaskEngine:
         return float(sums[0]), sums[1 : n + 1], sums[n + 1 : 2 * n + 1], sums[2 * n + 1 :].reshape(-1, 2)
 
     def initial_step(self, scores: FloatArray) -> tuple[Maximisation, FloatArray]:
-        """Run the pass of the M-step as if the shares of votes were the posterior.
+        """Run the pass of the M-step with the shares of votes in place of the posterior.
 
-        Also returns what the E-step would say of the votes then.
+        Also returns ``expected_counts`` under that posterior.
         """
         self.passes += 1
         request = self._ask(scores, None)
         value, gradient, degree, expected_counts = self._split(
-            self._total(_beginning, self._how, request, over=self.votes.keys)[0]
+            self._total(_initial_step, self._how, request, over=self.votes.keys)[0]
         )
         return Maximisation(value, gradient, degree, _At(request)), expected_counts
 
@@ -213,14 +216,14 @@ class DaskEngine:
         )
 
     def truth_variance(self, scores: FloatArray, log_emission: FloatArray) -> FloatArray:
-        """Return the variance of the truths behind each coin's votes, by coin and side."""
-        total: FloatArray = self._total(_hidden, self._ask(scores, log_emission))[0]
+        """Return the variance of the truths behind each group's votes, by confusion group and side."""
+        total: FloatArray = self._total(_truth_variance, self._ask(scores, log_emission))[0]
         return total.reshape(-1, 2)
 
     def parts(self) -> Iterator[tuple[Comparisons, MemoryEngine]]:
         """Yield the votes of each part, and an engine whose rows know their pairs."""
         for part in self.votes.parts():
-            yield part, MemoryEngine(ROWS_BY[self.rows_by](part, None))
+            yield part, MemoryEngine(ROWS_BY[self.rows_by](part, None), votes=part)
 
 
 # -- tasks ------------------------------------------------------------------------------------------------------
@@ -231,11 +234,11 @@ How = tuple[Packing, str, int]
 
 def _rows_of(keys: Keys, how: How) -> Rows:
     (key, weight), (packing, rows_by, n_missing) = keys, how
-    return ROWS_BY[rows_by](packing.unpack(key, weight, len(key), n_missing), 1)
+    return ROWS_BY[rows_by](Comparisons.unpack(packing, key, weight, len(key), n_missing), 1)
 
 
 def _lay_out(keys: Keys, how: How) -> _Part:
-    """Make the rows of a part, without what is needed only where a fit begins or of single pairs."""
+    """Make the rows of a part, without what only the initial step or single pairs need."""
     rows = _rows_of(keys, how)
     return _Part(replace(rows, known_share=None, of_pair=None, pair_begin=None))
 
@@ -268,7 +271,7 @@ def _expectation(part: _Part, request: tuple[_Request]) -> tuple[FloatArray]:
     return (part.expectation(request[0]),)
 
 
-def _beginning(keys: Keys, how: How, request: tuple[_Request]) -> tuple[FloatArray]:
+def _initial_step(keys: Keys, how: How, request: tuple[_Request]) -> tuple[FloatArray]:
     rows = _rows_of(keys, how)
     if not len(rows):
         return (np.zeros(1 + 2 * rows.n_items + 2 * rows.n_confusion_groups),)
@@ -307,7 +310,7 @@ def _observed(part: _Part, request: _Request, links: bool) -> tuple[FloatArray, 
     return part.engine.observed(request.scores, request.log_emission, links)
 
 
-def _hidden(part: _Part, request: tuple[_Request]) -> tuple[FloatArray]:
+def _truth_variance(part: _Part, request: tuple[_Request]) -> tuple[FloatArray]:
     assert request[0].log_emission is not None
     if not len(part.rows):
         return (np.zeros(2 * part.rows.n_confusion_groups),)
@@ -315,3 +318,28 @@ def _hidden(part: _Part, request: tuple[_Request]) -> tuple[FloatArray]:
 
 
 _NO_LINKS = Links(np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int32), np.empty(0))
+
+
+def _bring(votes: Path | Votes) -> Votes:
+    if isinstance(votes, DistributedComparisons):
+        return votes
+    if isinstance(votes, PartedComparisons):
+        raise ParameterError(f"engine is 'dask', and the votes are a {type(votes).__name__}; give their file")
+    return distribute_comparisons(votes)
+
+
+def _make(votes: DistributedComparisons, row: str, threads: int | None, tick: Tick | None) -> Engine:
+    return DaskEngine(votes, row, tick)
+
+
+def _suits(load: Load) -> str:
+    if load.in_parts:
+        return "the votes are on a cluster" if isinstance(load.votes, DistributedComparisons) else ""
+    if load.in_memory or (load.fits and not load.remote):
+        return ""
+    if (address := cluster_at_hand()) is not None:
+        return f"{load.described} may not fit into memory, and there is a dask scheduler at {address}"
+    return "the votes are not on this machine" if load.remote else ""
+
+
+KIND = Kind(_bring, _make, _suits)

@@ -1,4 +1,4 @@
-"""The pass over votes that depend on the margin of their pair directly, with no truth in between."""
+"""The pass over votes that depend on the margin of their pair itself, without a latent truth."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import expit
 
 from jamrank.kernels import kernels
-from jamrank.rows.rows import Patterns, Rows
+from jamrank.rows import Patterns, Rows
 from jamrank.typing import Float32Array, FloatArray
 
 if TYPE_CHECKING:
@@ -23,9 +23,10 @@ _QUESTIONS = {"margin": 0, "tie": 1}
 def over_margins(
     rows: Laid, ballots: Patterns, scores: FloatArray, params: FloatArray, curvature: Float32Array, threads: int
 ) -> Sums:
-    """Run the pass: value, gradient and degree by item, and by coin the derivative in its parameter and information.
+    """Run the pass over votes that depend on the margin.
 
-    These stand where a pass over truths has the votes for the first and for the second item.
+    Where a pass over latent truths returns expected counts, this one returns, by confusion group, the derivative in
+    its parameter and the information on it.
     """
     gradient, degree = np.empty(rows.n_items), np.empty(rows.n_items)
     slope, information = np.empty(ballots.n_confusion_groups), np.empty(ballots.n_confusion_groups)
@@ -48,7 +49,7 @@ def over_margins(
 
 
 def bend_of_rows(rows: Rows, block: slice, scores: FloatArray, params: FloatArray) -> FloatArray:
-    """Return how sharply the log-likelihood of some rows bends in the margin, below zero where it does."""
+    """Return the observed information of some rows on their margins."""
     assert isinstance(rows.ballots, Patterns)
     kind = rows.ballots.of_row[block]
     margin, param, said = scores[rows.first[block]] - scores[rows.second[block]], params[kind // 2], kind % 2

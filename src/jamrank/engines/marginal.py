@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from jamrank.engines.base import Engine, Expectation, Links, Maximisation
 from jamrank.typing import FloatArray
+
+if TYPE_CHECKING:
+    from jamrank.data.comparisons import Comparisons
+    from jamrank.engines.memory import MemoryEngine
 
 __all__ = ["HasMarginal", "MarginalEngine", "MarginalExpectation"]
 
@@ -33,7 +37,7 @@ class HasMarginal(Protocol):
         ...
 
 
-class MarginalEngine:
+class MarginalEngine(Engine):
     """Another engine whose passes integrate margins out.
 
     Parameters
@@ -102,3 +106,7 @@ class MarginalEngine:
     def truth_variance(self, scores: FloatArray, log_emission: FloatArray) -> FloatArray:
         """Return the variance of the truths behind each group's votes, were the scores known."""
         return self.engine.truth_variance(scores, log_emission)
+
+    def parts(self) -> Iterator[tuple[Comparisons, MemoryEngine]]:
+        """Yield the votes of each part, and an engine over its rows."""
+        return self.engine.parts()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -11,30 +11,32 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import expit
 
-from jamrank.engines.base import Expectation, Information, Links, Maximisation
+from jamrank.data.comparisons import Comparisons
+from jamrank.engines.base import Engine, Expectation, Information, Links, Maximisation
 from jamrank.engines.direct import bend_of_rows
+from jamrank.engines.kind import Kind, Load, Tick, read_into_memory
 from jamrank.engines.marginal import MarginalExpectation
 from jamrank.engines.passes import expectation, marginal
 from jamrank.kernels import default_threads, kernels
-from jamrank.rows.rows import Codes, Patterns, Rows
+from jamrank.rows import ROWS_BY, Codes, Patterns, Rows
 from jamrank.typing import Float32Array, FloatArray, Int32Array, IntArray
 
-__all__ = ["LOSSES", "MemoryEngine"]
+__all__ = ["KIND", "LOSSES", "MemoryEngine"]
 
 
 LOSSES = {"logistic": 0, "hinge": 1}
-# Rows that are looked at together where numpy does the work, so that its temporary arrays stay small.
+# Rows that numpy handles at a time, so that its temporary arrays stay small.
 _BLOCK = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
-class _Taken:
-    """A curvature, and how an engine takes it again: one must not hold the other, for both are large."""
+class CurvatureHandle:
+    """A curvature as a recipe to recompute it; it must not hold the engine, since both are large."""
 
-    again: Callable[[MemoryEngine], object]
+    recompute: Callable[[MemoryEngine], object]
 
 
-class MemoryEngine:
+class MemoryEngine(Engine):
     """Runs passes over rows in memory, in threads; its sums do not depend on how many.
 
     Parameters
@@ -43,13 +45,17 @@ class MemoryEngine:
         What to pass over.
     threads : int, optional
         Every available core unless given.
+    votes : Comparisons, optional
+        The votes that the rows were made of, for :meth:`parts`.
     """
 
-    def __init__(self, rows: Rows, threads: int | None = None) -> None:
-        self.rows = rows
+    in_memory = can_draw = has_information = True
+
+    def __init__(self, rows: Rows, threads: int | None = None, votes: Comparisons | None = None) -> None:
+        self.rows, self.votes = rows, votes
         self.threads = threads or default_threads()
         self.passes = 0
-        self._kept: _Taken | None = None
+        self._kept: CurvatureHandle | None = None
         self._room, self._bends = np.empty(0, dtype=np.float32), np.empty(0, dtype=np.float32)
 
     @property
@@ -69,12 +75,12 @@ class MemoryEngine:
 
     @property
     def n_confusion_groups(self) -> int:
-        """Number of coins."""
+        """Number of confusion groups."""
         return self.rows.n_confusion_groups
 
     @property
     def vote_counts(self) -> FloatArray:
-        """Votes of each coin for the second and for the first item of their rows, by weight."""
+        """Votes of each confusion group for the second and for the first item of their rows, by weight."""
         return self.rows.vote_counts
 
     def expectation(self, scores: FloatArray, log_emission: FloatArray) -> Expectation:
@@ -83,9 +89,9 @@ class MemoryEngine:
         Parameters
         ----------
         scores : ndarray
-            One an item.
-        tables : ndarray of shape (coins, 2, 2)
-            Log-likelihood of a vote by coin, by whether it is for the first item, and by the truth.
+            One for each item.
+        log_emission : ndarray of shape (groups, 2, 2)
+            Log-likelihood of a vote by confusion group, by whether it is for the first item, and by the truth.
         """
         in_runs = self.rows.begin is not None
         curvature = self._make_room(len(self.rows.link_first) if in_runs else len(self.rows))
@@ -94,7 +100,7 @@ class MemoryEngine:
             self.rows, scores, log_emission, curvature, np.empty(0), self.threads
         )
         self._bends = curvature if in_runs else self._by_link(curvature)
-        self._kept = _Taken(lambda engine: engine.expectation(scores, log_emission))
+        self._kept = CurvatureHandle(lambda engine: engine.expectation(scores, log_emission))
         return Expectation(value, gradient, degree, self._kept, expected_counts, truth_variance)
 
     def marginal(self, scores: FloatArray, log_emission: FloatArray, variance: FloatArray) -> MarginalExpectation:
@@ -105,7 +111,7 @@ class MemoryEngine:
         sums, observed = marginal(self.rows, scores, log_emission, variance, curvature, np.empty(0), self.threads)
         value, gradient, degree, expected_counts, truth_variance = sums
         self._bends = curvature if in_runs else self._by_link(curvature)
-        self._kept = _Taken(lambda engine: engine.marginal(scores, log_emission, variance))
+        self._kept = CurvatureHandle(lambda engine: engine.marginal(scores, log_emission, variance))
         return MarginalExpectation(value, gradient, degree, self._kept, expected_counts, truth_variance, observed)
 
     def posterior(self, scores: FloatArray, log_emission: FloatArray) -> FloatArray:
@@ -117,34 +123,34 @@ class MemoryEngine:
         return posterior
 
     def _make_room(self, length: int) -> Float32Array:
-        """Return where a pass may write curvature; that of the pass before is lost."""
+        """Return the buffer for the curvature of a pass; that of the pass before is overwritten."""
         self._kept = None
         if len(self._room) < length:
             self._room = np.empty(length, dtype=np.float32)
         return self._room[:length]
 
     def _by_link(self, curvature: Float32Array) -> Float32Array:
-        """Add up the curvature of rows of the same two items: products with it then cost less."""
+        """Add up the curvature of rows of the same two items, so that products with it cost less."""
         begin = self.rows.links.begin
         if begin is None:
             return curvature
         return np.asarray(np.add.reduceat(curvature, begin, dtype=np.float64), dtype=np.float32)
 
-    def bends(self, curvature: _Taken) -> Float32Array:
+    def bends(self, curvature: CurvatureHandle) -> Float32Array:
         """Return the curvature of each of the rows' links, in single precision."""
         if curvature is not self._kept:
-            curvature.again(self)
+            curvature.recompute(self)
             self._kept = curvature
         return self._bends
 
     def initial_step(self, scores: FloatArray) -> tuple[Maximisation, FloatArray]:
-        """Run the pass of the M-step as if the shares of votes were the posterior.
+        """Run the pass of the M-step with the shares of votes in place of the posterior.
 
-        Also returns what the E-step would say of the votes then.
+        Also returns ``expected_counts`` under that posterior.
         """
         rows, ballots = self.rows, self.rows.ballots
         if isinstance(ballots, Patterns) and rows.begin is not None and rows.known_share is not None:
-            return self._beginning_by_link(ballots, rows.begin, rows.known_share, scores)
+            return self._initial_step_by_link(ballots, rows.begin, rows.known_share, scores)
         if not isinstance(ballots, Patterns) or rows.single_votes:
             return self.maximisation(scores, rows.share), rows.over_votes(rows.share)
         share = ballots.share
@@ -153,10 +159,10 @@ class MemoryEngine:
             ballots.over_patterns(rows.pattern_weight * share),
         )
 
-    def _beginning_by_link(
+    def _initial_step_by_link(
         self, ballots: Patterns, begin: IntArray, share: FloatArray, scores: FloatArray
     ) -> tuple[Maximisation, FloatArray]:
-        """Do so where rows of the same items have the same share: what holds for one of them holds for all."""
+        """Run the initial pass by link, where all rows of a link have the same share."""
         rows = self.rows
         vote_counts = (
             np.add.reduceat(rows.weight, begin[:-1]) if len(rows.weight) else np.diff(begin).astype(np.float64)
@@ -174,7 +180,7 @@ class MemoryEngine:
         Parameters
         ----------
         scores : ndarray
-            One an item.
+            One for each item.
         posterior : ndarray
             One for each row; with ``pattern``, which has the pattern of each row, one for each of these.
         loss : {"logistic", "hinge"}
@@ -182,7 +188,7 @@ class MemoryEngine:
         """
         at = self._maximise(self.rows.layout, self.rows.weight, scores, posterior, loss, pattern)
         self._bends = self._by_link(self._bends)
-        self._kept = _Taken(lambda engine: engine.maximisation(scores, posterior, loss, pattern))
+        self._kept = CurvatureHandle(lambda engine: engine.maximisation(scores, posterior, loss, pattern))
         return replace(at, curvature=self._kept)
 
     def _maximise(
@@ -211,10 +217,12 @@ class MemoryEngine:
             self.threads,
         )
         self._bends = curvature
-        self._kept = _Taken(lambda engine: engine._maximise(layout, weight, scores, posterior, loss, pattern))
+        self._kept = CurvatureHandle(
+            lambda engine: engine._maximise(layout, weight, scores, posterior, loss, pattern)
+        )
         return Maximisation(value, gradient, degree, self._kept)
 
-    def curvature_times(self, curvature: _Taken, vector: FloatArray) -> FloatArray:
+    def curvature_times(self, curvature: CurvatureHandle, vector: FloatArray) -> FloatArray:
         """Multiply the curvature matrix of the item scores, a graph Laplacian, with a vector."""
         product = np.empty(self.rows.n_items)
         kernels.laplacian(
@@ -222,37 +230,12 @@ class MemoryEngine:
         )
         return product
 
-    def solve(
-        self,
-        curvature: _Taken,
-        target: FloatArray,
-        precision: FloatArray,
-        evened: tuple[FloatArray, FloatArray, float],
-        tolerance: float,
-        max_iter: int,
-    ) -> FloatArray | None:
-        """Solve by conjugate gradients where an engine does so itself; None where others are to.
-
-        Parameters
-        ----------
-        curvature : _Taken
-            The matrix is this curvature and, on its diagonal, a precision.
-        target, precision : ndarray
-            One an item.
-        evened : tuple
-            What :meth:`jamrank.scorers.ObjectScorer.evened` says of the inverse.
-        tolerance : float
-            See :func:`jamrank.fitting.newton.conjugate_gradients`, which says plainly what is done.
-        max_iter : int
-        """
-        return None
-
-    def links(self, curvature: _Taken) -> Links:
+    def links(self, curvature: CurvatureHandle) -> Links:
         """Return the curvature by pair of items."""
         return self.links_of(self.bends(curvature))
 
     def links_of(self, bends: Float32Array) -> Links:
-        """Return what each row, or each of the rows' links, has of curvature by pair of items."""
+        """Return the curvature of rows, or of the rows' links, by pair of items."""
         if len(bends) < len(self.rows):
             return Links(*self.pairs, bends.astype(np.float64))
         return Links(*self.pairs, np.asarray(np.add.reduceat(bends, self.rows.edges, dtype=np.float64)))
@@ -287,7 +270,7 @@ class MemoryEngine:
         return degree, Links(*self.pairs, np.asarray(np.add.reduceat(bend, rows.edges))) if links else None
 
     def truth_variance(self, scores: FloatArray, log_emission: FloatArray) -> FloatArray:
-        """Return the variance of the truths behind each coin's votes, by coin and side."""
+        """Return the variance of the truths behind each group's votes, by confusion group and side."""
         if self.rows.about != "truth":
             return np.zeros((self.n_confusion_groups, 2))
         posterior = self.posterior(scores, log_emission)
@@ -295,7 +278,7 @@ class MemoryEngine:
         return self.rows.over_votes(posterior, power=2)
 
     def information(self, scores: FloatArray, log_emission: FloatArray) -> Information:
-        """Return the observed information on scores and votes together: for few items and coins."""
+        """Return the observed information on scores and votes together: for few items and groups."""
         rows = self.rows
         degree, links = self.observed(scores, log_emission, True)
         assert links is not None
@@ -308,7 +291,7 @@ class MemoryEngine:
             block = slice(begin, begin + _BLOCK)
             votes, own = rows.ballots.matrix(block), truth_variance[block]
             if isinstance(rows.ballots, Patterns):
-                # Rows of a pattern have the same votes: they are added up first.
+                # Rows of a pattern have the same votes: add them up first.
                 place, n_lists = rows.ballots.of_row[block].astype(np.int64), len(rows.ballots)
                 by_list = np.bincount(place, own, n_lists).astype(np.float64)
             else:
@@ -321,3 +304,26 @@ class MemoryEngine:
             cross = cross + signed @ votes
             kinds = kinds + votes.T @ (votes.multiply(by_list[:, None])).tocsr()
         return Information(degree, links, cross.tocsr(), kinds.tocsr())
+
+    def parts(self) -> Iterator[tuple[Comparisons, MemoryEngine]]:
+        """Yield the votes, and this engine."""
+        if self.votes is None:
+            raise ValueError("the engine was made without the votes of its rows")
+        yield self.votes, self
+
+    def local_engines(self) -> list[Engine]:
+        """Return an engine over the same rows, with one thread."""
+        return [MemoryEngine(self.rows, 1, self.votes)]
+
+
+def _make(votes: Comparisons, row: str, threads: int | None, tick: Tick | None) -> Engine:
+    return MemoryEngine(ROWS_BY[row](votes, threads), threads, votes)
+
+
+def _suits(load: Load) -> str:
+    if load.in_memory:
+        return "the votes are in memory"
+    return f"{load.described} fit into memory" if load.fits and not load.elsewhere else ""
+
+
+KIND = Kind(read_into_memory, _make, _suits)

@@ -1,4 +1,4 @@
-"""The fused pass over rows that lie in memory, whoever holds them."""
+"""The fused pass over rows in memory, for all engines that run on the CPU."""
 
 from __future__ import annotations
 
@@ -9,22 +9,21 @@ from numpy.typing import NDArray
 
 from jamrank.engines.direct import over_margins
 from jamrank.kernels import kernels
-from jamrank.rows.rows import Patterns, RaggedVotes, with_known
+from jamrank.rows import Patterns, RaggedVotes, with_gold
 from jamrank.typing import Float32Array, FloatArray, IntArray
 
 __all__ = ["Laid", "Sums", "expectation", "likelihoods", "marginal"]
 
-# Log-likelihood, gradient and degree by item, votes where the first item is truly better by coin and side, and what
-# hidden truths take away by coin.
+# Log-likelihood, gradient and degree by item, expected counts by group and side, and truth variance by group.
 Sums = tuple[float, FloatArray, FloatArray, FloatArray, FloatArray]
 
-# Beyond this many patterns a table of sums for each block would not stay in cache.
+# With more patterns, a table of sums for each block would not stay in cache.
 _MOST_PATTERNS_IN_PASS = 1 << 14
 _LARGEST_LOG_RATIO = 300.0
 
 
 class Laid(Protocol):
-    """Rows as a pass reads them; :class:`jamrank.rows.rows.Rows` says what each part is."""
+    """Rows as a pass reads them; :class:`jamrank.rows.Rows` says what each part is."""
 
     @property
     def layout(self) -> tuple[IntArray, NDArray[np.integer]]: ...  # noqa: D102
@@ -63,14 +62,14 @@ def expectation(
     rows : Laid
         What to pass over.
     scores : ndarray
-        One an item.
-    tables : ndarray of shape (coins, 2, 2)
-        Log-likelihood of a vote by coin, by whether it is for the first item, and by the truth. For votes that do not
-        tell of a truth: a parameter for each coin.
+        One for each item.
+    log_emission : ndarray of shape (groups, 2, 2)
+        Log-likelihood of a vote by confusion group, by whether it is for the first item, and by the truth. For
+        votes that do not depend on a latent truth: a parameter for each group.
     curvature : ndarray of float32
-        The curvature of each row goes here; of each run of rows, where they come in runs. Empty: it is not wanted.
+        Receives the curvature of each row or, where rows come in runs, of each run; empty: not computed.
     posterior : ndarray
-        The probability that the first item of each row is truly better goes here, unless it is empty.
+        Receives the probability that the first item of each row is truly better; empty: not computed.
     threads : int
     """
     if isinstance(rows.ballots, RaggedVotes):
@@ -158,7 +157,8 @@ def _over_votes(
 def likelihoods(ballots: Patterns, log_emission: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the log-likelihood of each pattern's votes that is common to both truths, and the rest under either.
 
-    One table is quicker than two: where the ratio of the likelihoods can be written as a number, the former is empty.
+    Where the ratio of the likelihoods cannot overflow, only the ratio is returned and the second array is empty: one
+    table is quicker than two.
     """
     log_first, log_second = ballots.log_likelihoods(log_emission)
     if (np.abs(log_second - log_first) <= _LARGEST_LOG_RATIO).all():
@@ -177,13 +177,13 @@ def _over_lists(
     threads: int,
 ) -> Sums:
     gradient, degree = np.empty(rows.n_items), np.empty(rows.n_items)
-    expected_counts = np.empty(2 * (ballots.n_confusion_groups + ballots.n_known))
+    expected_counts = np.empty(2 * (ballots.n_confusion_groups + ballots.n_gold))
     value = kernels.expectation_lists(
         *rows.layout,
         ballots.start,
         ballots.vote,
         ballots.weight,
-        np.ascontiguousarray(with_known(log_emission, ballots.n_known)).ravel(),
+        np.ascontiguousarray(with_gold(log_emission, ballots.n_gold)).ravel(),
         np.ascontiguousarray(scores),
         posterior,
         curvature,
@@ -230,8 +230,8 @@ def marginal(
     by_item = gradient, degree, observed
     ballots = rows.ballots
     if isinstance(ballots, RaggedVotes):
-        counts, spread = (np.empty(2 * (ballots.n_confusion_groups + ballots.n_known)) for _ in range(2))
-        emission = np.ascontiguousarray(with_known(log_emission, ballots.n_known)).ravel()
+        counts, spread = (np.empty(2 * (ballots.n_confusion_groups + ballots.n_gold)) for _ in range(2))
+        emission = np.ascontiguousarray(with_gold(log_emission, ballots.n_gold)).ravel()
         votes = ballots.start, ballots.vote, ballots.weight, emission
         value = kernels.marginal_lists(
             *rows.layout, *votes, *at, posterior, curvature, *by_item, counts, spread, threads

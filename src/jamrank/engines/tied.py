@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jamrank.engines.base import Engine, Expectation, Links, Maximisation
 from jamrank.typing import FloatArray
 
+if TYPE_CHECKING:
+    from jamrank.data.comparisons import Comparisons
+    from jamrank.engines.memory import MemoryEngine
+
 __all__ = ["TiedEngine"]
 
 
-class TiedEngine:
+class TiedEngine(Engine):
     """Runs a pass over the decided votes, and one over all votes that asks of each whether it is a tie.
 
     Parameters
@@ -23,13 +28,24 @@ class TiedEngine:
     ties : Engine
         Over all votes, by whether they are ties: its rows have every pair of items that the others have.
 
-    Its ``tables`` are those of the decided votes, flattened, then a parameter for each annotator. What it adds up by
-    coin has the coins of the decided votes first, then the annotators.
+    Its ``log_emission`` is that of the decided votes, flattened, followed by a parameter for each annotator. Sums by
+    confusion group have the groups of the decided votes first, then the annotators.
     """
 
     def __init__(self, decided: Engine, ties: Engine) -> None:
-        self.decided, self.ties = decided, ties
+        self._decided, self._ties = decided, ties
+        self.can_draw = decided.can_draw and ties.can_draw
         self.passes = 0
+
+    @property
+    def decided(self) -> Engine:
+        """The engine over the decided votes."""
+        return self._decided
+
+    @property
+    def ties(self) -> Engine:
+        """The engine over all votes, by whether they are ties."""
+        return self._ties
 
     def _split(self, log_emission: FloatArray) -> tuple[FloatArray, FloatArray]:
         at = len(log_emission) - self.ties.n_confusion_groups
@@ -52,12 +68,12 @@ class TiedEngine:
 
     @property
     def n_confusion_groups(self) -> int:
-        """Number of coins of the decided votes."""
+        """Number of confusion groups of the decided votes."""
         return self.decided.n_confusion_groups
 
     @property
     def vote_counts(self) -> FloatArray:
-        """Decided votes of each coin for the second and for the first item of their rows, by weight."""
+        """Decided votes of each confusion group for the second and for the first item of their rows, by weight."""
         return self.decided.vote_counts
 
     def expectation(self, scores: FloatArray, log_emission: FloatArray) -> Expectation:
@@ -75,7 +91,7 @@ class TiedEngine:
         )
 
     def initial_step(self, scores: FloatArray) -> tuple[Maximisation, FloatArray]:
-        """Run the pass of the M-step over the decided votes: at equal scores ties tell nothing of them."""
+        """Run the pass of the M-step over the decided votes: at equal scores ties carry no information on scores."""
         self.passes += 1
         at, expected_counts = self.decided.initial_step(scores)
         no_sums = np.zeros((self.ties.n_confusion_groups, 2))
@@ -105,5 +121,15 @@ class TiedEngine:
         return degree + more, together
 
     def truth_variance(self, scores: FloatArray, log_emission: FloatArray) -> FloatArray:
-        """Return the variance of the truths behind each coin's decided votes, by coin and side."""
+        """Return the variance of the truths behind each group's decided votes, by confusion group and side."""
         return self.decided.truth_variance(scores, self._split(log_emission)[0])
+
+    def parts(self) -> Iterator[tuple[Comparisons, MemoryEngine]]:
+        """Yield the votes part by part, each with an engine in memory over its decided votes."""
+        return self.decided.parts()
+
+    def local_engines(self) -> list[Engine]:
+        """Return one engine over the same rows with one thread, where they are in memory."""
+        if not (self.decided.in_memory and self.ties.in_memory):
+            return [self]
+        return [TiedEngine(*(engine.local_engines()[0] for engine in (self.decided, self.ties)))]

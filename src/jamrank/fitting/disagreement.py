@@ -8,7 +8,7 @@ import numpy as np
 
 from jamrank.data.comparisons import Comparisons
 from jamrank.io.out_of_core.parted import Votes
-from jamrank.rows.rows import Rows
+from jamrank.rows import Rows
 from jamrank.typing import FloatArray
 
 __all__ = ["disagreement"]

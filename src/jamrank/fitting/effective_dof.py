@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
@@ -13,7 +14,7 @@ from jamrank.linalg.marginals import is_dense, score_variances
 from jamrank.scorers import LinearScorer, ObjectScorer, Scorer, SumScorer
 from jamrank.typing import FloatArray
 
-__all__ = ["Determined", "blocks", "effective_dof"]
+__all__ = ["Determined", "effective_dof"]
 
 
 # How exactly it is worked out how the effects answer to the features.
@@ -43,26 +44,18 @@ class Determined:
     weights: FloatArray
 
 
-def blocks(scorer: Scorer) -> list[slice]:
-    """Return the parameters that share a prior variance."""
-    if isinstance(scorer, SumScorer):
-        split = scorer.features.n_params
-        return [slice(0, split), slice(split, scorer.n_params)]
-    return [slice(0, scorer.n_params)]
-
-
 def effective_dof(engine: Engine, scorer: Scorer, at: Maximisation) -> Determined:
     """Work out what the votes determine, from their curvature and the scorer's prior."""
-    if isinstance(scorer, ObjectScorer):
-        left_open = _left_open(engine, scorer, at)
+    if scorer.free:
+        left_open = _left_open(engine, cast(ObjectScorer, scorer), at)
         count = float((1.0 - left_open * scorer.precision).sum())
         return Determined((count,), np.empty((scorer.n_params, 0)), np.empty(0))
-    if isinstance(scorer, LinearScorer):
-        factor = _factor(scorer, _curvature(engine, scorer, at))
-        variances = (_loosen(np.eye(scorer.n_params), factor) ** 2).sum(axis=1)
-        return Determined((_count(scorer, variances),), _loosen(scorer.matrix, factor), variances)
-    assert isinstance(scorer, SumScorer)
-    return _of_sum(engine, scorer, at)
+    if scorer.effects() is None:
+        weights = cast(LinearScorer, scorer)
+        factor = _factor(weights, _curvature(engine, weights, at))
+        variances = (_loosen(np.eye(weights.n_params), factor) ** 2).sum(axis=1)
+        return Determined((_count(weights, variances),), _loosen(weights.matrix, factor), variances)
+    return _of_sum(engine, cast(SumScorer, scorer), at)
 
 
 def _of_sum(engine: Engine, scorer: SumScorer, at: Maximisation) -> Determined:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import cast
 
 import numpy as np
 
@@ -68,19 +69,19 @@ class Problem:
 
     def posterior(self, point: Point) -> FloatArray:
         """Return the posterior of every row's truth: the E-step's answer in full."""
-        return self._in_memory.posterior(point.scores, self.noise.log_emission(point.params))
+        return self.in_memory.posterior(point.scores, self.noise.log_emission(point.params))
 
     @property
-    def _in_memory(self) -> MemoryEngine:
+    def in_memory(self) -> MemoryEngine:
         """The engine, where rows are wanted one by one: models see to it that they are at hand."""
-        assert isinstance(self.engine, MemoryEngine)
-        return self.engine
+        assert self.engine.in_memory
+        return cast(MemoryEngine, self.engine)
 
     def step(self, point: Point) -> tuple[FloatArray, FloatArray]:
         """Return the parameters after one M-step (for the logistic loss: one Newton step of it)."""
         params = self.noise.update(point.expectation.expected_counts, point.params)
         if self.loss == "hinge":
-            return maximise_hinge(self._in_memory, self.scorer, self.posterior(point), point.theta), params
+            return maximise_hinge(self.in_memory, self.scorer, self.posterior(point), point.theta), params
         return point.theta + newton_step(self.engine, self.scorer, point.expectation, point.theta), params
 
     def slope(self, point: Point) -> FloatArray:
@@ -106,13 +107,13 @@ class Problem:
     def start(self) -> tuple[FloatArray, FloatArray]:
         """Return a first answer: to the shares of the votes, as if they were the posterior."""
         if self.loss == "hinge":
-            return self.start_from(self._in_memory.rows.share)
+            return self.start_from(self.in_memory.rows.share)
         at, expected_counts = self.engine.initial_step(self.scorer.scores(self._zero()))
         return self._first_step(at), self.noise.update(expected_counts)
 
     def start_from(self, posterior: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return a first answer to a posterior that was guessed."""
-        engine = self._in_memory
+        engine = self.in_memory
         if self.loss == "hinge":
             theta = maximise_hinge(engine, self.scorer, posterior, self._zero())
         else:

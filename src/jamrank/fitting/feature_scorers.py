@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from jamrank.engines import Engine, MemoryEngine
+from jamrank.engines import Engine
 from jamrank.errors import ParameterError
 from jamrank.fitting.effective_dof import effective_dof
 from jamrank.fitting.em import Point, Problem, run
@@ -16,13 +16,12 @@ from jamrank.fitting.leave_one_out import hidden_share, leave_one_out
 from jamrank.fitting.prior import Prior
 from jamrank.fitting.prior_variances import Variances, estimate_variances, refine_variance
 from jamrank.noise import Noise
-from jamrank.scorers import KernelMap, LinearScorer, ObjectScorer, SumScorer, typical_distance
+from jamrank.scorers import SCORERS, KernelMap, LinearScorer, ObjectScorer, SumScorer, typical_distance
 from jamrank.typing import FloatArray
 
-__all__ = ["SCORERS", "Featured", "choose_kernel", "resolve_scorer"]
+__all__ = ["Featured", "choose_kernel", "resolve_scorer"]
 
 
-SCORERS = ("linear", "objects", "kernel", "linear+objects", "kernel+objects")
 # Bandwidths that are tried, in typical distances between items.
 _BANDWIDTHS = (0.25, 0.5, 1.0, 2.0)
 _FIRST_GUESS = 3.0
@@ -36,9 +35,10 @@ def resolve_scorer(scorer: str, has_features: bool, model: str) -> str:
     """Return the scorer that a model's argument stands for."""
     if scorer == "auto":
         return "linear" if has_features else "objects"
-    if scorer not in SCORERS:
-        raise ParameterError(f"scorer is {scorer!r}; expected 'auto' or one of {', '.join(SCORERS)}")
-    if scorer != "objects" and not has_features:
+    selectable = [name for name, spec in SCORERS.items() if spec.selectable]
+    if scorer not in selectable:
+        raise ParameterError(f"scorer is {scorer!r}; expected 'auto' or one of {', '.join(selectable)}")
+    if SCORERS[scorer].features and not has_features:
         raise ParameterError(f"scorer is {scorer!r}, which needs features; give {model} some, or scorer='objects'")
     return scorer
 
@@ -93,7 +93,7 @@ class Featured:
         if not any(free):
             return first, point
         variances, point = estimate_variances(self.problem, point, first, free)
-        if self.with_objects and free[-1] and isinstance(self.engine, MemoryEngine):
+        if self.with_objects and free[-1] and self.engine.in_memory:
             near = self.problem(variances)
             vague = hidden_share(near, near.with_prior(point)) > _MOST_HIDDEN
             farthest = _FARTHEST if vague else np.inf
@@ -138,7 +138,7 @@ def _foretold(featured: Featured, prior: Prior | None) -> float:
     problem = featured.problem(variances)
     start = problem.with_prior(replace(point, secants=Secants()))
     point = run(problem, start, max_iter=_STEPS, tol=_TOL).point
-    if not isinstance(featured.engine, MemoryEngine):
+    if not featured.engine.in_memory:
         # Akaike's criterion: rows on disk are not left out one by one.
         return point.expectation.value - effective_dof(featured.engine, problem.scorer, point.expectation).counts[0]
     return leave_one_out(problem, point).by_chance

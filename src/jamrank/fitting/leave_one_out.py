@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from jamrank.engines import Links, MemoryEngine
+from jamrank.engines import Links
 from jamrank.fitting.effective_dof import effective_dof
 from jamrank.fitting.em import Point, Problem
 from jamrank.linalg.marginals import is_dense, margin_variances
-from jamrank.scorers import LinearScorer, ObjectScorer, SumScorer
+from jamrank.scorers import Scorer
 from jamrank.typing import FloatArray, Int32Array
 
 __all__ = ["LooPrediction", "hidden_share", "leave_one_out"]
@@ -57,8 +57,7 @@ def hidden_share(problem: Problem, point: Point) -> float:
     Where that is most of it, as with one noisy vote a pair, the curvature of a row is a small difference of large
     numbers, often negative, and what :func:`leave_one_out` makes of it is far too hopeful of large scores.
     """
-    assert isinstance(problem.engine, MemoryEngine)
-    rows, posterior = problem.engine.rows, problem.posterior(point)
+    rows, posterior = problem.in_memory.rows, problem.posterior(point)
     chance = expit(point.scores[rows.first] - point.scores[rows.second])
     return float((posterior * (1.0 - posterior)).sum() / max(float((chance * (1.0 - chance)).sum()), 1e-300))
 
@@ -69,8 +68,7 @@ def leave_one_out(problem: Problem, point: Point) -> LooPrediction:
     At the summit a row's pull ``q - σ(m)`` on its own margin and the others' hold on it are in balance. Without the
     row the margin would be smaller by pull times variance; that variance follows from the curvature.
     """
-    engine, scorer = problem.engine, problem.scorer
-    assert isinstance(engine, MemoryEngine)
+    engine, scorer = problem.in_memory, problem.scorer
     rows = engine.rows
     links = engine.links(point.expectation.curvature)
     alone = _alone(scorer, point, links, is_dense(engine.n_links, engine.n_items))
@@ -88,11 +86,10 @@ def leave_one_out(problem: Problem, point: Point) -> LooPrediction:
     return LooPrediction(by_chance, by_order, lost / len(rows))
 
 
-def _alone(scorer: object, point: Point, links: Links, dense: bool) -> FloatArray:
+def _alone(scorer: Scorer, point: Point, links: Links, dense: bool) -> FloatArray:
     """Return the variance of each link's margin that comes from the effects, were the weights known."""
-    if isinstance(scorer, LinearScorer):
+    if scorer.effects() is None:
         return np.zeros(len(links.first))
-    assert isinstance(scorer, (ObjectScorer, SumScorer))
     precision = float(scorer.precision[-1])
     cut = margin_variances(point.expectation.degree, precision, links, dense)
     known: FloatArray = cut / (1.0 + cut * np.maximum(links.curvature, 0.0))

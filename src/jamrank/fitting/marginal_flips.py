@@ -66,6 +66,13 @@ class MarginalFit:
     log_likelihood: float
     noise: Noise
 
+    @property
+    def flip_votes(self) -> tuple[float, float] | None:
+        """Imagined votes of each annotator, wrong and right; None where there are no annotators."""
+        noise = self.noise
+        assert isinstance(noise, Flip)
+        return (float(noise.prior_errors[0]), float(noise.prior_correct[0])) if len(noise.votes) else None
+
 
 @dataclass(frozen=True)
 class _State:
@@ -88,9 +95,9 @@ class _Place:
     point: Point
 
 
-def can_integrate(engine: Engine) -> bool:
-    """Tell whether an engine has the passes for it."""
-    return isinstance(engine, HasMarginal)
+def can_integrate(engine: Engine, noise: Noise, loss: str) -> bool:
+    """Tell whether there are passes for it: for one flip of each annotator."""
+    return isinstance(engine, HasMarginal) and isinstance(noise, Flip) and loss == "logistic"
 
 
 def fit_marginal(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
 
 import numpy as np
 from scipy.optimize import minimize
@@ -35,9 +36,14 @@ def newton_step(engine: Engine, scorer: Scorer, at: Maximisation, theta: FloatAr
 
     slope = gradient(scorer, at, theta)
     step = None
-    if isinstance(scorer, ObjectScorer) and isinstance(engine, MemoryEngine):
-        step = engine.solve(
-            at.curvature, slope, scorer.precision, scorer.evened(at.degree), _STEP_TOLERANCE, _MOST_STEPS
+    if scorer.free and engine.in_memory:
+        step = cast(MemoryEngine, engine).solve(
+            at.curvature,
+            slope,
+            scorer.precision,
+            cast(ObjectScorer, scorer).evened(at.degree),
+            _STEP_TOLERANCE,
+            _MOST_STEPS,
         )
     if step is None:
         step = conjugate_gradients(curvature_times, slope, scorer.preconditioner(at.degree), _STEP_TOLERANCE)

@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 
 from jamrank.engines import Engine
-from jamrank.fitting.effective_dof import blocks, effective_dof
+from jamrank.fitting.effective_dof import effective_dof
 from jamrank.fitting.em import Fit, Optimizer, Point, Problem, run, typical
 from jamrank.fitting.lbfgs import Secants
 from jamrank.fitting.leave_one_out import leave_one_out
 from jamrank.noise import Noise
-from jamrank.scorers import ObjectScorer, Scorer, SumScorer
+from jamrank.scorers import ObjectScorer, Scorer
 from jamrank.typing import FloatArray
 
 __all__ = ["FixedNoise", "Variances", "estimate_variances", "free_scores", "refine_variance"]
@@ -39,7 +39,7 @@ _GRID = np.logspace(-2, 1.5, 22)
 _LOOK_STEPS, _LOOK_TOL = 100, 1e-3
 
 
-class FixedNoise:
+class FixedNoise(Noise):
     """A noise that is known: it has no parameters."""
 
     def __init__(self, noise: Noise, params: FloatArray) -> None:
@@ -132,7 +132,7 @@ def estimate_variances(
 def _mackay(problem: Problem, point: Point, variances: Variances, free: Sequence[bool]) -> Variances:
     counts = effective_dof(problem.engine, problem.scorer, point.expectation).counts
     updated = list(variances)
-    for block, (own, count) in enumerate(zip(blocks(problem.scorer), counts, strict=True)):
+    for block, (own, count) in enumerate(zip(problem.scorer.blocks(), counts, strict=True)):
         if not free[block]:
             continue
         squares = float((point.theta[own] ** 2).sum())
@@ -143,7 +143,7 @@ def _mackay(problem: Problem, point: Point, variances: Variances, free: Sequence
 
 def _largest(scorer: Scorer, block: int) -> float:
     """Return the largest variance worth having: one for effects, for weights what makes scores as large as ever."""
-    matrix = scorer.features.matrix if isinstance(scorer, SumScorer) else getattr(scorer, "matrix", None)
+    matrix = scorer.design()
     if block == 1 or matrix is None:
         return _LARGEST
     return _LARGEST_EXPLAINED / max(float((matrix**2).sum()) / len(matrix), 1e-12)

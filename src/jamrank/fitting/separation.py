@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from jamrank.engines import Engine, MemoryEngine, TiedEngine
+from jamrank.engines import Engine, MemoryEngine
 from jamrank.errors import DisconnectedWarning, SparseVotesWarning, warn
 from jamrank.kernels import kernels
-from jamrank.rows.rows import Patterns, Rows
+from jamrank.rows import Patterns, Rows
 from jamrank.typing import FloatArray, Int32Array
 
 __all__ = ["warn_of_loose_items"]
@@ -28,11 +28,10 @@ def warn_of_loose_items(engine: Engine, items: NDArray[Any]) -> None:
 
     Their scores are finite, since there is a prior, but hang on it. Votes on disk are not looked over.
     """
-    if isinstance(engine, TiedEngine):
-        engine = engine.decided
-    if not isinstance(engine, MemoryEngine):
+    if not engine.decided.in_memory:
         return
-    group = _groups(*engine.pairs, len(items))
+    memory = cast(MemoryEngine, engine.decided)
+    group = _groups(*memory.pairs, len(items))
     one_of_each = np.sort(np.unique(group, return_index=True)[1])
     if (groups := len(one_of_each)) > 1:
         warn(
@@ -40,7 +39,7 @@ def warn_of_loose_items(engine: Engine, items: NDArray[Any]) -> None:
             "different ones): only the prior, and features where they are used, compare across groups",
             DisconnectedWarning,
         )
-    seen = _sides_taken(engine.rows, engine.threads)
+    seen = _sides_taken(memory.rows, memory.threads)
     for verb, mark in (("win", 2), ("lose", 1)):
         always = seen == mark
         if always.any():

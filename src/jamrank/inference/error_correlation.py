@@ -10,8 +10,8 @@ from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import ndtri
 
-from jamrank.data.comparisons import FIRST, TIE, Comparisons
-from jamrank.data.storage import DenseVotes
+from jamrank.data.comparisons import Comparisons
+from jamrank.data.storage import FIRST, TIE, DenseVotes
 from jamrank.inference.response_bias import chunks
 from jamrank.typing import BoolArray, FloatArray, IntArray
 

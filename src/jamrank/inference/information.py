@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import expit
 
-from jamrank.engines import DiskEngine, MemoryEngine
+from jamrank.engines import MemoryEngine
 from jamrank.fitting.em import Point, Problem
 from jamrank.linalg.joint_information import factored, is_small, joint_information
-from jamrank.noise import Discrimination, HasInformation
-from jamrank.scorers import LinearScorer, NoScorer
 from jamrank.typing import BoolArray, FloatArray
 
 __all__ = [
@@ -64,45 +63,34 @@ def observed_information(problem: Problem, point: Point) -> Observed | None:
     In closed form where the noise says how its parameters are known, else by differences of the slope.
     """
     noise, params = problem.noise, point.params
-    if isinstance(problem.engine, (MemoryEngine, DiskEngine)) and (
-        isinstance(noise, HasInformation) or not len(params)
-    ):
-        matrix, inside = _in_closed_form(problem, problem.engine, point)
+    if problem.engine.has_information and (noise.closed_form or not len(params)):
+        matrix, inside = _in_closed_form(problem, cast(MemoryEngine, problem.engine), point)
     else:
         matrix = _by_differences(problem, point, _MOST_VISITS_FOR_SCORES)
         inside = np.ones(len(params), np.bool_)
     if matrix is None:
         return None
     n_theta = len(point.theta)
-    if not isinstance(problem.scorer, (LinearScorer, NoScorer)):
+    if not problem.scorer.level_matters:
         # Only differences of scores mean anything.
         matrix[:n_theta, :n_theta] += 1.0 / n_theta
-    if isinstance(noise, Discrimination):
-        # Nor has the common scale of discriminations a meaning.
-        unit = params / np.linalg.norm(params)
+    unit = noise.meaningless(params)
+    if unit is not None:
         matrix[n_theta:, n_theta:] += np.abs(matrix).max() * np.outer(unit, unit)
     return Observed(matrix, inside)
 
 
-def _in_closed_form(
-    problem: Problem, engine: MemoryEngine | DiskEngine, point: Point
-) -> tuple[FloatArray | None, BoolArray]:
+def _in_closed_form(problem: Problem, engine: MemoryEngine, point: Point) -> tuple[FloatArray | None, BoolArray]:
     noise, params = problem.noise, point.params
-    known = noise.complete_information(params) if isinstance(noise, HasInformation) else np.zeros(len(params))
+    known = noise.complete_information(params) if noise.closed_form else np.zeros(len(params))
     inside = known > 1e-6 * max(float(known.max(initial=0.0)), 1e-300)
     if not is_small(engine.n_items + int(inside.sum()), engine.n_rows):
         return None, inside
     at = engine.information(point.scores, noise.log_emission(params))
     loglik_jacobian = (
-        noise.loglik_jacobian(params)
-        if isinstance(noise, HasInformation)
-        else csr_array((2 * engine.n_confusion_groups, 0))
+        noise.loglik_jacobian(params) if noise.closed_form else csr_array((2 * engine.n_confusion_groups, 0))
     )
-    features = None
-    if isinstance(problem.scorer, LinearScorer):
-        features = problem.scorer.matrix
-    elif isinstance(problem.scorer, NoScorer):
-        features = np.empty((engine.n_items, 0))
+    features = problem.scorer.design() if problem.scorer.effects() is None else None
     of_noise = loglik_jacobian[:, np.flatnonzero(inside)]
     return joint_information(at, known[inside], of_noise, problem.scorer.precision, features), inside
 

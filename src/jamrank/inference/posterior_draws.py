@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from jamrank.engines import DiskEngine, Engine, MemoryEngine, TiedEngine
+from jamrank.engines import Engine
 from jamrank.fitting.em import Problem
 from jamrank.inference.exchangeability import Exchangeability
 from jamrank.inference.information import observed_information
 from jamrank.linalg.joint_information import factored
-from jamrank.noise import Flip, Noise
+from jamrank.noise import Noise
 from jamrank.scorers import ObjectScorer
 from jamrank.typing import FloatArray, IntArray
 
@@ -38,10 +38,8 @@ _SAME = 9  # decimals in which exchangeable parameters agree
 
 def can_draw(engine: Engine, n_params: int) -> bool:
     """Tell whether a chain over the posterior ends in good time."""
-    # On a cluster every pass would be a round of messages.
-    near = isinstance(engine, (MemoryEngine, DiskEngine, TiedEngine))
-    few = near and max(float(engine.vote_counts.sum()), engine.n_rows) <= _MOST_VOTES
-    return few and engine.n_items + n_params <= _MOST_PARAMETERS
+    few = max(float(engine.vote_counts.sum()), engine.n_rows) <= _MOST_VOTES
+    return few and engine.n_items + n_params <= _MOST_PARAMETERS and engine.can_draw
 
 
 @dataclass(frozen=True)
@@ -75,16 +73,13 @@ class Posterior:
 
     @cached_property
     def _engines(self) -> list[Engine]:
-        """Few votes on disk are read once, for a chain passes over them again and again.
-
-        In one thread: to start more would cost more than so few votes are worth.
-        """
-        return _in_memory(self.engine)
+        """Engines for many short passes."""
+        return self.engine.local_engines()
 
     @cached_property
     def _order(self) -> tuple[IntArray, IntArray]:
         """Parameters by value: what a draw is must not depend on names."""
-        by_coin = isinstance(self.noise, Flip)
+        by_coin = self.noise.closed_form
         votes = self.engine.vote_counts.sum(axis=1) if by_coin else np.zeros(len(self.params))
         scores, params = np.round(self.theta, _SAME), np.round(self.params, _SAME)
         if self.like is None:
@@ -166,14 +161,6 @@ class Posterior:
         parts = [self._split(x) for x in kept]
         scores = np.stack([theta - theta.mean() for theta, _ in parts])
         return scores, np.stack([params for _, params in parts])
-
-
-def _in_memory(engine: Engine) -> list[Engine]:
-    if isinstance(engine, DiskEngine):
-        return [MemoryEngine(part.rows, 1) for _, part in engine.parts() if part.n_rows]
-    if isinstance(engine, TiedEngine) and isinstance(engine.decided, MemoryEngine):
-        return [TiedEngine(*(_in_memory(part)[0] for part in (engine.decided, engine.ties)))]
-    return [MemoryEngine(engine.rows, 1) if isinstance(engine, MemoryEngine) else engine]
 
 
 def _wide(matrix: FloatArray, least: float) -> FloatArray:

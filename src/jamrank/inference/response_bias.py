@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from jamrank.data.comparisons import FIRST, TIE, Comparisons
-from jamrank.data.storage import MISSING, DenseVotes
+from jamrank.data.comparisons import Comparisons
+from jamrank.data.storage import FIRST, MISSING, TIE, DenseVotes
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
 __all__ = ["ResponseBias", "VoteChunk", "chunks", "habits", "without_own_vote"]

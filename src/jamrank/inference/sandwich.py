@@ -7,7 +7,7 @@ from scipy.sparse import csr_array
 from scipy.special import expit
 
 from jamrank.engines import MemoryEngine
-from jamrank.rows.rows import Patterns
+from jamrank.rows import Patterns
 from jamrank.typing import FloatArray
 
 __all__ = ["pulls"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,14 @@ from jamrank.typing import BoolArray, FloatArray
 __all__ = [
     "ACTIONS",
     "VERDICTS",
+    "Verdicts",
     "actions",
     "alone",
     "best_first",
     "evidence",
     "flip_intervals",
     "inner_flip",
+    "judge",
     "verdicts",
 ]
 
@@ -52,6 +55,21 @@ _FALSE_ALARM = 0.02
 # Least votes to judge anybody by, and least surplus as a share of them for a habit to be worth a word.
 _LEAST_VOTES, _LEAST_LEAN, _LEAST_TIES = 10, 0.1, 0.2
 _ALWAYS = 0.96
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """A verdict on each annotator, the evidence for it, and what to do."""
+
+    verdict: list[str]
+    evidence: list[str]
+    action: list[str]
+
+
+def judge(flip: FloatArray, low: FloatArray, high: FloatArray, habits: ResponseBias | None = None) -> Verdicts:
+    """Return verdicts with evidence and actions; the arguments are those of :func:`verdicts`."""
+    found = verdicts(flip, low, high, habits)
+    return Verdicts(found, evidence(found, flip, low, high, habits), actions(found, habits))
 
 
 def flip_intervals(

@@ -7,12 +7,11 @@ from jamrank.io.documents import (
     check_folder,
     ensure_folder,
     read_document,
-    remove_outdated,
     write_atomically,
     write_document,
-    write_together,
 )
 from jamrank.io.out_of_core.store import StoredComparisons, store_comparisons
+from jamrank.io.publish import begins_with, publish_run, recover_run, write_together
 from jamrank.io.read_log import ReadLog
 from jamrank.io.reader import read_comparisons, read_groups
 from jamrank.io.tables import read_table
@@ -20,15 +19,17 @@ from jamrank.io.tables import read_table
 __all__ = [
     "ReadLog",
     "StoredComparisons",
+    "begins_with",
     "check_folder",
     "ensure_folder",
+    "publish_run",
     "read_comparisons",
     "read_document",
     "read_features",
     "read_gold",
     "read_groups",
     "read_table",
-    "remove_outdated",
+    "recover_run",
     "store_comparisons",
     "write_atomically",
     "write_document",

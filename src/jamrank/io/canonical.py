@@ -6,8 +6,8 @@ import os
 
 import polars as pl
 
-from jamrank.data.comparisons import fill_questions
 from jamrank.data.ids import as_column
+from jamrank.data.parsing import fill_questions
 from jamrank.errors import FeatureError, InputError
 from jamrank.io.documents import shown
 from jamrank.io.tables import load_table

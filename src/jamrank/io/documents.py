@@ -21,16 +21,18 @@ from jamrank.errors import FormatError, InputError, ParameterError
 
 __all__ = [
     "check_folder",
+    "checked_target",
     "document_text",
     "ensure_folder",
     "parse_document",
     "read_bytes",
     "read_document",
-    "remove_outdated",
+    "reason_of",
+    "replace_all",
     "shown",
     "write_atomically",
     "write_document",
-    "write_together",
+    "write_durably",
 ]
 
 _DTYPES = ("<f8", "<f4", "<i8", "<i4", "<i2", "|i1", "<u8", "<u4", "<u2", "|u1", "|b1")
@@ -64,7 +66,7 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
     except PermissionError:
         problem, remedy = "permission denied", "make the file readable"
     except (OSError, ValueError) as error:
-        problem, remedy = f"the file cannot be read ({_reason(error)})", "check the name and the disk"
+        problem, remedy = f"the file cannot be read ({reason_of(error)})", "check the name and the disk"
     raise InputError(problem, remedy, source=str(path))
 
 
@@ -117,7 +119,7 @@ def ensure_folder(path: str | os.PathLike[str]) -> Path:
         problem, remedy = "the folder cannot be made, a file is in its place", "choose another name"
     except (OSError, ValueError) as error:
         problem, remedy = (
-            f"the folder cannot be made ({_reason(error)})",
+            f"the folder cannot be made ({reason_of(error)})",
             "choose a place that can be written",
         )
     else:
@@ -140,62 +142,13 @@ def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> None
     InputError
         If it cannot be written; nothing is left behind then.
     """
-    _replace_all({Path(path): content})
+    replace_all({Path(path): content})
 
 
-def write_together(folder: str | os.PathLike[str], contents: Mapping[str, str | bytes]) -> None:
-    """Write several files of a folder, none of them before all are known to fit on the disk.
-
-    Parameters
-    ----------
-    folder : path-like
-        An existing folder.
-    contents : mapping of str to str or bytes
-        Content by file name.
-
-    Raises
-    ------
-    InputError
-        If one of them cannot be written; the old files are untouched then.
-    """
-    for name in contents:
-        if Path(name).name != name:
-            raise ParameterError(f"{name!r} is not a plain file name; give one without folders")
-    _replace_all({Path(folder) / name: content for name, content in contents.items()})
-
-
-def remove_outdated(folder: str | os.PathLike[str], beginnings: Mapping[str, bytes]) -> list[str]:
-    """Remove files of an earlier run.
-
-    Parameters
-    ----------
-    folder : path-like
-        Where they are.
-    beginnings : mapping of str to bytes
-        How each of them begins, by its name. A file that begins otherwise is somebody else's, and stays.
-
-    Returns
-    -------
-    list of str
-        Those that were there, and are no more.
-    """
-    removed = []
-    for name, prefix in beginnings.items():
-        path = Path(folder) / name
-        with contextlib.suppress(OSError):
-            if not path.is_file():
-                continue
-            with path.open("rb") as file:
-                ours = file.read(len(prefix)) == prefix
-            if ours:
-                path.unlink()
-                removed.append(name)
-    return removed
-
-
-def _replace_all(contents: dict[Path, str | bytes]) -> None:
+def replace_all(contents: Mapping[Path, str | bytes]) -> None:
+    """Write some files, each beside its place and then renamed."""
     encoded = {
-        _checked_target(path): content.encode() if isinstance(content, str) else content
+        checked_target(path): content.encode() if isinstance(content, str) else content
         for path, content in contents.items()
     }
     staged: dict[Path, Path] = {}
@@ -203,12 +156,12 @@ def _replace_all(contents: dict[Path, str | bytes]) -> None:
         for target, content in encoded.items():
             temporary = target.with_name(f".jamrank-{secrets.token_hex(8)}.tmp")
             staged[temporary] = target
-            _write_durably(temporary, content, like=target)
+            write_durably(temporary, content, like=target)
         for temporary, target in staged.items():
             temporary.replace(target)
     except OSError as error:
         raise InputError(
-            f"the file cannot be written ({_reason(error)})",
+            f"the file cannot be written ({reason_of(error)})",
             "choose a place that can be written",
             source=str(target),
         ) from None
@@ -218,7 +171,7 @@ def _replace_all(contents: dict[Path, str | bytes]) -> None:
                 temporary.unlink(missing_ok=True)
 
 
-def _checked_target(path: Path) -> Path:
+def checked_target(path: Path) -> Path:
     """Return the file behind any links, after making sure that it may be replaced."""
     # Renaming onto a device such as /dev/null would take its place.
     if path.exists() and not path.is_file():
@@ -229,7 +182,8 @@ def _checked_target(path: Path) -> Path:
     return path.resolve()
 
 
-def _write_durably(temporary: Path, content: bytes, like: Path) -> None:
+def write_durably(temporary: Path, content: bytes, like: Path) -> None:
+    """Write a new file to the disk, with the permissions of the file that it will replace."""
     replaced = like.exists()
     # What replaces a private file is private from its first byte on.
     mode = stat.S_IMODE(like.stat().st_mode) if replaced else 0o666
@@ -241,7 +195,8 @@ def _write_durably(temporary: Path, content: bytes, like: Path) -> None:
         shutil.copymode(like, temporary)
 
 
-def _reason(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
+    """Return why an operation failed, on one line."""
     text = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return " ".join(str(text).split())
 
@@ -366,7 +321,7 @@ def _parse(content: bytes) -> dict[str, Any]:
     except _UnreadableError:
         raise
     except (ValueError, RecursionError) as error:
-        raise _UnreadableError(f"found no JSON ({_reason(error)})") from None
+        raise _UnreadableError(f"found no JSON ({reason_of(error)})") from None
     if not isinstance(document, dict):
         raise _UnreadableError("found JSON that is not an object")
     return document

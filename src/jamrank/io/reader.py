@@ -12,8 +12,9 @@ from typing import Any, cast
 import numpy as np
 import polars as pl
 
-from jamrank.data.comparisons import REQUIRED, Comparisons
+from jamrank.data.comparisons import Comparisons
 from jamrank.data.ids import as_column, as_text
+from jamrank.data.parsing import REQUIRED
 from jamrank.errors import InputError, ParameterError
 from jamrank.io.canonical import with_questions, with_types
 from jamrank.io.compression import decompressed

@@ -1,4 +1,4 @@
-"""Loops over rows of votes, compiled where possible; :mod:`jamrank.kernels.twin` says plainly what each does."""
+"""Loops over rows of votes, compiled where possible; :mod:`jamrank.kernels.twin` has the same in numpy."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ compiled = kernels is not twin
 
 
 def default_threads() -> int:
-    """Return how many threads a fit uses unless told otherwise: every core that this process may run on."""
-    asked = os.environ.get("JAMRANK_THREADS") or os.environ.get("OMP_NUM_THREADS", "")
-    if asked.isdecimal() and int(asked) > 0:
-        return int(asked)
+    """Return the default number of threads: every core that this process may run on, unless a variable is set."""
+    wanted = os.environ.get("JAMRANK_THREADS") or os.environ.get("OMP_NUM_THREADS", "")
+    if wanted.isdecimal() and int(wanted) > 0:
+        return int(wanted)
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -184,7 +184,7 @@ inline void scatter(const Chunks& items, size_t count, const double* derivative,
     }
 }
 
-// Neighbouring rows often have the same pattern: four tables in turn keep one sum from waiting for the last.
+// Neighbouring rows often have the same pattern: four tables in turn, so that an addition need not wait for the one before.
 template <typename Code>
 inline void tally(const Code* pattern, size_t count, const double* value, Sums& sums) {
     double* table = sums.by_pattern;

@@ -68,7 +68,7 @@ class Links {
     size_t link_, first_;
 };
 
-// Adds up what the votes on one link say, and hands it over when the link is done.
+// Adds up the derivatives of the votes on one link, and writes the sums when the link is done.
 class Tally {
   public:
     Tally(float* curvature, DirectSums& sums) : curvature_(curvature), sums_(sums) {}
@@ -127,7 +127,7 @@ void expect(const Rows& rows, const SingleVotes& votes, const Code* kinds, Quest
                 written.next();
             }
             tally.add(vote.derivative[k], vote.bend[k]);
-            double* own = sums.by_coin + 2 * static_cast<size_t>(kinds[at + k] / 2);
+            double* own = sums.by_group + 2 * static_cast<size_t>(kinds[at + k] / 2);
             own[0] += vote.slope[k];
             own[1] += vote.information[k];
             sums.value += vote.value[k];

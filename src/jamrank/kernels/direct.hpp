@@ -1,4 +1,4 @@
-// Passes over votes that depend on the margin of their pair directly, with no truth in between.
+// Passes over votes that depend on the margin of their pair itself, without a latent truth.
 #pragma once
 
 #include "passes.hpp"
@@ -6,14 +6,14 @@
 
 namespace jamrank {
 
-// What a vote is about, m being the margin of its pair and a the parameter of its coin: the better item, with log-odds
-// a m for the first; or whether it is a tie, with log-odds a - log cosh(m / 2).
+// What a vote answers, m being the margin of its pair and a the parameter of its confusion group: which item is better,
+// with log-odds a m for the first; or whether it is a tie, with log-odds a - log cosh(m / 2).
 enum Question : int { kBetter = 0, kTied = 1 };
 
-// What one block hands back.
+// The sums of one block.
 struct DirectSums {
     double* by_item;  // gradient and degree of each item, side by side
-    double* by_coin;  // derivative in the parameter of each coin, and information on it, side by side
+    double* by_group;  // derivative in the parameter of each confusion group, and information on it, side by side
     double value;
 };
 

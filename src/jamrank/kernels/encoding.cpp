@@ -1,25 +1,14 @@
-#include "encoding.hpp"
-
-#include <nanobind/ndarray.h>
+// Ids to codes, sorting and counting of packed votes, votes spelled out one by one.
+#include "bindings.hpp"
 
 #include <cmath>
-#include <cstdint>
 #include <cstring>
-#include <stdexcept>
+#include <vector>
 
 #include "blocks.hpp"
 
-namespace nb = nanobind;
-
 namespace jamrank {
 namespace {
-
-template <typename T>
-using Array = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-void require(bool holds, const char* what) {
-    if (!holds) throw std::invalid_argument(what);
-}
 
 // Marks the ids that occur, counted from `low`.
 template <typename Id>
@@ -56,7 +45,7 @@ void code_ids(const Array<const Id>& ids, int64_t low, const Array<const int32_t
     });
 }
 
-// Sorts keys of so many bits, none negative, digit by digit from the lowest; each thread deals out a part of its own.
+// Radix sort of non-negative keys of `bits` bits, from the lowest digit; each thread distributes its own part.
 void sort_keys(Array<int64_t> keys, int bits, int threads) {
     constexpr int kWidest = 11;
     constexpr size_t kPart = 1 << 15;
@@ -127,7 +116,7 @@ constexpr int8_t kDecided = 2;  // results below this have a side
 
 // The decided votes on each pair one by one, each as often as its weight says (without weights: once), as kinds: twice the
 // annotator plus 1 if it is for the first item. `begin` gets where those of each pair begin, `wins` how many
-// of them are for its first item, and `cast` how many there are of each kind.
+// of them are for its first item, and `vote_counts` how many there are of each kind.
 template <typename Code>
 void spell_out(const Array<const int64_t>& start, const Array<const int32_t>& annotator, const Array<const int8_t>& result,
                const Array<const double>& weight, Array<int64_t> begin, Array<Code> kinds, Array<double> wins,

@@ -10,11 +10,11 @@ namespace jamrank {
 namespace JAMRANK_ISA {
 namespace {
 
-// The votes of a chunk, each with its row. Lists are short and of any length: a loop over each would guess wrong, at
+// The votes of a chunk, each with its row. RaggedVotes are short and of any length: a loop over each would guess wrong, at
 // almost every row, where it ends.
 class Votes {
   public:
-    explicit Votes(const Lists& lists) : lists_(lists) {}
+    explicit Votes(const RaggedVotes& lists) : lists_(lists) {}
 
     void next(size_t at, size_t count) {
         start_ = lists_.start + at;
@@ -52,14 +52,14 @@ class Votes {
             for (int64_t v = start_[k]; v < start_[k + 1]; ++v) visit(v, k, weight(v));
     }
 
-    const Lists& lists_;
+    const RaggedVotes& lists_;
     const int64_t* start_ = nullptr;
     size_t count_ = 0, size_ = 0;
     uint8_t row_[kMost + 1];
 };
 
 // Likelihoods of each row's votes under both truths, divided by the larger; returns the sum of its logarithms.
-inline double collect(const Lists& lists, const Votes& votes, size_t count, double* first, double* second) {
+inline double collect(const RaggedVotes& lists, const Votes& votes, size_t count, double* first, double* second) {
     double difference[kChunk] = {}, above[kChunk], if_second = 0.0;
     votes.each([&](size_t v, size_t k, double weight) {
         const double* entry = lists.log_likelihood + 2 * static_cast<size_t>(lists.vote[v]);

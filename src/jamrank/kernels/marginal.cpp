@@ -260,7 +260,7 @@ void expectation(const Rows& links, const SingleVotes& votes, const Table& table
     }
 }
 
-void expectation_lists(const Rows& rows, const Lists& lists, const double* scores, const double* variance,
+void expectation_lists(const Rows& rows, const RaggedVotes& lists, const double* scores, const double* variance,
                        size_t begin, size_t end, double* posterior, float* curvature, MarginalSums& sums) {
     Margins margins;
     Solved row;

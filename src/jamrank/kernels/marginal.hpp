@@ -21,7 +21,7 @@ struct MarginalPasses {
                         const double* variance, size_t begin, size_t end, double* posterior, float* curvature,
                         MarginalSums& sums);
     // The same for rows with a list of votes each; `by_kind` gets the posterior of each kind of vote alone.
-    void (*expectation_lists)(const Rows&, const Lists&, const double* scores, const double* variance, size_t begin,
+    void (*expectation_lists)(const Rows&, const RaggedVotes&, const double* scores, const double* variance, size_t begin,
                               size_t end, double* posterior, float* curvature, MarginalSums& sums);
 };
 

@@ -1,4 +1,4 @@
-// What all passes reckon with: exponential and logarithm as plain arithmetic, which a compiler can turn into vector
+// The arithmetic of all passes: exponential and logarithm as plain arithmetic, which a compiler can turn into vector
 // instructions, and the bounds that keep numbers finite.
 #pragma once
 

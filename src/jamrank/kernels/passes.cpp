@@ -44,7 +44,7 @@ struct Inferred {
     double q[kChunk], derivative[kChunk], curvature[kChunk], value[kChunk];
 };
 
-// What the votes leave open of the truth bends the likelihood the other way; never let it win.
+// The variance of the latent truth reduces the curvature; it must not make it negative.
 inline double curvature_of(double bend, double q) { return std::max(bend - q * (1.0 - q), kLeastCurvature * bend); }
 
 // From exp(-margin), a product where no score is too large for that. Without `first` all of it is 1.
@@ -148,8 +148,8 @@ void expectation(const Rows& rows, const Table& table, const Scores& scores, siz
 }
 
 template <bool kBent>
-void expect_lists(const Rows& rows, const Lists& lists, const Scores& scores, size_t begin, size_t end,
-                  double* posterior, float* curvature, double* truly_first, Sums& sums) {
+void expect_lists(const Rows& rows, const RaggedVotes& lists, const Scores& scores, size_t begin, size_t end,
+                  double* posterior, float* curvature, double* expected_counts, Sums& sums) {
     double first[kChunk], second[kChunk];
     Inferred row;
     Chunks items(rows, begin);
@@ -164,14 +164,14 @@ void expect_lists(const Rows& rows, const Lists& lists, const Scores& scores, si
         sums.value += log_sum(nullptr, count, row.value, false);
         if (kBent) std::copy(row.curvature, row.curvature + count, curvature + at);
         scatter<kBent>(items, count, row.derivative, row.curvature, sums);
-        votes.each([&](size_t v, size_t k, double weight) { truly_first[lists.vote[v]] += weight * row.q[k]; });
+        votes.each([&](size_t v, size_t k, double weight) { expected_counts[lists.vote[v]] += weight * row.q[k]; });
     }
 }
 
-void expectation_lists(const Rows& rows, const Lists& lists, const Scores& scores, size_t begin, size_t end,
-                       double* posterior, float* curvature, double* truly_first, Sums& sums) {
+void expectation_lists(const Rows& rows, const RaggedVotes& lists, const Scores& scores, size_t begin, size_t end,
+                       double* posterior, float* curvature, double* expected_counts, Sums& sums) {
     const auto pass = curvature ? expect_lists<true> : expect_lists<false>;
-    pass(rows, lists, scores, begin, end, posterior, curvature, truly_first, sums);
+    pass(rows, lists, scores, begin, end, posterior, curvature, expected_counts, sums);
 }
 
 inline void logistic(size_t count, const double* margin, const double* q, double* value, double* derivative,

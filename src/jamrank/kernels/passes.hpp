@@ -36,7 +36,7 @@ struct Scores {
 };
 
 // Likelihood of each pattern's votes when the first item is truly better, and when the second is, both divided by the
-// larger of the two; or, with `if_first` null, by the former.
+// larger of the two; or, with `if_first` null, both by the first.
 struct Table {
     const double* if_first;
     const double* if_second;
@@ -45,16 +45,16 @@ struct Table {
 };
 constexpr size_t kMostTogether = 8;
 
-// A list of votes for each row. A vote is twice its coin plus 1 if it is for the first item; `log_likelihood` has
+// A list of votes for each row. A vote is twice its confusion group plus 1 if it is for the first item; `log_likelihood` has
 // two entries for each, if the second and if the first item is truly better.
-struct Lists {
+struct RaggedVotes {
     const int64_t* start;
     const int32_t* vote;
     const double* weight;  // null: all 1
     const double* log_likelihood;
 };
 
-// What one block hands back.
+// The sums of one block.
 struct Sums {
     double* gradient;    // by item; an item's gradient and degree lie side by side unless the rows are all pairs
     double* degree;      // null: neither it nor the curvature is wanted
@@ -72,9 +72,9 @@ struct Passes {
     // Posterior of the truth of each row (null: not kept), curvature there (null: not wanted), sums of both steps.
     void (*expectation)(const Rows&, const Table&, const Scores& scores, size_t begin, size_t end,
                         double* posterior, float* curvature, Sums& sums);
-    // The same for rows with a list of votes each; `truly_first` gets the posterior of each kind of vote.
-    void (*expectation_lists)(const Rows&, const Lists&, const Scores& scores, size_t begin, size_t end,
-                              double* posterior, float* curvature, double* truly_first, Sums& sums);
+    // The same for rows with a list of votes each; `expected_counts` gets the posterior of each kind of vote.
+    void (*expectation_lists)(const Rows&, const RaggedVotes&, const Scores& scores, size_t begin, size_t end,
+                              double* posterior, float* curvature, double* expected_counts, Sums& sums);
     // Value, derivative and curvature of the M-step at new scores, with the posterior held fixed: one a row, or one a
     // pattern where the rows have patterns.
     void (*maximisation)(const Rows&, const double* posterior, const Scores& scores, Loss loss, size_t begin,

@@ -106,7 +106,7 @@ class Tally {
     void add(const Code* pattern, size_t count, const double* value) {
         if (sums_.by_pattern) tally(pattern, count, value, sums_);
     }
-    void hand_over() {}
+    void write_out() {}
 
   private:
     Sums& sums_;
@@ -133,7 +133,7 @@ class Tally<uint8_t> {
         }
         for (; k < count; ++k) table_[0][pattern[k]] += value[k];
     }
-    void hand_over() {
+    void write_out() {
         for (const auto& table : table_)
             for (size_t p = 0; p < sums_.patterns; ++p) sums_.by_pattern[p] += table[p];
     }
@@ -212,7 +212,7 @@ void expect_all_pairs(const Rows& rows, const Code* patterns, const Table& table
         sums.gradient[item] += _mm512_reduce_add_pd(slope);
         if (kBent) sums.degree[item] += _mm512_reduce_add_pd(bend);
     }
-    by_pattern.hand_over();
+    by_pattern.write_out();
     sums.value += likelihood.log();
 }
 
@@ -254,7 +254,7 @@ void expect_indexed(const Rows& rows, const Code* patterns, const Table& table, 
         scatter<kBent>(items, rows_left, derivative, bend, sums);
         by_pattern.add(patterns + at, rows_left, q);
     }
-    by_pattern.hand_over();
+    by_pattern.write_out();
     sums.value += likelihood.log();
 }
 

@@ -76,7 +76,7 @@ inline void add_sides(const double* sides, size_t count, double& q, double& open
     open += (sum[1] + sum[3]) + (sum[5] + sum[7]);
 }
 
-// Tables in turn keep one sum from waiting for the last.
+// Several tables in turn, so that an addition need not wait for the one before.
 template <typename Code>
 inline void tally(const Code* kind, size_t count, const Inferred& vote, VoteSums& sums) {
     const size_t stride = 2 * sums.kinds;
@@ -151,7 +151,7 @@ inline void take_in_all(const SingleVotes& votes, const Code* kinds, const Table
     for (double* sum : {links.cast, links.q, links.open}) std::fill_n(sum, count, 0.0);
     size_t v = votes.start(at);
     for (size_t link = 0; link < count;) {
-        // As many links as have their votes in one chunk; or a chunk of the votes on one that has more.
+        // The links whose votes fill one chunk; or one chunk of the votes of a link that has more.
         size_t last = link;
         while (last < count && votes.start(at + last + 1) - v <= kChunk) ++last;
         const bool whole = last > link;
@@ -191,7 +191,7 @@ void expect(const Rows& rows, const SingleVotes& votes, const Code* kinds, const
             take_in_each(votes, kinds, table, at, count, posterior, links, sums);
         }
         for (size_t k = 0; k < count; ++k) {
-            // What the votes leave open of the truth bends the likelihood the other way; never let it win.
+            // The variance of the latent truth reduces the curvature; it must not make it negative.
             const double most = links.cast[k] * links.first[k] * links.second[k];
             bend[k] = std::max(most - links.open[k], kLeastCurvature * most);
             derivative[k] = links.q[k] - links.cast[k] * links.first[k];

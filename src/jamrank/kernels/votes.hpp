@@ -1,5 +1,5 @@
-// Passes over rows that are single votes, each with a truth of its own: what depends on the two items alone is worked out
-// once for each pair of them, a link.
+// Passes over rows that are single votes, each with its own latent truth: what depends on the two items alone is
+// computed once for each pair of items, a link.
 #pragma once
 
 #include "passes.hpp"
@@ -8,17 +8,17 @@ namespace jamrank {
 
 struct SingleVotes {
     const int64_t* begin;      // where the votes on each link begin; null: one vote a link
-    const uint8_t* few_kinds;  // twice the coin plus 1 if the vote is for the first item: in one byte where that is enough
+    const uint8_t* few_kinds;  // twice the confusion group plus 1 if the vote is for the first item: in one byte where that is enough
     const int32_t* kind;
     const double* weight;  // null: all 1
 
     size_t start(size_t link) const { return begin ? static_cast<size_t>(begin[link]) : link; }
 };
 
-// What one block hands back.
+// The sums of one block.
 struct VoteSums {
     double* by_item;  // gradient and degree of each item, side by side
-    double* by_kind;  // tables, to be added up: posterior, and what it leaves open, of each kind, side by side
+    double* by_kind;  // tables, to be added up: posterior and its variance, of each kind, side by side
     size_t kinds, tables;
     double value;
 };

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import coo_array, csr_array, diags_array
 from scipy.sparse.linalg import cg, gmres
 
-from jamrank.rows.pair_counts import PairCounts
+from jamrank.rows import PairCounts
 from jamrank.typing import FloatArray, Int32Array
 
 __all__ = ["potentials", "solve_singular"]
@@ -20,12 +20,12 @@ _RTOL, _ATOL = 1e-10, 1e-14
 _RESTART, _MOST_RESTARTS = 60, 100
 
 
-def potentials(tally: PairCounts, flow: FloatArray, weight: FloatArray) -> tuple[FloatArray, bool]:
+def potentials(counts: PairCounts, flow: FloatArray, weight: FloatArray) -> tuple[FloatArray, bool]:
     """Return the scores whose differences are nearest to a flow on each pair, by weighted least squares.
 
     Parameters
     ----------
-    tally : Tally
+    counts : PairCounts
         The pairs.
     flow : ndarray
         How far the first item of each pair should be above the second.
@@ -38,14 +38,14 @@ def potentials(tally: PairCounts, flow: FloatArray, weight: FloatArray) -> tuple
         With mean 0 in each component.
     converged : bool
     """
-    degree = tally.by_item(weight, weight)
-    between = coo_array((weight, (tally.first, tally.second)), (tally.n_items,) * 2).tocsr()
+    degree = counts.by_item(weight, weight)
+    between = coo_array((weight, (counts.first, counts.second)), (counts.n_items,) * 2).tocsr()
     matrix = csr_array(diags_array(degree) - between - between.T)
-    pull = tally.by_item(weight * flow, -weight * flow)
-    scores, converged = solve_singular(matrix, pull, tally.component, symmetric=True)
+    pull = counts.by_item(weight * flow, -weight * flow)
+    scores, converged = solve_singular(matrix, pull, counts.component, symmetric=True)
     # Once more for what rounding left.
-    correction, _ = solve_singular(matrix, pull - matrix @ scores, tally.component, symmetric=True)
-    return tally.centred(scores + correction), converged
+    correction, _ = solve_singular(matrix, pull - matrix @ scores, counts.component, symmetric=True)
+    return counts.centred(scores + correction), converged
 
 
 def solve_singular(

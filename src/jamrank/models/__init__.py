@@ -2,11 +2,12 @@
 
 from jamrank.fitting.prior import Prior
 from jamrank.models.am_elo import AmElo
-from jamrank.models.base import RankingModel, load
+from jamrank.models.base import RankingModel
 from jamrank.models.bradley_terry import BradleyTerry
 from jamrank.models.counting import Borda, Copeland, WinRate
 from jamrank.models.crowd_bt import CrowdBT
 from jamrank.models.dawid_skene import DawidSkene
+from jamrank.models.files import load
 from jamrank.models.hodge_rank import HodgeRank
 from jamrank.models.iam import IAM
 from jamrank.models.jam import JAM
@@ -14,7 +15,7 @@ from jamrank.models.kernel_jam import KernelJAM
 from jamrank.models.majority import MajorityVote
 from jamrank.models.mixed_bt import MixedBT
 from jamrank.models.rank_centrality import RankCentrality
-from jamrank.models.registry import MODELS, find_model
+from jamrank.models.registry import MODELS, find_model, spec_of
 from jamrank.models.vrjam import VRJAM
 
 __all__ = [
@@ -38,4 +39,5 @@ __all__ = [
     "WinRate",
     "find_model",
     "load",
+    "spec_of",
 ]

@@ -2,28 +2,43 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import Any, ClassVar
+from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import expit, logit
 
-from jamrank.engines import Engine
 from jamrank.fitting.em import Fit, Problem
-from jamrank.fitting.prior import Prior, resolve_prior
-from jamrank.inference.information import interval, joint_covariance
-from jamrank.io.out_of_core.parted import Votes
-from jamrank.models.bradley_terry import BradleyTerry
-from jamrank.models.vote_query import VoteQuery, probit_adjusted_sigmoid
-from jamrank.noise import Discrimination, Noise
-from jamrank.scorers import ObjectScorer
+from jamrank.fitting.latent import LatentFitter, Outcome
+from jamrank.fitting.latent_fit import LatentFit
+from jamrank.fitting.prior import Prior
+from jamrank.fitting.solution import ScorerState
+from jamrank.fitting.spec import Capabilities, ModelSpec
+from jamrank.inference.prediction import DiscriminationPredictor, LatentPredictor
+from jamrank.models.latent import LatentModel
 from jamrank.typing import FloatArray
 
 __all__ = ["AmElo"]
 
 
-class AmElo(BradleyTerry):
+class UnitMeanFitter(LatentFitter):
+    """Fits discriminations with a mean square of 1, and returns them with a mean of 1 of their absolute values."""
+
+    def finish(self, outcome: Outcome) -> LatentFit:
+        """Return the same fit on the other scale."""
+        point = outcome.fit.point
+        size = float(np.abs(point.rates).mean())
+        noise = replace(outcome.noise, scale=1.0 / size)
+        variance = outcome.scorer.score_variance
+        scorer = ScorerState("objects", score_variance=None if variance is None else variance * size**2)
+        engine = outcome.problem.engine
+        problem = Problem(engine, scorer.build(engine.n_items), noise.build(engine))
+        point = problem.evaluate(point.theta * size, point.params)
+        fit = Fit(point, outcome.fit.objectives, outcome.fit.converged)
+        scores = point.scores - point.scores.mean()
+        return super().finish(Outcome(problem, fit, scorer, noise, (scorer, problem, point), scores))
+
+
+class AmElo(LatentModel):
     """Free item scores, and a discrimination for each annotator: votes follow ``sigmoid(b * margin)``.
 
     An annotator with a large ``b`` tells close items apart, one with 0 is at a loss, one below 0 prefers the worse.
@@ -46,14 +61,14 @@ class AmElo(BradleyTerry):
         Share of each annotator's votes that go against the scores.
     """
 
-    _likelihood_unit: ClassVar[str] = "margin"
-    _knows_annotators: ClassVar[bool] = True
-    _extra_state: ClassVar[tuple[str, ...]] = (
-        *BradleyTerry._extra_state,
-        "discrimination_",
-        "discrimination_interval_",
+    _spec: ClassVar[ModelSpec] = ModelSpec(
+        unit="vote",
+        scorer="objects",
+        noise="discrimination",
+        capabilities=Capabilities(log_odds=True, annotators=True, likelihood=True),
     )
-    discrimination_: FloatArray
+    _fitter: ClassVar[type[LatentFitter]] = UnitMeanFitter
+    _predictor: ClassVar[type[LatentPredictor]] = DiscriminationPredictor
 
     def __init__(
         self,
@@ -70,52 +85,12 @@ class AmElo(BradleyTerry):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _noise(self, engine: Engine, prior: Prior | None) -> Noise:
-        return Discrimination(engine.vote_counts, prior.discrimination_variance if prior else None)
+    @property
+    def discrimination_(self) -> FloatArray:
+        """How sharply each annotator tells items apart."""
+        return self.result_.annotators.traits["discrimination"]
 
-    def _finish(self, votes: Votes, problem: Problem, fit: Fit) -> None:
-        super()._finish(votes, *self._rescaled(problem, fit))
-        self.discrimination_ = self._fitted[1].rates
-
-    def _rescaled(self, problem: Problem, fit: Fit) -> tuple[Problem, Fit]:
-        """Return the same fit with a mean of 1 of the absolute discriminations: the loop had the mean square."""
-        prior, engine, point = resolve_prior(self.prior), problem.engine, fit.point
-        size = float(np.abs(point.rates).mean())
-        noise = Discrimination(engine.vote_counts, prior.discrimination_variance if prior else None, 1.0 / size)
-        if self.score_variance_ is not None:
-            self.score_variance_ *= size**2
-        problem = Problem(engine, ObjectScorer(engine.n_items, self.score_variance_), noise)
-        point = problem.evaluate(point.theta * size, point.params)
-        self.scores_ = point.scores - point.scores.mean()
-        self._refined = problem, point
-        return problem, Fit(point, fit.objectives, fit.converged)
-
-    @cached_property
-    def discrimination_interval_(self) -> FloatArray:
+    @property
+    def discrimination_interval_(self) -> FloatArray | None:
         """95 % interval of each annotator's discrimination, from low to high."""
-        self._require_fit()
-        problem, point = self._fitted
-        if len(point.rates) == 1:  # 1 by definition
-            return np.ones((1, 2))
-        covariance = joint_covariance(problem, point)
-        if covariance is None:
-            # Scores taken as known.
-            return interval(point.rates, 1.0 / np.maximum(point.expectation.expected_counts[:, 1], 1e-300))
-        # The parameters are these discriminations but for their common scale, which is none of their own.
-        value, n = point.params, len(point.params)
-        size = float(np.abs(value).mean())
-        turn = (np.eye(n) - np.outer(value, np.sign(value)) / (n * size)) / size
-        return interval(point.rates, np.einsum("ij,jk,ik->i", turn, covariance, turn))
-
-    def _annotator_columns(self) -> dict[str, FloatArray]:
-        low, high = self.discrimination_interval_.T
-        return {"discrimination": self.discrimination_, "discrimination_low": low, "discrimination_high": high}
-
-    def _vote_proba(self, query: VoteQuery, features: Any) -> FloatArray:
-        margin, variance = self._margins(query, features)
-        # An annotator of whom nothing is known is a typical one.
-        sharpness = np.append(self.discrimination_, 1.0)[query.annotator]
-        return probit_adjusted_sigmoid(sharpness * margin, sharpness**2 * variance)
-
-    def _says_left(self, better: FloatArray, who: NDArray[np.intp]) -> FloatArray:
-        return np.asarray(expit(self.discrimination_[who] * logit(better)))
+        return self.result_.annotators.discrimination_interval

@@ -1,88 +1,81 @@
-"""The interface of every model: parameters, results, frames for people, files."""
+"""The interface of every model: parameters the scikit-learn way, ``fit``, and lines over the result of the fit."""
 
 from __future__ import annotations
 
 import inspect
 import os
-from functools import cached_property
+from dataclasses import dataclass
+from html import escape
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
-from jamrank.data.comparisons import Comparisons, make_frame
+from jamrank.data.comparisons import Comparisons
 from jamrank.data.gold import KnownTruths, known_truths
-from jamrank.data.ids import as_column, as_objects, encode, locate
 from jamrank.engines import Choice, bring, choose
-from jamrank.errors import FeatureError, FormatError, InputError, NotFittedError, ParameterError, UnknownItemError
-from jamrank.fitting.link import fit_link
-from jamrank.inference import Uncertainty, order_accuracy, ranks, rescaled
-from jamrank.inference.error_correlation import Links, correlated
-from jamrank.inference.response_bias import ResponseBias, VoteChunk, habits
-from jamrank.inference.verdicts import actions, evidence, flip_intervals, inner_flip, verdicts
-from jamrank.io.documents import document_text, read_document, write_atomically
+from jamrank.errors import NotFittedError, ParameterError
+from jamrank.fitting.spec import ModelSpec
+from jamrank.inference.annotators import AnnotatorFit
+from jamrank.inference.latent import N_DRAWS
+from jamrank.inference.prediction import LinkPredictor
+from jamrank.inference.result import Convergence, RankingResult
+from jamrank.inference.score_uncertainty import ScoreUncertainty, as_level
+from jamrank.inference.scores import Scores
+from jamrank.inference.uncertainty import Uncertainty, draw_ranks
+from jamrank.inference.vote_summary import VoteSummary
 from jamrank.io.out_of_core.parted import PartedComparisons, Votes
-from jamrank.models.display import Shown
-from jamrank.models.state import from_document, to_document
-from jamrank.models.uncertain import Uncertain, as_level
-from jamrank.models.vote_query import VoteQuery, probit_adjusted_sigmoid
-from jamrank.rows.rows import Rows
-from jamrank.scorers import Features, align_features
-from jamrank.typing import BoolArray, FloatArray, Int32Array
+from jamrank.typing import FloatArray, IntArray
 
-__all__ = ["RankingModel", "load"]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
-FeatureUse = Literal["refused", "ignored", "optional", "always"]
-_VERSION = 1
-# Scores closer than this differ by rounding alone.
-_SAME_SCORE = 1e-9
-# Of intervals.
-_USUAL_LEVEL = 0.95
+__all__ = ["FitInput", "RankingModel", "Refit"]
+
 # Engines whose votes come part by part.
 _IN_PARTS = ("disk", "dask")
+# Rows of the ranking that print(model) shows.
+_HEAD = 10
 
 
-class RankingModel(Shown, Uncertain):
+@dataclass(frozen=True)
+class FitInput:
+    """What a fit is given, checked and brought to where the engine wants it."""
+
+    votes: Votes
+    features: Any
+    gold: KnownTruths | None
+    start: RankingResult | None
+    choice: Choice
+
+    @property
+    def in_memory(self) -> Comparisons:
+        """The votes, of a model that needs them in memory."""
+        assert isinstance(self.votes, Comparisons)
+        return self.votes
+
+
+@dataclass(frozen=True)
+class Refit:
+    """Fits the same model to other votes."""
+
+    model: type[RankingModel]
+    params: dict[str, Any]
+
+    def __call__(self, votes: Comparisons) -> FloatArray:
+        """Return the scores."""
+        quiet = {"verbose": False} if "verbose" in self.params else {}
+        return self.model(**{**self.params, **quiet}).fit(votes).scores_
+
+
+class RankingModel:
     """Base of all models; follows scikit-learn's conventions.
 
-    A subclass stores its arguments in ``__init__`` and, in ``_fit``, sets the fitted attributes: at least
-    ``scores_``, ``flip_`` and ``posterior_``; the last may be left to ``_estimate_posterior``.
+    A subclass says what it is in ``spec``, stores its arguments in ``__init__`` and returns its result from ``_fit``.
+    Everything known after a fit is in ``result_``; the other attributes that end in an underscore are parts of it.
     """
 
-    # Whether votes may stay on disk.
-    _from_disk: ClassVar[bool] = False
-    # Whether ties count for something; else they are left out.
-    _uses_ties: ClassVar[bool] = False
-    # What becomes of features, and whether it tells annotators apart: what a comparison of models must know.
-    _takes_features: ClassVar[FeatureUse] = "refused"
-    _knows_annotators: ClassVar[bool] = False
-    # Whether it can use pairs of known truth.
-    _takes_gold: ClassVar[bool] = False
-    # Whether scores are log-odds: such can be shown as Elo, and another fit can start from them.
-    _log_odds: ClassVar[bool] = False
-    # Fitted attributes that a subclass adds to the saved state.
-    _extra_state: ClassVar[tuple[str, ...]] = ()
-
-    # Where passes over the votes run.
-    engine: str = "auto"
-
-    items_: NDArray[Any]
-    engine_: str
-    _choice: Choice
-    scores_: FloatArray
-    feature_scores_: FloatArray | None
-    coef_: FloatArray | None
-    flip_: FloatArray
-    log_likelihoods_: FloatArray
-    log_likelihood_: float | None
-    score_variance_: float | None
-    n_iter_: int
-    n_passes_: int
-    converged_: bool
-    n_ties_: float
-    _features: Features | None
+    _spec: ClassVar[ModelSpec] = ModelSpec()
 
     def fit(
         self,
@@ -112,68 +105,52 @@ class RankingModel(Shown, Uncertain):
         -------
         self
         """
+        choice, votes = self._bring(votes)
+        self._forget()
+        known = self._known_truths(votes, gold)
+        votes = votes if known is None else known.votes
+        self.result_ = self._fit(FitInput(votes, features, known, self._checked_start(start), choice))
+        return self
+
+    def _fit(self, given: FitInput) -> RankingResult:
+        raise NotImplementedError
+
+    def _bring(self, votes: Any) -> tuple[Choice, Votes]:
+        """Choose the engine, and bring the votes to where it wants them."""
         if not isinstance(votes, (Comparisons, PartedComparisons, str, os.PathLike)):
             raise ParameterError(
                 f"votes is a {type(votes).__name__}; expected jamrank.Comparisons (see Comparisons.from_frame)"
             )
-        name = type(self).__name__
-        choice = choose(self.engine, votes, self._from_disk)
-        if not self._from_disk and (isinstance(votes, PartedComparisons) or choice.name in _IN_PARTS):
-            told = "JAM, CrowdBT and BradleyTerry fit from disk and on clusters"
-            raise ParameterError(f"{name} needs the votes in memory; {told}")
-        votes = bring(choice, votes)
-        self._reset()
-        self.engine_, self._choice = choice.name, choice
-        self._start = self._checked_start(start)
-        votes = self._attach_gold(votes, gold)
-        self.items_ = votes.items
-        self._annotators, self._questions, self._frames = votes.annotators, votes.questions, votes.frames
-        self._votes = votes
-        self.feature_scores_ = self.coef_ = self._features = None
-        self.log_likelihoods_, self.log_likelihood_, self.score_variance_ = np.empty(0), None, None
-        self.n_iter_, self.n_passes_, self.converged_, self.n_ties_ = 0, 0, True, 0.0
-        try:
-            self._fit(votes, features)
-        except BaseException:
-            self._reset()
-            raise
-        return self
+        in_parts = self._spec.capabilities.out_of_core
+        choice = choose(self.get_params().get("engine", "auto"), votes, in_parts)
+        if not in_parts and (isinstance(votes, PartedComparisons) or choice.name in _IN_PARTS):
+            raise ParameterError(
+                f"{type(self).__name__} needs the votes in memory; JAM, CrowdBT and BradleyTerry fit from disk and "
+                "on clusters"
+            )
+        return choice, bring(choice, votes)
 
-    def _fit(self, votes: Votes, features: Any) -> None:
-        raise NotImplementedError
-
-    def _checked_start(self, start: RankingModel | None) -> RankingModel | None:
-        if start is None:
-            return None
-        for model in (self, start):
-            if not (isinstance(model, RankingModel) and model._log_odds):
-                name = type(model).__name__
-                raise ParameterError(f"start: a fit cannot begin with, or be a {name}; JAM and its kin can")
-        start._require_fit()
-        return start
-
-    def _attach_gold(self, votes: Votes, gold: Any) -> Votes:
-        """Keep the pairs of known truth beside the votes; return the votes with all these pairs."""
-        self._gold: KnownTruths | None = None
+    def _known_truths(self, votes: Votes, gold: Any) -> KnownTruths | None:
         if gold is None:
-            return votes
-        if not self._takes_gold:
-            name = type(self).__name__
-            raise ParameterError(f"{name} has no use for gold; JAM, VRJAM, CrowdBT and DawidSkene have")
+            return None
+        if not self._spec.capabilities.gold:
+            raise ParameterError(f"{type(self).__name__} does not use gold; JAM, VRJAM, CrowdBT and DawidSkene do")
         if not isinstance(votes, Comparisons):
             raise ParameterError("gold needs the votes in memory; this fit is from disk")
-        self._gold = known_truths(gold, votes, only_voted=getattr(self, "ties", "") == "davidson")
-        return self._gold.votes
+        return known_truths(gold, votes, only_voted=self.get_params().get("ties") == "davidson")
 
-    @property
-    def _settled_by_gold(self) -> bool:
-        return vars(self).get("_gold") is not None
+    def _checked_start(self, start: RankingModel | None) -> RankingResult | None:
+        if start is None:
+            return None
+        if not self._spec.capabilities.log_odds:
+            raise ParameterError(f"{type(self).__name__} cannot use a warm start.")
+        if not isinstance(start, RankingModel):
+            raise ParameterError(f"start is a {type(start).__name__}; expected a fitted model")
+        if not start.result_.can.log_odds:
+            raise ParameterError(f"{start.result_.model} cannot be used as a warm start.")
+        return start.result_
 
-    def _reset(self) -> None:
-        for name in [name for name in vars(self) if name.endswith("_") or name.startswith("_")]:
-            delattr(self, name)
-
-    # -- parameters, as scikit-learn has them ---------------------------------------------------------------
+    # -- parameters, as scikit-learn has them -----------------------------------------------------------------
 
     @classmethod
     def _parameter_names(cls) -> list[str]:
@@ -193,7 +170,7 @@ class RankingModel(Shown, Uncertain):
         return self
 
     def __sklearn_is_fitted__(self) -> bool:
-        return "scores_" in vars(self)
+        return "_result" in vars(self)
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import Tags, TargetTags
@@ -207,193 +184,126 @@ class RankingModel(Shown, Uncertain):
         ]
         return f"{type(self).__name__}({', '.join(changed)})"
 
-    def __getattr__(self, name: str) -> Any:
-        if name.endswith("_") and not name.startswith("_") and "scores_" not in vars(self):
-            raise NotFittedError(f"this {type(self).__name__} has no {name} yet; call fit first")
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+    def __str__(self) -> str:
+        if "_result" not in vars(self):
+            return repr(self)
+        from jamrank.inference.display import as_text
 
-    # -- results for people ---------------------------------------------------------------------------------
+        return f"{self!r}\n{as_text(self.result_, _HEAD)}"
 
-    @cached_property
-    def posterior_(self) -> FloatArray:
-        """P(left truly beats right) for each pair of ``pairs_``; worked out when it is asked for."""
-        self._require_fit()
-        return self._estimate_posterior()
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the ranking and the annotators, or before a fit the arguments."""
+        if "_result" not in vars(self):
+            return f"<pre>{escape(repr(self))}</pre>"
+        from jamrank.report.notebook import as_table
 
-    def _estimate_posterior(self) -> FloatArray:
-        raise NotImplementedError
+        return as_table(self)
 
-    @cached_property
-    def recommended_(self) -> str:
-        """By what to decide a pair that was voted on: ``"posterior"``, or ``"scores"``, by their order.
-
-        Decided from the votes alone, when it is asked for: the order of the scores, where votes are better foretold
-        by the other votes if the better score is always truly better; otherwise the posterior.
-        """
-        self._require_fit()
-        return self._estimate_recommended()
-
-    def _estimate_recommended(self) -> str:
-        return "posterior"
-
-    @cached_property
-    def _uncertainty(self) -> Uncertainty:
-        self._require_fit()
-        return self._estimate_uncertainty()
-
-    def _estimate_uncertainty(self) -> Uncertainty:
-        return Uncertainty.unknown(len(self.items_))
-
-    @cached_property
-    def _flip_information(self) -> FloatArray:
-        """Information on the logit of each annotator's overall flip."""
-        return self._estimate_flip_information()
-
-    def _estimate_flip_information(self) -> FloatArray:
-        """Return the information that there would be if the truths were known."""
-        flip = inner_flip(self._overall_flip(), self._decided_votes)
-        return self._decided_votes * flip * (1 - flip)
-
-    def _flip_bounds(self, level: float) -> tuple[FloatArray, FloatArray]:
-        """Return the interval of each annotator's overall flip."""
-        return flip_intervals(self._overall_flip(), self._flip_information, self._decided_votes, level)
-
-    @cached_property
-    def _flip_range(self) -> FloatArray:
-        """The usual interval of each annotator's overall flip: low and high."""
-        return np.stack(self._flip_bounds(_USUAL_LEVEL))
-
-    def flip_intervals(self, level: float = _USUAL_LEVEL) -> Any:
-        """Return an interval for the flip of each annotator, from the posterior where votes are few enough.
-
-        Parameters
-        ----------
-        level : float
-            Probability that it is to cover.
-
-        Returns
-        -------
-        data frame
-            Columns annotator, flip, flip_low, flip_high.
-        """
-        self._require_fit()
-        low, high = self._flip_range if as_level(level) == _USUAL_LEVEL else self._flip_bounds(level)
-        return self._frame(
-            {"annotator": self._annotators, "flip": self._overall_flip(), "flip_low": low, "flip_high": high}
-        )
-
-    @cached_property
-    def _habit_sums(self) -> FloatArray:
-        """Sums over sides and ties, as in :class:`ResponseBias`; empty where votes stay on disk."""
-        if not isinstance(self._votes, Comparisons):
-            return np.empty((0, 0))
-        chance = self._chance() if self._votes.n_ties else None
-        return habits(self._votes, chance, self._truth_of_votes, self._overall_flip()).sums
-
-    def _chance(self) -> FloatArray:
-        """Return how likely the first item of each pair is better, before the votes on it: nothing is known."""
-        return np.full(len(self._pair_first), 0.5)
-
-    def _truth_of_votes(self, chunk: VoteChunk) -> FloatArray:
-        """Return for each vote how likely the first item is better: the opinion that flips are counted against."""
-        return np.heaviside(self.posterior_[chunk.pair] - 0.5, 0.5)
-
-    @cached_property
-    def effective_judges_(self) -> float | None:
-        """How many independent judges the annotators are worth; None where votes stay on disk."""
-        self._require_fit()
-        return self._links.effective_judges if isinstance(self._votes, Comparisons) else None
-
-    @cached_property
-    def _link_rows(self) -> FloatArray:
-        return self._links.to_array() if isinstance(self._votes, Comparisons) else np.empty((0, 6))
-
-    @cached_property
-    def _links(self) -> Links:
-        assert isinstance(self._votes, Comparisons)
-        return correlated(self._votes, self._overall_flip())
+    # -- the result -------------------------------------------------------------------------------------------
 
     @property
-    def correlated_(self) -> Any:
-        """Frame of judges who agree more than the truth explains, the strongest couple first.
-
-        Columns first, second, pairs, agreed, expected, correlation: ``pairs`` are those that both judged, ``agreed``
-        on how many they agreed, ``expected`` on how many they would have if they erred independently.
-        """
-        self._require_fit()
-        first, second, common, agreed, expected, correlation = self._link_rows.reshape(-1, 6).T
-        return self._frame(
-            {
-                "first": self._annotators[first.astype(np.int64)],
-                "second": self._annotators[second.astype(np.int64)],
-                "pairs": _counts(common),
-                "agreed": _counts(agreed),
-                "expected": expected,
-                "correlation": correlation,
-            }
-        )
-
-    @cached_property
-    def _pair_first(self) -> Int32Array:
-        return self._votes.pair_first
-
-    @cached_property
-    def _pair_second(self) -> Int32Array:
-        return self._votes.pair_second
-
-    @cached_property
-    def _pair_question(self) -> Int32Array:
-        return self._votes.pair_question
-
-    @cached_property
-    def _pair_votes(self) -> FloatArray:
-        return self._votes.pair_weight
-
-    @cached_property
-    def _decided_votes(self) -> FloatArray:
-        return self._votes.annotator_decided
-
-    @cached_property
-    def _annotator_votes(self) -> FloatArray:
-        return self._votes.annotator_weight
-
-    def _overall_flip(self) -> FloatArray:
-        return self.flip_
-
-    def _require_fit(self) -> None:
-        if "scores_" not in vars(self):
+    def result_(self) -> RankingResult:
+        """Everything that the fit found; see :class:`jamrank.inference.RankingResult`."""
+        result: RankingResult | None = vars(self).get("_result")
+        if result is None:
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first")
+        return result
 
-    def _with_gaps(self, values: NDArray[Any], known: BoolArray) -> NDArray[Any]:
-        """Return values with what their kind of frame takes for missing: NaN in pandas, null in polars."""
-        if known.all():
-            return values
-        if self._frames == "pandas":
-            return np.where(known, values, np.nan)
-        gaps = np.empty(len(values), dtype=object)
-        gaps[:] = [value if there else None for value, there in zip(values.tolist(), known, strict=True)]
-        return gaps
+    @result_.setter
+    def result_(self, result: RankingResult) -> None:
+        self._result = result
 
-    def _frame(self, columns: dict[str, Any]) -> Any:
-        return make_frame(columns, self._frames)
+    def _forget(self) -> None:
+        """Drop the result of an earlier fit: one that fails must not leave it behind."""
+        vars(self).pop("_result", None)
+
+    @property
+    def items_(self) -> NDArray[Any]:
+        """The ids of the items, in the order of ``scores_``."""
+        return self.result_.items
+
+    @property
+    def scores_(self) -> FloatArray:
+        """One score an item: votes and features together."""
+        return self.result_.scores.scores
+
+    @property
+    def feature_scores_(self) -> FloatArray | None:
+        """The part of the scores that the features explain; None without features."""
+        return self.result_.scores.feature_scores
+
+    @property
+    def coef_(self) -> FloatArray | None:
+        """Weight of each feature, in the user's units; None without, and for a kernel."""
+        return self.result_.scores.coef
+
+    @property
+    def flip_(self) -> FloatArray:
+        """Flip probability of each annotator: estimated, or the share of votes against the scores."""
+        return self.result_.annotators.flip
+
+    @property
+    def posterior_(self) -> FloatArray:
+        """P(left truly beats right) for each pair of ``pairs_``; computed when it is asked for."""
+        return self.result_.predictor.posterior
+
+    @property
+    def log_likelihoods_(self) -> FloatArray:
+        """Log-likelihood plus log prior at each iteration."""
+        return self.result_.convergence.log_likelihoods
+
+    @property
+    def log_likelihood_(self) -> float | None:
+        """The last log-likelihood, without prior; None for models without a likelihood."""
+        return self.result_.convergence.log_likelihood
+
+    @property
+    def n_iter_(self) -> int:
+        """Number of iterations."""
+        return self.result_.convergence.n_iter
+
+    @property
+    def converged_(self) -> bool:
+        """Whether the fit reached its tolerance."""
+        return self.result_.convergence.converged
 
     @property
     def ranking_(self) -> Any:
-        """Frame of the items, best first: item, rank, score, score_se, rank_low, rank_high."""
-        self._require_fit()
-        unsure = self._uncertainty
-        known = unsure.rank_low > 0
-        rank = ranks(self.scores_, within=_SAME_SCORE)
-        order = np.lexsort((np.arange(len(rank)), rank))
-        columns = {
-            "item": self.items_,
-            "rank": rank,
-            "score": self.scores_,
-            "score_se": self._with_gaps(unsure.score_se, np.isfinite(unsure.score_se)),
-            "rank_low": self._with_gaps(unsure.rank_low, known),
-            "rank_high": self._with_gaps(unsure.rank_high, known),
-        }
-        return self._frame({name: column[order] for name, column in columns.items()})
+        """Frame of the items, best first: item, rank, score, score_se, score_low, score_high, rank_low, rank_high.
+
+        Intervals are 95 %: quantiles of the posterior where there are draws.
+        """
+        return self.result_.ranking()
+
+    @property
+    def annotators_(self) -> Any:
+        """Frame of the annotators: annotator, votes, flip, flip_low, flip_high, verdict, evidence, action; and more.
+
+        What follows after that depends on the noise.
+        """
+        return self.result_.annotators_frame()
+
+    @property
+    def pairs_(self) -> Any:
+        """Frame of the pairs: left, right, votes, p_left; and question, where there are several."""
+        return self.result_.pairs()
+
+    @property
+    def features_(self) -> Any:
+        """Frame of the features: feature, coef (for one unit), effect (for one standard deviation); None without."""
+        return self.result_.features_frame()
+
+    @property
+    def groups_(self) -> Any:
+        """Frame of the items, best first, in groups: item, rank, group, apart_from.
+
+        Two items are told apart where one is above the other in at least 97.5 % of the draws: the 95 % interval of
+        the difference of their scores leaves out 0. A new group begins where an item is told apart from the one
+        before it, so neighbours within a group are not told apart (items further from each other may be).
+        ``apart_from`` is the rank of the first item below from which on all can be told apart from this one; empty
+        where there is none.
+        """
+        return self.result_.groups()
 
     def ranking_on(self, scale: str = "elo", anchor: Any = None) -> Any:
         """Return ``ranking_`` with scores on another scale.
@@ -411,79 +321,113 @@ class RankingModel(Shown, Uncertain):
         data frame
             Columns as in ``ranking_``.
         """
-        self._require_fit()
-        at = self._place_anchor(scale, anchor, self.items_)
-        return rescaled(self.ranking_, scale, float(self.scores_.mean() if at is None else self.scores_[at]))
+        return self.result_.ranking_on(scale, anchor)
 
-    def _place_anchor(self, scale: str, anchor: Any, items: NDArray[Any]) -> int | None:
-        """Return the code of an anchor, or say why there can be no such scale: before a fit, if need be."""
-        if scale != "logit" and not self._log_odds:
-            raise ParameterError(f"the scores of {type(self).__name__} are no log-odds and have no Elo; JAM's have")
-        if anchor is None:
-            return None
-        at = int(locate(items, np.array([anchor], dtype=object))[0])
-        if at < 0:
-            raise UnknownItemError(f"anchor {anchor!s}: no vote is about such an item")
-        return at
+    # -- uncertainty ------------------------------------------------------------------------------------------
 
-    @property
-    def annotators_(self) -> Any:
-        """Frame of the annotators: annotator, votes, flip, flip_low, flip_high, verdict, evidence, action; and more.
+    def score_draws(self, n: int = N_DRAWS, random_state: Any = 0) -> FloatArray:
+        """Draw scores from their posterior.
 
-        What follows after that depends on the noise.
+        Parameters
+        ----------
+        n : int
+            How many draws.
+        random_state : int, Generator or None
+            Fixes them.
+
+        Returns
+        -------
+        ndarray of shape (n, items)
+            In the order of ``items_``.
         """
-        self._require_fit()
-        flip = self._overall_flip()
-        low, high = self._flip_range
-        known = ResponseBias(self._habit_sums) if len(self._habit_sums) else None
-        told = verdicts(flip, low, high, known)
-        return self._frame(
-            {
-                "annotator": self._annotators,
-                "votes": _counts(self._annotator_votes),
-                "flip": flip,
-                "flip_low": low,
-                "flip_high": high,
-                "verdict": np.array(told, dtype=object),
-                "evidence": np.array(evidence(told, flip, low, high, known), dtype=object),
-                "action": np.array(actions(told, known), dtype=object),
-                **self._annotator_columns(),
-            }
-        )
+        return self.result_.uncertainty.draw(n, random_state)
 
-    def _annotator_columns(self) -> dict[str, Any]:
-        """Return what else is known of each annotator."""
-        return {}
+    def rank_draws(self, n: int = N_DRAWS, random_state: Any = 0) -> IntArray:
+        """Draw rankings from the posterior: 1 for the best item.
 
-    @property
-    def pairs_(self) -> Any:
-        """Frame of the pairs: left, right, votes, p_left; and question, where there are several."""
-        self._require_fit()
-        columns = {
-            "left": self.items_[self._pair_first],
-            "right": self.items_[self._pair_second],
-            "votes": _counts(self._pair_votes),
-            "p_left": self.posterior_,
-        }
-        if len(self._questions) > 1:
-            columns["question"] = self._questions[self._pair_question]
-        return self._frame(columns)
+        Parameters
+        ----------
+        n : int
+            How many draws.
+        random_state : int, Generator or None
+            Fixes them.
 
-    @property
-    def features_(self) -> Any:
-        """Frame of the features: feature, coef (for one unit), effect (for one standard deviation); None without."""
-        self._require_fit()
-        if self._features is None or self.coef_ is None:
-            return None
-        return self._frame(
-            {
-                "feature": np.array(self._features.names, dtype=object),
-                "coef": self.coef_,
-                "effect": self.coef_ * self._features.scale,
-            }
-        )
+        Returns
+        -------
+        ndarray of shape (n, items)
+            The rank of each item, in the order of ``items_``.
+        """
+        return draw_ranks(self.score_draws(n, random_state))
 
-    # -- prediction -----------------------------------------------------------------------------------------
+    def top(self, k: int) -> Any:
+        """Return how likely each item is to be among the best.
+
+        Parameters
+        ----------
+        k : int
+            How many are the best.
+
+        Returns
+        -------
+        data frame
+            Columns item, rank and p_top, the probability that the item is among the ``k`` best; likeliest first.
+        """
+        return self.result_.uncertainty.top_frame(k)
+
+    def score_intervals(self, level: float = 0.95) -> Any:
+        """Return an interval for the score of each item, relative to the mean of all scores.
+
+        Parameters
+        ----------
+        level : float
+            Probability that it is to cover.
+
+        Returns
+        -------
+        data frame
+            Columns item, score, score_low, score_high; best first.
+        """
+        return self.result_.uncertainty.intervals_frame(level)
+
+    def flip_intervals(self, level: float = 0.95) -> Any:
+        """Return an interval for the flip of each annotator, from the posterior where votes are few enough.
+
+        Parameters
+        ----------
+        level : float
+            Probability that it is to cover.
+
+        Returns
+        -------
+        data frame
+            Columns annotator, flip, flip_low, flip_high.
+        """
+        return self.result_.annotators.intervals_frame(as_level(level))
+
+    def uncertainty(self, kind: str = "posterior", *, n_resamples: int = 100, random_state: Any = 0) -> Uncertainty:
+        """Return how sure the scores and ranks are, in one of several ways.
+
+        Parameters
+        ----------
+        kind : {"posterior", "information", "sandwich", "bootstrap"}
+            ``posterior``: draws from the posterior where the votes are few enough, which ``ranking_`` shows.
+            ``information``: a normal around the fit with the observed information of scores and noise, which
+            ``ranking_`` shows where they are not. ``sandwich``: the same with the spread between annotators in the
+            middle, where votes of an annotator may depend on each other. ``bootstrap``: refits to annotators drawn
+            with replacement.
+        n_resamples : int
+            Refits of the bootstrap.
+        random_state : int, Generator or None
+            For the bootstrap.
+
+        Returns
+        -------
+        Uncertainty
+            Arrays in the order of ``items_``.
+        """
+        return self.result_.of_kind(kind, n_resamples, random_state)
+
+    # -- prediction -------------------------------------------------------------------------------------------
 
     def predict_proba(self, left: Any, right: Any, features: Any = None) -> FloatArray:
         """Return the probability that left truly beats right, from the scores alone.
@@ -500,12 +444,7 @@ class RankingModel(Shown, Uncertain):
         ndarray
             One probability for each pair.
         """
-        self._require_fit()
-        a, b = _ids(left), _ids(right)
-        if len(a) != len(b):
-            raise ParameterError(f"left has {len(a)} items and right {len(b)}; expected as many")
-        margin = self._score_of(a, features) - self._score_of(b, features)
-        return np.asarray(expit(margin))
+        return self.result_.predictor.truth(left, right, features)
 
     def vote_proba(self, votes: Comparisons, features: Any = None) -> FloatArray:
         """Return how likely it is that each vote goes to the first item of its pair, given the fitted model.
@@ -528,92 +467,24 @@ class RankingModel(Shown, Uncertain):
             One for each decided vote of positive weight, in the order of the votes; ``votes`` says how they came
             out.
         """
-        self._require_fit()
-        if not isinstance(votes, Comparisons):
-            raise ParameterError(f"votes is a {type(votes).__name__}; expected jamrank.Comparisons")
-        return self._vote_proba(VoteQuery.of(self, votes), features)
+        return self.result_.predictor.vote(votes, features)
 
-    def _vote_proba(self, query: VoteQuery, features: Any) -> FloatArray:
-        """Return sigmoid(a · margin), its slope fitted to the votes: for models that have no probabilities."""
-        margin, variance = self._margins(query, features)
-        return probit_adjusted_sigmoid(self._link * margin, self._link**2 * variance)
+    def predict_votes(self, left: Any, right: Any, annotator: Any) -> FloatArray:
+        """Return how likely an annotator is to vote for left, for right, and to call a tie, from the scores.
 
-    def _margins(self, query: VoteQuery, features: Any) -> tuple[FloatArray, FloatArray]:
-        """Return the difference of the scores behind each vote, and the variance that is left of it."""
-        spread = self._score_variances
-        sides = []
-        for item, of_pair in ((query.first, query.votes.pair_first), (query.second, query.votes.pair_second)):
-            score, variance = np.append(self.scores_, 0.0)[item], np.append(spread, self._unseen_variance())[item]
-            unseen = item < 0
-            if unseen.any() and features is not None and self._features is not None:
-                code = of_pair[query.votes.vote_pair[query.which[unseen]]]
-                score[unseen] = self._score_unseen(query.votes.items[code], features)
-                variance[unseen] = self.score_variance_ or 0.0
-            elif unseen.any():
-                score[unseen] = self.scores_.mean()
-            sides.append((score, variance))
-        (a, var_a), (b, var_b) = sides
-        return a - b, var_a + var_b
+        Parameters
+        ----------
+        left, right : id or array-like of ids
+            Items of the fit, on the sides on which they are shown.
+        annotator : id or array-like of ids
+            Annotators of the fit.
 
-    def _unseen_variance(self) -> float:
-        """Return the variance of the score of an item of which nothing is known."""
-        return float(self.scores_.var()) if self.score_variance_ is None else self.score_variance_
-
-    @cached_property
-    def _score_variances(self) -> FloatArray:
-        """Variance that the votes leave to each score; 0 where the model knows of none."""
-        return self._estimate_score_variances()
-
-    def _estimate_score_variances(self) -> FloatArray:
-        return np.zeros(len(self.items_))
-
-    @cached_property
-    def _link(self) -> float:
-        """Slope from a difference of scores to the log-odds of a vote."""
-        return self._estimate_link()
-
-    def _estimate_link(self) -> float:
-        assert isinstance(self._votes, Comparisons)
-        rows = Rows.per_pair(self._votes)
-        wins, vote_counts = rows.vote_totals()
-        return fit_link(self.scores_[rows.first] - self.scores_[rows.second], wins, vote_counts)
-
-    @cached_property
-    def _vote_tables(self) -> FloatArray:
-        """Probability of a vote by coin, by whether it is for the first item, and by the truth; empty without any."""
-        return self._estimate_vote_tables()
-
-    def _estimate_vote_tables(self) -> FloatArray:
-        return np.empty((0, 2, 2))
-
-    def _score_of(self, wanted: NDArray[Any], features: Any) -> FloatArray:
-        at = locate(self.items_, wanted)
-        scores = np.where(at >= 0, self.scores_[at], np.nan)
-        unseen = at < 0
-        if unseen.any():
-            scores[unseen] = self._score_unseen(wanted[unseen], features)
-        return scores
-
-    def _score_unseen(self, items: NDArray[Any], features: Any) -> FloatArray:
-        if self._features is None:
-            raise UnknownItemError(
-                f"item {items[0]!s} has no votes, and {type(self).__name__} was fitted without features "
-                "through which it could be scored"
-            )
-        if features is None:
-            raise UnknownItemError(f"item {items[0]!s} has no votes; give its features")
-        if not isinstance(features, dict) and not hasattr(features, "columns"):
-            raise FeatureError("features of unseen items as a bare array", "give a frame or a mapping by item")
-        distinct, (codes,) = encode(as_column(items.tolist()))
-        matrix, _ = align_features(features, distinct, self._features.names)
-        return self._explained(matrix)[codes]
-
-    def _explained(self, matrix: FloatArray) -> FloatArray:
-        """Return what the features say of unseen items."""
-        assert self._features is not None and self.coef_ is not None
-        gaps = np.where(np.isnan(matrix), self._features.mean, matrix)
-        scores: FloatArray = ((gaps - self._features.mean) * self.coef_).sum(axis=1)
-        return scores
+        Returns
+        -------
+        ndarray of shape (votes, 3)
+            Where the model leaves ties out, the last column is 0.
+        """
+        return self.result_.outcomes(left, right, annotator)
 
     def score(self, truth: Any, by: str = "posterior") -> float:
         """Return the accuracy against known values of the items.
@@ -625,85 +496,96 @@ class RankingModel(Shown, Uncertain):
         by : {"posterior", "scores", "recommended"}
             ``posterior``: the share of the voted pairs on whose side the posterior is; ``scores``: the share of
             all pairs of items that ``scores_`` orders rightly; ``recommended``: the share of the voted pairs that
-            are decided rightly by the posterior or by the order of the scores, whichever ``recommended_`` says.
+            are decided rightly by the posterior or by the order of the scores, as ``result_.recommended()`` says.
             Pairs of equal value do not count; a tie of the model counts one half.
 
         Returns
         -------
         float
         """
-        self._require_fit()
-        try:
-            value = align_features(_by_item(truth), self.items_)[0][:, 0]
-        except FeatureError:
-            raise InputError(
-                "truth does not fit the items", "give one number for each item, by id or in order"
-            ) from None
-        if by == "scores":
-            return order_accuracy(self.scores_, value)
-        if by not in ("posterior", "recommended"):
-            raise ParameterError(f"by is {by!r}; expected 'posterior', 'scores' or 'recommended'")
-        gap = value[self._pair_first] - value[self._pair_second]
-        if by == "recommended" and self.recommended_ == "scores":
-            lean = np.sign(self.scores_[self._pair_first] - self.scores_[self._pair_second])
-        else:
-            lean = np.sign(self.posterior_ - 0.5)
-        return float(((lean * np.sign(gap) + 1) / 2)[gap != 0].mean())
+        return self.result_.accuracy(truth, by)
 
-    # -- files ----------------------------------------------------------------------------------------------
+    # -- plots and files --------------------------------------------------------------------------------------
+
+    def plot(self, what: str = "ranking", ax: Axes | None = None, most: int | None = None) -> Axes:
+        """Plot the result; needs matplotlib (``pip install 'jamrank[figures]'``).
+
+        Parameters
+        ----------
+        what : {"ranking", "annotators", "reliability"}
+            ``ranking``: scores with their 95 % intervals, best first. ``annotators``: flips with their 95 %
+            intervals, lowest first, in the colours of the verdicts. ``reliability``: for :class:`VRJAM` the flip of
+            each annotator on each kind of pairs; for other models the flip over the number of votes.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure unless given.
+        most : int, optional
+            Draw at most so many items (40) or annotators (60).
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        from jamrank.report import plots
+
+        return plots.plot(self, what, ax, most)
 
     def save(self, path: str | Path) -> None:
-        """Write the fitted model to a JSON file: data, not code."""
-        write_atomically(path, self.to_json())
+        """Write the fitted model to a file: data, not code.
 
-    def to_json(self) -> str:
-        """Return what :meth:`save` writes."""
-        self._require_fit()
-        return document_text("model", _VERSION, self._document())
+        The file has what was computed so far and, up to two million folded votes in memory, the votes: from these a
+        loaded model computes everything else when it is asked for. Saving itself computes nothing.
 
-    def _document(self) -> dict[str, Any]:
-        return to_document(self)
+        Parameters
+        ----------
+        path : str or Path
+            The file; by convention it ends in ``.jamrank``.
+        """
+        from jamrank.io.documents import write_atomically
+        from jamrank.models.files import model_bytes
+
+        write_atomically(path, model_bytes(self))
+
+    def _to_body(self) -> dict[str, Any]:
+        """Return the model as plain data."""
+        from jamrank.models.files import model_body
+
+        return model_body(self)
 
     @classmethod
-    def _from_document(cls, body: dict[str, Any], source: str) -> RankingModel:
-        return from_document(cls, body, source)
+    def _from_body(cls, body: dict[str, Any], source: str) -> RankingModel:
+        """Return the model that plain data describe."""
+        from jamrank.models.files import model_from_body
 
+        return model_from_body(cls, body, source)
 
-def load(path: str | Path) -> RankingModel:
-    """Read a model that :meth:`RankingModel.save` wrote.
+    # -- for models without a likelihood ----------------------------------------------------------------------
 
-    Parameters
-    ----------
-    path : str or Path
-        The file.
+    _predictor: ClassVar[type[LinkPredictor]] = LinkPredictor
 
-    Returns
-    -------
-    RankingModel
-        A model of the class that was saved, with the same predictions bit for bit.
-    """
-    from jamrank.models import MODELS
-
-    body = read_document(Path(path), "model", _VERSION)
-    name = str(body.get("class"))
-    if name not in MODELS:
-        raise FormatError(f"{path}: a model of class {name!r}; this version knows {', '.join(MODELS)}")
-    return MODELS[name]._from_document(body, str(path))
-
-
-def _ids(values: Any) -> NDArray[Any]:
-    scalar = isinstance(values, (str, bytes)) or not hasattr(values, "__len__")
-    return as_objects(as_column([values] if scalar else values))
-
-
-def _by_item(truth: Any) -> Any:
-    """Return truth as something that features may be; a pandas series becomes a mapping."""
-    if hasattr(truth, "index") and hasattr(truth, "to_dict") and not hasattr(truth, "columns"):
-        return truth.to_dict()
-    return truth.to_numpy() if hasattr(truth, "to_numpy") and not hasattr(truth, "columns") else truth
-
-
-def _counts(weights: FloatArray) -> NDArray[Any]:
-    """Return whole numbers as integers."""
-    whole = weights.astype(np.int64)
-    return whole if (whole == weights).all() else weights
+    @classmethod
+    def _counted_result(
+        cls,
+        votes: VoteSummary,
+        scores: Scores,
+        flip: FloatArray,
+        convergence: Convergence,
+        params: dict[str, Any],
+        *,
+        se: FloatArray | None = None,
+        extras: dict[str, Any] | None = None,
+        posterior: FloatArray | None = None,
+    ) -> RankingResult:
+        """Return the result of a model whose flips are counted and whose scores have independent errors, or none."""
+        predictor = cls._predictor(votes, scores, posterior)
+        return RankingResult(
+            cls.__name__,
+            cls._spec,
+            votes,
+            scores,
+            AnnotatorFit(votes, flip, predictor),
+            convergence,
+            predictor,
+            ScoreUncertainty(votes, scores, se),
+            extras=extras or {},
+            refit=Refit(cls, params),
+        )

@@ -6,16 +6,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from jamrank.data.comparisons import Comparisons
-from jamrank.errors import DisconnectedWarning, NotConvergedWarning, ParameterError, UnknownItemError, warn
+from jamrank.errors import DisconnectedWarning, NotConvergedWarning, ParameterError, warn
 from jamrank.fitting.disagreement import disagreement
 from jamrank.fitting.link import fit_link
-from jamrank.inference import Uncertainty, independent
-from jamrank.io.out_of_core.parted import Votes
-from jamrank.models.base import _SAME_SCORE, FeatureUse, RankingModel
-from jamrank.rows.pair_counts import PairCounts
+from jamrank.fitting.spec import Capabilities, ModelSpec
+from jamrank.inference.prediction import LinkPredictor, SlopePredictor
+from jamrank.inference.result import Convergence, RankingResult
+from jamrank.inference.scores import SAME_SCORE, Scores
+from jamrank.inference.vote_summary import VoteSummary
+from jamrank.models.base import FitInput, RankingModel
+from jamrank.rows import PairCounts
 from jamrank.typing import FloatArray
 
 __all__ = ["ClosedForm", "require_smoothing"]
@@ -27,8 +29,8 @@ class ClosedForm(RankingModel):
     """Base of models whose scores follow from counts of votes, whoever cast them and under whatever question.
 
     A subclass gives the scores, in ``_score``, and standard errors if it has them, in ``_standard_errors``. Ties
-    count half a vote for each side. Where votes leave the items in several groups, it says so: scores of different
-    groups cannot be compared.
+    count half a vote for each side. Where votes leave the items in several groups, a warning says so: scores of
+    different groups cannot be compared.
 
     Attributes
     ----------
@@ -42,68 +44,56 @@ class ClosedForm(RankingModel):
         Share of each annotator's votes that go against the scores.
     """
 
-    _uses_ties: ClassVar[bool] = True
-    _takes_features: ClassVar[FeatureUse] = "ignored"
-    _extra_state: ClassVar[tuple[str, ...]] = ("slope_",)
-    slope_: float
+    _spec: ClassVar[ModelSpec] = ModelSpec(unit="vote", capabilities=Capabilities(features="ignored", ties=True))
 
-    def _fit(self, votes: Votes, features: Any) -> None:
-        assert isinstance(votes, Comparisons)
-        self.n_ties_ = votes.n_ties
+    _predictor: ClassVar[type[LinkPredictor]] = SlopePredictor
+
+    @property
+    def slope_(self) -> float:
+        """Log-odds for one unit of score, fitted to the votes."""
+        return self.result_.scores.slope
+
+    def _fit(self, given: FitInput) -> RankingResult:
+        votes, name = given.in_memory, type(self).__name__
         counts = PairCounts.of(votes)
-        self.scores_ = self._score(counts)
-        self._warn_of_groups(counts)
-        if not self.converged_:
-            name = type(self).__name__
+        values, converged, extras = self._score(counts)
+        self._warn_of_groups(counts, votes.items)
+        if not converged:
             warn(
                 f"{name} stopped before its scores had settled: some items are linked too weakly", NotConvergedWarning
             )
-        self.slope_ = fit_link(self.scores_[counts.first] - self.scores_[counts.second], counts.wins, counts.votes)
-        self._score_se = self._standard_errors(counts)
-        self.flip_ = disagreement(votes, self._opinion)
+        slope = fit_link(values[counts.first] - values[counts.second], counts.wins, counts.votes)
 
-    def _score(self, counts: PairCounts) -> FloatArray:
+        def opinion(part: Comparisons) -> FloatArray:
+            margin = values[part.pair_first] - values[part.pair_second]
+            return np.asarray(np.where(np.abs(margin) <= SAME_SCORE, 0.0, np.sign(margin)))
+
+        summary = VoteSummary.of(votes)
+        scores = Scores(votes.items, values, name, slope)
+        se = self._standard_errors(counts, values, slope)
+        flip = disagreement(votes, opinion)
+        ended = Convergence(converged=converged)
+        return self._counted_result(summary, scores, flip, ended, self.get_params(), se=se, extras=extras)
+
+    def _score(self, counts: PairCounts) -> tuple[FloatArray, bool, dict[str, Any]]:
+        """Return the scores, whether they have settled, and what else the model says."""
         raise NotImplementedError
 
-    def _standard_errors(self, counts: PairCounts) -> FloatArray | None:
+    def _standard_errors(self, counts: PairCounts, scores: FloatArray, slope: float) -> FloatArray | None:
         """Return the standard error of each score; None where nothing simple is honest."""
         return None
 
-    def _opinion(self, votes: Comparisons) -> FloatArray:
-        margin = self.scores_[votes.pair_first] - self.scores_[votes.pair_second]
-        return np.asarray(np.where(np.abs(margin) <= _SAME_SCORE, 0.0, np.sign(margin)))
-
-    def _warn_of_groups(self, counts: PairCounts) -> None:
+    def _warn_of_groups(self, counts: PairCounts, items: NDArray[Any]) -> None:
         first = counts.representatives
         if len(first) < 2:
             return
-        named = ", ".join(str(item) for item in self.items_[first[:_MOST_NAMED]])
+        named = ", ".join(str(item) for item in items[first[:_MOST_NAMED]])
         more = ", …" if len(first) > _MOST_NAMED else ""
         warn(
             f"the items fall into {len(first):,} groups with no vote between them (those of {named}{more}); "
             "scores of different groups cannot be compared",
             DisconnectedWarning,
         )
-
-    def _estimate_posterior(self) -> FloatArray:
-        log_odds = self.slope_ * self.scores_
-        return np.asarray(expit(log_odds[self._pair_first] - log_odds[self._pair_second]))
-
-    def _estimate_uncertainty(self) -> Uncertainty:
-        if self._score_se is None:
-            return Uncertainty.unknown(len(self.items_))
-        return independent(self.scores_, self._score_se)
-
-    def _estimate_link(self) -> float:
-        return self.slope_
-
-    def _score_of(self, wanted: NDArray[Any], features: Any) -> FloatArray:
-        """Return scores as log-odds, for ``predict_proba``."""
-        return np.asarray(self.slope_ * super()._score_of(wanted, features))
-
-    def _score_unseen(self, items: NDArray[Any], features: Any) -> FloatArray:
-        name = type(self).__name__
-        raise UnknownItemError(f"item {items[0]!s} has no votes, and {name} knows nothing else")
 
 
 def require_smoothing(smoothing: float) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.special import expit
 
 from jamrank.models.closed_form import ClosedForm
-from jamrank.rows.pair_counts import PairCounts
+from jamrank.rows import PairCounts
 from jamrank.typing import FloatArray
 
 __all__ = ["Borda", "Copeland", "WinRate"]
@@ -31,14 +33,14 @@ class WinRate(ClosedForm):
     def __init__(self) -> None:
         pass
 
-    def _score(self, counts: PairCounts) -> FloatArray:
+    def _score(self, counts: PairCounts) -> tuple[FloatArray, bool, dict[str, Any]]:
         votes = counts.by_item(counts.votes, counts.votes)
-        return _ratio(counts.by_item(counts.wins, counts.losses), votes)
+        return _ratio(counts.by_item(counts.wins, counts.losses), votes), True, {}
 
-    def _standard_errors(self, counts: PairCounts) -> FloatArray:
-        """Binomial, with one imagined win and one loss, so that an item that only won is not taken for certain."""
+    def _standard_errors(self, counts: PairCounts, scores: FloatArray, slope: float) -> FloatArray:
+        """Binomial, with one pseudo-win and one pseudo-loss, so that an item that only won is not certain."""
         votes = counts.by_item(counts.votes, counts.votes)
-        share = (self.scores_ * votes + 1) / (votes + 2)
+        share = (scores * votes + 1) / (votes + 2)
         return np.asarray(np.sqrt(share * (1 - share) / (votes + 2)))
 
 
@@ -59,13 +61,13 @@ class Borda(ClosedForm):
     def __init__(self) -> None:
         pass
 
-    def _score(self, counts: PairCounts) -> FloatArray:
+    def _score(self, counts: PairCounts) -> tuple[FloatArray, bool, dict[str, Any]]:
         share = counts.wins / counts.votes
-        return _ratio(counts.by_item(share, 1 - share), counts.opponents)
+        return _ratio(counts.by_item(share, 1 - share), counts.opponents), True, {}
 
-    def _standard_errors(self, counts: PairCounts) -> FloatArray:
+    def _standard_errors(self, counts: PairCounts, scores: FloatArray, slope: float) -> FloatArray:
         """Binomial for each opponent, at the probability that the scores give: shares of few votes are no guide."""
-        p = expit(self.slope_ * (self.scores_[counts.first] - self.scores_[counts.second]))
+        p = expit(slope * (scores[counts.first] - scores[counts.second]))
         spread = p * (1 - p) / counts.votes
         se = np.sqrt(counts.by_item(spread, spread)) / np.maximum(counts.opponents, 1)
         return np.asarray(np.where(counts.opponents > 0, se, 0.5))
@@ -87,10 +89,10 @@ class Copeland(ClosedForm):
     def __init__(self) -> None:
         pass
 
-    def _score(self, counts: PairCounts) -> FloatArray:
+    def _score(self, counts: PairCounts) -> tuple[FloatArray, bool, dict[str, Any]]:
         lead = 2 * counts.wins - counts.votes
         beaten = np.where(np.abs(lead) <= _ROUNDING * counts.votes, 0.0, np.sign(lead))
-        return counts.by_item(beaten, -beaten)
+        return counts.by_item(beaten, -beaten), True, {}
 
 
 def _ratio(won: FloatArray, total: FloatArray) -> FloatArray:

@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-import numpy as np
-from scipy.special import expit
-
-from jamrank.data.comparisons import Comparisons
-from jamrank.engines import MemoryEngine
-from jamrank.errors import ParameterError
-from jamrank.fitting.em import Point
 from jamrank.fitting.prior import Prior
-from jamrank.io.out_of_core.parted import Votes
+from jamrank.fitting.spec import Capabilities, ModelSpec
 from jamrank.models.latent import LatentModel
-from jamrank.typing import FloatArray
 
 __all__ = ["CrowdBT"]
 
@@ -33,9 +25,12 @@ class CrowdBT(LatentModel):
         P(left beats right) for each pair, from the scores: no truth is shared by the votes on a pair.
     """
 
-    _likelihood_unit: ClassVar[str] = "vote"
-    _from_disk: ClassVar[bool] = True
-    _takes_gold: ClassVar[bool] = True
+    _spec: ClassVar[ModelSpec] = ModelSpec(
+        unit="vote",
+        scorer="objects",
+        noise="flip",
+        capabilities=Capabilities(gold=True, out_of_core=True, log_odds=True, annotators=True, likelihood=True),
+    )
 
     def __init__(
         self,
@@ -65,11 +60,3 @@ class CrowdBT(LatentModel):
         self.engine = engine
         self.n_jobs = n_jobs
         self.verbose = verbose
-
-    def _fit(self, votes: Votes, features: Any) -> None:
-        if features is not None:
-            raise ParameterError(f"{type(self).__name__} uses no features; JAM does")
-        super()._fit(votes, None)
-
-    def _posterior(self, votes: Comparisons, engine: MemoryEngine, point: Point) -> FloatArray:
-        return np.asarray(expit(point.scores[votes.pair_first] - point.scores[votes.pair_second]))

@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import logit
 
-from jamrank.data.comparisons import Comparisons
-from jamrank.engines import Engine, MemoryEngine
-from jamrank.errors import ParameterError
-from jamrank.fitting.em import Fit, Problem
+from jamrank.fitting.latent import LatentFitter, Outcome
+from jamrank.fitting.latent_fit import LatentFit
 from jamrank.fitting.prior import Prior
-from jamrank.inference import Uncertainty, independent
-from jamrank.io.out_of_core.parted import Votes
-from jamrank.models.base import RankingModel
+from jamrank.fitting.spec import Capabilities, ModelSpec
+from jamrank.inference.cluster_prediction import PairPredictor
+from jamrank.inference.latent import LatentInference
+from jamrank.inference.prediction import LatentPredictor
+from jamrank.inference.score_uncertainty import ScoreUncertainty
+from jamrank.inference.scores import Scores
+from jamrank.inference.vote_summary import VoteSummary
 from jamrank.models.latent import LatentModel
-from jamrank.models.vote_query import VoteQuery
-from jamrank.noise import Noise
-from jamrank.scorers import NoScorer
-from jamrank.typing import FloatArray
 
 __all__ = ["DawidSkene"]
+
+
+class PairFitter(LatentFitter):
+    """Fits truths and errors, and scores items by their shares of pairs won."""
+
+    def finish(self, outcome: Outcome) -> LatentFit:
+        """Return what was found, with scores."""
+        rows, first_won = outcome.problem.in_memory.rows, outcome.problem.posterior(outcome.fit.point)
+        n_items = len(self.votes.items)
+        won = np.bincount(rows.first, first_won, n_items) + np.bincount(rows.second, 1 - first_won, n_items)
+        pairs = np.bincount(np.concatenate([rows.first, rows.second]), minlength=n_items)
+        scores = np.asarray(logit((won + 1) / (pairs + 2)))
+        return replace(super().finish(replace(outcome, scores=scores)), extras={"item_pairs": pairs})
 
 
 class DawidSkene(LatentModel):
@@ -43,13 +55,15 @@ class DawidSkene(LatentModel):
     ----------
     scores_ : ndarray
         Log-odds of each item's share of pairs won, one won and one lost imagined.
-    flip_, bias_, bias_interval_, side_flip_ : ndarray
+    flip_ : ndarray
         As in :class:`JAM`.
     """
 
-    _takes_gold: ClassVar[bool] = True
-    _log_odds: ClassVar[bool] = False
-    _extra_state: ClassVar[tuple[str, ...]] = (*LatentModel._extra_state, "_item_pairs")
+    _spec: ClassVar[ModelSpec] = ModelSpec(
+        unit="pair", scorer="none", noise="flip", capabilities=Capabilities(gold=True, annotators=True)
+    )
+    _fitter: ClassVar[type[LatentFitter]] = PairFitter
+    _predictor: ClassVar[type[LatentPredictor]] = PairPredictor
 
     def __init__(
         self,
@@ -74,42 +88,9 @@ class DawidSkene(LatentModel):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _fit(self, votes: Votes, features: Any) -> None:
-        if features is not None:
-            raise ParameterError("DawidSkene uses no features; JAM does")
-        super()._fit(votes, None)
-
-    def _fit_objects(self, engine: Engine, noise: Noise, prior: Prior | None) -> tuple[Problem, Fit]:
-        problem = Problem(engine, NoScorer(engine.n_items), noise)
-        fit = self._best_run(problem)
-        self._refined = problem, fit.point
-        return problem, fit
-
-    def _finish(self, votes: Votes, problem: Problem, fit: Fit) -> None:
-        assert isinstance(votes, Comparisons) and isinstance(problem.engine, MemoryEngine)
-        rows, first_won = problem.engine.rows, problem.posterior(fit.point)
-        won = np.bincount(rows.first, first_won, votes.n_items) + np.bincount(
-            rows.second, 1 - first_won, votes.n_items
-        )
-        self._item_pairs = np.bincount(np.concatenate([rows.first, rows.second]), minlength=votes.n_items)
-        self.scores_ = np.asarray(logit((won + 1) / (self._item_pairs + 2)))
-        super()._finish(votes, problem, fit)
-
-    @property
-    def _has_likelihood(self) -> bool:
-        return False
-
-    def _vote_proba(self, query: VoteQuery, features: Any) -> FloatArray:
-        """Return the probability of a vote for the first item; on a new pair, through a link from the scores."""
-        truth = 0.5 + query.seen_from_first(self.posterior_ - 0.5, np.zeros(len(query)))
-        for_first = self._confusion_groups(query, features)
-        told = truth * for_first[:, 1] + (1 - truth) * for_first[:, 0]
-        return np.where(query.pair >= 0, told, RankingModel._vote_proba(self, query, features))
-
-    _estimate_link = RankingModel._estimate_link
-    _estimate_score_variances = RankingModel._estimate_score_variances
-
-    def _estimate_uncertainty(self) -> Uncertainty:
+    @classmethod
+    def _uncertainty_of(cls, votes: VoteSummary, scores: Scores, inference: LatentInference) -> ScoreUncertainty:
         """Take the pairs of an item for independent."""
-        share = 1.0 / (1.0 + np.exp(-self.scores_))
-        return independent(self.scores_, 1.0 / np.sqrt((self._item_pairs + 2) * share * (1 - share)))
+        share = 1.0 / (1.0 + np.exp(-scores.scores))
+        pairs = inference.fit.extras["item_pairs"]
+        return ScoreUncertainty(votes, scores, 1.0 / np.sqrt((pairs + 2) * share * (1 - share)))

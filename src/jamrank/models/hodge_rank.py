@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any
 
 import numpy as np
 
 from jamrank.errors import ParameterError
 from jamrank.linalg.laplacian import potentials
 from jamrank.models.closed_form import ClosedForm, require_smoothing
-from jamrank.rows.pair_counts import PairCounts
+from jamrank.rows import PairCounts
 from jamrank.typing import FloatArray
 
 __all__ = ["HodgeRank"]
@@ -44,21 +44,23 @@ class HodgeRank(ClosedForm):
         Share of each annotator's votes that go against the scores.
     """
 
-    _extra_state: ClassVar[tuple[str, ...]] = (*ClosedForm._extra_state, "inconsistency_")
-    inconsistency_: float
-
     def __init__(self, *, flow: str = "log-odds", smoothing: float = 0.5) -> None:
         self.flow = flow
         self.smoothing = smoothing
 
-    def _score(self, counts: PairCounts) -> FloatArray:
+    def _score(self, counts: PairCounts) -> tuple[FloatArray, bool, dict[str, Any]]:
         require_smoothing(self.smoothing)
         flow = self._flow_on(counts)
-        scores, self.converged_ = potentials(counts, flow, counts.votes)
+        scores, converged = potentials(counts, flow, counts.votes)
         left = flow - (scores[counts.first] - scores[counts.second])
         energy = float((counts.votes * flow**2).sum())
-        self.inconsistency_ = min(float((counts.votes * left**2).sum()) / energy, 1.0) if energy > 0 else 0.0
-        return scores
+        unexplained = min(float((counts.votes * left**2).sum()) / energy, 1.0) if energy > 0 else 0.0
+        return scores, converged, {"inconsistency": unexplained}
+
+    @property
+    def inconsistency_(self) -> float:
+        """Share, from 0 to 1, of the squared flow that no scores can explain."""
+        return float(self.result_.extras["inconsistency"])
 
     def _flow_on(self, counts: PairCounts) -> FloatArray:
         if self.flow == "share":

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from scipy.special import expit
 
 from jamrank.data.comparisons import Comparisons
 from jamrank.engines import MemoryEngine
 from jamrank.errors import FeatureError
 from jamrank.fitting.disagreement import disagreement
 from jamrank.fitting.em import Problem, run
-from jamrank.fitting.prior import Prior, linear_variance, resolve_prior
-from jamrank.io.out_of_core.parted import Votes
-from jamrank.models.base import FeatureUse, RankingModel
-from jamrank.models.latent import LatentModel
+from jamrank.fitting.latent import warn_of_ties, warn_unless
+from jamrank.fitting.prior import Prior, linear_variance
+from jamrank.fitting.settings import FitSettings
+from jamrank.fitting.spec import Capabilities, ModelSpec
+from jamrank.inference.result import Convergence, RankingResult
+from jamrank.inference.scores import Scores
+from jamrank.inference.vote_summary import VoteSummary
+from jamrank.models.base import FitInput, RankingModel
 from jamrank.noise import NoNoise
-from jamrank.rows.rows import Rows
-from jamrank.scorers import LinearScorer
+from jamrank.rows import Rows
+from jamrank.scorers import Features, LinearScorer, align_features
 from jamrank.typing import FloatArray
 
 __all__ = ["IAM"]
 
 
-class IAM(LatentModel):
+class IAM(RankingModel):
     """Independent Annotator Modeling: one linear ranker for each annotator, their scores added up.
 
     Parameters
@@ -47,11 +50,9 @@ class IAM(LatentModel):
         Share of each annotator's votes that go against the sum.
     """
 
-    _log_odds: ClassVar[bool] = False
-    _extra_state: ClassVar[tuple[str, ...]] = ("annotator_scores_",)
-    _takes_features: ClassVar[FeatureUse] = "always"
-    _knows_annotators: ClassVar[bool] = False
-    annotator_scores_: FloatArray
+    _spec: ClassVar[ModelSpec] = ModelSpec(
+        unit="vote", scorer="linear", noise="none", capabilities=Capabilities(features="always")
+    )
 
     def __init__(
         self,
@@ -72,58 +73,65 @@ class IAM(LatentModel):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _fit(self, votes: Votes, features: Any) -> None:
-        assert isinstance(votes, Comparisons)
-        self._validate()
-        if features is None:
+    @property
+    def annotator_scores_(self) -> FloatArray:
+        """Scores by each annotator's own ranker: annotators × items."""
+        scores: FloatArray = self.result_.extras["annotator_scores"]
+        return scores
+
+    def _fit(self, given: FitInput) -> RankingResult:
+        votes, settings = given.in_memory, FitSettings.of("IAM", self._spec, self.get_params())
+        if given.features is None:
             raise FeatureError(
                 "IAM needs features", "give one row an item (--features FILE), or use JAM, which needs none"
             )
-        matrix = self._measure(features, votes)
-        self._leave_out_ties(votes)
-        assert self._features is not None
-        prior = resolve_prior(self.prior)
-        scorer = LinearScorer(matrix, linear_variance(prior))
-        weights = np.stack([self._own_weights(votes, k, scorer) for k in range(votes.n_annotators)])
-        self.annotator_scores_ = np.stack([scorer.scores(own) for own in weights])
+        matrix, names = align_features(given.features, votes.items)
+        features = Features.of(matrix, names)
+        warn_of_ties(votes, settings)
+        scorer = LinearScorer(features.standardise(matrix), linear_variance(settings.prior))
+        rankers = [_own_ranker(votes, k, scorer, settings) for k in range(votes.n_annotators)]
+        weights = np.stack([ranker[0] for ranker in rankers])
+        own_scores = np.stack([scorer.scores(own) for own in weights])
         if self.normalise:
-            spread = self.annotator_scores_.std(axis=1)
+            spread = own_scores.std(axis=1)
             share = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
             weights = weights * share[:, None]
-        self._warn_unless(self.converged_, f"max_iter={self.max_iter} for some annotator; raise it or use a prior")
+        ends = [ranker[1] for ranker in rankers]
+        convergence = Convergence(
+            max(end.n_iter for end in ends), sum(end.n_passes for end in ends), all(end.converged for end in ends)
+        )
+        warn_unless(
+            convergence.converged, "IAM", f"max_iter={self.max_iter} for some annotator; raise it or use a prior"
+        )
         total = weights.sum(axis=0)
-        self.coef_ = self._features.in_user_units(total)
-        self.scores_ = self.feature_scores_ = scorer.scores(total)
-        margin = self.scores_[votes.pair_first] - self.scores_[votes.pair_second]
-        self.posterior_ = np.asarray(expit(margin))
-        self.flip_ = disagreement(votes, lambda votes: np.sign(margin))
+        values = scorer.scores(total)
+        scores = Scores(
+            votes.items,
+            values,
+            "IAM",
+            feature_scores=values,
+            coef=features.in_user_units(total),
+            features=features,
+            scorer="linear",
+        )
+        flip = disagreement(votes, lambda part: np.sign(values[part.pair_first] - values[part.pair_second]))
+        extras = {"annotator_scores": own_scores}
+        return self._counted_result(
+            VoteSummary.of(votes), scores, flip, convergence, self.get_params(), extras=extras
+        )
 
-    # Flips are counted here, not estimated, and scores have no standard errors: as in the base of all models.
-    _estimate_flip_information = RankingModel._estimate_flip_information
-    _truth_of_votes = RankingModel._truth_of_votes
-    _chance = RankingModel._chance
-    _estimate_uncertainty = RankingModel._estimate_uncertainty
-    _estimate_recommended = RankingModel._estimate_recommended
-    # A sum of scores is no log-odds: votes are foretold through a link.
-    _vote_proba = RankingModel._vote_proba
-    _estimate_link = RankingModel._estimate_link
-    _estimate_score_variances = RankingModel._estimate_score_variances
-    _estimate_vote_tables = RankingModel._estimate_vote_tables
 
-    def _own_weights(self, votes: Comparisons, annotator: int, scorer: LinearScorer) -> FloatArray:
-        """Fit one annotator's votes as if they were the truth."""
-        rows = Rows.per_vote(votes, annotator)
-        if not len(rows):
-            return np.zeros(scorer.n_params)
-        engine = MemoryEngine(rows, self.n_jobs)
-        problem = Problem(engine, scorer, NoNoise(rows.n_confusion_groups), self.loss)
-        truth = rows.first_won.astype(np.float64)
-        theta, params = problem.start_from(truth)
-        if self.loss == "logistic":
-            start = problem.evaluate(theta, params)
-            fit = run(problem, start, max_iter=self.max_iter, tol=self.tol)
-            self.n_iter_ = max(self.n_iter_, fit.n_iter)
-            self.converged_ = self.converged_ and fit.converged
-            theta = fit.point.theta
-        self.n_passes_ += engine.passes
-        return theta
+def _own_ranker(
+    votes: Comparisons, annotator: int, scorer: LinearScorer, settings: FitSettings
+) -> tuple[FloatArray, Convergence]:
+    """Fit one annotator's votes as if they were the truth; return the weights and how the fit ended."""
+    rows = Rows.per_vote(votes, annotator)
+    if not len(rows):
+        return np.zeros(scorer.n_params), Convergence()
+    engine = MemoryEngine(rows, settings.n_jobs)
+    problem = Problem(engine, scorer, NoNoise(rows.n_confusion_groups), settings.loss)
+    theta, params = problem.start_from(rows.first_won.astype(np.float64))
+    if settings.loss == "hinge":
+        return theta, Convergence(0, engine.passes)
+    fit = run(problem, problem.evaluate(theta, params), max_iter=settings.max_iter, tol=settings.tol)
+    return fit.point.theta, Convergence(fit.n_iter, engine.passes, fit.converged)

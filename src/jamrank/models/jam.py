@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from jamrank.fitting.prior import Prior
-from jamrank.inference.response_bias import VoteChunk, without_own_vote
-from jamrank.models.base import FeatureUse
+from jamrank.fitting.spec import Capabilities, ModelSpec
 from jamrank.models.latent import LatentModel
-from jamrank.typing import FloatArray
 
 __all__ = ["JAM"]
 
@@ -66,25 +64,12 @@ class JAM(LatentModel):
         The part that the features explain.
     coef_ : ndarray or None
         Weight of each feature, in the user's units; None for a kernel.
-    scorer_ : str
-        The scorer that was used.
-    recommended_ : {"posterior", "scores"}
-        By what to decide a pair that was voted on.
-    score_variance_, weight_variance_ : float or None
-        Prior variance of the free scores, or of the effects of the items; and that of the weights.
     flip_ : ndarray
         Flip probability of each annotator; with two coins, the mean of both sides.
-    bias_, bias_interval_ : ndarray or None
-        With two coins, how far each annotator leans to the left (above 0) or to the right, in log-odds, and a 95 %
-        interval.
-    side_flip_ : ndarray of shape (annotators, 2) or None
-        With two coins, the flips where the truth is shown on the left, and where on the right.
-    tie_, tie_interval_ : ndarray or None
-        With ties, how likely each annotator is to call two equals a tie, relative to a decision, and a 95 % interval.
     posterior_ : ndarray
         P(left truly beats right) for each pair of ``pairs_``.
-    ranking_, annotators_, pairs_ : data frame
-        For people.
+    ranking_, annotators_, pairs_, groups_, features_ : data frame
+        Tables for reading.
     log_likelihoods_ : ndarray
         Log-likelihood plus log prior at each iteration; with scores integrated out, the approximate log marginal
         likelihood plus the log prior of the flips.
@@ -92,6 +77,10 @@ class JAM(LatentModel):
         The last log-likelihood, without prior; with scores integrated out, the last log marginal likelihood.
     n_iter_, converged_ : int, bool
         How the fit ended.
+    result_ : RankingResult
+        Everything else: ``result_.scores`` has ``scorer``, ``score_variance`` and ``weight_variance``;
+        ``result_.annotators.traits`` has ``bias`` and ``side_flip`` (two coins) and ``tie`` (Davidson), with
+        ``bias_interval`` and ``tie_interval`` beside them; ``result_.convergence`` has the engine that ran.
 
     Examples
     --------
@@ -103,9 +92,14 @@ class JAM(LatentModel):
     ['a', 'b', 'c']
     """
 
-    _from_disk: ClassVar[bool] = True
-    _takes_features: ClassVar[FeatureUse] = "optional"
-    _takes_gold: ClassVar[bool] = True
+    _spec: ClassVar[ModelSpec] = ModelSpec(
+        unit="pair",
+        scorer="auto",
+        noise="flip",
+        capabilities=Capabilities(
+            features="optional", gold=True, out_of_core=True, log_odds=True, annotators=True, likelihood=True
+        ),
+    )
 
     def __init__(
         self,
@@ -139,10 +133,3 @@ class JAM(LatentModel):
         self.engine = engine
         self.n_jobs = n_jobs
         self.verbose = verbose
-
-    def _truth_of_votes(self, chunk: VoteChunk) -> FloatArray:
-        """Return what a pair's other votes and the scores say: the posterior has the vote itself in it."""
-        return without_own_vote(self.posterior_[chunk.pair], chunk, self._flip_of_votes(chunk))
-
-    def _flip_of_votes(self, chunk: VoteChunk) -> FloatArray:
-        return self.flip_[chunk.annotator]

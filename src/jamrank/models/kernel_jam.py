@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
-from jamrank.errors import FeatureError
 from jamrank.fitting.prior import Prior
-from jamrank.io.out_of_core.parted import Votes
-from jamrank.models.base import FeatureUse
+from jamrank.fitting.spec import ModelSpec
 from jamrank.models.jam import JAM
 
 __all__ = ["KernelJAM"]
@@ -33,11 +32,13 @@ class KernelJAM(JAM):
     ----------
     feature_scores_ : ndarray
         What the features say, through the kernel; unseen items get the same from theirs.
-    weight_variance_ : float
+    result_.scores.weight_variance : float
         Prior variance of such a score, estimated from the votes.
     """
 
-    _takes_features: ClassVar[FeatureUse] = "always"
+    _spec: ClassVar[ModelSpec] = replace(
+        JAM._spec, scorer="kernel", capabilities=replace(JAM._spec.capabilities, features="always")
+    )
 
     def __init__(
         self,
@@ -75,8 +76,3 @@ class KernelJAM(JAM):
         )
         self.kernel = kernel
         self.n_landmarks = n_landmarks
-
-    def _fit(self, votes: Votes, features: Any) -> None:
-        if features is None:
-            raise FeatureError("KernelJAM needs features", "give one row an item, or use JAM, which needs none")
-        super()._fit(votes, features)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import replace
+from typing import ClassVar
 
-from jamrank.errors import FeatureError
 from jamrank.fitting.prior import Prior
-from jamrank.io.out_of_core.parted import Votes
-from jamrank.models.base import FeatureUse
+from jamrank.fitting.spec import ModelSpec
 from jamrank.models.bradley_terry import BradleyTerry
-from jamrank.models.latent import LatentModel
 
 __all__ = ["MixedBT"]
 
@@ -34,14 +32,17 @@ class MixedBT(BradleyTerry):
         Weight of each feature, in the user's units.
     feature_scores_ : ndarray
         The part that the features explain.
-    score_variance_, weight_variance_ : float
+    result_.scores.score_variance, result_.scores.weight_variance : float
         Prior variance of the effects, and of the weights.
     flip_ : ndarray
         Share of each annotator's votes that go against the scores.
     """
 
-    _from_disk: ClassVar[bool] = True
-    _takes_features: ClassVar[FeatureUse] = "always"
+    _spec: ClassVar[ModelSpec] = replace(
+        BradleyTerry._spec,
+        scorer="linear+objects",
+        capabilities=replace(BradleyTerry._spec.capabilities, features="always"),
+    )
 
     def __init__(
         self,
@@ -59,8 +60,3 @@ class MixedBT(BradleyTerry):
             ties=ties, prior=prior, max_iter=max_iter, tol=tol, engine=engine, n_jobs=n_jobs, verbose=verbose
         )
         self.scorer = scorer
-
-    def _fit(self, votes: Votes, features: Any) -> None:
-        if features is None:
-            raise FeatureError("MixedBT needs features", "give one row an item, or use BradleyTerry")
-        LatentModel._fit(self, votes, features)

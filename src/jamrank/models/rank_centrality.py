@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.sparse import coo_array, csr_array, diags_array
 
 from jamrank.linalg.laplacian import potentials, solve_singular
 from jamrank.models.closed_form import ClosedForm, require_smoothing
-from jamrank.rows.pair_counts import PairCounts
+from jamrank.rows import PairCounts
 from jamrank.typing import FloatArray
 
 __all__ = ["RankCentrality"]
@@ -44,12 +46,11 @@ class RankCentrality(ClosedForm):
     def __init__(self, *, smoothing: float = 0.5) -> None:
         self.smoothing = smoothing
 
-    def _score(self, counts: PairCounts) -> FloatArray:
+    def _score(self, counts: PairCounts) -> tuple[FloatArray, bool, dict[str, Any]]:
         require_smoothing(self.smoothing)
         votes = counts.votes + 2 * self.smoothing
         shares = (counts.wins + self.smoothing) / votes, (counts.losses + self.smoothing) / votes
-        scores, self.converged_ = log_stationary(counts, *shares)
-        return scores
+        return *log_stationary(counts, *shares), {}
 
 
 def log_stationary(counts: PairCounts, to_first: FloatArray, to_second: FloatArray) -> tuple[FloatArray, bool]:

@@ -8,9 +8,10 @@ from jamrank.errors import ParameterError
 from jamrank.registry import Registry
 
 if TYPE_CHECKING:
+    from jamrank.fitting.spec import ModelSpec
     from jamrank.models.base import RankingModel
 
-__all__ = ["MODELS", "find_model"]
+__all__ = ["MODELS", "find_model", "spec_of"]
 
 MODELS: Registry[type[RankingModel]] = Registry(
     "model",
@@ -43,3 +44,8 @@ def find_model(name: str) -> type[RankingModel]:
         if known.lower() == wanted:
             return MODELS[known]
     raise ParameterError(f"{name}: no such model; known are {', '.join(MODELS)}")
+
+
+def spec_of(model: RankingModel | type[RankingModel]) -> ModelSpec:
+    """Return what a model is and can do, fitted or not."""
+    return model._spec

@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from abc import ABC, abstractmethod
+from typing import ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from jamrank.typing import FloatArray
 
-__all__ = ["HasInformation", "Noise"]
+__all__ = ["FlipKind", "Noise"]
+
+# How the flip of an annotator follows from a noise: it is a parameter of its own, the mean of two sides, or it is no
+# parameter, and the share of votes against the scores is shown instead.
+FlipKind = Literal["parameter", "mean of sides", "counted"]
 
 
-class Noise(Protocol):
-    """How votes arise from the truth.
+class Noise(ABC):
+    """How votes arise from the truth: nine methods that a noise must have, then what it may say of itself.
 
     A *confusion group* is a set of votes that distort the truth in the same way: an annotator, or an annotator within
     a cluster of pairs or on a side. Parameters are one vector on an unbounded scale, so that the EM loop may
     extrapolate them.
     """
 
+    @abstractmethod
     def log_emission(self, params: FloatArray) -> FloatArray:
         """Return the log-likelihood of a vote by confusion group, by whether it is for the first item, by the truth.
 
         ``log_emission(params)[group, said, truth]``: ``said`` is 1 for a vote for the first item of a row, ``truth``
         is 1 where the first item is truly better.
         """
-        ...
 
+    @abstractmethod
     def update(self, expected_counts: FloatArray, params: FloatArray | None = None) -> FloatArray:
         """Return the parameters that maximise the expected log-likelihood plus log prior: the M-step.
 
@@ -35,51 +42,93 @@ class Noise(Protocol):
         truly better; ``params`` is where the E-step was evaluated, None at the start of a fit. A noise without latent
         truths gets the sums of its own pass instead, and returns parameters that raise the objective.
         """
-        ...
 
+    @abstractmethod
     def slope(self, params: FloatArray, expected_counts: FloatArray) -> FloatArray:
         """Return the gradient of log-likelihood plus log prior, given the expected counts there."""
-        ...
 
+    @abstractmethod
     def missing_information(self, params: FloatArray, truth_variance: FloatArray) -> FloatArray:
         """Return the share of the information on each parameter that is missing because truths are latent.
 
         ``truth_variance`` is the sum of ``q (1 - q)`` over the votes of each group, ``q`` the posterior of the truth.
         """
-        ...
 
+    @abstractmethod
     def log_prior(self, params: FloatArray) -> float:
         """Return the log prior density of the parameters, up to a constant."""
-        ...
 
+    @abstractmethod
     def rates(self, params: FloatArray) -> FloatArray:
         """Return the parameters on their natural scale, on which convergence is judged."""
-        ...
 
+    @abstractmethod
     def random(self, rng: np.random.Generator) -> FloatArray:
         """Return parameters for a random start."""
-        ...
 
+    @abstractmethod
     def orientation(self, params: FloatArray) -> float:
         """Return a number below zero where the votes as a whole point the wrong way: the sign to settle."""
-        ...
 
+    @abstractmethod
     def sign_flipped(self, params: FloatArray) -> FloatArray:
         """Return the parameters with the same likelihood when every score is negated."""
-        ...
 
+    # -- what it can do ---------------------------------------------------------------------------------------
 
-@runtime_checkable
-class HasInformation(Protocol):
-    """A noise with closed-form information on its parameters; without it, differences of the gradient are used."""
+    flip_kind: ClassVar[FlipKind] = "parameter"
+    closed_form: ClassVar[bool] = False
+    """Whether it has ``complete_information`` and ``loglik_jacobian``; without them gradients are differenced."""
+    can_draw: ClassVar[bool] = True
+    """Whether draws from its posterior mean anything: not where parameters share a scale with the scores."""
+    has_sandwich: ClassVar[bool] = False
+    """Whether the sandwich estimator knows its parameters: one flip for each confusion group, or none."""
+    sided: ClassVar[bool] = False
+    """Whether an annotator has two confusion groups, by the side on which the first item is shown."""
+
+    def decided(self, params: FloatArray) -> tuple[Noise, FloatArray]:
+        """Return the noise of the decided votes, and its parameters."""
+        return self, params
+
+    def annotator_flips(self, params: FloatArray, n_annotators: int) -> FloatArray:
+        """Return the flip of each annotator."""
+        return self.rates(params)[:n_annotators]
+
+    def flip_information(self, information: FloatArray, n_annotators: int) -> FloatArray:
+        """Return the information on the logit of each annotator's flip, given that on each parameter."""
+        return information[:n_annotators]
+
+    def traits(self, params: FloatArray) -> dict[str, FloatArray]:
+        """Return what else is estimated of each annotator, by name."""
+        return {}
+
+    def warm_start(
+        self, params: FloatArray, at: NDArray[np.intp], flip: FloatArray, traits: dict[str, FloatArray]
+    ) -> FloatArray:
+        """Return parameters to start from, given those of an earlier fit.
+
+        Parameters
+        ----------
+        params : ndarray
+            Where the fit would start otherwise.
+        at : ndarray of int
+            For each annotator the place in the earlier fit; -1 for a new one.
+        flip, traits
+            What :meth:`annotator_flips` and :meth:`traits` returned there.
+        """
+        return params
+
+    def meaningless(self, params: FloatArray) -> FloatArray | None:
+        """Return a direction of the parameters along which the likelihood does not change; None without one."""
+        return None
 
     def complete_information(self, params: FloatArray) -> FloatArray:
         """Return the complete-data information on each parameter, prior included."""
-        ...
+        raise NotImplementedError
 
     def loglik_jacobian(self, params: FloatArray) -> csr_array:
         """Return the Jacobian of each kind of vote's log-odds of the truth in the parameters.
 
         A kind is twice the confusion group plus 1 for votes for the first item: shape (2 groups, parameters).
         """
-        ...
+        raise NotImplementedError

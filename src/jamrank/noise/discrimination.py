@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
+from jamrank.noise.base import FlipKind, Noise
 from jamrank.typing import FloatArray
 
 __all__ = ["Discrimination"]
@@ -13,7 +16,7 @@ __all__ = ["Discrimination"]
 _LONGEST = 1.0
 
 
-class Discrimination:
+class Discrimination(Noise):
     """A vote is for the first item with log-odds ``b m``: margin times the annotator's discrimination.
 
     It is 0 for one who cannot tell items apart, and negative for one who prefers the worse. Scores and discrimination
@@ -29,6 +32,9 @@ class Discrimination:
     scale : float
         Root of the mean square of the discriminations.
     """
+
+    flip_kind: ClassVar[FlipKind] = "counted"
+    can_draw: ClassVar[bool] = False
 
     def __init__(self, vote_counts: FloatArray, variance: float | None = 1.0, scale: float = 1.0) -> None:
         self.votes = np.asarray(vote_counts.sum(axis=1))
@@ -90,3 +96,11 @@ class Discrimination:
     def sign_flipped(self, params: FloatArray) -> FloatArray:
         """Return the opposite discriminations."""
         return -params
+
+    def traits(self, params: FloatArray) -> dict[str, FloatArray]:
+        """Return the discrimination of each annotator."""
+        return {"discrimination": self.rates(params)}
+
+    def meaningless(self, params: FloatArray) -> FloatArray:
+        """Return the parameters themselves, with length 1: along them only the common scale changes."""
+        return np.asarray(params / np.linalg.norm(params))

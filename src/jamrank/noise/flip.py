@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-import numpy as np
-from scipy.sparse import csr_array
-from scipy.special import expit
+from typing import ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.special import expit, logit
+
+from jamrank.noise.base import Noise
 from jamrank.typing import FloatArray
 
 __all__ = ["Flip"]
 
 # A flip closer to 0 or 1 than 1e-13 is a certainty; the likelihood stays finite there.
 _LARGEST_LOGIT = 30.0
+# An earlier flip of 0 or 1 may prove wrong: a fit must be able to leave it.
+_SURE = 1e-6
 
 
-class Flip:
+class Flip(Noise):
     """An annotator reports the truth, or its opposite with probability ``flip``.
 
     Parameters are the logits of the flips. The prior is Beta(1 + errors, 1 + correct): as many imagined votes of
@@ -27,6 +33,9 @@ class Flip:
     errors, correct : float or ndarray
         Imagined votes for each coin; 0 and 0 for plain maximum likelihood.
     """
+
+    closed_form: ClassVar[bool] = True
+    has_sandwich: ClassVar[bool] = True
 
     def __init__(
         self, vote_counts: FloatArray, errors: float | FloatArray = 1.0, correct: float | FloatArray = 1.0
@@ -78,10 +87,10 @@ class Flip:
     @staticmethod
     def _logit(errors: FloatArray, correct: FloatArray) -> FloatArray:
         with np.errstate(divide="ignore", invalid="ignore"):
-            logit = np.log(errors) - np.log(correct)
+            odds = np.log(errors) - np.log(correct)
         # A coin without votes or prior says nothing: a fair coin leaves the rest alone.
-        logit[(errors == 0) & (correct == 0)] = 0.0
-        return np.asarray(np.clip(logit, -_LARGEST_LOGIT, _LARGEST_LOGIT))
+        odds[(errors == 0) & (correct == 0)] = 0.0
+        return np.asarray(np.clip(odds, -_LARGEST_LOGIT, _LARGEST_LOGIT))
 
     def log_prior(self, params: FloatArray) -> float:
         """Return the log of the Beta densities, each relative to its highest value."""
@@ -109,3 +118,11 @@ class Flip:
     def sign_flipped(self, params: FloatArray) -> FloatArray:
         """Return 1 - flip for every coin."""
         return -params
+
+    def warm_start(
+        self, params: FloatArray, at: NDArray[np.intp], flip: FloatArray, traits: dict[str, FloatArray]
+    ) -> FloatArray:
+        """Return the flips of the earlier fit for the annotators that it knows."""
+        if len(params) != len(at):
+            return params
+        return np.where(at >= 0, logit(np.clip(flip[at], _SURE, 1 - _SURE)), params)

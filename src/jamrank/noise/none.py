@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
+from jamrank.noise.base import FlipKind, Noise
 from jamrank.typing import FloatArray
 
 __all__ = ["NoNoise"]
 
 
-class NoNoise:
+class NoNoise(Noise):
     """Every vote reports the truth of its own row, so rows must be single votes.
 
     Parameters
@@ -17,6 +20,9 @@ class NoNoise:
     n_coins : int
         How many coins the votes name.
     """
+
+    flip_kind: ClassVar[FlipKind] = "counted"
+    has_sandwich: ClassVar[bool] = True
 
     def __init__(self, n_confusion_groups: int) -> None:
         certain = np.where(np.eye(2, dtype=bool), 0.0, -np.inf)

@@ -13,7 +13,7 @@ __all__ = ["Tied"]
 _LARGEST_LOG = 30.0
 
 
-class Tied:
+class Tied(Noise):
     """An annotator calls a tie with odds ``ν / cosh(m / 2)``, and otherwise votes as the noise has it.
 
     Whether a vote is a tie depends on the margin and not on the truth, so the log-likelihood is that of the decided
@@ -108,3 +108,27 @@ class Tied:
         """Return the mirror image of the noise; ties have no side."""
         own, logs = self.split(params)
         return np.concatenate([self.noise.sign_flipped(own), logs])
+
+    @property
+    def flip_kind(self) -> str:  # type: ignore[override]
+        """How flips follow from the noise of the decided votes."""
+        return self.noise.flip_kind
+
+    @property
+    def sided(self) -> bool:  # type: ignore[override]
+        """Whether the noise of the decided votes knows sides."""
+        return self.noise.sided
+
+    @property
+    def can_draw(self) -> bool:  # type: ignore[override]
+        """Whether draws of the noise of the decided votes mean anything."""
+        return self.noise.can_draw
+
+    def decided(self, params: FloatArray) -> tuple[Noise, FloatArray]:
+        """Return the noise of the decided votes, and its parameters."""
+        return self.noise, self.split(params)[0]
+
+    def traits(self, params: FloatArray) -> dict[str, FloatArray]:
+        """Return the threshold for ties of each annotator, beside what the noise of the decided votes has."""
+        own, logs = self.split(params)
+        return {**self.noise.traits(own), "tie": np.exp(logs)}

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-import numpy as np
-from scipy.special import expit
+from typing import ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+
+from jamrank.noise.base import FlipKind, Noise
 from jamrank.noise.flip import Flip
 from jamrank.typing import FloatArray
 
 __all__ = ["TwoCoin"]
 
 
+# An earlier flip of 0 or 1 may prove wrong: a fit must be able to leave it.
+_SURE = 1e-6
 _ROUNDS, _ENOUGH = 100, 1e-13
 _LARGEST_LOGIT = 30.0
 # How fast the curvature of a logistic can change along a step of (flip, bias).
 _SHARPEST = np.sqrt(2.0)
 
 
-class TwoCoin:
+class TwoCoin(Noise):
     """An annotator errs with one probability where the left item is better, and with another where the right is.
 
     Parameters are the logits ``f`` of the flips, then the biases ``d``: errors have the logit ``f - d`` where the
@@ -34,6 +40,9 @@ class TwoCoin:
     variance : float, optional
         Prior variance of the bias; None for plain maximum likelihood.
     """
+
+    flip_kind: ClassVar[FlipKind] = "mean of sides"
+    sided: ClassVar[bool] = True
 
     def __init__(
         self, vote_counts: FloatArray, errors: float = 1.0, correct: float = 1.0, variance: float | None = 1.0
@@ -53,8 +62,8 @@ class TwoCoin:
         """Return the log-likelihood of a vote that is true, and of one that is not, by where the truth was shown."""
         left, right = self._split(params)
         # By annotator, side of the first item, and truth.
-        logit = np.stack([np.stack([right, left], axis=1), np.stack([left, right], axis=1)], axis=1)
-        log_error, log_correct = -np.logaddexp(0, -logit), -np.logaddexp(0, logit)
+        odds = np.stack([np.stack([right, left], axis=1), np.stack([left, right], axis=1)], axis=1)
+        log_error, log_correct = -np.logaddexp(0, -odds), -np.logaddexp(0, odds)
         said_first = np.stack([log_error[..., 0], log_correct[..., 1]], axis=-1)
         said_second = np.stack([log_correct[..., 0], log_error[..., 1]], axis=-1)
         return np.stack([said_second, said_first], axis=2).reshape(-1, 2, 2)
@@ -156,3 +165,20 @@ class TwoCoin:
     def sign_flipped(self, params: FloatArray) -> FloatArray:
         """Return 1 - flip for every annotator; a bias towards the left stays one."""
         return np.concatenate([-params[: self.n_annotators], params[self.n_annotators :]])
+
+    def traits(self, params: FloatArray) -> dict[str, FloatArray]:
+        """Return the bias of each annotator, and the flips where the truth is on the left and on the right."""
+        left, right = self._split(params)
+        return {"bias": params[self.n_annotators :], "side_flip": expit(np.stack([left, right], axis=1))}
+
+    def warm_start(
+        self, params: FloatArray, at: NDArray[np.intp], flip: FloatArray, traits: dict[str, FloatArray]
+    ) -> FloatArray:
+        """Return flips and biases of the earlier fit for the annotators that it knows, if it knew sides too."""
+        if "side_flip" not in traits:
+            return params
+        own, bias = params.reshape(2, -1)
+        left, right = (logit(np.clip(side, _SURE, 1 - _SURE)) for side in traits["side_flip"][at].T)
+        return np.concatenate(
+            [np.where(at >= 0, (left + right) / 2, own), np.where(at >= 0, traits["bias"][at], bias)]
+        )

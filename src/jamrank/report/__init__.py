@@ -1,18 +1,23 @@
-"""The one-file HTML report: a ranking, its annotators and its doubts, on a page that can be passed around."""
+"""The HTML report of a fitted model, its summary in sentences, and exports."""
 
+from jamrank.report.analysis import Analysis
 from jamrank.report.build import describe, versions, write_report
-from jamrank.report.narrative import findings, score_meaning, warnings_first
+from jamrank.report.narrative import findings, warnings_first
 from jamrank.report.page import render
-from jamrank.report.record import Beats, Report, Skills
+from jamrank.report.record import Report, Skills, WinProbabilities
+from jamrank.report.registry import SECTIONS
+from jamrank.report.section import Section
 
 __all__ = [
-    "Beats",
+    "SECTIONS",
+    "Analysis",
     "Report",
+    "Section",
     "Skills",
+    "WinProbabilities",
     "describe",
     "findings",
     "render",
-    "score_meaning",
     "versions",
     "warnings_first",
     "write_report",

@@ -13,16 +13,15 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from jamrank.data.comparisons import Comparisons
-from jamrank.diagnostics import Health, contested_pairs
 from jamrank.inference import best_first, ranks
 from jamrank.io import write_atomically
 from jamrank.io.out_of_core.parted import Votes
-from jamrank.models import VRJAM, RankingModel
-from jamrank.report.narrative import find_unsettled, health_of, planning, score_meaning, story
-from jamrank.report.order_probability import Sureness
+from jamrank.models import RankingModel
+from jamrank.report.analysis import Analysis
+from jamrank.report.narrative import planning, story
 from jamrank.report.page import render
-from jamrank.report.record import Beats, Report, Skills
-from jamrank.report.sections.beats import SHOWN
+from jamrank.report.record import Report, WinProbabilities
+from jamrank.report.sections.win_probabilities import SHOWN
 from jamrank.typing import FloatArray, IntArray
 
 __all__ = ["describe", "versions", "write_report"]
@@ -37,7 +36,7 @@ def write_report(
     scale: str = "logit",
     anchor: Any = None,
 ) -> None:
-    """Write the report of a fitted model: one HTML file that loads nothing from anywhere.
+    """Write the report of a fitted model: one HTML file that loads nothing from elsewhere.
 
     Parameters
     ----------
@@ -48,17 +47,17 @@ def write_report(
     path : str or Path
         The file.
     title : str, optional
-        The name of the page; the model's unless given.
+        The title of the page; by default the name of the model.
     scale, anchor
         As in :meth:`RankingModel.ranking_on`.
     """
+    analysis = Analysis(model.result_, votes, scale=scale, anchor=anchor)
     facts = {"Model": repr(model), "Versions": versions()}
-    name = title or f"{type(model).__name__} ranking"
-    write_atomically(path, render(describe(model, votes, name, facts, scale=scale, anchor=anchor)))
+    write_atomically(path, render(describe(analysis, title or f"{type(model).__name__} ranking", facts)))
 
 
 def versions() -> str:
-    """Return the versions of what computes."""
+    """Return the versions of jamrank and the libraries that it computes with."""
     import scipy
 
     from jamrank import __version__
@@ -70,174 +69,154 @@ def versions() -> str:
 
 
 def describe(
-    model: RankingModel,
-    votes: Votes,
+    analysis: Analysis,
     title: str,
     facts: Mapping[str, str],
     *,
-    scale: str = "logit",
-    anchor: Any = None,
     by: tuple[str, pl.DataFrame] | None = None,
+    spreadsheet_safe: bool = False,
 ) -> Report:
     """Return the report of a fitted model.
 
     Parameters
     ----------
-    model : RankingModel
-        Fitted.
-    votes : Comparisons or StoredComparisons
-        What it was fitted to.
+    analysis : Analysis
+        The model and its votes.
     title : str
-        The name of the page.
+        The title of the page.
     facts : mapping of str to str
         How it was computed.
-    scale, anchor
-        As in :meth:`RankingModel.ranking_on`.
     by : (str, polars.DataFrame), optional
         A column, and what :func:`side_by_side` makes of the rankings of its values.
+    spreadsheet_safe : bool
+        Whether the CSV files that can be saved from the page must be safe to open in a spreadsheet.
 
     Returns
     -------
     Report
     """
-    in_memory = isinstance(votes, Comparisons)
-    sure = Sureness(model, votes)
-    contested, n_overruled, n_decided = (
-        _contested(model, votes, sure) if isinstance(votes, Comparisons) else (None, 0, 0)
-    )
-    health = health_of(model, votes)
-    plain = (scale, anchor) == ("logit", None)
-    ranking = pl.DataFrame(model.ranking_ if plain else model.ranking_on(scale, anchor))
-    judges = pl.DataFrame(model.annotators_)
-    within = sure.within_groups
+    contested = analysis.contested
+    within = analysis.order.within_groups
     return Report(
         title=title,
-        summary=story(model, votes, health, sure),
-        ranking=ranking,
-        annotators=best_first(judges),
-        pairs=pl.DataFrame(model.pairs_) if in_memory else None,
-        n_pairs=votes.n_pairs,
-        log_likelihoods=model.log_likelihoods_.tolist(),
+        summary=story(analysis),
+        ranking=analysis.shown_ranking,
+        annotators=best_first(analysis.annotators),
+        pairs=analysis.pairs if analysis.in_memory else None,
+        n_pairs=analysis.votes.n_pairs,
+        log_likelihoods=analysis.result.convergence.log_likelihoods.tolist(),
         facts=facts,
-        beats=_beats(model, sure),
-        unsettled=_unsettled(model, sure) if in_memory else None,
-        contested=contested,
-        n_overruled=n_overruled,
-        n_decided=n_decided,
-        skills=_skills(model),
-        features=None if model.features_ is None else pl.DataFrame(model.features_),
-        links=pl.DataFrame(model.correlated_),
-        effective_judges=model.effective_judges_,
-        n_judges=int(np.count_nonzero(model._decided_votes > 0)),
-        health=_health_lines(model, health),
-        counts={} if health is None else dict(health.counts),
-        meaning=score_meaning(model, scale, anchor),
-        within=None if within is None else _with_items(within, model, ranking),
+        wins=_win_probabilities(analysis),
+        uncertain=_uncertain(analysis) if analysis.in_memory else None,
+        contested=_contested(analysis),
+        n_overruled=0 if contested is None else contested.n_overruled,
+        n_decided=0 if contested is None else contested.n_pairs,
+        skills=analysis.skills,
+        features=analysis.features,
+        correlated=analysis.correlated,
+        effective_judges=analysis.effective_judges,
+        n_judges=analysis.n_judges,
+        health=_health_lines(analysis),
+        counts={} if analysis.health is None else dict(analysis.health.counts),
+        meaning=analysis.score_meaning,
+        within=None if within is None else _with_items(within, analysis),
         by=None if by is None else by[1],
         by_column="" if by is None else by[0],
+        spreadsheet_safe=spreadsheet_safe,
     )
 
 
-def _health_lines(model: RankingModel, health: Health | None) -> list[tuple[str, str]]:
+def _health_lines(analysis: Analysis) -> list[tuple[str, str]]:
     lines = []
-    for finding in [] if health is None else health.findings:
-        foretold = finding.about == "planning"
-        sentence = planning(model, finding.sentence) if foretold else finding.sentence
+    for finding in [] if analysis.health is None else analysis.health.findings:
+        expected = finding.about == "planning"
+        sentence = planning(analysis, finding.sentence) if expected else finding.sentence
         lines.append(("note" if sentence != finding.sentence else finding.level, sentence))
     return lines
 
 
-def _with_items(within: pl.DataFrame, model: RankingModel, ranking: pl.DataFrame) -> pl.DataFrame:
-    items = model.items_[within["place"].to_numpy()].tolist()
-    shown = {row[0]: row[1:] for row in ranking.select("item", "score", "score_se").iter_rows()}
-    scores, errors = zip(*(shown[item] for item in items), strict=True)
-    return within.drop("place").with_columns(
-        pl.Series("item", items, strict=False),
-        pl.Series("score", scores, pl.Float64),
-        pl.Series("score_se", errors, pl.Float64),
-    )
+def _with_items(within: pl.DataFrame, analysis: Analysis) -> pl.DataFrame:
+    items = analysis.items[within["place"].to_numpy()].tolist()
+    shown = analysis.shown_ranking.select("item", "score", "score_se", "score_low", "score_high")
+    named = within.drop("place").with_columns(pl.Series("item", items, dtype=shown["item"].dtype, strict=False))
+    return named.join(shown, on="item", how="left", maintain_order="left")
 
 
-def _chance(model: RankingModel, first: NDArray[Any], second: NDArray[Any]) -> FloatArray:
-    return model.predict_proba(model.items_[first], model.items_[second]) if len(first) else np.empty(0)
+# -- win probabilities ----------------------------------------------------------------------------------------------
 
 
-def _beats(model: RankingModel, sure: Sureness) -> Beats | None:
-    """Return the matrix of the first items, and what makes any other cell of it; None where items are apart."""
-    if sure.group is not None:
+def _win_probabilities(analysis: Analysis) -> WinProbabilities | None:
+    """Return the matrix of the first items, and the log-odds of all; None where items cannot be compared."""
+    if analysis.order.group is not None:
         return None
-    order = np.argsort(-model.scores_, kind="stable")
+    order = np.argsort(-analysis.scores, kind="stable")
     shown = order[:SHOWN]
     rows, columns = np.meshgrid(shown, shown, indexing="ij")
-    chance = _chance(model, rows.ravel(), columns.ravel()).reshape(len(shown), len(shown))
-    return Beats(model.items_[order].tolist(), chance, _log_odds(model, order))
+    chance = _chance(analysis, rows.ravel(), columns.ravel()).reshape(len(shown), len(shown))
+    return WinProbabilities(analysis.items[order].tolist(), chance, _log_odds(analysis, order))
 
 
-def _log_odds(model: RankingModel, order: IntArray) -> FloatArray | None:
-    """Return one number for each item whose differences are log-odds, if the model's probabilities have such."""
+def _chance(analysis: Analysis, first: NDArray[Any], second: NDArray[Any]) -> FloatArray:
+    if not len(first):
+        return np.empty(0)
+    return analysis.result.predictor.truth(analysis.items[first], analysis.items[second])
+
+
+def _log_odds(analysis: Analysis, order: IntArray) -> FloatArray | None:
+    """Return a number for each item such that differences are the log-odds of winning, if there are such numbers."""
     middle = np.full(len(order), order[len(order) // 2])
     with np.errstate(divide="ignore"):
-        odds = np.asarray(logit(_chance(model, order, middle)))
-    there = np.arange(len(order))
-    back = there[::-1]
-    told = _chance(model, order[there], order[back])
-    alike = np.isfinite(odds).all() and np.allclose(expit(odds[there] - odds[back]), told, atol=1e-6)
-    return odds if alike else None
+        odds = np.asarray(logit(_chance(analysis, order, middle)))
+    ascending = np.arange(len(order))
+    descending = ascending[::-1]
+    chance = _chance(analysis, order[ascending], order[descending])
+    fits = np.isfinite(odds).all() and np.allclose(expit(odds[ascending] - odds[descending]), chance, atol=1e-6)
+    return odds if fits else None
 
 
-def _unsettled(model: RankingModel, sure: Sureness) -> pl.DataFrame:
-    found = find_unsettled(model, sure)
+# -- pairs ----------------------------------------------------------------------------------------------------------
+
+
+def _uncertain(analysis: Analysis) -> pl.DataFrame:
+    found, pairs = analysis.uncertain, analysis.votes
+    assert isinstance(pairs, Comparisons)
     low, high = np.minimum(found.upper, found.lower), np.maximum(found.upper, found.lower)
-    n_items = len(model.items_)
-    asked, wanted = model._pair_first.astype(np.int64) * n_items + model._pair_second, low * n_items + high
-    at, end = np.searchsorted(asked, wanted), np.searchsorted(asked, wanted, side="right")
-    votes = [float(model._pair_votes[a:b].sum()) for a, b in zip(at, end, strict=True)]
-    return _named_pairs(model, sure, found.upper, found.lower, found.above).with_columns(votes=pl.Series(votes))
+    n_items = len(analysis.items)
+    voted = np.minimum(pairs.pair_first, pairs.pair_second).astype(np.int64) * n_items
+    voted += np.maximum(pairs.pair_first, pairs.pair_second)
+    votes = [float(pairs.pair_weight[voted == key].sum()) for key in (low * n_items + high).tolist()]
+    return _named_pairs(analysis, found.upper, found.lower, found.above).with_columns(votes=pl.Series(votes))
 
 
-def _contested(model: RankingModel, votes: Comparisons, sure: Sureness) -> tuple[pl.DataFrame, int, int]:
-    found = contested_pairs(votes, model.scores_)
+def _contested(analysis: Analysis) -> pl.DataFrame | None:
+    found = analysis.contested
+    if found is None:
+        return None
     # The item that is ranked higher comes first.
-    turned = model.scores_[found.first] < model.scores_[found.second]
+    turned = analysis.scores[found.first] < analysis.scores[found.second]
     upper, lower = np.where(turned, (found.second, found.first), (found.first, found.second))
-    above = sure.above(upper, lower)
     for_upper, for_lower = np.where(turned, (found.for_second, found.for_first), (found.for_first, found.for_second))
-    frame = _named_pairs(model, sure, upper, lower, above).with_columns(
+    return _named_pairs(analysis, upper, lower, analysis.order.above(upper, lower)).with_columns(
         for_left=pl.Series(for_upper), for_right=pl.Series(for_lower)
     )
-    return frame, found.n_overruled, found.n_pairs
 
 
-def _named_pairs(
-    model: RankingModel, sure: Sureness, upper: NDArray[Any], lower: NDArray[Any], above: FloatArray
-) -> pl.DataFrame:
+def _named_pairs(analysis: Analysis, upper: NDArray[Any], lower: NDArray[Any], above: FloatArray) -> pl.DataFrame:
     """Return pairs of items with their ranks, within their group where there are several."""
-    within = sure.within_groups
-    rank = np.empty(len(model.items_), dtype=np.int64)
+    within = analysis.order.within_groups
+    rank = np.empty(len(analysis.items), dtype=np.int64)
     if within is None:
-        rank[:] = ranks(model.scores_, within=1e-9)
+        rank[:] = ranks(analysis.scores, within=1e-9)
     else:
         rank[within["place"].to_numpy()] = within["rank"].to_numpy()
     return pl.DataFrame(
         {
-            "left": model.items_[upper].tolist(),
+            "left": analysis.items[upper].tolist(),
             "left_rank": rank[upper],
-            "right": model.items_[lower].tolist(),
+            "right": analysis.items[lower].tolist(),
             "right_rank": rank[lower],
             "above": above,
         },
         schema_overrides={"above": pl.Float64},
         strict=False,
-    )
-
-
-def _skills(model: RankingModel) -> Skills | None:
-    if not isinstance(model, VRJAM):
-        return None
-    return Skills(
-        pl.DataFrame(model.clusters_),
-        pl.DataFrame(model.annotators_)["annotator"].to_list(),
-        model.flip_,
-        model._cluster_votes,
-        model.flip_interval_,
     )

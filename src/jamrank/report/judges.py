@@ -1,4 +1,4 @@
-"""The annotators in plain sentences: whom to leave out, whom to ask, whom to keep."""
+"""The annotators in sentences: whom to exclude, whom to review, whom to keep, and whose errors are correlated."""
 
 from __future__ import annotations
 
@@ -7,59 +7,64 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from jamrank.models import VRJAM, RankingModel
-from jamrank.text import many, number
+from jamrank.report.analysis import Analysis
+from jamrank.text import many, number, safe_text
 
-__all__ = ["ADVICE", "INDEPENDENT", "REASONS", "are_correlated", "independence", "judge_sentences", "listed", "worth"]
+__all__ = [
+    "ADVICE",
+    "INDEPENDENT",
+    "REASONS",
+    "are_correlated",
+    "correlated_sentences",
+    "judge_sentences",
+    "listed",
+    "too_narrow",
+]
 
-# What to do about whom: one list, those to act upon first.
+# What to do about each verdict, the most urgent first.
 ADVICE = {
-    "Leave out": ("random", "one-sided", "position-biased"),
-    "Ask, or turn round": ("adversarial",),
+    "Exclude": ("random", "one-sided", "position-biased"),
+    "Review, or invert the votes": ("adversarial",),
     "Keep": ("reliable", "noisy", "tie-lazy"),
-    "Too few votes to judge": ("too few votes",),
+    "Too few votes to assess": ("too few votes",),
 }
-# Why, of one and of several.
+# Why, of one annotator and of several.
 REASONS = {
-    "random": ("cannot be told from a coin tosser", "cannot be told from coin tossers"),
-    "one-sided": ("picks the same side nearly always", "pick the same side nearly always"),
+    "random": ("is indistinguishable from random voting", "are indistinguishable from random voting"),
+    "one-sided": ("nearly always chooses the same side", "nearly always choose the same side"),
     "position-biased": (
-        "picks one side more often than the items explain",
-        "pick one side more often than the items explain",
+        "chooses one side more often than the items explain",
+        "choose one side more often than the items explain",
     ),
     "adversarial": (
         "votes against the truth more often than for it",
         "vote against the truth more often than for it",
     ),
     "reliable": ("", ""),
-    "noisy": ("the votes count for less", "their votes count for less"),
+    "noisy": ("the votes get a lower weight", "their votes get a lower weight"),
     "tie-lazy": (
-        "says tie far more often than others: ask for decisions",
-        "say tie far more often than others: ask for decisions",
+        "casts far more ties than others; ask for decisions",
+        "cast far more ties than others; ask for decisions",
     ),
-    "too few votes": ("collect more before judging", "collect more before judging"),
+    "too few votes": ("collect more votes first", "collect more votes first"),
 }
 _MOST_TO_ACT_UPON, _MOST_NAMED = 30, 5
-# A difference between flips on two kinds of pairs that is worth a sentence; errors so correlated are one judge's.
-_SKILL_GAP, _AS_ONE = 0.1, 0.5
-# Worth less than this share of their number, judges are not independent.
+# A difference between the flips on two types of pairs that gets a sentence.
+_SKILL_GAP = 0.1
+# Annotators whose errors are correlated this strongly count as one judge.
+_AS_ONE = 0.5
+# Annotators equivalent to less than this share of their number are not independent.
 INDEPENDENT = 0.9
 
 
-def judge_sentences(model: RankingModel) -> list[str]:
-    """Return what to do about which annotators, and why.
-
-    Parameters
-    ----------
-    model : RankingModel
-        Fitted.
-    """
-    return [*_alone(model), *_advice(model), *independence(model), *_skill_sentences(model)]
+def judge_sentences(analysis: Analysis) -> list[str]:
+    """Return what to do about which annotators, and why."""
+    return [*_alone(analysis), *_advice(analysis), *correlated_sentences(analysis), *_skill_sentences(analysis)]
 
 
 def listed(names: Sequence[object], most: int) -> str:
-    """Write names; of many the first, with the number of the others."""
-    shown = [str(name) for name in names[: most if len(names) > most + 1 else len(names)]]
+    """Return names as a list in words; of many names the first, and the number of the others."""
+    shown = [safe_text(name) for name in names[: most if len(names) > most + 1 else len(names)]]
     if len(names) > len(shown):
         return f"{', '.join(shown)} and {len(names) - len(shown):,} more"
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
@@ -69,50 +74,53 @@ def _is_alone() -> pl.Expr:
     return pl.col("evidence").str.starts_with("alone")
 
 
-def _alone(model: RankingModel) -> list[str]:
-    """Name those whose flips tell only how far their votes agree with each other."""
-    frame = pl.DataFrame(model.annotators_)
+def _alone(analysis: Analysis) -> list[str]:
+    """Name the annotators whose flips measure only how consistent their own votes are."""
+    frame = analysis.annotators
     names = frame.filter(_is_alone())["annotator"].to_list()
     if not names:
         return []
     if frame.height == 1:
         return [
-            "With one annotator flips tell only how far the votes agree with each other, not whether they are right."
+            "With one annotator, the flip measures only how consistent the votes are with each other, not whether "
+            "they are right."
         ]
+    whose = "this annotator" if len(names) == 1 else "these annotators"
     return [
-        f"Nobody else voted on the items of {many(len(names), 'annotator')} ({listed(names, _MOST_NAMED)}): their "
-        "flips tell only how far their own votes agree with each other."
+        f"Nobody else voted on the items of {many(len(names), 'annotator')} ({listed(names, _MOST_NAMED)}): the "
+        f"flips of {whose} measure only how consistent their own votes are."
     ]
 
 
-def _advice(model: RankingModel) -> list[str]:
-    frame = pl.DataFrame(model.annotators_).sort("flip", descending=True, maintain_order=True)
-    frame = frame.filter(~_is_alone())
+def _advice(analysis: Analysis) -> list[str]:
+    frame = analysis.annotators.sort("flip", descending=True, maintain_order=True).filter(~_is_alone())
     if frame.is_empty():
         return []
     names = {verdict: frame.filter(pl.col("verdict") == verdict)["annotator"].to_list() for verdict in REASONS}
     total = many(frame.height, "annotator")
-    drop, keep = ([v for v in ADVICE[advice] if names[v]] for advice in ("Leave out", "Keep"))
-    n_drop, n_keep = (sum(len(names[v]) for v in verdicts) for verdicts in (drop, keep))
-    told = []
-    if drop:
-        told.append(f"Leave out {n_drop:,} of {total}: {_reasons(names, drop)}.")
+    exclude, keep = ([v for v in ADVICE[advice] if names[v]] for advice in ("Exclude", "Keep"))
+    n_exclude, n_keep = (sum(len(names[v]) for v in verdicts) for verdicts in (exclude, keep))
+    sentences = []
+    if exclude:
+        sentences.append(f"Exclude {n_exclude:,} of {total}: {_reasons(names, exclude)}.")
     elif keep:
-        told.append("No annotator gives reason to be left out.")
+        sentences.append("No annotator needs to be excluded.")
     if names["adversarial"]:
         against = names["adversarial"]
-        done = "this model does so" if model._knows_annotators else "models with flips do so"
-        whose, who = ("their", "they vote") if len(against) > 1 else ("the", "this one votes")
-        told.append(
-            f"Ask {listed(against, _MOST_TO_ACT_UPON)}, or turn {whose} votes round ({done}): {who} against the "
-            "truth more often than for it."
+        done = "this model does" if analysis.models_annotators else "models with flips do"
+        verb = "vote" if len(against) > 1 else "votes"
+        sentences.append(
+            f"Review or invert the votes of {listed(against, _MOST_TO_ACT_UPON)} ({done} the latter), who {verb} "
+            "against the truth more often than for it."
         )
     if keep:
-        told.append(f"Keep {n_keep:,}: {_kept({v: names[v][::-1] for v in keep})}.")
+        sentences.append(f"Keep {n_keep:,}: {_kept({v: names[v][::-1] for v in keep})}.")
     few = names["too few votes"]
     if few:
-        told.append(f"{many(len(few), 'annotator')} cast too few votes to be judged: {listed(few, _MOST_NAMED)}.")
-    return told
+        sentences.append(
+            f"{many(len(few), 'annotator')} cast too few votes to be assessed: {listed(few, _MOST_NAMED)}."
+        )
+    return sentences
 
 
 def _reasons(names: dict[str, list[object]], verdicts: Sequence[str]) -> str:
@@ -120,59 +128,58 @@ def _reasons(names: dict[str, list[object]], verdicts: Sequence[str]) -> str:
 
 
 def _kept(names: dict[str, list[object]]) -> str:
-    parts = {
-        "reliable": "reliable",
-        "noisy": "noisy, with votes that count for less",
-        "tie-lazy": "who often say tie, to be asked for decisions",
-    }
+    parts = {"reliable": "reliable", "noisy": "noisy, with a lower weight", "tie-lazy": "with many ties"}
     return "; ".join(f"{len(own):,} {parts[v]} ({listed(own, _MOST_NAMED)})" for v, own in names.items())
 
 
-# -- who errs together ------------------------------------------------------------------------------------------
+# -- correlated errors ------------------------------------------------------------------------------------------
 
 
-def worth(model: RankingModel) -> tuple[float, int] | None:
-    """Return how many independent judges the annotators are worth, and how many there are; None if not known."""
-    if model.effective_judges_ is None:
-        return None
-    return float(model.effective_judges_), int(np.count_nonzero(model._decided_votes > 0))
+def are_correlated(analysis: Analysis) -> bool:
+    """Tell whether the errors of the annotators are so correlated that intervals are too narrow."""
+    found = analysis.effective_judges
+    return found is not None and found < INDEPENDENT * analysis.n_judges
 
 
-def are_correlated(model: RankingModel) -> bool:
-    """Tell whether annotators err together so much that intervals are too narrow."""
-    found = worth(model)
-    return found is not None and found[0] < INDEPENDENT * found[1]
-
-
-def independence(model: RankingModel) -> list[str]:
-    """Name judges who agree more than the truth explains, and say whether the others are independent."""
-    links = pl.DataFrame(model.correlated_)
-    if links.is_empty():
+def too_narrow(analysis: Analysis) -> list[str]:
+    """Warn that intervals assume independent errors, where errors are correlated."""
+    if not are_correlated(analysis):
         return []
-    told = []
-    for row in links.head(3).iter_rows(named=True):
-        advice = ": count them as one" if row["correlation"] >= _AS_ONE else ""
-        told.append(
-            f"Judges {row['first']} and {row['second']} agree more than the truth explains, on "
-            f"{number(row['agreed'])} of {many(row['pairs'], 'common pair')} where {row['expected']:,.0f} would be "
-            f"expected (their errors correlate at {row['correlation']:.2f}){advice}."
+    return [
+        f"Caution: the errors of the annotators are correlated; {analysis.n_judges:,} annotators are equivalent to "
+        f"{analysis.effective_judges:.1f} independent ones. All intervals here are too narrow, all probabilities too "
+        "extreme, and most flips too low."
+    ]
+
+
+def correlated_sentences(analysis: Analysis) -> list[str]:
+    """Name annotators whose errors are correlated, and say whether the others are independent."""
+    if analysis.correlated.is_empty():
+        return []
+    sentences = []
+    for row in analysis.correlated.head(3).iter_rows(named=True):
+        advice = "; treat them as one judge" if row["correlation"] >= _AS_ONE else ""
+        sentences.append(
+            f"Errors of {safe_text(row['first'])} and {safe_text(row['second'])} are correlated "
+            f"({row['correlation']:.2f}; they agree on {number(row['agreed'])} of "
+            f"{many(row['pairs'], 'common pair')}, expected {row['expected']:,.0f}){advice}."
         )
-    return (
-        told if are_correlated(model) else [*told, "Otherwise the errors of the annotators are nearly independent."]
-    )
+    if not are_correlated(analysis):
+        sentences.append("Otherwise the errors of the annotators are nearly independent.")
+    return sentences
 
 
-def _skill_sentences(model: RankingModel) -> list[str]:
-    """Say of annotators whose flips differ most between clusters of pairs where they are good and where not."""
-    if not isinstance(model, VRJAM) or len(model.centroids_) < 2:
+def _skill_sentences(analysis: Analysis) -> list[str]:
+    """Name the annotators whose flips differ most between types of pairs."""
+    skills = analysis.skills
+    if skills is None or skills.flip.shape[1] < 2:
         return []
-    clusters = pl.DataFrame(model.clusters_)["description"].to_list()
-    names = pl.DataFrame(model.annotators_)["annotator"].to_list()
-    best, worst = model.flip_.argmin(axis=1), model.flip_.argmax(axis=1)
-    gap = model.flip_.max(axis=1) - model.flip_.min(axis=1)
+    types, flip = skills.clusters["description"].to_list(), skills.flip
+    best, worst = flip.argmin(axis=1), flip.argmax(axis=1)
+    gap = flip.max(axis=1) - flip.min(axis=1)
     order = [k for k in np.argsort(-gap, kind="stable") if gap[k] >= _SKILL_GAP][:3]
     return [
-        f"{names[k]} is best on {clusters[best[k]]} (flip {model.flip_[k, best[k]]:.2f}) and worst on "
-        f"{clusters[worst[k]]} (flip {model.flip_[k, worst[k]]:.2f})."
+        f"{safe_text(skills.annotators[k])} is best on {types[best[k]]} (flip {flip[k, best[k]]:.2f}) and worst on "
+        f"{types[worst[k]]} (flip {flip[k, worst[k]]:.2f})."
         for k in order
     ]

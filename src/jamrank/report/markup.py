@@ -16,17 +16,16 @@ __all__ = [
     "percent",
     "plain",
     "plural",
-    "section",
     "shorten",
     "tag",
 ]
 
 MISSING = "–"
-_ABSURD = 1e100
+_TOO_LARGE = 1e100
 
 
 def plain(value: object) -> str:
-    """Write an id of any kind as text, with control characters made visible."""
+    """Return an id of any type as text, with control characters replaced."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return MISSING
     text = str(value) or "(empty)"
@@ -38,7 +37,7 @@ def _visible(character: str) -> str:
 
 
 def tag(name: str, *children: str, **attributes: str | float | None) -> str:
-    """Write an element; attribute values are escaped, children are markup already.
+    """Return an element; attribute values are escaped, children are markup already.
 
     A trailing underscore of an attribute's name is dropped (``class_``), others become hyphens, and None
     leaves the attribute out.
@@ -56,14 +55,14 @@ def _attribute_value(value: str | float) -> str:
 
 
 def finite(value: object) -> float | None:
-    """Give a number that can be drawn, or None for null, nan, infinite and absurd values."""
-    if not isinstance(value, int | float) or not abs(value) < _ABSURD:
+    """Return a number that can be drawn; None for null, NaN, infinite and absurdly large values."""
+    if not isinstance(value, int | float) or not abs(value) < _TOO_LARGE:
         return None
     return float(value)
 
 
 def decimal(value: float | None, digits: int) -> str:
-    """Write a number with thousands separators and a true minus sign; a dash where there is none."""
+    """Return a number with thousands separators and a minus sign; a dash for None."""
     if value is None:
         return MISSING
     text = f"{value:,.{digits}f}"
@@ -72,17 +71,17 @@ def decimal(value: float | None, digits: int) -> str:
 
 
 def count(value: float | None) -> str:
-    """Write a number of things; weights may make it fractional."""
+    """Return a count as text; weights may make it fractional."""
     return decimal(value, 0 if value is None or float(value).is_integer() else 1)
 
 
 def digits_for(span: float) -> int:
-    """Give the decimals that tell apart values spread over a span: three figures of it."""
+    """Return the number of decimals for values with a given span: three significant digits of it."""
     return 3 if span <= 0 else min(max(2 - math.floor(math.log10(span)), 0), 9)
 
 
 def shorten(text: str, width: int) -> str:
-    """Cut the middle out of a text wider than `width` letters; both ends of a name often tell it apart."""
+    """Cut the middle out of a text wider than `width` characters; both ends of a name often distinguish it."""
     if sum(map(_width, text)) <= width:
         return text
     tail = _fit(text[::-1], (width - 1) // 3)[::-1]
@@ -105,22 +104,17 @@ def _width(character: str) -> int:
 
 
 def percent(share: float) -> str:
-    """Write a probability in percent, as text; none is ever so certain as to be written 0 % or 100 %."""
+    """Return a probability in percent, as text; never 0 % or 100 %."""
     if share < 0.005:
         return "<1 %"
     return ">99 %" if share > 0.995 else f"{round(100 * share)} %"
 
 
 def plural(number: int, noun: str) -> str:
-    """Write a number of things with their name."""
+    """Return a count with its noun."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def paragraph(text: str, kind: str | None = None) -> str:
-    """Write a paragraph of plain text."""
+    """Return a paragraph of plain text."""
     return tag("p", escape(text), class_=kind)
-
-
-def section(name: str, heading: str, *parts: str) -> str:
-    """Write a section that a link to ``#name`` leads to."""
-    return "\n" + tag("section", tag("h2", heading), *parts, id=name)

@@ -19,7 +19,7 @@ _LEFT, _RIGHT = "text-align:left", "text-align:right"
 
 
 def as_table(model: RankingModel) -> str:
-    """Return the ends of the ranking and of the annotators as small tables; colours are the notebook's."""
+    """Return the first and last rows of the ranking and of the annotators as two small tables."""
     ranking = pl.DataFrame(model.ranking_)
     annotators = pl.DataFrame(model.annotators_).sort("flip", maintain_order=True)
     digits = digits_for(float(np.ptp(model.scores_)))
@@ -49,7 +49,7 @@ def as_table(model: RankingModel) -> str:
         tag("p", tag("strong", escape(repr(model))), f": {head}"),
         tag(
             "div",
-            _table(["rank", "item", "rank range", "score", "± se"], items, {1}),
+            _table(["rank", "item", "rank interval", "score", "± se"], items, {1}),
             _table(["annotator", "votes", "flip", "95 % interval", "verdict"], judges, {0, 4}),
             style="display:flex;flex-wrap:wrap;gap:0 2em;align-items:flex-start",
         ),

@@ -1,7 +1,8 @@
-"""How sure the order of items is: one notion for the whole report, that of the rank ranges."""
+"""The probability that one item is truly above another: one definition for the whole report."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
@@ -11,93 +12,88 @@ from scipy.special import ndtr
 from jamrank.data.comparisons import Comparisons
 from jamrank.diagnostics.graph import components
 from jamrank.inference import draw_ranks
-from jamrank.io.out_of_core.parted import Votes
-from jamrank.models import RankingModel
-from jamrank.rows.duels import Duels
+from jamrank.rows import PairCounts
 from jamrank.typing import FloatArray, IntArray
 
-__all__ = ["Sureness", "group_of_items"]
-
+__all__ = ["OrderProbability", "components_of"]
 
 # Numbers held at a time.
 _MOST_NUMBERS = 1 << 23
 _DRAWS = 400
-# Of more items there are no draws of all together.
+# Of more items, first-place probabilities and ranks within groups are not computed.
 _MOST_DRAWN = 20_000
-# Of more groups, ranges within them would take long and be read by nobody.
+# Of more groups, rank intervals within groups are not computed.
 _MOST_GROUPS = 300
-# So many standard errors are certainty.
+# In standard errors: certain.
 _FAR = 40.0
 _TAILS = [0.025, 0.975]
 
 
-def group_of_items(model: RankingModel, votes: Votes) -> IntArray | None:
-    """Return the number of the group of each item, the largest first, where no vote compares some with others.
-
-    None where all items are on one scale: linked by votes, by gold pairs or by features, or on disk, where it is not
-    known.
-    """
-    if not isinstance(votes, Comparisons) or model.features_ is not None:
-        return None
-    known = vars(model).get("_gold")
-    found = components(Duels.of(votes if known is None else known.told))
+def components_of(votes: Comparisons, scores: FloatArray) -> IntArray | None:
+    """Return the connected component of each item, the largest numbered 0; None where there is only one."""
+    found = components(PairCounts.decided(votes))
     if not found.any():
         return None
     size = np.bincount(found)
     best = np.full(len(size), -np.inf)
-    np.maximum.at(best, found, model.scores_)
+    np.maximum.at(best, found, scores)
     place = np.empty(len(size), dtype=np.int64)
     place[np.lexsort((-best, -size))] = np.arange(len(size))
     return np.asarray(place[found])
 
 
-class Sureness:
-    """The probability that one item is truly above another, from draws of the scores or from a normal.
+class OrderProbability:
+    """Probabilities of orders, from joint draws of the scores or from independent normal distributions.
 
     Parameters
     ----------
-    model : RankingModel
-        Fitted.
-    votes : Comparisons or StoredComparisons
-        What it was fitted to.
+    scores, error : ndarray
+        The score of each item and its standard error; NaN where unknown.
+    draw : callable, optional
+        Returns joint draws of all scores, one row a draw; called at most once.
+    group : ndarray of int, optional
+        Group of each item, where items of different groups cannot be compared.
     """
 
-    def __init__(self, model: RankingModel, votes: Votes) -> None:
-        self.scores, self.error = model.scores_, model._uncertainty.score_se
-        self.known = bool(np.isfinite(self.error).all())
-        self.group = group_of_items(model, votes)
-        self._model = model
+    def __init__(
+        self,
+        scores: FloatArray,
+        error: FloatArray,
+        draw: Callable[[], FloatArray] | None = None,
+        group: IntArray | None = None,
+    ) -> None:
+        self.scores, self.error, self.group = scores, error, group
+        self.known = bool(np.isfinite(error).all())
+        self._draw = draw
 
     @cached_property
-    def _together(self) -> FloatArray | None:
-        """Draws of all scores together, where the rank ranges come from such; one row a draw."""
-        from_draws = self._model._uncertainty.kind in ("posterior", "information")
-        return self._model.score_draws() if from_draws and "_votes" in vars(self._model) else None
+    def _joint(self) -> FloatArray | None:
+        return None if self._draw is None else self._draw()
 
     def _draws(self, items: IntArray) -> FloatArray:
-        if self._together is not None:
-            return self._together[:, items]
+        if self._joint is not None:
+            return self._joint[:, items]
         noise = np.random.default_rng(0).standard_normal((_DRAWS, len(items)))
         return np.asarray(self.scores[items] + self.error[items] * noise)
 
     def above(self, upper: IntArray, lower: IntArray) -> FloatArray:
-        """Return the probability that each upper item is truly above the lower one; NaN where it is not known."""
+        """Return the probability that each upper item is truly above the lower one; NaN where unknown."""
         if not self.known:
             return np.full(len(upper), np.nan)
-        if self._together is None:
+        if self._joint is None:
             spread = np.hypot(self.error[upper], self.error[lower])
             gap = self.scores[upper] - self.scores[lower]
             return np.asarray(ndtr(np.divide(gap, spread, out=_FAR * np.sign(gap), where=spread > 0)))
-        sure = np.empty(len(upper))
-        step = max(_MOST_NUMBERS // len(self._together), 1)
+        found = np.empty(len(upper))
+        step = max(_MOST_NUMBERS // len(self._joint), 1)
         for begin in range(0, len(upper), step):
             part = slice(begin, begin + step)
-            one, other = self._together[:, upper[part]], self._together[:, lower[part]]
-            sure[part] = ((one > other).mean(axis=0) + (one >= other).mean(axis=0)) / 2
-        return sure
+            one, other = self._joint[:, upper[part]], self._joint[:, lower[part]]
+            found[part] = ((one > other).mean(axis=0) + (one >= other).mean(axis=0)) / 2
+        return found
 
     def first(self, items: IntArray) -> FloatArray:
-        """Return the probability that each of some items is truly the first of them; NaN where it is not known."""
+        """Return the probability that each of some items is truly the first of them; NaN where unknown."""
         if not self.known or len(items) > _MOST_DRAWN:
             return np.full(len(items), np.nan)
         winner = self._draws(items).argmax(axis=1)
@@ -105,7 +101,7 @@ class Sureness:
 
     @cached_property
     def within_groups(self) -> pl.DataFrame | None:
-        """Return the place, group, rank and range of ranks of each item within its group, group by group; or None."""
+        """Place, group, rank and rank interval of each item within its group; None without groups."""
         if self.group is None:
             return None
         items = np.arange(len(self.group))
@@ -114,7 +110,7 @@ class Sureness:
         )
         low = high = np.zeros(len(items), dtype=np.int64)
         if self.known and len(items) <= _MOST_DRAWN and self.group.max() < _MOST_GROUPS:
-            low, high = self._ranges(frame["rank"].to_numpy())
+            low, high = self._intervals(frame["rank"].to_numpy())
         ends = pl.Series(low).replace(0, None), pl.Series(high).replace(0, None)
         return (
             frame.with_columns(rank_low=ends[0], rank_high=ends[1])
@@ -122,7 +118,7 @@ class Sureness:
             .drop("score")
         )
 
-    def _ranges(self, rank: IntArray) -> tuple[IntArray, IntArray]:
+    def _intervals(self, rank: IntArray) -> tuple[IntArray, IntArray]:
         """Return the 95 % interval of the rank of each item within its group."""
         assert self.group is not None
         low, high = rank.copy(), rank.copy()

@@ -7,43 +7,31 @@ from hashlib import sha256
 from html import escape
 
 from jamrank.io.resources import package_text
-from jamrank.report import sections
 from jamrank.report.markup import plain, tag
 from jamrank.report.record import Report
+from jamrank.report.registry import SECTIONS
+from jamrank.report.section import Section
 
 __all__ = ["render"]
 
-# Links at the top, to those sections that the page has.
-_LINKS = {
-    "ranking": "Ranking",
-    "annotators": "Annotators",
-    "skills": "Who is good at what",
-    "unsettled": "Least settled",
-    "contested": "Most contested",
-    "by": "Side by side",
-    "beats": "Who beats whom",
-    "features": "Features",
-    "health": "Health of the data",
-    "computed": "How it was computed",
-}
-
 
 def render(report: Report) -> str:
-    """Write a report as one self-contained HTML5 document.
+    """Return a report as one self-contained HTML5 document.
 
     Parameters
     ----------
     report : Report
-        What to tell. Every id may be of any kind and of any length.
+        What to show. Ids may be of any type and length.
 
     Returns
     -------
     str
-        The document. It loads nothing, runs only its own script, without which it can be read all the same, and
-        follows the reader's choice of light or dark.
+        The document. It loads nothing, runs only its own script, is complete without it, and follows the reader's
+        choice of light or dark.
     """
-    parts = {name: getattr(sections, name)(report) for name in ("summary", *_LINKS)}
-    links = (tag("a", text, href=f"#{name}") for name, text in _LINKS.items() if parts[name])
+    sections = [SECTIONS[name] for name in SECTIONS]
+    shown = [(section, body) for section in sections if (body := section.render(report))]
+    links = (tag("a", escape(section.link), href=f"#{section.anchor}") for section, _ in shown if section.link)
     header = tag(
         "header",
         tag("p", "jamrank report", class_="kicker"),
@@ -51,13 +39,18 @@ def render(report: Report) -> str:
         tag("nav", *links, aria_label="Sections"),
     )
     script = package_text("jamrank.report", "assets/page.js")
-    body = tag("body", tag("main", header, *parts.values()), f"<script>{script}</script>")
-    return f'<!DOCTYPE html>\n<html lang="en">\n{_head(report.title, script)}\n{body}\n</html>\n'
+    content = (_section(section, body, report) for section, body in shown)
+    page = tag("body", tag("main", header, *content), f"<script>{script}</script>")
+    return f'<!DOCTYPE html>\n<html lang="en">\n{_head(report.title, script)}\n{page}\n</html>\n'
+
+
+def _section(section: Section, body: str, report: Report) -> str:
+    heading = tag("h2", escape(plain(section.title_of(report))))
+    return "\n" + tag("section", heading, body, id=section.anchor)
 
 
 def _head(title: str, script: str) -> str:
-    # The policy makes the promise of a page without network binding, and no script runs but the page's own, whatever
-    # an id contains.
+    # The policy enforces that the page loads nothing and that no other script runs, whatever an id contains.
     digest = b64encode(sha256(script.encode()).digest()).decode()
     style = package_text("jamrank.report", "assets/page.css")
     return (

@@ -9,20 +9,20 @@ import polars as pl
 
 from jamrank.errors import ParameterError
 from jamrank.inference import best_first
-from jamrank.models import VRJAM, RankingModel
+from jamrank.models import RankingModel
 from jamrank.report.markup import plain, shorten
+from jamrank.text import plot_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_annotators", "plot_ranking", "plot_reliability_map"]
+__all__ = ["plot", "plot_annotators", "plot_ranking", "plot_reliability_map"]
 
-_NORMAL_95 = 1.96
 _NAME, _SHORT_NAME = 30, 16
 _MOST_NAMED = 25
-# Verdicts that ask for nothing: where annotators are many, these are not named.
+# Of many annotators, those with these verdicts are not named.
 _UNNAMED = ("reliable", "noisy", "tie-lazy", "too few votes")
-# Okabe and Ito's colours, as on the page.
+# The palette of Okabe and Ito, as on the page.
 _BLUE, _GREY = "#0072b2", "#7d8794"
 _COLOURS = {
     "reliable": _BLUE,
@@ -36,13 +36,23 @@ _COLOURS = {
 }
 
 
+def plot(model: RankingModel, what: str = "ranking", ax: Axes | None = None, most: int | None = None) -> Axes:
+    """Plot a part of the result; see :meth:`RankingModel.plot`."""
+    kinds = {"ranking": plot_ranking, "annotators": plot_annotators, "reliability": plot_reliability_map}
+    if what not in kinds:
+        raise ParameterError(f"what is {what!r}; expected {', '.join(map(repr, kinds))}")
+    return kinds[what](model, ax) if most is None else kinds[what](model, ax, most)
+
+
 def plot_ranking(model: RankingModel, ax: Axes | None = None, most: int = 40) -> Axes:
-    """Plot the scores of the best items with their 95 % intervals; see :meth:`RankingModel.plot_ranking`."""
+    """Plot the scores of the best items with their 95 % intervals."""
     frame = pl.DataFrame(model.ranking_)
     shown = frame.head(_at_least_one(most))
     ax = _axes(ax, shown.height)
-    reach = _NORMAL_95 * shown["score_se"].cast(pl.Float64).fill_null(0.0).to_numpy()
-    _dots(ax, shown["score"].to_numpy(), np.stack([reach, reach]), [_BLUE] * shown.height)
+    score = shown["score"].to_numpy()
+    ends = (shown[name].cast(pl.Float64).fill_null(shown["score"]) for name in ("score_low", "score_high"))
+    low, high = (end.to_numpy() for end in ends)
+    _dots(ax, score, np.stack([score - low, high - score]), [_BLUE] * shown.height)
     _names(ax, [f"{plain(item)}  {rank}" for item, rank in shown.select("item", "rank").iter_rows()])
     left_out = f", the first {shown.height} of {frame.height:,} items" if shown.height < frame.height else ""
     ax.set(xlabel="score (higher is better)")
@@ -51,7 +61,7 @@ def plot_ranking(model: RankingModel, ax: Axes | None = None, most: int = 40) ->
 
 
 def plot_annotators(model: RankingModel, ax: Axes | None = None, most: int = 60) -> Axes:
-    """Plot the flips with their 95 % intervals; see :meth:`RankingModel.plot_annotators`."""
+    """Plot the flips with their 95 % intervals."""
     frame = best_first(pl.DataFrame(model.annotators_))
     half = _at_least_one(most) // 2
     shown = frame if frame.height <= most else pl.concat([frame.head(most - half), frame.tail(half)])
@@ -60,17 +70,17 @@ def plot_annotators(model: RankingModel, ax: Axes | None = None, most: int = 60)
     verdicts = shown["verdict"].to_list()
     _dots(ax, flip, np.stack([flip - low, high - flip]), [_COLOURS.get(v, _GREY) for v in verdicts])
     _names(ax, [plain(name) for name in shown["annotator"]])
-    _coin_toss(ax.axvline)
+    _random_voting(ax.axvline)
     left_out = f", {shown.height} of {frame.height:,}" if shown.height < frame.height else ""
-    ax.set(xlabel="flip: 0 perfect, ½ a coin toss, 1 an adversary", xlim=(-0.02, 1.02))
+    ax.set(xlabel="flip: 0 perfect, ½ random, 1 always wrong", xlim=(-0.02, 1.02))
     ax.set_title(f"Annotators, 95 % intervals{left_out}", loc="left", fontsize="medium")
     _legend(ax, verdicts)
     return ax
 
 
 def plot_reliability_map(model: RankingModel, ax: Axes | None = None, most: int = 60) -> Axes:
-    """Plot who is good at what; see :meth:`RankingModel.plot_reliability_map`."""
-    if isinstance(model, VRJAM) and model.flip_.shape[1] > 1:
+    """Plot the flips by type of pair, or over the number of votes."""
+    if model.flip_.ndim > 1 and model.flip_.shape[1] > 1:
         return _skill_matrix(model, ax, _at_least_one(most))
     frame = pl.DataFrame(model.annotators_)
     ax = _axes(ax, 20)
@@ -78,17 +88,17 @@ def plot_reliability_map(model: RankingModel, ax: Axes | None = None, most: int 
     colours = [_COLOURS.get(verdict, _GREY) for verdict in verdicts]
     votes, flips = frame["votes"].to_numpy(), frame["flip"].to_numpy()
     ax.scatter(votes, flips, c=colours, s=28, edgecolors="white", linewidths=0.5)
-    _coin_toss(ax.axhline)
+    _random_voting(ax.axhline)
     ax.set(xlabel="votes", ylabel="flip", ylim=(-0.02, 1.02), xscale="log")
     _plain_numbers(ax, votes)
-    # Of many, those to act upon: the names of all would hide each other.
+    # Of many annotators, only those to act upon are named.
     order = np.argsort(-np.abs(flips - np.median(flips)), kind="stable")
     few = len(verdicts) <= _MOST_NAMED
     named = [k for k in order if few or verdicts[k] not in _UNNAMED][:_MOST_NAMED]
     names = frame["annotator"].to_list()
     for k in named:
         ax.annotate(
-            shorten(plain(names[k]), _SHORT_NAME),
+            _name(names[k], _SHORT_NAME),
             (votes[k], flips[k]),
             xytext=(4, 3),
             textcoords="offset points",
@@ -100,7 +110,7 @@ def plot_reliability_map(model: RankingModel, ax: Axes | None = None, most: int 
 
 
 def _plain_numbers(ax: Axes, votes: Any) -> None:
-    """Write whole numbers at 1, 2 and 5 times powers of ten, in place of powers."""
+    """Label the axis at 1, 2 and 5 times powers of ten with plain numbers."""
     from matplotlib.ticker import NullFormatter
 
     low, high = float(votes.min(initial=1.0)), float(votes.max(initial=1.0))
@@ -114,7 +124,7 @@ def _plain_numbers(ax: Axes, votes: Any) -> None:
     ax.set_xlim(shown[0] / 1.1, shown[-1] * 1.1)
 
 
-def _skill_matrix(model: VRJAM, ax: Axes | None, most: int) -> Axes:
+def _skill_matrix(model: RankingModel, ax: Axes | None, most: int) -> Axes:
     gap = model.flip_.max(axis=1) - model.flip_.min(axis=1)
     shown = np.argsort(-gap, kind="stable")[:most]
     ax = _axes(ax, len(shown))
@@ -128,9 +138,9 @@ def _skill_matrix(model: VRJAM, ax: Axes | None, most: int) -> Axes:
                 column, row, f"{flip:.2f}", ha="center", va="center", fontsize=7, color="white" if dark else "black"
             )
     names = pl.DataFrame(model.annotators_)["annotator"].to_list()
-    ax.set_yticks(range(len(shown)), [shorten(plain(names[k]), _NAME) for k in shown], fontsize=8)
-    ax.set_xticks(range(flips.shape[1]), [f"kind {c + 1}" for c in range(flips.shape[1])])
-    ax.set_title("Who is good at what: flip by kind of pairs (see clusters_)", loc="left", fontsize="medium")
+    ax.set_yticks(range(len(shown)), [_name(names[k], _NAME) for k in shown], fontsize=8)
+    ax.set_xticks(range(flips.shape[1]), [f"type {c + 1}" for c in range(flips.shape[1])])
+    ax.set_title("Flip by type of pair (see clusters_)", loc="left", fontsize="medium")
     return ax
 
 
@@ -156,13 +166,17 @@ def _dots(ax: Axes, values: Any, reach: Any, colours: list[str]) -> None:
     ax.scatter(values, places, c=colours, s=22, zorder=3)
 
 
+def _name(name: object, width: int) -> str:
+    return plot_text(shorten(plain(name), width))
+
+
 def _names(ax: Axes, names: list[str]) -> None:
-    ax.set_yticks(range(len(names)), [shorten(name, _NAME) for name in names], fontsize=8)
+    ax.set_yticks(range(len(names)), [_name(name, _NAME) for name in names], fontsize=8)
     ax.set_ylim(len(names) - 0.5, -0.5)
     ax.grid(axis="x", alpha=0.3)
 
 
-def _coin_toss(line: Any) -> None:
+def _random_voting(line: Any) -> None:
     line(0.5, color=_GREY, linewidth=1, linestyle="--")
 
 

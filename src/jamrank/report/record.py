@@ -1,4 +1,4 @@
-"""What a report tells, apart from how it looks."""
+"""The content of a report, apart from how it looks."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import polars as pl
 
 from jamrank.typing import FloatArray
 
-__all__ = ["Beats", "Report", "Skills"]
+__all__ = ["Report", "Skills", "WinProbabilities"]
 
 
 @dataclass(frozen=True)
-class Beats:
-    """Who beats whom.
+class WinProbabilities:
+    """Probabilities of winning a comparison.
 
     Parameters
     ----------
     items : sequence
-        Best first; the first of them head the rows and columns of `chance`.
+        Best first; rows and columns of `chance` are the first of them.
     chance : ndarray
         Probability that the item of the row beats the one of the column.
     log_odds : ndarray or None
-        One number for each of `items`, whose differences are the log-odds of winning; None for a model that has none.
+        A number for each of `items` whose differences are the log-odds of winning; None where there is no such.
     """
 
     items: Sequence[object]
@@ -33,20 +33,20 @@ class Beats:
 
 @dataclass(frozen=True)
 class Skills:
-    """Who is good at what.
+    """Flips by cluster of pairs.
 
     Parameters
     ----------
     clusters : polars.DataFrame
         Columns cluster, pairs, votes, description.
     annotators : sequence
-        Their ids.
+        Ids of the annotators.
     flip : ndarray
         By annotator and cluster.
     votes : ndarray
-        Likewise.
+        Number of votes, by annotator and cluster.
     interval : ndarray or None
-        By annotator and cluster, from low to high.
+        95 % intervals, by annotator and cluster: low and high.
     """
 
     clusters: pl.DataFrame
@@ -58,59 +58,61 @@ class Skills:
 
 @dataclass(frozen=True)
 class Report:
-    """What a report tells; frames come best first and are shown in their order.
+    """The content of a report. Frames are shown in their order, best first.
 
     Parameters
     ----------
     title : str
-        The name of the page.
+        The title of the page.
     summary : mapping of str to sequence of str
-        Plain sentences by topic, shown first.
+        Sentences by topic, shown first.
     ranking : polars.DataFrame
-        Columns item, rank, score, score_se, rank_low, rank_high; the last three may be null.
+        Columns item, rank, score, score_se, score_low, score_high, rank_low, rank_high; the last five may be null.
     annotators : polars.DataFrame
-        Columns annotator, votes, flip, flip_low, flip_high, verdict; low and high may be null. Columns evidence and
-        action, where there, are shown too.
+        Columns annotator, votes, flip, flip_low, flip_high, verdict; low and high may be null. Columns evidence, bias
+        and tie are optional.
     pairs : polars.DataFrame or None
-        Columns left, right, votes, p_left and, where there are questions, question; None where they stay on disk.
+        Columns left, right, votes, p_left and, with several questions, question; None where they stay on disk.
     n_pairs : int
-        How many there are.
+        The number of pairs.
     log_likelihoods : sequence of float
         By iteration; empty for models that have none.
     facts : mapping of str to str
         How it was computed: model, command, versions, seconds.
-    beats : Beats, optional
+    wins : WinProbabilities, optional
         Probabilities that one item beats another.
-    unsettled : polars.DataFrame, optional
+    uncertain : polars.DataFrame, optional
         Columns left, left_rank, right, right_rank, votes, above (the probability that left is truly above right; may
-        be null): pairs to ask about next.
+        be null): the pairs whose order is least certain.
     contested : polars.DataFrame, optional
         Columns left, left_rank, right, right_rank, for_left, for_right, above: pairs on which votes are split.
     n_overruled, n_decided : int
-        Pairs of items whose order in the ranking is against the majority of their votes, of how many.
+        Pairs whose order in the ranking contradicts the majority of their votes, and all pairs with decided votes.
     skills : Skills, optional
-        Who is good at what.
+        Flips by cluster of pairs.
     features : polars.DataFrame, optional
         Columns feature, coef, effect.
-    links : polars.DataFrame, optional
-        Columns first, second, pairs, correlation: judges who err together.
+    correlated : polars.DataFrame, optional
+        Columns first, second, pairs, correlation: annotators whose errors are correlated.
     effective_judges : float, optional
-        How many independent judges the annotators are worth.
+        How many independent annotators they are equivalent to.
     health : sequence of (str, str)
-        What is known of the data: level (problem, warning, note, good) and a sentence.
+        Findings of the data checks: level (problem, warning, note, good) and a sentence.
     counts : mapping of str to float
-        Numbers of the data.
+        Numbers of the data checks.
     meaning : str
-        What scores are: their unit, what is 0, and what their errors are relative to.
+        What the scores are: their unit, what is 0, and what the standard errors refer to.
     within : polars.DataFrame, optional
-        As `ranking` with a column group, group by group and with the ranks within each: where items fall into groups
-        that were never compared.
+        As `ranking` with a column group, sorted by group and with ranks within each group: where groups of items were
+        never compared.
     by : polars.DataFrame, optional
         Columns item, rank and, for each value of `by_column`, ``rank VALUE``; others are not shown.
     by_column : str
-        The column whose values were ranked side by side.
+        The column whose values were ranked separately.
     n_judges : int
         Annotators with decided votes.
+    spreadsheet_safe : bool
+        Whether the CSV files that can be saved from the page must be safe to open in a spreadsheet.
     """
 
     title: str
@@ -121,14 +123,14 @@ class Report:
     n_pairs: int
     log_likelihoods: Sequence[float]
     facts: Mapping[str, str]
-    beats: Beats | None = None
-    unsettled: pl.DataFrame | None = None
+    wins: WinProbabilities | None = None
+    uncertain: pl.DataFrame | None = None
     contested: pl.DataFrame | None = None
     n_overruled: int = 0
     n_decided: int = 0
     skills: Skills | None = None
     features: pl.DataFrame | None = None
-    links: pl.DataFrame | None = None
+    correlated: pl.DataFrame | None = None
     effective_judges: float | None = None
     health: Sequence[tuple[str, str]] = ()
     counts: Mapping[str, float] = field(default_factory=dict)
@@ -137,3 +139,4 @@ class Report:
     by: pl.DataFrame | None = None
     by_column: str = ""
     n_judges: int = 0
+    spreadsheet_safe: bool = False

@@ -1,4 +1,4 @@
-"""Small inline SVG charts whose letters keep their size on every screen.
+"""Small inline SVG charts with text of constant size.
 
 Horizontal positions are percentages and vertical ones pixels: a chart stretches with the page while its text,
 dots and lines do not. Colours come from the page's style sheet: a chart follows light, dark and print.
@@ -33,14 +33,14 @@ class Scale:
     right: float
 
     def __call__(self, value: float) -> float:
-        """Give the position of a value, held inside the plot."""
+        """Return the position of a value, limited to the plot."""
         share = (value - self.low) / (self.high - self.low)
         return self.left + min(max(share, 0.0), 1.0) * (self.right - self.left)
 
 
 @dataclass(frozen=True)
 class Axis:
-    """The horizontal axis of an interval chart: its range, its ticks and words set above it.
+    """The horizontal axis of a chart: range, ticks and labels above it.
 
     Parameters
     ----------
@@ -49,11 +49,11 @@ class Axis:
     label : str
         What the values are.
     ticks : sequence of float
-        Where the ticks stand.
+        Positions of the ticks.
     notes : sequence of (float, str)
-        Words above the plot, each at a value.
+        Labels above the plot, each at a value.
     reference : float, optional
-        A value to mark with a strong vertical line.
+        A value to mark with a vertical line.
     """
 
     low: float
@@ -66,7 +66,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Mark:
-    """One row of an interval chart: a dot, its interval, and the words beside it.
+    """One row of an interval chart: a dot, its interval, and labels.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class Mark:
     kind : str
         A CSS class that gives the colour.
     tip : str
-        What a pointer that rests on the row is told.
+        Shown when the pointer is on the row.
     """
 
     label: str
@@ -94,13 +94,13 @@ class Mark:
 
 @dataclass(frozen=True)
 class Gap:
-    """A row that says what was left out between its neighbours."""
+    """A row that says what was left out."""
 
     text: str
 
 
 def ticks(low: float, high: float, at_most: int = 6) -> list[float]:
-    """Choose round values between `low` and `high`, both included where they are round."""
+    """Return round values between `low` and `high`."""
     raw = (high - low) / at_most
     power = 10.0 ** math.floor(math.log10(raw))
     step = power * next(s for s in (1, 2, 5, 10) if s * power >= raw * (1 - 1e-9))
@@ -109,10 +109,10 @@ def ticks(low: float, high: float, at_most: int = 6) -> list[float]:
 
 
 def value_range(marks: Sequence[Mark]) -> tuple[float, float]:
-    """Give the range that shows every dot and its interval.
+    """Return the range that shows every dot and its interval.
 
-    One interval far wider than all the dots together would press them into a line, so an interval counts only
-    up to the spread of the dots on either side.
+    So that one very wide interval does not compress all dots, an interval counts only up to the spread of the dots on
+    either side.
     """
     values = [m.value for m in marks if m.value is not None]
     if not values:
@@ -137,14 +137,14 @@ def interval_chart(rows: Sequence[Mark | Gap], axis: Axis, *, title: str, desc: 
     axis : Axis
         The range of values and how to label it.
     title, desc : str
-        The name and the description of the chart for those who do not see it.
+        Accessible name and description of the chart.
     heads : (str, str)
-        The words above the names and above the texts at the right.
+        Headings of the names and of the texts at the right.
     """
     asides = any(isinstance(row, Mark) and row.aside for row in rows)
     scale = Scale(axis.low, axis.high, _PLOT_LEFT, 83.5 if asides else 98.0)
     bottom = _HEAD + _ROW * len(rows)
-    # Names begin after the widest lead, whose figures are about seven pixels wide.
+    # Names begin after the widest lead; a digit is about seven pixels wide.
     indent = max((7 * len(row.lead) + 8 for row in rows if isinstance(row, Mark) and row.lead), default=0)
     body = [_axis(axis, scale, bottom), _words(heads[0], indent, 14, "head")]
     body += [_words(heads[1], "100%", 14, "head end")] if asides else []
@@ -160,13 +160,13 @@ def bar_chart(marks: Sequence[Mark], axis: Axis, *, title: str, desc: str, head:
     Parameters
     ----------
     marks : sequence of Mark
-        What to draw, from the top; their values only.
+        What to draw, from the top; only their values.
     axis : Axis
         The range of values, 0 within it.
     title, desc : str
-        The name and the description of the chart for those who do not see it.
+        Accessible name and description of the chart.
     head : str
-        The word above the names.
+        Heading of the names.
     """
     scale = Scale(axis.low, axis.high, _PLOT_LEFT, 98.0)
     bottom = _HEAD + _ROW * len(marks)
@@ -206,7 +206,7 @@ def line_chart(values: Sequence[tuple[int, float]], *, title: str, desc: str, x_
 
 
 def probability_bar(share: float) -> str:
-    """Draw a probability as a small bar with a mark at one half; the number stands beside it in words."""
+    """Draw a probability as a small bar with a mark at one half."""
     return tag(
         "svg",
         tag("rect", width="100%", height=10, class_="trough"),
@@ -219,7 +219,7 @@ def probability_bar(share: float) -> str:
 
 def _figure(body: Sequence[str], height: int, title: str, desc: str) -> str:
     described = (tag("title", escape(title)), tag("desc", escape(desc)))
-    # The style sheet shrinks a chart by this much in print, so that no page break cuts through it.
+    # In print the style sheet scales the chart by this factor, so that it fits on a page.
     fit = f"--fit:{_PRINTABLE / height:.2f}" if height > _PRINTABLE else None
     return tag(
         "svg", *described, *body, role="img", tabindex="0", class_="chart", width="100%", height=height, style=fit
@@ -248,7 +248,7 @@ def _anchor(at: float, axis: Axis) -> str:
 
 
 def _crowded(at: float, axis: Axis) -> str:
-    """Leave out, on a narrow screen, what would run into the words at the far right."""
+    """Return the class of labels that narrow screens leave out, since they would overlap others."""
     return "" if axis.notes or at < axis.high - 0.2 * (axis.high - axis.low) else " long"
 
 
@@ -320,7 +320,7 @@ def _dot(x: float, y: float) -> str:
 
 
 def _path(values: Sequence[tuple[int, float]], across: Scale, upward: Scale, top: int, height: int) -> str:
-    # A path knows no percentages: it is drawn in a box of its own that stretches, with strokes that do not.
+    # A polyline has no percentages: it is drawn in a nested svg that stretches, with strokes that do not.
     inside = Scale(across.low, across.high, 0.0, 1000.0)
     points = " ".join(f"{inside(step):.1f},{upward(value) - top:.1f}" for step, value in values)
     line = tag("polyline", points=points, class_="line", vector_effect="non-scaling-stroke")

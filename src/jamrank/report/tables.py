@@ -1,4 +1,4 @@
-"""Tables of the page: readable as they are, searched, sorted and saved where scripts run."""
+"""Tables of the page; its script makes them sortable, searchable and downloadable."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from typing import Any
 import polars as pl
 
 from jamrank.inference import VERDICTS
+from jamrank.report.csv_text import csv_text
 from jamrank.report.markup import MISSING, decimal, finite, paragraph, plural, shorten, tag
 
 __all__ = ["TABLE_ROWS", "Column", "Row", "between", "chip", "data_block", "table", "verdict_class", "whole_table"]
 
 TABLE_ROWS = 2000
 LONGEST_NAME = 80
-# Longer tables scroll in a window of their own, and can be searched.
+# Longer tables scroll in a box of their own and can be searched.
 _LONG = 30
 
 Row = Mapping[str, Any]
@@ -25,11 +26,11 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its head, what it writes of a row, and of what kind that is.
+    """A column: its heading, the text of a cell, and its kind.
 
-    A ``figure`` stands to the right, and so does an ``extra`` one, which narrow screens leave out. A ``word`` stands
-    to the left, as does an ``id``, which is shortened where it is long; the id of kind ``name`` heads its row.
-    ``chip`` and ``cell`` are markup, to the left and to the right.
+    ``figure`` is aligned right, and so is ``extra``, which narrow screens leave out. ``word`` is aligned left, as is
+    ``id``, which is shortened where it is long; ``name`` is the id that heads its row. ``chip`` and ``cell`` are
+    markup, aligned left and right.
     """
 
     head: str
@@ -38,18 +39,18 @@ class Column:
 
 
 def table(rows: Iterable[Row], columns: Sequence[Column], caption: str, file: str | None = None) -> str:
-    """Write a table; columns without any value are left out.
+    """Return a table; columns without any value are left out.
 
     Parameters
     ----------
     rows : iterable of mapping
-        What the columns write from.
+        The rows.
     columns : sequence of Column
-        From left to right.
+        The columns, from left to right.
     caption : str
         What the table shows.
     file : str, optional
-        The name under which the data block of that name can be saved.
+        The name of the file that can be saved from it; there must be a data block of that name.
     """
     cells = [[column.write(row) for column in columns] for row in rows]
     kept = [i for i, c in enumerate(columns) if c.kind == "name" or any(line[i] != MISSING for line in cells)]
@@ -65,23 +66,29 @@ def table(rows: Iterable[Row], columns: Sequence[Column], caption: str, file: st
 
 
 def whole_table(
-    frame: pl.DataFrame, columns: Sequence[Column], caption: str, file: str, saved: pl.DataFrame | None = None
+    frame: pl.DataFrame,
+    columns: Sequence[Column],
+    caption: str,
+    file: str,
+    *,
+    saved: pl.DataFrame | None = None,
+    spreadsheet_safe: bool = False,
 ) -> str:
-    """Write a table of a result together with the file that it is of, down to a row where that gets too long.
+    """Return a table of a result with the CSV file that can be saved from it; of a very long one, the first rows.
 
-    The file is of `saved` where that is given: the same result in another order.
+    The file holds `saved` where that is given: the same result in another order.
     """
     left_out = frame.height - TABLE_ROWS
     shown = frame.head(TABLE_ROWS)
-    data = data_block(file, (shown if saved is None else saved).write_csv())
+    data = data_block(file, csv_text(shown if saved is None else saved, spreadsheet_safe))
     written = table(shown.iter_rows(named=True), columns, caption, file) + data
     if left_out <= 0:
         return written
-    return written + paragraph(f"{plural(left_out, 'row')} more are not shown here: {file} has all {frame.height:,}.")
+    return written + paragraph(f"{plural(left_out, 'more row')} not shown: {file} has all {frame.height:,}.")
 
 
 def data_block(name: str, value: object) -> str:
-    """Write data for the page's script, as text that no browser takes for anything else."""
+    """Return data for the page's script, as text that a browser does not interpret."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     safe = text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
     return tag("script", safe, type="application/json", id=f"data-{name}")
@@ -100,12 +107,12 @@ def _cell(column: Column, text: str) -> str:
 
 
 def _class(column: Column) -> str | None:
-    """Give words their class; figures, by far the most cells, go without one and stand to the right."""
+    """Return the CSS class; figures, by far the most cells, have none."""
     return {"figure": None, "cell": None, "extra": "x", "word": "w t"}.get(column.kind, "w")
 
 
 def between(row: Row, name: str, digits: int) -> str:
-    """Write the interval of a column that has a low and a high end; nothing where one is unknown."""
+    """Return the interval of a column with a low and a high end; empty where one is unknown."""
     low, high = finite(row[f"{name}_low"]), finite(row[f"{name}_high"])
     if low is None or high is None:
         return ""
@@ -114,11 +121,11 @@ def between(row: Row, name: str, digits: int) -> str:
 
 
 def chip(verdict: str) -> str:
-    """Write a verdict with its colour."""
+    """Return a verdict with its colour."""
     return tag("span", escape(verdict), class_=f"chip {verdict_class(verdict)}")
 
 
 def verdict_class(verdict: object) -> str:
-    """Give the CSS class of a verdict."""
+    """Return the CSS class of a verdict."""
     known = str(verdict) if verdict in VERDICTS else "other"
     return "v-" + known.replace(" ", "-")

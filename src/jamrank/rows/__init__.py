@@ -1,3 +1,22 @@
 """Votes as the rows of a likelihood: one for each pair, or one for each vote."""
 
-from jamrank.rows.rows import *  # noqa: F403
+from jamrank.rows.ballots import Ballots, Codes, Patterns, RaggedVotes, with_gold
+from jamrank.rows.layout import Links
+from jamrank.rows.pair_counts import PairCounts, pair_wins
+from jamrank.rows.rows import Rows
+from jamrank.rows.units import ROWS_BY, as_ties, by_side
+
+__all__ = [
+    "ROWS_BY",
+    "Ballots",
+    "Codes",
+    "Links",
+    "PairCounts",
+    "Patterns",
+    "RaggedVotes",
+    "Rows",
+    "as_ties",
+    "by_side",
+    "pair_wins",
+    "with_gold",
+]

@@ -10,6 +10,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from jamrank.data.comparisons import Comparisons
+from jamrank.rows.layout import where_pairs_begin
 from jamrank.rows.rows import Rows
 from jamrank.typing import FloatArray, Int32Array, IntArray
 
@@ -20,7 +21,7 @@ def pair_wins(votes: Comparisons) -> FloatArray:
     """Return the votes for the first item of each pair; a tie counts half."""
     rows, total = Rows.per_pair(votes), votes.pair_weight
     won_by_first, decided = rows.vote_totals()
-    wins = 0.5 * total  # of ties; decided votes follow
+    wins = 0.5 * total  # as if all were ties
     wins[rows.pair] += won_by_first - 0.5 * decided
     # Sums of fractional weights are rounded: no item wins more votes than there are.
     return np.clip(wins, 0.0, total, out=wins)
@@ -33,9 +34,9 @@ class PairCounts:
     Attributes
     ----------
     first, second : ndarray of int32
-        Codes of the items; each two of them once.
+        Codes of the items; each two of them once, sorted.
     wins : ndarray
-        Votes for the first item; a tie counts half.
+        Votes for the first item; a tie, where ties are counted, is half a vote for each.
     votes : ndarray
         All votes, more than 0.
     n_items : int
@@ -50,24 +51,45 @@ class PairCounts:
 
     @classmethod
     def of(cls, votes: Comparisons) -> PairCounts:
-        """Count all votes, whoever cast them and under whatever question."""
+        """Count all votes, ties included, over annotators and questions."""
         first, second, wins, total = votes.pair_first, votes.pair_second, pair_wins(votes), votes.pair_weight
         if votes.has_questions:
-            begin = np.flatnonzero((np.diff(first, prepend=-1) != 0) | (np.diff(second, prepend=-1) != 0))
+            begin = where_pairs_begin(first, second)
             first, second = first[begin], second[begin]
             wins, total = np.add.reduceat(wins, begin), np.add.reduceat(total, begin)
         if not (total > 0).all():
-            there = total > 0
-            first, second, wins, total = first[there], second[there], wins[there], total[there]
+            voted = total > 0
+            first, second, wins, total = first[voted], second[voted], wins[voted], total[voted]
         return cls(first, second, wins, total, votes.n_items)
+
+    @classmethod
+    def decided(cls, votes: Comparisons) -> PairCounts:
+        """Count the decided votes alone, over annotators and questions."""
+        rows = Rows.per_pair(votes)
+        wins, total = rows.vote_totals()
+        first, second = rows.first, rows.second
+        if votes.has_questions and len(first):
+            begin = rows.edges
+            first, second = first[begin], second[begin]
+            wins, total = np.add.reduceat(wins, begin), np.add.reduceat(total, begin)
+        return cls(first, second, wins, total, votes.n_items)
+
+    def __len__(self) -> int:
+        return len(self.first)
 
     @property
     def losses(self) -> FloatArray:
         """Votes for the second item."""
-        return self.votes - self.wins
+        # Sums of fractional weights are rounded.
+        return np.maximum(self.votes - self.wins, 0.0)
+
+    @property
+    def margin(self) -> FloatArray:
+        """Votes for the first item less those for the second."""
+        return self.wins - self.losses
 
     def by_item(self, of_first: FloatArray, of_second: FloatArray) -> FloatArray:
-        """Add up what each pair has for its first item and for its second, by item."""
+        """Add up, by item, a value that each pair has for its first item and one for its second."""
         total = np.bincount(self.first, of_first, self.n_items)
         total += np.bincount(self.second, of_second, self.n_items)
         return np.asarray(total, dtype=np.float64)
@@ -80,7 +102,7 @@ class PairCounts:
 
     @cached_property
     def component(self) -> Int32Array:
-        """For each item the group of items that votes link, numbered by their first items."""
+        """The connected component of each item, numbered in the order of their first items."""
         graph = coo_array((np.ones(len(self.first), np.int8), (self.first, self.second)), (self.n_items,) * 2)
         labels = connected_components(graph, directed=False)[1]
         _, begin, group = np.unique(labels, return_index=True, return_inverse=True)
@@ -92,6 +114,6 @@ class PairCounts:
         return np.unique(self.component, return_index=True)[1]
 
     def centred(self, scores: FloatArray) -> FloatArray:
-        """Return the scores with mean 0 within each component, for only differences within one mean anything."""
+        """Return the scores with mean 0 within each component: only differences within a component have a meaning."""
         group = self.component
         return np.asarray(scores - (np.bincount(group, scores) / np.bincount(group))[group])

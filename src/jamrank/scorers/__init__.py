@@ -1,4 +1,4 @@
-"""How the score of an item arises: each scorer is one small file."""
+"""How the score of an item arises: each scorer is one small file and one line in the registry."""
 
 from jamrank.scorers.base import Scorer
 from jamrank.scorers.features import Features, align_features
@@ -6,15 +6,18 @@ from jamrank.scorers.kernel import KernelMap, typical_distance
 from jamrank.scorers.linear import LinearScorer
 from jamrank.scorers.none import NoScorer
 from jamrank.scorers.objects import ObjectScorer
+from jamrank.scorers.registry import SCORERS, ScorerSpec
 from jamrank.scorers.sum import SumScorer
 
 __all__ = [
+    "SCORERS",
     "Features",
     "KernelMap",
     "LinearScorer",
     "NoScorer",
     "ObjectScorer",
     "Scorer",
+    "ScorerSpec",
     "SumScorer",
     "align_features",
     "typical_distance",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from jamrank.typing import FloatArray
 
@@ -12,6 +12,11 @@ __all__ = ["Scorer"]
 
 class Scorer(Protocol):
     """Scores that are linear in their parameters."""
+
+    free: ClassVar[bool]
+    """Whether every item has a parameter of its own, beside which there is nothing else."""
+    level_matters: ClassVar[bool]
+    """Whether a common level of all scores changes anything: not where every item has a free score."""
 
     n_params: int
     precision: FloatArray
@@ -31,6 +36,34 @@ class Scorer(Protocol):
 
     def adjoint(self, per_item: FloatArray) -> FloatArray:
         """Return ``Φᵀ`` times a vector over items: a gradient by item becomes one by parameter."""
+        ...
+
+    def blocks(self) -> list[slice]:
+        """Return the parameters that share a prior variance."""
+        ...
+
+    def design(self) -> FloatArray | None:
+        """Return the features by item and weight; None where no weight of a feature is among the parameters."""
+        ...
+
+    def effects(self) -> tuple[FloatArray, slice] | None:
+        """Return the prior precision of the free effects of the items and their place; None without such."""
+        ...
+
+    def warm_start(
+        self, theta: FloatArray, scores: FloatArray, feature_scores: FloatArray | None, weights: FloatArray | None
+    ) -> FloatArray:
+        """Return parameters to start from, given scores and weights of an earlier fit.
+
+        Parameters
+        ----------
+        theta : ndarray
+            Where the fit would start otherwise.
+        scores, feature_scores : ndarray
+            Of the items of this fit; NaN for those that the earlier fit did not know. None without features there.
+        weights : ndarray or None
+            Of the standardised features; None where the earlier fit had other ones.
+        """
         ...
 
     def preconditioner(self, degree: FloatArray) -> Callable[[FloatArray], FloatArray]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jamrank.data.comparisons import open_frame
+from jamrank.data.frames import open_frame
 from jamrank.data.ids import as_array, encode, first_missing, is_missing, locate
 from jamrank.errors import FeatureError, FeatureWarning, warn
 from jamrank.typing import BoolArray, FloatArray, IntArray

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import ClassVar
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -25,6 +26,9 @@ class LinearScorer:
     variance : float, optional
         Prior variance of each weight; None for no prior.
     """
+
+    free: ClassVar[bool] = False
+    level_matters: ClassVar[bool] = True
 
     # einsum instead of @: BLAS may add in another order with another number of threads, and results must not
     # depend on that. It is quicker along features that lie in one piece.
@@ -53,6 +57,23 @@ class LinearScorer:
         """Return ``Xᵀ`` times a vector over items."""
         sums: FloatArray = np.einsum("fi,i->f", self._columns, per_item)
         return sums
+
+    def blocks(self) -> list[slice]:
+        """Return one block."""
+        return [slice(0, self.n_params)]
+
+    def design(self) -> FloatArray:
+        """Return the features."""
+        return self.matrix
+
+    def effects(self) -> None:
+        """Return None: items have no effects of their own."""
+
+    def warm_start(
+        self, theta: FloatArray, scores: FloatArray, feature_scores: FloatArray | None, weights: FloatArray | None
+    ) -> FloatArray:
+        """Return the earlier weights."""
+        return theta if weights is None else weights
 
     def preconditioner(self, degree: FloatArray) -> Callable[[FloatArray], FloatArray]:
         """Return the inverse curvature of comparisons that spread evenly over the items.

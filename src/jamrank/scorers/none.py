@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,6 +20,9 @@ class NoScorer:
     n_items : int
         Number of items.
     """
+
+    free: ClassVar[bool] = False
+    level_matters: ClassVar[bool] = True
 
     def __init__(self, n_items: int) -> None:
         self.n_params = 0
@@ -40,6 +44,23 @@ class NoScorer:
     def adjoint(self, per_item: FloatArray) -> FloatArray:
         """Return no parameters."""
         return np.empty(0)
+
+    def blocks(self) -> list[slice]:
+        """Return one block, without parameters."""
+        return [slice(0, 0)]
+
+    def design(self) -> FloatArray:
+        """Return features without a column."""
+        return np.empty((len(self._none), 0))
+
+    def effects(self) -> None:
+        """Return None: items have no effects."""
+
+    def warm_start(
+        self, theta: FloatArray, scores: FloatArray, feature_scores: FloatArray | None, weights: FloatArray | None
+    ) -> FloatArray:
+        """Return no parameters."""
+        return theta
 
     def preconditioner(self, degree: FloatArray) -> Callable[[FloatArray], FloatArray]:
         """Return what changes nothing."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import ClassVar
 
 import numpy as np
 
@@ -28,6 +29,9 @@ class ObjectScorer:
         Where the scores are drawn to; 0 without it.
     """
 
+    free: ClassVar[bool] = True
+    level_matters: ClassVar[bool] = False
+
     def __init__(self, n_items: int, variance: float | None, centre: FloatArray | None = None) -> None:
         self.n_params = n_items
         self.precision = np.full(n_items, 0.0 if variance is None else 1.0 / variance)
@@ -48,6 +52,24 @@ class ObjectScorer:
     def adjoint(self, per_item: FloatArray) -> FloatArray:
         """Return the vector itself."""
         return per_item
+
+    def blocks(self) -> list[slice]:
+        """Return one block."""
+        return [slice(0, self.n_params)]
+
+    def design(self) -> None:
+        """Return None: there are no features."""
+
+    def effects(self) -> tuple[FloatArray, slice]:
+        """Return the precision of all parameters."""
+        return self.precision, slice(0, self.n_params)
+
+    def warm_start(
+        self, theta: FloatArray, scores: FloatArray, feature_scores: FloatArray | None, weights: FloatArray | None
+    ) -> FloatArray:
+        """Return the earlier scores about their mean; new items start there."""
+        known = np.isfinite(scores)
+        return np.where(known, scores - (scores[known].mean() if known.any() else 0.0), 0.0)
 
     def preconditioner(self, degree: FloatArray) -> Callable[[FloatArray], FloatArray]:
         """Return the inverse curvature of comparisons that spread evenly over the items; see :class:`LinearScorer`.

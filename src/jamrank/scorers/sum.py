@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import ClassVar
 
 import numpy as np
 
@@ -23,6 +24,9 @@ class SumScorer:
     objects : ObjectScorer
         The effects of the items, which need a prior: without one they would explain everything.
     """
+
+    free: ClassVar[bool] = False
+    level_matters: ClassVar[bool] = False
 
     def __init__(self, features: LinearScorer, objects: ObjectScorer) -> None:
         self.features, self.objects = features, objects
@@ -53,6 +57,28 @@ class SumScorer:
     def adjoint(self, per_item: FloatArray) -> FloatArray:
         """Return the transpose of :meth:`spread` times a vector over items."""
         return np.concatenate([self.features.adjoint(per_item), self.objects.adjoint(per_item)])
+
+    def blocks(self) -> list[slice]:
+        """Return the weights, and the effects."""
+        split = self.features.n_params
+        return [slice(0, split), slice(split, self.n_params)]
+
+    def design(self) -> FloatArray:
+        """Return the features."""
+        return self.features.matrix
+
+    def effects(self) -> tuple[FloatArray, slice]:
+        """Return the precision of the effects, and their place after the weights."""
+        return self.objects.precision, slice(self.features.n_params, self.n_params)
+
+    def warm_start(
+        self, theta: FloatArray, scores: FloatArray, feature_scores: FloatArray | None, weights: FloatArray | None
+    ) -> FloatArray:
+        """Return the earlier weights, and what of the earlier scores features did not explain."""
+        own, effects = self.split(theta)
+        if feature_scores is not None:
+            effects = np.where(np.isfinite(scores), scores - feature_scores, effects)
+        return np.concatenate([own if weights is None else weights, effects])
 
     def preconditioner(self, degree: FloatArray) -> Callable[[FloatArray], FloatArray]:
         """Return the inverse curvature of comparisons that spread evenly over the items, by eliminating the effects.

@@ -1,23 +1,22 @@
-"""The model that foretells held-out votes best."""
+"""The model that predicts held-out votes best."""
 
 from __future__ import annotations
 
 import os
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from jamrank.data.comparisons import Comparisons, make_frame
-from jamrank.engines import bring, choose
-from jamrank.errors import FormatError, ParameterError
-from jamrank.io.out_of_core.parted import PartedComparisons, Votes
+from jamrank.data.comparisons import Comparisons
+from jamrank.data.frames import make_frame
+from jamrank.errors import FormatError, NotFittedError, ParameterError
+from jamrank.fitting.spec import Capabilities, ModelSpec
+from jamrank.io.out_of_core.parted import Votes
 from jamrank.io.out_of_core.sampling import sample_pairs, sample_parts
-from jamrank.models.base import FeatureUse, RankingModel
+from jamrank.models.base import RankingModel
 from jamrank.models.registry import find_model
-from jamrank.models.state import from_document, to_document
-from jamrank.models.uncertain import Uncertain
 from jamrank.scorers import align_features
 from jamrank.selection.candidates import usual_candidates
 from jamrank.selection.cross_validation import Candidate, HeldOut, frames, hold_out
@@ -25,7 +24,7 @@ from jamrank.selection.design import Design, examine_design
 from jamrank.selection.folds import deal
 from jamrank.text import many
 
-__all__ = ["Auto"]
+__all__ = ["Auto", "ModelChoice"]
 
 # With fewer decided votes the choice would be chance.
 _FEWEST = 100
@@ -35,13 +34,34 @@ _MANY, _VERY_MANY = 5_000, 50_000
 _VOTES_EACH = 10
 
 
+@dataclass(frozen=True)
+class ModelChoice:
+    """Which model was chosen, and why.
+
+    Attributes
+    ----------
+    name : str
+    reason : str
+        In a sentence.
+    uses_features : bool
+        Whether it is to be fitted with the features.
+    comparison : data frame or None
+        Models, losses and intervals; None where votes were too few to compare.
+    """
+
+    name: str
+    reason: str
+    uses_features: bool
+    comparison: Any
+
+
 class Auto(RankingModel):
     """Chooses a model by votes that were held out, and fits it.
 
     BradleyTerry, AmElo, and CrowdBT and JAM with either noise are tried; with features also JAM with them, by the
     linear scorer or linear+objects, KernelJAM and VRJAM. The one with the lowest loss of a held-out vote (minus the
-    logarithm of its probability), or a simpler one that is as good, is fitted to all votes, and everything that it
-    knows is found here under the same names.
+    logarithm of its probability), or a simpler one that is as good, is fitted to all votes; its result is the
+    result of ``Auto``.
 
     Parameters
     ----------
@@ -61,7 +81,7 @@ class Auto(RankingModel):
     Attributes
     ----------
     model_ : RankingModel
-        The chosen model, fitted.
+        The chosen model, fitted: what only that model has is found there.
     chosen_ : str
         Its name, as in ``comparison_``.
     reason_ : str
@@ -80,15 +100,13 @@ class Auto(RankingModel):
     'JAM'
     """
 
-    _from_disk: ClassVar[bool] = True
-    _takes_features: ClassVar[FeatureUse] = "optional"
-    _knows_annotators: ClassVar[bool] = True
-
-    model_: RankingModel
-    chosen_: str
-    reason_: str
-    uses_features_: bool
-    comparison_: Any
+    _spec: ClassVar[ModelSpec] = ModelSpec(
+        scorer="auto",
+        noise="flip",
+        capabilities=Capabilities(
+            features="optional", gold=True, out_of_core=True, log_odds=True, annotators=True, likelihood=True
+        ),
+    )
 
     def __init__(
         self,
@@ -118,22 +136,20 @@ class Auto(RankingModel):
         start: RankingModel | None = None,
     ) -> Self:
         """Choose a model and fit it; see :meth:`RankingModel.fit`."""
-        if not isinstance(votes, (Comparisons, PartedComparisons, str, os.PathLike)):
-            raise ParameterError(
-                f"votes is a {type(votes).__name__}; expected jamrank.Comparisons (see Comparisons.from_frame)"
-            )
-        votes = bring(choose(self.engine, votes), votes)
-        self._reset()
-        try:
-            chosen = self.choose(votes, features, gold is not None)
-            self.model_ = chosen.fit(votes, features if self.uses_features_ else None, gold=gold, start=start)
-        except BaseException:
-            self._reset()
-            raise
+        _, votes = self._bring(votes)
+        self._forget()
+        chosen, choice = self.choose(votes, features, gold is not None)
+        chosen.fit(votes, features if choice.uses_features else None, gold=gold, start=start)
+        self.model_, self.choice_, self.result_ = chosen, choice, chosen.result_
         return self
 
-    def choose(self, votes: Votes, features: Any = None, gold: bool = False) -> RankingModel:
-        """Choose a model; set ``chosen_``, ``reason_`` and ``comparison_``, and return it unfitted.
+    def _forget(self) -> None:
+        super()._forget()
+        for name in ("model_", "choice_"):
+            vars(self).pop(name, None)
+
+    def choose(self, votes: Votes, features: Any = None, gold: bool = False) -> tuple[RankingModel, ModelChoice]:
+        """Choose a model without fitting it to all votes.
 
         Parameters
         ----------
@@ -141,6 +157,13 @@ class Auto(RankingModel):
             As in :meth:`RankingModel.fit`.
         gold : bool
             Only among the models that can use pairs of known truth.
+
+        Returns
+        -------
+        model : RankingModel
+            Not fitted.
+        choice : ModelChoice
+            Its name, and why it was chosen.
         """
         self._validate()
         if features is not None:
@@ -151,22 +174,21 @@ class Auto(RankingModel):
         sample = sample_pairs(votes, wanted) if isinstance(votes, Comparisons) else sample_parts(votes, wanted)
         design = examine_design(sample)
         candidates = usual_candidates(features is not None, changes, design, not isinstance(votes, Comparisons), gold)
-        self.comparison_ = None
+        comparison = None
         if len(candidates) == 1 or design.n_decided < _FEWEST:
-            self.chosen_ = candidates[0].name
-            self.reason_ = _without_comparison(self.chosen_, design, len(candidates) == 1)
+            name = candidates[0].name
+            reason = _without_comparison(name, design, len(candidates) == 1)
         else:
             found = self._compare(sample, features, candidates)
-            self.comparison_, _ = frames({"vote": found}, votes.frame if isinstance(votes, Comparisons) else _polars)
-            self.chosen_ = found.choice()
+            comparison, _ = frames({"vote": found}, votes.frame if isinstance(votes, Comparisons) else _polars)
+            name = found.choice()
             drawn = sample is not votes and sample.n_folded < votes.n_votes
-            self.reason_ = _reason(found, self.folds, votes.n_votes if drawn else None)
-        (chosen,) = (one for one in candidates if one.name == self.chosen_)
-        self.uses_features_ = chosen.features
+            reason = _reason(found, self.folds, votes.n_votes if drawn else None)
+        (chosen,) = (one for one in candidates if one.name == name)
         if features is not None and not chosen.features:
-            self.reason_ += " The features are not used."
+            reason += " The features are not used."
         assert isinstance(chosen.model, RankingModel)
-        return chosen.model
+        return chosen.model, ModelChoice(name, reason, chosen.features, comparison)
 
     def _compare(self, sample: Comparisons, features: Any, candidates: list[Candidate]) -> HeldOut:
         written, fold = deal(sample, self.folds, "vote")
@@ -181,82 +203,63 @@ class Auto(RankingModel):
             if not (isinstance(value, (int, np.integer)) and value >= least):
                 raise ParameterError(f"{name} is {value!r}; expected a whole number of at least {least}")
 
-    # -- everything else is the chosen model's ------------------------------------------------------------------
+    # -- files ----------------------------------------------------------------------------------------------------
 
-    def __getattr__(self, name: str) -> Any:
-        model = vars(self).get("model_")
-        if model is None or name.startswith("__"):
-            return super().__getattr__(name)
-        return getattr(model, name)
-
-    def _require_fit(self) -> None:
-        if "model_" not in vars(self):
-            super()._require_fit()
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "model_" in vars(self)
-
-    # -- files --------------------------------------------------------------------------------------------------
-
-    def _document(self) -> dict[str, Any]:
-        frame = self.comparison_
+    def _to_body(self) -> dict[str, Any]:
+        choice, frame = self._chosen(), self._chosen().comparison
         columns = None if frame is None else {name: frame[name].to_numpy() for name in frame.columns}
-        plain = columns and {name: v.tolist() if v.dtype.kind not in "iuf" else v for name, v in columns.items()}
         return {
             "class": "Auto",
             "params": self.get_params(),
-            "chosen": self.chosen_,
-            "reason": self.reason_,
-            "comparison": plain,
-            "uses_features": self.uses_features_,
-            "frames": self.model_._frames,
-            "model": to_document(self.model_),
+            "choice": {
+                "name": choice.name,
+                "reason": choice.reason,
+                "uses_features": choice.uses_features,
+                "comparison": columns and {n: v if v.dtype.kind in "iuf" else v.tolist() for n, v in columns.items()},
+                "frames": self.result_.votes.frames,
+            },
+            "model": self.model_._to_body(),
         }
 
     @classmethod
-    def _from_document(cls, body: dict[str, Any], source: str) -> RankingModel:
-        try:
-            auto = cls(**body["params"])
-            auto.chosen_, auto.reason_, columns = body["chosen"], body["reason"], body["comparison"]
-            auto.uses_features_ = body["uses_features"]
-            auto.comparison_ = columns and make_frame(
-                {name: np.asarray(column) for name, column in columns.items()}, body["frames"]
-            )
-            auto.model_ = from_document(find_model(body["model"]["class"]), body["model"], source)
-        except (KeyError, TypeError, AttributeError, ParameterError) as error:
-            raise FormatError(f"{source}: an Auto whose data are incomplete or damaged ({error})") from None
+    def _from_body(cls, body: dict[str, Any], source: str) -> RankingModel:
+        auto, choice, inner = cls(**body["params"]), body["choice"], body["model"]
+        columns = choice["comparison"]
+        frame = columns and make_frame({n: np.asarray(v) for n, v in columns.items()}, choice["frames"])
+        if inner["class"] == "Auto":
+            raise FormatError(f"{source}: an Auto that chose an Auto")
+        auto.model_ = find_model(str(inner["class"]))._from_body(inner, source)
+        auto.choice_ = ModelChoice(str(choice["name"]), str(choice["reason"]), bool(choice["uses_features"]), frame)
+        auto.result_ = auto.model_.result_
         return auto
 
+    # -- the choice -----------------------------------------------------------------------------------------------
 
-def _handed_on(name: str) -> property:
-    """Return a property that asks the chosen model."""
+    def _chosen(self) -> ModelChoice:
+        choice: ModelChoice | None = vars(self).get("choice_")
+        if choice is None:
+            raise NotFittedError("this Auto is not fitted yet; call fit first")
+        return choice
 
-    def ask(self: Auto) -> Any:
-        if "model_" not in vars(self):
-            return RankingModel.__getattr__(self, name)
-        return getattr(self.model_, name)
+    @property
+    def chosen_(self) -> str:
+        """The name of the chosen model, as in ``comparison_``."""
+        return self._chosen().name
 
-    return property(ask)
+    @property
+    def reason_(self) -> str:
+        """Why it was chosen, in a sentence."""
+        return self._chosen().reason
 
+    @property
+    def uses_features_(self) -> bool:
+        """Whether it was fitted with the features."""
+        return self._chosen().uses_features
 
-# What a model works out when asked for is the business of the chosen one, whose way it may be.
-for _name, _value in [*vars(Uncertain).items(), *vars(RankingModel).items()]:
-    if isinstance(_value, (property, cached_property)):
-        setattr(Auto, _name, _handed_on(_name))
-
-
-def _method(name: str) -> Any:
-    def call(self: Auto, *args: Any, **kwargs: Any) -> Any:
-        self._require_fit()
-        return getattr(self.model_, name)(*args, **kwargs)
-
-    call.__name__, call.__doc__ = name, getattr(RankingModel, name).__doc__
-    return call
-
-
-_ASKED = ("score_intervals", "flip_intervals", "score_draws", "rank_draws", "top", "uncertainty")
-for _name in ("predict_proba", "vote_proba", "score", *_ASKED):
-    setattr(Auto, _name, _method(_name))
+    @property
+    def comparison_(self) -> Any:
+        """Models, losses and intervals; None where votes were too few to compare."""
+        return self._chosen().comparison
 
 
 def _polars(columns: dict[str, NDArray[Any]]) -> Any:

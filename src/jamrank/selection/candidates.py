@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from jamrank.models.base import FeatureUse, RankingModel
+from jamrank.fitting.spec import FeatureUse
+from jamrank.models.base import RankingModel
 from jamrank.models.registry import find_model
 from jamrank.selection.cross_validation import Candidate
 from jamrank.selection.design import Design
@@ -41,11 +42,16 @@ def usual_candidates(
     """
     found = []
     for model in _usual(design):
-        if model._from_disk >= from_disk and model._takes_gold >= gold:
+        if _suits(model, from_disk, gold):
             known = model.get_params()
             model.set_params(**{name: value for name, value in changes.items() if name in known})
             found += _ways(model, features)
     return found
+
+
+def _suits(model: RankingModel, from_disk: bool, gold: bool) -> bool:
+    can = model._spec.capabilities
+    return can.out_of_core >= from_disk and can.gold >= gold
 
 
 def _usual(design: Design) -> list[RankingModel]:
@@ -110,7 +116,7 @@ def _all() -> list[RankingModel]:
 
     usual = _usual(Design(np.inf, 2, sides=True, repeats=True))
     others = [kind() for kind in MODELS.values() if kind is not Auto and not any(type(one) is kind for one in usual)]
-    return sorted(usual + others, key=lambda model: model._knows_annotators)
+    return sorted(usual + others, key=lambda model: model._spec.capabilities.annotators)
 
 
 def _may(model: RankingModel) -> bool:
@@ -120,7 +126,7 @@ def _may(model: RankingModel) -> bool:
 def _takes(model: RankingModel) -> FeatureUse:
     """Return what becomes of features, the scorer that was chosen being known."""
     asked_for = model.get_params().get("scorer", "auto") not in ("auto", "objects")
-    return "always" if asked_for else model._takes_features
+    return "always" if asked_for else model._spec.capabilities.features
 
 
 def _ways(model: RankingModel, features: bool) -> list[Candidate]:
@@ -140,7 +146,7 @@ def _name(model: RankingModel) -> str:
 
 
 def _candidate(model: RankingModel, features: bool, name: str) -> Candidate:
-    return Candidate(name, partial(_copy, model), features, model._knows_annotators, model)
+    return Candidate(name, partial(_copy, model), features, model._spec.capabilities.annotators, model)
 
 
 def _copy(model: RankingModel) -> RankingModel:

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jamrank.data.color_refinement import decided
-from jamrank.data.comparisons import FIRST, Comparisons
+from jamrank.data.comparisons import Comparisons
+from jamrank.data.storage import FIRST
 from jamrank.errors import FeatureError, InputError, JamrankWarning
 from jamrank.typing import BoolArray, FloatArray, IntArray
 

@@ -15,8 +15,9 @@ from jamrank.data.comparisons import Comparisons
 from jamrank.data.ids import as_column, as_objects, codes_in, distinct, encode
 from jamrank.errors import InputError, ParameterError
 from jamrank.io import read_comparisons, store_comparisons
-from jamrank.io.out_of_core import store
-from jamrank.io.out_of_core.store import Journal, parse_size, plan_storage
+from jamrank.io.out_of_core import storage_plan, store
+from jamrank.io.out_of_core.storage_plan import parse_size, plan_storage
+from jamrank.io.scratch import Journal
 
 MEMORY = "600MB"
 
@@ -24,8 +25,8 @@ MEMORY = "600MB"
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
     """Make a part a few hundred votes, and a slice fewer rows than a file."""
-    monkeypatch.setattr(store, "_PART_BYTES", (600_000_000 - store._PROCESS_BYTES) // 300)
-    monkeypatch.setattr(store, "_SLICE_BYTES", (600_000_000 - store._PROCESS_BYTES) // 11_000)
+    monkeypatch.setattr(storage_plan, "_PART_BYTES", (600_000_000 - storage_plan._PROCESS_BYTES) // 300)
+    monkeypatch.setattr(storage_plan, "_SLICE_BYTES", (600_000_000 - storage_plan._PROCESS_BYTES) // 11_000)
 
 
 def draw(seed: int = 0, n: int = 3000, questions: bool = False, weights: bool = False) -> pl.DataFrame:

@@ -90,7 +90,7 @@ class Cluster:
         ParameterError
             If dask is not installed.
         ClusterError
-            If nobody answers at the address.
+            If no scheduler answers at the address.
         """
         try:
             import dask
@@ -104,8 +104,8 @@ class Cluster:
             try:
                 client = Client(scheduler, timeout=_ANSWER_WITHIN, set_as_default=False)
             except (OSError, ValueError, TypeError) as error:
-                told = (str(error).splitlines() or [type(error).__name__])[0][:100]
-                raise ClusterError(f"no dask scheduler answers at {scheduler!r} ({told})") from None
+                reason = (str(error).splitlines() or [type(error).__name__])[0][:100]
+                raise ClusterError(f"no dask scheduler answers at {scheduler!r} ({reason})") from None
             return cls(client, [client])
         room = str(_room(scratch))
         # Scheduler and workers alike: dask's own place can be read by others, and prepared by them.

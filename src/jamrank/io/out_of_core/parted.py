@@ -11,7 +11,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from jamrank.data.comparisons import Comparisons, Packing
+from jamrank.data.comparisons import Comparisons
+from jamrank.data.packing import Packing
 from jamrank.typing import FloatArray, Int32Array, IntArray
 
 __all__ = ["PartedComparisons", "Votes"]

@@ -133,7 +133,7 @@ struct OfTruth {
     static __device__ int place(int kind) { return kind; }
 };
 
-// A vote whose log-odds depend on the margin and a parameter of its coin: whether the first item is better, or it is a tie.
+// A vote whose log-odds depend on the margin and a parameter of its confusion group: whether the first item is better, or it is a tie.
 template <bool kTie>
 struct OfMargin {
     const double* params;
@@ -141,7 +141,7 @@ struct OfMargin {
 
     __device__ OfMargin(const double* params, const double*, double margin)
         : params(params), margin(fmin(fmax(margin, -kLargestMargin), kLargestMargin)) {}
-    // Returns what is added up by coin: the derivative in its parameter, and the information on it.
+    // Returns what is added up by confusion group: the derivative in its parameter, and the information on it.
     __device__ double2 say(int kind, double times, Linked& sums, double&) const {
         const double param = params[kind / 2], said = kind % 2;
         double odds = param * margin, by_margin = param, by_param = margin;

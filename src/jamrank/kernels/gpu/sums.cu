@@ -38,7 +38,7 @@ __device__ inline double block_sum(double value) {
     return sum;
 }
 
-// 1 / x for an x that is neither very small nor very large: the card's guess of some 20 bits, made three times as exact.
+// 1 / x for an x that is neither very small nor very large: the GPU's approximation of some 20 bits, refined to three times as many.
 __device__ __forceinline__ double reciprocal(double x) {
     double guess;
     asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(guess) : "d"(x));

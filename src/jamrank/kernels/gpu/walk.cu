@@ -26,7 +26,7 @@ __device__ __forceinline__ double four_sums(const double (&sum)[4]) {
     return mine;
 }
 
-// A number from 0 to 1 in single precision, rounded half up, or nearly 0 where it is too small for that. The card's own
+// A number from 0 to 1 in single precision, rounded half up, or nearly 0 where it is too small for that. The GPU's own
 // conversion takes several times as long.
 __device__ __forceinline__ float single(double value) {
     const Long bits = max(__double_as_longlong(value), 0x3800000000000000ll) + 0x10000000ll;
@@ -53,8 +53,8 @@ __device__ __forceinline__ void write(unsigned place, double value) {
     asm volatile("st.shared.f64 [%0], %1;" ::"r"(place), "d"(value));
 }
 
-// Tells the card which row is read after the next ones, so that it comes nearer meanwhile.
-__device__ __forceinline__ void foretell(const Byte* row) { asm volatile("prefetch.global.L2 [%0];" ::"l"(row)); }
+// Prefetches a row that will be read after the next ones.
+__device__ __forceinline__ void prefetch_row(const Byte* row) { asm volatile("prefetch.global.L2 [%0];" ::"l"(row)); }
 
 struct Tile {
     int items, left, bottom, lane;
@@ -120,7 +120,7 @@ struct Walk {
                 e_down[r] = coming[r];
                 coming[r] = down[min(first + (kRows + r) * kWarps, tile.items - 1)];
                 if (!kEdge && first + (2 * kRows + r) * kWarps < tile.bottom)
-                    foretell(codes + at + ahead(far, 2 * kRows + r) + (kColumns - 1) * tile.lane);
+                    prefetch_row(codes + at + ahead(far, 2 * kRows + r) + (kColumns - 1) * tile.lane);
             }
 #pragma unroll
             for (int r = 0; r < kRows; ++r) {

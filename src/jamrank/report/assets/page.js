@@ -1,4 +1,4 @@
-// Sorting, searching and saving of tables, numbers at charts, other parts of the matrix. Without it the page is whole.
+// Sorts, searches and saves tables, shows numbers of charts, browses the matrix. The page is complete without it.
 "use strict";
 (() => {
   const all = (query, root = document) => [...root.querySelectorAll(query)];
@@ -55,7 +55,7 @@
 
   const makeSearchable = (table, tools) => {
     const rows = [...table.tBodies[0].rows];
-    const said = rows.map((row) => row.textContent.toLowerCase());
+    const texts = rows.map((row) => row.textContent.toLowerCase());
     const count = make("span", { className: "count" });
     count.setAttribute("aria-live", "polite");
     const box = make("input", { type: "search", placeholder: "Search" });
@@ -64,7 +64,7 @@
       const words = box.value.toLowerCase().split(/\s+/).filter(Boolean);
       let shown = 0;
       rows.forEach((row, i) => {
-        row.hidden = !words.every((word) => said[i].includes(word));
+        row.hidden = !words.every((word) => texts[i].includes(word));
         shown += !row.hidden;
       });
       count.textContent = words.length ? `${shown} of ${rows.length} rows` : "";
@@ -96,7 +96,7 @@
     if (tools.children.length) holder.prepend(tools);
   }
 
-  // -- charts: a pointer or the arrow keys tell the numbers of a row -----------------------------------------------
+  // -- charts: a pointer or the arrow keys show the numbers of a row -----------------------------------------------
 
   for (const figure of all("figure:has(.tip)")) {
     const chart = figure.querySelector(".chart");
@@ -104,12 +104,12 @@
     const marks = all(".mark", chart);
     const hint = "Point at a row, or press the arrow keys here, for its numbers.";
     let at = -1;
-    const tell = (place) => {
+    const show = (place) => {
       marks.forEach((mark, i) => mark.classList.toggle("lit", i === place));
       at = place;
       tip.textContent = place < 0 ? hint : marks[place].querySelector("title").textContent;
     };
-    tell(-1);
+    show(-1);
     chart.addEventListener("keydown", (event) => {
       const last = marks.length - 1;
       const next = {
@@ -117,32 +117,32 @@
       }[event.key];
       if (next === undefined) return;
       event.preventDefault();
-      tell(next);
+      show(next);
     });
-    chart.addEventListener("blur", () => tell(-1));
-    marks.forEach((mark, i) => mark.addEventListener("pointerenter", () => tell(i)));
+    chart.addEventListener("blur", () => show(-1));
+    marks.forEach((mark, i) => mark.addEventListener("pointerenter", () => show(i)));
   }
 
   // -- the matrix -------------------------------------------------------------------------------------------------
 
-  const matrix = document.querySelector(".beats");
+  const matrix = document.querySelector(".wins");
   if (!matrix) return;
   const heat = matrix.querySelector(".heat");
-  const told = matrix.querySelector(".tip");
+  const caption = matrix.querySelector(".tip");
   const nameOf = (head) => head.lastChild.textContent.trim();
 
   const isCell = (cell) => cell && cell.tagName === "TD" && cell.closest("tbody") && cell.textContent;
-  const tellCell = (cell) => {
+  const showCell = (cell) => {
     all(".at", heat).forEach((other) => other.classList.remove("at"));
     cell.classList.add("at");
     if (!isCell(cell)) return;
     const column = heat.tHead.rows[0].cells[cell.cellIndex];
-    told.textContent = `${nameOf(cell.parentNode.cells[0])} beats ${nameOf(column)}: ${cell.textContent} %`;
+    caption.textContent = `${nameOf(cell.parentNode.cells[0])} beats ${nameOf(column)}: ${cell.textContent} %`;
   };
-  told.textContent = "Point at a cell, or press the arrow keys in the table, to read it as a sentence.";
+  caption.textContent = "Point at a cell, or press the arrow keys in the table, to read it as a sentence.";
   heat.addEventListener("pointerover", (event) => {
     const cell = event.target.closest("td");
-    if (isCell(cell)) tellCell(cell);
+    if (isCell(cell)) showCell(cell);
   });
   heat.parentNode.addEventListener("keydown", (event) => {
     const move = { ArrowDown: [1, 0], ArrowUp: [-1, 0], ArrowRight: [0, 1], ArrowLeft: [0, -1] }[event.key];
@@ -153,11 +153,11 @@
     const [row, column] = now ? [now.parentNode.sectionRowIndex + move[0], now.cellIndex + move[1]] : [0, 2];
     const next = rows[row] && column > 0 && rows[row].cells[column];
     if (!next) return;
-    tellCell(next);
+    showCell(next);
     next.scrollIntoView({ block: "nearest", inline: "nearest" });
   });
 
-  const known = data("beats");
+  const known = data("wins");
   if (!known) return;
   const { names, odds } = known;
   const size = Number(matrix.dataset.shown);

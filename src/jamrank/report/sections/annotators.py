@@ -1,4 +1,4 @@
-"""The annotators: what to do about whom, a chart of their flips, and all of them as a table."""
+"""The annotators: what to do about whom, a chart of their flips, and a table."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from html import escape
 import polars as pl
 
 from jamrank.report import svg
+from jamrank.report.csv_text import csv_text
 from jamrank.report.judges import ADVICE, INDEPENDENT, REASONS, listed
-from jamrank.report.markup import MISSING, count, decimal, finite, paragraph, plain, plural, section, shorten, tag
+from jamrank.report.markup import MISSING, count, decimal, finite, paragraph, plain, plural, shorten, tag
 from jamrank.report.record import Report
+from jamrank.report.section import Section
 from jamrank.report.sections.ranking import ends, figure
 from jamrank.report.tables import (
     LONGEST_NAME,
@@ -24,39 +26,36 @@ from jamrank.report.tables import (
     whole_table,
 )
 
-__all__ = ["annotators"]
+__all__ = ["SECTION"]
 
 _DRAWN = (30, 30)
 _NAMED = 30
-# Of more annotators the best and the worst are listed.
+# Of more annotators than this, the best and the worst are listed.
 _LISTED = 500
 
 
-def annotators(report: Report) -> str:
-    """Write whom to trust, whom to leave out, and on what evidence."""
+def _render(report: Report) -> str:
     frame = report.annotators
     if frame.is_empty():
-        return section("annotators", "Annotators", paragraph("There are no annotators."))
+        return paragraph("There are no annotators.")
     rows = _rows(frame)
     meaning = (
-        "Flip is the probability that an annotator reports the opposite of the truth: 0 is perfect, "
-        "0.5 is a coin toss, 1 always says the opposite."
+        "The flip is the probability that an annotator votes for the worse item: 0 is perfect, 0.5 is random voting, "
+        "1 is always wrong."
     )
     if any(isinstance(row, svg.Mark) and row.low is not None for row in rows):
         meaning += " Lines are 95 % intervals."
-    return section(
-        "annotators",
-        "Annotators",
+    parts = (
         _by_verdict(frame),
         paragraph(meaning),
         figure(_chart(rows, frame.height)),
-        _table(frame),
-        _links(report),
+        _table(frame, report.spreadsheet_safe),
     )
+    return "".join(parts) + _correlated(report)
 
 
 def _rows(frame: pl.DataFrame) -> list[svg.Mark | svg.Gap]:
-    """Return what is drawn: all, or of many the best and the worst of those with enough votes."""
+    """Return what is drawn: all, or the best and the worst of those with enough votes."""
     judged = frame.filter(pl.col("verdict") != "too few votes")
     if frame.height <= sum(_DRAWN) or judged.is_empty():
         return ends(frame, _DRAWN, _mark, "annotator")
@@ -66,7 +65,7 @@ def _rows(frame: pl.DataFrame) -> list[svg.Mark | svg.Gap]:
 
 
 def _by_verdict(frame: pl.DataFrame) -> str:
-    """Write what to do about whom and why, those to act upon first."""
+    """Return what to do about whom and why, the most urgent first."""
     written = frame.select(pl.col("annotator"), verdict=pl.Series([plain(v) for v in frame["verdict"]]))
     present = set(written["verdict"])
     others = {"Other": tuple(sorted(present.difference(*ADVICE.values())))}
@@ -94,14 +93,14 @@ def _names(names: Sequence[object]) -> str:
 
 def _chart(rows: Sequence[svg.Mark | svg.Gap], total: int) -> str:
     drawn = sum(isinstance(row, svg.Mark) for row in rows)
-    notes = ((0.0, "perfect"), (0.5, "coin toss"), (1.0, "adversary"))
-    label = "flip (probability of reporting the opposite)"
+    notes = ((0.0, "perfect"), (0.5, "random"), (1.0, "always wrong"))
+    label = "flip (probability of a wrong vote)"
     return svg.interval_chart(
         rows,
         svg.Axis(0.0, 1.0, label, (0.0, 0.25, 0.5, 0.75, 1.0), notes, reference=0.5),
         title="Annotators: the flip of each",
         desc=f"{plural(drawn, 'annotator')} of {total:,}, best first, on a scale from 0 (perfect) over 0.5 "
-        "(coin toss) to 1 (adversary). The table below has numbers.",
+        "(random) to 1 (always wrong). The table below lists the numbers.",
         heads=("annotator", "votes"),
     )
 
@@ -115,7 +114,7 @@ def _mark(row: Row) -> svg.Mark:
     return svg.Mark(name, flip, low, high, "", votes, verdict_class(row["verdict"]), tip)
 
 
-def _table(frame: pl.DataFrame) -> str:
+def _table(frame: pl.DataFrame, safe: bool) -> str:
     columns = [
         Column("annotator", lambda row: plain(row["annotator"]), "name"),
         Column("votes", lambda row: count(finite(row["votes"]))),
@@ -125,44 +124,47 @@ def _table(frame: pl.DataFrame) -> str:
         Column("evidence", lambda row: plain(row.get("evidence", MISSING)), "word"),
     ]
     own = {
-        "bias": Column("lean to the left", lambda row: decimal(finite(row["bias"]), 2)),
-        "tie": Column("readiness to tie", lambda row: decimal(finite(row["tie"]), 2)),
+        "bias": Column("position bias (left)", lambda row: decimal(finite(row["bias"]), 2)),
+        "tie": Column("tie tendency", lambda row: decimal(finite(row["tie"]), 2)),
     }
     columns[4:4] = [column for name, column in own.items() if name in frame.columns]
     left_out = frame.height - _LISTED
     if left_out <= 0:
-        caption = "All annotators, lowest flip first; those with too few votes at the end"
-        return whole_table(frame, columns, caption, "annotators.csv")
+        caption = "All annotators, lowest flip first; those with too few votes last"
+        return whole_table(frame, columns, caption, "annotators.csv", spreadsheet_safe=safe)
     judged = frame.filter(pl.col("verdict") != "too few votes")
-    caption = f"{_LISTED} of {plural(frame.height, 'annotator')}: the lowest flips first"
+    caption = f"{_LISTED} of {plural(frame.height, 'annotator')}, lowest flip first"
     if judged.height <= _LISTED:
         shown = frame.head(_LISTED)
     else:
         shown = pl.concat([judged.head(_LISTED // 2), judged.tail(_LISTED // 2)])
         caption = f"The {_LISTED // 2} lowest flips and the {_LISTED // 2} highest, of {frame.height:,} annotators"
-    rest = paragraph(
-        f"{plural(left_out, 'annotator')} more are not shown here: annotators.csv has all {frame.height:,}."
-    )
-    data = data_block("annotators.csv", frame.write_csv())
+    rest = paragraph(f"{plural(left_out, 'more annotator')} not shown: annotators.csv has all {frame.height:,}.")
+    data = data_block("annotators.csv", csv_text(frame, safe))
     return table(shown.iter_rows(named=True), columns, caption, "annotators.csv") + data + rest
 
 
-def _links(report: Report) -> str:
+def _correlated(report: Report) -> str:
     if report.effective_judges is None:
         return ""
-    if report.links is None or report.links.is_empty():
-        return paragraph("No annotators were found to err together.")
+    if report.correlated is None or report.correlated.is_empty():
+        return paragraph("No correlated errors of annotators were found.")
     columns = [
         Column("annotator", lambda row: plain(row["first"]), "name"),
         Column("and", lambda row: plain(row["second"]), "id"),
         Column("common pairs", lambda row: count(finite(row["pairs"]))),
         Column("correlation of errors", lambda row: decimal(finite(row["correlation"]), 2)),
     ]
-    worth = f"worth {decimal(report.effective_judges, 1)} of {report.n_judges:,} independent judges"
-    told = "These agree with each other more than the truth explains; a correlation of 1 is a copy. "
+    effective = (
+        f"{report.n_judges:,} annotators are equivalent to {decimal(report.effective_judges, 1)} independent ones"
+    )
+    text = "These annotators agree more often than independent errors explain; a correlation of 1 is a copy. "
     if report.effective_judges < INDEPENDENT * report.n_judges:
-        told += f"The errors of the annotators are correlated: they are {worth}, and all intervals are too narrow."
+        text += f"{effective}, and all intervals are too narrow."
     else:
-        told += f"Otherwise the errors of the annotators are nearly independent: all together are {worth}."
-    shown = report.links.head(25).iter_rows(named=True)
-    return tag("h3", "Judges who err together") + paragraph(told) + table(shown, columns, "Judges who err together")
+        text += f"Otherwise errors are nearly independent: {effective}."
+    shown = report.correlated.head(25).iter_rows(named=True)
+    return tag("h3", "Correlated errors") + paragraph(text) + table(shown, columns, "Correlated errors")
+
+
+SECTION = Section("annotators", "Annotators", _render, link="Annotators")

@@ -1,22 +1,22 @@
-"""Which features drive the score."""
+"""The effects of the features on the score."""
 
 from __future__ import annotations
 
 import polars as pl
 
 from jamrank.report import svg
-from jamrank.report.markup import decimal, digits_for, finite, paragraph, plain, section
+from jamrank.report.markup import decimal, digits_for, finite, paragraph, plain
 from jamrank.report.record import Report
+from jamrank.report.section import Section
 from jamrank.report.sections.ranking import figure
 from jamrank.report.tables import Column, whole_table
 
-__all__ = ["features"]
+__all__ = ["SECTION"]
 
 _DRAWN = 20
 
 
-def features(report: Report) -> str:
-    """Write the effects, the strongest first."""
+def _render(report: Report) -> str:
     if report.features is None or report.features.is_empty():
         return ""
     frame = report.features.sort(pl.col("effect").abs(), descending=True, maintain_order=True)
@@ -30,26 +30,25 @@ def features(report: Report) -> str:
     chart = svg.bar_chart(
         marks,
         svg.Axis(
-            -reach, reach, "change of the score for one standard deviation", svg.ticks(-reach, reach), reference=0.0
+            -reach, reach, "change of the score per standard deviation", svg.ticks(-reach, reach), reference=0.0
         ),
-        title="Features: what drives the score",
+        title="Features: effects on the score",
         desc=f"The {len(marks)} strongest of {frame.height:,} features. Bars to the right raise the score, bars to "
-        "the left lower it. The table below has numbers.",
+        "the left lower it. The table below lists the numbers.",
         head="feature",
     )
     columns = [
         Column("feature", lambda row: plain(row["feature"]), "name"),
-        Column("effect (one standard deviation)", lambda row: decimal(finite(row["effect"]), digits)),
-        Column("for one unit", lambda row: f"{row['coef']:.4g}".replace("-", "−")),
+        Column("effect (per standard deviation)", lambda row: decimal(finite(row["effect"]), digits)),
+        Column("per unit", lambda row: f"{row['coef']:.4g}".replace("-", "−")),
     ]
-    told = (
-        "How much the score changes when a feature is one standard deviation higher and the others stay the same. "
-        "Features that go together share their effect between them."
+    text = (
+        "The change of the score when a feature increases by one standard deviation and the others stay the same. "
+        "Correlated features share their effect."
     )
-    return section(
-        "features",
-        "What drives the score",
-        paragraph(told),
-        figure(chart),
-        whole_table(frame, columns, "All features, strongest first", "features.csv"),
-    )
+    caption, safe = "All features, strongest first", report.spreadsheet_safe
+    written = whole_table(frame, columns, caption, "features.csv", spreadsheet_safe=safe)
+    return paragraph(text) + figure(chart) + written
+
+
+SECTION = Section("features", "Feature effects", _render, link="Features")

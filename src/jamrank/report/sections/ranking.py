@@ -1,4 +1,4 @@
-"""The ranking: a chart of its ends, and the whole of it as a table."""
+"""The ranking: a chart and a table."""
 
 from __future__ import annotations
 
@@ -7,22 +7,21 @@ from collections.abc import Callable
 import polars as pl
 
 from jamrank.report import svg
-from jamrank.report.markup import MISSING, count, decimal, digits_for, finite, paragraph, plain, plural, section, tag
+from jamrank.report.markup import MISSING, count, decimal, digits_for, finite, paragraph, plain, plural, tag
 from jamrank.report.record import Report
+from jamrank.report.section import Section
 from jamrank.report.tables import Column, Row, between, whole_table
 
-__all__ = ["ends", "figure", "ranking"]
+__all__ = ["SECTION", "ends", "figure"]
 
-# Of more items than that, so many of the first and of the last are drawn.
+# Of more items than this, some of the first and of the last are drawn.
 _MOST_DRAWN, _DRAWN, _DRAWN_OF_GROUP = 60, (30, 10), 10
-_NORMAL_95 = 1.96
 
 
-def ranking(report: Report) -> str:
-    """Write who ranks where, and how sure that is."""
+def _render(report: Report) -> str:
     frame = report.ranking if report.within is None else report.within
     if frame.is_empty():
-        return section("ranking", "Ranking", paragraph("There are no items to rank."))
+        return paragraph("There are no items to rank.")
     scores = [s for s in map(finite, frame["score"]) if s is not None]
     digits = digits_for(max(scores, default=0.0) - min(scores, default=0.0))
     rows = _rows(frame, digits)
@@ -32,23 +31,23 @@ def ranking(report: Report) -> str:
         rows,
         svg.Axis(low, high, "score (higher is better)", svg.ticks(low, high)),
         title="Ranking: the score of each item",
-        desc=f"{plural(len(marks), 'item')} of {frame.height:,}, best first. The table below has numbers.",
-        heads=("item", "rank range"),
+        desc=f"{plural(len(marks), 'item')} of {frame.height:,}, best first. The table below lists the numbers.",
+        heads=("item", "rank interval"),
     )
-    told = "Dots are scores; items are in the order of their scores."
+    caption = "Dots are scores, highest first."
     if any(m.low is not None for m in marks):
-        told = (
-            "Dots are scores and lines their 95 % intervals. The rank range says between which ranks an item is with "
-            "95 % probability: where ranges overlap, the order of two items may be open."
+        caption = (
+            "Dots are scores, lines their 95 % intervals. The rank interval contains the true rank with 95 % "
+            "probability; where the intervals of two items overlap, their order may be uncertain."
         )
     if report.within is not None:
-        told += " Ranks and their ranges are those within a group; no vote compares items of different groups."
+        caption += " Ranks and rank intervals are those within a group; no vote compares items of different groups."
     meaning = paragraph(f"Scores: {report.meaning}.") if report.meaning else ""
-    return section("ranking", "Ranking", paragraph(told), meaning, figure(chart), _table(report, frame, digits))
+    return paragraph(caption) + meaning + figure(chart) + _table(report, frame, digits)
 
 
 def _rows(frame: pl.DataFrame, digits: int) -> list[svg.Mark | svg.Gap]:
-    """Return what is drawn: all items or the ends of the ranking; of groups, the first items of the largest."""
+    """Return what is drawn: all items, or the first and the last; of groups, the first items of the largest."""
     if "group" not in frame.columns:
         drawn = (frame.height, 0) if frame.height <= _MOST_DRAWN else _DRAWN
         return ends(frame, drawn, lambda row: _mark(row, digits), "item")
@@ -65,14 +64,14 @@ def _rows(frame: pl.DataFrame, digits: int) -> list[svg.Mark | svg.Gap]:
 
 
 def figure(chart: str) -> str:
-    """Frame a chart whose rows tell their numbers below it when they are pointed at."""
+    """Return a chart with a line below it that shows the numbers of the row under the pointer."""
     return tag("figure", chart, tag("figcaption", class_="tip", aria_live="polite"))
 
 
 def ends(
     frame: pl.DataFrame, drawn: tuple[int, int], mark: Callable[[Row], svg.Mark], noun: str
 ) -> list[svg.Mark | svg.Gap]:
-    """Take all rows, or the first and the last with a gap that counts what lies between."""
+    """Return all rows, or the first and the last with the number of those between."""
     first, last = drawn
     left_out = frame.height - first - last
     if left_out <= 0:
@@ -86,17 +85,14 @@ def _mark(row: Row, digits: int) -> svg.Mark:
     name, score = plain(row["item"]), finite(row["score"])
     low, high = _interval(row)
     ranks = between(row, "rank", 0)
-    tip = f"{name}: rank {_rank(row)}{f' (between {ranks})' if ranks else ''}, score {decimal(score, digits)}"
+    tip = f"{name}: rank {_rank(row)}{f' (interval {ranks})' if ranks else ''}, score {decimal(score, digits)}"
     if low is not None:
         tip += f" ({decimal(low, digits)} to {decimal(high, digits)})"
     return svg.Mark(name, score, low, high, _rank(row), ranks, "item", tip)
 
 
 def _interval(row: Row) -> tuple[float | None, float | None]:
-    score, error = finite(row["score"]), finite(row["score_se"])
-    if score is None or error is None:
-        return None, None
-    return score - _NORMAL_95 * error, score + _NORMAL_95 * error
+    return finite(row["score_low"]), finite(row["score_high"])
 
 
 def _rank(row: Row) -> str:
@@ -111,12 +107,17 @@ def _table(report: Report, frame: pl.DataFrame, digits: int) -> str:
     columns = [
         Column("rank", _rank),
         Column("item", lambda row: plain(row["item"]), "name"),
-        Column("rank range", lambda row: between(row, "rank", 0) or MISSING),
+        Column("rank interval", lambda row: between(row, "rank", 0) or MISSING),
         Column("score", lambda row: decimal(finite(row["score"]), digits)),
         Column("95 % interval", interval, "extra"),
     ]
+    safe = report.spreadsheet_safe
     if report.within is None:
-        return whole_table(frame, columns, "All items, best first", "ranking.csv")
+        return whole_table(frame, columns, "All items, best first", "ranking.csv", spreadsheet_safe=safe)
     columns.insert(0, Column("group", lambda row: count(finite(row["group"]))))
     columns[1] = Column("rank in group", _rank)
-    return whole_table(frame, columns, "All items, by group, best first", "ranking.csv", report.ranking)
+    caption = "All items by group, best first"
+    return whole_table(frame, columns, caption, "ranking.csv", saved=report.ranking, spreadsheet_safe=safe)
+
+
+SECTION = Section("ranking", "Ranking", _render, link="Ranking")

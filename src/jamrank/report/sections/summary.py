@@ -1,18 +1,18 @@
-"""The whole of it in sentences, and how many there are of what."""
+"""The summary: sentences by topic, and the size of the data."""
 
 from __future__ import annotations
 
 from html import escape
 
-from jamrank.report.markup import count, finite, paragraph, plain, section, tag
+from jamrank.report.markup import count, finite, paragraph, plain, tag
 from jamrank.report.record import Report
+from jamrank.report.section import Section
 
-__all__ = ["summary"]
+__all__ = ["SECTION"]
 
 
-def summary(report: Report) -> str:
-    """Write what to take away."""
-    told = (
+def _render(report: Report) -> str:
+    topics = (
         tag("div", tag("h3", escape(topic)), *(paragraph(plain(sentence)) for sentence in sentences))
         for topic, sentences in report.summary.items()
         if sentences
@@ -24,8 +24,11 @@ def summary(report: Report) -> str:
         "pair": report.n_pairs,
     }
     tiles = (_tile(noun, number) for noun, number in figures.items())
-    return section("summary", "In short", tag("dl", *tiles, class_="tiles"), tag("div", *told, class_="told"))
+    return tag("dl", *tiles, class_="tiles") + tag("div", *topics, class_="topics")
 
 
 def _tile(noun: str, number: float | None) -> str:
     return tag("div", tag("dt", noun if number == 1 else noun + "s"), tag("dd", count(number)))
+
+
+SECTION = Section("summary", "Summary", _render)

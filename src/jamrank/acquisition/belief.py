@@ -1,0 +1,203 @@
+"""What is believed of scores and annotators: a batch fit, then one step for each vote."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from jamrank.acquisition.channel import LEFT, TIE, expected_truth, fisher_information, moments, vote_information
+from jamrank.acquisition.features import ItemFeatures
+from jamrank.acquisition.pool import VotePool
+from jamrank.acquisition.reliability import Reliability
+from jamrank.acquisition.scores import MOST_DENSE, GaussianScores
+from jamrank.errors import FeatureError, InputError, JamrankWarning
+from jamrank.typing import FloatArray, IntArray
+
+__all__ = ["Belief"]
+
+# An unfitted model, for votes with ties or without.
+NewModel = Callable[[bool], Any]
+
+# Of a score, before there are votes that could say.
+_FIRST_VARIANCE = 2.0
+_ROUNDS = 2
+# Of annotators of whom a fit says nothing.
+_USUAL_FLIP = 0.3
+# Ties of an annotator count beside so many imagined votes that tie as often as everybody's.
+_IMAGINED_TIES = 4.0
+
+
+class Belief:
+    """Normal scores, a discrete posterior for each annotator, a threshold for ties.
+
+    Parameters
+    ----------
+    pool : VotePool
+        The votes.
+    new_model : callable
+        Gives an unfitted model, told whether there are ties; its scores are those that the belief is built around.
+    gold : optional
+        Pairs of known truth, for the model.
+    features : ItemFeatures, optional
+        The prior of the scores is then that of a linear model with an effect of each item.
+    """
+
+    def __init__(
+        self, pool: VotePool, new_model: NewModel, gold: Any = None, features: ItemFeatures | None = None
+    ) -> None:
+        self.pool, self._new_model, self._gold, self._features = pool, new_model, gold, features
+        self.model: Any = None
+        # Of a score around what its features explain; and of the weight of each standardised feature.
+        self._own_variance, self._weight_variance = _FIRST_VARIANCE, 0.0
+        self.prior_variance = _FIRST_VARIANCE
+        self.scores = GaussianScores(np.empty(0), np.empty((0, 0)))
+        self.reliability = Reliability(0)
+        self.tie = np.empty(0)
+        self.grow()
+
+    def grow(self) -> None:
+        """Take up items and annotators that have joined."""
+        new = len(self.pool.items) - len(self.scores.mean)
+        if new > 0 and self._features is not None:
+            self._start_scores() if self.model is None else self.refit()
+        elif new > 0:
+            self.scores.add(np.zeros(new), np.full(new, self.prior_variance))
+        joined = len(self.pool.annotators) - len(self.tie)
+        if joined > 0:
+            self.reliability.add(joined)
+            usual = float(self.tie.mean()) if len(self.tie) else 0.0
+            self.tie = np.concatenate([self.tie, np.full(joined, usual)])
+
+    def observe(self, who: int, left: int, right: int, outcome: int) -> None:
+        """Update by one vote: scores by assumed-density filtering, the annotator exactly."""
+        mean, variance = (float(value) for value in self.scores.margin(left, right))
+        truth = float(expected_truth(np.asarray(mean), np.asarray(variance)))
+        _, after, spread = moments(mean, variance, outcome, self.reliability.says_left(who), float(self.tie[who]))
+        self.scores.condition(left, right, after, spread)
+        if outcome != TIE:
+            self.reliability.observe(who, outcome == LEFT, truth)
+
+    def expect(self, who: int, left: int, right: int) -> None:
+        """Count a vote that is asked for and not there yet: less uncertainty, the same means."""
+        mean, variance = (float(value) for value in self.scores.margin(left, right))
+        known = vote_information(np.asarray(mean), np.asarray(variance), self.reliability.flip[who], self.tie[who])
+        self.scores.condition(left, right, mean, variance * float(np.exp(-2 * known)))
+
+    def _start_scores(self) -> None:
+        """Start with what features alone allow for: items that are alike have scores that are alike."""
+        n = len(self.pool.items)
+        self._own_variance, self._weight_variance = 0.5 * _FIRST_VARIANCE, 0.0
+        if self._features is not None:
+            width = self._features.standardised(self.pool.items.names).shape[1]
+            self._weight_variance = 0.5 * _FIRST_VARIANCE / width
+        self.scores = GaussianScores.from_information(
+            np.zeros(n), self._prior(), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
+        )
+
+    def _prior(self) -> FloatArray:
+        """Return the prior variances of the scores, or with features their covariance."""
+        n = len(self.pool.items)
+        if self._features is None:
+            return np.full(n, self._own_variance)
+        matrix = self._features.standardised(self.pool.items.names)
+        if n > MOST_DENSE:
+            return np.asarray(self._own_variance + self._weight_variance * (matrix**2).sum(axis=1))
+        return np.asarray(self._weight_variance * matrix @ matrix.T + self._own_variance * np.eye(n))
+
+    def refit(self) -> None:
+        """Start anew from a batch fit to all votes."""
+        if self._features is None:
+            self.grow()
+        who, left, right, outcome = self.pool.columns()
+        decided = outcome != TIE
+        fitted = self._fit_model(bool((~decided).any()))
+        if fitted is None:
+            return
+        mean, flip = fitted
+        self._fit_ties(who, outcome, mean[left] - mean[right])
+        weight = self.pool.weight
+        margin = mean[left] - mean[right]
+        prior = self._prior()
+        self.prior_variance = float(np.mean(prior if prior.ndim == 1 else np.diagonal(prior)))
+        for _ in range(_ROUNDS):
+            information = fisher_information(margin, flip[who], self.tie[who]) * weight
+            self.scores = GaussianScores.from_information(mean, prior, left, right, information)
+            truth = self._left_out(left, right, outcome, flip[who], information)
+            self.reliability.refit(who[decided], outcome[decided] == LEFT, truth[decided], weight[decided])
+            flip = self.reliability.flip
+        information = fisher_information(margin, flip[who], self.tie[who]) * weight
+        self.scores = GaussianScores.from_information(mean, prior, left, right, information)
+
+    def _fit_model(self, ties: bool) -> tuple[FloatArray, FloatArray] | None:
+        """Fit the model; return scores and flips, usual ones where there are no votes. None without decided votes."""
+        model, votes = self._new_model(ties), self.pool.to_comparisons()
+        known = {} if self._gold is None else {"gold": self._gold}
+        if self._features is not None:
+            known["features"] = self._features.of(votes.items.tolist())
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", JamrankWarning)
+            try:
+                model.fit(votes, **known)
+            except FeatureError:
+                raise
+            except InputError:
+                self.model = None
+                return None
+        self.model = model
+        flip = np.full(len(self.pool.annotators), _USUAL_FLIP)
+        if np.shape(model.flip_) == votes.annotators.shape:
+            flip[self.pool.annotators.places(votes.annotators)] = np.clip(model.flip_, 0.02, 0.98)
+        return self._scores_of(model), flip
+
+    def _scores_of(self, model: Any) -> FloatArray:
+        """Return the score of each item; one without votes has that of the mean item, or what its features say."""
+        own = model.result_.scores.score_variance
+        self._own_variance = float(own if own is not None else max(model.scores_.var(), 0.1))
+        mean = np.zeros(len(self.pool.items))
+        if self._features is not None and model.coef_ is not None:
+            names = self.pool.items.names
+            matrix, seen = (
+                np.stack(list(self._features.of(part).values())) for part in (names, model.items_.tolist())
+            )
+            centre = np.nanmean(seen, axis=0)
+            mean = np.where(np.isnan(matrix), 0.0, matrix - centre) @ model.coef_
+            variance = getattr(model, "weight_variance_", None)
+            self._weight_variance = float(variance if variance is not None else mean.var() / matrix.shape[1])
+        mean[self.pool.items.places(model.items_)] = model.scores_
+        return np.asarray(mean - mean.mean())
+
+    def _fit_ties(self, who: IntArray, outcome: IntArray, margin: FloatArray) -> None:
+        tied = (outcome == TIE).astype(np.float64)
+        if not tied.any():
+            self.tie = np.zeros(len(self.pool.annotators))
+            return
+        n = len(self.pool.annotators)
+        usual = float(tied.mean())
+        share = (np.bincount(who, tied, n) + _IMAGINED_TIES * usual) / (
+            np.bincount(who, minlength=n) + _IMAGINED_TIES
+        )
+        share = np.minimum(share, 0.95)
+        self.tie = float(np.cosh(np.minimum(np.abs(margin), 10.0) / 2).mean()) * share / (1 - share)
+
+    def _left_out(
+        self, left: IntArray, right: IntArray, outcome: IntArray, flip: FloatArray, information: FloatArray
+    ) -> FloatArray:
+        """Return how likely left is better in each vote, that vote itself left out (to first order)."""
+        mean, variance = self.scores.margin(left, right)
+        truth = expected_truth(mean, np.zeros(1))
+        said = flip + (1 - 2 * flip) * truth
+        slope = (1 - 2 * flip) * truth * (1 - truth)
+        pull = np.where(outcome == LEFT, slope / said, -slope / (1 - said))
+        pull[outcome == TIE] = 0.0
+        keep = np.maximum(1 - information * variance, 0.2)
+        return expected_truth(mean - pull * variance / keep, variance / keep)
+
+    def copy(self) -> Belief:
+        """Return a copy for votes that are only expected."""
+        twin = object.__new__(Belief)
+        twin.__dict__.update(self.__dict__)
+        twin.scores, twin.reliability, twin.tie = self.scores.copy(), self.reliability.copy(), self.tie.copy()
+        return twin

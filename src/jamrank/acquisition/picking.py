@@ -1,0 +1,99 @@
+"""From proposals to one choice, with its probability: exploration, easy pairs, nothing asked twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr
+
+from jamrank.acquisition.desk import Desk
+from jamrank.acquisition.view import Proposals, View
+from jamrank.typing import FloatArray, IntArray
+
+__all__ = ["Picked", "pick"]
+
+
+# A pair is easy where its order is at least so sure.
+_EASY = 0.95
+_SAME = 1e-9
+# However well an annotator is known, some votes are drawn.
+_LEAST_DOUBT = 0.02
+
+
+@dataclass(frozen=True)
+class Picked:
+    """One choice, in codes."""
+
+    who: int
+    first: int
+    second: int
+    gain: float
+    probability: float
+    strategy: str
+    why: str
+
+
+def pick(
+    view: View,
+    strategy: Callable[[View], Proposals],
+    desk: Desk,
+    name: str,
+    explore: float,
+    easy_share: float,
+) -> Picked | None:
+    """Choose an annotator and a pair; None where nobody can be asked anything new."""
+    if easy_share and view.rng.random() < easy_share:
+        easy = _draw(view, desk, _easy(view), easy_share, "easy", "an easy pair, against fatigue")
+        if easy is not None:
+            return easy
+    everything = np.arange(len(view.first))
+    if explore and view.rng.random() < explore:
+        why = "drawn at random, to keep the collection honest"
+        return _draw(view, desk, everything, explore * (1 - easy_share), "explore", why)
+    proposals = strategy(view)
+    free = desk.free(view, proposals.pairs)
+    if not free.any():  # the pairs that were looked at are all taken
+        proposals = Proposals(everything, np.zeros((len(view.annotators), len(everything))), proposals.why)
+        free = desk.free(view, everything)
+    if not free.any():
+        return None
+    value = np.where(free, proposals.value, -np.inf)
+    best = value.max()
+    row, column = np.nonzero(value >= best - _SAME * max(abs(best), 1e-300))
+    at = int(view.rng.integers(len(row)))
+    pair, who = int(proposals.pairs[column[at]]), int(view.annotators[row[at]])
+    by_lot = explore * _lots(view)[row[at]] / max(int(desk.free(view, everything, row[[at]]).sum()), 1)
+    chance = (1 - easy_share) * ((1 - explore) / len(row) + float(by_lot))
+    gain = float(value[row[at], column[at]] * view.cost[row[at]])
+    why = proposals.why.replace("{sure}", f"{_sureness(view, np.array([pair]))[0]:.0%}")
+    return Picked(who, int(view.first[pair]), int(view.second[pair]), gain, chance, name, why)
+
+
+def _draw(view: View, desk: Desk, pairs: IntArray, share: float, name: str, why: str) -> Picked | None:
+    """Draw an annotator, then any of the pairs that are free for them."""
+    lots = _lots(view)
+    for row in view.rng.choice(len(lots), len(lots), replace=False, p=lots).tolist():
+        free = pairs[desk.free(view, pairs, np.array([row]))[0]]
+        if len(free):
+            pair, who = int(view.rng.choice(free)), int(view.annotators[row])
+            chance = share * float(lots[row]) / len(free)
+            return Picked(who, int(view.first[pair]), int(view.second[pair]), 0.0, chance, name, why)
+    return None
+
+
+def _lots(view: View) -> FloatArray:
+    """Return how likely each annotator is drawn: the less known the likelier, the dearer the rarer."""
+    weight = (view.belief.reliability.sharpness_deviation[view.annotators] + _LEAST_DOUBT) / view.cost
+    return np.asarray(weight / weight.sum())
+
+
+def _sureness(view: View, pairs: IntArray) -> FloatArray:
+    mean, variance = view.belief.scores.margin(view.first[pairs], view.second[pairs])
+    return np.asarray(ndtr(np.abs(mean) / np.sqrt(variance)))
+
+
+def _easy(view: View) -> IntArray:
+    sure = _sureness(view, np.arange(len(view.first)))
+    return np.flatnonzero(sure >= min(_EASY, float(np.quantile(sure, 0.9))))

@@ -1,0 +1,162 @@
+"""How many votes a target needs, by simulating the collection from what is believed now.
+
+In each run a truth is drawn from the posterior, scores and annotators. Then votes are asked for as the strategy
+would, round by round, and answered by that truth; the belief follows vote by vote, without refits. The error is that
+of the order that the belief has, against the truth of the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+
+from jamrank.acquisition.belief import Belief
+from jamrank.acquisition.channel import LEFT, RIGHT
+from jamrank.acquisition.goals import Goal
+from jamrank.acquisition.stopping import error_of_draws
+from jamrank.acquisition.view import Proposals, View, candidate_pairs
+from jamrank.typing import FloatArray, IntArray
+
+__all__ = ["Plan", "simulate_collection"]
+
+# A run ends after so many rounds.
+_MOST_ROUNDS = 200
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a collection is expected to bring.
+
+    Attributes
+    ----------
+    votes, cost : ndarray
+        Further votes after each round, and what they cost on average.
+    error, low, high : ndarray
+        Mean error of the runs after each round, and the range of nine runs in ten.
+    target : float
+    votes_needed, cost_needed : float or None
+        Where the mean error reaches the target; None where it does not within the horizon.
+    runs : int
+    """
+
+    votes: FloatArray
+    cost: FloatArray
+    error: FloatArray
+    low: FloatArray
+    high: FloatArray
+    target: float
+    votes_needed: float | None
+    cost_needed: float | None
+    runs: int
+
+
+def simulate_collection(
+    belief: Belief,
+    goal: Goal,
+    strategy: Callable[[View], Proposals],
+    cost: FloatArray,
+    *,
+    target: float,
+    runs: int,
+    most_votes: float,
+    share_cap: float,
+    rng: np.random.Generator,
+) -> Plan:
+    """Simulate the collection a few times and say when its error reaches the target."""
+    n_items = len(belief.pool.items)
+    a_round = max(n_items // 2, len(cost), int(np.ceil(most_votes / _MOST_ROUNDS)))
+    rounds = max(int(np.ceil(most_votes / a_round)), 1)
+    curves = [_run(belief.copy(), goal, strategy, cost, a_round, rounds, share_cap, rng) for _ in range(runs)]
+    error, spent = (np.stack(part) for part in zip(*curves, strict=True))
+    mean, price = error.mean(axis=0), spent.mean(axis=0)
+    votes = np.arange(rounds + 1, dtype=np.float64) * a_round
+    low, high = np.quantile(error, [0.05, 0.95], axis=0)
+    at = _crossing(mean, target)
+    needed, paid = (None, None) if at is None else (_between(votes, at), _between(price, at))
+    return Plan(votes, price, mean, low, high, target, needed, paid, runs)
+
+
+def _run(
+    belief: Belief,
+    goal: Goal,
+    strategy: Callable[[View], Proposals],
+    cost: FloatArray,
+    a_round: int,
+    rounds: int,
+    share_cap: float,
+    rng: np.random.Generator,
+) -> tuple[FloatArray, FloatArray]:
+    truth, flips = _draw_truth(belief, rng)
+    error, spent = [_error(belief, goal, truth)], [0.0]
+    given = np.zeros(len(cost))
+    for _ in range(rounds):
+        who, first, second = _ask(belief, goal, strategy, cost, given, a_round, share_cap, rng)
+        for annotator, left, right in zip(who.tolist(), first.tolist(), second.tolist(), strict=True):
+            if rng.random() < 0.5:
+                left, right = right, left
+            chance = flips[annotator] + (1 - 2 * flips[annotator]) * expit(truth[left] - truth[right])
+            belief.observe(annotator, left, right, LEFT if rng.random() < chance else RIGHT)
+        np.add.at(given, who, 1.0)
+        error.append(_error(belief, goal, truth))
+        spent.append(spent[-1] + float(cost[who].sum()))
+    return np.array(error), np.array(spent)
+
+
+def _draw_truth(belief: Belief, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+    scores = belief.scores
+    noise = rng.standard_normal(len(scores.mean))
+    if scores.dense:
+        values, vectors = np.linalg.eigh(scores.covariance)
+        noise = vectors @ (np.sqrt(np.maximum(values, 0.0)) * noise)
+    else:
+        noise = np.sqrt(scores.variance) * noise
+    votes = np.bincount(belief.pool.columns()[0], belief.pool.weight, len(belief.pool.annotators))
+    return scores.mean + noise, belief.reliability.draw(rng, np.asarray(votes, dtype=np.float64))
+
+
+def _error(belief: Belief, goal: Goal, truth: FloatArray) -> float:
+    centred = (truth - truth.mean())[None, :]
+    return error_of_draws(centred, belief.scores.mean - belief.scores.mean.mean(), goal)
+
+
+def _ask(
+    belief: Belief,
+    goal: Goal,
+    strategy: Callable[[View], Proposals],
+    cost: FloatArray,
+    given: FloatArray,
+    count: int,
+    share_cap: float,
+    rng: np.random.Generator,
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Choose a round: the best proposals, each pair once, annotators within their shares."""
+    first, second = candidate_pairs(belief.scores.mean, rng)
+    everyone = np.arange(len(cost))
+    votes = np.zeros(len(belief.scores.mean))
+    view = View(belief, goal, first, second, everyone, cost, given, votes, lambda: np.zeros(len(first)), rng)
+    proposals = strategy(view)
+    value = proposals.value + 1e-12 * rng.random(proposals.value.shape)
+    most = share_cap * (given.sum() + count) / len(cost)
+    room = np.maximum(np.ceil(most - given), 1).astype(np.int64)
+    seats = np.repeat(np.argsort(-value.max(axis=1)), room[np.argsort(-value.max(axis=1))])[:count]
+    best = np.argsort(-value.max(axis=0))
+    pairs = proposals.pairs[np.resize(best, len(seats))]
+    return rng.permutation(seats), first[pairs], second[pairs]
+
+
+def _crossing(error: FloatArray, target: float) -> float | None:
+    """Return where a curve first reaches a target, as a place between its points."""
+    below = np.flatnonzero(error <= target)
+    if not len(below):
+        return None
+    at = int(below[0])
+    if at == 0:
+        return 0.0
+    return at - 1 + float((error[at - 1] - target) / (error[at - 1] - error[at]))
+
+
+def _between(values: FloatArray, place: float) -> float:
+    return float(np.interp(place, np.arange(len(values)), values))

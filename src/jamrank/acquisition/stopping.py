@@ -1,0 +1,208 @@
+"""Whether to go on: the error that is left, the votes still needed, and which way is up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import ndtr
+
+from jamrank.acquisition.belief import Belief
+from jamrank.acquisition.channel import TIE
+from jamrank.acquisition.goals import Goal, top_bar
+from jamrank.acquisition.records import Status
+from jamrank.acquisition.scores import GaussianScores
+from jamrank.diagnostics.sign import orientation
+from jamrank.text import many
+from jamrank.typing import FloatArray, IntArray
+
+__all__ = ["Questions", "assess", "error_of_draws", "projected_error", "questions_of"]
+
+
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(16)
+_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
+_MOST_QUESTIONS = 4_000
+# Beyond so many times the votes there are, a target is out of reach.
+_MOST_TIMES = 1e3
+# Futile: so many votes an item, and so many times that cost again would still be needed.
+_ENOUGH_AN_ITEM, _TIMES_AGAIN = 10.0, 30.0
+# The normal posterior says "reached" only for a closer look by draws: near the target, these are asked.
+_NEAR = 1.25
+_DRAWS = 400
+# An annotator is good, a coin or an adversary by these bounds of the flip.
+_VERDICTS = ((0.0, 0.4), (0.4, 0.6), (0.6, 1.0))
+
+
+@dataclass(frozen=True)
+class Questions:
+    """What a goal asks, as normal quantities that are above 0 or not; their errors times ``scale`` are the error."""
+
+    mean: FloatArray
+    variance: FloatArray
+    prior: float
+    scale: float
+
+
+def questions_of(scores: GaussianScores, goal: Goal, prior_variance: float) -> Questions:
+    """Return the questions of a goal; with very many, some of them."""
+    n = len(scores.mean)
+    if goal.name in ("ranking", "verdicts"):
+        first, second = _some_pairs(n)
+        mean, variance = scores.margin(first, second)
+        return Questions(mean, variance, 2 * prior_variance, 1.0)
+    if goal.name == "top-k":
+        bar = top_bar(scores, goal.k)
+        return Questions(scores.mean - bar, scores.variance, prior_variance, n / (2 * min(goal.k, n)))
+    if goal.anchor is None:
+        return Questions(scores.mean - goal.threshold, scores.variance, prior_variance, 1.0)
+    others = np.delete(np.arange(n), goal.anchor)
+    mean, variance = scores.margin(others, np.full(n - 1, goal.anchor))
+    return Questions(mean, variance, 2 * prior_variance, 1.0)
+
+
+def projected_error(asked: Questions, times: float = 0.0) -> float:
+    """Return the error to be expected with ``times`` as many votes again as there are, spread alike.
+
+    The information on each quantity grows by that factor, its prior stays. Where its mean will be then is not known,
+    only how it is spread: the mean over that is taken.
+    """
+    before = 1.0 / asked.prior
+    known = np.maximum(1.0 / asked.variance - before, 0.0)
+    later = 1.0 / (before + known * (1.0 + times))
+    moved = np.sqrt(np.maximum(asked.variance - later, 0.0))
+    estimate = asked.mean[:, None] + moved[:, None] * _NODES
+    wrong = ndtr(-np.abs(estimate) / np.sqrt(later)[:, None]) @ _WEIGHTS
+    return float(wrong.mean()) * asked.scale
+
+
+def error_of_draws(draws: FloatArray, scores: FloatArray, goal: Goal) -> float:
+    """Return the error of the order of the scores, by draws from a posterior."""
+    n = len(scores)
+    if goal.name == "top-k":
+        k = min(goal.k, n)
+        top = np.argsort(-scores, kind="stable")[:k]
+        drawn = np.argsort(-draws, axis=1, kind="stable")[:, :k]
+        return 1.0 - float(np.isin(drawn, top).mean())
+    if goal.name == "threshold":
+        at = 0.0 if goal.anchor is None else scores[goal.anchor]
+        bar = goal.threshold if goal.anchor is None else draws[:, [goal.anchor]]
+        above = scores > (goal.threshold if goal.anchor is None else at)
+        return float(((draws > bar) != above).mean())
+    first, second = _some_pairs(n)
+    gap = np.sign(scores[first] - scores[second])
+    return float((np.sign(draws[:, first] - draws[:, second]) * gap < 0).mean())
+
+
+def assess(
+    belief: Belief,
+    goal: Goal,
+    *,
+    target: float,
+    cost: float,
+    usual_cost: float,
+    budget: float | None,
+    sign_settled: bool,
+) -> Status:
+    """Say where a collection stands."""
+    votes = float(belief.pool.weight.sum())
+    asked = questions_of(belief.scores, goal, belief.prior_variance)
+    error = _verdict_error(belief) if goal.name == "verdicts" else projected_error(asked)
+    sign_open = not sign_settled and not _sign_settled(belief)
+    if goal.name != "verdicts" and error <= _NEAR * target and not sign_open:
+        error = _closer_look(belief, goal, error)
+    needed = _votes_needed(asked, votes, target, error) if goal.name != "verdicts" else None
+    needed = 0.0 if error <= target else needed
+    price = None if needed is None else needed * usual_cost
+    state, reason = _state(belief, goal, error, target, needed, votes, cost, price, budget, sign_open)
+    return Status(state, reason, error, needed, price, sign_open, votes, cost)
+
+
+def _state(
+    belief: Belief,
+    goal: Goal,
+    error: float,
+    target: float,
+    needed: float | None,
+    votes: float,
+    cost: float,
+    price: float | None,
+    budget: float | None,
+    sign_open: bool,
+) -> tuple[str, str]:
+    told = f"expected error {error:.1%}, target {target:.1%}"
+    if error <= target and not sign_open:
+        return "reached", f"The goal is reached: {told}."
+    if budget is not None and cost >= budget:
+        return "budget spent", f"The budget of {budget:g} is spent: {told}."
+    enough = votes >= _ENOUGH_AN_ITEM * len(belief.pool.items)
+    far = goal.name != "verdicts" and (price is None or price > _TIMES_AGAIN * max(cost, 1e-12))
+    if enough and far and error > target:
+        return "futile", f"More votes like these will not reach the target: {told}."
+    if sign_open:
+        return (
+            "go",
+            f"It is open which way the votes as a whole point; more votes or gold settle it ({told}).",
+        )
+    more = "" if needed is None else f"; about {many(max(round(needed), 1), 'more vote')}"
+    return "go", f"{told[0].upper()}{told[1:]}{more}."
+
+
+def _votes_needed(asked: Questions, votes: float, target: float, error: float) -> float | None:
+    """Return about how many votes more bring the error to the target; None where it is out of reach."""
+    if votes == 0:
+        return None
+    # Draws may have found more error than the normal posterior: the same factor holds later.
+    factor = error / max(projected_error(asked), 1e-12)
+
+    def above(log_times: float) -> float:
+        return factor * projected_error(asked, float(np.expm1(log_times))) - target
+
+    if above(0.0) <= 0:
+        return 0.0
+    most = float(np.log1p(_MOST_TIMES))
+    if above(most) > 0:
+        return None
+    return float(np.expm1(brentq(above, 0.0, most, xtol=1e-3))) * votes
+
+
+def _closer_look(belief: Belief, goal: Goal, error: float) -> float:
+    """Return the error by draws from the posterior of the model, whose variance and flips are estimated too."""
+    model: Any = belief.model
+    if model is None or len(model.items_) < len(belief.pool.items) or not hasattr(model, "score_draws"):
+        return error
+    try:
+        draws = model.score_draws(_DRAWS)
+    except ValueError:  # a model without uncertainty
+        return error
+    place = belief.pool.items.places(model.items_)
+    scores, drawn = np.empty(len(place)), np.empty((len(draws), len(place)))
+    scores[place] = model.scores_ - model.scores_.mean()
+    drawn[:, place] = draws - draws.mean(axis=1, keepdims=True)
+    return error_of_draws(drawn, scores, goal)
+
+
+def _sign_settled(belief: Belief) -> bool:
+    who, _, _, outcome = belief.pool.columns()
+    decided = np.bincount(who, belief.pool.weight * (outcome != TIE), len(belief.pool.annotators)).astype(np.float64)
+    if not decided.sum() > 0:
+        return False
+    _, variance = belief.reliability.logit_moments()
+    return orientation(belief.reliability.flip, 1.0 / np.maximum(variance, 1e-6), decided).settled
+
+
+def _verdict_error(belief: Belief) -> float:
+    if not len(belief.pool.annotators):
+        return 1.0
+    sure = np.stack([belief.reliability.between(low, high) for low, high in _VERDICTS])
+    return float(1.0 - sure.max(axis=0).mean())
+
+
+def _some_pairs(n: int) -> tuple[IntArray, IntArray]:
+    if n * (n - 1) // 2 <= _MOST_QUESTIONS:
+        first, second = np.triu_indices(n, 1)
+        return first, second
+    rng = np.random.default_rng(0)
+    first = rng.integers(0, n, _MOST_QUESTIONS)
+    return first, (first + rng.integers(1, n, _MOST_QUESTIONS)) % n

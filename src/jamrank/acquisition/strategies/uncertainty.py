@@ -1,0 +1,18 @@
+"""The pair whose order is the least sure."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import ndtr
+
+from jamrank.acquisition.view import Proposals, View
+
+__all__ = ["uncertainty"]
+
+
+def uncertainty(view: View) -> Proposals:
+    """Value a pair by how unsure its order is, and of these the ones with the widest margin."""
+    mean, variance = view.belief.scores.margin(view.first, view.second)
+    unsure = ndtr(-np.abs(mean) / np.sqrt(variance)) * np.sqrt(variance)
+    value = unsure[None, :] * (1 - 2 * np.minimum(view.belief.reliability.flip[view.annotators], 0.5))[:, None]
+    return Proposals(np.arange(len(unsure)), value / view.cost[:, None], "its order is among the least certain")

@@ -1,0 +1,103 @@
+"""Pairs worth asking about, from scores and their covariance alone: for a report on votes that are in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from jamrank.acquisition.channel import fisher_information, vote_information
+from jamrank.acquisition.goals import Goal, relevance
+from jamrank.acquisition.scores import GaussianScores
+from jamrank.acquisition.view import candidate_pairs
+from jamrank.typing import FloatArray, IntArray
+
+__all__ = ["Suggestions", "suggest_pairs", "votes_to_settle"]
+
+# The order of two items is settled where it is at least so sure: the interval of their difference leaves out 0.
+_SETTLED = 0.975
+
+
+@dataclass(frozen=True)
+class Suggestions:
+    """Pairs to ask about, the most worthwhile first.
+
+    Attributes
+    ----------
+    upper, lower : ndarray of int
+        The items, that of the higher score first.
+    above : ndarray
+        How likely the upper one is truly above.
+    gain : ndarray
+        Expected information on the order of all items, in nats.
+    to_settle : ndarray
+        Votes after which the order would be settled, if the difference is what it seems; infinite for equals.
+    """
+
+    upper: IntArray
+    lower: IntArray
+    above: FloatArray
+    gain: FloatArray
+    to_settle: FloatArray
+
+
+def votes_to_settle(margin: FloatArray, variance: FloatArray, flip: float) -> FloatArray:
+    """Return how many votes on a pair would settle its order, if the margin is what it seems.
+
+    With ``n`` votes of information ``λ`` each the variance falls to ``1 / (1 / v + n λ)``; the order is settled
+    where the margin is 1.96 standard deviations from 0.
+
+    Parameters
+    ----------
+    margin, variance : ndarray
+        Of the differences of scores.
+    flip : float
+        Of the annotators who are to vote.
+    """
+    each = fisher_information(margin, np.full(len(margin), flip))
+    with np.errstate(divide="ignore"):
+        wanted = (ndtri(_SETTLED) / margin) ** 2 - 1.0 / variance
+        votes = np.maximum(wanted, 0.0) / np.maximum(each, 1e-300)
+    return np.where(np.isfinite(wanted), np.ceil(np.minimum(votes, 1e9)), np.inf)
+
+
+def suggest_pairs(
+    scores: FloatArray, covariance: FloatArray, flip: float, goal: Goal | None = None, most: int = 15
+) -> Suggestions:
+    """Return the pairs whose votes tell most about the goal, each with those before it counted as asked.
+
+    Parameters
+    ----------
+    scores, covariance : ndarray
+        Of the items; a vector of variances where scores are independent.
+    flip : float
+        Mean flip of the annotators.
+    goal : Goal, optional
+        The order of all items unless given.
+    most : int
+        How many pairs.
+    """
+    belief = GaussianScores(np.array(scores, dtype=np.float64), np.array(covariance, dtype=np.float64))
+    rng = np.random.default_rng(0)
+    first, second = candidate_pairs(belief.mean, rng)
+    mean, variance = belief.margin(first, second)
+    chosen, gains = [], []
+    free = np.ones(len(first), np.bool_)
+    for _ in range(min(most, len(first))):
+        now, left = belief.margin(first, second)
+        known = -np.expm1(-2 * vote_information(np.abs(now), left, flip))
+        gain = np.where(free, known * relevance(belief, goal or Goal("ranking"), first, second, rng), -np.inf)
+        at = int(gain.argmax())
+        belief.condition(int(first[at]), int(second[at]), float(now[at]), float(left[at] * (1 - known[at])))
+        free[at] = False
+        chosen.append(at)
+        gains.append(float(gain[at]))
+    picked = np.array(chosen, dtype=np.int64)
+    turned = mean[picked] < 0
+    upper, lower = (
+        np.where(turned, *ends) for ends in ((second[picked], first[picked]), (first[picked], second[picked]))
+    )
+    margin, spread = np.abs(mean[picked]), variance[picked]
+    above = np.asarray(ndtr(margin / np.sqrt(spread)))
+    return Suggestions(upper, lower, above, np.array(gains), votes_to_settle(margin, spread, flip))

@@ -1,0 +1,88 @@
+"""What a strategy sees: beliefs with the votes in flight counted, the pairs that may be asked, and of whom."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from jamrank.acquisition.belief import Belief
+from jamrank.acquisition.goals import Goal
+from jamrank.acquisition.scores import MOST_DENSE
+from jamrank.typing import FloatArray, IntArray
+
+__all__ = ["Proposals", "View", "candidate_pairs"]
+
+
+# With very many items each is paired with so many neighbours in the order, and with so many others at random.
+_NEIGHBOURS, _FAR = 8, 4
+
+
+@dataclass(frozen=True)
+class View:
+    """All that a choice depends on.
+
+    Attributes
+    ----------
+    belief : Belief
+        Scores and annotators, votes in flight counted as expected.
+    goal : Goal
+    first, second : ndarray
+        Pairs that may be asked about.
+    annotators : ndarray
+        Who may be asked.
+    cost : ndarray
+        Of a vote by each of these.
+    given : ndarray
+        Votes of each of these, in flight included.
+    item_votes : ndarray
+        Votes on each item, in flight included.
+    count_pairs : callable
+        Gives the votes on each of the pairs, in flight included.
+    rng : Generator
+    """
+
+    belief: Belief
+    goal: Goal
+    first: IntArray
+    second: IntArray
+    annotators: IntArray
+    cost: FloatArray
+    given: FloatArray
+    item_votes: FloatArray
+    count_pairs: Callable[[], FloatArray]
+    rng: np.random.Generator
+
+
+@dataclass(frozen=True)
+class Proposals:
+    """What a strategy proposes: the highest value is asked, equal ones at random.
+
+    Attributes
+    ----------
+    pairs : ndarray
+        IntArray among the pairs of the view.
+    value : ndarray of shape (annotators, pairs)
+    why : str
+        The reason, with room for ``{left}``, ``{right}``, ``{annotator}`` and ``{sure}``.
+    """
+
+    pairs: IntArray
+    value: FloatArray
+    why: str
+
+
+def candidate_pairs(mean: FloatArray, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+    """Return pairs to choose from: all, or with very many items neighbours in the order and some at random."""
+    n = len(mean)
+    if n <= MOST_DENSE:
+        first, second = np.triu_indices(n, 1)
+        return first, second
+    order = np.argsort(mean, kind="stable")
+    near = [(order[:-step], order[step:]) for step in range(1, _NEIGHBOURS + 1)]
+    far = [(np.arange(n), (np.arange(n) + rng.integers(1, n, n)) % n) for _ in range(_FAR)]
+    ends = [np.concatenate(side) for side in zip(*near, *far, strict=True)]
+    low, high = np.minimum(*ends), np.maximum(*ends)
+    codes = np.unique(low * n + high)
+    return codes // n, codes % n

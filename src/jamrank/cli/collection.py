@@ -1,0 +1,165 @@
+"""A collection of votes on the command line: what ``next`` and ``plan`` have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from jamrank.cli.files import read_votes, report_readings, votes_options
+from jamrank.errors import InputError, ParameterError
+
+if TYPE_CHECKING:
+    from jamrank.acquisition import Chooser
+
+__all__ = ["CollectionRequest", "collection_options", "open_chooser"]
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_GOALS = ("ranking", "top-k", "threshold", "verdicts")
+_STRATEGIES = ("information", "swiss", "random", "uncertainty", "top-two")
+
+
+@dataclass(frozen=True)
+class CollectionRequest:
+    """What was asked for on the command line."""
+
+    votes: tuple[str, ...]
+    form: str | None
+    mapping: tuple[str, ...]
+    words: tuple[str, ...]
+    items: str | None
+    annotators: str | None
+    features: str | None
+    gold: str | None
+    goal: str
+    k: int | None
+    threshold: str | None
+    strategy: str
+    target: float
+    budget: float | None
+    easy_share: float
+    seed: int | None
+
+
+def collection_options(command: Command) -> Command:
+    """Add the votes, the items, the annotators and the goal to a command."""
+    for option in (
+        click.option("--seed", type=int, help="Fixes everything that is drawn at random."),
+        click.option("--easy-share", type=float, default=0.0, show_default=True, help="Share of easy pairs."),
+        click.option("--budget", type=float, help="What may be spent, in the unit of the costs."),
+        click.option(
+            "--target",
+            type=float,
+            default=0.1,
+            show_default=True,
+            help="Expected error at which the goal is reached.",
+        ),
+        click.option("--strategy", type=click.Choice(_STRATEGIES), default="information", show_default=True),
+        click.option("--threshold", metavar="SCORE|ITEM", help="For --goal threshold: a score, or an item."),
+        click.option("--k", type=int, help="For --goal top-k: size of the top; 5 unless given."),
+        click.option("--goal", type=click.Choice(_GOALS), default="ranking", show_default=True),
+        click.option("--gold", metavar="FILE", help="Pairs of known truth: left, right, winner."),
+        click.option("--features", metavar="FILE", help="One row for each item: item, then numbers."),
+        click.option(
+            "--annotators", metavar="FILE", help="Who can be asked: annotator and, if need be, cost and capacity."
+        ),
+        click.option("--items", metavar="FILE", help="Items beyond those in VOTES: item and, if need be, question."),
+    ):
+        command = option(command)
+    return votes_options(command, required=False)
+
+
+def open_chooser(request: CollectionRequest, quiet: bool) -> Chooser:
+    """Read all files and make the chooser."""
+    from jamrank.acquisition import Chooser
+    from jamrank.io import read_features, read_gold
+
+    votes = None
+    if request.votes:
+        votes = read_votes(request.votes, request.form, request.mapping, request.words)
+        report_readings(votes, quiet)
+    elif request.items is None:
+        raise ParameterError("no votes and no items; give VOTES, or --items and --annotators to start with none")
+    items, questions = _read_items(request.items, [] if votes is None else votes.items.tolist())
+    names, costs, capacity = _read_annotators(request.annotators, [] if votes is None else votes.annotators.tolist())
+    return Chooser(
+        votes,
+        request.goal,
+        request.k,
+        _threshold(request.threshold, [*items, *([] if votes is None else votes.items.tolist())]),
+        costs,
+        capacity,
+        request.strategy,
+        items,
+        names,
+        None if request.features is None else read_features(request.features),
+        request.easy_share,
+        request.seed,
+        target=request.target,
+        budget=request.budget,
+        questions=questions,
+        gold=None if request.gold is None else read_gold(request.gold),
+    )
+
+
+def _threshold(given: str | None, items: list[Any]) -> Any:
+    named = {str(item): item for item in items}
+    return named.get(given, given) if given is not None else None
+
+
+def _read_items(path: str | None, known: list[Any]) -> tuple[list[Any], dict[Any, Any] | None]:
+    if path is None:
+        return [], None
+    table = _table(path, "item")
+    ids = _like(table["item"].to_list(), known, path)
+    if "question" not in table.columns:
+        return ids, None
+    return ids, dict(zip(ids, table["question"].to_list(), strict=True))
+
+
+def _read_annotators(
+    path: str | None, known: list[Any]
+) -> tuple[list[Any], dict[Any, float] | None, dict[Any, float] | None]:
+    if path is None:
+        return [], None, None
+    table = _table(path, "annotator")
+    ids = _like(table["annotator"].to_list(), known, path)
+    return ids, _numbers(table, "cost", ids, path), _numbers(table, "capacity", ids, path)
+
+
+def _table(path: str, column: str) -> Any:
+    from jamrank.io import read_table
+
+    table = read_table(path)
+    if column in table.columns:
+        return table
+    if table.width == 1:
+        return table.rename({table.columns[0]: column})
+    raise InputError(f"no column {column!r}", f"there are {', '.join(table.columns)}", source=path)
+
+
+def _like(ids: list[Any], known: list[Any], path: str) -> list[Any]:
+    """Return ids of the same kind as those of the votes: numbers there are numbers here."""
+    empty = next((row for row, name in enumerate(ids, 1) if name is None), None)
+    if empty is not None:
+        raise InputError("an id is missing", "every row needs one", source=path, row=empty)
+    named = {str(name): name for name in known}
+    whole = bool(known) and all(isinstance(name, int) for name in known)
+    return [named.get(str(name), int(name) if whole and str(name).isdigit() else name) for name in ids]
+
+
+def _numbers(table: Any, column: str, ids: list[Any], path: str) -> dict[Any, float] | None:
+    if column not in table.columns:
+        return None
+    numbers = {}
+    for row, (name, value) in enumerate(zip(ids, table[column].to_list(), strict=True), 1):
+        if value is None:
+            continue
+        try:
+            numbers[name] = float(value)
+        except ValueError:
+            raise InputError(f"{column} is {value!r}", "expected a number", source=path, row=row) from None
+    return numbers

@@ -1,0 +1,105 @@
+"""``jamrank next``."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from jamrank.cli.collection import CollectionRequest, collection_options, open_chooser
+
+if TYPE_CHECKING:
+    from jamrank.acquisition import Assignment, Status
+
+__all__ = ["next"]
+
+EXIT_CODES = {"go": 0, "reached": 10, "futile": 11, "budget spent": 12}
+_COLUMNS = ("annotator", "left", "right", "question", "gain", "probability", "strategy", "why")
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  jamrank next votes.csv
+  jamrank next votes.csv --count 50 --out next.csv
+  jamrank next votes.csv --goal top-k --k 5 --target 0.2
+  jamrank next --items items.csv --annotators judges.csv --count 20
+  while jamrank next votes.csv --out next.csv -q; do ./ask next.csv >> votes.csv; done
+
+Exit code 0 to go on, 10 when the goal is reached, 11 when more votes like these will not reach it, 12 when the
+budget is spent; 2 when a file cannot be used."""
+)
+@collection_options
+@click.option("--count", type=click.IntRange(min=1), default=10, show_default=True, help="Comparisons to choose.")
+@click.option("--out", metavar="FILE", help="Write them to a CSV file.")
+@click.option("--json", "as_json", is_flag=True, help="Print status and comparisons as JSON.")
+@click.option("--quiet", "-q", is_flag=True, help="Print nothing.")
+def next(count: int, out: str | None, as_json: bool, quiet: bool, **given: Any) -> None:
+    """Say which comparisons to ask for next, of whom, on which side, and whether to go on.
+
+    VOTES are the votes so far, one file or several; without any, give --items and --annotators.
+    """
+    from rich.console import Console
+
+    from jamrank.cli.display import stage
+
+    console = Console(stderr=True)
+    silent = quiet or as_json
+    with stage(console, "looking at the votes", silent):
+        chooser = open_chooser(CollectionRequest(**given), silent)
+        status = chooser.status()
+    with stage(console, "choosing", silent):
+        chosen = chooser.batch(count) if status.state == "go" else []
+    if out is not None:
+        _write(out, chosen)
+    if as_json and not quiet:
+        _print_json(status, chosen)
+    elif not quiet:
+        _show(status, chosen, out)
+    sys.exit(EXIT_CODES[status.state])
+
+
+def _write(out: str, chosen: list[Assignment]) -> None:
+    import polars as pl
+
+    from jamrank.io import write_atomically
+
+    rows: dict[str, list[Any]] = {name: [getattr(one, name) for one in chosen] for name in _COLUMNS}
+    if not any(question is not None for question in rows["question"]):
+        del rows["question"]
+    write_atomically(out, pl.DataFrame(rows, strict=False).write_csv())
+
+
+def _print_json(status: Status, chosen: list[Assignment]) -> None:
+    import json
+    from dataclasses import asdict
+
+    told = {"status": asdict(status), "assignments": [asdict(one) for one in chosen]}
+    click.echo(json.dumps(told, indent=1, default=str))
+
+
+def _show(status: Status, chosen: list[Assignment], out: str | None) -> None:
+    from rich.console import Console
+
+    from jamrank.cli.display import print_table
+    from jamrank.text import safe_text
+
+    console = Console()
+    console.print(f"{status.state}: {status.reason}", style="bold", highlight=False, markup=False)
+    if chosen:
+        columns = ["annotator", "left", "right", "question", "gain", "why"]
+        rows = [
+            [
+                safe_text(one.annotator),
+                safe_text(one.left),
+                safe_text(one.right),
+                "" if one.question is None else safe_text(one.question),
+                f"{one.gain:.3g}",
+                one.why,
+            ]
+            for one in chosen
+        ]
+        print_table(console, "Ask next", columns, rows)
+    if out is not None:
+        console.print(f"Wrote {out}.", highlight=False, markup=False)

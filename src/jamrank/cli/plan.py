@@ -1,0 +1,101 @@
+"""``jamrank plan``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from jamrank.cli.collection import CollectionRequest, collection_options, open_chooser
+
+if TYPE_CHECKING:
+    from jamrank.acquisition import Plan, Status
+
+__all__ = ["plan"]
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  jamrank plan votes.csv --target 0.1
+  jamrank plan votes.csv --annotators judges.csv --budget 20 --picture plan.svg
+  jamrank plan --items items.csv --annotators judges.csv --target 0.15
+
+Exit code 0 when done, 2 when a file cannot be used."""
+)
+@collection_options
+@click.option("--runs", type=click.IntRange(min=2), default=10, show_default=True, help="Simulated collections.")
+@click.option("--most", type=float, metavar="VOTES", help="How many votes to look ahead.")
+@click.option("--picture", metavar="FILE", help="Draw the expected error against the votes: an SVG file.")
+@click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
+@click.option("--quiet", "-q", is_flag=True, help="Print nothing.")
+def plan(runs: int, most: float | None, picture: str | None, as_json: bool, quiet: bool, **given: Any) -> None:
+    """Say how many votes, at what cost, bring the expected error to a target.
+
+    Collections are simulated from what the VOTES so far tell of items and annotators, votes being chosen as
+    jamrank next would. Without votes give --items and --annotators.
+    """
+    from rich.console import Console
+
+    from jamrank.cli.display import stage
+
+    console = Console(stderr=True)
+    silent = quiet or as_json
+    with stage(console, "looking at the votes", silent):
+        chooser = open_chooser(CollectionRequest(**given), silent)
+        status = chooser.status()
+    with stage(console, f"simulating {runs} collections", silent):
+        made = chooser.plan(runs=runs, most_votes=most)
+    if picture is not None:
+        from jamrank.acquisition import plan_picture
+        from jamrank.io import write_atomically
+
+        write_atomically(picture, plan_picture(made, f"Expected error of the goal: {given['goal']}"))
+    if as_json and not quiet:
+        _print_json(made, status)
+    elif not quiet:
+        _show(made, status, given["budget"], picture)
+
+
+def _print_json(made: Plan, status: Status) -> None:
+    import json
+    from dataclasses import asdict
+
+    told = {name: value.tolist() if hasattr(value, "tolist") else value for name, value in asdict(made).items()}
+    click.echo(json.dumps({"status": asdict(status), "plan": told}, indent=1))
+
+
+def _show(made: Plan, status: Status, budget: float | None, picture: str | None) -> None:
+    import numpy as np
+    from rich.console import Console
+
+    from jamrank.cli.display import print_table
+    from jamrank.text import many, number
+
+    console = Console()
+    console.print(f"Now: {status.reason}", highlight=False, markup=False)
+    if made.votes_needed is None or made.cost_needed is None:
+        horizon = f"{many(float(made.votes[-1]), 'further vote')}"
+        told = f"The target of {made.target:.1%} is not reached within {horizon}; error then {made.error[-1]:.1%}."
+    else:
+        price = number(round(made.cost_needed, 2))
+        told = f"About {many(round(made.votes_needed), 'further vote')} at a cost of {price} bring the "
+        told += f"expected error to {made.target:.1%} (mean of {made.runs} simulated collections)."
+    console.print(told, style="bold", highlight=False, markup=False)
+    if budget is not None:
+        left = max(budget - status.cost, 0.0)
+        error = float(np.interp(left, made.cost, made.error))
+        console.print(f"With the {number(left)} left of the budget: {error:.1%}.", highlight=False, markup=False)
+    steps = np.unique(np.linspace(0, len(made.votes) - 1, 9).round().astype(int))
+    rows = [
+        [
+            number(float(made.votes[at])),
+            number(round(float(made.cost[at]), 2)),
+            f"{made.error[at]:.1%}",
+            f"{made.low[at]:.1%} to {made.high[at]:.1%}",
+        ]
+        for at in steps
+    ]
+    print_table(console, "", ["further votes", "cost", "expected error", "nine runs in ten"], rows)
+    if picture is not None:
+        console.print(f"Drew {picture}.", highlight=False, markup=False)

@@ -1,0 +1,154 @@
+"""Run a fit that was requested on the command line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from jamrank.cli.messages import note
+from jamrank.errors import FeatureError, GoldError, InputError, ParameterError, UnknownItemError
+
+if TYPE_CHECKING:
+    import polars as pl
+    from rich.console import Console
+
+    from jamrank.cli.request import FitRequest
+    from jamrank.io.out_of_core.parted import Votes
+    from jamrank.models import RankingModel
+    from jamrank.report import Analysis
+
+__all__ = ["FitOutcome", "run_fit"]
+
+# What a warm start takes over from the earlier model unless an option says otherwise.
+_TAKEN_OVER = ("scorer", "noise", "ties")
+
+
+@dataclass(frozen=True)
+class FitOutcome:
+    """A fit and everything that is written or printed of it."""
+
+    model: RankingModel
+    votes: Votes
+    analysis: Analysis
+    seconds: float
+    reason: str | None = None
+    """Why the model was chosen; None where it was named."""
+    groups: dict[str, pl.DataFrame] = field(default_factory=dict)
+    """The ranking of each group of ``--by``."""
+    side_by_side: pl.DataFrame | None = None
+
+
+def run_fit(request: FitRequest, console: Console) -> FitOutcome:
+    """Read the files, choose a model if none was named, and fit it."""
+    from time import perf_counter
+
+    from jamrank.cli.display import stage
+    from jamrank.cli.engines import open_votes
+    from jamrank.cli.notes import features_note, gold_note, start_note
+    from jamrank.io import check_folder, read_features, read_gold
+    from jamrank.models import spec_of
+    from jamrank.report import Analysis
+    from jamrank.selection import fit_groups, side_by_side
+
+    earlier = _load(request.start)
+    model = _make_model(request, earlier, verbose=console.is_terminal and not request.quiet)
+    if request.out is not None:
+        check_folder(request.out)
+    gold = None if request.gold is None else read_gold(request.gold)
+    with stage(console, f"reading {request.features}", request.quiet or request.features is None):
+        features = None if request.features is None else read_features(request.features)
+    votes, groups = open_votes(model, request, console)
+    if earlier is not None:
+        note(start_note(earlier, votes, str(request.start), request.model_name == "auto"), request.quiet)
+    begin = perf_counter()
+    try:
+        model, features, reason = _choose_model(model, votes, features, gold is not None, console, request)
+        _check_anchor(model, votes, request)
+        model.fit(votes, features, gold=gold, start=earlier)
+        fitted = fit_groups(model, groups, features, gold)
+    except InputError as error:
+        source = {FeatureError: request.features, GoldError: request.gold}.get(type(error))
+        raise error.within(source or request.source) from None
+    seconds = perf_counter() - begin
+    if features is not None and spec_of(model).capabilities.features == "ignored":
+        note(f"{type(model).__name__} uses no features", request.quiet)
+    elif features is not None:
+        note(features_note(features, votes, str(request.features)), request.quiet)
+    note(gold_note(model.result_), request.quiet)
+    analysis = Analysis(model.result_, votes, scale=request.scale, anchor=request.anchor)
+    rankings = {name: _group_ranking(name, own, request) for name, own in fitted.items()}
+    table = None if request.by is None else side_by_side(analysis.shown_ranking, rankings)
+    return FitOutcome(model, votes, analysis, seconds, reason, rankings, table)
+
+
+def _load(path: str | None) -> RankingModel | None:
+    from pathlib import Path
+
+    from jamrank.io import recover_run
+    from jamrank.models import load
+
+    if path is None:
+        return None
+    recover_run(Path(path).parent)
+    return load(path)
+
+
+def _make_model(request: FitRequest, earlier: RankingModel | None, verbose: bool) -> RankingModel:
+    """Return the model that was named, or that of an earlier fit, with the options that were given."""
+    from jamrank.models.registry import find_model
+
+    options: dict[str, Any] = {}
+    if earlier is not None and request.model_name == "auto":
+        kind = find_model(earlier.result_.model)
+        options = {name: value for name, value in earlier.get_params().items() if name in _TAKEN_OVER}
+    else:
+        kind = find_model(request.model_name)
+    model = kind()
+    known = model.get_params()
+    options = {name: value for name, value in options.items() if name in known} | request.model_options
+    if request.engine not in (None, "auto", "memory") and kind.__name__ != "Auto" and "engine" not in known:
+        raise ParameterError(f"--engine {request.engine}: {kind.__name__} runs in memory only")
+    for name in options:
+        if name not in known:
+            raise ParameterError(f"--{name.replace('_', '-')} does not apply to {kind.__name__}")
+    if request.engine is not None and "engine" in known:
+        options["engine"] = request.engine
+    return model.set_params(**options, **({"verbose": verbose} if "verbose" in known else {}))
+
+
+def _choose_model(
+    model: RankingModel, votes: Votes, features: Any, gold: bool, console: Console, request: FitRequest
+) -> tuple[RankingModel, Any, str | None]:
+    """Return the model to fit, the features that it uses, and why it was chosen where none was named."""
+    from jamrank.cli.display import stage
+    from jamrank.selection import Auto
+
+    if not isinstance(model, Auto):
+        return model, features, None
+    with stage(console, "choosing a model by held-out votes", request.quiet):
+        chosen, choice = model.choose(votes, features, gold)
+    if request.engine is not None and "engine" in chosen.get_params():
+        chosen.set_params(engine=request.engine)
+    return chosen, features if choice.uses_features else None, choice.reason
+
+
+def _check_anchor(model: RankingModel, votes: Votes, request: FitRequest) -> None:
+    """Refuse a scale that the model cannot have before the fit."""
+    from jamrank.inference.result import place_anchor
+    from jamrank.models import spec_of
+
+    place_anchor(type(model).__name__, spec_of(model).capabilities, request.scale, request.anchor, votes.items)
+
+
+def _group_ranking(name: str, model: RankingModel, request: FitRequest) -> pl.DataFrame:
+    """Return the ranking of a group, relative to its mean where it has no vote on the anchor."""
+    from jamrank.report.result_tables import ResultTables
+    from jamrank.selection.groups import about_group
+
+    result = model.result_
+    try:
+        with about_group(name):
+            return ResultTables(result, scale=request.scale, anchor=request.anchor).shown_ranking
+    except UnknownItemError:
+        note(f"group {name} has no vote on {request.anchor}: its scores are relative to their mean", request.quiet)
+        return ResultTables(result, scale=request.scale).shown_ranking

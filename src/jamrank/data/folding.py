@@ -1,0 +1,170 @@
+"""From encoded votes to pairs in canonical order, with equal votes folded into weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jamrank.data.packing import FoldedVotes, Packing, sorted_keys
+from jamrank.data.storage import FIRST, MISSING, SECOND, TIE, DenseVotes
+from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
+
+__all__ = ["EncodedVotes", "compare_ratings", "count", "fold", "fold_matrix", "mixed_radix"]
+
+
+@dataclass(frozen=True)
+class EncodedVotes:
+    """Votes as codes of their ids, as they were given; no codes of a single question, no weights that are all 1."""
+
+    items: NDArray[Any]
+    annotators: NDArray[Any]
+    questions: NDArray[Any]
+    left: Int32Array
+    right: Int32Array
+    annotator: Int32Array
+    question: Int32Array | None
+    results: NDArray[np.int8]
+    weights: FloatArray | None
+
+
+def fold(votes: EncodedVotes) -> FoldedVotes:
+    """Sort the votes by pair and annotator and fold equal ones."""
+    packing = Packing(votes.items, votes.annotators, votes.questions)
+    if not packing.possible:
+        return _fold_many(votes)
+    keys = packing.pack(votes.left, votes.right, votes.annotator, votes.question, votes.results)
+    n_missing = count(votes.results, MISSING)
+    return packing.unpack(*sorted_keys(keys, votes.weights), len(keys) - n_missing, n_missing)
+
+
+def _fold_many(votes: EncodedVotes) -> FoldedVotes:
+    """Fold votes with so many ids that a vote does not fit into 64 bits: by the ranks of the pairs that occur."""
+    first, second = np.minimum(votes.left, votes.right), np.maximum(votes.left, votes.right)
+    asked = np.zeros(len(first), dtype=np.int32) if votes.question is None else votes.question
+    n_items, n_questions = len(votes.items), len(votes.questions)
+    wide, _ = mixed_radix([(first, n_items), (second, n_items), (asked, n_questions)])
+    _, at, rank = np.unique(wide, return_index=True, return_inverse=True)
+    # The rank of the pair takes the place of the question; two placeholder items keep the side of display.
+    swapped = (votes.left > votes.right).astype(np.int32)
+    folded = fold(
+        replace(
+            votes,
+            items=np.arange(2),
+            questions=np.arange(len(at)),
+            left=swapped,
+            right=1 - swapped,
+            question=rank.astype(np.int32),
+        )
+    )
+    return folded._replace(pair_first=first[at], pair_second=second[at], pair_question=asked[at])
+
+
+def fold_matrix(
+    items: NDArray[Any],
+    annotators: NDArray[Any],
+    questions: NDArray[Any],
+    left: Int32Array,
+    right: Int32Array,
+    results: NDArray[np.int8],
+) -> FoldedVotes:
+    """Sort a matrix of pairs × annotators by pair; where a pair occurs twice, fold its votes one by one."""
+    dense = _sort_matrix(len(items), left, right, results)
+    if dense is not None:
+        return dense
+    n_pairs, n_annotators = results.shape
+    left, right = np.repeat(left, n_annotators), np.repeat(right, n_annotators)
+    who = np.tile(np.arange(n_annotators, dtype=np.int32), n_pairs)
+    return fold(EncodedVotes(items, annotators, questions, left, right, who, None, results.ravel(), None))
+
+
+def _sort_matrix(n_items: int, left: Int32Array, right: Int32Array, results: NDArray[np.int8]) -> FoldedVotes | None:
+    """Store a matrix whose rows are distinct pairs as it is; None where two rows are the same pair."""
+    swapped = left > right
+    if swapped.any():
+        first, second = np.where(swapped, right, left), np.where(swapped, left, right)
+        results = _turned(results, swapped[:, None])
+    else:
+        first, second, swapped = left, right, np.empty(0, dtype=bool)
+    if not _in_order(first, second):
+        key = first.astype(np.int64) * n_items + second
+        order = np.argsort(key, kind="stable")
+        if (np.diff(key[order]) == 0).any():
+            return None
+        first, second, results = first[order], second[order], results[order]
+        swapped = swapped[order] if len(swapped) else swapped
+    # Most matrices have neither ties nor gaps.
+    decided = bool(results.max(initial=SECOND) <= FIRST)
+    n_missing = 0 if decided else count(results, MISSING)
+    return FoldedVotes(
+        first,
+        second,
+        np.broadcast_to(np.int32(0), len(first)),
+        DenseVotes(results, swapped, decided),
+        results.size - n_missing,
+        n_missing,
+    )
+
+
+def _turned(results: NDArray[np.int8], swapped: BoolArray) -> NDArray[np.int8]:
+    """Return results seen from the canonical order: reversed where the first item was shown on the right."""
+    turned: NDArray[np.int8] = np.where(swapped & (results <= FIRST), FIRST - results, results).astype(np.int8)
+    return turned
+
+
+def _in_order(first: Int32Array, second: Int32Array) -> bool:
+    """Return whether pairs are sorted and distinct."""
+    same = first[1:] == first[:-1]
+    return bool((first[1:] >= first[:-1]).all() and (~same | (second[1:] > second[:-1])).all())
+
+
+def count(results: NDArray[np.int8], result: int) -> int:
+    """Count the votes with a result."""
+    return int(np.count_nonzero(results == result))
+
+
+def mixed_radix(digits: list[tuple[NDArray[Any], int]]) -> tuple[IntArray, int]:
+    """Return one sortable integer for each row of digits, and a bound on it."""
+    key, bound = np.zeros(len(digits[0][0]), dtype=np.int64), 1
+    for digit, radix in digits:
+        if bound * radix >= 2**63:
+            # Too wide for one integer: replace the digits so far by their rank.
+            distinct, key = np.unique(key, return_inverse=True)
+            bound = len(distinct)
+        key = key * radix + digit
+        bound *= radix
+    return key, bound
+
+
+def compare_ratings(
+    ratings: NDArray[Any], item: Int32Array, n_items: int, annotator: Int32Array, question: Int32Array
+) -> tuple[Int32Array, Int32Array, Int32Array, Int32Array, NDArray[np.int8]]:
+    """Compare every two ratings of different items by one annotator within one question.
+
+    Returns
+    -------
+    left, right, annotator, question : ndarray of int32
+        Codes of each vote; the item that sorts first is on the left.
+    results : ndarray of int8
+    """
+    n_annotators, n_questions = (int(codes.max(initial=-1)) + 1 for codes in (annotator, question))
+    ballot, n_ballots = mixed_radix([(annotator, n_annotators), (question, n_questions)])
+    left, right = _pairs_within(ballot, n_ballots, item, n_items)
+    results: NDArray[np.int8] = (ratings[left] > ratings[right]).astype(np.int8)
+    results[ratings[left] == ratings[right]] = TIE
+    return item[left], item[right], annotator[left], question[left], results
+
+
+def _pairs_within(ballot: IntArray, n_ballots: int, item: Int32Array, n_items: int) -> tuple[IntArray, IntArray]:
+    """Return every two rows of one ballot and different items, the row of the lower item first."""
+    key, _ = mixed_radix([(ballot, n_ballots), (item, n_items)])
+    order = np.argsort(key, kind="stable")
+    key, ballot = key[order], ballot[order]
+    # A row is paired with all rows of its ballot that come after those of its item.
+    begin = np.searchsorted(key, key, side="right")
+    count = np.searchsorted(ballot, ballot, side="right") - begin
+    left = np.repeat(np.arange(len(key)), count)
+    right = np.arange(len(left)) + np.repeat(begin - (np.cumsum(count) - count), count)
+    return order[left], order[right]

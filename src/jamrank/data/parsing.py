@@ -1,0 +1,238 @@
+"""From columns of any kind to result codes, weights and ratings; bad values are refused with their row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import ArrayLike, NDArray
+
+from jamrank.data.ids import Column, as_array, as_text, encode, first_missing, is_missing
+from jamrank.data.storage import FIRST, MISSING, SECOND, TIE
+from jamrank.errors import InputError
+from jamrank.typing import FloatArray, Int32Array
+
+__all__ = [
+    "REQUIRED",
+    "as_matrix",
+    "check_lengths",
+    "encode_questions",
+    "fill_questions",
+    "parse_matrix",
+    "parse_outcomes",
+    "parse_ratings",
+    "parse_weights",
+    "parse_winners",
+    "refuse_empty",
+    "refuse_missing",
+    "refuse_self_pairs",
+    "require_columns",
+]
+
+REQUIRED = ("annotator", "left", "right", "winner")
+_WINNERS = {"left": FIRST, "right": SECOND, "tie": TIE}
+# Two bad items are a tie to the models, an abstention is no vote; both are rare, and looked for last.
+_RARE_WINNERS = {"both_bad": TIE, "abstain": MISSING}
+_OUTCOMES = "expected 1 (left), 0 (right), 0.5 (tie) or NaN (no vote)"
+_RATINGS = "expected a finite number, higher for better, or NaN (no rating)"
+
+
+def require_columns(names: Iterable[str]) -> None:
+    """Refuse a table without the columns of the canonical form."""
+    missing = [name for name in REQUIRED if name not in names]
+    if missing:
+        raise InputError(
+            f"no column {', '.join(map(repr, missing))} among {', '.join(map(repr, names))}",
+            "needed: annotator, left, right, winner; optional: weight, question",
+        )
+
+
+def parse_winners(column: Column) -> NDArray[np.int8]:
+    """Return a result code for each canonical winner; any other value is refused."""
+    if not isinstance(column, pl.Series):
+        return np.array([_parse_winner(value, row) for row, value in enumerate(column.tolist())], dtype=np.int8)
+    results = np.full(len(column), MISSING, dtype=np.int8)
+    known = column.is_null()
+    for winner, result in {**_WINNERS, **_RARE_WINNERS}.items():
+        if winner in _RARE_WINNERS and known.all():
+            continue
+        same = (column == winner).fill_null(False)
+        results[same.to_numpy()] = result
+        known |= same
+    if not known.all():
+        row = int((~known).arg_max() or 0)
+        _parse_winner(column[row], row)
+    return results
+
+
+def _parse_winner(value: Any, row: int) -> int:
+    result = _WINNERS.get(value, _RARE_WINNERS.get(value)) if isinstance(value, str) else None
+    if result is None and not is_missing(value):
+        raise InputError(f"winner is {value!r}", "expected 'left', 'right' or 'tie'", row=row + 1)
+    return MISSING if result is None else result
+
+
+def parse_outcomes(outcome: Any) -> NDArray[np.int8]:
+    """Return a result code for each outcome, seen from the left."""
+    column = as_array(outcome)
+    if column.dtype.kind == "b":
+        return column.astype(np.int8)
+    if column.dtype.kind in "iuf":
+        return _results(column.astype(np.float64))
+    return _results(np.array([_outcome(value, row) for row, value in enumerate(column.tolist())], dtype=np.float64))
+
+
+def _outcome(value: Any, row: int) -> float:
+    if is_missing(value):
+        return np.nan
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"outcome {value!r}", _OUTCOMES, row=row + 1) from None
+
+
+def as_matrix(outcomes: ArrayLike) -> NDArray[Any]:
+    """Return outcomes as a matrix of numbers."""
+    try:
+        matrix = np.asarray(outcomes)
+        if matrix.dtype.kind not in "biuf":
+            matrix = matrix.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"outcomes that are no matrix of numbers ({error})", _OUTCOMES) from None
+    if matrix.ndim != 2:
+        raise InputError(f"outcomes with {matrix.ndim} dimensions", "expected pairs × annotators")
+    return matrix
+
+
+def parse_matrix(matrix: NDArray[Any]) -> NDArray[np.int8]:
+    """Return a result code for each entry of a matrix of outcomes, seen from the left."""
+    if matrix.dtype.kind == "b":
+        return matrix.astype(np.int8)
+    if matrix.dtype.kind != "i":
+        return _results(matrix.astype(np.float64))
+    low, high = (int(matrix.min()), int(matrix.max())) if matrix.size else (0, 0)
+    if low < -1 or high > 1:
+        row, column = np.argwhere((matrix < -1) | (matrix > 1))[0]
+        raise InputError(
+            f"outcome {matrix[row, column]} in column {column + 1}",
+            "expected 1 (left), 0 (right) or -1 (no vote)",
+            row=int(row) + 1,
+        )
+    results = np.array(matrix, dtype=np.int8, order="C")
+    if low < 0:
+        results[results < 0] = MISSING
+    return results
+
+
+def _results(outcome: FloatArray) -> NDArray[np.int8]:
+    results: NDArray[np.int8] = (outcome == 1.0).astype(np.int8)
+    if np.all((outcome == 0.0) | (results == FIRST)):
+        return results
+    results[:] = -1
+    for value, result in ((1.0, FIRST), (0.0, SECOND), (0.5, TIE)):
+        results[outcome == value] = result
+    results[np.isnan(outcome)] = MISSING
+    if (results < 0).any():
+        row = int(np.argwhere(results < 0)[0][0])
+        value = outcome[results < 0][0]
+        hint = _OUTCOMES
+        if 0 < value < 1:
+            hint += f"; write a soft vote as two votes, 1 with weight {value:g} and 0 with weight {1 - value:g}"
+        raise InputError(f"outcome {value:g}", hint, row=row + 1)
+    return results
+
+
+def parse_weights(weight: Any) -> FloatArray:
+    """Return the weights as numbers; each must be finite and at least 0."""
+    column = as_array(weight)
+    try:
+        weights = column.astype(np.float64)
+    except (TypeError, ValueError):
+        weights = np.array([np.nan if v is None or not isinstance(v, (int, float)) else v for v in column.tolist()])
+    bad = ~(np.isfinite(weights) & (weights >= 0))
+    if bad.any():
+        row = int(bad.argmax())
+        raise InputError(f"weight is {column.tolist()[row]!r}", "expected a number of at least 0", row=row + 1)
+    return weights
+
+
+def parse_ratings(rating: Any) -> NDArray[Any]:
+    """Return the ratings as integers or floats, NaN for none."""
+    column = as_array(rating)
+    if column.dtype.kind in "biu":
+        return column
+    if column.dtype.kind != "f":
+        column = np.array([_rating(value, row) for row, value in enumerate(column.tolist())], dtype=np.float64)
+    infinite = np.isinf(column)
+    if infinite.any():
+        row = int(infinite.argmax())
+        raise InputError(f"rating is {column[row]:g}", _RATINGS, row=row + 1)
+    return column
+
+
+def _rating(value: Any, row: int) -> float:
+    if is_missing(value):
+        return np.nan
+    try:
+        if not isinstance(value, (str, bytes)):
+            return float(value)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise InputError(f"rating is {value!r}", _RATINGS, row=row + 1)
+
+
+def check_lengths(columns: dict[str, Any], of: str = "vote") -> None:
+    """Refuse columns of different lengths, and empty ones."""
+    lengths = {name: len(column) for name, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        found = ", ".join(f"{name} {length}" for name, length in lengths.items())
+        raise InputError(f"columns of different length ({found})", f"expected one value for each {of}")
+    if not any(lengths.values()):
+        raise InputError(f"no {of}s", "expected at least one")
+
+
+def refuse_missing(name: str, column: Column, of: str = "vote") -> None:
+    """Refuse a column of ids in which one is missing."""
+    row = first_missing(column)
+    if row is not None:
+        raise InputError(f"{name} is missing", f"every {of} needs an id there", row=row + 1)
+
+
+def refuse_empty(name: str, column: Column) -> None:
+    """Refuse ids that are empty text, as files may have them."""
+    if isinstance(column, pl.Series) and (empty := column == "").any():
+        raise InputError(f"{name} is missing", "every vote needs an id there", row=int(empty.arg_max() or 0) + 1)
+
+
+def refuse_self_pairs(items: NDArray[Any], left: Int32Array, right: Int32Array) -> None:
+    """Refuse a vote on an item and itself."""
+    same = left == right
+    if same.any():
+        row = int(same.argmax())
+        item = items[left[row]]
+        raise InputError(f"{item!s} is compared with itself", "left and right must be different items", row=row + 1)
+
+
+def fill_questions(column: Column, gaps: bool | None = None) -> Column:
+    """Return the questions as text, with missing ones as one question of their own, where any is missing.
+
+    Parameters
+    ----------
+    column : ndarray or polars.Series
+        From ``as_column``.
+    gaps : bool, optional
+        Whether any is missing, here or in another part of the votes; looked up in this column unless given.
+    """
+    if not (first_missing(column) is not None if gaps is None else gaps):
+        return column
+    return as_text(column, of_any_kind=True).fill_null("")
+
+
+def encode_questions(column: Column | None) -> tuple[NDArray[Any], Int32Array | None]:
+    """Return the distinct questions and the code of each vote's question; no codes where there is no column."""
+    if column is None:
+        return np.array([""], dtype=object), None
+    labels, (codes,) = encode(column)
+    return labels, codes

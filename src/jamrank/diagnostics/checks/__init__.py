@@ -1,0 +1,1 @@
+"""The health checks, one function each: an examination in, a :class:`CheckResult` out."""

@@ -1,0 +1,45 @@
+"""Expected accuracy of the ranking, and the votes needed for a target."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jamrank.diagnostics.examination import Examination
+from jamrank.diagnostics.findings import CheckResult, Finding
+from jamrank.diagnostics.planning import expected_accuracy, more_votes, score_errors
+
+__all__ = ["planning"]
+
+
+def planning(examination: Examination) -> CheckResult:
+    """Estimate the share of pairs of items in the right order, and how many more votes a target needs."""
+    result, target = examination.result, examination.target
+    if not examination.n_decided or result is None or examination.n_components > 1:
+        return CheckResult()
+    scores, variance = result.scores.scores, result.scores.score_variance
+    se = score_errors(result)
+    if len(se) < 2 or not np.isfinite(se).all():
+        return CheckResult()
+    accuracy = expected_accuracy(scores, se, variance)
+    more = more_votes(scores, se, variance, examination.n_decided, target)
+    by = f"By {examination.fit_name}"
+    if examination.quick:
+        by += " (jamrank fit selects a model for the votes and may differ)"
+    sentence = f"{by}, about {accuracy:.0%} of all pairs of items are in the right order"
+    level = "note"
+    if more == 0:
+        level, sentence = "good", f"{sentence}, which meets the target ({target:.0%})."
+    elif more is None:
+        sentence = f"{sentence}; {target:.0%} cannot be reached with votes like these."
+    else:
+        sentence = (
+            f"{sentence}; {target:.0%} needs about {_two_digits(more)} more votes like these, on new pairs or under "
+            "new questions."
+        )
+    measures = {"expected_accuracy": accuracy, "target": target, "more_votes": more}
+    return CheckResult([Finding(level, sentence, "planning")], measures=measures)
+
+
+def _two_digits(value: float) -> str:
+    digits = max(int(np.floor(np.log10(max(value, 1.0)))) - 1, 0)
+    return f"{round(max(value, 1.0), -digits):,.0f}"

@@ -1,0 +1,51 @@
+"""Preference for the left or the right side."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jamrank.diagnostics.examination import FEW_VOTES, Examination, json_ids, named
+from jamrank.diagnostics.findings import CheckResult, Finding
+
+__all__ = ["side_preference"]
+
+# With fewer votes, an uneven share is no evidence.
+_ENOUGH_VOTES = 50
+_UNEVEN, _SLIGHTLY_UNEVEN = 0.05, 0.02
+
+
+def side_preference(examination: Examination) -> CheckResult:
+    """Compare votes for the left and for the right; warn of annotators who always choose the same side."""
+    if not examination.n_decided:
+        return CheckResult()
+    votes, share = examination.votes, examination.sides.share_left
+    always = examination.sides.one_sided(FEW_VOTES)
+    return CheckResult(
+        list(_findings(examination, share)),
+        {"one_sided_annotators": int(always.sum())},
+        {"left_share": share},
+        {"one_sided": json_ids(votes.annotators[always])},
+    )
+
+
+def _findings(examination: Examination, share: float) -> list[Finding]:
+    if examination.winner_on_one_side:
+        side = "left" if share else "right"
+        sentence = (
+            f"Every decided vote is for the {side}: the file apparently lists the winner on the {side}, so side "
+            "preference cannot be measured."
+        )
+        return [Finding("note", sentence, "balance")]
+    findings = []
+    n, off = float(examination.sides.decided.sum()), abs(share - 0.5)
+    if n >= _ENOUGH_VOTES and off > max(_SLIGHTLY_UNEVEN, 2 * np.sqrt(0.25 / n)):
+        sentence = (
+            f"{share:.1%} of the decided votes are for the left. If items are assigned to sides at random, chance "
+            "does not explain this: annotators may prefer a side, or items were not assigned at random."
+        )
+        findings.append(Finding("warning" if off > _UNEVEN else "note", sentence, "balance"))
+    if examination.one_sided.any():
+        names = examination.votes.annotators[examination.one_sided]
+        verb = "always chooses" if len(names) == 1 else "always choose"
+        findings.append(Finding("warning", f"{named(names, 'annotator')} {verb} the same side.", "sides"))
+    return findings

@@ -1,0 +1,38 @@
+"""Whether the votes determine the direction of the ranking."""
+
+from __future__ import annotations
+
+from jamrank.diagnostics.examination import Examination
+from jamrank.diagnostics.findings import CheckResult, Finding
+from jamrank.diagnostics.sign import orientation_of
+from jamrank.text import many
+
+__all__ = ["sign"]
+
+# With fewer votes, an undetermined direction only means that there are few.
+_ENOUGH_VOTES = 50
+
+
+def sign(examination: Examination) -> CheckResult:
+    """Report a problem where as many votes may be against the scores as for them."""
+    if not examination.n_decided or examination.result is None:
+        return CheckResult()
+    found = orientation_of(examination.result)
+    share = f"{found.share:.1%} ± {2 * found.se:.1%}"
+    if found.settled:
+        sentence = f"By {examination.fit_name}, about {share} of the decided votes agree with the scores."
+        finding = Finding("good", sentence, "sign")
+    elif examination.n_decided < _ENOUGH_VOTES:
+        sentence = (
+            f"{many(examination.n_decided, 'decided vote')} are too few to distinguish them from random votes; it is "
+            "assumed that more are right than wrong."
+        )
+        finding = Finding("note", sentence, "few votes")
+    else:
+        sentence = (
+            f"As many votes disagree with the scores as agree ({share} agree): the votes do not determine the "
+            "direction of the ranking, which may be upside down. Provide pairs of known truth (--gold)."
+        )
+        finding = Finding("problem", sentence, "sign")
+    measures = {"votes_with_the_scores": found.share, "votes_with_the_scores_se": found.se}
+    return CheckResult([finding], measures=measures)

@@ -1,0 +1,53 @@
+"""Votes that carry no information about the items."""
+
+from __future__ import annotations
+
+from jamrank.data.storage import DenseVotes
+from jamrank.diagnostics.examination import Examination
+from jamrank.diagnostics.findings import CheckResult, Finding
+from jamrank.text import many, number
+
+__all__ = ["uninformative"]
+
+
+def uninformative(examination: Examination) -> CheckResult:
+    """Note ties, rows without a winner, votes of weight 0, duplicates, and votes that cancel out."""
+    votes = examination.votes
+    dense = isinstance(votes.storage, DenseVotes)
+    weightless = 0 if dense else int((votes.vote_weight == 0).sum())
+    duplicates = 0 if dense else votes.n_votes - len(votes.vote_result)
+    findings = []
+    if votes.n_ties:
+        share = votes.n_ties / votes.annotator_weight.sum()
+        verb = "is a tie" if votes.n_ties == 1 else "are ties"
+        sentence = f"{many(votes.n_ties, 'vote')} ({share:.1%}) {verb}; most models exclude ties and say so."
+        findings.append(Finding("note", sentence, "ties"))
+    if votes.n_missing:
+        sentence = f"{many(votes.n_missing, 'row')} without a winner excluded."
+        findings.append(Finding("note", sentence, "rows"))
+    if weightless:
+        findings.append(Finding("note", f"{many(weightless, 'vote')} with weight 0 excluded.", "rows"))
+    if duplicates:
+        verb = "is an exact duplicate of another" if duplicates == 1 else "are exact duplicates of others"
+        sentence = (
+            f"{many(duplicates, 'vote')} {verb} (annotator, pair, sides and winner). Duplicates count as separate "
+            "votes; remove them if a file was included twice."
+        )
+        findings.append(Finding("note", sentence, "duplicates"))
+    cancelled = one_sided = 0.0
+    if examination.n_decided:
+        cancelled = float(examination.consistency.cancelled.sum())
+        one_sided = float(examination.sides.decided[examination.one_sided].sum())
+    total = votes.n_ties + weightless + cancelled + one_sided
+    if cancelled or one_sided:
+        parts = {
+            "ties": votes.n_ties,
+            "cancelled by the same annotator's vote for the other item": cancelled,
+            "by annotators who always choose the same side": one_sided,
+            "with weight 0": weightless,
+        }
+        listed = ", ".join(f"{number(value)} {what}" for what, value in parts.items() if value)
+        verb = "carries" if total == 1 else "carry"
+        sentence = f"{many(total, 'vote')} {verb} no information about the items: {listed}."
+        findings.append(Finding("note", sentence, "idle"))
+    return CheckResult(findings, {"uninformative": total})

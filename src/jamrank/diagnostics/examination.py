@@ -1,0 +1,122 @@
+"""What the checks look at: the votes, and what several checks need, computed once."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jamrank.data.comparisons import Comparisons
+from jamrank.diagnostics.consistency import SelfConsistency, self_consistency
+from jamrank.diagnostics.graph import components
+from jamrank.diagnostics.sides import Sides, sides
+from jamrank.errors import InputError, JamrankWarning
+from jamrank.models import JAM
+from jamrank.rows import PairCounts
+from jamrank.text import safe_text
+from jamrank.typing import BoolArray, Int32Array
+
+if TYPE_CHECKING:
+    from jamrank.inference.result import RankingResult
+
+__all__ = ["FEW_VOTES", "MOST_LISTED", "Examination", "json_ids", "named"]
+
+# An annotator with fewer votes cannot be assessed.
+FEW_VOTES = 10
+# Names in a sentence, and in the details.
+_MOST_NAMED, MOST_LISTED = 3, 100
+
+
+class Examination:
+    """One data set under examination.
+
+    Parameters
+    ----------
+    votes : Comparisons
+        The votes.
+    result : RankingResult, optional
+        Of a fit to these votes; without it, a quick fit of JAM is used where a check needs one.
+    target : float
+        Share of the pairs of items in the right order to plan votes for.
+    """
+
+    def __init__(self, votes: Comparisons, result: RankingResult | None = None, target: float = 0.95) -> None:
+        self.votes, self.target = votes, target
+        self.quick = result is None
+        self._given = result
+
+    @cached_property
+    def n_decided(self) -> float:
+        """The number of decided votes, by weight."""
+        return float(self.votes.annotator_decided.sum())
+
+    @cached_property
+    def pair_counts(self) -> PairCounts:
+        """Decided votes for either item of each pair."""
+        return PairCounts.decided(self.votes)
+
+    @cached_property
+    def component(self) -> Int32Array:
+        """The connected component of each item in the graph of decided votes."""
+        return components(self.pair_counts)
+
+    @cached_property
+    def n_components(self) -> int:
+        """The number of connected components."""
+        return int(self.component.max(initial=-1)) + 1
+
+    @cached_property
+    def consistency(self) -> SelfConsistency:
+        """How the annotators agree with themselves."""
+        return self_consistency(self.votes)
+
+    @cached_property
+    def sides(self) -> Sides:
+        """Votes for the left, by annotator."""
+        return sides(self.votes)
+
+    @property
+    def winner_on_one_side(self) -> bool:
+        """Whether every vote of several annotators is for one side: the file lists the winner there."""
+        few = float(self.sides.decided.sum()) < FEW_VOTES or self.votes.n_annotators < 2
+        return not few and self.sides.share_left in (0.0, 1.0)
+
+    @cached_property
+    def one_sided(self) -> BoolArray:
+        """Which annotators chose the same side in every vote."""
+        found = self.sides.one_sided(FEW_VOTES)
+        return np.zeros_like(found) if self.winner_on_one_side else found
+
+    @cached_property
+    def result(self) -> RankingResult | None:
+        """The result that was given, or that of a quick fit; None where there is nothing to fit."""
+        if self._given is not None:
+            return self._given
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", JamrankWarning)
+            try:
+                return JAM(tol=1e-3, max_iter=100).fit(self.votes).result_
+            except InputError:
+                return None
+
+    @property
+    def fit_name(self) -> str:
+        """Which fit a finding rests on, for its sentence."""
+        name = "" if self.result is None else self.result.model
+        return f"{'a quick' if self.quick else 'this'} fit of {name}"
+
+
+def named(ids: NDArray[Any], noun: str) -> str:
+    """Return the first few ids with their noun, to begin a sentence."""
+    listed = ", ".join(safe_text(label) for label in ids[:_MOST_NAMED])
+    if len(ids) == 1:
+        return f"{noun.capitalize()} {listed}"
+    return f"{len(ids):,} {noun}s ({listed}{', …' if len(ids) > _MOST_NAMED else ''})"
+
+
+def json_ids(ids: NDArray[Any]) -> list[Any]:
+    """Return the first ids as plain Python values."""
+    return [label.item() if isinstance(label, np.generic) else label for label in ids[:MOST_LISTED]]

@@ -1,0 +1,200 @@
+"""Passes on a GPU: what the kernel of a pass needs, how it is launched, and its sums."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from jamrank.engines.gpu_rows import (
+    THREADS,
+    WALK_ROOM,
+    WALK_THREADS,
+    GpuPart,
+    GpuRows,
+    fixed_point_scale,
+    shared_bytes,
+    total_weight,
+)
+from jamrank.engines.passes import likelihoods
+from jamrank.rows import Patterns, RaggedVotes
+from jamrank.typing import FloatArray, IntArray
+
+__all__ = ["Launch", "PassSums", "PassTask"]
+
+# A walk multiplies eight likelihood ratios before it splits off the exponent, and exponentials of scores.
+_MILD_LOG_RATIO, _LARGEST_LOG = 80.0, 690.0
+
+# Starts a pass over a part, given its arrays on the device and where its sums go. It must not hold the rows on the
+# device: their memory would not be freed as soon as nobody needs it.
+Launch = Callable[[GpuRows, GpuPart, dict[str, Any], Any], None]
+
+
+@dataclass(frozen=True)
+class PassSums:
+    """What a pass has added up, as floating point numbers."""
+
+    value: float
+    gradient: FloatArray
+    degree: FloatArray
+    by_kind: FloatArray
+
+    @classmethod
+    def of(cls, found: IntArray, n_items: int, kinds: int, scales: tuple[float, float, float]) -> PassSums:
+        """Convert the integer sums of a pass."""
+        ends = n_items, 2 * n_items, 2 * n_items + kinds
+        value = float(found[ends[2] :].view(np.float64).sum())
+        sums = found[: ends[2]].astype(np.float64)
+        return cls(
+            value,
+            sums[: ends[0]] / scales[0],
+            sums[ends[0] : ends[1]] / scales[1],
+            sums[ends[1] :] / scales[2],
+        )
+
+
+class PassTask:
+    """The fused pass at some scores: what it needs on the device, and how it is launched."""
+
+    def __init__(self, gpu: GpuRows, scores: FloatArray, log_emission: FloatArray) -> None:
+        self.rows, self.ballots = gpu.rows, gpu.rows.ballots
+        self._base = np.empty(0)
+        if_first = if_second = np.empty(0)
+        if isinstance(self.ballots, RaggedVotes) or self.rows.about != "truth":
+            if_first = np.ascontiguousarray(log_emission, dtype=np.float64).ravel()
+        else:
+            self._base, if_first, if_second = likelihoods(self.ballots, log_emission)
+        self.scales = self._scales(gpu.most_weight, scores, log_emission)
+        low, high = float(scores.min(initial=np.inf)), float(scores.max(initial=-np.inf))
+        self.walks = gpu.walks and not len(if_first) and self._mild(high - low, if_second)
+        # Only differences of scores count; centred, their exponentials are least likely to overflow.
+        centred = scores - (low + high) / 2 if self.walks else scores
+        sent, n, split = gpu.send(centred, if_first, if_second), len(centred), len(centred) + len(if_first)
+        self._scores = sent[:n]
+        self._if_first = sent[n:split] if len(if_first) else None
+        self._if_second = sent[split:] if len(if_second) else None
+        if self.walks:
+            self._exponentials = gpu.device.empty(2 * n, np.float64)
+            gpu.device.launch("exponentials", -(-n // THREADS), THREADS, n, self._scores, self._exponentials)
+
+    @staticmethod
+    def _mild(spread: float, ratio: FloatArray) -> bool:
+        """Return whether no product of exponentials can overflow."""
+        furthest = float(np.abs(np.log(ratio)).max(initial=0.0))
+        return furthest <= _MILD_LOG_RATIO and 2 * spread + furthest <= _LARGEST_LOG
+
+    def _scales(self, most: float, scores: FloatArray, log_emission: FloatArray) -> tuple[float, float, float]:
+        every = total_weight(self.rows)
+        if self.rows.about == "truth":
+            return fixed_point_scale(most), fixed_point_scale(most), fixed_point_scale(every)
+        spread = float(scores.max(initial=0.0) - scores.min(initial=0.0))
+        steep = max(float(np.abs(log_emission).max(initial=0.0)), 1.0) if self.rows.about == "margin" else 1.0
+        return (
+            fixed_point_scale(most * steep),
+            fixed_point_scale(most * steep**2),
+            fixed_point_scale(every * max(spread, 1.0) ** 2),
+        )
+
+    def launch(self, gpu: GpuRows, part: GpuPart, there: dict[str, Any], sums: Any) -> None:
+        """Start the pass over a part."""
+        if self.walks:
+            self.walk(gpu, part, there, sums, None)
+        else:
+            self._pass(gpu, part, there, sums, None)
+
+    def walk(self, gpu: GpuRows, part: GpuPart, there: dict[str, Any], sums: Any, posterior: Any | None) -> None:
+        """Start the pass over all pairs of a part; ``posterior``, if given, is filled."""
+        assert isinstance(self.ballots, Patterns)
+        patterns = len(self.ballots)
+        gpu.device.launch(
+            "walk<false>" if posterior is None else "walk<true>",
+            gpu.tiles(part),
+            WALK_THREADS,
+            gpu.n_items,
+            part.first,
+            part.last,
+            gpu.cell_at(part.first),
+            gpu.height,
+            there["codes"] if gpu.all_pairs else there["cells"],
+            int(not gpu.all_pairs),
+            patterns,
+            self._if_second,
+            self._exponentials,
+            there["curvature"],
+            posterior,
+            *self.scales,
+            *gpu.places(part, sums),
+            shared=(patterns + 1) * WALK_ROOM * 8,
+        )
+
+    def _pass(
+        self, gpu: GpuRows, part: GpuPart, there: dict[str, Any], sums: Any | None, posterior: Any | None
+    ) -> None:
+        """Start the pass over rows of any kind; without ``sums``, only the posterior is computed."""
+        kinds = gpu.n_kinds
+        shared = shared_bytes(kinds) if sums is not None else 0
+        each = kinds // 2 if isinstance(self.ballots, Patterns) and self.rows.single_votes else kinds
+        room = (None, None, None, None)
+        if sums is not None:
+            room = gpu.places(part, sums)
+        blocks, chunk = gpu.blocks(part)
+        gpu.device.launch(
+            self._kernel(gpu),
+            blocks,
+            THREADS,
+            *gpu.layout(part, there, chunk),
+            *self._votes(gpu, part, there),
+            self._scores,
+            posterior,
+            there["curvature"] if sums is not None else None,
+            *self.scales,
+            each,
+            int(shared > 0),
+            *room,
+            shared=shared,
+        )
+
+    def _kernel(self, gpu: GpuRows) -> str:
+        second, code = gpu.second_type, gpu.code_type
+        if isinstance(self.ballots, RaggedVotes):
+            return f"over_lists<{second}>"
+        if not self.rows.single_votes:
+            return f"over_patterns<{second}, {code}>"
+        of = {"truth": "OfTruth", "margin": "OfMargin<false>", "tie": "OfMargin<true>"}[self.rows.about]
+        return f"over_votes<{second}, {code}, {of}>"
+
+    def _votes(self, gpu: GpuRows, part: GpuPart, there: dict[str, Any]) -> tuple[Any, ...]:
+        if isinstance(self.ballots, RaggedVotes):
+            own = there["vote_start"], part.vote_base, there["vote"], there.get("vote_weight")
+            return (*own, self._if_first)
+        likely = self._if_first, self._if_second
+        if not self.rows.single_votes:
+            return there["codes"], there.get("weight"), *likely
+        return there.get("begin"), part.vote_base, gpu.group, there["codes"], there.get("weight"), *likely
+
+    def posterior(self, gpu: GpuRows, part: GpuPart, there: dict[str, Any], out: FloatArray) -> None:
+        """Compute the posterior of the rows of a part."""
+        device = gpu.device
+        at = part.vote_base if self.rows.begin is not None else part.begin
+        length = len(there["codes"]) if isinstance(self.ballots, Patterns) else len(part)
+        found = device.empty(length, np.float64)
+        if self.walks and gpu.all_pairs:
+            self.walk(gpu, part, there, gpu.sums, found)
+        else:
+            self._pass(gpu, part, there, None, found)
+        device.read(found, out[at : at + length])
+
+    def summed(self, by_kind: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+        """Return expected counts, truth variance, and the part of the log-likelihood common to both truths."""
+        ballots, none = self.ballots, np.zeros(self.ballots.n_confusion_groups)
+        if isinstance(ballots, RaggedVotes):
+            return by_kind.reshape(-1, 2), none, 0.0
+        if self.rows.about != "truth":
+            return np.ascontiguousarray(by_kind.reshape(2, -1).T), none, 0.0
+        base = float((self.rows.pattern_weight * self._base).sum())
+        if not self.rows.single_votes:
+            return ballots.over_patterns(by_kind), none, base
+        expected_counts, truth_variance = by_kind.reshape(2, -1)
+        return ballots.over_patterns(expected_counts), ballots.over_patterns(truth_variance).sum(axis=1), base

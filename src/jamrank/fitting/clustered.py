@@ -1,0 +1,109 @@
+"""Flips by annotator and cluster of pairs: the fit of VRJAM."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import cast
+
+import numpy as np
+
+from jamrank.data.comparisons import Comparisons
+from jamrank.engines import Engine, MemoryEngine
+from jamrank.fitting.em import Fit, Point, Problem, run
+from jamrank.fitting.latent import LatentFitter, Outcome
+from jamrank.fitting.latent_fit import LatentFit
+from jamrank.fitting.solution import NoiseState, ScorerState, Solution
+from jamrank.noise import Flip, Noise
+from jamrank.noise.clustered import choose_strength
+from jamrank.noise.kmeans import choose_clusters, cluster_pairs, nearest_centroid
+from jamrank.rows import Rows
+from jamrank.typing import FloatArray
+
+__all__ = ["ClusteredFitter"]
+
+_STRENGTH_ROUNDS = 3
+
+
+class ClusteredFitter(LatentFitter):
+    """Fits JAM, clusters the pairs, and goes on with a flip for each annotator and cluster.
+
+    Attributes
+    ----------
+    n_clusters : int or "auto"
+    centroid_gap : float
+    max_clusters : int
+        As in :class:`jamrank.VRJAM`; set before :meth:`fit`.
+    """
+
+    n_clusters: int | str = "auto"
+    centroid_gap: float = 0.5
+    max_clusters: int = 8
+
+    def fit_linear(self, engine: Engine, noise: Noise, matrix: FloatArray) -> Outcome:
+        """Fit weights and overall flips, then clusters."""
+        memory, votes, n_jobs = cast(MemoryEngine, engine), cast(Comparisons, self.votes), self.settings.n_jobs
+        problem, state = self.linear_problem(engine, noise, matrix)
+        fit = self.best_run(problem)
+        self.matrix = matrix
+        self.centroids = self._find_centroids(memory.rows, matrix)
+        self.cluster = nearest_centroid(votes.pair_first, votes.pair_second, matrix, self.centroids, n_jobs)
+        self.strength = 0.0
+        self.overall = Solution.of(self.source, state, self.noise_state, problem, fit.point)
+        noise_state = self.noise_state
+        if len(self.centroids) > 1:
+            posterior = problem.posterior(fit.point)
+            source = replace(self.source, cluster=self.cluster, n_clusters=len(self.centroids))
+            rows = memory.rows.clustered(self.cluster[memory.rows.pair], len(self.centroids))
+            memory = MemoryEngine(rows, n_jobs, votes)
+            self.source = source.with_engine(memory)
+            problem, fit, noise_state = self._fit_clusters(memory, state, fit, posterior)
+        self.cluster_votes = memory.rows.vote_counts.sum(axis=1).reshape(votes.n_annotators, -1)
+        return self.with_free_scores(problem, fit, state, noise_state)
+
+    def _find_centroids(self, rows: Rows, matrix: FloatArray) -> FloatArray:
+        """Cluster the distinct pairs of items that were voted on."""
+        first, second = rows.first[rows.edges], rows.second[rows.edges]
+        n_jobs = self.settings.n_jobs
+        if self.n_clusters != "auto":
+            return cluster_pairs(first, second, matrix, int(self.n_clusters), n_jobs).centroids
+        return choose_clusters(first, second, matrix, self.centroid_gap, self.max_clusters, n_jobs).centroids
+
+    def _fit_clusters(
+        self, engine: MemoryEngine, state: ScorerState, jam: Fit, posterior: FloatArray
+    ) -> tuple[Problem, Fit, NoiseState]:
+        """Continue from JAM's answer with a flip for each cluster, shrunk as far as the votes suggest."""
+        n_clusters, overall = len(self.centroids), jam.point.rates
+        plain = Flip(engine.rows.vote_counts)
+        votes = plain.votes.reshape(-1, n_clusters)
+        scorer = state.build(engine.n_items)
+
+        def noise() -> NoiseState:
+            return replace(self.noise_state, overall=overall, strength=self.strength)
+
+        def problem() -> Problem:
+            return Problem(engine, scorer, noise().build(engine), self.settings.loss)
+
+        expected_counts = engine.rows.over_votes(posterior)
+        point = problem().evaluate(jam.point.theta, np.repeat(jam.point.params, n_clusters))
+        for _ in range(_STRENGTH_ROUNDS if self.prior else 0):
+            self.strength = choose_strength(plain.errors(expected_counts).reshape(-1, n_clusters), votes, overall)
+            now = problem()
+            point = run(now, now.with_prior(point), max_iter=10, tol=1e-3).point
+            expected_counts = point.expectation.expected_counts
+        final = problem()
+        return final, self.best_run(final, point), noise()
+
+    def flips(self, noise: Noise, point: Point) -> FloatArray:
+        """Return the flips by annotator and cluster."""
+        return point.rates.reshape(len(self.votes.annotators), -1)
+
+    def finish(self, outcome: Outcome) -> LatentFit:
+        """Return what was found, clusters included."""
+        extras = {
+            "centroids": self.centroids,
+            "cluster": self.cluster,
+            "strength": self.strength,
+            "cluster_votes": self.cluster_votes,
+            "matrix": self.matrix,
+        }
+        return replace(super().finish(outcome), overall=self.overall, extras=extras)

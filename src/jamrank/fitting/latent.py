@@ -1,0 +1,422 @@
+"""One fit of a scorer and a noise: from votes and settings to a :class:`LatentFit`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jamrank.data.comparisons import Comparisons
+from jamrank.data.gold import KnownTruths
+from jamrank.engines import Choice, Engine
+from jamrank.errors import InputError, NotConvergedWarning, ParameterError, TiesExcludedWarning, warn
+from jamrank.fitting.disagreement import disagreement
+from jamrank.fitting.em import Fit, Point, Problem, run
+from jamrank.fitting.feature_scorers import Featured, choose_kernel, resolve_scorer
+from jamrank.fitting.latent_fit import LatentFit
+from jamrank.fitting.marginal_flips import MarginalFit, can_integrate, fit_marginal
+from jamrank.fitting.prior import Prior, linear_variance
+from jamrank.fitting.prior_variances import Variances, estimate_variances, free_scores
+from jamrank.fitting.progress import Progress
+from jamrank.fitting.separation import warn_of_loose_items
+from jamrank.fitting.settings import FitSettings
+from jamrank.fitting.solution import EngineSource, NoiseState, ScorerState, Solution
+from jamrank.fitting.warm_start import warm_start
+from jamrank.io.out_of_core.parted import Votes
+from jamrank.noise import Noise
+from jamrank.scorers import SCORERS, Features, align_features
+from jamrank.text import many
+from jamrank.typing import FloatArray
+
+if TYPE_CHECKING:
+    from jamrank.inference.result import RankingResult
+
+__all__ = ["LatentFitter", "Outcome", "warn_of_ties", "warn_unless"]
+
+# Second optima belong to small data; on large data a second run would only cost time.
+_FEW_ROWS, _FURTHER = 2000, 4.0
+_FIRST_VARIANCE = 3.0
+_UNDECIDED = "no decided vote", "a ranking needs votes that prefer one item to another"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Where the loop ended, and the free scores that follow."""
+
+    problem: Problem
+    fit: Fit
+    scorer: ScorerState
+    noise: NoiseState
+    refined: tuple[ScorerState, Problem, Point]
+    scores: FloatArray
+    feature_scores: FloatArray | None = None
+    weights: FloatArray | None = None
+    converged: bool = True
+    marginal: MarginalFit | None = None
+
+
+class LatentFitter:
+    """Fits one model once.
+
+    Parameters
+    ----------
+    settings : FitSettings
+    choice : Choice
+        The engine.
+    votes : Comparisons or PartedComparisons
+    gold : KnownTruths or None
+        Pairs of known truth.
+    start : RankingResult or None
+        An earlier result to start from.
+    """
+
+    def __init__(
+        self,
+        settings: FitSettings,
+        choice: Choice,
+        votes: Votes,
+        gold: KnownTruths | None,
+        start: RankingResult | None,
+    ) -> None:
+        self.settings, self.choice, self.votes, self.gold, self.start = settings, choice, votes, gold, start
+        self.prior = settings.prior
+        self.features: Features | None = None
+        self.kernel: Any = None
+
+    def fit(self, features: Any) -> LatentFit:
+        """Run the fit."""
+        settings = self.settings
+        with Progress(settings.model, settings.verbose, settings.tol) as self.progress:
+            self.scorer = self.resolve_scorer(features is not None)
+            matrix = self.standardised(features) if SCORERS[self.scorer].features else None
+            warn_of_ties(self.votes, settings)
+            self.source = self.engine_source()
+            engine = self.source.engine
+            if not engine.n_rows:
+                raise InputError(*_UNDECIDED)
+            self.noise_state = NoiseState(settings.noise, self.prior, self.source.tied)
+            noise = self.noise_state.build(engine)
+            if matrix is not None:
+                outcome = self.fit_features(engine, noise, matrix)
+            else:
+                outcome = self.fit_objects(engine, noise)
+        return self.finish(outcome)
+
+    def resolve_scorer(self, has_features: bool) -> str:
+        """Return the name of the scorer."""
+        if self.settings.scorer in SCORERS and not SCORERS[self.settings.scorer].selectable:
+            return self.settings.scorer
+        return resolve_scorer(self.settings.scorer, has_features, self.settings.model)
+
+    def standardised(self, features: Any) -> FloatArray:
+        """Return the standardised features of the items."""
+        matrix, names = align_features(features, self.votes.items)
+        self.features = Features.of(matrix, names)
+        return self.features.standardise(matrix)
+
+    def engine_source(self) -> EngineSource:
+        """Return the source of the engine, with the engine at hand."""
+        settings, votes = self.settings, self.votes
+        if not isinstance(votes, Comparisons) and settings.loss == "hinge":
+            raise ParameterError("loss is 'hinge', which needs the votes in memory; in parts only 'logistic'")
+        tied = settings.ties == "davidson" and bool(votes.n_ties)
+        told = None if self.gold is None else self.gold.told
+        source = EngineSource(votes, told, settings.rows, tied, self.choice, settings.n_jobs)
+        return source.with_engine(source.build(self.progress.part))
+
+    # -- scorers ----------------------------------------------------------------------------------------------
+
+    def fit_objects(self, engine: Engine, noise: Noise) -> Outcome:
+        """Fit a free score for each item."""
+        loss, prior = self.settings.loss, self.prior
+
+        def state(variances: Variances) -> ScorerState:
+            return ScorerState(self.scorer, score_variance=variances[0])
+
+        def problem(variances: Variances) -> Problem:
+            return Problem(engine, state(variances).build(engine.n_items), noise, loss)
+
+        if not SCORERS[self.scorer].effects:
+            final = problem((None,))
+            fit = self.best_run(final)
+            plain = state((None,))
+            return Outcome(final, fit, plain, self.noise_state, (plain, final, fit.point), fit.point.scores)
+        if prior is not None:
+            warn_of_loose_items(engine, self.votes.items)
+            if self.settings.flips == "marginal" and can_integrate(engine, noise, loss):
+                return self.fit_marginal(engine, noise, prior)
+        variances: Variances = (prior.score_variance if prior else None,)
+        start = None
+        if prior is not None and variances[0] is None:
+            guess = _FIRST_VARIANCE if self.start is None else self.start.scores.score_variance or _FIRST_VARIANCE
+            variances, start = estimate_variances(problem, self.begin(problem((guess,))), (guess,))
+        final = problem(variances)
+        fit = self.best_run(final, start)
+        own = state(variances)
+        scores = fit.point.scores - fit.point.scores.mean()
+        return Outcome(final, fit, own, self.noise_state, (own, final, fit.point), scores)
+
+    def fit_marginal(self, engine: Engine, noise: Noise, prior: Prior) -> Outcome:
+        """Fit flips with the scores integrated out; scores are the means that go with them."""
+        earlier = None if self.start is None else self.start.scores.score_variance
+        guess = prior.score_variance or earlier or 1.0
+        begun = Problem(engine, ScorerState(self.scorer, score_variance=guess).build(engine.n_items), noise)
+        best: MarginalFit | None = None
+        for begin in self._starts(begun, None):
+            start = begin()
+            found = self._marginal_run(engine, noise, (start.theta, start.params), guess, prior)
+            ended = found.fit.point
+            if self.gold is not None or noise.orientation(ended.params) < 0:
+                mirrored = -ended.theta, noise.sign_flipped(ended.params)
+                other = self._marginal_run(engine, noise, mirrored, guess, prior)
+                found = found if self.gold is not None and not _better(other, found) else other
+            if best is None or _better(found, best):
+                best = found
+        assert best is not None
+        self.warn_unless(best.fit.converged, _why(best.fit, self.settings.max_iter))
+        own, noise_state = ScorerState(self.scorer, score_variance=best.variance), self.noise_state
+        if best.flip_votes is not None:
+            wrong, right = best.flip_votes
+            noise_state = replace(noise_state, prior=replace(prior, flip_wrong=wrong, flip_right=right))
+        final = Problem(engine, own.build(engine.n_items), best.noise)
+        point = final.evaluate(best.fit.point.theta, best.fit.point.params)
+        fit = replace(best.fit, point=point)
+        scores = point.scores - point.scores.mean()
+        return Outcome(final, fit, own, noise_state, (own, final, point), scores, marginal=best)
+
+    def _marginal_run(
+        self, engine: Engine, noise: Noise, start: tuple[FloatArray, FloatArray], variance: float, prior: Prior
+    ) -> MarginalFit:
+        return fit_marginal(
+            engine,
+            noise,
+            *start,
+            variance,
+            estimate=prior.score_variance is None,
+            pool=prior.pools_flips,
+            max_iter=self.settings.max_iter,
+            tol=self.settings.tol,
+            progress=self.progress,
+        )
+
+    def fit_features(self, engine: Engine, noise: Noise, matrix: FloatArray) -> Outcome:
+        """Fit scores that features explain, alone or with an effect of each item."""
+        spec, prior = SCORERS[self.scorer], self.prior
+        if self.scorer == "linear":
+            return self.fit_linear(engine, noise, matrix)
+        warn_of_loose_items(engine, self.votes.items)
+        own_prior = prior
+        if spec.kernel:
+            # A kernel is nothing but a prior: without one there are as many free weights as landmarks.
+            own_prior = prior or Prior() if self.settings.kernel == "rbf" else prior
+            matrix = self.mapped(matrix, engine, noise, own_prior)
+            if not spec.effects and self.settings.kernel == "linear":
+                return self.fit_linear(engine, noise, matrix)
+        featured = Featured(engine, noise, matrix, spec.effects, self.settings.loss, self.begin)
+        variances, start = featured.estimate(own_prior)
+        problem = featured.problem(variances)
+        fit = self.best_run(problem, start)
+        state = ScorerState(self.scorer, variances[0], variances[1] if spec.effects else None, matrix)
+        return self.with_effects(problem, fit, state) if spec.effects else self.with_free_scores(problem, fit, state)
+
+    def mapped(self, matrix: FloatArray, engine: Engine, noise: Noise, prior: Prior | None) -> FloatArray:
+        """Return what the kernel makes of the features, and keep how: unseen items are mapped in the same way."""
+        settings = self.settings
+
+        def problems(mapped: FloatArray) -> Featured:
+            return Featured(engine, noise, mapped, False, settings.loss, self.begin)
+
+        self.kernel = choose_kernel(matrix, settings.kernel, settings.n_landmarks, problems, prior)
+        return np.asarray(self.kernel(matrix))
+
+    def fit_linear(self, engine: Engine, noise: Noise, matrix: FloatArray) -> Outcome:
+        """Fit weights of the features."""
+        problem, state = self.linear_problem(engine, noise, matrix)
+        return self.with_free_scores(problem, self.best_run(problem), state)
+
+    def linear_problem(self, engine: Engine, noise: Noise, matrix: FloatArray) -> tuple[Problem, ScorerState]:
+        """Return the problem of the weights alone."""
+        state = ScorerState(self.scorer, linear_variance(self.prior), None, matrix)
+        return Problem(engine, state.build(engine.n_items), noise, self.settings.loss), state
+
+    def with_free_scores(
+        self, problem: Problem, fit: Fit, state: ScorerState, noise: NoiseState | None = None
+    ) -> Outcome:
+        """Take weights from the fit, then scores from votes and features together."""
+        point = fit.point
+        given = self.prior.score_variance if self.prior else None
+        variance, refined = free_scores(problem.engine, problem.noise, point, given)
+        free = ScorerState("objects", score_variance=variance, centre=point.scores)
+        own = Problem(problem.engine, free.build(problem.engine.n_items), problem.noise)
+        self.warn_unless(refined.converged, "item scores that had not settled; flips and posterior have")
+        return Outcome(
+            problem,
+            fit,
+            state,
+            noise or self.noise_state,
+            (free, own, refined.point),
+            refined.point.scores,
+            point.scores,
+            point.theta,
+            refined.converged,
+        )
+
+    def with_effects(self, problem: Problem, fit: Fit, state: ScorerState) -> Outcome:
+        """Take weights, and scores with the effects of the items, from one fit."""
+        at, scorer = problem.scorer.blocks()[0], problem.scorer
+        design = scorer.design()
+        assert design is not None
+        weights = fit.point.theta[at]
+        explained = ScorerState("linear", None, None, design).build(len(design)).scores(weights)
+        refined = (state, problem, fit.point)
+        return Outcome(problem, fit, state, self.noise_state, refined, fit.point.scores, explained, weights)
+
+    # -- starts and the end -----------------------------------------------------------------------------------
+
+    def best_run(self, problem: Problem, start: Point | None = None) -> Fit:
+        """Run the loop from every start and keep the best end, its sign settled.
+
+        With ``start``, a point of a similar problem takes the place of the start from the vote shares.
+        """
+        best: Fit | None = None
+        for begin in self._starts(problem, start):
+            fit = self._settle_sign(problem, self._try_rescaled_start(problem, self.run(problem, begin())))
+            if best is None or fit.objectives[-1] > best.objectives[-1]:
+                best = fit
+        assert best is not None
+        self.warn_unless(best.converged, _why(best, self.settings.max_iter))
+        return best
+
+    def begin(self, problem: Problem) -> Point:
+        """Return where a fit begins: at the vote shares or an earlier result, on the side of the known truths."""
+        theta, params = problem.start()
+        if self.start is not None:
+            kernel = SCORERS[self.scorer].kernel
+            theta, params = warm_start(problem, theta, params, self.start, self.votes, self.features, kernel)
+        point = problem.evaluate(theta, params)
+        if self.gold is None:
+            return point
+        other = problem.evaluate(-point.theta, problem.noise.sign_flipped(point.params))
+        return other if other.objective > point.objective else point
+
+    def _settle_sign(self, problem: Problem, fit: Fit) -> Fit:
+        """Return the fit or its mirror image, which has the same likelihood: gold decides, else orientation."""
+        if self.gold is None and problem.noise.orientation(fit.point.params) >= 0:
+            return fit
+        sign_flipped = problem.noise.sign_flipped(fit.point.params)
+        other = self.run(problem, problem.evaluate(-fit.point.theta, sign_flipped))
+        if self.gold is None or other.objectives[-1] > fit.objectives[-1]:
+            return other
+        return fit
+
+    def _try_rescaled_start(self, problem: Problem, fit: Fit) -> Fit:
+        """Return a better optimum where one lies further out, which happens with a handful of votes.
+
+        There the scores are larger and the annotators blamed more, or the other way round.
+        """
+        point = fit.point
+        if problem.engine.n_rows > _FEW_ROWS or not len(point.params):
+            return fit
+        other = self.run(problem, problem.evaluate(_FURTHER * point.theta, point.params))
+        better = other.objectives[-1] - fit.objectives[-1] > 1e-6
+        return other if better and other.converged else fit
+
+    def run(self, problem: Problem, start: Point) -> Fit:
+        """Run the loop."""
+        settings = self.settings
+        return run(problem, start, max_iter=settings.max_iter, tol=settings.tol, progress=self.progress)
+
+    def _starts(self, problem: Problem, start: Point | None) -> list[Callable[[], Point]]:
+        rng = np.random.default_rng(self.settings.random_state)
+
+        def from_share() -> Point:
+            return self.begin(problem) if start is None else problem.with_prior(start)
+
+        def at_random() -> Point:
+            return problem.evaluate(rng.standard_normal(problem.scorer.n_params), problem.noise.random(rng))
+
+        if self.settings.init == "random":
+            return [at_random] * self.settings.n_init
+        return [from_share, *[at_random] * (self.settings.n_init - 1)]
+
+    def warn_unless(self, converged: bool, stopped_at: str) -> None:
+        """Warn that the fit stopped early, unless it converged."""
+        warn_unless(converged, self.settings.model, stopped_at)
+
+    def finish(self, outcome: Outcome) -> LatentFit:
+        """Return what was found."""
+        point, fit, marginal = outcome.fit.point, outcome.fit, outcome.marginal
+        fitted = Solution.of(self.source, outcome.scorer, outcome.noise, outcome.problem, point)
+        state, problem, refined = outcome.refined
+        same = refined is point
+        coef = None
+        if outcome.weights is not None and self.features is not None and self.kernel is None:
+            coef = self.features.in_user_units(outcome.weights)
+        return LatentFit(
+            settings=replace(self.settings, random_state=None),
+            scorer=self.scorer,
+            fitted=fitted,
+            refined=fitted if same else Solution.of(self.source, state, outcome.noise, problem, refined),
+            scores=outcome.scores,
+            flip=self.flips(outcome.problem.noise, point),
+            traits=self._traits(outcome.problem.noise, point),
+            log_likelihoods=np.array(fit.objectives[1:] or fit.objectives),
+            log_likelihood=point.expectation.value if marginal is None else marginal.log_likelihood,
+            n_iter=fit.n_iter,
+            n_passes=outcome.problem.engine.passes,
+            converged=fit.converged and outcome.converged,
+            features=self.features,
+            coef=coef,
+            feature_scores=outcome.feature_scores,
+            kernel=self.kernel,
+            kernel_weights=None if self.kernel is None else outcome.weights,
+            score_variance=state.score_variance,
+            weight_variance=outcome.scorer.weight_variance,
+            flip_information=None if marginal is None else marginal.information,
+        )
+
+    def flips(self, noise: Noise, point: Point) -> FloatArray:
+        """Return the flip of each annotator; where the noise has none, the share of votes against the scores."""
+        if noise.flip_kind != "counted":
+            return noise.annotator_flips(point.params, len(self.votes.annotators))
+
+        def opinion(part: Comparisons) -> FloatArray:
+            return np.asarray(np.sign(point.scores[part.pair_first] - point.scores[part.pair_second]))
+
+        return disagreement(self.votes, opinion)
+
+    def _traits(self, noise: Noise, point: Point) -> dict[str, FloatArray]:
+        found = noise.traits(point.params)
+        if self.settings.ties == "davidson" and "tie" not in found:  # no vote is a tie
+            found = {**found, "tie": np.zeros(len(self.votes.annotators))}
+        return found
+
+
+def _better(a: MarginalFit, b: MarginalFit) -> bool:
+    return a.fit.objectives[-1] > b.fit.objectives[-1]
+
+
+def warn_unless(converged: bool, model: str, stopped_at: str) -> None:
+    """Warn that a model stopped early, unless it converged."""
+    if not converged:
+        warn(f"{model} stopped at {stopped_at}", NotConvergedWarning)
+
+
+def warn_of_ties(votes: Votes, settings: FitSettings) -> None:
+    """Say how many ties are left out; refuse votes of which all are ties."""
+    if votes.n_ties and not float(votes.annotator_weight.sum()) > votes.n_ties:
+        raise InputError(*_UNDECIDED)
+    if votes.n_ties and settings.ties == "leave out":
+        counted = many(votes.n_ties, "tie vote")
+        message = f"{counted} left out: {settings.model} does not model ties"
+        if settings.models_ties:
+            message = f"{counted} left out; {settings.model}(ties='davidson') models ties"
+        warn(message, TiesExcludedWarning)
+
+
+def _why(fit: Fit, max_iter: int) -> str:
+    if fit.n_iter >= max_iter:
+        return f"max_iter={max_iter} before reaching tol; raise max_iter"
+    return "scores that grow without limit and gain nothing, as where items only win or only lose; use a prior"

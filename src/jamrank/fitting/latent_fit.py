@@ -1,0 +1,77 @@
+"""What a fit of scorer and noise found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from jamrank.fitting.settings import FitSettings
+from jamrank.fitting.solution import Solution
+from jamrank.scorers import Features, KernelMap
+from jamrank.typing import FloatArray
+
+__all__ = ["LatentFit"]
+
+
+@dataclass(frozen=True, eq=False)
+class LatentFit:
+    """Scores, weights and flips, and the solutions that they come from.
+
+    Attributes
+    ----------
+    settings : FitSettings
+    scorer : str
+        Name of the scorer that was used.
+    fitted : Solution
+        Scorer and noise where the EM loop ended.
+    refined : Solution
+        Free scores and the noise: votes and features together. The same as ``fitted`` without features.
+    overall : Solution or None
+        With flips by cluster, the fit with one flip for each annotator.
+    scores : ndarray
+        One an item.
+    flip : ndarray
+        Of each annotator; by annotator and cluster where flips differ between clusters.
+    traits : dict
+        What else is estimated of each annotator.
+    features : Features or None
+        How features are standardised.
+    coef, feature_scores : ndarray or None
+        Weights in the user's units, and the part of the scores that features explain.
+    kernel, kernel_weights : optional
+        How features are mapped, and the weights there.
+    score_variance, weight_variance : float or None
+        Prior variances, given or estimated.
+    flip_information : ndarray or None
+        Information on the logit of each flip, where the fit knows it: with scores integrated out.
+    log_likelihoods : ndarray
+        Objective at each iteration.
+    log_likelihood : float
+    n_iter, n_passes : int
+    converged : bool
+    extras : dict
+        What only one model has.
+    """
+
+    settings: FitSettings
+    scorer: str
+    fitted: Solution
+    refined: Solution
+    scores: FloatArray
+    flip: FloatArray
+    traits: dict[str, FloatArray]
+    log_likelihoods: FloatArray
+    log_likelihood: float
+    n_iter: int
+    n_passes: int
+    converged: bool
+    overall: Solution | None = None
+    features: Features | None = None
+    coef: FloatArray | None = None
+    feature_scores: FloatArray | None = None
+    kernel: KernelMap | None = None
+    kernel_weights: FloatArray | None = None
+    score_variance: float | None = None
+    weight_variance: float | None = None
+    flip_information: FloatArray | None = None
+    extras: dict[str, Any] = field(default_factory=dict)

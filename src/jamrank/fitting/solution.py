@@ -1,0 +1,215 @@
+"""Where a fit ended, as plain data from which the problem can be built again.
+
+An engine holds as much as the votes are large, and cannot be pickled or written to a file. So a fit keeps parameters
+and what they belong to; the engine of the fit is kept beside them as long as the process runs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from jamrank.data.comparisons import Comparisons
+from jamrank.engines import Choice, Engine, MemoryEngine, TiedEngine, make_engine
+from jamrank.errors import NotStoredError
+from jamrank.fitting.em import Point, Problem
+from jamrank.fitting.prior import Prior
+from jamrank.io.out_of_core.parted import Votes
+from jamrank.noise import NOISES, ClusteredFlip, Discrimination, Noise, Tied
+from jamrank.rows import ROWS_BY
+from jamrank.scorers import SCORERS, Scorer
+from jamrank.typing import FloatArray, Int32Array
+
+__all__ = ["EngineSource", "NoiseState", "ScorerState", "Solution"]
+
+
+@dataclass(frozen=True, eq=False)
+class EngineSource:
+    """What an engine is made from.
+
+    Attributes
+    ----------
+    votes : Comparisons, PartedComparisons or None
+        The votes; None where a saved model came without them.
+    gold : Comparisons or None
+        The votes with one annotator more, who states the known truths.
+    rows : str
+        Layout of the rows.
+    tied : bool
+        Whether ties have passes of their own.
+    choice : Choice
+        The engine that was chosen.
+    n_jobs : int or None
+        Threads.
+    cluster : ndarray or None
+        Cluster of each pair, where an annotator has one confusion group for each.
+    n_clusters : int
+    """
+
+    votes: Votes | None
+    gold: Comparisons | None
+    rows: str
+    tied: bool
+    choice: Choice
+    n_jobs: int | None
+    cluster: Int32Array | None = None
+    n_clusters: int = 1
+
+    @cached_property
+    def engine(self) -> Engine:
+        """The engine; built again where this one came from a pickle or a file."""
+        return self.build()
+
+    def build(self, tick: Any = None) -> Engine:
+        """Make the engine."""
+        if self.votes is None:
+            raise NotStoredError("the saved model has no votes from which this could be computed; fit again")
+        engine = self._of_rows(self.rows, tick)
+        return TiedEngine(engine, self._of_rows("tie", tick)) if self.tied else engine
+
+    def _of_rows(self, layout: str, tick: Any) -> Engine:
+        assert self.votes is not None
+        if self.cluster is not None:
+            rows = self._gold_rows(layout) if self.gold is not None else ROWS_BY[layout](self._in_memory, self.n_jobs)
+            return MemoryEngine(
+                rows.clustered(self.cluster[rows.pair], self.n_clusters), self.n_jobs, self._in_memory
+            )
+        if self.gold is None or layout == "tie":
+            return make_engine(self.choice, self.votes, layout, self.n_jobs, tick)
+        return MemoryEngine(self._gold_rows(layout), self.n_jobs, self._in_memory)
+
+    @property
+    def _in_memory(self) -> Comparisons:
+        assert isinstance(self.votes, Comparisons)
+        return self.votes
+
+    def _gold_rows(self, layout: str) -> Any:
+        assert self.gold is not None
+        rows = ROWS_BY[layout](self.gold, self.n_jobs)
+        return rows.with_gold(rows.n_confusion_groups // self.gold.n_annotators)
+
+    def with_engine(self, engine: Engine) -> EngineSource:
+        """Return the same source with its engine at hand."""
+        vars(self)["engine"] = engine
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Votes on disk and on clusters belong to this process; a copy elsewhere has what was computed.
+        votes = self.votes if isinstance(self.votes, Comparisons) else None
+        choice = Choice("memory", self.choice.why)
+        return {name: vars(self)[name] for name in self.__dataclass_fields__} | {"votes": votes, "choice": choice}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+
+
+@dataclass(frozen=True)
+class ScorerState:
+    """A scorer by name, and what it is made from.
+
+    Attributes
+    ----------
+    name : str
+        In :data:`jamrank.scorers.SCORERS`.
+    weight_variance, score_variance : float or None
+        Prior variances of weights and of free scores or effects; None for no prior.
+    matrix : ndarray or None
+        Standardised features, or what a kernel makes of them.
+    centre : ndarray or None
+        Where free scores are drawn to.
+    """
+
+    name: str
+    weight_variance: float | None = None
+    score_variance: float | None = None
+    matrix: FloatArray | None = None
+    centre: FloatArray | None = None
+
+    def build(self, n_items: int) -> Scorer:
+        """Make the scorer."""
+        return SCORERS[self.name].make(n_items, self)
+
+
+@dataclass(frozen=True)
+class NoiseState:
+    """A noise by name, and what it is made from.
+
+    Attributes
+    ----------
+    name : str
+        In :data:`jamrank.noise.NOISES`.
+    prior : Prior or None
+    tied : bool
+        Whether thresholds for ties come on top.
+    scale : float or None
+        Of discriminations, where the fit ended with another scale than it began with.
+    overall : ndarray or None
+        Flips of the annotators towards which those of each cluster are drawn.
+    strength : float
+        How strongly.
+    """
+
+    name: str
+    prior: Prior | None
+    tied: bool = False
+    scale: float | None = None
+    overall: FloatArray | None = None
+    strength: float = 0.0
+
+    def build(self, engine: Engine) -> Noise:
+        """Make the noise."""
+        noise = self._decided(engine)
+        if not self.tied:
+            return noise
+        assert engine.ties is not None
+        variance = self.prior.tie_variance if self.prior else None
+        return Tied(noise, engine.n_confusion_groups, engine.ties.vote_counts, variance)
+
+    def _decided(self, engine: Engine) -> Noise:
+        if self.overall is not None:
+            weak = self.prior.flip_votes if self.prior else (0.0, 0.0)
+            counts = engine.vote_counts
+            return ClusteredFlip(counts, len(counts) // len(self.overall), self.overall, self.strength, *weak)
+        if self.scale is not None:
+            variance = self.prior.discrimination_variance if self.prior else None
+            return Discrimination(engine.vote_counts, variance, self.scale)
+        return NOISES[self.name].make(engine.vote_counts, self.prior)
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """Parameters where a fit ended, and the problem that they solve."""
+
+    source: EngineSource
+    scorer: ScorerState
+    noise: NoiseState
+    loss: str
+    theta: FloatArray
+    params: FloatArray
+
+    @cached_property
+    def problem(self) -> Problem:
+        """The problem, built again where it is not at hand."""
+        engine = self.source.engine
+        return Problem(engine, self.scorer.build(engine.n_items), self.noise.build(engine), self.loss)
+
+    @cached_property
+    def point(self) -> Point:
+        """The parameters with the pass there."""
+        return self.problem.evaluate(self.theta, self.params)
+
+    @classmethod
+    def of(
+        cls, source: EngineSource, scorer: ScorerState, noise: NoiseState, problem: Problem, point: Point
+    ) -> Solution:
+        """Return the solution of a fit that has just ended: problem and point are at hand."""
+        found = cls(source, scorer, noise, problem.loss, point.theta, point.params)
+        vars(found).update(problem=problem, point=point)
+        return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: vars(self)[name] for name in self.__dataclass_fields__}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)

@@ -1,0 +1,62 @@
+"""What a named model is: data that the fit and everything after it may ask."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+__all__ = ["Capabilities", "FeatureUse", "ModelSpec"]
+
+FeatureUse = Literal["refused", "ignored", "optional", "always"]
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What a model can do.
+
+    Attributes
+    ----------
+    features : {"refused", "ignored", "optional", "always"}
+        What becomes of features of the items.
+    gold : bool
+        Whether it uses pairs of known truth.
+    ties : bool
+        Whether ties count without an option: half a vote for each side.
+    out_of_core : bool
+        Whether it fits votes on disk and on a cluster.
+    log_odds : bool
+        Whether scores are log-odds: such can be shown as Elo, and another fit can start from them.
+    annotators : bool
+        Whether it estimates how reliable each annotator is.
+    likelihood : bool
+        Whether its scores maximise a likelihood, so that there is an information matrix.
+    """
+
+    features: FeatureUse = "refused"
+    gold: bool = False
+    ties: bool = False
+    out_of_core: bool = False
+    log_odds: bool = False
+    annotators: bool = False
+    likelihood: bool = False
+
+
+@dataclass(frozen=True)
+class ModelSpec:
+    """What a model believes, and what it can do.
+
+    Attributes
+    ----------
+    unit : {"pair", "vote"}
+        What shares one latent truth: all votes on a pair within a question, or each vote alone.
+    scorer : str or None
+        Name of a scorer of :data:`jamrank.scorers.SCORERS`, or ``"auto"``; None for a model without a likelihood.
+    noise : str or None
+        Name of a noise of :data:`jamrank.noise.NOISES`; None for a model without one.
+    capabilities : Capabilities
+    """
+
+    unit: Literal["pair", "vote"] = "pair"
+    scorer: str | None = None
+    noise: str | None = None
+    capabilities: Capabilities = field(default_factory=Capabilities)

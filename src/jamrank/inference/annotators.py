@@ -1,0 +1,360 @@
+"""What a result says of the annotators: flips, intervals, habits, correlations, verdicts."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+
+from jamrank.fitting.latent_fit import LatentFit
+from jamrank.fitting.solution import Solution
+from jamrank.inference.error_correlation import Links, correlated
+from jamrank.inference.exchangeability import codes
+from jamrank.inference.information import information_on_flips, interval, joint_covariance
+from jamrank.inference.latent import LatentInference
+from jamrank.inference.prediction import LinkPredictor
+from jamrank.inference.response_bias import ResponseBias, VoteChunk, habits, without_own_vote
+from jamrank.inference.uncertainty import pooled_quantiles
+from jamrank.inference.verdicts import Verdicts, flip_intervals, inner_flip, judge
+from jamrank.inference.vote_summary import VoteSummary, whole_numbers
+from jamrank.typing import FloatArray
+
+__all__ = ["AnnotatorFit", "LatentAnnotators"]
+
+USUAL_LEVEL = 0.95
+
+
+class AnnotatorFit:
+    """Flips that are counted: the share of each annotator's votes against the scores.
+
+    Parameters
+    ----------
+    votes : VoteSummary
+    flip : ndarray
+        Of each annotator; by annotator and cluster where flips differ between clusters.
+    predictor : LinkPredictor
+        Knows the truths against which sides are judged.
+    traits : dict, optional
+        What else is estimated of each annotator, by name: ``bias``, ``side_flip``, ``tie``, ``discrimination``.
+    overall : ndarray, optional
+        One flip for each annotator, where ``flip`` has several.
+    """
+
+    # Of traits that only some noises have.
+    bias_interval: FloatArray | None = None
+    tie_interval: FloatArray | None = None
+    discrimination_interval: FloatArray | None = None
+    cluster_interval: FloatArray | None = None
+
+    saved: tuple[str, ...] = ("flip_information", "flip_range", "response_sums", "link_rows", "effective_judges")
+
+    def __init__(
+        self,
+        votes: VoteSummary,
+        flip: FloatArray,
+        predictor: LinkPredictor,
+        traits: dict[str, FloatArray] | None = None,
+        overall: FloatArray | None = None,
+    ) -> None:
+        self.votes, self.flip, self.predictor = votes, flip, predictor
+        self.traits = traits or {}
+        self.overall = flip if overall is None else overall
+
+    def trait(self, name: str) -> FloatArray | None:
+        """Return a trait of each annotator; None where the noise does not have it."""
+        return self.traits.get(name)
+
+    # -- flips ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def flip_information(self) -> FloatArray:
+        """Information on the logit of each annotator's overall flip: here as if the truths were known."""
+        decided = self.votes.decided_votes
+        flip = inner_flip(self.overall, decided)
+        return np.asarray(decided * flip * (1 - flip))
+
+    def flip_bounds(self, level: float) -> tuple[FloatArray, FloatArray]:
+        """Return an interval of each annotator's overall flip."""
+        if level == USUAL_LEVEL:
+            low, high = self.flip_range
+            return low, high
+        return self._bounds(level)
+
+    def _bounds(self, level: float) -> tuple[FloatArray, FloatArray]:
+        return flip_intervals(self.overall, self.flip_information, self.votes.decided_votes, level)
+
+    @cached_property
+    def flip_range(self) -> FloatArray:
+        """The 95 % interval of each annotator's overall flip: low and high."""
+        return np.stack(self._bounds(USUAL_LEVEL))
+
+    # -- sides, ties, correlation -----------------------------------------------------------------------------
+
+    @cached_property
+    def response_sums(self) -> FloatArray:
+        """Sums over sides and ties, as in :class:`ResponseBias`; empty where votes stay on disk."""
+        self.votes.require()
+        votes = self.votes.in_memory
+        if votes is None:
+            return np.empty((0, 0))
+        return habits(votes, self._chance() if votes.n_ties else None, self._truth_of_votes, self.overall).sums
+
+    @property
+    def response_bias(self) -> ResponseBias | None:
+        """How annotators treat sides and ties; None where votes stay on disk."""
+        return ResponseBias(self.response_sums) if len(self.response_sums) else None
+
+    def _chance(self) -> FloatArray:
+        """Return how likely the first item of each pair is better, before the votes on it: here not known."""
+        return np.full(len(self.votes.pairs.first), 0.5)
+
+    def _truth_of_votes(self, chunk: VoteChunk) -> FloatArray:
+        """Return for each vote how likely the first item is better: the opinion that flips are counted against."""
+        return np.heaviside(self.predictor.posterior[chunk.pair] - 0.5, 0.5)
+
+    @cached_property
+    def _links(self) -> Links | None:
+        self.votes.require()
+        votes = self.votes.in_memory
+        return None if votes is None else correlated(votes, self.overall)
+
+    @cached_property
+    def effective_judges(self) -> float | None:
+        """How many independent judges the annotators are worth; None where votes stay on disk."""
+        return None if self._links is None else self._links.effective_judges
+
+    @cached_property
+    def link_rows(self) -> FloatArray:
+        """Couples of judges whose errors are correlated, as rows of numbers."""
+        return np.empty((0, 6)) if self._links is None else self._links.to_array()
+
+    # -- frames -----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def verdicts(self) -> Verdicts:
+        """What to think of each annotator, why, and what to do."""
+        low, high = self.flip_range
+        return judge(self.overall, low, high, self.response_bias)
+
+    def frame(self) -> Any:
+        """Return the annotators as a frame: counts, flip, verdict, and what else the noise has."""
+        low, high = self.flip_range
+        verdicts = self.verdicts
+        return self.votes.frame(
+            {
+                "annotator": self.votes.annotators,
+                "votes": whole_numbers(self.votes.annotator_votes),
+                "flip": self.overall,
+                "flip_low": low,
+                "flip_high": high,
+                "verdict": np.array(verdicts.verdict, dtype=object),
+                "evidence": np.array(verdicts.evidence, dtype=object),
+                "action": np.array(verdicts.action, dtype=object),
+                **self._trait_columns(),
+            }
+        )
+
+    def intervals_frame(self, level: float) -> Any:
+        """Return flips with their intervals as a frame."""
+        low, high = self.flip_bounds(level)
+        names = self.votes.annotators
+        return self.votes.frame({"annotator": names, "flip": self.overall, "flip_low": low, "flip_high": high})
+
+    def correlated_frame(self) -> Any:
+        """Return judges whose errors are correlated as a frame, the strongest couple first."""
+        first, second, common, agreed, expected, correlation = self.link_rows.reshape(-1, 6).T
+        names = self.votes.annotators
+        return self.votes.frame(
+            {
+                "first": names[first.astype(np.int64)],
+                "second": names[second.astype(np.int64)],
+                "pairs": whole_numbers(common),
+                "agreed": whole_numbers(agreed),
+                "expected": expected,
+                "correlation": correlation,
+            }
+        )
+
+    def _trait_columns(self) -> dict[str, FloatArray]:
+        columns: dict[str, FloatArray] = {}
+        for name, value in self.traits.items():
+            if value.ndim > 1:
+                continue
+            columns[name] = value
+            reach = getattr(self, f"{name}_interval", None)
+            if reach is not None:
+                columns |= {f"{name}_low": reach[:, 0], f"{name}_high": reach[:, 1]}
+        return columns
+
+
+class LatentAnnotators(AnnotatorFit):
+    """Flips that are estimated together with the scores.
+
+    Parameters
+    ----------
+    votes, predictor
+        As in :class:`AnnotatorFit`.
+    inference : LatentInference
+        Of the fit.
+    """
+
+    saved = (*AnnotatorFit.saved, "bias_interval", "tie_interval", "discrimination_interval", "cluster_interval")
+
+    def __init__(self, votes: VoteSummary, predictor: LinkPredictor, inference: LatentInference) -> None:
+        fit = inference.fit
+        super().__init__(votes, fit.flip, predictor, fit.traits, _overall(fit))
+        self.inference = inference
+
+    @property
+    def fit(self) -> LatentFit:
+        """What was fitted."""
+        return self.inference.fit
+
+    @cached_property
+    def flip_information(self) -> FloatArray:
+        """Information on each annotator's flip: of the complete data, less what scores and truths hide."""
+        fitted = self.fit.fitted
+        kind = fitted.problem.noise.flip_kind
+        if kind == "counted":
+            decided = self.votes.decided_votes
+            flip = inner_flip(self.overall, decided)
+            return np.asarray(decided * flip * (1 - flip))
+        if kind == "mean of sides":
+            return information_on_flips(fitted.params, self.inference.noise_covariance)
+        return self._information_at(self.fit.overall or fitted)
+
+    def _information_at(self, solution: Solution) -> FloatArray:
+        problem, point = solution.problem, solution.point
+        observed, n = self.inference.observed_at(solution), len(self.votes.annotators)
+        if self.fit.flip_information is not None:
+            # Neither knows of all that is uncertain: the one of no score but their scale, the other of no variance.
+            own = self.fit.flip_information[:n]
+            return own if observed is None else np.minimum(own, observed.marginal()[:n])
+        if observed is not None:
+            return problem.noise.flip_information(observed.marginal(), n)
+        hidden = problem.engine.truth_variance(point.scores, problem.noise.log_emission(point.params)).sum(axis=1)
+        rate = problem.noise.annotator_flips(point.params, n)
+        complete = problem.engine.vote_counts.sum(axis=1) * rate * (1 - rate)
+        return np.asarray(np.maximum(complete - hidden, 0.0))
+
+    def _bounds(self, level: float) -> tuple[FloatArray, FloatArray]:
+        # Of two sides the joint information is at hand, and holds their mean better than a few hundred draws do.
+        noise = self.fit.fitted.problem.noise
+        sampler = self.inference.sampler
+        if sampler is None or noise.flip_kind != "parameter":
+            return super()._bounds(level)
+        flip, n = self.overall, len(self.overall)
+        rates = np.stack([noise.annotator_flips(params, n) for params in self.inference.draws[1]])
+        like = sampler.like
+        same = None if like is None else codes(np.round(flip, 9), like.annotator)
+        low, high = pooled_quantiles(rates, [(1 - level) / 2, (1 + level) / 2], same, "weibull")
+        return np.minimum(low, flip), np.maximum(high, flip)
+
+    def _chance(self) -> FloatArray:
+        return np.asarray(expit(self.votes.margins(self.fit.scores)))
+
+    def _truth_of_votes(self, chunk: VoteChunk) -> FloatArray:
+        """Return what a pair's other votes and the scores say: the posterior has the vote itself in it."""
+        if self.fit.fitted.problem.noise.flip_kind == "counted":
+            return super()._truth_of_votes(chunk)
+        posterior = self.predictor.posterior[chunk.pair]
+        shared = self.fit.settings.unit == "pair" and self.fit.scorer != "none"
+        return without_own_vote(posterior, chunk, self._flip_of_votes(chunk)) if shared else posterior
+
+    def _flip_of_votes(self, chunk: VoteChunk) -> FloatArray:
+        if self.flip.ndim == 1:
+            return self.flip[chunk.annotator]
+        return np.asarray(self.flip[chunk.annotator, self.fit.extras["cluster"][chunk.pair]])
+
+    # -- intervals of traits ----------------------------------------------------------------------------------
+
+    @cached_property
+    def bias_interval(self) -> FloatArray | None:  # type: ignore[override]
+        """95 % interval of each annotator's bias, from low to high; None where the noise knows no sides."""
+        bias = self.trait("bias")
+        return None if bias is None else interval(bias, self.inference.noise_covariance[1, 1])
+
+    @cached_property
+    def tie_interval(self) -> FloatArray | None:  # type: ignore[override]
+        """95 % interval of each annotator's threshold for ties, from low to high; None where ties are left out."""
+        tie = self.trait("tie")
+        if tie is None:
+            return None
+        if not tie.any():
+            # No tie in n votes: at most about three would have been called in as many.
+            return np.stack([tie, 3.0 / (self.votes.annotator_votes + 1.0)], axis=1)
+        return np.asarray(np.exp(interval(np.log(tie), self.inference.noise_covariance[-1, -1])))
+
+    @cached_property
+    def discrimination_interval(self) -> FloatArray | None:  # type: ignore[override]
+        """95 % interval of each annotator's discrimination, from low to high; None without discriminations."""
+        if self.trait("discrimination") is None:
+            return None
+        fitted = self.fit.fitted
+        problem, point = fitted.problem, fitted.point
+        if len(point.rates) == 1:  # 1 by definition
+            return np.ones((1, 2))
+        covariance = joint_covariance(problem, point)
+        if covariance is None:
+            # Scores taken as known.
+            return interval(point.rates, 1.0 / np.maximum(point.expectation.expected_counts[:, 1], 1e-300))
+        # The parameters are these discriminations but for their common scale, which has no meaning.
+        value, n = point.params, len(point.params)
+        size = float(np.abs(value).mean())
+        turn = (np.eye(n) - np.outer(value, np.sign(value)) / (n * size)) / size
+        return interval(point.rates, np.einsum("ij,jk,ik->i", turn, covariance, turn))
+
+    @cached_property
+    def cluster_interval(self) -> FloatArray | None:  # type: ignore[override]
+        """95 % interval of each flip, by annotator and cluster; None without clusters, or where it costs too much.
+
+        A flip is drawn towards the annotator's overall one, and inherits what is not known of that. Where a cluster
+        is easier or harder for everyone, flips are drawn the wrong way; the interval makes up for it.
+        """
+        if self.flip.ndim == 1 or self.fit.overall is None:
+            return None
+        fitted, strength = self.fit.fitted, self.fit.extras["strength"]
+        covariance = joint_covariance(fitted.problem, fitted.point)
+        if covariance is None:
+            return None
+        n_annotators, n_clusters = self.flip.shape
+        centre = self.fit.overall.point.rates
+        pull = np.repeat(strength * centre * (1 - centre), n_clusters)
+        inherited = (covariance * pull).reshape(-1, n_annotators, n_clusters).sum(axis=2)
+        variance = np.diag(covariance) + (inherited**2 / np.maximum(self.flip_information, 1e-6)).sum(axis=1)
+        moved, more = self._common_to_all(np.diag(covariance), pull, strength)
+        bounds = expit(interval(fitted.params + moved, variance + more)).reshape(n_annotators, n_clusters, 2)
+        low, high = np.minimum(bounds[..., 0], self.flip), np.maximum(bounds[..., 1], self.flip)
+        return np.stack([low, high], axis=2)
+
+    def _common_to_all(
+        self, variance: FloatArray, pull: FloatArray, strength: float
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return how far the pull has kept each flip, on its logit, from what its cluster does to all annotators.
+
+        Votes and pull are weighed as normals. The second value is the variance of the first.
+        """
+        if not strength > 0:
+            return np.zeros_like(pull), np.zeros_like(pull)
+        assert self.fit.overall is not None
+        n_clusters = self.flip.shape[1]
+        of_votes = np.maximum(1.0 / variance - pull, 1e-3)
+        away = self.fit.fitted.params - np.repeat(self.fit.overall.params, n_clusters)
+        without_pull = away * (of_votes + pull) / of_votes
+        weight = (of_votes * pull / (of_votes + pull)).reshape(-1, n_clusters)
+        total = np.maximum(weight.sum(axis=0), 1e-12)
+        common = (weight * without_pull.reshape(-1, n_clusters)).sum(axis=0) / total
+        share = (pull / (of_votes + pull)).reshape(-1, n_clusters)
+        return np.asarray((share * common).ravel()), np.asarray((share**2 / total).ravel())
+
+
+def _overall(fit: LatentFit) -> FloatArray:
+    """Return one flip for each annotator: over clusters, the mean over votes."""
+    if fit.flip.ndim == 1:
+        return fit.flip
+    votes = fit.extras["cluster_votes"]
+    total = votes.sum(axis=1)
+    flipped = (fit.flip * votes).sum(axis=1)
+    return np.asarray(np.divide(flipped, total, out=fit.flip.mean(axis=1), where=total > 0))

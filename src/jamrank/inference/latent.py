@@ -1,0 +1,97 @@
+"""What follows from a fit of scorer and noise and is needed more than once: information, draws, covariances."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+from jamrank.fitting.effective_dof import effective_dof
+from jamrank.fitting.em import Point, Problem
+from jamrank.fitting.latent_fit import LatentFit
+from jamrank.fitting.solution import ScorerState, Solution
+from jamrank.inference.exchangeability import find_exchangeable
+from jamrank.inference.information import Observed, annotator_covariance, observed_information
+from jamrank.inference.posterior_draws import Posterior, can_draw
+from jamrank.inference.vote_summary import VoteSummary
+from jamrank.scorers import SCORERS
+from jamrank.typing import FloatArray
+
+__all__ = ["N_DRAWS", "LatentInference"]
+
+N_DRAWS = 400
+
+
+class LatentInference:
+    """Information and draws of a fit, each worked out once when it is asked for.
+
+    Parameters
+    ----------
+    fit : LatentFit
+    votes : VoteSummary
+    """
+
+    def __init__(self, fit: LatentFit, votes: VoteSummary) -> None:
+        self.fit, self.votes = fit, votes
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = ("fit", "votes", "draws")
+        return {name: vars(self)[name] for name in kept if name in vars(self)}
+
+    @cached_property
+    def sampler(self) -> Posterior | None:
+        """What draws come from; None where the normal approximation has to do."""
+        fitted = self.fit.fitted
+        prior = fitted.noise.prior
+        problem = fitted.problem
+        free = problem.scorer.free and problem.loss == "logistic"
+        if prior is None or not free or not problem.noise.can_draw:
+            return None
+        if not can_draw(problem.engine, len(fitted.params)):
+            return None
+        like = find_exchangeable(self.votes.require(), self.fit.scores)
+        return Posterior(problem.engine, problem.noise, fitted.theta, fitted.params, prior.score_variance, like)
+
+    @cached_property
+    def draws(self) -> tuple[FloatArray, FloatArray]:
+        """Draws of the scores, each about its mean, and of the noise's parameters."""
+        assert self.sampler is not None
+        return self.sampler.draw(N_DRAWS)
+
+    @property
+    def free(self) -> tuple[Problem, Point]:
+        """Free scores and the noise, where the fit ended; what features say is taken as it is."""
+        refined = self.fit.refined
+        problem, point = refined.problem, refined.point
+        effects = problem.scorer.effects()
+        if effects is None or problem.scorer.free:
+            return problem, point
+        theta = point.theta[effects[1]]
+        state = ScorerState("objects", score_variance=self.fit.score_variance, centre=self.fit.feature_scores)
+        return Problem(problem.engine, state.build(len(theta)), problem.noise), replace(point, theta=theta)
+
+    @cached_property
+    def observed(self) -> Observed | None:
+        """The observed information on scores and noise together; None where there are too many."""
+        return observed_information(*self.free)
+
+    def observed_at(self, solution: Solution) -> Observed | None:
+        """Return the observed information at another solution of the same votes."""
+        if solution is self.fit.refined:
+            return self.observed
+        return observed_information(solution.problem, solution.point)
+
+    @cached_property
+    def noise_covariance(self) -> FloatArray:
+        """Covariance of each annotator's parameters, by kind, kind and annotator."""
+        fitted = self.fit.fitted
+        return annotator_covariance(fitted.problem, fitted.point, len(self.votes.annotators))
+
+    def loose(self) -> FloatArray | None:
+        """Return how scores move with what is not known of the weights of features; None without features."""
+        if not SCORERS[self.fit.scorer].features:
+            return None
+        refined, state = self.fit.refined, self.fit.fitted.scorer
+        both = ScorerState("linear+objects", state.weight_variance, self.fit.score_variance, state.matrix)
+        engine = refined.problem.engine
+        return effective_dof(engine, both.build(engine.n_items), refined.point.expectation).loose

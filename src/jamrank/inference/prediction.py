@@ -1,0 +1,343 @@
+"""How likely truths and votes are, given a fit: one small class for each idea of how votes arise."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+
+from jamrank.data.comparisons import Comparisons
+from jamrank.data.ids import locate
+from jamrank.errors import ParameterError, UnknownItemError
+from jamrank.fitting.latent_fit import LatentFit
+from jamrank.fitting.link import fit_link
+from jamrank.inference.latent import LatentInference
+from jamrank.inference.scores import Scores, as_ids
+from jamrank.inference.vote_query import VoteQuery, probit_adjusted_sigmoid
+from jamrank.inference.vote_summary import VoteSummary
+from jamrank.linalg.marginals import is_dense, score_variances
+from jamrank.rows import Rows
+from jamrank.scorers import SCORERS
+from jamrank.typing import FloatArray
+
+__all__ = [
+    "CertainPredictor",
+    "DiscriminationPredictor",
+    "LatentPredictor",
+    "LinkPredictor",
+    "SharePredictor",
+    "SlopePredictor",
+]
+
+# Log-odds of a posterior that is 0 or 1 to all digits.
+_SURELY_NOT = 1e-15
+
+
+class LinkPredictor:
+    """Votes follow ``sigmoid(a · margin)``, the slope ``a`` fitted to the votes: for scores without a unit.
+
+    Parameters
+    ----------
+    votes : VoteSummary
+    scores : Scores
+    posterior : ndarray, optional
+        P(left truly beats right) for each pair, where it is known already.
+    """
+
+    saved = ("posterior", "link", "score_variances", "vote_tables")
+
+    def __init__(self, votes: VoteSummary, scores: Scores, posterior: FloatArray | None = None) -> None:
+        self.votes, self.scores = votes, scores
+        if posterior is not None:
+            self.posterior = posterior
+
+    @cached_property
+    def posterior(self) -> FloatArray:
+        """P(left truly beats right) for each pair: the sigmoid of the difference of the scores, in log-odds."""
+        return np.asarray(expit(self.votes.margins(self.scores.slope * self.scores.scores)))
+
+    @cached_property
+    def link(self) -> float:
+        """Slope from a difference of scores to the log-odds of a vote."""
+        votes = self.votes.require()
+        assert isinstance(votes, Comparisons)
+        rows = Rows.per_pair(votes)
+        wins, vote_counts = rows.vote_totals()
+        scores = self.scores.scores
+        return fit_link(scores[rows.first] - scores[rows.second], wins, vote_counts)
+
+    @cached_property
+    def score_variances(self) -> FloatArray:
+        """Variance that the votes leave to each score; 0 where the model has none."""
+        return np.zeros(len(self.votes.items))
+
+    @cached_property
+    def vote_tables(self) -> FloatArray:
+        """Probability of a vote by confusion group, by whether it is for the first item, and by the truth."""
+        return np.empty((0, 2, 2))
+
+    def truth(self, left: Any, right: Any, features: Any = None) -> FloatArray:
+        """Return the probability that left truly beats right, from the scores alone."""
+        a, b = _two_sides(left, right)
+        return np.asarray(expit(self.scores.log_odds(a, features) - self.scores.log_odds(b, features)))
+
+    def vote(self, votes: Comparisons, features: Any = None) -> FloatArray:
+        """Return for each decided vote how likely it is to be for the first item of its pair."""
+        if not isinstance(votes, Comparisons):
+            raise ParameterError(f"votes is a {type(votes).__name__}; expected jamrank.Comparisons")
+        return self.of_query(VoteQuery.of(self.votes, votes), features)
+
+    def of_query(self, query: VoteQuery, features: Any) -> FloatArray:
+        """Return how likely each vote is to be for the first item of its pair."""
+        margin, variance = self.margins(query, features)
+        return probit_adjusted_sigmoid(self.link * margin, self.link**2 * variance)
+
+    def margins(self, query: VoteQuery, features: Any) -> tuple[FloatArray, FloatArray]:
+        """Return the difference of the scores behind each vote, and the variance that is left of it."""
+        known, spread = self.scores, self.score_variances
+        sides = []
+        for item, of_pair in ((query.first, query.votes.pair_first), (query.second, query.votes.pair_second)):
+            score = np.append(known.scores, 0.0)[item]
+            variance = np.append(spread, self._unseen_variance())[item]
+            unseen = item < 0
+            if unseen.any() and features is not None and known.features is not None:
+                code = of_pair[query.votes.vote_pair[query.which[unseen]]]
+                score[unseen] = known.of_unseen(query.votes.items[code], features)
+                variance[unseen] = known.score_variance or 0.0
+            elif unseen.any():
+                score[unseen] = known.scores.mean()
+            sides.append((score, variance))
+        (a, var_a), (b, var_b) = sides
+        return a - b, var_a + var_b
+
+    def _unseen_variance(self) -> float:
+        """Return the variance of the score of an item of which nothing is known."""
+        known = self.scores
+        return float(known.scores.var()) if known.score_variance is None else known.score_variance
+
+    def outcomes(self, left: Any, right: Any, annotator: Any, flip: FloatArray, traits: dict[str, Any]) -> FloatArray:
+        """Return how likely an annotator votes for left, for right, and calls a tie: one row a vote.
+
+        Parameters
+        ----------
+        left, right : id or array-like of ids
+            On the sides on which they are shown.
+        annotator : id or array-like of ids
+        flip : ndarray
+            Of each annotator.
+        traits : dict
+            What else is estimated of each.
+        """
+        names = as_ids(annotator)
+        who = locate(self.votes.annotators, names)
+        if (who < 0).any():
+            raise ParameterError(f"annotator {names[who < 0][0]!s} has cast no vote")
+        better = self.truth(left, right)
+        says_left = self.says_left(better, who, flip, traits)
+        tied = np.zeros(len(better))
+        if "tie" in traits:
+            odds = 2.0 * traits["tie"][who] * np.sqrt(better * (1 - better))
+            tied = odds / (1.0 + odds)
+        return np.stack([says_left * (1 - tied), (1 - says_left) * (1 - tied), tied], axis=1)
+
+    def says_left(
+        self, better: FloatArray, who: NDArray[np.intp], flip: FloatArray, traits: dict[str, Any]
+    ) -> FloatArray:
+        """Return how likely decided votes are for left, where left is better with probability ``better``."""
+        on_left, on_right = traits["side_flip"].T if "side_flip" in traits else (flip, flip)
+        return np.asarray(better * (1 - on_left[who]) + (1 - better) * on_right[who])
+
+
+class SlopePredictor(LinkPredictor):
+    """Scores from counts, with a slope that was fitted along with them."""
+
+    @cached_property
+    def link(self) -> float:
+        """The slope."""
+        return self.scores.slope
+
+    def truth(self, left: Any, right: Any, features: Any = None) -> FloatArray:
+        """Return the probability that left truly beats right; every item must have votes."""
+        for side in (left, right):
+            ids = as_ids(side)
+            at = locate(self.votes.items, ids)
+            if (at < 0).any():
+                raise UnknownItemError(
+                    f"item {ids[at < 0][0]!s} has no votes, and {self.scores.model} uses no features"
+                )
+        return super().truth(left, right)
+
+
+class SharePredictor(SlopePredictor):
+    """Votes follow the share of the votes on their pair: majority vote."""
+
+    def truth(self, left: Any, right: Any, features: Any = None) -> FloatArray:
+        """Return the share of votes for left on each pair, over all questions; 1/2 without votes."""
+        a, b = (locate(self.votes.items, ids) for ids in _two_sides(left, right))
+        if (a < 0).any() or (b < 0).any():
+            unknown = as_ids(left)[a < 0] if (a < 0).any() else as_ids(right)[b < 0]
+            raise UnknownItemError(f"item {unknown[0]!s} has no votes, and {self.scores.model} uses no features")
+        n_items, pairs = len(self.votes.items), self.votes.pairs
+        key = pairs.first.astype(np.int64) * n_items + pairs.second
+        wanted = np.minimum(a, b) * n_items + np.maximum(a, b)
+        keys, at = np.unique(key, return_inverse=True)
+        wins = np.bincount(at, self.posterior * pairs.votes, len(keys))
+        total = np.bincount(at, pairs.votes, len(keys))
+        place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        known = (keys[place] == wanted) & (total[place] > 0)
+        share = np.where(known, wins[place] / np.maximum(total[place], 1e-300), 0.5)
+        return np.where(a < b, share, 1 - share)
+
+    def of_query(self, query: VoteQuery, features: Any) -> FloatArray:
+        """Return the share on the pair within its question, with one more vote for each side."""
+        votes = self.votes.pairs.votes
+        share = (self.posterior * votes + 1) / (votes + 2)
+        return 0.5 + query.seen_from_first(share - 0.5, np.zeros(len(query)))
+
+
+class LatentPredictor(LinkPredictor):
+    """Votes distort a latent truth, as scorer and noise have it.
+
+    Parameters
+    ----------
+    votes, scores
+        As in :class:`LinkPredictor`.
+    inference : LatentInference
+        Of the fit.
+    """
+
+    def __init__(self, votes: VoteSummary, scores: Scores, inference: LatentInference) -> None:
+        super().__init__(votes, scores)
+        self.inference = inference
+
+    @property
+    def fit(self) -> LatentFit:
+        """What was fitted."""
+        return self.inference.fit
+
+    @cached_property
+    def posterior(self) -> FloatArray:
+        """P(left truly beats right) for each pair; where votes share no truth, from the scores."""
+        fitted = self.fit.fitted
+        point, problem = fitted.point, fitted.problem
+        if self.fit.settings.unit == "vote":
+            return np.asarray(expit(self.votes.margins(point.scores)))
+        noise, params = problem.noise.decided(point.params)
+        log_emission = noise.log_emission(params)
+        parts = []
+        for votes, engine in problem.engine.parts():
+            of_rows = engine.posterior(point.scores, log_emission)
+            if len(of_rows) < votes.n_pairs:  # a pair without decided votes gets what its scores say
+                of_pairs = expit(point.scores[votes.pair_first] - point.scores[votes.pair_second])
+                of_pairs[engine.rows.pair] = of_rows
+                of_rows = np.asarray(of_pairs)
+            parts.append(of_rows)
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    @cached_property
+    def link(self) -> float:
+        """1: scores are log-odds."""
+        return 1.0
+
+    @cached_property
+    def score_variances(self) -> FloatArray:
+        """Variance that the votes leave to each score."""
+        refined = self.fit.refined
+        problem, point = refined.problem, refined.point
+        engine = problem.engine
+        links = engine.in_memory and not is_dense(engine.n_links, engine.n_items)
+        information = engine.observed(point.scores, problem.noise.log_emission(point.params), links)
+        variance = self.fit.score_variance
+        return score_variances(information[0], 0.0 if variance is None else 1.0 / variance, information[1])
+
+    @cached_property
+    def vote_tables(self) -> FloatArray:
+        """Probability of a vote by confusion group, by whether it is for the first item, and by the truth."""
+        fitted = self.fit.fitted
+        noise, params = fitted.problem.noise.decided(fitted.params)
+        return np.asarray(np.exp(noise.log_emission(params)))
+
+    def of_query(self, query: VoteQuery, features: Any) -> FloatArray:
+        """Return the probability of a vote for the first item, summed over the truth of its pair."""
+        truth = self.truth_of_query(query, features)
+        for_first = self.confusion(query, features)
+        return np.asarray(truth * for_first[:, 1] + (1 - truth) * for_first[:, 0])
+
+    def truth_of_query(self, query: VoteQuery, features: Any) -> FloatArray:
+        """Return P(first truly beats second), given the scores and the votes that were fitted on the same pair.
+
+        What those votes say is the posterior's log-odds less the margin that went into it: where features explain
+        the truths alone that was theirs, and the scores know more.
+        """
+        margin, variance = self.margins(query, features)
+        if self.fit.settings.unit == "pair":
+            at = np.unique(query.pair[query.pair >= 0])
+            known, pairs = self.scores, self.votes.pairs
+            base = known.scores if SCORERS[self.fit.scorer].effects else known.feature_scores
+            assert base is not None
+            odds = np.zeros(len(pairs.first))
+            odds[at] = logit(np.clip(self.posterior[at], _SURELY_NOT, 1 - _SURELY_NOT))
+            odds[at] -= base[pairs.first[at]] - base[pairs.second[at]]
+            margin = margin + query.seen_from_first(odds, np.zeros(len(query)))
+        return probit_adjusted_sigmoid(margin, variance)
+
+    def confusion(self, query: VoteQuery, features: Any) -> FloatArray:
+        """Return the probability of a vote for the first item, by the truth; unknown annotators are the mean one."""
+        for_first = self.vote_tables[:, 1].reshape(len(self.votes.annotators), -1, 2)
+        weight = np.maximum(self.votes.decided_votes, 0.0)
+        mean = np.einsum("a,akz->kz", weight / max(float(weight.sum()), 1e-300), for_first)
+        return np.asarray(np.concatenate([for_first, mean[None]])[query.annotator, self.group(query, features)])
+
+    def group(self, query: VoteQuery, features: Any) -> Any:
+        """Return which of an annotator's confusion groups each vote is in: by side where the noise knows sides."""
+        two_sides = len(self.vote_tables) == 2 * len(self.votes.annotators)
+        return query.swapped.astype(np.int64) if two_sides else 0
+
+
+class CertainPredictor(LatentPredictor):
+    """A vote is its own truth: Bradley–Terry."""
+
+    def of_query(self, query: VoteQuery, features: Any) -> FloatArray:
+        """Return the probability that the first item is better."""
+        return self.truth_of_query(query, features)
+
+    def says_left(
+        self, better: FloatArray, who: NDArray[np.intp], flip: FloatArray, traits: dict[str, Any]
+    ) -> FloatArray:
+        """Return the probability that left is better."""
+        return better
+
+
+class DiscriminationPredictor(CertainPredictor):
+    """Votes follow ``sigmoid(b · margin)`` with a discrimination for each annotator."""
+
+    @property
+    def _discrimination(self) -> FloatArray:
+        return self.fit.traits["discrimination"]
+
+    @cached_property
+    def vote_tables(self) -> FloatArray:
+        """Empty: there are no latent truths."""
+        return np.empty((0, 2, 2))
+
+    def of_query(self, query: VoteQuery, features: Any) -> FloatArray:
+        """Return the probability of a vote for the first item; an unknown annotator is a typical one."""
+        margin, variance = self.margins(query, features)
+        sharpness = np.append(self._discrimination, 1.0)[query.annotator]
+        return probit_adjusted_sigmoid(sharpness * margin, sharpness**2 * variance)
+
+    def says_left(
+        self, better: FloatArray, who: NDArray[np.intp], flip: FloatArray, traits: dict[str, Any]
+    ) -> FloatArray:
+        """Return the sigmoid of the annotator's discrimination times the log-odds."""
+        return np.asarray(expit(self._discrimination[who] * logit(better)))
+
+
+def _two_sides(left: Any, right: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    a, b = as_ids(left), as_ids(right)
+    if len(a) != len(b):
+        raise ParameterError(f"left has {len(a)} items and right {len(b)}; expected as many")
+    return a, b

@@ -1,0 +1,135 @@
+"""What a result keeps of the votes: ids, counts, pairs; and the votes themselves where they are at hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jamrank.data.comparisons import Comparisons
+from jamrank.data.frames import make_frame
+from jamrank.data.gold import KnownTruths
+from jamrank.errors import NotStoredError
+from jamrank.io.out_of_core.parted import Votes
+from jamrank.typing import BoolArray, FloatArray, Int32Array
+
+__all__ = ["PairArrays", "VoteSummary", "whole_numbers"]
+
+
+@dataclass(frozen=True)
+class PairArrays:
+    """The pairs of a fit: codes of both items and of the question, and the total weight of the votes."""
+
+    first: Int32Array
+    second: Int32Array
+    question: Int32Array
+    votes: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class VoteSummary:
+    """Ids and counts of the votes of a fit.
+
+    Attributes
+    ----------
+    items, annotators, questions : ndarray
+        The ids.
+    frames : {"polars", "pandas"}
+        The kind of data frame that the votes came as, and results are returned as.
+    n_votes : int
+        Votes as given, before equal ones were folded.
+    n_ties : float
+        Tie votes, by weight.
+    annotator_votes, decided_votes : ndarray
+        Votes, and decided votes, of each annotator, by weight.
+    source : Comparisons, PartedComparisons or None
+        The votes; None where they are not at hand, as in some saved models.
+    gold : KnownTruths or None
+        Pairs of known truth that were used.
+    stored_pairs : PairArrays or None
+        The pairs, where they came from a file without the votes.
+    """
+
+    items: NDArray[Any]
+    annotators: NDArray[Any]
+    questions: NDArray[Any]
+    frames: str
+    n_votes: int
+    n_ties: float
+    annotator_votes: FloatArray
+    decided_votes: FloatArray
+    source: Votes | None = None
+    gold: KnownTruths | None = None
+    stored_pairs: PairArrays | None = None
+
+    @classmethod
+    def of(cls, votes: Votes, gold: KnownTruths | None = None) -> Self:
+        """Return the summary of votes."""
+        return cls(
+            votes.items,
+            votes.annotators,
+            votes.questions,
+            votes.frames,
+            votes.n_votes,
+            float(votes.n_ties),
+            votes.annotator_weight,
+            votes.annotator_decided,
+            votes,
+            gold,
+        )
+
+    @cached_property
+    def pairs(self) -> PairArrays:
+        """The pairs; those of votes on disk are read when they are asked for."""
+        if self.stored_pairs is not None:
+            return self.stored_pairs
+        if self.source is None:
+            raise NotStoredError("the saved model does not have the pairs; fit again")
+        votes = self.source
+        return PairArrays(votes.pair_first, votes.pair_second, votes.pair_question, votes.pair_weight)
+
+    @property
+    def in_memory(self) -> Comparisons | None:
+        """The votes, if they are in memory."""
+        return self.source if isinstance(self.source, Comparisons) else None
+
+    def require(self) -> Votes:
+        """Return the votes, or say that they are not at hand."""
+        if self.source is None:
+            raise NotStoredError("the saved model has no votes from which this could be computed; fit again")
+        return self.source
+
+    def margins(self, scores: FloatArray) -> FloatArray:
+        """Return the score of the first item less that of the second, for each pair."""
+        return np.asarray(scores[self.pairs.first] - scores[self.pairs.second])
+
+    def frame(self, columns: dict[str, Any]) -> Any:
+        """Return a data frame of the kind that the votes came as."""
+        return make_frame(columns, self.frames)
+
+    def with_gaps(self, values: NDArray[Any], known: BoolArray) -> NDArray[Any]:
+        """Return values with what their kind of frame takes for missing: NaN in pandas, null in polars."""
+        if known.all():
+            return values
+        if self.frames == "pandas":
+            return np.where(known, values, np.nan)
+        gaps = np.empty(len(values), dtype=object)
+        gaps[:] = [value if there else None for value, there in zip(values.tolist(), known, strict=True)]
+        return gaps
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Votes on disk and on clusters belong to this process.
+        state = {name: vars(self)[name] for name in self.__dataclass_fields__}
+        return state | {"source": self.in_memory}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+
+
+def whole_numbers(weights: FloatArray) -> NDArray[Any]:
+    """Return whole numbers as integers."""
+    whole = weights.astype(np.int64)
+    return whole if (whole == weights).all() else weights

@@ -1,0 +1,387 @@
+"""The layout of a model file: what must be there, of which type and shape, and how the first version is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jamrank.errors import FormatError
+
+__all__ = ["VERSION", "checked", "from_version_1"]
+
+VERSION = 2
+
+# Lengths by name, fixed, or any; "more" stands for any number of further dimensions.
+Dims = tuple[int | str | None, ...]
+
+
+@dataclass(frozen=True)
+class Array:
+    """An array: its kind (``f``, ``i``, ``b``), its shape in sizes by name, and what must hold for its values."""
+
+    kind: str
+    dims: Dims
+    holds: Callable[[NDArray[Any], Mapping[str, int]], bool] = lambda array, sizes: True
+
+
+def _finite(array: NDArray[Any], sizes: Mapping[str, int]) -> bool:
+    return bool(np.isfinite(array).all())
+
+
+def _share(array: NDArray[Any], sizes: Mapping[str, int]) -> bool:
+    return bool(((array >= 0) & (array <= 1)).all())
+
+
+def _weight(array: NDArray[Any], sizes: Mapping[str, int]) -> bool:
+    return bool((np.isfinite(array) & (array >= 0)).all())
+
+
+def _below(name: str) -> Callable[[NDArray[Any], Mapping[str, int]], bool]:
+    return lambda array, sizes: bool(((array >= 0) & (array < sizes[name])).all())
+
+
+_PAIRS = {
+    "first": Array("i", ("pairs",), _below("items")),
+    "second": Array("i", ("pairs",), _below("items")),
+    "question": Array("i", ("pairs",), _below("questions")),
+    "votes": Array("f", ("pairs",), _weight),
+}
+_TABLE = {
+    "start": Array("i", (None,)),
+    "annotator": Array("i", (None,), lambda array, sizes: bool((array >= 0).all())),
+    "result": Array("i", (None,), lambda array, sizes: bool(((array >= 0) & (array <= 2)).all())),
+    "swapped": Array("b", (None,)),
+    "weight": Array("f", (None,), _weight),
+}
+_SOLUTION = {
+    "theta": Array("f", (None,), _finite),
+    "params": Array("f", (None,), _finite),
+    "scorer": {
+        "name": str,
+        "weight_variance": (float, None),
+        "score_variance": (float, None),
+        "matrix": (Array("f", ("items", None), _finite), None),
+        "centre": (Array("f", ("items",), _finite), None),
+    },
+    "noise": {
+        "name": str,
+        "tied": bool,
+        "scale": (float, None),
+        "overall": (Array("f", ("annotators",), _share), None),
+        "strength": float,
+    },
+}
+_SCHEMA: dict[str, Any] = {
+    "class": str,
+    "params": dict,
+    "votes": {
+        "frames": str,
+        "n_votes": int,
+        "n_missing": int,
+        "n_ties": float,
+        "annotator_votes": Array("f", ("annotators",), _weight),
+        "decided_votes": Array("f", ("annotators",), _weight),
+        "pairs": (_PAIRS, None),
+        "table": (_TABLE, None),
+        "gold": (_TABLE, None),
+        "n_gold": int,
+    },
+    "scores": {
+        "scores": Array("f", ("items",), _finite),
+        "slope": float,
+        "feature_scores": (Array("f", ("items",), _finite), None),
+        "coef": (Array("f", ("features",), _finite), None),
+        "score_variance": (float, None),
+        "weight_variance": (float, None),
+        "scorer": (str, None),
+        "features": (
+            {
+                "names": list,
+                "mean": Array("f", ("features",), _finite),
+                "scale": Array("f", ("features",), _weight),
+            },
+            None,
+        ),
+        "kernel": (
+            {
+                "kind": str,
+                "bandwidth": float,
+                "landmarks": Array("f", ("landmarks", "features"), _finite),
+                "root": Array("f", ("landmarks", "landmarks"), _finite),
+                "centre": Array("f", ("landmarks",), _finite),
+            },
+            None,
+        ),
+        "kernel_weights": (Array("f", ("landmarks",), _finite), None),
+    },
+    "flip": Array("f", ("annotators", "more"), _share),
+    "traits": dict,
+    "convergence": {
+        "n_iter": int,
+        "n_passes": int,
+        "converged": bool,
+        "log_likelihoods": Array("f", (None,)),
+        "log_likelihood": (float, None),
+        "engine": str,
+        "engine_reason": str,
+    },
+    "score_se": (Array("f", ("items",)), None),
+    "fit": (
+        {
+            "unit": str,
+            "noise": str,
+            "rows": str,
+            "tied": bool,
+            "loss": str,
+            "fitted": _SOLUTION,
+            "refined": (_SOLUTION, None),
+            "overall": (_SOLUTION, None),
+        },
+        None,
+    ),
+    "extras": dict,
+    "computed": dict,
+}
+# What may have been computed before a model was saved, by part.
+COMPUTED: dict[str, dict[str, Any]] = {
+    "predictor": {
+        "posterior": Array("f", ("pairs",), _share),
+        "link": float,
+        "score_variances": Array("f", ("items",), _weight),
+        "vote_tables": Array("f", (None, 2, 2), _finite),
+    },
+    "annotators": {
+        "flip_information": Array("f", ("annotators",)),
+        "flip_range": Array("f", (2, "annotators"), _share),
+        "response_sums": Array("f", (None, None)),
+        "link_rows": Array("f", (None, 6)),
+        "effective_judges": (float, None),
+        "bias_interval": (Array("f", ("annotators", 2)), None),
+        "tie_interval": (Array("f", ("annotators", 2)), None),
+        "discrimination_interval": (Array("f", ("annotators", 2)), None),
+        "cluster_interval": (Array("f", ("annotators", None, 2)), None),
+    },
+    "uncertainty": {
+        "exchangeable": Array("i", ("items",), _below("items")),
+        "score_draws": Array("f", (None, "items"), _finite),
+        "estimate": {
+            "score_se": Array("f", ("items",)),
+            "rank_low": Array("i", ("items",)),
+            "rank_high": Array("i", ("items",)),
+            "score_low": Array("f", (None,)),
+            "score_high": Array("f", (None,)),
+            "kind": str,
+            "raised": float,
+        },
+    },
+}
+_SIMPLE = {str: (str,), int: (int,), float: (float, int), bool: (bool,), dict: (dict,), list: (list,)}
+
+
+def checked(body: dict[str, Any], source: str) -> dict[str, Any]:
+    """Return the body of a model file after checking it against the schema.
+
+    Raises
+    ------
+    FormatError
+        If something is missing, or of another type or shape than it must be.
+    """
+
+    def damaged(where: str, what: str) -> FormatError:
+        return FormatError(f"{source}: {where}: {what}; the model file is damaged or was changed")
+
+    ids = body.get("ids")
+    if not isinstance(ids, dict):
+        raise damaged("ids", "missing")
+    sizes: dict[str, int] = {}
+    for name in ("items", "annotators", "questions"):
+        labels = ids.get(name)
+        plain = isinstance(labels, list) and all(isinstance(label, (str, int, float)) for label in labels)
+        if not plain and not (isinstance(labels, np.ndarray) and labels.ndim == 1):
+            raise damaged(f"ids.{name}", "not a list of ids")
+        assert labels is not None
+        sizes[name] = len(labels)
+        distinct = len(np.unique(labels)) if isinstance(labels, np.ndarray) else len(set(labels))
+        if distinct < len(labels) or not len(labels):
+            raise damaged(f"ids.{name}", "empty, or an id comes twice")
+
+    def check(value: Any, wanted: Any, where: str) -> None:
+        if isinstance(wanted, tuple):
+            if value is not None:
+                check(value, wanted[0], where)
+        elif isinstance(wanted, Array):
+            _check_array(value, wanted, sizes, lambda what: damaged(where, what))
+        elif isinstance(wanted, dict):
+            if not isinstance(value, dict):
+                raise damaged(where, "missing")
+            for key, inner in wanted.items():
+                if key not in value and not isinstance(inner, tuple):
+                    raise damaged(f"{where}.{key}".strip("."), "missing")
+                check(value.get(key), inner, f"{where}.{key}".strip("."))
+        elif not isinstance(value, _SIMPLE[wanted]) or (isinstance(value, bool) and wanted is not bool):
+            raise damaged(where, f"a {type(value).__name__}, expected a {wanted.__name__}")
+
+    for part in ("n_votes", "n_missing"):
+        if isinstance(body.get("votes"), dict) and not 0 <= (body["votes"].get(part) or 0) < 2**62:
+            raise damaged(f"votes.{part}", "out of range")
+    check(body, _SCHEMA, "")
+    for part, values in body["computed"].items():
+        if part not in COMPUTED or not isinstance(values, dict) or not values.keys() <= COMPUTED[part].keys():
+            raise damaged(f"computed.{part}", "unknown")
+        for name, value in values.items():
+            check(value, COMPUTED[part][name], f"computed.{part}.{name}")
+    names = body["scores"].get("features") and body["scores"]["features"]["names"]
+    if names is not None and (len(names) != sizes.get("features") or not all(isinstance(n, str) for n in names)):
+        raise damaged("scores.features.names", "not one name for each feature")
+    for name, value in body["traits"].items():
+        check(value, Array("f", ("annotators", "more"), _finite), f"traits.{name}")
+    _check_tables(body["votes"], sizes, damaged)
+    return body
+
+
+def _check_array(value: Any, wanted: Array, sizes: dict[str, int], damaged: Callable[[str], FormatError]) -> None:
+    if not isinstance(value, np.ndarray):
+        raise damaged("not an array")
+    kinds = {"f": "f", "i": "iu", "b": "b"}[wanted.kind]
+    if value.dtype.kind not in kinds:
+        raise damaged(f"an array of {value.dtype}")
+    dims = wanted.dims
+    if dims[-1] == "more":
+        dims = (*dims[:-1], *[None] * max(value.ndim - len(dims) + 1, 0))
+    if value.ndim != len(dims):
+        raise damaged(f"an array of {value.ndim} dimensions")
+    for length, dim in zip(value.shape, dims, strict=True):
+        known = sizes.setdefault(dim, length) if isinstance(dim, str) else dim
+        if known is not None and length != known:
+            raise damaged(f"an array of shape {value.shape}")
+    if not wanted.holds(value, sizes):
+        raise damaged("values out of range")
+
+
+def _check_tables(votes: dict[str, Any], sizes: dict[str, int], damaged: Callable[[str, str], FormatError]) -> None:
+    """Check that votes are where their pairs say, and by annotators that there are."""
+    for name, n_annotators in (("table", sizes["annotators"]), ("gold", sizes["annotators"] + 1)):
+        table = votes.get(name)
+        if table is None:
+            continue
+        if votes.get("pairs") is None:
+            raise damaged(f"votes.{name}", "votes without pairs")
+        n, start = len(table["result"]), table["start"]
+        lengths = {len(table[part]) for part in ("swapped", "weight")} <= {0, n}
+        if len(table["annotator"]) != n or not lengths or len(start) != sizes["pairs"] + 1:
+            raise damaged(f"votes.{name}", "columns of different lengths")
+        if not (start[0] == 0 and start[-1] == n and (np.diff(start) >= 0).all()):
+            raise damaged(f"votes.{name}.start", "values out of range")
+        if n and int(table["annotator"].max()) >= n_annotators:
+            raise damaged(f"votes.{name}.annotator", "values out of range")
+    pairs = votes.get("pairs")
+    if pairs is not None and not (pairs["first"] < pairs["second"]).all():
+        raise damaged("votes.pairs", "a pair of one item, or out of order")
+
+
+# -- the first version: JSON with base64 arrays -----------------------------------------------------------------
+
+
+def from_version_1(body: dict[str, Any]) -> dict[str, Any]:
+    """Return the body of a model file of version 1 in the layout of this version; it has no votes."""
+    state, ids = body["state"], body["ids"]
+    unsure = dict(body["uncertainty"])
+    flip = state["flip_"]
+    overall = flip if flip.ndim == 1 else None
+    pairs = None
+    if len(state["posterior_"]):
+        pairs = {
+            "first": state["_pair_first"],
+            "second": state["_pair_second"],
+            "question": state["_pair_question"],
+            "votes": state["_pair_votes"],
+        }
+    traits = {
+        name: state[f"{name}_"]
+        for name in ("bias", "side_flip", "tie", "discrimination")
+        if state.get(f"{name}_") is not None
+    }
+    kernel = state.get("_kernel")
+    extras = {
+        name: state[old]
+        for name, old in {
+            "annotator_scores": "annotator_scores_",
+            "inconsistency": "inconsistency_",
+            "centroids": "centroids_",
+            "cluster": "cluster_",
+            "strength": "strength_",
+            "cluster_votes": "_cluster_votes",
+            "item_pairs": "_item_pairs",
+            "coef_interval": "coef_interval_",
+        }.items()
+        if state.get(old) is not None
+    }
+    computed = {
+        "predictor": {
+            "link": float(state["_link"]),
+            "score_variances": state["_score_variances"],
+            "vote_tables": state["_vote_tables"],
+            **({} if pairs is None else {"posterior": state["posterior_"]}),
+        },
+        "annotators": {
+            "flip_information": state["_flip_information"],
+            "flip_range": state["_flip_range"],
+            "response_sums": state["_habit_sums"],
+            "link_rows": state["_link_rows"],
+            "effective_judges": state["effective_judges_"],
+            **{
+                f"{name}_interval": state[f"{name}_interval_"]
+                for name in ("bias", "tie", "discrimination")
+                if state.get(f"{name}_interval_") is not None
+            },
+            **({} if state.get("flip_interval_") is None else {"cluster_interval": state["flip_interval_"]}),
+        },
+        "uncertainty": {"estimate": unsure},
+    }
+    return {
+        "class": body["class"],
+        "params": body["params"],
+        "ids": {"items": ids["items_"], "annotators": ids["_annotators"], "questions": ids["_questions"]},
+        "votes": {
+            "frames": state["_frames"],
+            "n_votes": int(state["_annotator_votes"].sum()),
+            "n_missing": 0,
+            "n_ties": float(state["n_ties_"]),
+            "annotator_votes": state["_annotator_votes"],
+            "decided_votes": state["_decided_votes"],
+            "pairs": pairs,
+            "n_gold": 0,
+        },
+        "scores": {
+            "scores": state["scores_"],
+            "slope": float(state.get("slope_") or 1.0),
+            "feature_scores": state["feature_scores_"],
+            "coef": state["coef_"],
+            "score_variance": state["score_variance_"],
+            "weight_variance": state.get("weight_variance_"),
+            "scorer": state.get("scorer_"),
+            "features": body["features"],
+            "kernel": kernel,
+            "kernel_weights": state.get("_kernel_weights"),
+        },
+        "flip": flip,
+        "overall": overall,
+        "traits": traits,
+        "convergence": {
+            "n_iter": state["n_iter_"],
+            "n_passes": state["n_passes_"],
+            "converged": bool(state["converged_"]),
+            "log_likelihoods": state["log_likelihoods_"],
+            "log_likelihood": state["log_likelihood_"],
+            "engine": "memory",
+            "engine_reason": "",
+        },
+        "score_se": unsure["score_se"] if np.isfinite(unsure["score_se"]).all() else None,
+        "fit": None,
+        "extras": extras,
+        "computed": computed,
+    }

@@ -1,0 +1,138 @@
+"""What storing votes on disk will take: which files, which folder, how much memory and space."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from jamrank.data.parsing import require_columns
+from jamrank.errors import InputError, ParameterError
+from jamrank.io.documents import check_folder
+from jamrank.io.parquet import ParquetFiles, is_parquet
+from jamrank.io.private import check_private, own_scratch, refuse_shared
+
+__all__ = ["KIND", "MANIFEST", "VERSION", "StoragePlan", "parse_size", "plan_storage"]
+
+# The manifest of a scratch folder: its file, and what it says it is.
+MANIFEST, KIND, VERSION = "votes.json", "scratch", 2
+# The most memory that a vote of a slice, or of a part, takes, and what the process needs besides.
+_SLICE_BYTES, _PART_BYTES, _PROCESS_BYTES = 160, 96, 400 << 20
+_LEAST_MEMORY = 512 << 20
+# The most space on disk that a vote takes: key and weight (of repeated votes), and once more as rows.
+_KEY_BYTES, _ROW_BYTES = 16, 19
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
+
+
+def parse_size(text: str | int) -> int:
+    """Return the number of bytes that a text such as ``2GB``, ``512 MiB`` or ``4e9`` means."""
+    match = re.fullmatch(r"\s*([0-9.]+(?:e[0-9]+)?)\s*([kmgt]i?)?b?\s*", str(text), re.IGNORECASE)
+    try:
+        number = float(match[1]) if match else -1.0
+    except ValueError:
+        number = -1.0
+    if match is None or number < 0:
+        raise ParameterError(f"{text!r} is no amount of memory; write 2GB or 512MB")
+    return int(number * _UNITS[(match[2] or "").lower()])
+
+
+@dataclass(frozen=True)
+class StoragePlan:
+    """What storing some votes will take, known before any vote is read."""
+
+    table: ParquetFiles
+    source: str
+    folder: Path
+    memory: int
+    scratch_bytes: int
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of the table."""
+        return len(self.table)
+
+    @property
+    def done(self) -> bool:
+        """Whether the folder has these votes already."""
+        return (self.folder / MANIFEST).exists()
+
+    @property
+    def votes_in_memory(self) -> int:
+        """How many votes of a part may be in memory at once."""
+        return (self.memory - _PROCESS_BYTES) // _PART_BYTES
+
+    @property
+    def rows_in_slice(self) -> int:
+        """How many rows of the files are read at once."""
+        return min(max((self.memory - _PROCESS_BYTES) // _SLICE_BYTES, 10_000), 8_000_000)
+
+
+def plan_storage(
+    path: str | os.PathLike[str],
+    scratch: str | os.PathLike[str] | None = None,
+    memory: str | int = "2GB",
+) -> StoragePlan:
+    """Find out what storing votes will take.
+
+    Parameters
+    ----------
+    path : path-like
+        A Parquet file in the canonical form, or a folder of them.
+    scratch : path-like, optional
+        Folder for the encoded votes; one of this user's own, in the cache, unless given.
+    memory : str or int
+        How much memory may be used, such as ``"2GB"``.
+
+    Raises
+    ------
+    InputError
+        If the files cannot be read, or the scratch folder is too small.
+    ParameterError
+        If the memory is too little.
+    """
+    allowed = parse_size(memory)
+    if allowed < _LEAST_MEMORY:
+        raise ParameterError(f"memory is {memory!r}; expected at least {_LEAST_MEMORY >> 20}MiB")
+    if not is_parquet(path):
+        convert = f"""python -c "import polars as pl; pl.scan_csv('{path}').sink_parquet('votes.parquet')\""""
+        remedy = f"fits from disk read Parquet; convert the file first: {convert}"
+        raise InputError("not a Parquet file or a folder of them", remedy, source=str(path))
+    table = ParquetFiles.open(path)
+    try:
+        require_columns(list(table.columns))
+    except InputError as error:
+        raise error.within(str(path)) from None
+    where = _where(scratch)
+    needed = len(table) * (_KEY_BYTES + _ROW_BYTES)
+    plan = StoragePlan(table, str(path), where / f"jamrank-{_fingerprint(table, allowed)}", allowed, needed)
+    if os.path.lexists(plan.folder):
+        check_private(plan.folder)
+    nearest = next(parent for parent in (where, *where.absolute().parents) if parent.exists())
+    free = shutil.disk_usage(nearest).free
+    if not plan.done and free < needed:
+        problem = f"the scratch folder has {free / 1e9:.1f} GB free, and these votes need about {needed / 1e9:.1f} GB"
+        raise InputError(problem, "give another folder with --scratch", source=str(where))
+    return plan
+
+
+def _where(scratch: str | os.PathLike[str] | None) -> Path:
+    """Return the folder for scratch folders, in which no other user can read or change anything."""
+    if scratch is None:
+        return own_scratch()
+    check_folder(scratch)
+    where = Path(scratch).absolute()
+    if where.exists():
+        refuse_shared(where)
+    return where
+
+
+def _fingerprint(table: ParquetFiles, memory: int) -> str:
+    """Return a name that changes with the files and with the size of the parts."""
+    described = [f"{VERSION} {memory}"]
+    for file in table.files:
+        stat = file.stat()
+        described.append(f"{file.resolve()} {stat.st_size} {stat.st_mtime_ns}")
+    return hashlib.blake2b("\n".join(described).encode(), digest_size=8).hexdigest()

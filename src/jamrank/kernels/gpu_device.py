@@ -1,0 +1,237 @@
+"""A GPU, through CuPy: its memory, and jamrank's own kernels, which are compiled when they are first used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jamrank.errors import GpuError
+from jamrank.kernels import default_threads
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
+__all__ = ["GpuDevice", "gpu_available"]
+
+_WALKS = ("exponentials", "walk", "walk_times", "to_cells", "from_cells")
+_NULL, _DEFAULT_SHARED_BYTES = np.uint64(0), 48 << 10
+# Arrays of more bytes than a chunk are copied chunk by chunk, through pinned memory and by several threads: the first
+# write to fresh memory costs more than the copy itself.
+_CHUNK_BYTES, _N_CHUNKS = 1 << 22, 16
+
+
+class GpuDevice:
+    """The current device of CuPy; only this class knows that arrays on the device are CuPy's.
+
+    Raises
+    ------
+    GpuError
+        Where there is no CuPy, no driver or no GPU.
+    """
+
+    def __init__(self) -> None:
+        self._cupy = _find_cupy()
+        self._device = self._cupy.cuda.Device()
+        self._kernels: dict[str, Any] = {}
+
+    @cached_property
+    def name(self) -> str:
+        """Name of the device."""
+        found: bytes = self._cupy.cuda.runtime.getDeviceProperties(self._device.id)["name"]
+        return found.decode()
+
+    @property
+    def free_bytes(self) -> int:
+        """Free memory, in bytes."""
+        free: int = self._device.mem_info[0]
+        return free + int(self._cupy.get_default_memory_pool().free_bytes())
+
+    @property
+    def shared_bytes(self) -> int:
+        """Shared memory that a block can have, in bytes."""
+        runtime = self._cupy.cuda.runtime
+        return int(runtime.deviceGetAttribute(runtime.cudaDevAttrMaxSharedMemoryPerBlockOptin, self._device.id))
+
+    def put(self, array: NDArray[Any]) -> Any:
+        """Copy an array to the device."""
+        there, array = self.empty(len(array), array.dtype), np.ascontiguousarray(array)
+        if array.nbytes <= _CHUNK_BYTES:
+            there.set(array)
+            return there
+        stream = self._cupy.cuda.get_current_stream()
+        events: dict[int, Any] = {}
+        for turn in _chunk_groups(array):
+            copies = []
+            for slot, own in enumerate(turn):
+                if slot in events:
+                    events[slot].synchronize()
+                copies.append(_thread_pool(default_threads()).submit(np.copyto, _chunk(slot, array, own), array[own]))
+            for slot, own in enumerate(turn):
+                copies[slot].result()
+                chunk = _chunk(slot, array, own)
+                there[own].data.copy_from_host_async(chunk.ctypes.data, chunk.nbytes, stream)
+                events[slot] = stream.record()
+        stream.synchronize()
+        return there
+
+    def pinned(self, length: int, dtype: Any) -> NDArray[Any]:
+        """Return an array in pinned memory, as :meth:`send` and :meth:`fetch` need."""
+        import cupyx
+
+        found: NDArray[Any] = cupyx.empty_pinned(length, dtype)
+        return found
+
+    def send(self, array: NDArray[Any], there: Any) -> None:
+        """Start copying a pinned array to the device; it must not change until something is fetched."""
+        there.data.copy_from_host_async(array.ctypes.data, array.nbytes)
+
+    def fetch(self, there: Any, array: NDArray[Any]) -> None:
+        """Copy from the device to a pinned array, once all that was launched before is done."""
+        stream = self._cupy.cuda.get_current_stream()
+        there.data.copy_to_host_async(array.ctypes.data, array.nbytes, stream)
+        stream.synchronize()
+
+    def empty(self, length: int, dtype: Any) -> Any:
+        """Return an array on the device."""
+        return self._guarded(lambda: self._cupy.empty(length, dtype))
+
+    def fill(self, array: Any, value: int) -> None:
+        """Set every byte of an array."""
+        array.data.memset_async(value, array.nbytes, self._cupy.cuda.get_current_stream())
+
+    def narrowed(self, array: Any) -> Any:
+        """Return an array of small integers as uint16."""
+        return self._guarded(lambda: array.astype(self._cupy.uint16))
+
+    def read(self, array: Any, out: NDArray[Any] | None = None) -> NDArray[Any]:
+        """Copy an array from the device, once all that was launched before is done."""
+        if out is None or array.nbytes <= _CHUNK_BYTES:
+            found: NDArray[Any] = array.get(out=out)
+            return found
+        stream = self._cupy.cuda.get_current_stream()
+        waiting: list[Any] = []
+        for turn in _chunk_groups(out):
+            for copied in waiting:
+                copied.result()
+            waiting = []
+            for slot, own in enumerate(turn):
+                chunk = _chunk(slot, out, own)
+                array[own].data.copy_to_host_async(chunk.ctypes.data, chunk.nbytes, stream)
+                waiting.append(
+                    _thread_pool(default_threads()).submit(_copy_when_ready, stream.record(), chunk, out[own])
+                )
+        for copied in waiting:
+            copied.result()
+        return out
+
+    def launch(
+        self, kernel: str, blocks: int | tuple[int, int], threads: int, *arguments: Any, shared: int = 0
+    ) -> None:
+        """Start a kernel.
+
+        Parameters
+        ----------
+        kernel : str
+            Its name, with template arguments.
+        blocks, threads : int
+        *arguments
+            Arrays on the device, integers (64 bits), doubles, or None for a null pointer.
+        shared : int
+            Bytes of shared memory for each block.
+        """
+        compiled = self._kernels.get(kernel)
+        if compiled is None:
+            compiled = self._kernels[kernel] = _compiled(kernel, self._device.id)
+        if shared > _DEFAULT_SHARED_BYTES and compiled.max_dynamic_shared_size_bytes < shared:
+            compiled.max_dynamic_shared_size_bytes = shared
+        grid = blocks if isinstance(blocks, tuple) else (blocks,)
+        compiled(grid, (threads,), [_NULL if one is None else one for one in arguments], shared_mem=shared)
+
+    def _guarded(self, work: Callable[[], Any]) -> Any:
+        try:
+            return work()
+        except self._cupy.cuda.memory.OutOfMemoryError:
+            free = self.free_bytes / 1e9
+            raise GpuError(f"the {self.name} has too little memory for the votes ({free:.1f} GB are free)") from None
+
+
+def _copy_when_ready(copied: Any, chunk: NDArray[Any], out: NDArray[Any]) -> None:
+    copied.synchronize()
+    np.copyto(out, chunk)
+
+
+def _chunk_groups(array: NDArray[Any]) -> list[list[slice]]:
+    """Return the chunks of an array, in groups that fit into the pinned memory."""
+    size = _CHUNK_BYTES // array.itemsize
+    every = [slice(begin, min(begin + size, len(array))) for begin in range(0, len(array), size)]
+    return [every[begin : begin + _N_CHUNKS] for begin in range(0, len(every), _N_CHUNKS)]
+
+
+def _chunk(slot: int, array: NDArray[Any], own: slice) -> NDArray[Any]:
+    """Return pinned memory for a chunk of an array."""
+    return _pinned_memory()[slot][: (own.stop - own.start) * array.itemsize].view(array.dtype)
+
+
+@cache
+def _thread_pool(threads: int) -> ThreadPoolExecutor:
+    from concurrent.futures import ThreadPoolExecutor
+
+    return ThreadPoolExecutor(min(threads, _N_CHUNKS))
+
+
+@cache
+def _pinned_memory() -> list[NDArray[np.uint8]]:
+    """Return chunks of pinned memory; allocated once, since that is slow."""
+    import cupyx
+
+    return list(cupyx.empty_pinned((_N_CHUNKS, _CHUNK_BYTES), dtype=np.uint8))
+
+
+def _find_cupy() -> Any:
+    try:
+        import cupy
+    except ImportError:
+        raise GpuError("CuPy is not installed; pip install 'jamrank[gpu]' brings it for CUDA 12") from None
+    try:
+        found = cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        raise GpuError(f"no GPU can be used ({error})") from None
+    if not found:
+        raise GpuError("there is no GPU")
+    return cupy
+
+
+@cache
+def _compiled(kernel: str, device: int) -> Any:
+    """Return a compiled kernel; CuPy caches compiled kernels on disk."""
+    import cupy
+
+    module = cupy.RawModule(code=source(kernel), options=("-std=c++17",), name_expressions=(kernel,))
+    return module.get_function(kernel)
+
+
+def source(kernel: str) -> str:
+    """Return the source code of a kernel."""
+    import pkgutil
+
+    name = kernel.partition("<")[0]
+    files = ("sums.cu", "walk.cu" if name in _WALKS else "descent.cu" if name == "descend" else "rows.cu")
+    found = [pkgutil.get_data("jamrank.kernels", f"gpu/{name}") for name in files]
+    return "\n".join(text.decode() for text in found if text is not None)
+
+
+def gpu_available() -> bool:
+    """Return whether there is a GPU that CuPy can use."""
+    from importlib.util import find_spec
+
+    if find_spec("cupy") is None:
+        return False
+    try:
+        GpuDevice()
+    except GpuError:
+        return False
+    return True

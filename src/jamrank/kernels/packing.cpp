@@ -1,0 +1,104 @@
+// Votes as integers that sort by pair, question and annotator.
+#include "bindings.hpp"
+
+#include <vector>
+
+#include "blocks.hpp"
+
+namespace jamrank {
+namespace {
+
+// A vote is packed into the bits of one integer, from the highest: the items of its pair in order, its question, its
+// annotator, whether it was shown the other way round, and its result seen from the pair's order.
+constexpr uint64_t kDecided = 2;  // results below this have a side
+
+void pack_votes(const Ints& left, const Ints& right, const Ints& annotator, const Ints& question,
+                const Array<const int8_t>& result, int item_bits, int question_bits, int annotator_bits,
+                Array<int64_t> keys, int threads) {
+    const size_t n = keys.size();
+    require(left.size() == n && right.size() == n && annotator.size() == n && result.size() == n, "one entry a vote");
+    require(question.size() == 0 || question.size() == n, "question must be empty or one a vote");
+    require(2 * item_bits + question_bits + annotator_bits + 3 <= 63, "too many bits");
+    nb::gil_scoped_release release;
+    const size_t blocks = block_count(n, 1);
+    const int32_t *lefts = left.data(), *rights = right.data(), *who = annotator.data();
+    const int32_t* asked = question.size() ? question.data() : nullptr;
+    const int8_t* results = result.data();
+    int64_t* packed = keys.data();
+    for_blocks(blocks, threads, [=](size_t block) {
+        const Span span = span_of(block, blocks, n);
+        for (size_t v = span.begin; v < span.end; ++v) {
+            // Without branches: the side of the first item is unpredictable.
+            const int64_t a = lefts[v], b = rights[v];
+            const uint64_t swapped = static_cast<uint64_t>(b - a) >> 63, turn = (a ^ b) & -swapped;
+            const auto said = static_cast<uint64_t>(results[v]);
+            uint64_t key = (a ^ turn) << item_bits | (b ^ turn);
+            key = key << question_bits | (asked ? static_cast<uint64_t>(asked[v]) : 0);
+            key = key << annotator_bits | static_cast<uint64_t>(who[v]);
+            key = key << 3 | swapped << 2 | (said ^ (swapped & (said < kDecided)));
+            packed[v] = static_cast<int64_t>(key);
+        }
+    });
+}
+
+// Where the pairs of sorted keys begin; `begins[block]` counts those of the blocks before.
+std::vector<size_t> pairs_before(const int64_t* keys, size_t n, int inner, size_t blocks, int threads) {
+    std::vector<size_t> begins(blocks + 1, 0);
+    for_blocks(blocks, threads, [&](size_t block) {
+        const Span span = span_of(block, blocks, n);
+        size_t count = 0;
+        for (size_t v = span.begin; v < span.end; ++v) count += v == 0 || keys[v] >> inner != keys[v - 1] >> inner;
+        begins[block + 1] = count;
+    });
+    for (size_t block = 0; block < blocks; ++block) begins[block + 1] += begins[block];
+    return begins;
+}
+
+size_t count_pairs(const Array<const int64_t>& keys, int inner_bits, int threads) {
+    nb::gil_scoped_release release;
+    return pairs_before(keys.data(), keys.size(), inner_bits, block_count(keys.size(), 1), threads).back();
+}
+
+// Sorted keys to votes and pairs; `start` has one entry more than there are pairs.
+void unpack_votes(const Array<const int64_t>& keys, int item_bits, int question_bits, int annotator_bits, OutInts first,
+                  OutInts second, OutInts question, Array<int64_t> start, OutInts annotator, Array<int8_t> result,
+                  Array<bool> swapped, int threads) {
+    const size_t n = keys.size(), pairs = first.size();
+    const int inner = annotator_bits + 3;
+    require(second.size() == pairs && start.size() == pairs + 1, "one entry a pair");
+    require(question.size() == 0 || question.size() == pairs, "question must be empty or one a pair");
+    require(annotator.size() == n && result.size() == n && swapped.size() == n, "one entry a vote");
+    nb::gil_scoped_release release;
+    const size_t blocks = block_count(n, 1);
+    const std::vector<size_t> begins = pairs_before(keys.data(), n, inner, blocks, threads);
+    require(begins.back() == pairs, "the keys have another number of pairs");
+    const auto low = [](int bits) { return (uint64_t{1} << bits) - 1; };
+    for_blocks(blocks, threads, [&](size_t block) {
+        const Span span = span_of(block, blocks, n);
+        size_t pair = begins[block];
+        for (size_t v = span.begin; v < span.end; ++v) {
+            const auto key = static_cast<uint64_t>(keys.data()[v]);
+            annotator.data()[v] = static_cast<int32_t>(key >> 3 & low(annotator_bits));
+            result.data()[v] = static_cast<int8_t>(key & 3);
+            swapped.data()[v] = key >> 2 & 1;
+            const uint64_t own = key >> inner;
+            if (v > 0 && own == static_cast<uint64_t>(keys.data()[v - 1]) >> inner) continue;
+            const uint64_t both = own >> question_bits;
+            first.data()[pair] = static_cast<int32_t>(both >> item_bits);
+            second.data()[pair] = static_cast<int32_t>(both & low(item_bits));
+            if (question.size()) question.data()[pair] = static_cast<int32_t>(own & low(question_bits));
+            start.data()[pair++] = static_cast<int64_t>(v);
+        }
+    });
+    start.data()[pairs] = static_cast<int64_t>(n);
+}
+
+}  // namespace
+
+void bind_packing(nb::module_& m) {
+    m.def("pack_votes", &pack_votes);
+    m.def("count_pairs", &count_pairs);
+    m.def("unpack_votes", &unpack_votes);
+}
+
+}  // namespace jamrank

@@ -1,0 +1,126 @@
+"""Numpy twins of what turns ids into codes, votes into integers, and counts the lines of a text."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
+
+__all__ = [
+    "code_ids",
+    "count_pairs",
+    "fold_keys",
+    "mark_ids",
+    "pack_votes",
+    "regular_lines",
+    "sort_keys",
+    "unpack_votes",
+]
+
+
+def pack_votes(
+    left: Int32Array,
+    right: Int32Array,
+    annotator: Int32Array,
+    question: Int32Array,
+    result: NDArray[np.int8],
+    item_bits: int,
+    question_bits: int,
+    annotator_bits: int,
+    keys: IntArray,
+    threads: int,
+) -> None:
+    """Pack each vote into one integer that sorts by pair, question and annotator.
+
+    From the highest bits: the items of the pair in order, question, annotator, whether it was shown the other way
+    round, and the result seen from the pair's order.
+    """
+    swapped = left > right
+    said = np.where(swapped & (result < 2), 1 - result, result)
+    keys[:] = np.minimum(left, right)
+    for digit, bits in (
+        (np.maximum(left, right), item_bits),
+        (question if len(question) else 0, question_bits),
+        (annotator, annotator_bits),
+        (swapped * 4 + said, 3),
+    ):
+        keys <<= bits
+        keys |= digit
+
+
+def count_pairs(keys: IntArray, inner_bits: int, threads: int) -> int:
+    """Count the pairs, within questions, of sorted keys; ``inner_bits`` is what comes after them."""
+    return int(np.count_nonzero(np.diff(keys >> inner_bits, prepend=-1)))
+
+
+def unpack_votes(
+    keys: IntArray,
+    item_bits: int,
+    question_bits: int,
+    annotator_bits: int,
+    first: Int32Array,
+    second: Int32Array,
+    question: Int32Array,
+    start: IntArray,
+    annotator: Int32Array,
+    result: NDArray[np.int8],
+    swapped: BoolArray,
+    threads: int,
+) -> None:
+    """Turn sorted keys into votes, and the pairs they are on."""
+    annotator[:] = (keys >> 3) & ((1 << annotator_bits) - 1)
+    result[:] = keys & 3
+    swapped[:] = keys & 4
+    pair_keys = keys >> (annotator_bits + 3)
+    begins = np.flatnonzero(np.diff(pair_keys, prepend=-1))
+    start[:] = np.append(begins, len(keys))
+    own = pair_keys[begins]
+    if len(question):
+        question[:] = own & ((1 << question_bits) - 1)
+    first[:] = own >> (question_bits + item_bits)
+    second[:] = (own >> question_bits) & ((1 << item_bits) - 1)
+
+
+def mark_ids(ids: NDArray[np.integer], low: int, seen: NDArray[np.uint8], threads: int) -> None:
+    """Mark the ids that occur, counted from ``low``."""
+    seen[ids - low] = 1
+
+
+def code_ids(ids: NDArray[np.integer], low: int, rank: Int32Array, codes: Int32Array, threads: int) -> None:
+    """Give each id its rank among those that occur or, without ranks, its distance from ``low``."""
+    codes[:] = rank[ids - low] if len(rank) else ids - low
+
+
+def sort_keys(keys: IntArray, bits: int, threads: int) -> None:
+    """Sort non-negative keys of ``bits`` bits."""
+    keys.sort()
+
+
+def fold_keys(keys: IntArray, distinct: IntArray, times: FloatArray, threads: int) -> None:
+    """Find the distinct ones of sorted keys, and how often each occurs."""
+    distinct[:], times[:] = np.unique(keys, return_counts=True)
+
+
+_QUOTE, _NEWLINE, _RETURN = b'"\n\r'
+
+
+def regular_lines(text: NDArray[np.uint8], separator: int, width: int, threads: int) -> int:
+    """Count the lines of a text, which ends with a newline; -1 unless every one has ``width`` fields."""
+    if not len(text) or text[-1] != _NEWLINE:
+        return -1
+    is_quote, is_return = text == _QUOTE, text == _RETURN
+    if is_return[-1] or (text[1:][is_return[:-1]] != _NEWLINE).any():
+        return -1
+    is_end = (text == separator) | (text == _NEWLINE)
+    inside = np.logical_xor.accumulate(is_quote)
+    opening, closing, is_edge = is_quote & inside, is_quote & ~inside, is_quote | is_end | is_return
+    # Each opening quote begins a field and each closing one ends it, or both stand for one quote.
+    if inside[-1] or (opening[1:] & ~is_edge[:-1]).any() or (closing[:-1] & ~is_edge[1:]).any():
+        return -1
+    marks = text[is_end & ~inside]
+    expected = np.full(width, separator, dtype=np.uint8)
+    expected[-1] = _NEWLINE
+    if len(marks) % width or (marks.reshape(-1, width) != expected).any():
+        return -1
+    return len(marks) // width

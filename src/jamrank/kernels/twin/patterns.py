@@ -1,0 +1,113 @@
+"""Numpy twins of what finds distinct lists of votes."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jamrank.typing import FloatArray, Int32Array, IntArray
+
+__all__ = ["jury_patterns", "mark_sides", "mark_verdicts", "number_verdicts", "patterns", "spell_out"]
+
+
+def patterns(
+    start: IntArray,
+    annotator: Int32Array,
+    result: NDArray[np.int8],
+    weight: FloatArray,
+    pattern: Int32Array,
+    example: IntArray,
+    share: FloatArray,
+    threads: int,
+) -> int:
+    """Find the distinct lists of decided votes, in the order of their first appearance; return their number.
+
+    Also computes each pair's shrunken share of votes for its first item.
+    """
+    weight = weight if len(weight) else np.ones(len(result))
+    decided = (result != 2) & (weight > 0)
+    pair = np.repeat(np.arange(len(pattern)), np.diff(start))
+    wins = np.bincount(pair[decided], (weight * result)[decided], len(share))
+    share[:] = (wins + 1) / (np.bincount(pair[decided], weight[decided], len(share)) + 2)
+    known: dict[bytes, int] = {}
+    votes = np.rec.fromarrays([annotator, result, weight])
+    for row, (begin, end) in enumerate(zip(start[:-1].tolist(), start[1:].tolist(), strict=True)):
+        vote_counts = votes[begin:end][decided[begin:end]].tobytes()
+        if vote_counts not in known:
+            example[len(known)] = row
+            known[vote_counts] = len(known)
+        pattern[row] = known[vote_counts]
+    return len(known)
+
+
+def jury_patterns(
+    results: NDArray[np.int8], annotators: int, pattern: Int32Array, example: IntArray, threads: int
+) -> int:
+    """Find the distinct verdicts of a jury and number them in their order; ties and missing votes are not decided."""
+    decided = np.minimum(results, 2).reshape(-1, annotators)
+    _, seen_at, code = np.unique(decided, axis=0, return_index=True, return_inverse=True)
+    example[: len(seen_at)] = seen_at
+    pattern[:] = code.ravel()
+    return len(seen_at)
+
+
+def _packed_verdicts(results: NDArray[np.int8], annotators: int) -> IntArray:
+    place = 4 ** np.arange(annotators - 1, -1, -1)
+    return np.asarray((np.minimum(results, 2).reshape(-1, annotators) * place).sum(axis=1), dtype=np.int64)
+
+
+def mark_verdicts(results: NDArray[np.int8], annotators: int, seen: NDArray[np.uint8], threads: int) -> None:
+    """Mark the verdicts of at most eight annotators that occur, two bits each, the first highest."""
+    seen[:] = 0
+    seen[_packed_verdicts(results, annotators)] = 1
+
+
+def mark_sides(
+    first: Int32Array,
+    second: Int32Array,
+    codes: NDArray[np.integer],
+    side: NDArray[np.uint8],
+    seen: NDArray[np.uint8],
+    threads: int,
+) -> None:
+    """Mark what items did on their pairs: bit 1 where an item did not win one, bit 2 where it did not lose one.
+
+    ``side[code]`` is 0 for rows that the second item won, 1 for those that the first did, 2 without a winner.
+    """
+    won = side[codes]
+    seen[:] = 0
+    np.bitwise_or.at(seen, first, np.array([1, 2, 3], dtype=np.uint8)[won])
+    np.bitwise_or.at(seen, second, np.array([2, 1, 3], dtype=np.uint8)[won])
+
+
+def number_verdicts(
+    results: NDArray[np.int8], annotators: int, numbers: Int32Array, pattern: NDArray[np.integer], threads: int
+) -> bool:
+    """Give each row the number of its verdicts; return whether none of them is below 0."""
+    found = numbers[_packed_verdicts(results, annotators)]
+    pattern[:] = found.astype(pattern.dtype)
+    return bool((found >= 0).all())
+
+
+def spell_out(
+    start: IntArray,
+    annotator: Int32Array,
+    result: NDArray[np.int8],
+    weight: FloatArray,
+    begin: IntArray,
+    kinds: NDArray[np.integer],
+    wins: FloatArray,
+    vote_counts: FloatArray,
+    threads: int,
+) -> None:
+    """Write the decided votes on each pair one by one, each as often as its weight says (without weights: once).
+
+    A kind is twice the annotator plus 1 if the vote is for the first item. ``begin`` gets where those of each pair
+    begin, ``wins`` how many of them are for its first item, and ``vote_counts`` how many there are of each kind.
+    """
+    times = (result < 2) * (weight.astype(np.int64) if len(weight) else 1)
+    begin[:] = np.concatenate([[0], np.cumsum(times)])[start]
+    kinds[:] = np.repeat(2 * annotator + result, times)
+    pair = np.repeat(np.arange(len(wins)), np.diff(begin))
+    wins[:] = np.bincount(pair, kinds % 2, len(wins))
+    vote_counts[:] = np.bincount(kinds, minlength=len(vote_counts))

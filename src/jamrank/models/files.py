@@ -1,0 +1,368 @@
+"""Fitted models as files: a zip of a JSON header and ``.npy`` members. Saving computes nothing."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jamrank.data.comparisons import Comparisons
+from jamrank.data.gold import KnownTruths
+from jamrank.data.storage import VoteTable
+from jamrank.engines import Choice
+from jamrank.errors import FormatError, JamrankError
+from jamrank.fitting.latent_fit import LatentFit
+from jamrank.fitting.prior import Prior
+from jamrank.fitting.settings import FitSettings
+from jamrank.fitting.solution import EngineSource, NoiseState, ScorerState, Solution
+from jamrank.inference.result import Convergence, RankingResult
+from jamrank.inference.scores import Scores
+from jamrank.inference.uncertainty import Uncertainty
+from jamrank.inference.vote_summary import PairArrays, VoteSummary
+from jamrank.io.archives import is_archive, pack, unpack
+from jamrank.io.documents import parse_document, read_bytes
+from jamrank.io.model_schema import COMPUTED, VERSION, checked, from_version_1
+from jamrank.models.base import RankingModel
+from jamrank.models.latent import LatentModel
+from jamrank.models.registry import MODELS
+from jamrank.scorers import Features, KernelMap
+
+__all__ = ["load", "model_body", "model_bytes", "model_from_body"]
+
+# Votes up to so many are written with the model, so that it can compute what was not computed before.
+_MOST_VOTES = 2_000_000
+
+
+def model_bytes(model: RankingModel) -> bytes:
+    """Return what :meth:`RankingModel.save` writes."""
+    return pack("model", VERSION, model._to_body())
+
+
+def load(path: str | Path) -> RankingModel:
+    """Read a model that :meth:`RankingModel.save` wrote.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file; JSON files of earlier versions are read too.
+
+    Returns
+    -------
+    RankingModel
+        A model of the class that was saved, with the same predictions bit for bit. What was not computed before it
+        was saved is computed from the votes in the file when it is asked for; where the file has none, a
+        :class:`jamrank.errors.NotStoredError` says so.
+    """
+    content, source = read_bytes(path), str(path)
+    body = unpack(content, "model", VERSION, source) if is_archive(content) else _from_json(content, source)
+    name = str(body.get("class"))
+    if name not in MODELS:
+        raise FormatError(f"{source}: a model of class {name[:60]!r}; this version knows {', '.join(MODELS)}")
+    try:
+        return MODELS[name]._from_body(body, source)
+    except FormatError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, JamrankError) as error:
+        reason = " ".join(str(error).split())[:120]
+        raise FormatError(f"{source}: a {name} whose data are incomplete or damaged ({reason})") from None
+
+
+def _from_json(content: bytes, source: str) -> dict[str, Any]:
+    body = parse_document(content, "model", 1, source)
+    try:
+        if body.get("class") == "Auto":
+            return {
+                "class": "Auto",
+                "params": body["params"],
+                "choice": {
+                    "name": body["chosen"],
+                    "reason": body["reason"],
+                    "uses_features": body["uses_features"],
+                    "comparison": body["comparison"],
+                    "frames": body["frames"],
+                },
+                "model": from_version_1(body["model"]),
+            }
+        return from_version_1(body)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        raise FormatError(f"{source}: a model whose data are incomplete or damaged ({error})") from None
+
+
+# -- from a model to plain data ---------------------------------------------------------------------------------
+
+
+def model_body(model: RankingModel) -> dict[str, Any]:
+    """Return everything that is known of a fitted model, as JSON values and arrays."""
+    result = model.result_
+    votes, scores = result.votes, result.scores
+    features = scores.features
+    return {
+        "class": type(model).__name__,
+        "params": {name: _plain_param(value) for name, value in model.get_params().items()},
+        "ids": {name: _plain_ids(getattr(votes, name)) for name in ("items", "annotators", "questions")},
+        "votes": _votes_body(votes),
+        "scores": {
+            **{
+                each.name: getattr(scores, each.name)
+                for each in fields(scores)
+                if each.name not in ("items", "model", "features", "kernel")
+            },
+            "features": features and {"names": list(features.names), "mean": features.mean, "scale": features.scale},
+            "kernel": None if scores.kernel is None else dict(vars(scores.kernel)),
+        },
+        "flip": result.annotators.flip,
+        "traits": result.annotators.traits,
+        "convergence": dict(vars(result.convergence)),
+        "score_se": result.uncertainty._se,
+        "fit": None if result.fit is None else _fit_body(result.fit),
+        "extras": {name: value for name, value in result.extras.items() if value is not None},
+        "computed": _computed(result),
+    }
+
+
+def _computed(result: RankingResult) -> dict[str, dict[str, Any]]:
+    parts = {
+        part: {name: vars(owner)[name] for name in COMPUTED[part] if name in vars(owner) and name in owner.saved}
+        for part, owner in (("predictor", result.predictor), ("annotators", result.annotators))
+    }
+    unsure = vars(result.uncertainty)
+    parts["uncertainty"] = {name: unsure[name] for name in ("exchangeable", "score_draws") if name in unsure}
+    if "estimate" in unsure:
+        parts["uncertainty"]["estimate"] = dict(vars(unsure["estimate"]))
+    if result.votes.in_memory is None:  # what votes in parts have for each pair stays there
+        parts["predictor"].pop("posterior", None)
+    return parts
+
+
+def _votes_body(votes: VoteSummary) -> dict[str, Any]:
+    known = votes.in_memory
+    pairs = None if known is None and votes.stored_pairs is None else dict(vars(votes.pairs))
+    few = known is not None and known.n_folded <= _MOST_VOTES
+    gold = votes.gold
+    return {
+        "frames": votes.frames,
+        "n_votes": votes.n_votes,
+        "n_missing": 0 if known is None else known.n_missing,
+        "n_ties": votes.n_ties,
+        "annotator_votes": votes.annotator_votes,
+        "decided_votes": votes.decided_votes,
+        "pairs": pairs,
+        "table": dict(vars(known.storage.table)) if few and known is not None else None,
+        "gold": dict(vars(gold.told.storage.table)) if few and gold is not None else None,
+        "n_gold": 0 if gold is None else gold.n_pairs,
+    }
+
+
+def _fit_body(fit: LatentFit) -> dict[str, Any]:
+    source = fit.fitted.source
+    return {
+        "unit": fit.settings.unit,
+        "noise": fit.settings.noise,
+        "rows": source.rows,
+        "tied": source.tied,
+        "loss": fit.fitted.loss,
+        "fitted": _solution_body(fit.fitted),
+        "refined": None if fit.refined is fit.fitted else _solution_body(fit.refined),
+        "overall": None if fit.overall is None else _solution_body(fit.overall),
+    }
+
+
+def _solution_body(solution: Solution) -> dict[str, Any]:
+    noise = {name: value for name, value in vars(solution.noise).items() if name != "prior"}
+    return {
+        "theta": solution.theta,
+        "params": solution.params,
+        "scorer": dict(vars(solution.scorer)),
+        "noise": noise,
+    }
+
+
+def _plain_param(value: Any) -> Any:
+    if isinstance(value, Prior):
+        return {"prior": asdict(value)}
+    if isinstance(value, np.generic):
+        return value.item()
+    # A generator that was used once cannot be written down; the fitted results do not need it.
+    return value if value is None or isinstance(value, (bool, int, float, str)) else None
+
+
+def _plain_ids(labels: NDArray[Any]) -> Any:
+    if labels.dtype.kind in "iufb":
+        return labels
+    for label in labels.tolist():
+        if not isinstance(label, (str, int, float)):
+            raise FormatError(f"id {label!r} cannot be written to a file; use strings or numbers as ids")
+    return labels.tolist()
+
+
+# -- and back ---------------------------------------------------------------------------------------------------
+
+
+def model_from_body(cls: type[RankingModel], body: dict[str, Any], source: str) -> RankingModel:
+    """Return the model that plain data describe."""
+    body = checked(body, source)
+    model = cls(**{str(name): _param(value) for name, value in body["params"].items()})
+    votes = _votes(body)
+    scores, convergence = _scores(body, cls.__name__), Convergence(**body["convergence"])
+    if issubclass(cls, LatentModel):
+        fit = _fit(body, cls, model.get_params(), scores, convergence, votes)
+        result = cls._assemble(fit, votes, convergence, model.get_params())
+    else:
+        result = cls._counted_result(
+            votes,
+            scores,
+            body["flip"],
+            convergence,
+            model.get_params(),
+            se=body["score_se"],
+            extras=body["extras"],
+            posterior=body["computed"].get("predictor", {}).get("posterior"),
+        )
+    _restore(result, body["computed"])
+    model.result_ = result
+    return model
+
+
+def _param(value: Any) -> Any:
+    return Prior(**value["prior"]) if isinstance(value, dict) else value
+
+
+def _votes(body: dict[str, Any]) -> VoteSummary:
+    told = body["votes"]
+    ids: dict[str, Any] = {name: _ids(body["ids"][name]) for name in ("items", "annotators", "questions")}
+    pairs = None if told["pairs"] is None else _pair_arrays(told["pairs"])
+    known = gold = None
+    if told.get("table") is not None and pairs is not None:
+        codes: dict[str, Any] = {
+            "pair_first": pairs.first,
+            "pair_second": pairs.second,
+            "pair_question": pairs.question,
+        }
+        rest: dict[str, Any] = {"n_votes": told["n_votes"], "n_missing": told["n_missing"], "frames": told["frames"]}
+        known = Comparisons(**ids, **codes, storage=_table(told["table"]), **rest)
+        if told.get("gold") is not None:
+            knowing = np.empty(len(ids["annotators"]) + 1, dtype=object)
+            knowing[:-1], knowing[-1] = ids["annotators"], "gold"
+            stated = Comparisons(**{**ids, "annotators": knowing}, **codes, storage=_table(told["gold"]), **rest)
+            gold = KnownTruths(known, stated, told["n_gold"])
+    return VoteSummary(
+        ids["items"],
+        ids["annotators"],
+        ids["questions"],
+        "pandas" if told["frames"] == "pandas" else "polars",
+        told["n_votes"],
+        float(told["n_ties"]),
+        told["annotator_votes"],
+        told["decided_votes"],
+        known,
+        gold,
+        pairs,
+    )
+
+
+def _pair_arrays(told: dict[str, Any]) -> PairArrays:
+    first, second, question = (np.asarray(told[name], dtype=np.int32) for name in ("first", "second", "question"))
+    return PairArrays(first, second, question, told["votes"])
+
+
+def _table(told: dict[str, Any]) -> VoteTable:
+    return VoteTable(
+        told["start"].astype(np.int64),
+        told["annotator"].astype(np.int32),
+        told["result"].astype(np.int8),
+        told["swapped"],
+        told["weight"],
+    )
+
+
+def _ids(value: Any) -> NDArray[Any]:
+    if isinstance(value, np.ndarray):
+        return value
+    labels = np.empty(len(value), dtype=object)
+    labels[:] = value
+    return labels
+
+
+def _scores(body: dict[str, Any], model: str) -> Scores:
+    told = dict(body["scores"])
+    features, kernel = told.pop("features", None), told.pop("kernel", None)
+    known = {each.name for each in fields(Scores)}
+    return Scores(
+        _ids(body["ids"]["items"]),
+        model=model,
+        features=features and Features(tuple(features["names"]), features["mean"], features["scale"]),
+        kernel=kernel and KernelMap(**{each.name: kernel[each.name] for each in fields(KernelMap)}),
+        **{name: value for name, value in told.items() if name in known},
+    )
+
+
+def _fit(
+    body: dict[str, Any],
+    cls: type[LatentModel],
+    params: dict[str, Any],
+    scores: Scores,
+    convergence: Convergence,
+    votes: VoteSummary,
+) -> LatentFit:
+    settings = FitSettings.of(cls.__name__, cls._spec, params)
+    told = body["fit"]
+    if told is None:  # of the first version: what was computed, and nothing to compute more from
+        source = EngineSource(None, None, settings.rows, False, Choice("memory", ""), settings.n_jobs)
+        none = np.empty(0)
+        fitted = refined = Solution(
+            source,
+            ScorerState(scores.scorer or "objects"),
+            NoiseState(settings.noise, None),
+            settings.loss,
+            none,
+            none,
+        )
+        overall = None
+    else:
+        gold = None if votes.gold is None else votes.gold.told
+        source = EngineSource(
+            votes.source, gold, settings.rows, told["tied"], Choice("memory", "the model was loaded"), settings.n_jobs
+        )
+        fitted = _solution(told["fitted"], source, settings, body["extras"])
+        refined = fitted if told["refined"] is None else _solution(told["refined"], fitted.source, settings, {})
+        overall = None if told["overall"] is None else _solution(told["overall"], source, settings, {})
+    return LatentFit(
+        settings,
+        scores.scorer or "objects",
+        fitted,
+        refined,
+        scores.scores,
+        body["flip"],
+        body["traits"],
+        convergence.log_likelihoods,
+        convergence.log_likelihood or 0.0,
+        convergence.n_iter,
+        convergence.n_passes,
+        convergence.converged,
+        overall,
+        scores.features,
+        scores.coef,
+        scores.feature_scores,
+        scores.kernel,
+        scores.kernel_weights,
+        scores.score_variance,
+        scores.weight_variance,
+        body["extras"],
+    )
+
+
+def _solution(told: dict[str, Any], source: EngineSource, settings: FitSettings, extras: dict[str, Any]) -> Solution:
+    noise = NoiseState(**{**told["noise"], "prior": settings.prior, "strength": float(told["noise"]["strength"])})
+    if noise.overall is not None and source.cluster is None and "cluster" in extras:
+        source = replace(source, cluster=extras["cluster"], n_clusters=len(extras["centroids"]))
+    return Solution(source, ScorerState(**told["scorer"]), noise, settings.loss, told["theta"], told["params"])
+
+
+def _restore(result: RankingResult, computed: dict[str, dict[str, Any]]) -> None:
+    for part, owner in (("predictor", result.predictor), ("annotators", result.annotators)):
+        vars(owner).update(computed.get(part, {}))
+    for name, value in computed.get("uncertainty", {}).items():
+        vars(result.uncertainty)[name] = Uncertainty(**value) if name == "estimate" else value

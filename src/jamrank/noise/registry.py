@@ -1,0 +1,73 @@
+"""The noises by name: one line each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from jamrank.noise.base import Noise
+from jamrank.noise.discrimination import Discrimination
+from jamrank.noise.flip import Flip
+from jamrank.noise.none import NoNoise
+from jamrank.noise.two_coin import TwoCoin
+from jamrank.registry import Registry
+from jamrank.typing import FloatArray
+
+if TYPE_CHECKING:
+    from jamrank.fitting.prior import Prior
+
+__all__ = ["NOISES", "NoiseSpec"]
+
+
+@dataclass(frozen=True)
+class NoiseSpec:
+    """A noise as models name it.
+
+    Parameters
+    ----------
+    make : callable
+        Gives the noise for the vote counts of an engine (confusion groups × 2) and a prior, or None without one.
+    rows : str
+        The layout of the rows that it needs, by the unit that shares a latent truth: ``"{unit}"``,
+        ``"{unit}-by-side"``, or a layout of its own, as in :data:`jamrank.rows.rows.ROWS_BY`.
+    selectable : bool
+        Whether it is a value of the parameter ``noise`` of JAM, CrowdBT and DawidSkene.
+    """
+
+    make: Callable[[FloatArray, Prior | None], Noise]
+    rows: str = "{unit}"
+    selectable: bool = True
+
+    def rows_of(self, unit: str) -> str:
+        """Return the layout of rows for a unit."""
+        return self.rows.format(unit=unit)
+
+
+def _flip(vote_counts: FloatArray, prior: Prior | None) -> Noise:
+    return Flip(vote_counts, *(prior.flip_votes if prior else (0.0, 0.0)))
+
+
+def _two_coin(vote_counts: FloatArray, prior: Prior | None) -> Noise:
+    if prior is None:
+        return TwoCoin(vote_counts, 0.0, 0.0, None)
+    return TwoCoin(vote_counts, *prior.flip_votes, prior.bias_variance)
+
+
+def _discrimination(vote_counts: FloatArray, prior: Prior | None) -> Noise:
+    return Discrimination(vote_counts, prior.discrimination_variance if prior else None)
+
+
+def _none(vote_counts: FloatArray, prior: Prior | None) -> Noise:
+    return NoNoise(len(vote_counts))
+
+
+NOISES: Registry[NoiseSpec] = Registry(
+    "noise",
+    {
+        "flip": NoiseSpec(_flip),
+        "two-coin": NoiseSpec(_two_coin, "{unit}-by-side"),
+        "discrimination": NoiseSpec(_discrimination, "margin", selectable=False),
+        "none": NoiseSpec(_none, "side", selectable=False),
+    },
+)

@@ -1,0 +1,145 @@
+"""A result with its votes: everything that report and terminal show, each computed at most once."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from jamrank.data.comparisons import Comparisons
+from jamrank.diagnostics import Contested, Health, Unsettled, check, contested_pairs, unsettled_pairs
+from jamrank.inference.result import RankingResult
+from jamrank.io.out_of_core.parted import Votes
+from jamrank.report.order_probability import OrderProbability, components_of
+from jamrank.report.record import Skills
+from jamrank.report.result_tables import ResultTables
+from jamrank.typing import FloatArray, IntArray
+
+__all__ = ["Analysis"]
+
+
+class Analysis(ResultTables):
+    """A fit, for people to read.
+
+    Parameters
+    ----------
+    result : RankingResult
+        Of a fitted model.
+    votes : Comparisons or StoredComparisons
+        What it was fitted to.
+    scale, anchor
+        The scale of the scores, as in :meth:`RankingModel.ranking_on`.
+    """
+
+    def __init__(self, result: RankingResult, votes: Votes, *, scale: str = "logit", anchor: Any = None) -> None:
+        super().__init__(result, scale=scale, anchor=anchor)
+        self.votes = votes
+        self.items, self.scores = result.items, result.scores.scores
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the votes are in memory; pairs and data checks need them."""
+        return isinstance(self.votes, Comparisons)
+
+    # -- annotators -----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def correlated(self) -> pl.DataFrame:
+        """Pairs of annotators whose errors are correlated, the strongest first."""
+        return pl.DataFrame(self.result.correlated())
+
+    @cached_property
+    def n_judges(self) -> int:
+        """The number of annotators with decided votes."""
+        return int(np.count_nonzero(self.result.votes.decided_votes > 0))
+
+    @cached_property
+    def effective_judges(self) -> float | None:
+        """How many independent annotators they are equivalent to; None where unknown."""
+        found = self.result.annotators.effective_judges
+        return None if found is None else float(found)
+
+    @property
+    def models_annotators(self) -> bool:
+        """Whether the model estimates flips, rather than counting them afterwards."""
+        return self.result.can.annotators
+
+    @cached_property
+    def skills(self) -> Skills | None:
+        """The flips by cluster of pairs; None where the model has no clusters."""
+        result, flip = self.result, self.result.annotators.flip
+        if flip.ndim == 1:
+            return None
+        names, interval = self.annotators["annotator"].to_list(), getattr(result.annotators, "cluster_interval", None)
+        return Skills(pl.DataFrame(result.clusters()), names, flip, result.extras["cluster_votes"], interval)
+
+    # -- uncertainty ----------------------------------------------------------------------------------------------
+
+    @property
+    def interval_kind(self) -> str:
+        """How intervals were computed."""
+        return str(self.result.uncertainty.estimate.kind)
+
+    @cached_property
+    def rank_intervals(self) -> tuple[IntArray, IntArray] | None:
+        """The 95 % intervals of the ranks, in the order of the items; None where the model has none."""
+        found = self.result.uncertainty.estimate
+        return (found.rank_low, found.rank_high) if (found.rank_low > 0).all() else None
+
+    @cached_property
+    def order(self) -> OrderProbability:
+        """Probabilities that one item is above another."""
+        uncertainty = self.result.uncertainty
+        drawn = uncertainty.estimate.kind in ("posterior", "information") and self.result.votes.source is not None
+        draws = (lambda: uncertainty.score_draws) if drawn else None
+        together = self._all_votes if self.in_memory and self.result.scores.features is None else None
+        group = None if together is None else components_of(together, self.scores)
+        return OrderProbability(self.scores, uncertainty.estimate.score_se, draws, group)
+
+    @property
+    def _all_votes(self) -> Comparisons:
+        """The votes, together with pairs of known truth where there are some."""
+        gold = self.result.votes.gold
+        assert isinstance(self.votes, Comparisons)
+        return self.votes if gold is None else gold.told
+
+    @cached_property
+    def health(self) -> Health | None:
+        """The result of the health checks; None where the votes stay on disk."""
+        return check(self.votes, self.result) if isinstance(self.votes, Comparisons) else None
+
+    # -- pairs ----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def uncertain(self) -> Unsettled:
+        """The pairs of items whose order is least certain."""
+        return unsettled_pairs(self.scores, self.order.above, self.order.group)
+
+    @cached_property
+    def contested(self) -> Contested | None:
+        """The pairs on which the votes are split; None where the votes stay on disk."""
+        return contested_pairs(self.votes, self.scores) if isinstance(self.votes, Comparisons) else None
+
+    @cached_property
+    def first_probability(self) -> FloatArray:
+        """The probability of each item to be truly first; NaN where unknown."""
+        return self.order.first(np.arange(len(self.items)))
+
+    # -- the fit --------------------------------------------------------------------------------------------------
+
+    @property
+    def score_meaning(self) -> str:
+        """What the scores are: their unit, what is 0, and what the standard errors refer to."""
+        at = "the mean of all items" if self.anchor is None else str(self.anchor)
+        note = (
+            ""
+            if self.anchor is None
+            else "; standard errors and intervals are those of the distance to the mean of all items"
+        )
+        if self.scale == "elo":
+            return f"Elo points (400 points are odds of 10 to 1), {at} = 1000{note}"
+        log_odds = self.result.can.log_odds
+        unit = "log-odds" if log_odds else f"the scale of {self.result.model}"
+        return f"{unit}, {at} = 0{note}" if self.anchor is not None or log_odds else unit

@@ -1,0 +1,61 @@
+"""The tables of a fit, each computed at most once."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import polars as pl
+
+from jamrank.inference.result import RankingResult
+
+__all__ = ["ResultTables"]
+
+
+class ResultTables:
+    """The tables of a fit, as polars frames.
+
+    Parameters
+    ----------
+    result : RankingResult
+        Of a fitted or loaded model.
+    scale, anchor
+        The scale of the scores, as in :meth:`RankingModel.ranking_on`.
+    """
+
+    def __init__(self, result: RankingResult, *, scale: str = "logit", anchor: Any = None) -> None:
+        self.result, self.scale, self.anchor = result, scale, anchor
+
+    @cached_property
+    def ranking(self) -> pl.DataFrame:
+        """The ranking on the model's own scale."""
+        return pl.DataFrame(self.result.ranking())
+
+    @cached_property
+    def shown_ranking(self) -> pl.DataFrame:
+        """The ranking on the chosen scale."""
+        if (self.scale, self.anchor) == ("logit", None):
+            return self.ranking
+        return pl.DataFrame(self.result.ranking_on(self.scale, self.anchor))
+
+    @cached_property
+    def annotators(self) -> pl.DataFrame:
+        """The annotators, in the order of the votes."""
+        return pl.DataFrame(self.result.annotators_frame())
+
+    @cached_property
+    def pairs(self) -> pl.DataFrame:
+        """The pairs with their posterior probabilities."""
+        return pl.DataFrame(self.result.pairs())
+
+    @cached_property
+    def features(self) -> pl.DataFrame | None:
+        """The effects of the features; None without features."""
+        found = self.result.features_frame()
+        return None if found is None else pl.DataFrame(found)
+
+    @property
+    def excluded_ties(self) -> float:
+        """The number of tie votes that the model excluded."""
+        used = self.result.can.ties or "tie" in self.result.annotators.traits
+        return 0.0 if used else self.result.votes.n_ties

@@ -1,0 +1,181 @@
+"""The votes on each row: one list for each row, or each distinct list once (a *pattern*).
+
+A jury of six has at most 3⁶ patterns, however many pairs it judges. In a crowd nearly every row has its own list.
+Other code asks rows for sums over their votes and does not depend on how they are stored.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from jamrank.typing import FloatArray, Int32Array, IntArray
+
+__all__ = ["Ballots", "Codes", "Patterns", "RaggedVotes", "as_codes", "with_gold"]
+
+# One byte where there are few patterns, else four.
+Codes = NDArray[np.uint8] | Int32Array
+FEW_PATTERNS = 256
+# Log-odds by which a gold vote outweighs votes against it; a larger value would cost digits of the objective.
+_CERTAIN = 1000.0
+
+
+class Ballots(Protocol):
+    """The votes on each row.
+
+    A *confusion group* is a set of votes that distort the truth in the same way: an annotator, or an annotator within
+    a cluster. A vote is one integer, twice its group plus 1 if it is for the row's first item. Beyond
+    ``n_confusion_groups`` there may be ``n_gold`` more, which always report the truth (gold); no sums are returned
+    for them.
+    """
+
+    n_confusion_groups: int
+    n_gold: int
+
+    def over_votes(self, values: FloatArray, power: int) -> FloatArray:
+        """Add up a value for each row over its votes, times a power of their weight, by confusion group and side."""
+        ...
+
+    def matrix(self, rows: slice) -> csr_array:
+        """Return the weight of every vote by list of votes and kind; the kind is the integer that encodes a vote."""
+        ...
+
+    def clustered(self, cluster: Int32Array, n_clusters: int) -> Ballots:
+        """Return the same votes with a confusion group for each annotator and cluster of rows."""
+        ...
+
+
+@dataclass(frozen=True)
+class RaggedVotes:
+    """A list of votes for each row: those of row ``r`` are ``start[r]:start[r + 1]``; empty weights mean all 1."""
+
+    start: IntArray
+    vote: Int32Array
+    weight: FloatArray
+    n_confusion_groups: int
+    n_gold: int = 0
+
+    @property
+    def vote_row(self) -> IntArray:
+        """The row of each vote."""
+        return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
+
+    def over_votes(self, values: FloatArray, power: int) -> FloatArray:
+        """Add up a value for each row over its votes, by confusion group and side."""
+        per_vote = np.repeat(values, np.diff(self.start))
+        if len(self.weight):
+            per_vote *= self.weight**power
+        return _by_group(self.vote, per_vote, self.n_confusion_groups)
+
+    def matrix(self, rows: slice) -> csr_array:
+        """Return the weight of every vote by row, for a range of rows, and kind."""
+        start = self.start[rows.start : rows.stop + 1]
+        at = slice(start[0], start[-1])
+        weight = self.weight[at] if len(self.weight) else np.ones(at.stop - at.start)
+        return _kinds(weight, self.vote[at], start - start[0], self)
+
+    def clustered(self, cluster: Int32Array, n_clusters: int) -> RaggedVotes:
+        """Return the same votes with a confusion group for each annotator and cluster of rows."""
+        of_vote = np.repeat(cluster, np.diff(self.start))
+        vote = _in_cluster(self.vote, of_vote, n_clusters)
+        n_confusion_groups, n_gold = self.n_confusion_groups * n_clusters, self.n_gold * n_clusters
+        return replace(self, vote=vote.astype(np.int32), n_confusion_groups=n_confusion_groups, n_gold=n_gold)
+
+
+@dataclass(frozen=True)
+class Patterns:
+    """The distinct lists of votes, and the list of each row; that of pattern ``u`` is ``start[u]:start[u + 1]``."""
+
+    of_row: Codes
+    start: IntArray
+    vote: Int32Array
+    weight: FloatArray
+    n_confusion_groups: int
+    n_gold: int = 0
+
+    def __len__(self) -> int:
+        return len(self.start) - 1
+
+    @cached_property
+    def vote_pattern(self) -> IntArray:
+        """The pattern of each vote."""
+        return np.repeat(np.arange(len(self)), np.diff(self.start))
+
+    @cached_property
+    def share(self) -> FloatArray:
+        """(votes for the first item + 1) / (votes + 2) of each pattern."""
+        wins, vote_counts = (
+            np.bincount(self.vote_pattern, values, len(self))
+            for values in (self.weight * (self.vote % 2), self.weight)
+        )
+        return np.asarray((wins + 1) / (vote_counts + 2), dtype=np.float64)
+
+    def log_likelihoods(self, log_emission: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the log-likelihood of each pattern if the first, or the second, item is truly better."""
+        by_vote = with_gold(log_emission, self.n_gold).reshape(-1, 2)[self.vote] * self.weight[:, None]
+        first, second = (np.bincount(self.vote_pattern, by_vote[:, truth], len(self)) for truth in (1, 0))
+        return first.astype(np.float64), second.astype(np.float64)
+
+    def over_patterns(self, values: FloatArray, power: int = 1) -> FloatArray:
+        """Add up a value for each pattern over its votes, by confusion group and side."""
+        return _by_group(self.vote, values[self.vote_pattern] * self.weight**power, self.n_confusion_groups)
+
+    def over_votes(self, values: FloatArray, power: int) -> FloatArray:
+        """Add up a value for each row over its votes, by confusion group and side."""
+        by_pattern = np.bincount(self.of_row, values, len(self)).astype(np.float64)
+        return self.over_patterns(by_pattern, power)
+
+    def matrix(self, rows: slice) -> csr_array:
+        """Return the weight of every vote by pattern, for all patterns, and kind."""
+        return _kinds(self.weight, self.vote, self.start, self)
+
+    def clustered(self, cluster: Int32Array, n_clusters: int) -> Patterns:
+        """Return the same votes with a confusion group for each annotator and cluster of rows."""
+        used, of_row = np.unique(self.of_row.astype(np.int64) * n_clusters + cluster, return_inverse=True)
+        old, in_cluster = used // n_clusters, used % n_clusters
+        lengths = np.diff(self.start)[old]
+        start = np.concatenate([[0], np.cumsum(lengths)])
+        at = np.arange(start[-1]) + np.repeat(self.start[old] - start[:-1], lengths)
+        vote = _in_cluster(self.vote[at], np.repeat(in_cluster, lengths), n_clusters)
+        return Patterns(
+            as_codes(of_row, len(used)),
+            start,
+            vote.astype(np.int32),
+            self.weight[at],
+            self.n_confusion_groups * n_clusters,
+            self.n_gold * n_clusters,
+        )
+
+
+def _kinds(weight: FloatArray, vote: Int32Array, start: IntArray, ballots: RaggedVotes | Patterns) -> csr_array:
+    """Return weights by list of votes and kind; gold votes are left out."""
+    shape = len(start) - 1, 2 * (ballots.n_confusion_groups + ballots.n_gold)
+    return csr_array((weight, vote, start), shape=shape)[:, : 2 * ballots.n_confusion_groups]
+
+
+def as_codes(of_row: NDArray[np.integer], n_patterns: int) -> Codes:
+    """Return the pattern of each row in the smallest type that holds it."""
+    return of_row.astype(np.uint8) if n_patterns <= FEW_PATTERNS else of_row.astype(np.int32)
+
+
+def _by_group(vote: Int32Array, values: FloatArray, n_confusion_groups: int) -> FloatArray:
+    sums = np.bincount(vote, values, 2 * n_confusion_groups)[: 2 * n_confusion_groups]
+    return sums.astype(np.float64, copy=False).reshape(n_confusion_groups, 2)
+
+
+def with_gold(log_emission: FloatArray, n_gold: int) -> FloatArray:
+    """Return the log-likelihoods of votes followed by those of gold votes, which always report the truth."""
+    if not n_gold:
+        return log_emission
+    certain = np.where(np.eye(2, dtype=bool), 0.0, -_CERTAIN)
+    return np.concatenate([log_emission, np.broadcast_to(certain, (n_gold, 2, 2))])
+
+
+def _in_cluster(vote: Int32Array, cluster: NDArray[np.integer], n_clusters: int) -> IntArray:
+    confusion_group: IntArray = (vote // 2).astype(np.int64) * n_clusters + cluster
+    return confusion_group * 2 + vote % 2

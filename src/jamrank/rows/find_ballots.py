@@ -1,0 +1,162 @@
+"""From votes to ballots: which votes are on each pair, as patterns where few lists are distinct."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jamrank.data.comparisons import Comparisons
+from jamrank.data.storage import FIRST, TIE, DenseVotes, VoteTable
+from jamrank.kernels import kernels
+from jamrank.rows.ballots import FEW_PATTERNS, Codes, Patterns, RaggedVotes, as_codes
+from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
+
+__all__ = [
+    "few_patterns",
+    "find_patterns",
+    "find_ragged_votes",
+    "fold_sides",
+    "keep_rows",
+    "only_few_repeats",
+    "select_votes",
+]
+
+# Patterns pay if at most this share of the lists of a sample is distinct; so many pairs or fewer need no sample.
+_SAMPLE, _MOST_DISTINCT = 4096, 0.5
+# A jury of at most so many has its patterns read off the matrix; one of at most so many numbers them by a table.
+_LARGEST_JURY, _SMALL_JURY = 64, 8
+# The first 1/64 of the pairs mostly has all patterns of a small jury.
+_FIRST_LOOK = 64
+# Whole-number weights that add up to at most so much a vote are spelled out as repeated votes.
+_MOST_REPEATS = 1.5
+
+
+def only_few_repeats(table: VoteTable) -> bool:
+    """Return whether weights only mean that a few votes were cast more than once."""
+    if not len(table.weight):
+        return True
+    weight = table.weight
+    return bool((weight == np.floor(weight)).all() and weight.sum() <= _MOST_REPEATS * len(weight))
+
+
+def select_votes(table: VoteTable, keep: BoolArray) -> VoteTable:
+    """Return the votes that are marked."""
+    start = np.concatenate([[0], np.cumsum(keep)])[table.start]
+    swapped = table.swapped[keep] if len(table.swapped) else table.swapped
+    weight = table.weight[keep] if len(table.weight) else table.weight
+    return VoteTable(start, table.annotator[keep], table.result[keep], swapped, weight)
+
+
+def few_patterns(votes: Comparisons) -> bool:
+    """Return whether few lists of votes are distinct, judged by a sample of the pairs."""
+    few = isinstance(votes.storage, DenseVotes) and 3**votes.n_annotators <= _MOST_DISTINCT * _SAMPLE
+    if few or votes.n_pairs <= _SAMPLE:
+        return True
+    sample = np.linspace(0, votes.n_pairs - 1, _SAMPLE).astype(np.int64)
+    if isinstance(votes.storage, DenseVotes):
+        verdicts = np.ascontiguousarray(votes.storage.results[sample])
+        whole = np.dtype((np.void, verdicts.shape[1]))
+        return len(set(verdicts.view(whole).ravel().tolist())) <= _MOST_DISTINCT * _SAMPLE
+    start, stop = votes.vote_start[sample].tolist(), votes.vote_start[sample + 1].tolist()
+    seen = {
+        (votes.vote_annotator[a:b].tobytes(), votes.vote_result[a:b].tobytes(), votes.vote_weight[a:b].tobytes())
+        for a, b in zip(start, stop, strict=True)
+    }
+    return len(seen) <= _MOST_DISTINCT * _SAMPLE
+
+
+def find_patterns(votes: Comparisons, threads: int) -> tuple[Patterns, FloatArray | None]:
+    """Return the votes as patterns and, where it is found on the way, the share of each pair."""
+    if isinstance(votes.storage, DenseVotes) and votes.n_annotators <= _LARGEST_JURY:
+        return _find_jury_patterns(votes.storage.results, threads), None
+    of_row, example = np.empty(votes.n_pairs, dtype=np.int32), np.empty(votes.n_pairs, dtype=np.int64)
+    share = np.empty(votes.n_pairs)
+    n_patterns = kernels.patterns(
+        votes.vote_start,
+        votes.vote_annotator,
+        votes.vote_result,
+        votes.storage.table.weight,
+        of_row,
+        example,
+        share,
+        threads,
+    )
+    pair = example[:n_patterns]
+    lengths = votes.vote_start[pair + 1] - votes.vote_start[pair]
+    begin = np.concatenate([[0], np.cumsum(lengths)])
+    at = np.arange(begin[-1]) + np.repeat(votes.vote_start[pair] - begin[:-1], lengths)
+    start, at = _without_ties(votes, begin, at)
+    codes = as_codes(of_row, n_patterns)
+    return Patterns(codes, start, _as_votes(votes, at), votes.vote_weight[at], votes.n_annotators), share
+
+
+def _find_jury_patterns(results: NDArray[np.int8], threads: int) -> Patterns:
+    """Find the patterns of a jury from its matrix of results."""
+    n_pairs, n_annotators = results.shape
+    of_row: Codes
+    if n_annotators <= _SMALL_JURY:
+        # Number the patterns of the first pairs; if others occur later, look at all pairs.
+        for looked_at in (results[: max(n_pairs // _FIRST_LOOK, 1)], results):
+            seen = np.empty(4**n_annotators, dtype=np.uint8)
+            kernels.mark_verdicts(looked_at.ravel(), n_annotators, seen, threads)
+            kinds = np.flatnonzero(seen)
+            numbers = np.where(seen > 0, np.cumsum(seen, dtype=np.int32) - 1, np.int32(-1))
+            few = len(kinds) <= FEW_PATTERNS
+            of_row = np.empty(n_pairs, dtype=np.uint8) if few else np.empty(n_pairs, dtype=np.int32)
+            if kernels.number_verdicts(results.ravel(), n_annotators, numbers, of_row, threads):
+                break
+        distinct = (kinds[:, None] >> 2 * np.arange(n_annotators - 1, -1, -1)) & 3
+    else:
+        wide, example = np.empty(n_pairs, dtype=np.int32), np.empty(n_pairs, dtype=np.int64)
+        n_patterns = kernels.jury_patterns(results.ravel(), n_annotators, wide, example, threads)
+        distinct, of_row = results[example[:n_patterns]], as_codes(wide, n_patterns)
+    decided = distinct < TIE
+    start = np.concatenate([[0], np.cumsum(decided.sum(axis=1))])
+    vote = (2 * np.arange(n_annotators) + distinct)[decided].astype(np.int32)
+    return Patterns(of_row, start, vote, np.ones(len(vote)), n_annotators)
+
+
+def find_ragged_votes(votes: Comparisons, threads: int) -> tuple[RaggedVotes, FloatArray]:
+    """Return the votes as a list for each pair, and the share of each pair."""
+    start = votes.vote_start
+    at: IntArray | slice = slice(None)
+    if votes.n_ties or not votes.storage.table.weight.all():
+        start, at = _without_ties(votes, start, np.arange(len(votes.vote_result)))
+    vote, weight = _as_votes(votes, at), votes.vote_weight[at]
+    pair = np.repeat(np.arange(votes.n_pairs), np.diff(start))
+    wins, vote_counts = (np.bincount(pair, values, votes.n_pairs) for values in (weight * (vote % 2), weight))
+    own = weight if len(votes.storage.table.weight) else np.empty(0)
+    return RaggedVotes(start, vote, own, votes.n_annotators), (wins + 1) / (vote_counts + 2)
+
+
+def _without_ties(votes: Comparisons, start: IntArray, at: IntArray) -> tuple[IntArray, IntArray]:
+    """Leave out ties and votes of weight 0, which carry no information on the truth."""
+    informative = (votes.vote_result[at] != TIE) & (votes.vote_weight[at] > 0)
+    counts = np.bincount(np.repeat(np.arange(len(start) - 1), np.diff(start))[informative], minlength=len(start) - 1)
+    return np.concatenate([[0], np.cumsum(counts)]), at[informative]
+
+
+def _as_votes(votes: Comparisons, at: IntArray | slice) -> Int32Array:
+    return np.asarray(votes.vote_annotator[at] * np.int32(2) + (votes.vote_result[at] == FIRST))
+
+
+def keep_rows(ballots: Patterns | RaggedVotes, rows: BoolArray) -> Patterns | RaggedVotes:
+    """Return the ballots of the marked rows; the others have no votes."""
+    if isinstance(ballots, Patterns):
+        return replace(ballots, of_row=ballots.of_row[rows])
+    return replace(ballots, start=ballots.start[np.concatenate([np.flatnonzero(rows), [len(rows)]])])
+
+
+def fold_sides(table: VoteTable) -> tuple[IntArray, Int32Array, BoolArray, FloatArray]:
+    """Return pair, annotator, result and weight of the decided votes, added up over the sides of display."""
+    table = select_votes(table, (table.result != TIE) & (table.weight > 0))
+    pair, who = np.repeat(np.arange(len(table.start) - 1), np.diff(table.start)), table.annotator
+    new = (np.diff(pair, prepend=-1) != 0) | (np.diff(who, prepend=-1) != 0)
+    cell = np.cumsum(new) - 1
+    by_result = 2 * cell + (table.result == FIRST)
+    weight = np.bincount(by_result, table.weight, 2 * int(new.sum())).astype(np.float64)
+    there = np.flatnonzero(weight)
+    at = np.flatnonzero(new)[there // 2]
+    return pair[at], who[at], there % 2 == 1, weight[there]

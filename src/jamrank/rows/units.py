@@ -1,0 +1,47 @@
+"""What may be a row of a likelihood, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from jamrank.data.comparisons import Comparisons
+from jamrank.data.storage import TIE, VoteTable
+from jamrank.rows.rows import Rows
+
+__all__ = ["ROWS_BY", "as_ties", "by_side"]
+
+
+def by_side(votes: Comparisons) -> Comparisons:
+    """Return the votes with every annotator as two: one for each side on which a pair's first item is shown.
+
+    Annotator ``k`` becomes ``2 k`` where it was on the left, and ``2 k + 1`` where it was on the right.
+    """
+    table = votes.storage.table
+    who = np.asarray(table.annotator * np.int32(2) + votes.vote_swapped, dtype=np.int32)
+    storage = VoteTable(table.start, who, table.result, np.empty(0, dtype=np.bool_), table.weight)
+    return replace(votes, annotators=np.repeat(votes.annotators, 2), storage=storage)
+
+
+def as_ties(votes: Comparisons) -> Comparisons:
+    """Return votes for the first item where the given votes are ties, for the second item where they are not."""
+    table = votes.storage.table
+    tied = (table.result == TIE).astype(np.int8)
+    storage = VoteTable(table.start, table.annotator, tied, np.empty(0, dtype=np.bool_), table.weight)
+    return replace(votes, storage=storage)
+
+
+# A row has a latent truth shared by the votes on a pair ("pair"), one for each vote ("vote"), or votes that are the
+# truth ("side"); the first two also with a confusion group for each annotator and side. In the others votes depend on
+# the margin itself.
+ROWS_BY: dict[str, Callable[[Comparisons, int | None], Rows]] = {
+    "pair": Rows.per_pair,
+    "vote": lambda votes, threads: Rows.per_vote(votes),
+    "side": Rows.per_side,
+    "pair-by-side": lambda votes, threads: Rows.per_pair(by_side(votes), threads),
+    "vote-by-side": lambda votes, threads: Rows.per_vote(by_side(votes)),
+    "margin": lambda votes, threads: replace(Rows.per_vote(votes), about="margin"),
+    "tie": lambda votes, threads: replace(Rows.per_vote(as_ties(votes)), about="tie"),
+}

@@ -1,0 +1,321 @@
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.special import expit
+
+import jamrank as jr
+from jamrank.acquisition import STRATEGIES, Proposals
+from jamrank.acquisition import scores as scores_module
+from jamrank.acquisition import view as view_module
+from jamrank.errors import InputError, ParameterError
+
+ITEMS, ANNOTATORS = [f"i{k}" for k in range(10)], ["ann", "bob", "cat"]
+
+
+class Crowd:
+    """Annotators who answer by a known truth."""
+
+    def __init__(self, n_items=10, flips=(0.05, 0.1, 0.2), spread=2.0, seed=0):
+        self.rng = np.random.default_rng(seed)
+        self.scores = dict(
+            zip([f"i{k}" for k in range(n_items)], spread * self.rng.standard_normal(n_items), strict=True)
+        )
+        self.flips = dict(zip(ANNOTATORS, flips, strict=False))
+
+    def answer(self, asked):
+        flip = self.flips.get(asked.annotator, 0.1)
+        better = self.rng.random() < expit(self.scores[asked.left] - self.scores[asked.right])
+        says_left = better ^ (self.rng.random() < flip)
+        return asked.annotator, asked.left, asked.right, "left" if says_left else "right", asked.question
+
+    def answers(self, assignments):
+        return [self.answer(asked) for asked in assignments]
+
+
+def collected(n_votes=90, **given):
+    crowd = Crowd()
+    chooser = jr.Chooser(items=ITEMS, annotators=ANNOTATORS, random_state=0, **given)
+    for _ in range(n_votes // 15):
+        chooser.tell(crowd.answers(chooser.batch(15)))
+    return chooser, crowd
+
+
+@pytest.mark.parametrize("strategy", list(STRATEGIES))
+@pytest.mark.parametrize("goal", ["ranking", "top-k", "verdicts"])
+def test_it_starts_with_no_votes_at_all(strategy, goal):
+    chooser = jr.Chooser(items=ITEMS, annotators=ANNOTATORS, strategy=strategy, goal=goal, k=2, random_state=1)
+    assert chooser.status().state == "go"
+    for asked in chooser.batch(6):
+        assert asked.annotator in ANNOTATORS and asked.left != asked.right
+        assert 0 < asked.probability <= 1 and asked.why
+    assert len(chooser.open) == 6
+
+
+def test_two_items_and_one_judge():
+    chooser = jr.Chooser(items=["a", "b"], annotators=["judge"], random_state=0)
+    asked = chooser.next("judge")
+    assert {asked.left, asked.right} == {"a", "b"} and asked.question is None
+    chooser.tell([("judge", asked.left, asked.right, "left")])
+    assert chooser.next("judge") is None  # asked already, and a judge would only repeat it
+    assert chooser.status().state == "go"
+    repeating = jr.Chooser([("judge", "a", "b", "left")], repeats=True, random_state=0)
+    assert repeating.next("judge") is not None
+
+
+def test_votes_that_are_all_ties_leave_it_going():
+    chooser = jr.Chooser([("ann", "a", "b", "tie"), ("bob", "b", "c", "tie")], random_state=0)
+    assert chooser.status().state == "go"
+    assert chooser.next("ann") is not None
+
+
+def test_a_batch_counts_what_is_in_flight():
+    chooser = jr.Chooser(items=ITEMS, annotators=ANNOTATORS, random_state=0, explore=0.0)
+    asked = chooser.batch(15)
+    pairs = Counter(frozenset((one.left, one.right)) for one in asked)
+    assert max(pairs.values()) == 1
+    votes = Counter(item for one in asked for item in (one.left, one.right))
+    assert set(votes) == set(ITEMS) and max(votes.values()) <= 5
+
+
+def test_no_item_twice_in_a_row_and_no_pair_twice_for_anybody():
+    chooser, crowd = collected(30)
+    seen, last = {name: set() for name in ANNOTATORS}, {}
+    for vote in chooser.history().iter_rows(named=True):
+        pair = frozenset((vote["left"], vote["right"]))
+        assert pair not in seen[vote["annotator"]]
+        seen[vote["annotator"]].add(pair)
+    for _ in range(5):
+        asked = chooser.next("new")
+        assert not {asked.left, asked.right} & last.get("new", set())
+        last["new"] = {asked.left, asked.right}
+        chooser.tell([crowd.answer(asked)])
+
+
+def test_sides_are_balanced():
+    chooser, _ = collected(90)
+    lead = Counter()
+    for vote in chooser.history().iter_rows(named=True):
+        lead[vote["left"]] += 1
+        lead[vote["right"]] -= 1
+    assert max(abs(value) for value in lead.values()) <= 4
+
+
+def test_shares_are_capped():
+    chooser, _ = collected(90, share_cap=1.5)
+    votes = Counter(chooser.history()["annotator"].to_list())
+    assert max(votes.values()) <= 1.5 * 90 / 3 + 3
+
+
+def test_capacity_is_kept():
+    chooser = jr.Chooser(items=ITEMS, annotators=["ann", "bob"], capacity={"ann": 3, "bob": 4}, random_state=0)
+    asked = chooser.batch(20)
+    assert Counter(one.annotator for one in asked) == {"ann": 3, "bob": 4}
+    assert chooser.next("ann") is None
+
+
+def test_an_abstention_frees_the_pair_for_others_and_not_for_the_same():
+    chooser = jr.Chooser(items=["a", "b"], annotators=["ann", "bob"], random_state=0)
+    asked = chooser.next("ann")
+    chooser.tell([("ann", asked.left, asked.right, "abstain")])
+    assert chooser.open == [] and chooser.next("ann") is None and chooser.next("bob") is not None
+
+
+def test_what_was_cancelled_can_be_asked_again():
+    chooser = jr.Chooser(items=["a", "b"], annotators=["ann"], random_state=0)
+    asked = chooser.next("ann")
+    chooser.cancel(asked)
+    assert chooser.next("ann") is not None
+    with pytest.raises(ParameterError, match="no open assignment"):
+        jr.Chooser(items=["a", "b"], annotators=["ann"]).cancel(asked)
+
+
+def test_after_a_refit_it_is_the_batch_fit_whatever_the_order_of_votes():
+    chooser, _ = collected(90)
+    history = chooser.history()
+    batch = jr.CrowdBT().fit(jr.Comparisons.from_frame(history))
+    expected = dict(zip(batch.items_.tolist(), batch.scores_ - batch.scores_.mean(), strict=True))
+    model = chooser.refit()
+    assert chooser.scores() == pytest.approx(expected, abs=1e-6)
+    assert model.flip_ == pytest.approx(batch.flip_, abs=1e-6)
+    shuffled = jr.Chooser(history.sample(fraction=1.0, shuffle=True, seed=1))
+    assert shuffled.scores() == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_step_after_a_vote_goes_where_the_refit_goes():
+    chooser, crowd = collected(90)
+    for _ in range(4):  # fewer than a refit waits for
+        chooser.tell([crowd.answer(chooser.next("ann"))])
+    stepped = chooser.scores()
+    chooser.refit()
+    fitted = chooser.scores()
+    pairs = [(stepped[name], fitted[name]) for name in ITEMS]
+    assert np.corrcoef(np.array(pairs).T)[0, 1] > 0.9
+
+
+def test_items_and_annotators_join_at_any_time():
+    chooser, crowd = collected(30, explore=0.0)
+    chooser.add(items=["new"], annotators=["dan"])
+    crowd.scores["new"] = 5.0
+    asked = [chooser.next("dan") for _ in range(3)]
+    assert any("new" in (one.left, one.right) for one in asked)  # of nothing is less known
+    chooser.tell([("eve", "new", "newer", "left")])
+    assert {"new", "newer"} <= set(chooser.items) and "eve" in chooser.annotators
+
+
+def test_a_model_stands_for_its_votes_and_for_how_to_fit():
+    drawn = jr.simulate(8, 4, 200, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        chooser = jr.Chooser(jr.BradleyTerry().fit(drawn.votes), random_state=0)
+    assert isinstance(chooser.refit(), jr.BradleyTerry)
+    assert sorted(chooser.items) == sorted(drawn.votes.items.tolist())
+
+
+def test_coins_are_never_reached_and_become_futile():
+    rng = np.random.default_rng(0)
+    chooser = jr.Chooser(items=ITEMS, annotators=ANNOTATORS, random_state=0, target=0.2, repeats=True)
+    for _ in range(8):
+        told = [(one.annotator, one.left, one.right, rng.choice(["left", "right"])) for one in chooser.batch(25)]
+        chooser.tell(told)
+        assert chooser.status().state != "reached"
+    status = chooser.status()
+    assert status.sign_open and status.state in ("go", "futile")
+
+
+def test_a_clear_case_is_reached_and_the_budget_ends_an_unclear_one():
+    crowd = Crowd(spread=4.0, flips=(0.02, 0.02, 0.02))
+    chooser = jr.Chooser(items=ITEMS, annotators=ANNOTATORS, random_state=0, target=0.15, repeats=True)
+    for _ in range(12):
+        chooser.tell(crowd.answers(chooser.batch(20)))
+        if chooser.status().state == "reached":
+            break
+    status = chooser.status()
+    assert status.state == "reached" and not status.sign_open and status.votes_needed == 0
+    spent = jr.Chooser(items=ITEMS, annotators=ANNOTATORS, target=0.01, budget=5, random_state=0)
+    spent.tell(Crowd().answers(spent.batch(6)))
+    assert spent.status().state == "budget spent" and spent.status().cost == 6
+
+
+def test_costs_send_votes_to_the_cheap_annotator_of_equal_worth():
+    chooser = jr.Chooser(items=ITEMS, annotators=["cheap", "dear"], costs={"dear": 10.0}, random_state=0)
+    crowd = Crowd()
+    for _ in range(6):
+        chooser.tell(crowd.answers(chooser.batch(5)))
+    votes = Counter(chooser.history()["annotator"].to_list())
+    assert votes["cheap"] > 5 * votes["dear"]
+
+
+def test_new_items_are_asked_within_their_own_question():
+    questions = {"a1": "p", "a2": "p", "a3": "p", "b1": "q", "b2": "q", "b3": "q"}
+    chooser = jr.Chooser(items=questions, annotators=ANNOTATORS, questions=questions, random_state=0)
+    asked = chooser.batch(9)
+    assert all(questions[one.left] == questions[one.right] == one.question for one in asked)
+    crossed = jr.Chooser(items=["a", "b", "c"], annotators=["ann"], questions=["p", "q"], random_state=0)
+    told = Counter((frozenset((one.left, one.right)), one.question) for one in crossed.batch(6))
+    assert len(told) == 6  # every pair under every question, once
+
+
+def test_features_give_a_new_item_an_opinion():
+    rng = np.random.default_rng(0)
+    features = {name: rng.standard_normal(2) for name in ITEMS}
+    crowd = Crowd()
+    crowd.scores = {name: 2.5 * row[0] for name, row in features.items()}
+    chooser = jr.Chooser(items=ITEMS, annotators=ANNOTATORS, features=features, random_state=0)
+    for _ in range(4):
+        chooser.tell(crowd.answers(chooser.batch(20)))
+    chooser.add(items=["good", "bad"], features={"good": [3.0, 0.0], "bad": [-3.0, 0.0]})
+    scores = chooser.scores()
+    assert scores["good"] > 1.0 and scores["bad"] < -1.0
+    with pytest.raises(InputError, match="no features for item"):
+        chooser.add(items=["unknown"])
+
+
+def test_easy_pairs_are_rationed():
+    chooser, _ = collected(90)
+    eager = jr.Chooser(chooser.history(), easy_share=0.5, random_state=0)
+    kinds = Counter(one.strategy for one in eager.batch(20))
+    assert 4 <= kinds["easy"] <= 16
+
+
+def test_history_keeps_the_order_and_how_each_pair_was_chosen():
+    chooser, _ = collected(30)
+    chooser.tell([("ann", "i0", "i1", "left")])
+    history = chooser.history()
+    assert history["order"].to_list() == list(range(1, 32))
+    assert history["probability"].null_count() == 1 and history["strategy"].to_list()[-1] is None
+    assert jr.Comparisons.from_frame(history).n_votes == 31
+
+
+def test_an_own_strategy_is_a_function_and_a_line():
+    def first_pair(view):
+        value = np.zeros((len(view.annotators), len(view.first)))
+        value[:, 0] = 1.0
+        return Proposals(np.arange(len(view.first)), value, "because")
+
+    STRATEGIES.register("first", first_pair)
+    try:
+        asked = jr.Chooser(items=ITEMS, annotators=ANNOTATORS, strategy="first", explore=0.0).next("ann")
+        assert {asked.left, asked.right} == {"i0", "i1"} and asked.why == "because"
+    finally:
+        STRATEGIES.unregister("first")
+
+
+def test_very_many_items_are_pruned(monkeypatch):
+    monkeypatch.setattr(scores_module, "MOST_DENSE", 6)
+    monkeypatch.setattr(view_module, "MOST_DENSE", 6)
+    chooser, _ = collected(45)
+    assert len(chooser.batch(5)) == 5
+    chooser.refit()
+    assert np.isfinite(list(chooser.scores().values())).all()
+
+
+@pytest.mark.parametrize("goal", ["ranking", "top-k", "threshold"])
+def test_a_plan_reaches_its_target_and_costs_what_its_votes_cost(goal):
+    chooser, _ = collected(45, goal=goal, k=3, threshold=0.0, costs=2.0, target=0.15)
+    plan = chooser.plan(runs=4, most_votes=400)
+    assert plan.error[0] > plan.error[-1]
+    assert plan.cost == pytest.approx(2.0 * plan.votes)
+    assert plan.votes_needed is not None and 0 <= plan.votes_needed < 400
+
+
+@pytest.mark.parametrize(
+    ("given", "match"),
+    [
+        ({"goal": "best"}, "goal is 'best'; expected one of ranking"),
+        ({"strategy": "best"}, "strategy is 'best'; expected one of information"),
+        ({"goal": "top-k", "k": 0}, "k is 0; expected a whole number"),
+        ({"goal": "threshold"}, "threshold is None; expected a score, or one of the items"),
+        ({"easy_share": 1.5}, "easy_share is 1.5"),
+    ],
+)
+def test_what_cannot_be_is_said_in_one_line(given, match):
+    with pytest.raises(ParameterError, match=match):
+        jr.Chooser(items=ITEMS, annotators=ANNOTATORS, **given)
+
+
+@pytest.mark.parametrize(
+    ("votes", "match"),
+    [
+        ([("ann", "a", "a", "left")], "compared with itself"),
+        ([("ann", "a", "b", "up")], "winner is 'up'"),
+        ([("ann", "a")], "expected \\(annotator, left, right, winner\\)"),
+        ([{"annotator": "ann", "left": "a", "right": "b"}], "without winner"),
+        (pl.DataFrame({"annotator": ["ann"], "left": ["a"], "right": ["b"]}), "winner"),
+    ],
+)
+def test_votes_that_cannot_be_told_are_refused(votes, match):
+    chooser = jr.Chooser(items=["a", "b"], annotators=["ann"])
+    with pytest.raises(InputError, match=match):
+        chooser.tell(votes)
+
+
+def test_nobody_and_nothing_to_ask():
+    with pytest.raises(ParameterError, match="no annotators"):
+        jr.Chooser(items=ITEMS).batch(1)
+    with pytest.raises(ParameterError, match="expected at least 2"):
+        jr.Chooser(items=["a"], annotators=["ann"]).next("ann")

@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from jamrank.acquisition import suggest_pairs, votes_to_settle
+
+
+def test_so_many_votes_do_settle_an_order_and_fewer_do_not():
+    margin, variance, flip = np.array([0.8]), np.array([0.5]), 0.1
+    votes = votes_to_settle(margin, variance, flip)[0]
+    p = flip + (1 - 2 * flip) * expit(0.8)
+    each = ((1 - 2 * flip) * expit(0.8) * expit(-0.8)) ** 2 / (p * (1 - p))
+    sure = [0.8 * np.sqrt(1 / 0.5 + n * each) for n in (votes - 1, votes)]
+    assert sure[0] < 1.96 <= sure[1]
+
+
+def test_what_is_settled_needs_none_and_equals_are_never_settled():
+    votes = votes_to_settle(np.array([3.0, 0.0]), np.array([0.1, 0.1]), 0.1)
+    assert votes.tolist() == [0.0, np.inf]
+
+
+def test_the_pair_that_is_open_is_asked_before_those_that_are_clear():
+    found = suggest_pairs(np.array([3.0, 0.1, 0.0, -3.0]), np.full(4, 0.2), 0.1, most=3)
+    assert (found.upper[0], found.lower[0]) == (1, 2)
+    assert found.gain[0] == found.gain.max() and found.above[0] < 0.75
+    assert len({(a, b) for a, b in zip(found.upper, found.lower, strict=True)}) == 3
+
+
+def test_two_items_have_one_pair():
+    found = suggest_pairs(np.array([0.0, 1.0]), np.eye(2), 0.2)
+    assert found.upper.tolist() == [1] and found.lower.tolist() == [0]
+    assert found.above[0] == pytest.approx(0.7602, abs=1e-3)

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import pytest
+
+from jamrank.text import plot_text, safe_line, safe_text
+
+HOSTILE = {
+    "escape sequence": "\x1b[2J\x1b]0;title\x07",
+    "carriage return": "good\rbad",
+    "lines": "one\ntwo\x0bthree\u2028four",
+    "lone surrogate": "cut \ud83d off",
+    "direction": "abc\u202etxt.exe",
+    "null": "a\0b",
+    "c1": "a\x9b31mb",
+    "byte order mark": "\ufeffid",
+    "private use": "\ue000",
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_outside_text_is_printable_on_one_line_and_can_be_encoded(text):
+    for safe in (safe_text(text), safe_line(text), plot_text(text)):
+        assert safe.isprintable()
+        safe.encode()
+        assert safe_text(safe) == safe
+
+
+@pytest.mark.parametrize("text", ["plain", "Zoë", "日本語", "👩‍👩‍👧", "[en]", "[/x]", "a=b", "-1", ""])
+def test_harmless_text_stays_as_it_is(text):
+    assert safe_text(text) == text
+
+
+@pytest.mark.parametrize("longest", [8, 60, 1000])
+def test_long_text_is_cut_in_the_middle(longest):
+    safe = safe_text("head" + "x" * 1_000_000 + "tail", longest)
+    assert len(safe) == longest
+    assert safe.startswith("head") and safe.endswith("il") and "…" in safe
+
+
+def test_a_dollar_sign_starts_no_formula_in_a_plot():
+    from matplotlib.cbook import is_math_text
+
+    for name in ("$5 or $6", r"\$x$", "$$", r"$\frac{1}{2}$"):
+        assert not is_math_text(plot_text(name))
