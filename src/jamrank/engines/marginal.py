@@ -54,11 +54,6 @@ class MarginalEngine(Engine):
         self._marginal = engine.marginal
 
     @property
-    def passes(self) -> int:
-        """How many passes have been run."""
-        return self.engine.passes
-
-    @property
     def n_items(self) -> int:
         """Number of items."""
         return self.engine.n_items
@@ -85,6 +80,7 @@ class MarginalEngine(Engine):
 
     def expectation(self, scores: FloatArray, log_emission: FloatArray) -> MarginalExpectation:
         """Run the fused pass."""
+        self.passes += 1
         return self._marginal(scores, log_emission, self.variance)
 
     def initial_step(self, scores: FloatArray) -> tuple[Maximisation, FloatArray]:
