@@ -17,8 +17,8 @@ PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 .PHONY: demo test test-long golden lint typecheck unit wheel format figure gallery report-figure reproduce test-oldest docs clean
 .PHONY: benchmark benchmark-rivals benchmark-growth benchmark-profile benchmark-scale benchmark-quick
 .PHONY: benchmark-verdicts benchmark-recovery benchmark-coverage benchmark-scorers benchmark-heldout
-.PHONY: benchmark-everyday
-.PHONY: benchmark-next benchmark-encoding benchmark-cluster benchmark-gpu fuzz
+.PHONY: benchmark-everyday benchmark-studio
+.PHONY: benchmark-next benchmark-encoding benchmark-cluster benchmark-gpu benchmark-jury fuzz
 
 demo: $(VENV)/demo-$(MODULES)
 	$(BIN)/jamrank demo
@@ -97,6 +97,10 @@ benchmark-next: $(VENV)/dev-$(MODULES)
 benchmark-verdicts: $(RIVALS)/jamrank
 	$(RIVALS)/bin/python -m benchmarks.verdicts
 
+# The studio with 200 judges on SQLite and PostgreSQL, and killed 30 times, ten minutes: benchmarks/studio.md and .json.
+benchmark-studio: $(VENV)/dev-$(MODULES)
+	$(BIN)/python -m benchmarks.studio
+
 # Whether votes drawn from each noise give back its parameters, a few minutes: benchmarks/recovery.md and .json.
 benchmark-recovery: $(RIVALS)/jamrank
 	$(RIVALS)/bin/python -m benchmarks.recovery
@@ -113,6 +117,10 @@ fuzz: $(VENV)/dev-$(MODULES)
 benchmark-gpu: $(RIVALS)/jamrank
 	$(RIVALS)/bin/pip install -q --disable-pip-version-check ".[gpu]"
 	$(RIVALS)/bin/python -m benchmarks.gpu
+
+# What the jury saves, how fast it asks and whether its audit is right, an hour or two: benchmarks/jury.md and .json.
+benchmark-jury: $(VENV)/dev-$(MODULES)
+	$(BIN)/python -m benchmarks.jury
 
 # Six of them in small, to see that they work: build/quick-benchmarks.
 benchmark-quick: $(RIVALS)/jamrank $(RIVALS)/rivals

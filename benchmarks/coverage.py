@@ -99,7 +99,7 @@ def _with_the_truth_known(model: Any, drawn: jr.simulation.Simulation, spread: f
     problem, point = model.result_.fit.fitted.problem, model.result_.fit.fitted.point
     noise = FixedNoise(problem.noise, logit(np.clip(drawn.flips, 1e-6, 1 - 1e-6)))
     posterior = Posterior(problem.engine, noise, point.theta, np.empty(0), spread**2)
-    draws = posterior.draw(N_DRAWS)[0]
+    draws = posterior.draw(N_DRAWS).scores
     return Uncertainty.of_draws(draws.mean(axis=0), draws, "posterior")
 
 

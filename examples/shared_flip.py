@@ -1,4 +1,4 @@
-"""One flip for all annotators: a noise and a model of it, in one file.
+"""One flip for all annotators: a noise in one file, and one line in the registry.
 
 docs/add-a-noise.md is built from this file, and the tests run it.
 """
@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit
 
-from jamrank.models.jam import JAM
+from jamrank.noise import NOISES, Noise, NoiseSpec
 
 
-class SharedFlip:
+class SharedFlip(Noise):
     """Every annotator reports the opposite of the truth with the same probability."""
 
     def __init__(self, vote_counts, wrong=1.0, right=1.0):
@@ -64,17 +64,19 @@ class SharedFlip:
         """Return the opposite flip."""
         return -params
 
+    def annotator_flips(self, params, n_annotators):
+        """Return the same flip for each annotator."""
+        return np.full(n_annotators, expit(params[0]))
 
-class SharedJAM(JAM):
-    """JAM with one flip for all annotators."""
+    def flip_information(self, information, n_annotators):
+        """Return the same information for each annotator: all votes tell of the one flip."""
+        return np.full(n_annotators, information[0])
 
-    def _noise(self, engine, prior):
-        wrong, right = (prior.flip_wrong, prior.flip_right) if prior else (0.0, 0.0)
-        return SharedFlip(engine.vote_counts, wrong, right)
 
-    def _flips(self, votes, point):
-        return np.full(votes.n_annotators, point.rates[0])
+def make_shared_flip(vote_counts, prior):
+    """Return the noise for the votes of an engine; without a prior, for plain maximum likelihood."""
+    wrong, right = (prior.flip_wrong, prior.flip_right) if prior else (0.0, 0.0)
+    return SharedFlip(vote_counts, wrong, right)
 
-    def _estimate_flip_information(self):
-        # All votes tell of the one flip; taken as if their truths were known.
-        return np.full(len(self.flip_), self._annotator_votes.sum()) * self.flip_ * (1 - self.flip_)
+
+NOISES.register("shared flip", NoiseSpec(make_shared_flip))

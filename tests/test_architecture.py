@@ -44,7 +44,7 @@ LOOKED_UP = {
     ("models/base.py", "report"),
 }
 
-OPENS_FILES = {"io", "paper"}
+OPENS_FILES = {"io", "paper", "collect", "studio"}
 FILE_CALLS = {"open", "read_text", "write_text", "read_bytes", "write_bytes", "unlink", "touch", "mkdir"}
 FILE_CALLS |= {"read_csv", "read_parquet", "scan_csv", "scan_parquet", "loadtxt", "savetxt", "genfromtxt"}
 PRINTS = {"cli"}

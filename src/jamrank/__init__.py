@@ -133,11 +133,17 @@ __all__ = [
 ]
 
 
+# Rooms that are used by their own name, as in ``jr.jury.Judge``.
+_ROOMS = ("collect", "jury")
+
+
 def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return import_module(f"jamrank.{name}")
     if name in _HOMES:
         return getattr(import_module(f"jamrank.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'jamrank' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+    return [*__all__, *_ROOMS, "__version__"]

@@ -10,6 +10,7 @@ import sys
 import warnings
 
 __all__ = [
+    "BudgetError",
     "ClusterError",
     "DisconnectedWarning",
     "FeatureError",
@@ -23,6 +24,8 @@ __all__ = [
     "InputError",
     "JamrankError",
     "JamrankWarning",
+    "JudgeError",
+    "LedgerError",
     "NotConvergedWarning",
     "NotFittedError",
     "NotStoredError",
@@ -107,6 +110,18 @@ class UnknownItemError(JamrankError, LookupError):
 
 class GpuError(JamrankError):
     """A GPU that is not there, or cannot do what is asked of it."""
+
+
+class LedgerError(JamrankError):
+    """A ledger of votes that cannot be opened, or something that cannot be written to it."""
+
+
+class BudgetError(LedgerError):
+    """A request that would exceed the budget; it was neither recorded nor sent."""
+
+
+class JudgeError(JamrankError):
+    """A judge that is described wrongly, or cannot be reached."""
 
 
 class JamrankWarning(UserWarning):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["LONGEST_ID", "many", "number", "plot_text", "safe_line", "safe_text"]
+__all__ = ["LONGEST_ID", "in_percent", "many", "number", "plot_text", "safe_line", "safe_text"]
 
 # The longest id that a message shows in full, and the longest message.
 LONGEST_ID, _LONGEST_LINE = 60, 2000
@@ -19,6 +19,11 @@ def number(value: float) -> str:
 def many(count: float, noun: str) -> str:
     """Return a count with its noun, in the plural unless it is one."""
     return f"{number(count)} {noun}" + ("" if count == 1 else "s")
+
+
+def in_percent(value: float, digits: int = 1) -> str:
+    """Return a share in percent."""
+    return f"{100 * value:.{digits}f} %"
 
 
 def safe_text(value: object, longest: int = LONGEST_ID) -> str:

@@ -220,6 +220,34 @@ def test_new_items_are_asked_within_their_own_question():
     assert len(told) == 6  # every pair under every question, once
 
 
+def test_a_vote_told_without_its_question_answers_what_was_asked():
+    chooser = jr.Chooser(items=["a", "b", "c"], annotators=["ann"], questions=["p", "q"], random_state=0)
+    asked = chooser.next("ann")
+    chooser.tell([("ann", asked.left, asked.right, "left")])
+    assert chooser.open == [] and chooser.history()["question"].to_list() == [asked.question]
+
+
+def test_the_history_is_a_file_of_votes(tmp_path):
+    chooser, _ = collected(30)
+    chooser.history().write_csv(tmp_path / "votes.csv")
+    assert jr.read_comparisons(tmp_path / "votes.csv").n_votes == 30
+
+
+def test_somebody_trusted_settles_which_way_is_up():
+    told = [("ann", "a", "b", "left"), ("ann", "b", "c", "left")]
+    assert jr.Chooser(told).status().sign_open
+    assert not jr.Chooser(told, trusted=["ann"]).status().sign_open
+
+
+def test_the_threshold_may_be_an_item():
+    chooser, _ = collected(60, goal="threshold", threshold="i0", explore=0.0)
+    assert 0 < chooser.status().expected_error < 0.5
+    votes = Counter(
+        item for vote in chooser.history().iter_rows(named=True) for item in (vote["left"], vote["right"])
+    )
+    assert votes["i0"] == max(votes.values())  # everything is compared with it
+
+
 def test_features_give_a_new_item_an_opinion():
     rng = np.random.default_rng(0)
     features = {name: rng.standard_normal(2) for name in ITEMS}

@@ -41,7 +41,7 @@ def test_all_at_once_is_as_one_by_one_under_the_same_prior():
     for vote, left in zip(said, truth, strict=True):
         one.observe(0, bool(vote), float(left))
     many = Reliability(1)
-    many.refit(np.zeros(40, np.int64), said, truth, np.ones(40))
+    many.refit(np.zeros(40, np.int64), said, truth, np.ones(40), np.zeros(1, np.int64))
     # The crowd's prior moves towards its only member; without it the two agree.
     ratio = many.weights[0] / many.prior
     assert ratio / ratio.sum() == pytest.approx(one.weights[0] / one.prior / (one.weights[0] / one.prior).sum())
@@ -53,7 +53,7 @@ def test_a_newcomer_is_taken_for_one_of_the_crowd():
     truth = rng.integers(0, 2, len(who)).astype(float)
     errs = rng.random(len(who)) < 0.05
     good = Reliability(8)
-    good.refit(who, (truth > 0.5) ^ errs, truth, np.ones(len(who)))
+    good.refit(who, (truth > 0.5) ^ errs, truth, np.ones(len(who)), np.zeros(8, np.int64))
     good.add(1)
     assert good.flip[8] < Reliability(1).flip[0] - 0.05
 
@@ -62,3 +62,13 @@ def test_information_on_an_annotator_is_mutual_information():
     known = told(0.2, 0.2, votes=6)
     sure = known.information(np.array([1.0, 0.5]), np.array([0]))[0]
     assert sure[0] > sure[1] >= 0  # of equals only a bias can be seen
+
+
+def test_annotators_of_a_kind_are_taken_for_each_other_and_not_for_those_of_another():
+    rng = np.random.default_rng(3)
+    who = np.repeat([0, 1, 3, 4], 60)  # of the cheap kind 0 to 2, of the dear kind 3 to 5
+    truth = rng.integers(0, 2, len(who)).astype(float)
+    errs = rng.random(len(who)) < np.where(who < 3, 0.4, 0.05)
+    known = Reliability(6)
+    known.refit(who, (truth > 0.5) ^ errs, truth, np.ones(len(who)), np.array([0, 0, 0, 1, 1, 1]))
+    assert known.flip[5] < known.flip[2] - 0.03

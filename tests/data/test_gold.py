@@ -154,7 +154,7 @@ def test_pairs_of_other_items_are_left_out_with_a_warning():
 
 def test_models_without_a_use_for_known_pairs_say_so():
     votes = jr.Comparisons.from_arrays(["a", "b"], ["b", "c"], ["x", "x"], [1, 1])
-    with pytest.raises(ParameterError, match="no use for gold"):
+    with pytest.raises(ParameterError, match="does not use gold"):
         jr.BradleyTerry().fit(votes, gold=[("a", "b")])
 
 

@@ -68,7 +68,7 @@ def test_counts_tell_votes_ties_missing_and_folded_apart():
         "folded": 1,
     }
     assert {name: counts[name] for name in wanted} == wanted
-    assert "1 vote (25.0%) is a tie" in sentences(check(votes), "note")
+    assert "1 vote (25.0 %) is a tie" in sentences(check(votes), "note")
 
 
 def shown(rng, n: int) -> tuple[np.ndarray, np.ndarray]:

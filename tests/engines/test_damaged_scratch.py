@@ -146,7 +146,7 @@ def test_weights_that_were_not_written_are_not_read(source, kept, tmp_path):
     name = next(name for name in stored.files if name.endswith(".weights"))
     del stored.files[name]
     assert (own / name).exists()
-    assert not len(stored.part(int(name[6:11])).vote_counts.weight)
+    assert not len(stored.part(int(name[6:11])).storage.weight)
     stored.lock.close()
 
 

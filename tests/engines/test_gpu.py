@@ -288,8 +288,8 @@ def test_without_a_gpu_the_fit_runs_in_memory_and_says_why(monkeypatch):
     monkeypatch.setattr("jamrank.engines.gpu.GpuDevice", none)
     with pytest.warns(GpuFallbackWarning, match="engine='gpu': there is no GPU; the fit runs in memory instead"):
         model = jr.JAM(engine="gpu").fit(jury(0.5))
-    assert model.engine_ == "memory"
-    assert model._choice.why == "engine gpu cannot be used: there is no GPU"
+    assert model.result_.convergence.engine == "memory"
+    assert model.result_.convergence.engine_reason == "engine gpu cannot be used: there is no GPU"
 
 
 def test_a_gpu_with_too_little_memory_is_not_reported_as_used(monkeypatch):
@@ -300,8 +300,8 @@ def test_a_gpu_with_too_little_memory_is_not_reported_as_used(monkeypatch):
     monkeypatch.setattr("jamrank.engines.gpu.GpuDevice", Full)
     with pytest.warns(GpuFallbackWarning, match="too little memory for the votes; the fit runs in memory instead"):
         model = jr.JAM(engine="gpu").fit(jury(0.5))
-    assert model.engine_ == "memory"
-    assert "too little memory" in model._choice.why
+    assert model.result_.convergence.engine == "memory"
+    assert "too little memory" in model.result_.convergence.engine_reason
 
 
 def test_no_cupy_is_told_in_one_line(monkeypatch):

@@ -53,7 +53,7 @@ def votes():
 def test_an_engine_from_outside_fits(registered, votes):
     here, there = jr.JAM().fit(votes), jr.JAM(engine="counting").fit(votes)
     np.testing.assert_array_equal(there.scores_, here.scores_)
-    assert there.engine_ == "counting"
+    assert there.result_.convergence.engine == "counting"
     assert sum(engine.products for engine in MADE) > 0
 
 

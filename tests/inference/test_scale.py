@@ -44,5 +44,5 @@ def test_a_scale_that_cannot_be_is_refused(model):
     with pytest.raises(ParameterError, match="scale is 'glicko'"):
         model.ranking_on("glicko")
     votes = jr.Comparisons.from_arrays(["a"], ["b"], ["x"], [1])
-    with pytest.raises(ParameterError, match="no log-odds"):
+    with pytest.raises(ParameterError, match="not log-odds"):
         jr.Borda().fit(votes).ranking_on("elo")

@@ -169,7 +169,7 @@ def test_features_of_either_kind(votes, kind):
     fits = [jr.JAM().fit(votes, features) for features in (given, frame, frame.to_pandas())]
     for fit in fits:
         np.testing.assert_array_equal(fit.scores_, fits[0].scores_)
-        np.testing.assert_allclose(fit._features.mean, [2.5])
+        np.testing.assert_allclose(fit.result_.scores.features.mean, [2.5])
 
 
 def test_features_of_one_item_twice_are_refused(votes):
@@ -181,7 +181,7 @@ def test_features_of_one_item_twice_are_refused(votes):
 @pytest.mark.parametrize("gold", [[(1, "2")], [("1", 2)], [(1.0, 2)], [("1", "2")]], ids=str)
 def test_gold_of_either_kind(votes, gold):
     model = jr.JAM().fit(votes, gold=gold)
-    assert model._gold.n_pairs == 1
+    assert model.result_.votes.gold.n_pairs == 1
     np.testing.assert_array_equal(model.scores_, jr.JAM().fit(votes, gold=[("1", "2")]).scores_)
 
 

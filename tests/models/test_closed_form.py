@@ -123,9 +123,7 @@ def test_probabilities_are_the_sigmoid_of_the_difference_in_scores(model):
 
 def test_unseen_items_are_refused_also_with_features(model):
     model.fit(votes_of(random_wins(2, 4)))
-    with pytest.raises(
-        UnknownItemError, match=f"item 99 has no votes, and {type(model).__name__} knows nothing else"
-    ):
+    with pytest.raises(UnknownItemError, match=f"item 99 has no votes, and {type(model).__name__} uses no features"):
         model.predict_proba([0], [99], {99: [1.0]})
 
 

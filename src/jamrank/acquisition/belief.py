@@ -50,6 +50,8 @@ class Belief:
     ) -> None:
         self.pool, self._new_model, self._gold, self._features = pool, new_model, gold, features
         self.model: Any = None
+        # Annotators of a kind share a prior; all are of one kind unless somebody says otherwise.
+        self.kind_of_annotators: Callable[[], IntArray] = lambda: np.zeros(len(pool.annotators), np.int64)
         # Of a score around what its features explain; and of the weight of each standardised feature.
         self._own_variance, self._weight_variance = _FIRST_VARIANCE, 0.0
         self.prior_variance = _FIRST_VARIANCE
@@ -109,6 +111,7 @@ class Belief:
 
     def refit(self) -> None:
         """Start anew from a batch fit to all votes."""
+        kind = self.kind_of_annotators()
         if self._features is None:
             self.grow()
         who, left, right, outcome = self.pool.columns()
@@ -126,7 +129,8 @@ class Belief:
             information = fisher_information(margin, flip[who], self.tie[who]) * weight
             self.scores = GaussianScores.from_information(mean, prior, left, right, information)
             truth = self._left_out(left, right, outcome, flip[who], information)
-            self.reliability.refit(who[decided], outcome[decided] == LEFT, truth[decided], weight[decided])
+            votes = who[decided], outcome[decided] == LEFT, truth[decided], weight[decided]
+            self.reliability.refit(*votes, kind)
             flip = self.reliability.flip
         information = fisher_information(margin, flip[who], self.tie[who]) * weight
         self.scores = GaussianScores.from_information(mean, prior, left, right, information)
@@ -164,7 +168,7 @@ class Belief:
             )
             centre = np.nanmean(seen, axis=0)
             mean = np.where(np.isnan(matrix), 0.0, matrix - centre) @ model.coef_
-            variance = getattr(model, "weight_variance_", None)
+            variance = model.result_.scores.weight_variance
             self._weight_variance = float(variance if variance is not None else mean.var() / matrix.shape[1])
         mean[self.pool.items.places(model.items_)] = model.scores_
         return np.asarray(mean - mean.mean())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,8 @@ class Desk:
     def __init__(self, pool: VotePool, costs: Any, capacity: Any, repeats: bool, questions: Any) -> None:
         self.pool, self._costs, self._capacity, self._repeats = pool, costs, capacity, repeats
         self._question_of: dict[Any, Any] = dict(questions) if isinstance(questions, Mapping) else {}
+        # A list of questions says that every item has something to show for each of them.
+        self._crossed = questions is not None and not isinstance(questions, Mapping)
         for name in self._question_of.values() if self._question_of else questions or ():
             pool.questions.code(name)
         self._seen_in: dict[int, set[Any]] = defaultdict(set)
@@ -69,6 +72,7 @@ class Desk:
         items, who = self.pool.items, self.pool.annotators.code(vote.annotator)
         left, right = items.code(vote.left), items.code(vote.right)
         pair = _pair(left, right)
+        vote = self._with_question(vote, who, pair)
         asked = self._open.pop((who, pair, vote.question), None)
         if vote.outcome is None:
             if asked is not None:
@@ -85,6 +89,13 @@ class Desk:
             self._seen_in[item].add(vote.question)
         self._is_nested = None
         return who, left, right
+
+    def _with_question(self, vote: Vote, who: int, pair: Pair) -> Vote:
+        """Return a vote that was told without its question as the answer to what was asked."""
+        if vote.question is not None or len(self.pool.questions) < 2:
+            return vote
+        open_ones = [question for name, two, question in self._open if (name, two) == (who, pair)]
+        return replace(vote, question=open_ones[0]) if open_ones else vote
 
     def cancel(self, assignment: Assignment) -> None:
         """Take back an assignment."""
@@ -191,12 +202,15 @@ class Desk:
         """Leave out pairs of items that belong to different questions."""
         if not self._nested():
             return first, second
-        own = np.array([hash(self._own_question(item)) for item in range(len(self.pool.items))])
+        codes: dict[Any, int] = {}
+        own = np.array([codes.setdefault(self._own_question(k), len(codes)) for k in range(len(self.pool.items))])
         same = own[first] == own[second]
         return first[same], second[same]
 
     def _nested(self) -> bool:
         """Say whether every item belongs to one question."""
+        if self._crossed:
+            return False
         if self._is_nested is None:
             one_each = bool(self._seen_in) and all(len(seen) == 1 for seen in self._seen_in.values())
             several = len(self.pool.questions) > 1 and not self._crossed
@@ -258,6 +272,10 @@ class Desk:
     def cost(self) -> FloatArray:
         """Of a vote by each annotator."""
         return np.array([self._cost_of(who) for who in range(len(self.pool.annotators))])
+
+    def price_levels(self) -> IntArray:
+        """Return a number for each annotator, the same for those who cost the same."""
+        return np.unique(self.cost, return_inverse=True)[1].astype(np.int64)
 
     def spent(self) -> float:
         """Return what the votes so far have cost."""

@@ -62,8 +62,18 @@ class Reliability:
         weight = self.weights[who] * (left if says_left else 1 - left)
         self.weights[who] = weight / weight.sum()
 
-    def refit(self, who: IntArray, says_left: BoolArray, left_better: FloatArray, weight: FloatArray) -> None:
-        """Work out everybody's weights anew from all decided votes, with a prior that the crowd shares."""
+    def refit(
+        self, who: IntArray, says_left: BoolArray, left_better: FloatArray, weight: FloatArray, kind: IntArray
+    ) -> None:
+        """Work out everybody's weights anew from all decided votes, with a prior that annotators of a kind share.
+
+        Parameters
+        ----------
+        who, says_left, left_better, weight : ndarray
+            Of each vote: the annotator, what was said, how likely that is true by the other votes, and its weight.
+        kind : ndarray
+            Of each annotator: those who cost the same, say.
+        """
         log = np.zeros_like(self.weights)
         for start in range(0, len(who), _CHUNK):
             part = slice(start, start + _CHUNK)
@@ -72,12 +82,14 @@ class Reliability:
             np.add.at(log, who[part], likely)
         likelihood = np.exp(log - log.max(axis=1, keepdims=True))
         voted = np.bincount(who, minlength=len(log)) > 0
+        members = np.zeros((int(kind.max(initial=0)) + 1, len(log)))
+        members[kind[voted], np.flatnonzero(voted)] = 1.0
         base = _weak_prior()
-        self.prior, self.weights = base, _normalised(likelihood * base)
+        self.weights = _normalised(likelihood * base)
         for _ in range(_ROUNDS):
-            crowd = self.weights[voted].sum(axis=0)
-            self.prior = (_IMAGINED * base + crowd) / (_IMAGINED + voted.sum())
-            self.weights = _normalised(likelihood * self.prior)
+            priors = (_IMAGINED * base + members @ self.weights) / (_IMAGINED + members.sum(axis=1, keepdims=True))
+            self.weights = _normalised(likelihood * priors[kind])
+        self.prior = priors.mean(axis=0)
 
     @property
     def flip(self) -> FloatArray:

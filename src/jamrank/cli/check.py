@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from jamrank.cli.files import named, read_votes, report_readings, votes_options
+from jamrank.text import in_percent
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -43,15 +44,15 @@ _COUNTS = {
     "contradicted_pairs": "of these, contradictory",
 }
 _MEASURES = {
-    "votes_a_pair": ("votes per pair", "{:.2f}"),
-    "votes_an_annotator": ("votes per annotator", "{:.1f}"),
-    "circular_share": ("circular share of triads", "{:.1%}"),
-    "own_circular_share": ("circular, within annotators", "{:.1%}"),
-    "contradicted_share": ("contradictory repeats", "{:.1%}"),
-    "left_share": ("votes for the left", "{:.1%}"),
-    "votes_with_the_scores": ("votes that agree with the scores", "{:.1%}"),
-    "expected_accuracy": ("expected accuracy of pairs", "{:.1%}"),
-    "more_votes": ("votes needed for the target", "{:,.0f}"),
+    "votes_a_pair": ("votes per pair", "{:.2f}".format),
+    "votes_an_annotator": ("votes per annotator", "{:.1f}".format),
+    "circular_share": ("circular share of triads", in_percent),
+    "own_circular_share": ("circular, within annotators", in_percent),
+    "contradicted_share": ("contradictory repeats", in_percent),
+    "left_share": ("votes for the left", in_percent),
+    "votes_with_the_scores": ("votes that agree with the scores", in_percent),
+    "expected_accuracy": ("expected accuracy of pairs", in_percent),
+    "more_votes": ("votes needed for the target", "{:,.0f}".format),
 }
 
 
@@ -122,10 +123,10 @@ def _show(console: Console, health: Health) -> None:
         line = Text.assemble((finding.level, _STYLES[finding.level]), ": ", safe_line(finding.sentence))
         console.print(line, soft_wrap=True)
     numbers = [(title, number(health.counts[name])) for name, title in _COUNTS.items() if name in health.counts]
-    for name, (title, form) in _MEASURES.items():
+    for name, (title, written) in _MEASURES.items():
         value = health.measures.get(name)
         if value is not None:
-            numbers.append((title, form.format(value)))
+            numbers.append((title, written(value)))
     half = -(-len(numbers) // 2)
     grid = Table.grid(padding=(0, 2))
     for _ in range(2):

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from jamrank.errors import ParameterError
+
 __all__ = ["export"]
 
 
@@ -16,6 +18,8 @@ Examples:
   jamrank export results/model.jamrank --to markdown --scale elo --anchor gpt-4
   jamrank export results/model.jamrank --to preferences --least 0.8
   jamrank export results/model.jamrank --to parquet,json --out elsewhere
+  jamrank export ledger.db
+  jamrank export postgresql://ann@host/votes --to parquet --out elsewhere
 
 \b
 Kinds:
@@ -23,13 +27,14 @@ Kinds:
   json         results.json: everything
   preferences  preferences.csv: chosen, rejected, votes, confidence, weight; for training reward models
   markdown     leaderboard.md
+Of a ledger, the votes with time, order and how each pair was chosen:
+  csv          votes.csv (the default)
+  parquet      votes.parquet
 
 Exit code 0 if done, 2 if the model cannot be used."""
 )
 @click.argument("model", metavar="MODEL")
-@click.option(
-    "--to", "kinds", metavar="KINDS", required=True, help="What to write: one or more kinds, comma-separated."
-)
+@click.option("--to", "kinds", metavar="KINDS", help="What to write: one or more kinds, comma-separated.")
 @click.option("--out", metavar="DIR", help="Folder to write to; by default that of MODEL.")
 @click.option(
     "--scale", type=click.Choice(["logit", "elo"]), default="logit", show_default=True, help="Scale of the scores."
@@ -46,7 +51,7 @@ Exit code 0 if done, 2 if the model cannot be used."""
 @click.option("--quiet", "-q", is_flag=True, help="Print nothing.")
 def export(
     model: str,
-    kinds: str,
+    kinds: str | None,
     out: str | None,
     scale: str,
     anchor: str | None,
@@ -54,22 +59,55 @@ def export(
     spreadsheet_safe: bool,
     quiet: bool,
 ) -> None:
-    """Write the results of a fit for other programs; MODEL is the model file from jamrank fit."""
+    """Write the results of a fit for other programs; MODEL is the model file from jamrank fit.
+
+    Or the votes of a ledger: a file or the URL of a database that jamrank jury or jamrank studio has written.
+    """
     from rich.console import Console
 
     from jamrank.cli.messages import say
+    from jamrank.io import check_folder, ensure_folder, write_together
+    from jamrank.io.sources import is_source, is_url
+
+    folder = ("." if is_url(model) else str(Path(model).parent)) if out is None else out
+    check_folder(folder)
+    if is_source(model):
+        files = _votes(model, kinds or "csv", spreadsheet_safe)
+    else:
+        files = _results(model, kinds, scale, anchor, least, spreadsheet_safe)
+    write_together(ensure_folder(folder), files)
+    if not quiet:
+        say(Console(), f"Wrote {', '.join(files)} to {folder}.")
+
+
+def _results(
+    model: str, kinds: str | None, scale: str, anchor: str | None, least: float, spreadsheet_safe: bool
+) -> dict[str, str | bytes]:
+    """Return the results of a fit as files, by name."""
     from jamrank.cli.request import export_kinds
-    from jamrank.io import check_folder, ensure_folder, recover_run, write_together
+    from jamrank.io import recover_run
     from jamrank.models import load
     from jamrank.report.exports import exported
     from jamrank.report.result_tables import ResultTables
 
+    if kinds is None:
+        raise ParameterError("--to is missing; say what to write, such as --to markdown")
     wanted = export_kinds(kinds)
-    folder = str(Path(model).parent) if out is None else out
-    check_folder(folder)
     recover_run(Path(model).parent)
     tables = ResultTables(load(model).result_, scale=scale, anchor=anchor)
-    files = exported(tables, wanted, least=least, spreadsheet_safe=spreadsheet_safe)
-    write_together(ensure_folder(folder), files)
-    if not quiet:
-        say(Console(), f"Wrote {', '.join(files)} to {folder}.")
+    return exported(tables, wanted, least=least, spreadsheet_safe=spreadsheet_safe)
+
+
+def _votes(ledger: str, kinds: str, spreadsheet_safe: bool) -> dict[str, str | bytes]:
+    """Return the votes of a ledger as files, by name."""
+    from jamrank.io.sources import load_source
+    from jamrank.report.csv_text import csv_text
+    from jamrank.report.exports import parquet_bytes
+
+    wanted = [kind.strip().lower() for kind in kinds.split(",") if kind.strip()]
+    unknown = [kind for kind in wanted if kind not in ("csv", "parquet")]
+    if unknown or not wanted:
+        raise ParameterError(f"no export {unknown[0] if unknown else kinds!r} of a ledger; there are csv, parquet")
+    votes = load_source(ledger)
+    files: dict[str, str | bytes] = {"votes.csv": csv_text(votes, spreadsheet_safe)} if "csv" in wanted else {}
+    return files | ({"votes.parquet": parquet_bytes(votes)} if "parquet" in wanted else {})

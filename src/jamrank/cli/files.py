@@ -68,7 +68,10 @@ def report_readings(votes: Any, quiet: bool) -> None:
 
 def named(votes: tuple[str, ...]) -> str:
     """Return the files for a title or a message."""
-    return votes[0] if len(votes) == 1 else f"{votes[0]} and {len(votes) - 1} more"
+    from jamrank.io.sources import source_name
+
+    first = source_name(votes[0])
+    return first if len(votes) == 1 else f"{first} and {len(votes) - 1} more"
 
 
 def parse_map(given: tuple[str, ...]) -> dict[str, str] | None:

@@ -27,6 +27,8 @@ _COMMANDS = {
     "export": "Write the results of a fit as Parquet, JSON, preference pairs or Markdown.",
     "next": "Choose the next comparisons: which pair, of whom, and whether to go on.",
     "plan": "Estimate how many votes a target needs, by simulating the collection.",
+    "jury": "Ask LLM judges which item is better, within a budget, and rank the items.",
+    "studio": "Let people vote in a browser, and watch the ranking settle.",
     "simulate": "Write simulated votes with a known truth to a file.",
     "reproduce": "Run the experiments of the paper and compare the results.",
 }

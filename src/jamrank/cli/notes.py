@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from jamrank.errors import ParameterError
-from jamrank.text import many, safe_text
+from jamrank.text import in_percent, many, safe_text
 
 if TYPE_CHECKING:
     from jamrank.inference.result import RankingResult
@@ -85,5 +85,5 @@ def gold_note(result: RankingResult) -> str:
     decided = np.abs(sign).sum()
     share = float((np.maximum(sign * better, 0.0)).sum() / decided) if decided else 1.0
     if share < 0.5:
-        text += f"; gold reversed the ranking, which contradicts {1 - share:.0%} of the decided votes"
+        text += f"; gold reversed the ranking, which contradicts {in_percent(1 - share, 0)} of the decided votes"
     return text

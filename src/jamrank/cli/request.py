@@ -72,7 +72,9 @@ class FitRequest:
     @property
     def title(self) -> str:
         """The files of votes, for a title."""
-        return named((Path(self.votes[0]).name, *self.votes[1:]))
+        from jamrank.io.sources import source_name
+
+        return named((Path(source_name(self.votes[0])).name, *self.votes[1:]))
 
     @property
     def model_options(self) -> dict[str, Any]:

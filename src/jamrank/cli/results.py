@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from jamrank.cli.request import FitRequest
     from jamrank.cli.run import FitOutcome
     from jamrank.models import RankingModel
@@ -19,6 +21,7 @@ __all__ = [
     "earlier_files",
     "facts_of",
     "fit_json",
+    "judges_of",
     "publish_fit",
     "result_files",
 ]
@@ -38,7 +41,9 @@ def command_line() -> str:
     import shlex
     import sys
 
-    return shlex.join(["jamrank", *sys.argv[1:]])
+    from jamrank.io.sources import source_name
+
+    return shlex.join(["jamrank", *map(source_name, sys.argv[1:])])
 
 
 def facts_of(outcome: FitOutcome, request: FitRequest) -> dict[str, str]:
@@ -89,6 +94,7 @@ def result_files(
 def publish_fit(outcome: FitOutcome, request: FitRequest) -> tuple[list[str], list[str]]:
     """Write all files of a fit to its folder, and remove those of an earlier one; return the names of both."""
     from jamrank.io import publish_run
+    from jamrank.io.sources import source_name
     from jamrank.report import describe
     from jamrank.report.csv_text import csv_text
     from jamrank.report.exports import exported
@@ -96,15 +102,35 @@ def publish_fit(outcome: FitOutcome, request: FitRequest) -> tuple[list[str], li
     safe, analysis = request.spreadsheet_safe, outcome.analysis
     by = None if outcome.side_by_side is None else (str(request.by), outcome.side_by_side)
     facts = facts_of(outcome, request)
-    report = describe(analysis, f"Ranking from {request.title}", facts, by=by, spreadsheet_safe=safe)
+    audited = judges_of(request.votes)
+    report = describe(analysis, f"Ranking from {request.title}", facts, by=by, spreadsheet_safe=safe, jury=audited)
     files = result_files(outcome.model, analysis, report, safe)
-    title = Path(request.votes[0]).stem
+    title = Path(source_name(request.votes[0])).stem
     files |= exported(analysis, request.exports, title=title, spreadsheet_safe=safe)
     if outcome.side_by_side is not None:
         files["by.csv"] = csv_text(outcome.side_by_side, safe)
+    if audited is not None:
+        files["jury.csv"] = csv_text(audited, safe)
     assert request.out is not None
     removed = publish_run(request.out, files, earlier_files())
     return list(files), removed
+
+
+def judges_of(files: tuple[str, ...]) -> pl.DataFrame | None:
+    """Return the audit of the LLM judges where the votes are a ledger that has some."""
+    from jamrank.errors import LedgerError
+    from jamrank.io.sources import is_source
+
+    if len(files) != 1 or not is_source(files[0]):
+        return None
+    from jamrank.collect import open_ledger
+    from jamrank.jury import audit_ledger
+
+    with open_ledger(files[0], create=False) as ledger:
+        try:
+            return audit_ledger(ledger)
+        except LedgerError:  # no judge among the annotators
+            return None
 
 
 def earlier_files() -> Mapping[str, Callable[[Path], bool]]:
@@ -117,6 +143,7 @@ def earlier_files() -> Mapping[str, Callable[[Path], bool]]:
 
     return {
         "by.csv": begins_with(rb"item,rank,score,rank "),
+        "jury.csv": begins_with(rb"judge,votes,ties,refused,"),
         "features.csv": begins_with(rb"feature,coef,effect\n"),
         "pairs.csv": begins_with(rb"left,right,votes,p_left"),
         "model.json": begins_with(rb'\{\n"format": "jamrank-model"'),

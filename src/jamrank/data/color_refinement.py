@@ -33,9 +33,15 @@ class ColorRefinement:
     """Colour refinement: everything begins alike, and in each round takes up what its votes say.
 
     That is a sum over them, so that their order does not matter. Ties and votes of weight 0 are distinguished.
+
+    Parameters
+    ----------
+    votes : Comparisons
+    sides : bool
+        Whether it matters on which side an item was shown.
     """
 
-    def __init__(self, votes: Comparisons) -> None:
+    def __init__(self, votes: Comparisons, sides: bool = False) -> None:
         pair = votes.vote_pair
         first, second = votes.pair_first[pair], votes.pair_second[pair]
         turned, self._tie, self._counts = votes.vote_result == SECOND, votes.vote_result == TIE, decided(votes)
@@ -46,6 +52,10 @@ class ColorRefinement:
         sizes = votes.n_items, votes.n_annotators, len(votes.questions)
         self.item, self.annotator, self.question = (np.full(n, odd) for n, odd in zip(sizes, ODD[:3], strict=True))
         self.vote = self._weight
+        # Of a decided vote, where the winner was; of a tie, which item was on the left.
+        on_left = votes.vote_swapped == turned
+        self._side = np.where(on_left, ODD[0], ODD[1]) if sides else np.zeros(1, np.uint64)
+        self._left_first = on_left if sides else None
 
     def refine(self) -> None:
         """Have every item, annotator and question hear of those that it has votes with."""
@@ -54,6 +64,10 @@ class ColorRefinement:
         sides = np.where(
             self._tie, mix(item[winner] + item[loser]), mix(item[winner] * ODD[0] + item[loser] * ODD[1])
         )
+        if self._left_first is not None:
+            left, right = np.where(self._left_first, winner, loser), np.where(self._left_first, loser, winner)
+            in_place = mix(item[left] * ODD[2] + item[right] * ODD[3])
+            sides = np.where(self._tie, in_place, mix(sides + self._side))
         said = mix(sides + mix(self.annotator[self._who] * ODD[2] + self.question[self._asked] * ODD[3]))
         self.vote, seen = said * self._weight, np.where(self._counts, mix(said) * self._weight, np.uint64(0))
         sent = np.where(self._counts, self.vote, np.uint64(0))

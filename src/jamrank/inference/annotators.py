@@ -242,13 +242,11 @@ class LatentAnnotators(AnnotatorFit):
     def _bounds(self, level: float) -> tuple[FloatArray, FloatArray]:
         # Of two sides the joint information is at hand, and holds their mean better than a few hundred draws do.
         noise = self.fit.fitted.problem.noise
-        sampler = self.inference.sampler
-        if sampler is None or noise.flip_kind != "parameter":
+        if not self.inference.can_draw or noise.flip_kind != "parameter":
             return super()._bounds(level)
         flip, n = self.overall, len(self.overall)
-        rates = np.stack([noise.annotator_flips(params, n) for params in self.inference.draws[1]])
-        like = sampler.like
-        same = None if like is None else codes(np.round(flip, 9), like.annotator)
+        rates = np.stack([noise.annotator_flips(params, n) for params in self.inference.draws.params])
+        same = codes(np.round(flip, 9), self.inference.exchangeability.annotator)
         low, high = pooled_quantiles(rates, [(1 - level) / 2, (1 + level) / 2], same, "weibull")
         return np.minimum(low, flip), np.maximum(high, flip)
 

@@ -20,7 +20,7 @@ class ClusterPredictor(LatentPredictor):
     """A flip for each annotator and cluster of pairs: VRJAM."""
 
     def confusion(self, query: VoteQuery, features: Any) -> FloatArray:
-        """Return the probability of a vote for the first item, by the truth; over all clusters if none is known."""
+        """Return the probability of a vote for the first item, by the truth; of all clusters where none is known."""
         found = super().confusion(query, features)
         lost = self.group(query, features) < 0
         if lost.any():

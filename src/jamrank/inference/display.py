@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from jamrank.inference.result import RankingResult
 from jamrank.text import many
 
@@ -18,7 +20,7 @@ def as_text(result: RankingResult, most: int) -> str:
         f"{many(len(votes.annotators), 'annotator')}"
     ]
     for k in order[:most]:
-        error = "" if errors is None or errors[k] != errors[k] else f" ± {errors[k]:.3f}"
+        error = "" if errors is None or np.isnan(errors[k]) else f" ± {errors[k]:.3f}"
         lines.append(f"{rank[k]:>6}  {scores[k]:>8.3f}{error}  {_shown(votes.items[k])}")
     if len(order) > most:
         lines.append(f"   … and {many(len(order) - most, 'more item')}")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jamrank.data.color_refinement import ColorRefinement
 from jamrank.data.comparisons import Comparisons
+from jamrank.data.storage import MISSING, TIE
 from jamrank.io.out_of_core.parted import Votes
 from jamrank.io.out_of_core.sampling import sample_parts
 from jamrank.typing import FloatArray, HashArray, IntArray
@@ -34,11 +36,41 @@ class Exchangeability:
         The place of each item in an order that names do not change, but for exchanging items that are alike.
     annotator : ndarray of uint64
         Equal for annotators that the votes do not tell apart, once items have their places.
+    annotator_place, question_place : ndarray of int
+        The places of annotators and questions in such an order.
+    table : Comparisons
+        The votes.
     """
 
     group: IntArray
     place: IntArray
     annotator: HashArray
+    annotator_place: IntArray
+    question_place: IntArray
+    table: Comparisons
+
+    def canonical(self, votes: Comparisons | None = None) -> Comparisons:
+        """Return the votes with places for names: whatever the names were, these votes are the same to the last bit.
+
+        ``votes`` may be others on the same pairs by the same annotators, and by one more, who comes last.
+        """
+        votes = self.table if votes is None else votes
+        who = np.append(self.annotator_place, len(self.annotator_place))
+        idle = np.setdiff1d(np.arange(votes.n_annotators), votes.vote_annotator)
+        empty = np.flatnonzero(np.diff(votes.vote_start) == 0)
+        pair = np.concatenate([votes.vote_pair, np.zeros(len(idle), np.int64), empty])
+        annotator = np.concatenate([votes.vote_annotator, idle, np.zeros(len(empty), np.int64)])
+        n_extra = len(idle) + len(empty)
+        result = np.concatenate([votes.vote_result, np.full(n_extra, MISSING, np.int8)])
+        swapped = np.concatenate([votes.vote_swapped, np.zeros(n_extra, bool)])
+        weight = np.concatenate([votes.vote_weight, np.ones(n_extra)])
+        first, second = self.place[votes.pair_first[pair]], self.place[votes.pair_second[pair]]
+        left, right = np.where(swapped, second, first), np.where(swapped, first, second)
+        outcome = np.array([0.0, 1.0, 0.5, np.nan])[result]
+        outcome = np.where(swapped & (result < TIE), 1.0 - outcome, outcome)
+        columns = (left, right, who[annotator], outcome, weight, self.question_place[votes.pair_question[pair]])
+        order = np.lexsort(columns[::-1])
+        return Comparisons.from_arrays(*(column[order] for column in columns))
 
 
 def all_distinct(n_items: int) -> IntArray:
@@ -46,7 +78,7 @@ def all_distinct(n_items: int) -> IntArray:
     return np.arange(n_items)
 
 
-def find_exchangeable(votes: Votes, scores: FloatArray) -> Exchangeability:
+def find_exchangeable(votes: Votes, scores: FloatArray, sides: bool = False) -> Exchangeability:
     """Tell items apart by scores and votes, and put them in an order.
 
     Items with one score are coloured by what votes say of them, of those they were compared with, and so on. One of
@@ -54,11 +86,12 @@ def find_exchangeable(votes: Votes, scores: FloatArray) -> Exchangeability:
     stand to it, until all differ.
     """
     table = votes if isinstance(votes, Comparisons) else sample_parts(votes, votes.n_votes)
-    colors = ColorRefinement(table)
+    colors = ColorRefinement(table, sides)
     rounded = np.round(scores, _SAME) + 0.0
     _settle(colors)
     group = codes(rounded, colors.item)
-    code = group
+    # Not by scores: rounding must not decide an order.
+    code = np.unique(colors.item, return_inverse=True)[1]
     for turn in range(_MOST_SINGLED_OUT):
         count = np.bincount(code)
         alike = np.flatnonzero(count[code] > 1)
@@ -68,9 +101,27 @@ def find_exchangeable(votes: Votes, scores: FloatArray) -> Exchangeability:
         colors.item[one] += np.uint64(turn + 1)
         _settle(colors)
         code = codes(code, colors.item)
-    place = np.empty(len(scores), np.int64)
-    place[np.lexsort((np.arange(len(code)), code))] = np.arange(len(code))
-    return Exchangeability(group, place, colors.annotator)
+    question = _single_out_questions(colors)
+    return Exchangeability(
+        group, _places(code), colors.annotator, _places(colors.annotator), _places(question), table
+    )
+
+
+def _single_out_questions(colors: ColorRefinement) -> HashArray:
+    for turn in range(_MOST_SINGLED_OUT):
+        kinds, at, count = np.unique(colors.question, return_inverse=True, return_counts=True)
+        if len(kinds) == len(at):
+            break
+        colors.question[np.flatnonzero(count[at] > 1)[0]] += np.uint64(turn + 1)
+        _settle(colors)
+    return colors.question
+
+
+def _places(values: NDArray[Any]) -> IntArray:
+    """Return the place of each value in their order."""
+    place = np.empty(len(values), np.int64)
+    place[np.argsort(values, kind="stable")] = np.arange(len(values))
+    return place
 
 
 def by_group(values: FloatArray, group: IntArray) -> FloatArray:

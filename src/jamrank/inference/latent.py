@@ -10,9 +10,10 @@ from jamrank.fitting.effective_dof import effective_dof
 from jamrank.fitting.em import Point, Problem
 from jamrank.fitting.latent_fit import LatentFit
 from jamrank.fitting.solution import ScorerState, Solution
-from jamrank.inference.exchangeability import find_exchangeable
+from jamrank.inference.canonical_sampler import CanonicalSampler, n_draws
+from jamrank.inference.exchangeability import Exchangeability, find_exchangeable
 from jamrank.inference.information import Observed, annotator_covariance, observed_information
-from jamrank.inference.posterior_draws import Posterior, can_draw
+from jamrank.inference.posterior_draws import Draws, can_draw
 from jamrank.inference.vote_summary import VoteSummary
 from jamrank.scorers import SCORERS
 from jamrank.typing import FloatArray
@@ -39,24 +40,30 @@ class LatentInference:
         return {name: vars(self)[name] for name in kept if name in vars(self)}
 
     @cached_property
-    def sampler(self) -> Posterior | None:
-        """What draws come from; None where the normal approximation has to do."""
+    def can_draw(self) -> bool:
+        """Whether draws come from the posterior; else the normal approximation has to do."""
         fitted = self.fit.fitted
-        prior = fitted.noise.prior
         problem = fitted.problem
         free = problem.scorer.free and problem.loss == "logistic"
-        if prior is None or not free or not problem.noise.can_draw:
-            return None
-        if not can_draw(problem.engine, len(fitted.params)):
-            return None
-        like = find_exchangeable(self.votes.require(), self.fit.scores)
-        return Posterior(problem.engine, problem.noise, fitted.theta, fitted.params, prior.score_variance, like)
+        if fitted.noise.prior is None or not free or not problem.noise.can_draw:
+            return False
+        return can_draw(problem.engine, len(fitted.params))
 
     @cached_property
-    def draws(self) -> tuple[FloatArray, FloatArray]:
+    def exchangeability(self) -> Exchangeability:
+        """Which items and annotators nothing but their names tells apart, and an order that names do not change."""
+        votes = self.votes.require()
+        return find_exchangeable(votes, self.fit.scores, self.fit.fitted.problem.noise.sided)
+
+    @cached_property
+    def sampler(self) -> CanonicalSampler:
+        """What draws come from."""
+        return CanonicalSampler(self.fit, self.exchangeability, self.votes.gold)
+
+    @cached_property
+    def draws(self) -> Draws:
         """Draws of the scores, each about its mean, and of the noise's parameters."""
-        assert self.sampler is not None
-        return self.sampler.draw(N_DRAWS)
+        return self.sampler.draw(n_draws(self.fit.fitted.problem.engine))
 
     @property
     def free(self) -> tuple[Problem, Point]:

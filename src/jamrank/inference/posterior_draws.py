@@ -11,14 +11,13 @@ import numpy as np
 
 from jamrank.engines import Engine
 from jamrank.fitting.em import Problem
-from jamrank.inference.exchangeability import Exchangeability
 from jamrank.inference.information import observed_information
 from jamrank.linalg.joint_information import factored
 from jamrank.noise import Noise
 from jamrank.scorers import ObjectScorer
 from jamrank.typing import FloatArray, IntArray
 
-__all__ = ["Posterior", "can_draw", "sample"]
+__all__ = ["N_CHAINS", "Draws", "Posterior", "can_draw", "sample"]
 
 Density = Callable[[FloatArray], tuple[float, FloatArray]]
 
@@ -27,10 +26,13 @@ _MOST_VOTES, _MOST_PARAMETERS = 100_000, 1000
 # As in the estimate of the variance: imagined items of variance 1, and the largest variance that is believed in.
 _IMAGINED_ITEMS, _LARGEST_VARIANCE = 2.0, 9.0
 _WARM_UP, _AFTER = 160, 50
+# Chains that go on from the warm-up, and draws that all but the first leave out until they have settled.
+N_CHAINS, _BURN_IN = 4, 15
 _WANTED_ACCEPTANCE = 0.8
 # In units of the posterior's spread: a quarter of a turn makes the next draw independent of the last.
 _TRAJECTORY = 1.6
 _MOST_STEPS = 16
+_JUMP_EVERY = 4
 # In units of the scores' prior precision: where the information is less, or negative, steps are as if it were this.
 _LEAST_CURVED = 0.5
 _SAME = 9  # decimals in which exchangeable parameters agree
@@ -60,8 +62,6 @@ class Posterior:
         Where the fit ended.
     variance : float or None
         Prior variance of the scores, where it was given; None where it is estimated.
-    like : Likeness, optional
-        Breaks ties between scores, or between flips, by what the votes say; without it their place does.
     """
 
     engine: Engine
@@ -69,7 +69,6 @@ class Posterior:
     theta: FloatArray
     params: FloatArray
     variance: float | None
-    like: Exchangeability | None = None
 
     @cached_property
     def _engines(self) -> list[Engine]:
@@ -82,12 +81,7 @@ class Posterior:
         by_coin = self.noise.closed_form
         votes = self.engine.vote_counts.sum(axis=1) if by_coin else np.zeros(len(self.params))
         scores, params = np.round(self.theta, _SAME), np.round(self.params, _SAME)
-        if self.like is None:
-            return np.argsort(scores, kind="stable"), np.lexsort((params, votes))
-        colour = self.like.annotator
-        kinds = len(params) // max(len(colour), 1)
-        last = (np.tile(colour, kinds),) if kinds * len(colour) == len(params) else ()
-        return np.argsort(self.like.place), np.lexsort((*last, params, votes))
+        return np.argsort(scores, kind="stable"), np.lexsort((params, votes))
 
     def _split(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         theta, params = np.empty(len(self.theta)), np.empty(len(self.params))
@@ -149,18 +143,42 @@ class Posterior:
         wide = float(((draws - centre) @ scale).std()) / length
         return np.asarray(spread + np.outer(spread @ along, along) * (max(wide, 1.0) - 1.0) / length**2)
 
-    def draw(self, n: int, random_state: Any = 0) -> tuple[FloatArray, FloatArray]:
-        """Return draws of the scores, each about its mean, and of the noise's parameters."""
+    def _mirrored(self, x: FloatArray) -> FloatArray:
+        """Return the point with every score negated and the noise that explains the same votes then."""
+        theta, params = self._split(x)
+        return self._joined(-theta, self.noise.sign_flipped(params))
+
+    def draw(self, n: int, random_state: Any = 0) -> Draws:
+        """Return draws of the scores, each about its mean, and of the noise's parameters: from several chains."""
         rng = np.random.default_rng(random_state)
         x = self._joined(self.theta, self.params)
         warm, step = sample(self.density, x, self._spread(x), _WARM_UP, rng, learn=True)
         settled = warm[_WARM_UP // 4 :]
         spread = self._stretched(self._spread(settled.mean(axis=0)), settled)
         warm, step = sample(self.density, warm[-1], spread, _AFTER, rng, learn=True, step=step)
-        kept, _ = sample(self.density, warm[-1], spread, n, rng, step=step)
+        # Chains begin far from each other: at draws of the warm-up that are far apart in time.
+        starts = [warm[-1], *(settled[(k * len(settled)) // (N_CHAINS - 1)] for k in range(N_CHAINS - 1))]
+        length = -(-n // N_CHAINS)
+        mirror = self._mirrored if len(self.params) else None
+        chains = []
+        for k, begin in enumerate(starts):
+            n_own = length + (_BURN_IN if k else 0)
+            own, _ = sample(self.density, begin, spread, n_own, rng, step=step, mirror=mirror)
+            chains.append(own[-length:])
+        # Draw by draw: any first part of them has something of every chain.
+        kept = np.stack(chains, axis=1).reshape(N_CHAINS * length, -1)[:n]
         parts = [self._split(x) for x in kept]
         scores = np.stack([theta - theta.mean() for theta, _ in parts])
-        return scores, np.stack([params for _, params in parts])
+        return Draws(scores, np.stack([params for _, params in parts]), N_CHAINS)
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Draws of scores and of the noise's parameters, one row each; row ``i`` is of chain ``i % n_chains``."""
+
+    scores: FloatArray
+    params: FloatArray
+    n_chains: int
 
 
 def _wide(matrix: FloatArray, least: float) -> FloatArray:
@@ -181,6 +199,7 @@ def sample(
     *,
     learn: bool = False,
     step: float = 0.4,
+    mirror: Callable[[FloatArray], FloatArray] | None = None,
 ) -> tuple[FloatArray, float]:
     """Draw from a density by Hamiltonian Monte Carlo.
 
@@ -198,6 +217,9 @@ def sample(
         Whether to adapt the length of steps on the way; draws made meanwhile are not to be kept.
     step : float
         Length of a step, or where to begin to learn it.
+    mirror : callable, optional
+        Gives the mirror image of a point, whose mirror image is the point itself. Now and then the chain may jump
+        there: trajectories hardly ever cross the gap between two modes.
 
     Returns
     -------
@@ -221,5 +243,10 @@ def sample(
             log_step += (accepted - _WANTED_ACCEPTANCE) / (i + 5) ** 0.6
         if rng.random() < accepted:
             x, value, slope = y, new_value, new_slope
+        if mirror is not None and i % _JUMP_EVERY == 0:
+            y = mirror(x)
+            new_value, new_slope = density(y)
+            if np.log(rng.random()) < new_value - value:
+                x, value, slope = y, new_value, new_slope
         draws[i] = x
     return draws, float(np.exp(log_step))

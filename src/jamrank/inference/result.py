@@ -3,29 +3,25 @@
 A fitted model has it as ``model.result_``. Its public surface:
 
 - ``result.model``, ``result.spec``: name and :class:`~jamrank.fitting.spec.ModelSpec` of the model, with the scorer
-  and the noise
-  that were used; ``result.can`` are its capabilities (``features``, ``gold``, ``ties``, ``out_of_core``,
-  ``log_odds``, …).
+  and the noise that were used; ``result.can`` are its capabilities (``features``, ``gold``, ``ties``, …).
 - ``result.votes``: ids and counts of the votes (``items``, ``annotators``, ``questions``, ``n_votes``, ``n_ties``,
-  ``annotator_votes``, ``decided_votes``, ``pairs.first/second/question/votes``), ``source`` (the votes, or None),
+  ``annotator_votes``, ``decided_votes``, ``pairs.first/second/question/votes``), ``source`` (the votes, or None) and
   ``gold``.
 - ``result.scores``: ``scores``, ``feature_scores``, ``coef``, ``features``, ``score_variance``, ``weight_variance``,
   ``scorer``.
 - ``result.annotators``: ``flip`` (by cluster for VRJAM), ``overall`` (one flip each), ``traits`` (``bias``,
-  ``side_flip``, ``tie``,
-  ``discrimination``), ``flip_range`` (95 %), ``flip_bounds(level)``, ``flip_information``, ``verdicts``,
-  ``response_bias``,
-  ``effective_judges``, ``bias_interval``, ``tie_interval``, ``discrimination_interval``, ``cluster_interval``.
+  ``side_flip``, ``tie``, ``discrimination``), ``flip_range`` (95 %), ``flip_bounds(level)``, ``flip_information``,
+  ``verdicts``, ``response_bias``, ``effective_judges``, ``bias_interval``, ``tie_interval``,
+  ``discrimination_interval``, ``cluster_interval``.
 - ``result.uncertainty``: ``estimate`` (:class:`~jamrank.inference.Uncertainty`: ``score_se``, ``score_low``,
-  ``score_high``,
-  ``rank_low``, ``rank_high``, ``kind``), ``bounds(level)``, ``score_draws``, ``rank_draws``, ``draw(n,
-  random_state)``,
-  ``rank_distribution()``, ``top(k)``, ``information()``, ``sandwich()``, ``rank``, ``diagnostics``.
+  ``score_high``, ``rank_low``, ``rank_high``, ``kind``), ``bounds(level)``, ``score_draws``, ``rank_draws``,
+  ``draw(n, random_state)``, ``rank_distribution()``, ``top(k)``, ``information()``, ``sandwich()``, ``rank``,
+  ``diagnostics``.
 - ``result.predictor``: ``posterior`` (of each pair), ``truth(left, right, features)``, ``vote(votes, features)``.
 - ``result.convergence``: ``n_iter``, ``n_passes``, ``converged``, ``log_likelihoods``, ``log_likelihood``, ``engine``
-  (the one that
-  really ran), ``engine_reason``.
-- Frames: ``ranking()``, ``annotators_frame()``, ``pairs()``, ``features_frame()``, ``groups()``, ``correlated()``.
+  (the one that really ran), ``engine_reason``.
+- Frames: ``ranking()``, ``annotators_frame()``, ``pairs()``, ``features_frame()``, ``groups()``, ``correlated()``,
+  ``clusters()``.
 - ``result.extras``: what only one model has, by name.
 
 Arrays follow ``votes.items``, ``votes.annotators`` and ``votes.pairs``. Expensive parts are computed once, when they

@@ -11,8 +11,10 @@ from scipy.special import ndtri
 from jamrank.engines import MemoryEngine
 from jamrank.errors import ParameterError, UncertaintyWarning, warn
 from jamrank.fitting.latent_fit import LatentFit
+from jamrank.inference.chain_diagnostics import ChainDiagnostics, diagnose
 from jamrank.inference.exchangeability import all_distinct, by_group
 from jamrank.inference.latent import N_DRAWS, LatentInference
+from jamrank.inference.posterior_draws import N_CHAINS
 from jamrank.inference.ranks import ranks
 from jamrank.inference.sandwich import pulls
 from jamrank.inference.scores import SAME_SCORE, Scores
@@ -105,6 +107,11 @@ class ScoreUncertainty:
             raise ParameterError(f"{self.scores.model} gives no uncertainty of its scores")
         noise = np.random.default_rng(random_state).standard_normal((n, len(se)))
         return np.asarray(self.scores.scores + se * noise)
+
+    @property
+    def diagnostics(self) -> ChainDiagnostics | None:
+        """R-hat and effective sample size of the draws; None where they come from no chains."""
+        return None
 
     @cached_property
     def rank_draws(self) -> IntArray:
@@ -199,24 +206,34 @@ class LatentUncertainty(ScoreUncertainty):
     @cached_property
     def estimate(self) -> Uncertainty:
         """Standard errors, and 95 % intervals of scores and ranks."""
-        if self.inference.sampler is None:
+        if not self.inference.can_draw:
             return self.information()
         return Uncertainty.of_draws(self.scores.scores, self.score_draws, "posterior", self.exchangeable)
 
     @cached_property
     def exchangeable(self) -> IntArray:
         """A number for each item, the same for those that nothing but their names tells apart."""
-        like = None if self.inference.sampler is None else self.inference.sampler.like
-        return all_distinct(len(self.votes.items)) if like is None else like.group
+        inference = self.inference
+        return inference.exchangeability.group if inference.can_draw else all_distinct(len(self.votes.items))
+
+    @cached_property
+    def score_draws(self) -> FloatArray:
+        """Draws of the scores, one row each, with the usual seed: 400, or 800 where votes are few."""
+        if (self.votes.source is None and self.estimate.kind == "independent") or not self.inference.can_draw:
+            return self._draw(N_DRAWS, 0)
+        return np.asarray(self.scores.scores.mean() + self.inference.draws.scores)
+
+    @property
+    def diagnostics(self) -> ChainDiagnostics | None:
+        """R-hat and effective sample size of the draws; None where they come from no chains."""
+        return diagnose(self.score_draws, N_CHAINS) if self.estimate.kind == "posterior" else None
 
     def _draw(self, n: int, random_state: Any) -> FloatArray:
         inference, scores = self.inference, self.scores.scores
         if self.votes.source is None and self.estimate.kind == "independent":
             return super()._draw(n, random_state)
-        if inference.sampler is not None:
-            usual = n == N_DRAWS and isinstance(random_state, int) and random_state == 0
-            drawn = inference.draws[0] if usual else inference.sampler.draw(n, random_state)[0]
-            return np.asarray(scores.mean() + drawn)
+        if inference.can_draw:
+            return np.asarray(scores.mean() + inference.sampler.draw(n, random_state).scores)
         if inference.observed is None:
             return super()._draw(n, random_state)
         return normal_draws(scores, inference.observed.matrix, n, random_state)[1]

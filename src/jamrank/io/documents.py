@@ -24,6 +24,7 @@ __all__ = [
     "checked_target",
     "document_text",
     "ensure_folder",
+    "load_text",
     "parse_document",
     "read_bytes",
     "read_document",
@@ -68,6 +69,20 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
     except (OSError, ValueError) as error:
         problem, remedy = f"the file cannot be read ({reason_of(error)})", "check the name and the disk"
     raise InputError(problem, remedy, source=str(path))
+
+
+def load_text(path: str | os.PathLike[str]) -> str:
+    """Return the text in a file.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, or it is not UTF-8.
+    """
+    try:
+        return read_bytes(path).decode("utf-8")
+    except UnicodeDecodeError:
+        raise InputError("the text is not UTF-8", "save the file as UTF-8", source=str(path)) from None
 
 
 def shown(value: object) -> str:

@@ -21,6 +21,7 @@ from jamrank.io.compression import decompressed
 from jamrank.io.documents import read_bytes
 from jamrank.io.read_log import ABSTAINED, BOTH_BAD, NO_ANSWER, ReadLog
 from jamrank.io.records import Record, looks_like_json, parse_records
+from jamrank.io.sources import is_source, load_source, source_name
 from jamrank.io.tables import load_table, parse_table
 
 __all__ = ["read_comparisons", "read_groups"]
@@ -162,11 +163,11 @@ def read_groups(
     for one, who in zip(paths, names, strict=True):
         content, typed = _load(one)
         own = replace(way, who=who)
-        frame, reading = _understood(content, typed, str(one), own)
+        frame, reading = _understood(content, typed, source_name(one), own)
         parts.append((frame, reading))
-        for name, piece in _split(frame, content, by, str(one)):
+        for name, piece in _split(frame, content, by, source_name(one)):
             if isinstance(piece, list) or piece.columns != frame.columns:
-                piece, _ = _understood(piece, typed, str(one), own.for_part_of(reading))
+                piece, _ = _understood(piece, typed, source_name(one), own.for_part_of(reading))
             groups.setdefault(name, []).append(piece)
     votes = _votes_of(parts, paths)
     return votes, {name: Comparisons.from_frame(_joined(groups[name])) for name in sorted(groups)}
@@ -210,7 +211,8 @@ def _listed(path: StrPath | Sequence[StrPath]) -> list[StrPath]:
     for one in paths:
         real = os.path.realpath(one)
         if real in seen:
-            raise ParameterError(f"{one} is given twice, and its votes would count double; give each file once")
+            name = source_name(one)
+            raise ParameterError(f"{name} is given twice, and its votes would count double; give each file once")
         seen.add(real)
     return paths
 
@@ -224,7 +226,7 @@ def _names(paths: Sequence[StrPath]) -> list[str]:
             stem = Path(stem).stem
         stems.append(stem)
     times = Counter(stems)
-    return [stem if times[stem] == 1 else str(one) for stem, one in zip(stems, paths, strict=True)]
+    return [stem if times[stem] == 1 else source_name(one) for stem, one in zip(stems, paths, strict=True)]
 
 
 def _votes_of(parts: list[tuple[pl.DataFrame, ReadLog]], paths: Sequence[StrPath]) -> Comparisons:
@@ -232,9 +234,9 @@ def _votes_of(parts: list[tuple[pl.DataFrame, ReadLog]], paths: Sequence[StrPath
     try:
         votes = Comparisons.from_frame(_joined([part for part, _ in parts]))
     except InputError as error:
-        raise _placed(error, [part.height for part, _ in parts], [str(one) for one in paths]) from None
+        raise _placed(error, [part.height for part, _ in parts], [source_name(one) for one in paths]) from None
     for (part, _), one in zip(parts, paths, strict=True):
-        _refuse_empty_ids(votes, part, str(one))
+        _refuse_empty_ids(votes, part, source_name(one))
     return _with_readings(votes, tuple(reading for _, reading in parts))
 
 
@@ -243,8 +245,8 @@ def _read_one(path: StrPath, way: _Way) -> Comparisons:
     try:
         votes = Comparisons.from_frame(frame)
     except InputError as error:
-        raise error.within(str(path)) from None
-    _refuse_empty_ids(votes, frame, str(path))
+        raise error.within(source_name(path)) from None
+    _refuse_empty_ids(votes, frame, source_name(path))
     if reading.format == _CANONICAL and not reading.outcomes and (votes.n_ties or votes.n_missing):
         reading = replace(reading, outcomes=_canonical_outcomes(frame))
     return _with_readings(votes, (reading,))
@@ -253,7 +255,7 @@ def _read_one(path: StrPath, way: _Way) -> Comparisons:
 def _read_frame(path: StrPath, way: _Way) -> tuple[pl.DataFrame, ReadLog]:
     """Return the votes of a file in the canonical form, and how it was understood."""
     content, typed = _load(path)
-    return _understood(content, typed, str(path), way)
+    return _understood(content, typed, source_name(path), way)
 
 
 def _understood(
@@ -300,6 +302,8 @@ def _read_own(content: pl.DataFrame, typed: bool, source: str) -> tuple[pl.DataF
 
 
 def _load(path: StrPath) -> tuple[pl.DataFrame | list[Record], bool]:
+    if is_source(path):
+        return load_source(path), True
     if Path(path).is_dir():
         return load_table(path)
     source = str(path)

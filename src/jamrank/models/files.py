@@ -22,9 +22,9 @@ from jamrank.inference.result import Convergence, RankingResult
 from jamrank.inference.scores import Scores
 from jamrank.inference.uncertainty import Uncertainty
 from jamrank.inference.vote_summary import PairArrays, VoteSummary
-from jamrank.io.archives import is_archive, pack, unpack
-from jamrank.io.documents import parse_document, read_bytes
-from jamrank.io.model_schema import COMPUTED, VERSION, checked, from_version_1
+from jamrank.io.archives import pack
+from jamrank.io.model_files import read_body
+from jamrank.io.model_schema import COMPUTED, VERSION, checked
 from jamrank.models.base import RankingModel
 from jamrank.models.latent import LatentModel
 from jamrank.models.registry import MODELS
@@ -56,8 +56,7 @@ def load(path: str | Path) -> RankingModel:
         was saved is computed from the votes in the file when it is asked for; where the file has none, a
         :class:`jamrank.errors.NotStoredError` says so.
     """
-    content, source = read_bytes(path), str(path)
-    body = unpack(content, "model", VERSION, source) if is_archive(content) else _from_json(content, source)
+    body, source = read_body(path), str(path)
     name = str(body.get("class"))
     if name not in MODELS:
         raise FormatError(f"{source}: a model of class {name[:60]!r}; this version knows {', '.join(MODELS)}")
@@ -68,27 +67,6 @@ def load(path: str | Path) -> RankingModel:
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, JamrankError) as error:
         reason = " ".join(str(error).split())[:120]
         raise FormatError(f"{source}: a {name} whose data are incomplete or damaged ({reason})") from None
-
-
-def _from_json(content: bytes, source: str) -> dict[str, Any]:
-    body = parse_document(content, "model", 1, source)
-    try:
-        if body.get("class") == "Auto":
-            return {
-                "class": "Auto",
-                "params": body["params"],
-                "choice": {
-                    "name": body["chosen"],
-                    "reason": body["reason"],
-                    "uses_features": body["uses_features"],
-                    "comparison": body["comparison"],
-                    "frames": body["frames"],
-                },
-                "model": from_version_1(body["model"]),
-            }
-        return from_version_1(body)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        raise FormatError(f"{source}: a model whose data are incomplete or damaged ({error})") from None
 
 
 # -- from a model to plain data ---------------------------------------------------------------------------------

@@ -74,6 +74,7 @@ def describe(
     facts: Mapping[str, str],
     *,
     by: tuple[str, pl.DataFrame] | None = None,
+    jury: pl.DataFrame | None = None,
     spreadsheet_safe: bool = False,
 ) -> Report:
     """Return the report of a fitted model.
@@ -88,6 +89,8 @@ def describe(
         How it was computed.
     by : (str, polars.DataFrame), optional
         A column, and what :func:`side_by_side` makes of the rankings of its values.
+    jury : polars.DataFrame, optional
+        The audit of LLM judges, where votes come from a ledger that has some.
     spreadsheet_safe : bool
         Whether the CSV files that can be saved from the page must be safe to open in a spreadsheet.
 
@@ -122,6 +125,7 @@ def describe(
         within=None if within is None else _with_items(within, analysis),
         by=None if by is None else by[1],
         by_column="" if by is None else by[0],
+        jury=jury,
         spreadsheet_safe=spreadsheet_safe,
     )
 

@@ -17,7 +17,7 @@ from jamrank.text import safe_text
 if TYPE_CHECKING:
     from jamrank.models import RankingModel
 
-__all__ = ["EXPORTS", "exported", "leaderboard", "preference_pairs", "results"]
+__all__ = ["EXPORTS", "exported", "leaderboard", "parquet_bytes", "preference_pairs", "results"]
 
 # The exports and their files.
 EXPORTS = {
@@ -144,7 +144,7 @@ def exported(
     files: dict[str, str | bytes] = {}
     if "parquet" in kinds:
         frames = {"ranking": tables.shown_ranking, "annotators": tables.annotators, "pairs": tables.pairs}
-        files |= {f"{name}.parquet": _parquet(frame) for name, frame in frames.items()}
+        files |= {f"{name}.parquet": parquet_bytes(frame) for name, frame in frames.items()}
     if "json" in kinds:
         content = {**results(tables), "pairs": tables.pairs.to_dicts()}
         files["results.json"] = json.dumps(content, indent=1, default=str, allow_nan=False) + "\n"
@@ -155,7 +155,8 @@ def exported(
     return files
 
 
-def _parquet(frame: pl.DataFrame) -> bytes:
+def parquet_bytes(frame: pl.DataFrame) -> bytes:
+    """Return the content of a Parquet file."""
     content = BytesIO()
     frame.write_parquet(content)
     return content.getvalue()

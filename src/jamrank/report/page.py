@@ -12,7 +12,7 @@ from jamrank.report.record import Report
 from jamrank.report.registry import SECTIONS
 from jamrank.report.section import Section
 
-__all__ = ["render"]
+__all__ = ["render", "section_markup"]
 
 
 def render(report: Report) -> str:
@@ -39,12 +39,19 @@ def render(report: Report) -> str:
         tag("nav", *links, aria_label="Sections"),
     )
     script = package_text("jamrank.report", "assets/page.js")
-    content = (_section(section, body, report) for section, body in shown)
+    content = (_framed(section, body, report) for section, body in shown)
     page = tag("body", tag("main", header, *content), f"<script>{script}</script>")
     return f'<!DOCTYPE html>\n<html lang="en">\n{_head(report.title, script)}\n{page}\n</html>\n'
 
 
-def _section(section: Section, body: str, report: Report) -> str:
+def section_markup(name: str, report: Report) -> str:
+    """Return one section of the page, by its name in the registry; empty where it has nothing to show."""
+    section = SECTIONS[name]
+    body = section.render(report)
+    return _framed(section, body, report) if body else ""
+
+
+def _framed(section: Section, body: str, report: Report) -> str:
     heading = tag("h2", escape(plain(section.title_of(report))))
     return "\n" + tag("section", heading, body, id=section.anchor)
 

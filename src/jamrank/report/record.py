@@ -111,6 +111,8 @@ class Report:
         The column whose values were ranked separately.
     n_judges : int
         Annotators with decided votes.
+    jury : polars.DataFrame, optional
+        The audit of LLM judges, as :func:`jamrank.jury.audit` returns it.
     spreadsheet_safe : bool
         Whether the CSV files that can be saved from the page must be safe to open in a spreadsheet.
     """
@@ -139,4 +141,5 @@ class Report:
     by: pl.DataFrame | None = None
     by_column: str = ""
     n_judges: int = 0
+    jury: pl.DataFrame | None = None
     spreadsheet_safe: bool = False

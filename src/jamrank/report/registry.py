@@ -13,6 +13,7 @@ SECTIONS: Registry[Section] = Registry(
         "summary": "jamrank.report.sections.summary:SECTION",
         "ranking": "jamrank.report.sections.ranking:SECTION",
         "annotators": "jamrank.report.sections.annotators:SECTION",
+        "jury": "jamrank.report.sections.jury:SECTION",
         "reliability": "jamrank.report.sections.reliability:SECTION",
         "uncertain": "jamrank.report.sections.uncertain_pairs:UNCERTAIN",
         "contested": "jamrank.report.sections.uncertain_pairs:CONTESTED",

@@ -7,7 +7,7 @@ import numpy as np
 from jamrank.diagnostics.checks.cycles import ENOUGH_TRIADS, NEARLY_CHANCE
 from jamrank.diagnostics.examination import Examination, json_ids, named
 from jamrank.diagnostics.findings import CheckResult, Finding
-from jamrank.text import many, number
+from jamrank.text import in_percent, many, number
 from jamrank.typing import FloatArray, IntArray
 
 __all__ = ["circular_annotators", "contradictions"]
@@ -26,7 +26,7 @@ def contradictions(examination: Examination) -> CheckResult:
         often = both / repeated > _OFTEN and repeated >= _ENOUGH_REPEATS
         sentence = (
             f"Annotators voted more than once on {many(repeated, 'pair')}, and in both directions on {number(both)} "
-            f"of them ({both / repeated:.1%})."
+            f"of them ({in_percent(both / repeated)})."
         )
         level = "warning" if often else "note" if both else "good"
         findings.append(Finding(level, sentence, "contradictions"))
@@ -34,8 +34,8 @@ def contradictions(examination: Examination) -> CheckResult:
     worst = _highest(rate, (found.repeated >= _ENOUGH_REPEATS) & (rate > _OFTEN))
     if len(worst):
         sentence = (
-            f"{named(names[worst], 'annotator')} voted in both directions on more than {_OFTEN:.0%} of the repeated "
-            "pairs."
+            f"{named(names[worst], 'annotator')} voted in both directions on more than {in_percent(_OFTEN, 0)} of "
+            "the repeated pairs."
         )
         findings.append(Finding("warning", sentence, "contradictions"))
     return CheckResult(

@@ -7,7 +7,7 @@ import numpy as np
 from jamrank.diagnostics.cycles import count_triads, majorities
 from jamrank.diagnostics.examination import Examination
 from jamrank.diagnostics.findings import CheckResult, Finding
-from jamrank.text import many
+from jamrank.text import in_percent, many
 
 __all__ = ["ENOUGH_TRIADS", "NEARLY_CHANCE", "cycles"]
 
@@ -32,6 +32,6 @@ def cycles(examination: Examination) -> CheckResult:
         level = "warning"
     sentence = (
         f"Of {about}{many(round(total), 'triad')} of items with all three pairs compared, {round(circular):,} "
-        f"({share:.1%}) are circular; random votes would give {_CHANCE:.0%}."
+        f"({in_percent(share)}) are circular; random votes would give {in_percent(_CHANCE, 0)}."
     )
     return CheckResult([Finding(level, sentence, "cycles")], counts, {"circular_share": share})

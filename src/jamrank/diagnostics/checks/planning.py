@@ -7,6 +7,7 @@ import numpy as np
 from jamrank.diagnostics.examination import Examination
 from jamrank.diagnostics.findings import CheckResult, Finding
 from jamrank.diagnostics.planning import expected_accuracy, more_votes, score_errors
+from jamrank.text import in_percent
 
 __all__ = ["planning"]
 
@@ -25,16 +26,16 @@ def planning(examination: Examination) -> CheckResult:
     by = f"By {examination.fit_name}"
     if examination.quick:
         by += " (jamrank fit selects a model for the votes and may differ)"
-    sentence = f"{by}, about {accuracy:.0%} of all pairs of items are in the right order"
+    sentence = f"{by}, about {in_percent(accuracy, 0)} of all pairs of items are in the right order"
     level = "note"
     if more == 0:
-        level, sentence = "good", f"{sentence}, which meets the target ({target:.0%})."
+        level, sentence = "good", f"{sentence}, which meets the target ({in_percent(target, 0)})."
     elif more is None:
-        sentence = f"{sentence}; {target:.0%} cannot be reached with votes like these."
+        sentence = f"{sentence}; {in_percent(target, 0)} cannot be reached with votes like these."
     else:
         sentence = (
-            f"{sentence}; {target:.0%} needs about {_two_digits(more)} more votes like these, on new pairs or under "
-            "new questions."
+            f"{sentence}; {in_percent(target, 0)} needs about {_two_digits(more)} more votes like these, on new "
+            "pairs or under new questions."
         )
     measures = {"expected_accuracy": accuracy, "target": target, "more_votes": more}
     return CheckResult([Finding(level, sentence, "planning")], measures=measures)

@@ -6,6 +6,7 @@ import numpy as np
 
 from jamrank.diagnostics.examination import FEW_VOTES, Examination, json_ids, named
 from jamrank.diagnostics.findings import CheckResult, Finding
+from jamrank.text import in_percent
 
 __all__ = ["side_preference"]
 
@@ -40,8 +41,8 @@ def _findings(examination: Examination, share: float) -> list[Finding]:
     n, off = float(examination.sides.decided.sum()), abs(share - 0.5)
     if n >= _ENOUGH_VOTES and off > max(_SLIGHTLY_UNEVEN, 2 * np.sqrt(0.25 / n)):
         sentence = (
-            f"{share:.1%} of the decided votes are for the left. If items are assigned to sides at random, chance "
-            "does not explain this: annotators may prefer a side, or items were not assigned at random."
+            f"{in_percent(share)} of the decided votes are for the left. If items are assigned to sides at random, "
+            "chance does not explain this: annotators may prefer a side, or items were not assigned at random."
         )
         findings.append(Finding("warning" if off > _UNEVEN else "note", sentence, "balance"))
     if examination.one_sided.any():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from jamrank.diagnostics.examination import Examination
 from jamrank.diagnostics.findings import CheckResult, Finding
 from jamrank.diagnostics.sign import orientation_of
-from jamrank.text import many
+from jamrank.text import in_percent, many
 
 __all__ = ["sign"]
 
@@ -18,7 +18,7 @@ def sign(examination: Examination) -> CheckResult:
     if not examination.n_decided or examination.result is None:
         return CheckResult()
     found = orientation_of(examination.result)
-    share = f"{found.share:.1%} ± {2 * found.se:.1%}"
+    share = f"{in_percent(found.share)} ± {in_percent(2 * found.se)}"
     if found.settled:
         sentence = f"By {examination.fit_name}, about {share} of the decided votes agree with the scores."
         finding = Finding("good", sentence, "sign")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from jamrank.data.storage import DenseVotes
 from jamrank.diagnostics.examination import Examination
 from jamrank.diagnostics.findings import CheckResult, Finding
-from jamrank.text import many, number
+from jamrank.text import in_percent, many, number
 
 __all__ = ["uninformative"]
 
@@ -20,7 +20,7 @@ def uninformative(examination: Examination) -> CheckResult:
     if votes.n_ties:
         share = votes.n_ties / votes.annotator_weight.sum()
         verb = "is a tie" if votes.n_ties == 1 else "are ties"
-        sentence = f"{many(votes.n_ties, 'vote')} ({share:.1%}) {verb}; most models exclude ties and say so."
+        sentence = f"{many(votes.n_ties, 'vote')} ({in_percent(share)}) {verb}; most models exclude ties and say so."
         findings.append(Finding("note", sentence, "ties"))
     if votes.n_missing:
         sentence = f"{many(votes.n_missing, 'row')} without a winner excluded."

@@ -1,0 +1,406 @@
+"""``jamrank jury``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from jamrank.errors import JamrankError, ParameterError
+
+if TYPE_CHECKING:
+    import polars as pl
+    from rich.console import Console
+
+    from jamrank.jury import Contents, Judge, Outcome, Progress
+
+__all__ = ["jury"]
+
+_LEDGER = "jury.db"
+
+
+@dataclass(frozen=True)
+class _Request:
+    """What was asked for on the command line."""
+
+    items: str | None
+    judges: tuple[str, ...]
+    judges_file: str
+    ledger: str
+    budget: float | None
+    calls: int | None
+    plan: str
+    goal: str
+    k: int | None
+    target: float
+    both_orders: bool
+    criterion: str
+    seed: str | None
+    quiet: bool
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  jamrank jury answers.jsonl --simulate --calls 400 --out results
+  jamrank jury answers.jsonl --judge gpt --judge claude --dry-run
+  jamrank jury answers.jsonl --judge gpt --judge claude --budget 5 --out results
+  jamrank jury answers.jsonl --judge gpt --show-prompt
+  jamrank jury --audit jury.db
+  jamrank jury --simulate --port 8765 > judges.toml
+
+\b
+answers.jsonl has question, system and text on every line; CSV, Parquet and folders of texts or images will do too.
+judges.toml describes the judges:
+  [judges.gpt]
+  endpoint = "https://api.example.com/v1"
+  model = "gpt-5"
+  key_env = "EXAMPLE_API_KEY"   # the name of the variable that holds the key, never the key
+  price_in = 1.25               # for a million tokens
+  price_out = 10.0
+
+Everything is recorded in the ledger. Interrupted or killed, the same command goes on where it was.
+
+Exit code 0 when done, 2 when something cannot be used or every judge fails, 130 when interrupted."""
+)
+@click.argument("items", metavar="[ITEMS]", required=False)
+@click.option(
+    "--judge", "judges", metavar="NAME", multiple=True, help="A judge of the file; all of them unless given."
+)
+@click.option("--judges", "judges_file", metavar="FILE", default="judges.toml", show_default=True, help="The judges.")
+@click.option(
+    "--ledger", metavar="FILE|URL", default=_LEDGER, show_default=True, help="Where everything is recorded."
+)
+@click.option("--budget", type=click.FloatRange(min=0), help="Never spend more than this, in the prices' currency.")
+@click.option("--calls", type=click.IntRange(min=0), help="Never send more requests than this.")
+@click.option(
+    "--plan",
+    type=click.Choice(["information", "random"]),
+    default="information",
+    show_default=True,
+    help="What to ask: what tells most, until the goal is reached; or all pairs in a fixed random order.",
+)
+@click.option(
+    "--goal", type=click.Choice(["ranking", "top-k"]), default="ranking", show_default=True, help="What is wanted."
+)
+@click.option("-k", type=click.IntRange(min=1), help="With --goal top-k: how many.")
+@click.option(
+    "--target", type=click.FloatRange(0, 1), default=0.05, show_default=True, help="Expected error at which to stop."
+)
+@click.option("--both-orders", is_flag=True, help="Ask every comparison both ways, not only the first ones.")
+@click.option(
+    "--criterion", default="", metavar="TEXT", help="What to judge by; which answer is better, unless given."
+)
+@click.option("--seed", metavar="TEXT", help="For the random plan and the fences around answers.")
+@click.option("--dry-run", is_flag=True, help="Say what it would cost; send nothing.")
+@click.option("--show-prompt", is_flag=True, help="Print a prompt as the first judge would get it; send nothing.")
+@click.option("--audit", metavar="LEDGER", help="Say how the judges of a ledger voted: biases, agreement, cost.")
+@click.option("--simulate", is_flag=True, help="Ask simulated judges on this machine; without ITEMS, serve them.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="With --simulate: where to serve.")
+@click.option("--latency", type=click.FloatRange(min=0), default=0.05, help="With --simulate: seconds for a reply.")
+@click.option(
+    "--faults", type=click.FloatRange(0, 1), default=0.0, help="With --simulate: share of failing requests."
+)
+@click.option("--out", metavar="DIR", help="Write the ranking and the report there, as jamrank fit does.")
+@click.option("--json", "as_json", is_flag=True, help="With --audit: print JSON.")
+@click.option("--quiet", "-q", is_flag=True, help="Print no tables, notes or progress.")
+@click.pass_context
+def jury(
+    context: click.Context,
+    /,
+    items: str | None,
+    dry_run: bool,
+    show_prompt: bool,
+    audit: str | None,
+    simulate: bool,
+    port: int,
+    latency: float,
+    faults: float,
+    out: str | None,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Ask LLM judges which of two ITEMS is better, again and again, and rank the items.
+
+    ITEMS is a file of answers or a folder. Judges are any models that speak the OpenAI-compatible protocol.
+    """
+    try:
+        import httpx
+        import sqlalchemy  # noqa: F401
+
+        del httpx
+    except ModuleNotFoundError as error:
+        raise ParameterError(
+            f"jamrank jury needs {error.name}; install it with pip install 'jamrank[jury]'"
+        ) from None
+    request = _Request(items, **given)
+    if audit is not None:
+        _audit(audit, as_json)
+    elif simulate and items is None:
+        _serve(port, latency, faults)
+    elif items is None:
+        raise ParameterError("no ITEMS; give a file of answers, or --audit LEDGER, or --simulate")
+    elif simulate:
+        from jamrank.jury.simulated import SimulatedServer
+
+        with SimulatedServer(latency=latency, faults=_faults(faults), port=port) as server:
+            _jury(context, request, server.judge_list(), dry_run, show_prompt, out)
+    else:
+        from jamrank.jury import read_judges
+
+        _jury(context, request, read_judges(request.judges_file, request.judges), dry_run, show_prompt, out)
+
+
+def _jury(
+    context: click.Context,
+    request: _Request,
+    judges: list[Judge],
+    dry_run: bool,
+    show_prompt: bool,
+    out: str | None,
+) -> None:
+    from jamrank.io import check_folder
+    from jamrank.jury import load_contents
+
+    contents = load_contents(str(request.items))
+    if out is not None:
+        check_folder(out)
+    if show_prompt:
+        _show_prompt(contents, judges[0], request.criterion)
+    elif dry_run:
+        _estimate(contents, judges, request)
+    else:
+        _ask(contents, judges, request)
+        _fit(context, request, out)
+
+
+def _faults(share: float) -> Any:
+    from jamrank.jury.simulated import Faults
+
+    return Faults(share / 4, share / 4, share / 4, share / 4)
+
+
+def _serve(port: int, latency: float, faults: float) -> None:
+    """Serve the simulated judges until interrupted; their description for --judges goes to standard output."""
+    import time
+
+    from jamrank.jury.simulated import SimulatedServer
+
+    with SimulatedServer(latency=latency, faults=_faults(faults), port=port) as server:
+        click.echo(server.toml())
+        names = " ".join(f"--judge {judge.name}" for judge in server.judges)
+        click.echo(
+            f"Simulated judges at {server.url}; write the above to judges.toml and run, in another terminal:\n"
+            f"  jamrank jury answers.jsonl {names} --calls 400 --out results\nCtrl-C ends them.",
+            err=True,
+        )
+        while True:
+            time.sleep(3600)
+
+
+def _show_prompt(contents: Contents, judge: Judge, criterion: str) -> None:
+    from jamrank.jury import example_prompt
+
+    prompt = example_prompt(contents, judge, criterion=criterion)
+    click.echo(f"--- system ---\n{prompt.system}\n--- user ---\n{prompt.text}")
+    if prompt.images:
+        click.echo(f"--- images ---\n{', '.join(str(item.path) for item in prompt.images)}")
+
+
+def _estimate(contents: Contents, judges: list[Judge], request: _Request) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from jamrank.jury import estimate
+
+    table = Table(title="What it would cost; nothing was sent")
+    for head in ("judge", "a call", "at most", "all pairs once", "both orders"):
+        table.add_column(head, justify="left" if head == "judge" else "right")
+    told = estimate(contents, judges, criterion=request.criterion)
+    for one in told:
+        table.add_row(
+            one.judge,
+            f"{one.cost:.3g}",
+            f"{one.worst:.3g}",
+            f"{one.all_cost:.3g} ({one.all_calls:,} calls)",
+            f"{2 * one.all_cost:.3g} ({2 * one.all_calls:,} calls)",
+        )
+    console = Console()
+    console.print(table)
+    console.print(
+        f"{len(contents.items)} items, {len(contents.questions)} questions, {contents.n_comparisons:,} pairs; all "
+        f"judges on all pairs in both orders: {2 * sum(one.all_cost for one in told):.3g}. The information plan "
+        "stops when the ranking is good enough, usually after a small part of that.",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def _ask(contents: Contents, judges: list[Judge], request: _Request) -> None:
+    from rich.console import Console
+
+    from jamrank.io.sources import source_name
+    from jamrank.jury import ask_judges, estimate
+
+    if request.budget is None and request.calls is None:
+        priced = [one for one in estimate(contents, judges, criterion=request.criterion) if one.worst > 0]
+        if priced:
+            told = f"{priced[0].judge} costs about {priced[0].cost:.3g} a call"
+            raise ParameterError(f"{told}; give --budget or --calls (--dry-run tells what it would cost)")
+    console = Console(stderr=True)
+    with _Display(console, request) as display:
+        try:
+            outcome = ask_judges(
+                contents,
+                judges,
+                request.ledger,
+                budget=request.budget,
+                calls=request.calls,
+                plan=request.plan,
+                goal=request.goal,
+                k=request.k,
+                target=request.target,
+                both_orders=request.both_orders,
+                criterion=request.criterion,
+                seed=request.seed,
+                watch=display.show,
+            )
+        except KeyboardInterrupt:
+            display.stop()
+            click.echo(f"note: stopped; every reply so far is in {source_name(request.ledger)}", err=True)
+            raise
+    if not request.quiet:
+        _tell(outcome, source_name(request.ledger))
+
+
+def _tell(outcome: Outcome, ledger: str) -> None:
+    progress = outcome.progress
+    if outcome.lost:
+        click.echo(f"note: {outcome.lost} requests of an earlier run had no reply; they count as paid", err=True)
+    for name, reason in (outcome.given_up or {}).items():
+        click.echo(f"note: judge {name} was given up: {reason}", err=True)
+    if progress.failed:
+        click.echo(f"note: {progress.failed} comparisons failed; the same command asks them again", err=True)
+    click.echo(f"{outcome.state}: {outcome.reason}", err=True)
+    told = f"{progress.asked:,} requests, {progress.answered:,} votes"
+    for kind, count in (("refused", progress.refused), ("unparsable", progress.unparsable)):
+        told += f", {count:,} {kind}" if count else ""
+    click.echo(f"{told}; {progress.spent:.4g} spent in all; recorded in {ledger}", err=True)
+
+
+class _Display:
+    """One line of progress, or a line now and then where the output is no terminal."""
+
+    def __init__(self, console: Console, request: _Request) -> None:
+        self._console, self._request, self._last = console, request, 0.0
+        self._status = console.status("asking") if console.is_terminal and not request.quiet else None
+
+    def __enter__(self) -> _Display:
+        if self._status is not None:
+            self._status.start()
+        return self
+
+    def __exit__(self, *ending: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Clear the line."""
+        if self._status is not None:
+            self._status.stop()
+
+    def show(self, progress: Progress) -> None:
+        """Show where the asking stands."""
+        if self._status is not None:
+            self._status.update(self._line(progress))
+        elif not self._request.quiet and progress.seconds - self._last >= 30:
+            self._last = progress.seconds
+            click.echo(self._line(progress), err=True)
+
+    def _line(self, progress: Progress) -> str:
+        budget = "" if self._request.budget is None else f" of {self._request.budget:g}"
+        calls = "" if self._request.calls is None else f" of {self._request.calls:,}"
+        left = "" if progress.seconds_left is None else f", about {_span(progress.seconds_left)} left"
+        first = f"; first: {', '.join(progress.leaders[:5])}" if progress.leaders else ""
+        return f"{progress.asked:,}{calls} requests, {progress.spent:.4g}{budget} spent{left}{first}"
+
+
+def _span(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def _fit(context: click.Context, request: _Request, out: str | None) -> None:
+    """Rank the items by what is in the ledger, as jamrank fit does."""
+    from jamrank.cli.fit import fit
+
+    if request.quiet and out is None:
+        return
+    context.invoke(fit, votes=(request.ledger,), out=out, quiet=request.quiet)
+
+
+def _audit(ledger: str, as_json: bool) -> None:
+    from jamrank.collect import open_ledger
+    from jamrank.jury import audit_ledger
+
+    with open_ledger(ledger, create=False) as book:
+        try:
+            frame = audit_ledger(book)
+        except JamrankError as error:
+            raise type(error)(f"{book.name}: {error}") from None
+    if as_json:
+        click.echo(frame.write_json())
+    else:
+        print_audit(frame)
+
+
+def print_audit(frame: pl.DataFrame) -> None:
+    """Print the audit of the judges, a block for each."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title="LLM judges", caption="in brackets: 95 % intervals", caption_justify="left")
+    table.add_column("")
+    for name in frame["judge"]:
+        table.add_column(str(name), justify="right")
+    for head, write in _LINES:
+        cells = [write(row) for row in frame.iter_rows(named=True)]
+        if any(cell != "–" for cell in cells):
+            table.add_row(head, *cells)
+    Console().print(table)
+
+
+def _interval(name: str, style: str, low: str | None = None, high: str | None = None) -> Any:
+    low, high = low or f"{name}_low", high or f"{name}_high"
+
+    def write(row: dict[str, Any]) -> str:
+        if row[name] is None:
+            return "–"
+        return f"{row[name]:{style}} ({row[low]:{style}} to {row[high]:{style}})"
+
+    return write
+
+
+def _plain(name: str, style: str) -> Any:
+    return lambda row: "–" if row[name] is None else f"{row[name]:{style}}"
+
+
+_LINES: tuple[tuple[str, Any], ...] = (
+    ("votes", _plain("votes", ",")),
+    ("ties", _plain("ties", ",")),
+    ("refused", _plain("refused", ",")),
+    ("unparsable", _plain("unparsable", ",")),
+    ("failed requests", _plain("failed", ",")),
+    ("for the left (50 % is fair)", _interval("left_share", ".0%", "left_low", "left_high")),
+    ("asked in both orders", _plain("both_orders", ",")),
+    ("verdict changed with the order", _plain("order_changed", ".0%")),
+    ("gain of twice the length (log-odds)", _interval("longer", "+.2f")),
+    ("gain of its own family (log-odds)", _interval("own_family", "+.2f")),
+    ("comparisons that people judged too", lambda row: f"{row['people']:,}" if row["people"] else "–"),
+    ("agrees with people", _interval("agreement", ".0%")),
+    ("votes against the truth", _plain("flip", ".0%")),
+    ("bits a vote", _plain("bits_per_vote", ".2f")),
+    ("cost", _plain("cost", ".4g")),
+    ("cost of a bit", _plain("cost_per_bit", ".3g")),
+)

@@ -1,0 +1,184 @@
+"""The tables of a ledger, their version, and how an older ledger becomes a newer one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from sqlalchemy import (
+    DDL,
+    BigInteger,
+    Boolean,
+    Column,
+    Connection,
+    Double,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    event,
+    insert,
+    inspect,
+    select,
+    update,
+)
+
+from jamrank.errors import LedgerError
+
+__all__ = [
+    "MIGRATIONS",
+    "annotators",
+    "events",
+    "items",
+    "leases",
+    "meta",
+    "metadata",
+    "prepare",
+    "questions",
+    "totals",
+]
+
+metadata = MetaData()
+
+meta = Table("ledger_meta", metadata, Column("key", String, primary_key=True), Column("value", Text, nullable=False))
+
+items = Table(
+    "items",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("question", String, primary_key=True),
+    Column("place", BigInteger, nullable=False),
+    Column("text", Text),
+    Column("path", Text),
+    Column("media", String, nullable=False),
+    Column("details", Text, nullable=False),
+    Column("retired", Boolean, nullable=False),
+)
+
+questions = Table(
+    "questions",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("place", BigInteger, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("details", Text, nullable=False),
+)
+
+annotators = Table(
+    "annotators",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("place", BigInteger, nullable=False),
+    Column("kind", String, nullable=False),
+    Column("name", Text),
+    Column("token_hash", String, unique=True),
+    Column("details", Text, nullable=False),
+    Column("revoked", Boolean, nullable=False),
+)
+
+# Append-only. Ids are given while no one else can write, so they rise by one in the order of the commits.
+events = Table(
+    "events",
+    metadata,
+    Column("id", BigInteger, primary_key=True, autoincrement=False),
+    Column("time", Double, nullable=False),
+    Column("kind", String, nullable=False),
+    Column("key", String, nullable=False, unique=True),
+    Column("annotator", String, nullable=False),
+    Column("left", String, nullable=False),
+    Column("right", String, nullable=False),
+    Column("question", String, nullable=False),
+    Column("criterion", String, nullable=False),
+    Column("purpose", String, nullable=False),
+    Column("strategy", String, nullable=False),
+    Column("probability", Double),
+    Column("refers", BigInteger),
+    Column("outcome", String),
+    Column("strength", Double),
+    Column("raw", Text),
+    Column("cost", Double),
+    Column("seconds", Double),
+    Column("details", Text, nullable=False),
+)
+Index("events_refers", events.c.refers)
+Index("events_annotator", events.c.annotator, events.c.id)
+
+# Which questions are out and what they may cost: what events say already, kept at hand.
+leases = Table(
+    "leases",
+    metadata,
+    Column("id", BigInteger, primary_key=True, autoincrement=False),
+    Column("annotator", String, nullable=False),
+    Column("left", String, nullable=False),
+    Column("right", String, nullable=False),
+    Column("question", String, nullable=False),
+    Column("criterion", String, nullable=False),
+    Column("purpose", String, nullable=False),
+    Column("key", String, nullable=False),
+    Column("expires", Double, nullable=False),
+    Column("reserved", Double, nullable=False),
+)
+
+totals = Table(
+    "totals",
+    metadata,
+    Column("annotator", String, primary_key=True),
+    Column("asked", Integer, nullable=False),
+    Column("answered", Integer, nullable=False),
+    Column("spent", Double, nullable=False),
+)
+
+
+def _after_create(dialect: str, statement: str) -> None:
+    event.listen(events, "after_create", DDL(statement).execute_if(dialect=dialect))  # type: ignore[no-untyped-call]
+
+
+for _operation in ("UPDATE", "DELETE"):
+    _after_create(
+        "sqlite",
+        f"CREATE TRIGGER events_no_{_operation.lower()} BEFORE {_operation} ON events "
+        "BEGIN SELECT RAISE(ABORT, 'events are append-only'); END",
+    )
+_after_create(
+    "postgresql",
+    "CREATE OR REPLACE FUNCTION jamrank_append_only() RETURNS trigger LANGUAGE plpgsql AS "
+    "$$ BEGIN RAISE EXCEPTION 'events are append-only'; END $$",
+)
+_after_create(
+    "postgresql",
+    "CREATE TRIGGER events_append_only BEFORE UPDATE OR DELETE ON events "
+    "FOR EACH ROW EXECUTE FUNCTION jamrank_append_only()",
+)
+
+Migration = Callable[[Connection], None]
+
+# MIGRATIONS[k] makes a ledger of version k + 1 one of version k + 2; a new ledger has all of it from the start.
+MIGRATIONS: Sequence[Migration] = ()
+
+
+def prepare(connection: Connection, migrations: Sequence[Migration] = MIGRATIONS, *, create: bool = True) -> None:
+    """Make the tables of a new ledger, or bring those of an older one up to date; in the caller's transaction.
+
+    Raises
+    ------
+    LedgerError
+        If the database is something else, has no ledger and none is to be made, or was written by a newer jamrank.
+    """
+    found = set(inspect(connection).get_table_names())
+    newest = 1 + len(migrations)
+    if meta.name not in found:
+        if not create or (found and connection.dialect.name == "sqlite") or found & set(metadata.tables):
+            raise LedgerError("this database is no ledger of jamrank; give the file or URL of one")
+        metadata.create_all(connection)
+        connection.execute(insert(meta), {"key": "version", "value": str(newest)})
+        return
+    version = int(connection.scalar(select(meta.c.value).where(meta.c.key == "version")) or 0)
+    if version > newest:
+        raise LedgerError(
+            f"this ledger has version {version}, written by a newer jamrank; this one reads up to version {newest}"
+        )
+    for migration in migrations[version - 1 :]:
+        migration(connection)
+    if version < newest:
+        connection.execute(update(meta).where(meta.c.key == "version").values(value=str(newest)))

@@ -1,0 +1,235 @@
+"""How operations become events: checked, numbered and written in one transaction."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
+
+from jamrank.collect import schema
+from jamrank.collect.records import CLOSINGS, OUTCOMES, PURPOSES, Ask, Close, Event, Limit, Undo
+from jamrank.collect.tables import events_where
+from jamrank.errors import BudgetError, LedgerError
+
+__all__ = ["record"]
+
+_FIELDS = [field.name for field in fields(Event)]
+# A person may take back a skip too; what a judge failed to answer is simply asked again.
+_UNDOABLE = ("answered", "skipped")
+# An answer that comes after the lease was given up still counts.
+_FINAL = tuple(kind for kind in CLOSINGS if kind != "expired")
+
+
+def record(
+    connection: Connection, operations: Sequence[Ask | Close | Undo], limit: Limit | None, now: float
+) -> list[Event | LedgerError]:
+    """Write operations in a transaction in which nobody else writes; see :meth:`Ledger.record`."""
+    batch = _Batch(connection, operations, limit, now)
+    results = [batch.add(operation) for operation in operations]
+    batch.write(connection)
+    return results
+
+
+class _Batch:
+    """Operations of one transaction: what they build upon is read first, what comes of them written last."""
+
+    def __init__(
+        self, connection: Connection, operations: Sequence[Ask | Close | Undo], limit: Limit | None, now: float
+    ) -> None:
+        self.limit, self.now = limit, now
+        self.next_id = 1 + (connection.scalar(select(func.max(schema.events.c.id))) or 0)
+        self.by_key = events_where(connection, schema.events.c.key, {operation.key for operation in operations})
+        targets = {
+            operation.lease if isinstance(operation, Close) else operation.event
+            for operation in operations
+            if not isinstance(operation, Ask)
+        }
+        self.by_id = {event.id: event for event in events_where(connection, schema.events.c.id, targets).values()}
+        self.referring: dict[int, list[Event]] = {}
+        for event in events_where(connection, schema.events.c.refers, targets).values():
+            self.referring.setdefault(event.refers or 0, []).append(event)
+        table = schema.leases
+        held = connection.execute(select(table.c.id, table.c.reserved).where(table.c.id.in_(targets))).all()
+        self.reserved: dict[int, float] = {row.id: row.reserved for row in held}
+        self.held = float(connection.scalar(select(func.sum(table.c.reserved))) or 0.0)
+        self.spent = float(connection.scalar(select(func.sum(schema.totals.c.spent))) or 0.0)
+        self.people = set(
+            connection.scalars(select(schema.annotators.c.id).where(schema.annotators.c.kind == "person"))
+        )
+        asked = connection.execute(select(schema.totals.c.annotator, schema.totals.c.asked))
+        self.calls = sum(count for who, count in asked if who not in self.people)
+        self.new: list[Event] = []
+        self.opened: dict[int, dict[str, Any]] = {}
+        self.closed: set[int] = set()
+        self.changes: dict[str, list[float]] = {}
+
+    def add(self, operation: Ask | Close | Undo) -> Event | LedgerError:
+        """Check one operation and note what it writes; return what is there where it was written before."""
+        written = self.by_key.get(operation.key)
+        if written is not None:
+            return written
+        try:
+            if isinstance(operation, Ask):
+                return self._ask(operation)
+            return self._close(operation) if isinstance(operation, Close) else self._undo(operation)
+        except LedgerError as error:
+            return error
+
+    def _ask(self, ask: Ask) -> Event:
+        _check_ask(ask)
+        self._check_budget(ask)
+        values = {name: getattr(ask, name) for name in ("annotator", "left", "right", "question", "criterion")}
+        values |= {"purpose": ask.purpose, "key": ask.key}
+        details = {**ask.details, "reserved": ask.reserve} if ask.reserve else ask.details
+        event = self._append(
+            kind="asked", strategy=ask.strategy, probability=ask.probability, details=details, **values
+        )
+        self.opened[event.id] = {
+            **values,
+            "id": event.id,
+            "expires": self.now + ask.seconds,
+            "reserved": ask.reserve,
+        }
+        self.reserved[event.id] = ask.reserve
+        self.held += ask.reserve
+        self.calls += ask.annotator not in self.people
+        self._change(ask.annotator, asked=1)
+        return event
+
+    def _check_budget(self, ask: Ask) -> None:
+        limit = self.limit or Limit()
+        if limit.calls is not None and self.calls + 1 > limit.calls:
+            raise BudgetError(f"the budget of {limit.calls:,} calls is spent")
+        held = self.spent + self.held
+        # A sum of floats may miss the last digit of the budget that it meets exactly.
+        if limit.money is not None and held + ask.reserve > limit.money * (1 + 1e-12):
+            raise BudgetError(
+                f"the budget of {limit.money:g} has {max(limit.money - held, 0):.4g} left, "
+                f"and the next request may cost {ask.reserve:.4g}"
+            )
+
+    def _close(self, close: Close) -> Event:
+        asked = self.by_id.get(close.lease)
+        if asked is None or asked.kind != "asked":
+            raise LedgerError(f"no lease {close.lease} in this ledger")
+        _check_close(close)
+        earlier = [event for event in self.referring.get(close.lease, []) if event.kind in _FINAL]
+        if earlier:
+            raise LedgerError(f"lease {close.lease} is {earlier[0].kind} already")
+        held = self.reserved.pop(close.lease, None)
+        # What was reserved for a lease that had expired counted as paid then.
+        paid = math.fsum(event.cost or 0.0 for event in self.referring.get(close.lease, []))
+        cost = close.cost if close.cost is not None else paid if held is None else held
+        self.held -= held or 0.0
+        event = self._append(
+            kind=close.kind,
+            refers=close.lease,
+            outcome=close.outcome,
+            strength=close.strength,
+            raw=close.raw,
+            cost=cost,
+            seconds=close.seconds,
+            details=close.details,
+            key=close.key,
+            **_shared(asked),
+        )
+        self.closed.add(close.lease)
+        self.opened.pop(close.lease, None)
+        self.spent += cost - paid
+        self._change(asked.annotator, answered=close.kind == "answered", spent=cost - paid)
+        return event
+
+    def _undo(self, undo: Undo) -> Event:
+        target = self.by_id.get(undo.event)
+        if target is None or target.kind not in _UNDOABLE:
+            raise LedgerError(f"event {undo.event} is no answer that could be undone")
+        if any(event.kind == "undone" for event in self.referring.get(undo.event, [])):
+            raise LedgerError(f"event {undo.event} is undone already")
+        if target.kind == "answered":
+            self._change(target.annotator, answered=-1)
+        return self._append(kind="undone", refers=target.id, key=undo.key, **_shared(target))
+
+    def _append(self, **values: Any) -> Event:
+        event = Event(id=self.next_id, time=self.now, **values)
+        self.next_id += 1
+        self.new.append(event)
+        self.by_key[event.key] = self.by_id[event.id] = event
+        if event.refers is not None:
+            self.referring.setdefault(event.refers, []).append(event)
+        return event
+
+    def _change(self, annotator: str, asked: int = 0, answered: int = 0, spent: float = 0.0) -> None:
+        change = self.changes.setdefault(annotator, [0, 0, 0.0])
+        change[0] += asked
+        change[1] += answered
+        change[2] += spent
+
+    def write(self, connection: Connection) -> None:
+        """Write everything that was noted."""
+        if self.new:
+            connection.execute(insert(schema.events), [_row(event) for event in self.new])
+        if self.closed:
+            connection.execute(delete(schema.leases).where(schema.leases.c.id.in_(self.closed)))
+        if self.opened:
+            connection.execute(insert(schema.leases), list(self.opened.values()))
+        if self.changes:
+            _add_totals(connection, self.changes)
+
+
+def _add_totals(connection: Connection, changes: Mapping[str, Sequence[float]]) -> None:
+    table = schema.totals
+    there = set(connection.scalars(select(table.c.annotator).where(table.c.annotator.in_(list(changes)))))
+    new = [{"annotator": who, "asked": 0, "answered": 0, "spent": 0.0} for who in changes if who not in there]
+    if new:
+        connection.execute(insert(table), new)
+    statement = (
+        update(table)
+        .where(table.c.annotator == bindparam("who"))
+        .values(
+            asked=table.c.asked + bindparam("more_asked"),
+            answered=table.c.answered + bindparam("more_answered"),
+            spent=table.c.spent + bindparam("more_spent"),
+        )
+    )
+    connection.execute(
+        statement,
+        [
+            {"who": who, "more_asked": int(asked), "more_answered": int(answered), "more_spent": float(spent)}
+            for who, (asked, answered, spent) in changes.items()
+        ],
+    )
+
+
+def _row(event: Event) -> dict[str, Any]:
+    return {name: getattr(event, name) for name in _FIELDS} | {"details": json.dumps(dict(event.details))}
+
+
+def _shared(event: Event) -> dict[str, Any]:
+    names = ("annotator", "left", "right", "question", "criterion", "purpose", "strategy", "probability")
+    return {name: getattr(event, name) for name in names}
+
+
+def _check_ask(ask: Ask) -> None:
+    if ask.left == ask.right:
+        raise LedgerError(f"{ask.left!r} is compared with itself; left and right must be different items")
+    if ask.purpose not in PURPOSES:
+        raise LedgerError(f"the purpose is {ask.purpose!r}; expected one of {', '.join(PURPOSES)}")
+    if not (math.isfinite(ask.reserve) and ask.reserve >= 0 and math.isfinite(ask.seconds)):
+        raise LedgerError(f"reserve is {ask.reserve!r}; expected a number of at least 0")
+
+
+def _check_close(close: Close) -> None:
+    if close.kind not in CLOSINGS:
+        raise LedgerError(f"a lease cannot be {close.kind!r}; expected one of {', '.join(CLOSINGS)}")
+    if (close.outcome is not None) != (close.kind == "answered"):
+        raise LedgerError(f"outcome {close.outcome!r} with {close.kind!r}; answers have an outcome, others none")
+    if close.outcome is not None and close.outcome not in OUTCOMES:
+        raise LedgerError(f"the outcome is {close.outcome!r}; expected one of {', '.join(OUTCOMES)}")
+    if close.strength is not None and not 0 <= close.strength <= 1:
+        raise LedgerError(f"the strength is {close.strength!r}; expected a number from 0 to 1")
+    if close.cost is not None and not (math.isfinite(close.cost) and close.cost >= 0):
+        raise LedgerError(f"the cost is {close.cost!r}; expected a number of at least 0")

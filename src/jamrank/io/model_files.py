@@ -1,0 +1,46 @@
+"""Model files of this version and of the first, as plain data."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from jamrank.errors import FormatError
+from jamrank.io.archives import is_archive, unpack
+from jamrank.io.documents import parse_document, read_bytes
+from jamrank.io.model_schema import VERSION, from_version_1
+
+__all__ = ["read_body"]
+
+
+def read_body(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return what is in a model file, in the layout of this version; it is not checked yet.
+
+    Raises
+    ------
+    FormatError
+        If it is no model file, or damaged.
+    """
+    content, source = read_bytes(path), str(path)
+    return unpack(content, "model", VERSION, source) if is_archive(content) else _from_json(content, source)
+
+
+def _from_json(content: bytes, source: str) -> dict[str, Any]:
+    body = parse_document(content, "model", 1, source)
+    try:
+        if body.get("class") == "Auto":
+            return {
+                "class": "Auto",
+                "params": body["params"],
+                "choice": {
+                    "name": body["chosen"],
+                    "reason": body["reason"],
+                    "uses_features": body["uses_features"],
+                    "comparison": body["comparison"],
+                    "frames": body["frames"],
+                },
+                "model": from_version_1(body["model"]),
+            }
+        return from_version_1(body)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        raise FormatError(f"{source}: a model whose data are incomplete or damaged ({error})") from None

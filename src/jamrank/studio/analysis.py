@@ -1,0 +1,109 @@
+"""A fit of the votes so far, as the admin page and the exports show it: the report's own result and sections."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from jamrank.errors import JamrankError, JamrankWarning
+from jamrank.studio.study import Study
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from jamrank.models import RankingModel
+
+__all__ = ["Analysis", "analyse", "fit_votes"]
+
+# Of the report's sections, those on the admin page.
+_SECTIONS = ("ranking", "uncertain", "annotators")
+# The report writes how far a chart shrinks in print as a style, which the policy of these pages does not let through.
+_STYLE = re.compile(r' style="--fit:[0-9.]+"')
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What the votes on one criterion say.
+
+    Parameters
+    ----------
+    criterion : str
+    model : RankingModel or None
+        Fitted; None where the votes are too few for any.
+    why : str
+        Why there is none.
+    sections : tuple of str
+        Markup of the report's sections.
+    ranking, annotators, report : str
+        The files to export.
+    verdicts : mapping of str to (str, str)
+        Verdict and evidence by judge.
+    """
+
+    criterion: str
+    model: RankingModel | None = None
+    why: str = ""
+    sections: tuple[str, ...] = ()
+    ranking: str = ""
+    annotators: str = ""
+    report: str = ""
+    verdicts: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+
+
+def fit_votes(frame: pl.DataFrame, gold: Sequence[tuple[str, str]], start: Any = None) -> tuple[RankingModel, Any]:
+    """Fit the votes; return the model and the votes as it takes them."""
+    from jamrank.data.comparisons import Comparisons
+    from jamrank.models import CrowdBT
+
+    votes = Comparisons.from_frame(frame)
+    ties = bool((frame["winner"] == "tie").any())
+    known = set(votes.items.tolist())
+    usable = [(better, worse) for better, worse in gold if {better, worse} <= known]
+    model = CrowdBT(ties="davidson" if ties else "leave out", engine="memory")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", JamrankWarning)
+        model.fit(votes, gold=usable or None, start=start)
+    return model, votes
+
+
+def analyse(model: RankingModel, votes: Any, study: Study, criterion: str, seconds: float) -> Analysis:
+    """Return what is shown of a fit."""
+    import polars as pl
+
+    from jamrank import report as reports
+
+    title = f"{study.title}: {criterion}" if criterion else study.title
+    facts = {"Model": repr(model), "Versions": reports.versions(), "Seconds": f"{seconds:.2f}"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", JamrankWarning)
+        report = reports.describe(reports.Analysis(model.result_, votes), title, facts)
+    shown = tuple(_STYLE.sub("", markup) for name in _SECTIONS if (markup := reports.section_markup(name, report)))
+    judges = pl.DataFrame(model.annotators_)
+    evidence = judges["evidence"].to_list() if "evidence" in judges.columns else [""] * judges.height
+    verdicts = dict(
+        zip(judges["annotator"].cast(pl.String), zip(judges["verdict"], evidence, strict=True), strict=True)
+    )
+    return Analysis(
+        criterion,
+        model,
+        sections=shown,
+        ranking=_csv(pl.DataFrame(model.ranking_), criterion),
+        annotators=_csv(judges, criterion),
+        report=reports.render(report),
+        verdicts=verdicts,
+    )
+
+
+def _csv(frame: pl.DataFrame, criterion: str) -> str:
+    import polars as pl
+
+    named = frame.with_columns(criterion=pl.lit(criterion)) if criterion else frame
+    return str(named.write_csv())
+
+
+def failed(criterion: str, error: JamrankError) -> Analysis:
+    """Return that there is no fit, and why."""
+    return Analysis(criterion, why=str(error))

@@ -1,0 +1,157 @@
+"""Pairs for the judges of one criterion: from the chooser, or easy and gold ones for judges who look careless."""
+
+from __future__ import annotations
+
+import random
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from jamrank.errors import JamrankError, JamrankWarning
+from jamrank.studio.ballots import Pair
+from jamrank.studio.feed import Vote
+from jamrank.studio.study import Study
+
+if TYPE_CHECKING:
+    from jamrank.acquisition import Assignment, Chooser, Status
+
+__all__ = ["PairSource", "known_pairs"]
+
+# Somebody who may come: pairs for whoever has no queue yet are chosen for a judge of whom nothing is known.
+_ANYBODY = "anybody"
+_TRIES = 5
+
+
+def known_pairs(study: Study, criterion: str) -> list[tuple[str, str]]:
+    """Return the gold pairs of a criterion, the better item first."""
+    first = study.asked()[0].name
+    return [(pair.better, pair.worse) for pair in study.gold if (pair.criterion or first) == criterion]
+
+
+class PairSource:
+    """Chooses pairs among the items that are asked about.
+
+    Parameters
+    ----------
+    study : Study
+    criterion : str
+    items : sequence of str
+        Those asked about.
+    votes : iterable of Vote
+        All so far; those on other items are left out.
+    """
+
+    def __init__(self, study: Study, criterion: str, items: Sequence[str], votes: Iterable[Vote]) -> None:
+        self._study, self._criterion, self._items = study, criterion, frozenset(items)
+        self._open: dict[tuple[str, str, str], Assignment] = {}
+        self._draw = random.Random()
+        told = self._rows(votes)
+        gold = [pair for pair in known_pairs(study, criterion) if set(pair) <= self._items]
+        self._chooser = self._new(told, items, gold)
+
+    def _new(self, told: list[tuple[str, ...]], items: Sequence[str], gold: list[tuple[str, str]]) -> Chooser:
+        from jamrank.acquisition import Chooser
+
+        settings: dict[str, Any] = {
+            "goal": self._study.goal,
+            "strategy": self._study.strategy,
+            "k": self._study.k or None,
+            "costs": self._study.cost_per_vote or None,
+            "easy_share": self._study.easy_share,
+            "target": self._study.target,
+            "budget": self._study.budget or None,
+            "items": items,
+        }
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", JamrankWarning)
+            try:
+                return Chooser(told or None, gold=gold or None, **settings)
+            except JamrankError:
+                # Gold on items that have no votes yet; those of the next start will do.
+                return Chooser(told or None, **settings)
+
+    def _rows(self, votes: Iterable[Vote]) -> list[tuple[str, ...]]:
+        return [
+            (vote.judge, vote.left, vote.right, vote.winner)
+            for vote in votes
+            if vote.criterion == self._criterion and {vote.left, vote.right} <= self._items
+        ]
+
+    def tell(self, votes: Iterable[Vote]) -> None:
+        """Take in new votes and skips."""
+        told = self._rows(votes)
+        if not told:
+            return
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", JamrankWarning)
+            self._chooser.tell(told)
+        for judge, left, right, _ in told:
+            self._open.pop((judge, min(left, right), max(left, right)), None)
+
+    def pairs_for(self, judge: str, n: int, given: set[tuple[str, str, str]]) -> list[Pair]:
+        """Choose up to `n` pairs for a judge that were not given before."""
+        pairs: list[Pair] = []
+        for _ in range(n + _TRIES):
+            assignment = self._chooser.next(judge) if len(pairs) < n else None
+            if assignment is None:
+                break
+            pair = self._pair(assignment)
+            self._open[judge, pair.unordered[0], pair.unordered[1]] = assignment
+            # What the judge has on the screen and has not answered, the chooser does not know of; now it does.
+            if pair.unordered not in given:
+                pairs.append(pair)
+        return pairs
+
+    def pool(self, n: int) -> list[Pair]:
+        """Choose pairs for whoever comes."""
+        chosen = [one for one in (self._chooser.next(_ANYBODY) for _ in range(n)) if one is not None]
+        for assignment in chosen:
+            self._chooser.cancel(assignment)
+        return [self._pair(assignment) for assignment in chosen]
+
+    def checks_for(self, judge: str, n: int, given: set[tuple[str, str, str]]) -> list[Pair]:
+        """Return gold pairs and easy ones, for a judge who may not be looking."""
+        gold = [
+            Pair(*self._sides(better, worse), self._criterion, "gold", "gold")
+            for better, worse in known_pairs(self._study, self._criterion)
+            if {better, worse} <= self._items
+        ]
+        left = [pair for pair in gold if pair.unordered not in given]
+        self._draw.shuffle(left)
+        scores = {item: score for item, score in self._chooser.scores().items() if item in self._items}
+        order = sorted(scores, key=lambda item: scores[item])
+        third = max(1, len(order) // 3)
+        easy = (
+            Pair(*self._sides(self._draw.choice(order[-third:]), self._draw.choice(order[:third])), self._criterion)
+            for _ in range(10 * n)
+        )
+        taken = set(given)
+        pairs: list[Pair] = []
+        for pair in [*left[: n // 2 + 1], *easy]:
+            if len(pairs) < n and pair.left != pair.right and pair.unordered not in taken:
+                taken.add(pair.unordered)
+                pairs.append(pair if pair.purpose == "gold" else _easy(pair))
+        return pairs
+
+    def _sides(self, first: str, second: str) -> tuple[str, str]:
+        return (first, second) if self._draw.random() < 0.5 else (second, first)
+
+    def drop(self, judge: str, pairs: Iterable[tuple[str, str]]) -> None:
+        """Take back pairs that a judge will not be asked."""
+        for left, right in pairs:
+            assignment = self._open.pop((judge, min(left, right), max(left, right)), None)
+            if assignment is not None:
+                self._chooser.cancel(assignment)
+
+    def status(self) -> Status:
+        """Say whether to go on."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", JamrankWarning)
+            return self._chooser.status()
+
+    def _pair(self, one: Assignment) -> Pair:
+        return Pair(one.left, one.right, self._criterion, "vote", one.strategy, one.probability)
+
+
+def _easy(pair: Pair) -> Pair:
+    return Pair(pair.left, pair.right, pair.criterion, "vote", "easy")

@@ -1,0 +1,156 @@
+"""What each judge was asked and answered, read from the ledger's events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Connection, func, select
+
+from jamrank.collect.schema import events
+
+__all__ = ["AGAIN", "AHEAD", "Asked", "Histories", "History", "read_history"]
+
+_ENDED = {"answered", "skipped", "refused", "unparsable", "failed"}
+# A page holds this many pairs: the one on the screen and the next. More would last longer without a network, but a
+# pair that was chosen long before it is answered tells less.
+AHEAD = 2
+# How the keys of pairs begin that are asked again after an undo; they are shown before all others.
+AGAIN = "again-"
+_MOST_KNOWN = 20_000
+
+
+@dataclass(slots=True)
+class Asked:
+    """A pair that was shown to a judge, and what became of it."""
+
+    id: int
+    key: str
+    left: str
+    right: str
+    criterion: str
+    purpose: str
+    strategy: str
+    ended: str = ""
+    outcome: str | None = None
+    answer: int = 0
+    undone: bool = False
+
+    @property
+    def pair(self) -> tuple[str, str, str]:
+        """The pair whichever way round, with its criterion."""
+        return (min(self.left, self.right), max(self.left, self.right), self.criterion)
+
+
+@dataclass
+class History:
+    """All that one judge was shown, in order."""
+
+    judge: str
+    asked: list[Asked] = field(default_factory=list)
+    pairs: set[tuple[str, str, str]] = field(default_factory=set)
+    _by_id: dict[int, Asked] = field(default_factory=dict)
+    _by_answer: dict[int, Asked] = field(default_factory=dict)
+
+    def add(self, event: Any) -> None:
+        """Take in a further event of the judge."""
+        if event.kind == "asked":
+            one = Asked(event.id, event.key, event.left, event.right, event.criterion, event.purpose, event.strategy)
+            self.asked.append(one)
+            self.pairs.add(one.pair)
+            self._by_id[event.id] = one
+        elif event.kind in _ENDED and event.refers in self._by_id:
+            one = self._by_id[event.refers]
+            one.ended, one.outcome, one.answer = event.kind, event.outcome, event.id
+            self._by_answer[event.id] = one
+        elif event.kind == "undone" and event.refers in self._by_answer:
+            self._by_answer[event.refers].undone = True
+
+    @property
+    def open(self) -> list[Asked]:
+        """Pairs without an answer, in the order in which they are to be shown.
+
+        A pair whose lease has expired stays open for its judge: the answer may wait in a browser without network.
+        """
+        waiting = (one for one in self.asked if not one.ended)
+        return sorted(waiting, key=lambda one: (not one.key.startswith(AGAIN), one.id))
+
+    @property
+    def answered(self) -> list[Asked]:
+        """Pairs with an answer that stands, skipped ones among them."""
+        return [one for one in self.asked if one.ended and not one.undone]
+
+    @property
+    def done(self) -> int:
+        """How many pairs count towards the votes of a judge."""
+        return sum(one.purpose != "practice" for one in self.answered)
+
+    @property
+    def last_answered(self) -> Asked | None:
+        """What an undo would take back."""
+        return max(self.answered, key=lambda one: one.answer, default=None)
+
+    def find(self, key: str) -> Asked | None:
+        """Return what was shown under a key."""
+        return next((one for one in reversed(self.asked) if one.key == key), None)
+
+
+_COLUMNS = [
+    events.c[name]
+    for name in (
+        "id",
+        "annotator",
+        "kind",
+        "key",
+        "left",
+        "right",
+        "criterion",
+        "purpose",
+        "strategy",
+        "refers",
+        "outcome",
+    )
+]
+
+
+def read_history(connection: Connection, judge: str) -> History:
+    """Read the history of a judge anew."""
+    history = History(judge)
+    for row in connection.execute(select(*_COLUMNS).where(events.c.annotator == judge).order_by(events.c.id)):
+        history.add(row)
+    return history
+
+
+class Histories:
+    """Histories at hand, for the one thread that writes: it reads only what other processes wrote since."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, History] = {}
+        self._cursor = -1
+
+    def of(self, connection: Connection, judges: Sequence[str]) -> dict[str, History]:
+        """Return the histories of some judges, as of this transaction."""
+        if self._cursor < 0 or len(self._known) > _MOST_KNOWN:
+            self.forget()
+            self._cursor = connection.scalar(select(func.max(events.c.id))) or 0
+        else:
+            new = select(*_COLUMNS).where(events.c.id > self._cursor).order_by(events.c.id)
+            self.add(connection.execute(new))
+        for judge in judges:
+            if judge not in self._known:
+                self._known[judge] = read_history(connection, judge)
+        return {judge: self._known[judge] for judge in judges}
+
+    def add(self, new: Iterable[Any]) -> None:
+        """Take in events in their order, those that were just written or those of others."""
+        for event in new:
+            if event.id > self._cursor:
+                self._cursor = event.id
+                if event.annotator in self._known:
+                    self._known[event.annotator].add(event)
+
+    def forget(self) -> None:
+        """Start anew, after a transaction that failed."""
+        self._known.clear()
+        self._cursor = -1

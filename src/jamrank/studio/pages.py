@@ -1,0 +1,93 @@
+"""Markup: templates, items as judges see them, and the state of the voting page."""
+
+from __future__ import annotations
+
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any
+
+from jamrank.studio.history import AHEAD, Asked, History
+from jamrank.studio.media import render_markdown
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+    from jamrank.studio.items import Part
+    from jamrank.studio.view import View
+
+__all__ = ["page_state", "rendered_item", "templates"]
+
+
+@cache
+def templates() -> Environment:
+    """Return the templates; whatever they show is escaped unless it was made safe."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+
+    loader = PackageLoader("jamrank.studio")
+    pages = Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, auto_reload=False, trim_blocks=True
+    )
+    pages.filters["markdown"] = lambda text: Markup(render_markdown(text))
+    return pages
+
+
+def page_state(view: View, history: History) -> dict[str, Any]:
+    """Return what the voting page shows, for the template and for the script alike."""
+    study = view.study
+    total = study.votes_per_judge
+    shown = [one for one in history.open[: AHEAD + 1] if one.left in view.items and one.right in view.items]
+    last = history.last_answered
+    status = view.status
+    if status == "open" and not shown and history.asked:
+        # Every pair was answered, or all that there are.
+        status = "done"
+    done = history.done
+    return {
+        "status": status,
+        "open": [
+            {
+                "key": one.key,
+                "question": study.question_of(one.criterion),
+                "practice": one.purpose == "practice",
+                "left": rendered_item(view, one.left, "item_a"),
+                "right": rendered_item(view, one.right, "item_b"),
+            }
+            for one in shown
+        ],
+        "done": done,
+        "total": done + len(shown) if not shown else total,
+        "undo": None if last is None else last.key,
+        "ties": study.ties,
+        "skip": study.skip,
+        "grades": len(study.grades),
+        "ahead": AHEAD,
+        "feedback": "" if last is None else _feedback(view, last),
+    }
+
+
+def _feedback(view: View, last: Asked) -> str:
+    """Say after a practice pair whether the answer was the expected one."""
+    if last.purpose != "practice":
+        return ""
+    better = {"left": last.left, "right": last.right}.get(last.outcome or "", "")
+    other = last.right if better == last.left else last.left
+    right = any((pair.better, pair.worse) == (better, other) for pair in view.study.practice)
+    return view.texts["practice_right" if right else "practice_wrong"]
+
+
+def rendered_item(view: View, id_: str, name: str) -> str:
+    """Write what a judge sees of an item; neither its id nor the name of its file is in it."""
+    listed = view.items[id_]
+    texts = tuple(view.texts[text] for text in (name, "image_alt", "audio_label", "video_label"))
+    return _rendered(listed.item.parts, listed.item.alt, listed.key, texts)
+
+
+@lru_cache(maxsize=20_000)
+def _rendered(parts: tuple[Part, ...], alt: str, key: str, texts: tuple[str, ...]) -> str:
+    name, *labels = texts
+    shown = [
+        {"kind": part.kind, "content": part.content, "src": part.content if part.is_url else f"/media/{key}/{place}"}
+        for place, part in enumerate(parts)
+    ]
+    words = dict(zip(("image_alt", "audio_label", "video_label"), labels, strict=True))
+    return templates().get_template("_item.html").render(parts=shown, alt=alt, name=name, t=words)

@@ -1,0 +1,43 @@
+"""The study as requests see it: its settings, whether it is open, its items and texts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlalchemy import Connection
+
+from jamrank.studio.catalogue import Listed, catalogue, load_study, read_setting
+from jamrank.studio.items import media_origins
+from jamrank.studio.study import Study
+from jamrank.studio.texts import texts_of
+
+__all__ = ["View", "read_view"]
+
+
+@dataclass(frozen=True)
+class View:
+    """What is true of the study at a moment."""
+
+    study: Study
+    status: str
+    items: Mapping[str, Listed]
+    by_key: Mapping[str, Listed]
+    origins: tuple[str, ...]
+    texts: Mapping[str, str]
+    version: str
+
+
+def read_view(connection: Connection) -> View:
+    """Read the study from the database."""
+    study = load_study(connection)
+    items = catalogue(connection)
+    return View(
+        study,
+        read_setting(connection, "state", "open"),
+        {item.id: item for item in items},
+        {item.key: item for item in items},
+        media_origins(item.item for item in items),
+        texts_of(study.texts),
+        read_setting(connection, "version"),
+    )
