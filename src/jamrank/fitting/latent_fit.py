@@ -73,5 +73,5 @@ class LatentFit:
     kernel_weights: FloatArray | None = None
     score_variance: float | None = None
     weight_variance: float | None = None
-    flip_information: FloatArray | None = None
     extras: dict[str, Any] = field(default_factory=dict)
+    flip_information: FloatArray | None = None
