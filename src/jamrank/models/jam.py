@@ -31,7 +31,7 @@ class JAM(LatentModel):
     ties : {"leave out", "davidson"}
         What to do with tie votes: leave them out, with a warning; or take them for an outcome that is likelier the
         closer two items are, with a threshold for each annotator.
-    flips : {"marginal", "joint"}
+    flips : {"joint", "marginal"}
         How flips are fitted where every item has a free score and annotators have one flip each: with the scores
         integrated out, approximately, so that scores do not explain errors away where items have few votes; or
         together with them, by the highest joint posterior density. Otherwise always the latter.
@@ -108,7 +108,7 @@ class JAM(LatentModel):
         loss: str = "logistic",
         noise: str = "flip",
         ties: str = "leave out",
-        flips: str = "marginal",
+        flips: str = "joint",
         prior: Prior | str | None = "auto",
         init: str = "share",
         n_init: int = 1,
