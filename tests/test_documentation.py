@@ -36,7 +36,8 @@ def test_examples_run_and_print_what_is_shown(page, tmp_path, monkeypatch):
 def test_the_grid_names_every_model():
     grid = (ROOT / "docs" / "concepts.md").read_text().partition("## A model is a scorer and a noise")[2]
     named = set(re.findall(r"`(\w+)[`(]", grid.partition("\n## ")[0]))
-    assert set(MODELS) <= named
+    own = {name for name in MODELS if MODELS[name].__module__.startswith("jamrank.")}  # examples register others
+    assert own <= named
 
 
 @pytest.mark.parametrize("axis", ["noises", "scorers"])

@@ -153,6 +153,8 @@ _SCHEMA: dict[str, Any] = {
             "fitted": _SOLUTION,
             "refined": (_SOLUTION, None),
             "overall": (_SOLUTION, None),
+            "flip_information": (Array("f", (None,)), None),
+            "flip_votes": (Array("f", (2,)), None),
         },
         None,
     ),
