@@ -186,7 +186,7 @@ def chances(model: Any, votes: pl.DataFrame, features: Doubles | None) -> Double
     """Return the probability of left, right and tie for each vote."""
     columns = (votes[name].to_numpy() for name in ("left", "right", "annotator"))
     if not isinstance(model, jr.VRJAM):
-        return np.asarray(model.predict_votes(*columns))
+        return np.asarray(model.result_.predict_votes(*columns))
     assert features is not None
     left, right, who = columns
     at = [np.searchsorted(model.items_, side).astype(np.int32) for side in (left, right)]

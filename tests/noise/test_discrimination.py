@@ -85,7 +85,7 @@ def test_sharp_dull_and_contrary_annotators_are_told_apart(prior):
     assert high[4] < 0 < low[2] and low[3] < 0 < high[3]
     assert np.corrcoef(model.scores_, drawn.scores)[0, 1] > 0.98
     assert model.annotators_["discrimination"].to_list() == model.discrimination_.tolist()
-    share = model.predict_votes("item00", "item01", "ann4")
+    share = model.result_.predict_votes("item00", "item01", "ann4")
     margin = model.scores_[0] - model.scores_[1]
     assert share[0, 0] == pytest.approx(expit(model.discrimination_[4] * margin), rel=1e-9)
 

@@ -100,7 +100,7 @@ def test_without_tie_votes_nothing_changes(name):
     assert with_ties.result_.annotators.trait("tie").tolist() == [0.0] * 4
     assert (with_ties.result_.annotators.tie_interval[:, 1] < 0.1).all()
     assert plain.result_.annotators.trait("tie") is plain.result_.annotators.tie_interval is None
-    assert with_ties.predict_votes("item00", "item01", "ann0")[0, 2] == 0.0
+    assert with_ties.result_.predict_votes("item00", "item01", "ann0")[0, 2] == 0.0
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -121,7 +121,7 @@ def test_thresholds_are_found(name):
         low[2],
         high[2],
     )
-    chances = model.predict_votes(["item00"] * 2, ["item01"] * 2, ["ann0", "ann2"])
+    chances = model.result_.predict_votes(["item00"] * 2, ["item01"] * 2, ["ann0", "ann2"])
     assert chances.sum(axis=1) == pytest.approx([1.0, 1.0])
     assert chances[1, 2] > chances[0, 2] > 0
 

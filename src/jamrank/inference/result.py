@@ -280,8 +280,21 @@ class RankingResult:
             return "posterior"
         return leave_one_out(problem, fit.fitted.point).recommended
 
-    def outcomes(self, left: Any, right: Any, annotator: Any) -> FloatArray:
-        """Return how likely an annotator votes for left, for right, and calls a tie."""
+    def predict_votes(self, left: Any, right: Any, annotator: Any) -> FloatArray:
+        """Return how likely an annotator is to vote for left, for right, and to call a tie, from the scores.
+
+        Parameters
+        ----------
+        left, right : id or array-like of ids
+            Items of the fit, on the sides on which they are shown.
+        annotator : id or array-like of ids
+            Annotators of the fit.
+
+        Returns
+        -------
+        ndarray of shape (votes, 3)
+            Where the model leaves ties out, the last column is 0.
+        """
         return self.predictor.outcomes(left, right, annotator, self.annotators.overall, self.annotators.traits)
 
 

@@ -393,23 +393,6 @@ class RankingModel(Parameters):
         """
         return self.result_.predictor.vote(votes, features)
 
-    def predict_votes(self, left: Any, right: Any, annotator: Any) -> FloatArray:
-        """Return how likely an annotator is to vote for left, for right, and to call a tie, from the scores.
-
-        Parameters
-        ----------
-        left, right : id or array-like of ids
-            Items of the fit, on the sides on which they are shown.
-        annotator : id or array-like of ids
-            Annotators of the fit.
-
-        Returns
-        -------
-        ndarray of shape (votes, 3)
-            Where the model leaves ties out, the last column is 0.
-        """
-        return self.result_.outcomes(left, right, annotator)
-
     def score(self, truth: Any, by: str = "posterior") -> float:
         """Return the accuracy against known values of the items.
 
