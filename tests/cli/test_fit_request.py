@@ -71,9 +71,9 @@ def test_the_report_does_not_claim_an_engine_that_is_not_there(votes, tmp_path):
 
 
 def test_an_engine_that_a_model_cannot_use_is_refused(votes):
-    result = call("fit", votes, "--model", "AmElo", "--engine", "gpu")
+    result = call("fit", votes, "--model", "MajorityVote", "--engine", "gpu")
     assert result.exit_code == 2
-    assert "--engine gpu: AmElo runs in memory only" in result.stderr
+    assert "--engine gpu: MajorityVote runs in memory only" in result.stderr
 
 
 def test_a_warm_start_takes_over_noise_and_ties_and_says_if_votes_are_missing(votes, tmp_path):

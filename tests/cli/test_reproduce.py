@@ -101,11 +101,11 @@ def test_quiet_prints_nothing(without_work, tmp_path):
 def test_the_summary_stands_beside_what_the_paper_says(without_work, tmp_path):
     result = call("loss", "--seeds", 2, "--quick", "--out", tmp_path / "out")
     assert result.exit_code == 0, result.output
-    for word in ("ours", "paper", "98.50 / 98.50", "similar", "2 trials run."):
+    for word in ("here", "paper", "98.50 / 98.50", "similar", "2 trials run."):
         assert word in result.stdout
     assert str(tmp_path / "out" / "results.md") in result.stdout
     assert (
-        "1 trial run, 2 trials kept from before."
+        "1 trial run, 2 trials from an earlier run."
         in call("loss", "--seeds", 3, "--quick", "--out", tmp_path / "out").stdout
     )
 

@@ -37,14 +37,14 @@ _NOISY: dict[str, Any] = {"noise": "flip", "ties": "leave out", "engine": "memor
 PARAMETERS: dict[str, dict[str, Any]] = {
     "MajorityVote": {},
     "IAM": {"normalise": False, "loss": "logistic", "tol": 1e-5} | _LOOP,
-    "JAM": {"scorer": "objects", "loss": "logistic"} | _NOISY,
+    "JAM": {"scorer": "objects", "loss": "logistic", "flips": "joint"} | _NOISY,
     "VRJAM": {"n_clusters": 2, "centroid_gap": 0.5, "max_clusters": 8, "loss": "logistic", "tol": 1e-5}
     | _LOOP
     | _STARTS,
     "KernelJAM": {"scorer": "kernel", "kernel": "rbf", "n_landmarks": 200, "loss": "logistic"} | _NOISY,
     "BradleyTerry": {"ties": "leave out", "tol": 1e-8, "engine": "memory"} | _LOOP,
     "MixedBT": {"scorer": "linear+objects", "ties": "leave out", "tol": 1e-8, "engine": "memory"} | _LOOP,
-    "CrowdBT": _NOISY,
+    "CrowdBT": _NOISY | {"flips": "joint"},
     "AmElo": {"tol": 1e-6} | _LOOP,
     "DawidSkene": {"noise": "flip", "tol": 1e-5} | _LOOP | _STARTS,
     "Borda": {},

@@ -39,15 +39,15 @@ def test_the_chain_draws_from_a_normal_of_known_covariance():
     assert 0.05 < step < 3
 
 
-def test_a_chain_visits_two_modes_as_often_as_they_weigh():
-    def density(x):  # 1/4 around -6, 3/4 around 6
-        near, far = np.log(0.75) - 0.5 * (x[0] - 6) ** 2, np.log(0.25) - 0.5 * (x[0] + 6) ** 2
-        share = 1 / (1 + np.exp(far - near))
-        return np.logaddexp(near, far), np.array([-(x[0] - 6) * share - (x[0] + 6) * (1 - share)])
-
-    rng = np.random.default_rng(0)
-    draws, _ = sample(density, np.array([-6.0]), np.eye(1), 4000, rng, step=0.5, mirror=lambda x: -x)
-    assert abs((draws > 0).mean() - 0.75) < 0.05
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("make", [jr.JAM, lambda: jr.JAM(ties="davidson"), lambda: jr.CrowdBT(noise="two-coin")])
+def test_draws_stay_on_the_side_that_the_fit_takes_for_granted(make):
+    # One annotator: negated scores with the opposite flip explain the votes nearly as well.
+    drawn = jr.simulate(5, 1, 60, truth="vote", random_state=4)
+    result = make().fit(drawn.votes).result_
+    noise = result.inference.sampler.posterior.noise
+    assert min(noise.orientation(params) for params in result.inference.draws.params) >= 0
+    assert np.corrcoef(result.uncertainty.score_draws.mean(axis=0), result.scores.scores)[0, 1] > 0.9
 
 
 @pytest.mark.parametrize("variance", [None, 2.0])
@@ -275,7 +275,7 @@ def test_tables_show_what_the_draws_say(drawn):
         assert annotators[name].to_list() == flips[name].to_list()
     place = np.searchsorted(fitted.items_, ranking["item"].to_numpy())
     reach = 1.96 * ranking["score_se"].to_numpy()
-    within = np.abs(fitted.score_draws()[:, place] - ranking["score"].to_numpy()) <= reach
+    within = np.abs(fitted.result_.uncertainty.score_draws[:, place] - ranking["score"].to_numpy()) <= reach
     assert (within.mean(axis=0) >= 0.946).all() and within.mean() < 0.98
 
 
@@ -285,7 +285,7 @@ def test_scores_that_votes_do_not_bound_stay_within_what_is_believed(drawn):
     fitted = jr.CrowdBT(n_jobs=1).fit(votes)
     drawn = fitted.score_draws()
     assert np.sqrt((drawn**2).mean()) < 7
-    assert fitted.ranking_["score_se"].to_numpy().max() < 4
+    assert fitted.ranking_["score_se"].to_numpy().max() < 5
 
 
 def cycle(names: str, annotators: str = "xyz") -> jr.Comparisons:

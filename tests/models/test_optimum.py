@@ -91,7 +91,7 @@ class Case:
         self.z[rng.random(self.z.shape) < 0.1] = np.nan
         votes = jr.Comparisons.from_matrix(self.i, self.j, self.z)
         features = self.x if scorer == "linear" else None
-        self.model = jr.JAM(prior=prior, tol=1e-10, max_iter=5000).fit(votes, features)
+        self.model = jr.JAM(flips="joint", prior=prior, tol=1e-10, max_iter=5000).fit(votes, features)
         self.phi = self.standardised if scorer == "linear" else np.eye(n)
         self.variance = {"linear": 6.25, "objects": self.model.result_.scores.score_variance}[scorer]
         self.imagined = 0.0 if prior is None else 1.0  # wrong votes; twice as many right ones
@@ -140,7 +140,7 @@ def test_the_fit_is_a_summit_that_scipy_cannot_better(seed, scorer, prior):
 
 def test_posterior_equals_bayes_rule_by_hand():
     votes = jr.Comparisons.from_matrix(["a", "a", "b"], ["b", "c", "c"], [[1, 1, 0], [1, 0, 0], [1, -1, 1]])
-    model = jr.JAM().fit(votes)
+    model = jr.JAM(flips="joint").fit(votes)
     said = [[1, 1, 0], [1, 0, 0], [1, None, 1]]
     margin = [model.scores_[0] - model.scores_[1], model.scores_[0] - model.scores_[2]]
     margin.append(model.scores_[1] - model.scores_[2])
@@ -164,7 +164,7 @@ def test_recovers_what_was_simulated(loss):
 def test_crowd_bt_recovers_scores_and_flips():
     flips = [0.02, 0.1, 0.1, 0.2, 0.3, 0.5, 0.85]
     drawn = jr.simulate(40, 7, 60_000, flips=flips, spread=1.0, truth="vote", random_state=2)
-    model = jr.CrowdBT().fit(drawn.votes)
+    model = jr.CrowdBT(flips="joint").fit(drawn.votes)
     np.testing.assert_allclose(model.flip_, flips, atol=0.03)
     centred = drawn.scores - drawn.scores.mean()
     np.testing.assert_allclose(model.scores_, centred, atol=0.25)

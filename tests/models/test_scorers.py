@@ -108,8 +108,8 @@ def test_items_that_votes_cannot_place_are_named_and_stay_finite():
         assert {warning.category for warning in told} >= {DisconnectedWarning, SparseVotesWarning}
         said = " ".join(str(warning.message) for warning in told)
         assert "2 groups" in said and "a, x" in said
-        assert "win every one of their pairs (a, x)" in said
-        assert "lose every one of their pairs (c, y)" in said
+        assert "2 of 5 items never lost a vote (a, x)" in said
+        assert "2 of 5 items never won a vote (c, y)" in said
         assert np.isfinite(model.scores_).all() and np.abs(model.scores_).max() < 10
         assert model.scores_[0] > model.scores_[2]
 

@@ -56,7 +56,7 @@ def test_who_else_could_be_first_is_named_with_the_chance(drawn):
     few = jr.simulate(8, 3, 60, random_state=2)
     model = jr.JAM().fit(few.votes)
     told = describe(Analysis(model.result_, few.votes), "x", {}).summary
-    chance = (model.rank_draws() == 1).mean(axis=0)
+    chance = (model.result_.uncertainty.rank_draws == 1).mean(axis=0)
     order = [k for k in np.argsort(-chance) if k != np.argmax(model.scores_)]
     assert f"(probability {round(100 * chance[np.argmax(model.scores_)])} %)" in told["Ranking"][0]
     assert f"{model.items_[order[0]]} ({round(100 * chance[order[0]])} %)" in told["Ranking"][0]
@@ -67,7 +67,7 @@ def test_all_probabilities_of_an_order_are_those_of_the_draws(drawn):
     few = jr.simulate(8, 3, 120, random_state=2)
     model = jr.JAM().fit(few.votes)
     report = describe(Analysis(model.result_, few.votes), "x", {})
-    draws, place = model.score_draws(), {item: k for k, item in enumerate(model.items_)}
+    draws, place = model.result_.uncertainty.score_draws, {item: k for k, item in enumerate(model.items_)}
     assert len(report.uncertain) and len(report.contested)
     for row in pl.concat([report.uncertain, report.contested], how="diagonal").iter_rows(named=True):
         above = (draws[:, place[row["left"]]] > draws[:, place[row["right"]]]).mean()

@@ -8,6 +8,7 @@ import pytest
 
 import jamrank as jr
 from jamrank.errors import FeatureError, FormatError, NotFittedError, ParameterError
+from jamrank.io.archives import pack
 from jamrank.selection import compare
 from tests.models.invariance import draw
 
@@ -84,10 +85,11 @@ def test_the_choice_is_saved_with_the_model(tmp_path):
     assert (again.chosen_, again.reason_) == (model.chosen_, model.reason_)
     assert again.comparison_.equals(model.comparison_)
     assert type(again.model_) is type(model.model_)
-    text = (tmp_path / "model.jamrank").read_text()
-    (tmp_path / "changed.json").write_text(text.replace('"reason"', '"season"'))
+    body = model._to_body()
+    del body["choice"]["reason"]
+    (tmp_path / "changed.jamrank").write_bytes(pack("model", 2, body))
     with pytest.raises(FormatError):
-        jr.load(tmp_path / "changed.json")
+        jr.load(tmp_path / "changed.jamrank")
 
 
 def test_from_disk_it_chooses_the_same(tmp_path):
@@ -105,12 +107,12 @@ def test_the_reason_says_how_much_was_held_out():
     assert "folds" not in jr.Auto().fit(few).reason_
     many = jr.simulate(60, 10, 6000, truth="vote", random_state=0).votes
     auto = jr.Auto()
-    auto.choose(many)
-    assert "nats a held-out vote (2 of 5 folds; compare holds out all)" in auto.reason_
+    _, choice = auto.choose(many)
+    assert "nats a held-out vote (2 of 5 folds; compare holds out all)" in choice.reason
     full = compare(many, models=["CrowdBT"], splits=["vote"]).held_out["vote"]
     trial = full.trials["CrowdBT"]
     two = np.isin(full.fold[full.decided], [0, 1])
     loss = -np.log(np.where(full.first_won, trial.proba, 1 - trial.proba))
     loss = np.average(loss[two], weights=full.weight[two])
-    table = auto.comparison_
+    table = choice.comparison
     assert table.filter(table["model"] == "CrowdBT")["log_loss"][0] == pytest.approx(loss, rel=1e-9)

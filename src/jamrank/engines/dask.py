@@ -19,6 +19,7 @@ from jamrank.data.comparisons import Comparisons
 from jamrank.data.packing import Packing
 from jamrank.engines.base import Engine, Expectation, Links, Maximisation
 from jamrank.engines.kind import Kind, Load, Path, Tick
+from jamrank.engines.marginal import MarginalExpectation
 from jamrank.engines.memory import MemoryEngine
 from jamrank.errors import ParameterError
 from jamrank.io.out_of_core.cluster import cluster_at_hand
@@ -37,6 +38,7 @@ class _Request:
     name: str
     scores: FloatArray
     log_emission: FloatArray | None
+    variance: FloatArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,9 +70,15 @@ class _Part:
     def expectation(self, request: _Request) -> FloatArray:
         """Run the fused pass, and keep its curvature."""
         assert request.log_emission is not None
-        at = self.engine.expectation(request.scores, request.log_emission)
+        at: Expectation
+        observed = np.zeros(self.rows.n_items)
+        if request.variance is None:
+            at = self.engine.expectation(request.scores, request.log_emission)
+        else:
+            integrated = self.engine.marginal(request.scores, request.log_emission, request.variance)
+            at, observed = integrated, integrated.observed
         self._last = request.name, self.engine, at.curvature
-        return _flat(at.value, at.gradient, at.degree, at.expected_counts, at.truth_variance)
+        return _flat(at.value, at.gradient, at.degree, at.expected_counts, at.truth_variance, observed)
 
     def curvature(self, request: _Request) -> tuple[MemoryEngine, Any]:
         """Return the curvature of a pass, which is run again unless it was the last, and the engine that knows it."""
@@ -119,8 +127,8 @@ class DaskEngine(Engine):
         own = cluster.each(function, parts, *shared, places=places)
         return cluster.result(cluster.total(_added, own, places), own, self._tick)
 
-    def _ask(self, scores: FloatArray, log_emission: FloatArray | None) -> Any:
-        return self._cluster.carry(_Request(uuid4().hex, scores, log_emission))
+    def _ask(self, scores: FloatArray, log_emission: FloatArray | None, variance: FloatArray | None = None) -> Any:
+        return self._cluster.carry(_Request(uuid4().hex, scores, log_emission, variance))
 
     @property
     def n_items(self) -> int:
@@ -149,11 +157,24 @@ class DaskEngine(Engine):
 
     def expectation(self, scores: FloatArray, log_emission: FloatArray) -> Expectation:
         """Run the fused pass: log-likelihood, sums over votes, gradient and curvature."""
+        return self._taken(scores, log_emission, None)[0]
+
+    def marginal(self, scores: FloatArray, log_emission: FloatArray, variance: FloatArray) -> MarginalExpectation:
+        """Run the fused pass with the margin of each row integrated out; each item's score has a ``variance``."""
+        at, observed = self._taken(scores, log_emission, variance)
+        return MarginalExpectation(**vars(at), observed=observed)
+
+    def _taken(
+        self, scores: FloatArray, log_emission: FloatArray, variance: FloatArray | None
+    ) -> tuple[Expectation, FloatArray]:
+        """Run either pass; also returns what only the latter adds up."""
         self.passes += 1
-        request = self._ask(scores, log_emission)
+        request = self._ask(scores, log_emission, variance)
         sums = self._total(_expectation, request)[0]
+        sums, observed = sums[: -self.n_items], sums[-self.n_items :]
         value, gradient, degree, expected_counts = self._split(sums[: -self.n_confusion_groups])
-        return Expectation(value, gradient, degree, _At(request), expected_counts, sums[-self.n_confusion_groups :])
+        truth_variance = sums[-self.n_confusion_groups :]
+        return Expectation(value, gradient, degree, _At(request), expected_counts, truth_variance), observed
 
     def _split(self, sums: FloatArray) -> tuple[float, FloatArray, FloatArray, FloatArray]:
         n = self.n_items
@@ -246,7 +267,7 @@ def _flat(*sums: Any) -> FloatArray:
 
 def _expectation(part: _Part, request: tuple[_Request]) -> tuple[FloatArray]:
     if not len(part.rows):
-        return (np.zeros(1 + 2 * part.rows.n_items + 3 * part.rows.n_confusion_groups),)
+        return (np.zeros(1 + 3 * part.rows.n_items + 3 * part.rows.n_confusion_groups),)
     return (part.expectation(request[0]),)
 
 

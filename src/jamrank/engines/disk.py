@@ -13,9 +13,10 @@ from scipy.sparse import csr_array
 from jamrank.data.comparisons import Comparisons
 from jamrank.engines.base import Engine, Expectation, Information, Links, Maximisation
 from jamrank.engines.kind import Kind, Load, Path, Tick
+from jamrank.engines.marginal import MarginalExpectation
 from jamrank.engines.memory import MemoryEngine
 from jamrank.engines.part_store import PartStore
-from jamrank.engines.passes import Sums, expectation
+from jamrank.engines.passes import Sums, expectation, marginal
 from jamrank.errors import ParameterError, ScratchError, ScratchWarning, warn
 from jamrank.io.out_of_core.parted import PartedComparisons, Votes
 from jamrank.io.out_of_core.store import StoredComparisons, store_comparisons
@@ -36,6 +37,13 @@ class _At:
 
     scores: FloatArray
     log_emission: FloatArray | None
+    variance: FloatArray | None = None
+
+    def question(self, name: str) -> tuple[str, *tuple[FloatArray, ...]]:
+        """Return what a journal knows it by."""
+        log_emission = np.empty(0) if self.log_emission is None else self.log_emission
+        own = name, self.scores, log_emission
+        return own if self.variance is None else (f"marginal {name}", *own[1:], self.variance)
 
 
 class DiskEngine(Engine):
@@ -148,29 +156,45 @@ class DiskEngine(Engine):
 
     def expectation(self, scores: FloatArray, log_emission: FloatArray) -> Expectation:
         """Run the fused pass: log-likelihood, sums over votes, gradient and curvature."""
+        return self._taken(_At(scores, log_emission))[0]
+
+    def marginal(self, scores: FloatArray, log_emission: FloatArray, variance: FloatArray) -> MarginalExpectation:
+        """Run the fused pass with the margin of each row integrated out; each item's score has a ``variance``."""
+        at, observed = self._taken(_At(scores, log_emission, variance))
+        return MarginalExpectation(**vars(at), observed=observed)
+
+    def _taken(self, at: _At) -> tuple[Expectation, FloatArray]:
+        """Run either pass; also returns what only the latter adds up."""
+        assert at.log_emission is not None
         self.passes += 1
-        at = _At(scores, log_emission)
 
         def run() -> FloatArray:
-            total = np.zeros(1 + 2 * self.n_items + 3 * self.n_confusion_groups)
+            total = np.zeros(1 + 3 * self.n_items + 3 * self.n_confusion_groups)
             for number in self._numbers():
-                value, gradient, degree, expected_counts, truth_variance = self._pass(number, at)
-                _add(total, value, gradient, degree, expected_counts.ravel(), truth_variance)
+                (value, gradient, degree, expected_counts, truth_variance), observed = self._pass(number, at)
+                _add(total, value, gradient, degree, expected_counts.ravel(), truth_variance, observed)
             self._last = at
             return total
 
-        sums = self._journal.recall(run, "expectation", scores, log_emission)
+        sums = self._journal.recall(run, *at.question("expectation"))
+        sums, observed = sums[: -self.n_items], sums[-self.n_items :]
         value, gradient, degree, expected_counts = self._split(sums[: -self.n_confusion_groups])
-        return Expectation(value, gradient, degree, at, expected_counts, sums[-self.n_confusion_groups :])
+        truth_variance = sums[-self.n_confusion_groups :]
+        return Expectation(value, gradient, degree, at, expected_counts, truth_variance), observed
 
-    def _pass(self, number: int, at: _At) -> Sums:
+    def _pass(self, number: int, at: _At) -> tuple[Sums, FloatArray]:
         """Run the fused pass over a part; its curvature goes to the buffer and to disk."""
         assert at.log_emission is not None
         self._last = None
         curvature, part = self._store.curvature_buffer(number), self._store.load(number)
-        sums = expectation(part, at.scores, at.log_emission, curvature, np.empty(0), self.threads)
+        if at.variance is None:
+            sums = expectation(part, at.scores, at.log_emission, curvature, np.empty(0), self.threads)
+            observed = np.zeros(self.n_items)
+        else:
+            where = part, at.scores, at.log_emission, at.variance
+            sums, observed = marginal(*where, curvature, np.empty(0), self.threads)
         self._store.write_curvature(number)
-        return sums
+        return sums, observed
 
     def _split(self, sums: FloatArray) -> tuple[float, FloatArray, FloatArray, FloatArray]:
         n = self.n_items
@@ -196,8 +220,7 @@ class DiskEngine(Engine):
             self._last = curvature if curvature.log_emission is not None else None
             return total
 
-        log_emission = np.empty(0) if curvature.log_emission is None else curvature.log_emission
-        return self._journal.recall(run, "product", curvature.scores, log_emission, vector)
+        return self._journal.recall(run, *curvature.question("product"), vector)
 
     def _bend(self, number: int, at: _At) -> Float32Array:
         """Return the curvature of each row of a part."""

@@ -15,7 +15,8 @@ from jamrank.data.comparisons import Comparisons
 from jamrank.engines.base import Engine, Expectation, Information, Links, Maximisation
 from jamrank.engines.direct import bend_of_rows
 from jamrank.engines.kind import Kind, Load, Tick, read_into_memory
-from jamrank.engines.passes import expectation
+from jamrank.engines.marginal import MarginalExpectation
+from jamrank.engines.passes import expectation, marginal
 from jamrank.kernels import default_threads, kernels
 from jamrank.rows import ROWS_BY, Codes, Patterns, Rows
 from jamrank.typing import Float32Array, FloatArray, Int32Array, IntArray
@@ -101,6 +102,17 @@ class MemoryEngine(Engine):
         self._bends = curvature if in_runs else self._by_link(curvature)
         self._kept = CurvatureHandle(lambda engine: engine.expectation(scores, log_emission))
         return Expectation(value, gradient, degree, self._kept, expected_counts, truth_variance)
+
+    def marginal(self, scores: FloatArray, log_emission: FloatArray, variance: FloatArray) -> MarginalExpectation:
+        """Run the fused pass with the margin of each row integrated out; each item's score has a ``variance``."""
+        in_runs = self.rows.begin is not None
+        curvature = self._make_room(len(self.rows.link_first) if in_runs else len(self.rows))
+        self.passes += 1
+        sums, observed = marginal(self.rows, scores, log_emission, variance, curvature, np.empty(0), self.threads)
+        value, gradient, degree, expected_counts, truth_variance = sums
+        self._bends = curvature if in_runs else self._by_link(curvature)
+        self._kept = CurvatureHandle(lambda engine: engine.marginal(scores, log_emission, variance))
+        return MarginalExpectation(value, gradient, degree, self._kept, expected_counts, truth_variance, observed)
 
     def posterior(self, scores: FloatArray, log_emission: FloatArray) -> FloatArray:
         """Return the probability that the first item is truly better, for each row."""

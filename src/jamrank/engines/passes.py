@@ -12,7 +12,7 @@ from jamrank.kernels import kernels
 from jamrank.rows import Patterns, RaggedVotes, with_gold
 from jamrank.typing import Float32Array, FloatArray, IntArray
 
-__all__ = ["Laid", "Sums", "expectation", "likelihoods"]
+__all__ = ["Laid", "Sums", "expectation", "likelihoods", "marginal"]
 
 # Log-likelihood, gradient and degree by item, expected counts by group and side, and truth variance by group.
 Sums = tuple[float, FloatArray, FloatArray, FloatArray, FloatArray]
@@ -199,3 +199,58 @@ def _over_lists(
         expected_counts.reshape(-1, 2)[: ballots.n_confusion_groups],
         np.zeros(ballots.n_confusion_groups),
     )
+
+
+def marginal(
+    rows: Laid,
+    scores: FloatArray,
+    log_emission: FloatArray,
+    variance: FloatArray,
+    curvature: Float32Array,
+    posterior: FloatArray,
+    threads: int,
+) -> tuple[Sums, FloatArray]:
+    """Run the fused pass with the margin of each row integrated out; see :mod:`jamrank.kernels.twin_marginal`.
+
+    Parameters
+    ----------
+    rows, scores, log_emission, curvature, posterior, threads
+        As in :func:`expectation`; there must be room for the curvature.
+    variance : ndarray
+        Of each item's score, without what any one row says.
+
+    Returns
+    -------
+    sums : tuple
+    observed : ndarray
+        See :class:`jamrank.engines.marginal.MarginalExpectation`.
+    """
+    gradient, degree, observed = (np.empty(rows.n_items) for _ in range(3))
+    at = np.ascontiguousarray(scores), np.ascontiguousarray(variance)
+    by_item = gradient, degree, observed
+    ballots = rows.ballots
+    if isinstance(ballots, RaggedVotes):
+        counts, spread = (np.empty(2 * (ballots.n_confusion_groups + ballots.n_gold)) for _ in range(2))
+        emission = np.ascontiguousarray(with_gold(log_emission, ballots.n_gold)).ravel()
+        votes = ballots.start, ballots.vote, ballots.weight, emission
+        value = kernels.marginal_lists(
+            *rows.layout, *votes, *at, posterior, curvature, *by_item, counts, spread, threads
+        )
+        known = slice(ballots.n_confusion_groups)
+        sums = counts.reshape(-1, 2)[known], spread.reshape(-1, 2)[known].sum(axis=1)
+        return (value, gradient, degree, *sums), observed
+    base, if_first, if_second = likelihoods(ballots, log_emission)
+    in_pass = rows.single_votes or len(ballots) <= _MOST_PATTERNS_IN_PASS
+    truth = posterior if in_pass or len(posterior) else np.empty(len(rows))
+    counts, spread = (np.empty(len(ballots) if in_pass else 0) for _ in range(2))
+    begin = np.empty(0, dtype=np.int64) if rows.begin is None else rows.begin
+    votes_by_kind = begin, ballots.of_row, rows.weight, if_first, if_second
+    value = kernels.marginal(
+        *rows.link_layout, *votes_by_kind, *at, truth, curvature, *by_item, counts, spread, threads
+    )
+    value += float((rows.pattern_weight * base).sum())
+    if in_pass:
+        sums = ballots.over_patterns(counts), ballots.over_patterns(spread).sum(axis=1)
+    else:
+        sums = rows.over_votes(truth), rows.over_votes(truth * (1 - truth)).sum(axis=1)
+    return (value, gradient, degree, *sums), observed

@@ -16,6 +16,7 @@ from jamrank.fitting.disagreement import disagreement
 from jamrank.fitting.em import Fit, Point, Problem, run
 from jamrank.fitting.feature_scorers import Featured, choose_kernel, resolve_scorer
 from jamrank.fitting.latent_fit import LatentFit
+from jamrank.fitting.marginal_flips import MarginalFit, can_integrate, fit_marginal
 from jamrank.fitting.prior import Prior, linear_variance
 from jamrank.fitting.prior_variances import Variances, estimate_variances, free_scores
 from jamrank.fitting.progress import Progress
@@ -53,6 +54,7 @@ class Outcome:
     feature_scores: FloatArray | None = None
     weights: FloatArray | None = None
     converged: bool = True
+    marginal: MarginalFit | None = None
 
 
 class LatentFitter:
@@ -143,6 +145,8 @@ class LatentFitter:
             return Outcome(final, fit, plain, self.noise_state, (plain, final, fit.point), fit.point.scores)
         if prior is not None:
             warn_of_loose_items(engine, self.votes.items)
+            if self.settings.flips == "marginal" and can_integrate(engine, noise, loss):
+                return self.fit_marginal(engine, noise, prior)
         variances: Variances = (prior.score_variance if prior else None,)
         start = None
         if prior is not None and variances[0] is None:
@@ -153,6 +157,49 @@ class LatentFitter:
         own = state(variances)
         scores = fit.point.scores - fit.point.scores.mean()
         return Outcome(final, fit, own, self.noise_state, (own, final, fit.point), scores)
+
+    def fit_marginal(self, engine: Engine, noise: Noise, prior: Prior) -> Outcome:
+        """Fit flips with the scores integrated out; scores are the means that go with them."""
+        earlier = None if self.start is None else self.start.scores.score_variance
+        guess = prior.score_variance or earlier or 1.0
+        begun = Problem(engine, ScorerState(self.scorer, score_variance=guess).build(engine.n_items), noise)
+        best: MarginalFit | None = None
+        for begin in self._starts(begun, None):
+            start = begin()
+            found = self._marginal_run(engine, noise, (start.theta, start.params), guess, prior)
+            ended = found.fit.point
+            if self.gold is not None or noise.orientation(ended.params) < 0:
+                mirrored = -ended.theta, noise.sign_flipped(ended.params)
+                other = self._marginal_run(engine, noise, mirrored, guess, prior)
+                found = found if self.gold is not None and not _better(other, found) else other
+            if best is None or _better(found, best):
+                best = found
+        assert best is not None
+        self.warn_unless(best.fit.converged, _why(best.fit, self.settings.max_iter))
+        own, noise_state = ScorerState(self.scorer, score_variance=best.variance), self.noise_state
+        if best.flip_votes is not None:
+            wrong, right = best.flip_votes
+            noise_state = replace(noise_state, prior=replace(prior, flip_wrong=wrong, flip_right=right))
+        final = Problem(engine, own.build(engine.n_items), best.noise)
+        point = final.evaluate(best.fit.point.theta, best.fit.point.params)
+        fit = replace(best.fit, point=point)
+        scores = point.scores - point.scores.mean()
+        return Outcome(final, fit, own, noise_state, (own, final, point), scores, marginal=best)
+
+    def _marginal_run(
+        self, engine: Engine, noise: Noise, start: tuple[FloatArray, FloatArray], variance: float, prior: Prior
+    ) -> MarginalFit:
+        return fit_marginal(
+            engine,
+            noise,
+            *start,
+            variance,
+            estimate=prior.score_variance is None,
+            pool=prior.pools_flips,
+            max_iter=self.settings.max_iter,
+            tol=self.settings.tol,
+            progress=self.progress,
+        )
 
     def fit_features(self, engine: Engine, noise: Noise, matrix: FloatArray) -> Outcome:
         """Fit scores that features explain, alone or with an effect of each item."""
@@ -300,7 +347,7 @@ class LatentFitter:
 
     def finish(self, outcome: Outcome) -> LatentFit:
         """Return what was found."""
-        point, fit = outcome.fit.point, outcome.fit
+        point, fit, marginal = outcome.fit.point, outcome.fit, outcome.marginal
         fitted = Solution.of(self.source, outcome.scorer, outcome.noise, outcome.problem, point)
         state, problem, refined = outcome.refined
         same = refined is point
@@ -316,7 +363,7 @@ class LatentFitter:
             flip=self.flips(outcome.problem.noise, point),
             traits=self._traits(outcome.problem.noise, point),
             log_likelihoods=np.array(fit.objectives[1:] or fit.objectives),
-            log_likelihood=point.expectation.value,
+            log_likelihood=point.expectation.value if marginal is None else marginal.log_likelihood,
             n_iter=fit.n_iter,
             n_passes=outcome.problem.engine.passes,
             converged=fit.converged and outcome.converged,
@@ -327,6 +374,7 @@ class LatentFitter:
             kernel_weights=None if self.kernel is None else outcome.weights,
             score_variance=state.score_variance,
             weight_variance=outcome.scorer.weight_variance,
+            flip_information=None if marginal is None else marginal.information,
         )
 
     def flips(self, noise: Noise, point: Point) -> FloatArray:
@@ -344,6 +392,10 @@ class LatentFitter:
         if self.settings.ties == "davidson" and "tie" not in found:  # no vote is a tie
             found = {**found, "tie": np.zeros(len(self.votes.annotators))}
         return found
+
+
+def _better(a: MarginalFit, b: MarginalFit) -> bool:
+    return a.fit.objectives[-1] > b.fit.objectives[-1]
 
 
 def warn_unless(converged: bool, model: str, stopped_at: str) -> None:

@@ -42,6 +42,8 @@ class LatentFit:
         How features are mapped, and the weights there.
     score_variance, weight_variance : float or None
         Prior variances, given or estimated.
+    flip_information : ndarray or None
+        Information on the logit of each flip, where the fit knows it: with scores integrated out.
     log_likelihoods : ndarray
         Objective at each iteration.
     log_likelihood : float
@@ -72,3 +74,4 @@ class LatentFit:
     score_variance: float | None = None
     weight_variance: float | None = None
     extras: dict[str, Any] = field(default_factory=dict)
+    flip_information: FloatArray | None = None

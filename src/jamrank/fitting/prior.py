@@ -10,6 +10,8 @@ __all__ = ["Prior", "linear_variance", "resolve_prior"]
 
 # Of the weights of the linear scorer, unless given.
 _WEIGHT_VARIANCE = 6.25
+# Imagined votes of each annotator, unless given.
+_WRONG, _RIGHT = 1.0, 2.0
 
 
 @dataclass(frozen=True)
@@ -18,9 +20,11 @@ class Prior:
 
     Parameters
     ----------
-    flip_wrong, flip_right : float
+    flip_wrong, flip_right : float, optional
         Imagined votes of each annotator, wrong and right: a Beta(1 + flip_wrong, 1 + flip_right) prior on the flip.
-        More right than wrong, so that a single vote is taken for what it says.
+        Unless given, 1 and 2, more right than wrong, so that a single vote is taken for what it says; where flips are
+        fitted with the scores integrated out, they are then estimated: flips shrink towards a common value, the more
+        the less annotators differ.
     weight_variance : float, optional
         Variance of the normal prior on the weight of each standardised feature, or of what a kernel makes of them.
         Unless given, 6.25 for the linear scorer, and estimated from the votes for kernels and sums.
@@ -34,8 +38,8 @@ class Prior:
         Variance of the normal prior, around the mean of all, on the logarithm of each annotator's threshold for ties.
     """
 
-    flip_wrong: float = 1.0
-    flip_right: float = 2.0
+    flip_wrong: float | None = None
+    flip_right: float | None = None
     weight_variance: float | None = None
     score_variance: float | None = None
     bias_variance: float = 1.0
@@ -44,12 +48,26 @@ class Prior:
 
     def __post_init__(self) -> None:
         for name in ("flip_wrong", "flip_right"):
-            if not getattr(self, name) >= 0:
+            value = getattr(self, name)
+            if value is not None and not value >= 0:
                 raise ParameterError(f"{name} is {getattr(self, name)!r}; expected a number of at least 0")
         for name in (name for name in vars(self) if name.endswith("_variance")):
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise ParameterError(f"{name} is {value!r}; expected a number above 0")
+
+    @property
+    def flip_votes(self) -> tuple[float, float]:
+        """Imagined votes of each annotator, wrong and right."""
+        return (
+            _WRONG if self.flip_wrong is None else self.flip_wrong,
+            _RIGHT if self.flip_right is None else self.flip_right,
+        )
+
+    @property
+    def pools_flips(self) -> bool:
+        """Whether the prior of the flips may be estimated."""
+        return self.flip_wrong is None and self.flip_right is None
 
 
 def linear_variance(prior: Prior | None) -> float | None:

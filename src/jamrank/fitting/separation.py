@@ -1,4 +1,4 @@
-"""Items that votes alone cannot place: they are named, and the prior places them."""
+"""Items whose scores the likelihood leaves without a finite maximum, or without a common scale."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from jamrank.engines import Engine, MemoryEngine
 from jamrank.errors import DisconnectedWarning, SparseVotesWarning, warn
 from jamrank.kernels import kernels
 from jamrank.rows import Patterns, Rows
-from jamrank.typing import FloatArray, Int32Array
+from jamrank.text import safe_text
+from jamrank.typing import BoolArray, FloatArray, Int32Array
 
 __all__ = ["warn_of_loose_items"]
 
@@ -24,9 +25,9 @@ _ENOUGH = 8
 
 
 def warn_of_loose_items(engine: Engine, items: NDArray[Any]) -> None:
-    """Warn where items fall into groups without a vote between them, or win or lose all of their pairs.
+    """Warn where items fall into groups without a vote between them, or never lost or never won a vote.
 
-    Their scores are finite, since there is a prior, but hang on it. Votes on disk are not looked over.
+    Their scores are finite only because of the prior. Votes on disk are not checked.
     """
     if not engine.decided.in_memory:
         return
@@ -39,19 +40,31 @@ def warn_of_loose_items(engine: Engine, items: NDArray[Any]) -> None:
             "different ones): only the prior, and features where they are used, compare across groups",
             DisconnectedWarning,
         )
-    seen = _sides_taken(memory.rows, memory.threads)
-    for verb, mark in (("win", 2), ("lose", 1)):
-        always = seen == mark
-        if always.any():
-            one = always.sum() == 1
-            told, kept = (
-                (f"{verb}s every one of its", "its score") if one else (f"{verb} every one of their", "their scores")
-            )
-            which = f"{int(always.sum()):,} of {len(items):,} items {told} pairs"
-            warn(
-                f"{which} ({_named(items[always])}): the prior alone keeps {kept} finite",
-                SparseVotesWarning,
-            )
+    for verb, never in zip(("lost", "won"), _never(memory), strict=True):
+        if never.any():
+            which = f"{int(never.sum()):,} of {len(items):,} items never {verb} a vote ({_named(items[never])})"
+            remedy = "only the prior keeps the scores finite"
+            warn(f"diverging scores (separated data): {which}; {remedy}", SparseVotesWarning)
+
+
+def _never(engine: MemoryEngine) -> tuple[BoolArray, BoolArray]:
+    """Return which items never lost and which never won a vote, of those that have votes.
+
+    Majorities, which are quick to tell, single out the items that may have; votes are added up only if there are any.
+    """
+    rows = engine.rows
+    seen = _sides_taken(rows, engine.threads)
+    if not ((seen == 1) | (seen == 2)).any():
+        return np.zeros(rows.n_items, np.bool_), np.zeros(rows.n_items, np.bool_)
+    wins, total = rows.vote_totals()
+    losses = np.maximum(total - wins, 0.0)
+    won, lost = (
+        np.bincount(rows.first, of_first, rows.n_items) + np.bincount(rows.second, of_second, rows.n_items)
+        for of_first, of_second in ((wins, losses), (losses, wins))
+    )
+    # Sums of fractional weights are rounded.
+    least = 1e-9 * (won + lost)
+    return (won > 0) & (lost <= least), (lost > 0) & (won <= least)
 
 
 def _groups(first: Int32Array, second: Int32Array, n_items: int) -> Int32Array:
@@ -100,5 +113,5 @@ def _winner(share: FloatArray) -> NDArray[np.uint8]:
 
 
 def _named(items: NDArray[Any]) -> str:
-    told = ", ".join(str(item) for item in items[:_NAMED])
-    return told if len(items) <= _NAMED else f"{told}, …"
+    listed = ", ".join(safe_text(item) for item in items[:_NAMED])
+    return listed if len(items) <= _NAMED else f"{listed}, …"

@@ -20,6 +20,7 @@ _CHOICES = {
     "loss": ("logistic", "hinge"),
     "ties": ("leave out", "davidson"),
     "init": ("share", "random"),
+    "flips": ("marginal", "joint"),
 }
 _WHOLE = ("n_init", "max_iter", "n_landmarks", "n_jobs")
 
@@ -46,6 +47,7 @@ class FitSettings:
     kernel: str = "rbf"
     n_landmarks: int = 200
     loss: str = "logistic"
+    flips: str = "joint"
     prior: Prior | None = None
     init: str = "share"
     n_init: int = 1

@@ -168,7 +168,7 @@ class NoiseState:
 
     def _decided(self, engine: Engine) -> Noise:
         if self.overall is not None:
-            weak = (self.prior.flip_wrong, self.prior.flip_right) if self.prior else (0.0, 0.0)
+            weak = self.prior.flip_votes if self.prior else (0.0, 0.0)
             counts = engine.vote_counts
             return ClusteredFlip(counts, len(counts) // len(self.overall), self.overall, self.strength, *weak)
         if self.scale is not None:

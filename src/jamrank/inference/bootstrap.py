@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,12 +12,26 @@ from jamrank.data.comparisons import Comparisons
 from jamrank.data.frames import make_frame
 from jamrank.errors import InputError, JamrankWarning, ParameterError
 from jamrank.inference.uncertainty import Uncertainty
-from jamrank.typing import IntArray
+from jamrank.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from jamrank.inference.result import RankingResult
 
-__all__ = ["bootstrap"]
+__all__ = ["Refit", "bootstrap"]
+
+
+@dataclass(frozen=True)
+class Refit:
+    """Fits the same model to other votes."""
+
+    model: type[Any]
+    params: dict[str, Any]
+
+    def __call__(self, votes: Comparisons) -> FloatArray:
+        """Return the scores."""
+        quiet = {"verbose": False} if "verbose" in self.params else {}
+        scores: FloatArray = self.model(**{**self.params, **quiet}).fit(votes).scores_
+        return scores
 
 
 def bootstrap(result: RankingResult, n_resamples: int, random_state: Any) -> Uncertainty:

@@ -64,17 +64,25 @@ class CanonicalSampler:
         scorer = ScorerState(fitted.scorer.name, score_variance=prior.score_variance or _VARIANCE)
         problem = Problem(engine, scorer.build(engine.n_items), fitted.noise.build(engine), fitted.loss)
         point = self._near(problem)
-        return Posterior(engine, problem.noise, point.theta, point.params, prior.score_variance)
+        return Posterior(
+            engine, problem.noise, point.theta, point.params, prior.score_variance, oriented=self._gold is None
+        )
 
     def _near(self, problem: Problem) -> Point:
         """Return the fit of the votes in that order: from the usual start, or if that ends lower, from the fit."""
         best: Point | None = None
         for start in (problem.start(), self._start()):
-            point = run(problem, problem.evaluate(*start), max_iter=_MOST_ITERATIONS, tol=_TOL).point
+            point = self._oriented(problem, _fit(problem, *start))
             if best is None or point.objective > best.objective + _LOWER:
                 best = point
         assert best is not None
         return best
+
+    def _oriented(self, problem: Problem, point: Point) -> Point:
+        """Return the fit or its mirror image, in which the votes as a whole point the right way; as fits do."""
+        if self._gold is not None or problem.noise.orientation(point.params) >= 0:
+            return point
+        return _fit(problem, -point.theta, problem.noise.sign_flipped(point.params))
 
     def _start(self) -> tuple[FloatArray, FloatArray]:
         """Return the parameters of the fit, in that order."""
@@ -101,3 +109,7 @@ class CanonicalSampler:
             by_kind = params.reshape(len(params), kinds, -1)[:, :, self.like.annotator_place]
             params = by_kind.reshape(len(params), -1)
         return replace(found, scores=found.scores[:, self.like.place], params=params)
+
+
+def _fit(problem: Problem, theta: FloatArray, params: FloatArray) -> Point:
+    return run(problem, problem.evaluate(theta, params), max_iter=_MOST_ITERATIONS, tol=_TOL).point

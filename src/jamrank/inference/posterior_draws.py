@@ -32,7 +32,6 @@ _WANTED_ACCEPTANCE = 0.8
 # In units of the posterior's spread: a quarter of a turn makes the next draw independent of the last.
 _TRAJECTORY = 1.6
 _MOST_STEPS = 16
-_JUMP_EVERY = 4
 # In units of the scores' prior precision: where the information is less, or negative, steps are as if it were this.
 _LEAST_CURVED = 0.5
 _SAME = 9  # decimals in which exchangeable parameters agree
@@ -62,6 +61,9 @@ class Posterior:
         Where the fit ended.
     variance : float or None
         Prior variance of the scores, where it was given; None where it is estimated.
+    oriented : bool
+        Leave out parameters under which the votes as a whole point the wrong way. Negated scores and other flips
+        explain the votes nearly as well, and a fit takes it for granted which of the two is meant.
     """
 
     engine: Engine
@@ -69,6 +71,7 @@ class Posterior:
     theta: FloatArray
     params: FloatArray
     variance: float | None
+    oriented: bool = False
 
     @cached_property
     def _engines(self) -> list[Engine]:
@@ -100,6 +103,8 @@ class Posterior:
         value += sum(at.value for at in passes) + self.noise.log_prior(params)
         gradient = np.sum([at.gradient for at in passes], axis=0) + slope
         expected_counts = np.sum([at.expected_counts for at in passes], axis=0)
+        if self.oriented and self.noise.orientation(params) < 0:
+            value = -np.inf
         return value, self._joined(gradient, self.noise.slope(params, expected_counts))
 
     def _score_prior(self, theta: FloatArray) -> tuple[float, FloatArray]:
@@ -143,11 +148,6 @@ class Posterior:
         wide = float(((draws - centre) @ scale).std()) / length
         return np.asarray(spread + np.outer(spread @ along, along) * (max(wide, 1.0) - 1.0) / length**2)
 
-    def _mirrored(self, x: FloatArray) -> FloatArray:
-        """Return the point with every score negated and the noise that explains the same votes then."""
-        theta, params = self._split(x)
-        return self._joined(-theta, self.noise.sign_flipped(params))
-
     def draw(self, n: int, random_state: Any = 0) -> Draws:
         """Return draws of the scores, each about its mean, and of the noise's parameters: from several chains."""
         rng = np.random.default_rng(random_state)
@@ -159,11 +159,10 @@ class Posterior:
         # Chains begin far from each other: at draws of the warm-up that are far apart in time.
         starts = [warm[-1], *(settled[(k * len(settled)) // (N_CHAINS - 1)] for k in range(N_CHAINS - 1))]
         length = -(-n // N_CHAINS)
-        mirror = self._mirrored if len(self.params) else None
         chains = []
         for k, begin in enumerate(starts):
             n_own = length + (_BURN_IN if k else 0)
-            own, _ = sample(self.density, begin, spread, n_own, rng, step=step, mirror=mirror)
+            own, _ = sample(self.density, begin, spread, n_own, rng, step=step)
             chains.append(own[-length:])
         # Draw by draw: any first part of them has something of every chain.
         kept = np.stack(chains, axis=1).reshape(N_CHAINS * length, -1)[:n]
@@ -199,7 +198,6 @@ def sample(
     *,
     learn: bool = False,
     step: float = 0.4,
-    mirror: Callable[[FloatArray], FloatArray] | None = None,
 ) -> tuple[FloatArray, float]:
     """Draw from a density by Hamiltonian Monte Carlo.
 
@@ -217,9 +215,6 @@ def sample(
         Whether to adapt the length of steps on the way; draws made meanwhile are not to be kept.
     step : float
         Length of a step, or where to begin to learn it.
-    mirror : callable, optional
-        Gives the mirror image of a point, whose mirror image is the point itself. Now and then the chain may jump
-        there: trajectories hardly ever cross the gap between two modes.
 
     Returns
     -------
@@ -243,10 +238,5 @@ def sample(
             log_step += (accepted - _WANTED_ACCEPTANCE) / (i + 5) ** 0.6
         if rng.random() < accepted:
             x, value, slope = y, new_value, new_slope
-        if mirror is not None and i % _JUMP_EVERY == 0:
-            y = mirror(x)
-            new_value, new_slope = density(y)
-            if np.log(rng.random()) < new_value - value:
-                x, value, slope = y, new_value, new_slope
         draws[i] = x
     return draws, float(np.exp(log_step))

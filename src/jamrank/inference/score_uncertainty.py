@@ -99,7 +99,10 @@ class ScoreUncertainty:
         at_least_one("n", n)
         usual = n <= N_DRAWS and isinstance(random_state, int) and random_state == 0
         # Draws are one sequence: fewer are its beginning.
-        return self.score_draws[:n] if usual else self._draw(n, random_state)
+        if not usual:
+            return self._draw(n, random_state)
+        # Evenly from all chains, which follow one another.
+        return self.score_draws[np.arange(n) * len(self.score_draws) // n]
 
     def _draw(self, n: int, random_state: Any) -> FloatArray:
         se = self.estimate.score_se

@@ -40,6 +40,19 @@ def _weight(array: NDArray[Any], sizes: Mapping[str, int]) -> bool:
     return bool((np.isfinite(array) & (array >= 0)).all())
 
 
+def _sums(array: NDArray[Any], sizes: Mapping[str, int]) -> bool:
+    return not len(array) or (len(array) == sizes["annotators"] and array.shape[1] in (8, 9))
+
+
+def _tables(array: NDArray[Any], sizes: Mapping[str, int]) -> bool:
+    return _share(array, sizes) and len(array) % sizes["annotators"] == 0
+
+
+def _couples(array: NDArray[Any], sizes: Mapping[str, int]) -> bool:
+    who = array[:, :2]
+    return bool(((who >= 0) & (who < sizes["annotators"])).all())
+
+
 def _below(name: str) -> Callable[[NDArray[Any], Mapping[str, int]], bool]:
     return lambda array, sizes: bool(((array >= 0) & (array < sizes[name])).all())
 
@@ -140,6 +153,8 @@ _SCHEMA: dict[str, Any] = {
             "fitted": _SOLUTION,
             "refined": (_SOLUTION, None),
             "overall": (_SOLUTION, None),
+            "flip_information": (Array("f", (None,)), None),
+            "flip_votes": (Array("f", (2,)), None),
         },
         None,
     ),
@@ -152,13 +167,13 @@ COMPUTED: dict[str, dict[str, Any]] = {
         "posterior": Array("f", ("pairs",), _share),
         "link": float,
         "score_variances": Array("f", ("items",), _weight),
-        "vote_tables": Array("f", (None, 2, 2), _finite),
+        "vote_tables": Array("f", (None, 2, 2), _tables),
     },
     "annotators": {
         "flip_information": Array("f", ("annotators",)),
         "flip_range": Array("f", (2, "annotators"), _share),
-        "response_sums": Array("f", (None, None)),
-        "link_rows": Array("f", (None, 6)),
+        "response_sums": Array("f", (None, None), _sums),
+        "link_rows": Array("f", (None, 6), _couples),
         "effective_judges": (float, None),
         "bias_interval": (Array("f", ("annotators", 2)), None),
         "tie_interval": (Array("f", ("annotators", 2)), None),
@@ -172,12 +187,24 @@ COMPUTED: dict[str, dict[str, Any]] = {
             "score_se": Array("f", ("items",)),
             "rank_low": Array("i", ("items",)),
             "rank_high": Array("i", ("items",)),
-            "score_low": Array("f", (None,)),
-            "score_high": Array("f", (None,)),
+            "score_low": Array("f", ("items",)),
+            "score_high": Array("f", ("items",)),
             "kind": str,
             "raised": float,
         },
     },
+}
+# What only one model has; models from outside may have more.
+_EXTRAS: dict[str, Any] = {
+    "annotator_scores": Array("f", ("annotators", "items"), _finite),
+    "inconsistency": float,
+    "centroids": Array("f", ("clusters", "features"), _finite),
+    "cluster": Array("i", ("pairs",), _below("clusters")),
+    "strength": float,
+    "cluster_votes": Array("f", ("annotators", "clusters"), _weight),
+    "matrix": Array("f", ("items", "features"), _finite),
+    "item_pairs": Array("i", ("items",)),
+    "coef_interval": Array("f", ("features", 2)),
 }
 _SIMPLE = {str: (str,), int: (int,), float: (float, int), bool: (bool,), dict: (dict,), list: (list,)}
 
@@ -209,6 +236,11 @@ def checked(body: dict[str, Any], source: str) -> dict[str, Any]:
         if distinct < len(labels) or not len(labels):
             raise damaged(f"ids.{name}", "empty, or an id comes twice")
 
+    def finite(value: float, where: str) -> float:
+        if not abs(value) < 1e300:
+            raise damaged(where, "not a finite number")
+        return float(value)
+
     def check(value: Any, wanted: Any, where: str) -> None:
         if isinstance(wanted, tuple):
             if value is not None:
@@ -222,6 +254,8 @@ def checked(body: dict[str, Any], source: str) -> dict[str, Any]:
                 if key not in value and not isinstance(inner, tuple):
                     raise damaged(f"{where}.{key}".strip("."), "missing")
                 check(value.get(key), inner, f"{where}.{key}".strip("."))
+                if value.get(key) is not None and float in (inner, inner[0] if isinstance(inner, tuple) else None):
+                    value[key] = finite(value[key], f"{where}.{key}".strip("."))
         elif not isinstance(value, _SIMPLE[wanted]) or (isinstance(value, bool) and wanted is not bool):
             raise damaged(where, f"a {type(value).__name__}, expected a {wanted.__name__}")
 
@@ -232,11 +266,11 @@ def checked(body: dict[str, Any], source: str) -> dict[str, Any]:
     for part, values in body["computed"].items():
         if part not in COMPUTED or not isinstance(values, dict) or not values.keys() <= COMPUTED[part].keys():
             raise damaged(f"computed.{part}", "unknown")
-        for name, value in values.items():
-            check(value, COMPUTED[part][name], f"computed.{part}.{name}")
+        check(values, {name: wanted for name, wanted in COMPUTED[part].items() if name in values}, f"computed.{part}")
     names = body["scores"].get("features") and body["scores"]["features"]["names"]
     if names is not None and (len(names) != sizes.get("features") or not all(isinstance(n, str) for n in names)):
         raise damaged("scores.features.names", "not one name for each feature")
+    check(body["extras"], {name: wanted for name, wanted in _EXTRAS.items() if name in body["extras"]}, "extras")
     for name, value in body["traits"].items():
         check(value, Array("f", ("annotators", "more"), _finite), f"traits.{name}")
     _check_tables(body["votes"], sizes, damaged)
@@ -290,6 +324,9 @@ def from_version_1(body: dict[str, Any]) -> dict[str, Any]:
     """Return the body of a model file of version 1 in the layout of this version; it has no votes."""
     state, ids = body["state"], body["ids"]
     unsure = dict(body["uncertainty"])
+    for name in ("score_low", "score_high"):
+        if not len(unsure.get(name, ())):
+            unsure[name] = np.full(len(state["scores_"]), np.nan)
     flip = state["flip_"]
     overall = flip if flip.ndim == 1 else None
     pairs = None

@@ -9,6 +9,7 @@
 
 #include "blocks.hpp"
 #include "direct.hpp"
+#include "marginal.hpp"
 #include "passes.hpp"
 #include "votes.hpp"
 
@@ -21,6 +22,7 @@ struct InstructionSet {
     const Passes* passes;
     const VotePasses* votes;
     const DirectPasses* direct;
+    const MarginalPasses* marginal;
 };
 
 // What was compiled for an instruction set; nulls where the set is unknown or this processor lacks it.
@@ -31,18 +33,19 @@ InstructionSet compiled_for(const std::string& name) {
                     __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
                     __builtin_cpu_supports("avx512cd");
     if (name == "v4" || name == "auto")
-        if (v4) return {&jamrank::v4::passes, &jamrank::v4::vote_passes, &jamrank::v4::direct_passes};
+        if (v4) return {&jamrank::v4::passes, &jamrank::v4::vote_passes, &jamrank::v4::direct_passes, &jamrank::v4::marginal_passes};
     if (name == "v3" || name == "auto")
-        if (v3) return {&jamrank::v3::passes, &jamrank::v3::vote_passes, &jamrank::v3::direct_passes};
+        if (v3) return {&jamrank::v3::passes, &jamrank::v3::vote_passes, &jamrank::v3::direct_passes, &jamrank::v3::marginal_passes};
 #endif
     if (name == "baseline" || name == "auto")
-        return {&baseline::passes, &baseline::vote_passes, &baseline::direct_passes};
-    return {nullptr, nullptr, nullptr};
+        return {&baseline::passes, &baseline::vote_passes, &baseline::direct_passes, &baseline::marginal_passes};
+    return {nullptr, nullptr, nullptr, nullptr};
 }
 
 const Passes* active = compiled_for("auto").passes;
 const VotePasses* active_votes = compiled_for("auto").votes;
 const DirectPasses* active_direct = compiled_for("auto").direct;
+const MarginalPasses* active_marginal = compiled_for("auto").marginal;
 
 bool select(const char* name) {
     const InstructionSet wanted = compiled_for(name);
@@ -50,6 +53,7 @@ bool select(const char* name) {
     active = wanted.passes;
     active_votes = wanted.votes;
     active_direct = wanted.direct;
+    active_marginal = wanted.marginal;
     return true;
 }
 
@@ -363,6 +367,118 @@ double expectation_votes(const Array<const int64_t>& start, const Seconds& secon
     return value;
 }
 
+// Sums of a pass over margins that are integrated out, all blocks together.
+class MarginalBlocks {
+  public:
+    MarginalBlocks(size_t rows, size_t items, size_t kinds)
+        : items_(items),
+          kinds_(kinds),
+          tables_(kinds <= kFewKinds ? kVoteTables : 1),
+          size_(kMarginalSums * items + 2 * tables_ * kinds + 1),
+          blocks(block_count(rows, size_)),
+          sums_(blocks, size_) {}
+
+    template <typename Pass>
+    void run(size_t block, const Pass& pass) {
+        double* own = sums_.clear(block);
+        MarginalSums part{own, own + kMarginalSums * items_, kinds_, tables_, 0.0};
+        pass(part);
+        own[size_ - 1] = part.value;
+    }
+
+    double hand_over(OutDoubles& gradient, OutDoubles& degree, OutDoubles& observed, OutDoubles& expected_counts,
+                     OutDoubles& truth_variance) const {
+        sums_.collect(0, items_, gradient.data(), kMarginalSums);
+        sums_.collect(1, items_, degree.data(), kMarginalSums);
+        sums_.collect(2, items_, observed.data(), kMarginalSums);
+        std::fill_n(expected_counts.data(), kinds_, 0.0);
+        std::fill_n(truth_variance.data(), kinds_, 0.0);
+        for (size_t t = 0; t < tables_; ++t) {
+            const size_t offset = kMarginalSums * items_ + 2 * t * kinds_;
+            sums_.add(offset, kinds_, expected_counts.data(), 2);
+            sums_.add(offset + 1, kinds_, truth_variance.data(), 2);
+        }
+        double value;
+        sums_.collect(size_ - 1, 1, &value);
+        return value;
+    }
+
+  private:
+    size_t items_, kinds_, tables_, size_;
+
+  public:
+    size_t blocks;
+
+  private:
+    Accumulators sums_;
+};
+
+// Rows with margins that are integrated out, each of one kind; laid out as for `expectation_votes`.
+template <typename Code>
+double marginal(const Array<const int64_t>& start, const Seconds& second, const Array<const int64_t>& begin,
+                const Array<const Code>& kind, const Doubles& weight, const Doubles& if_first, const Doubles& if_second,
+                const Doubles& scores, const Doubles& variance, OutDoubles posterior, OutFloats curvature,
+                OutDoubles gradient, OutDoubles degree, OutDoubles observed, OutDoubles expected_counts,
+                OutDoubles truth_variance, int threads) {
+    const size_t n = kind.size(), links = curvature.size(), items = scores.size(), kinds = expected_counts.size();
+    require(begin.size() == links + 1 || (begin.size() == 0 && links == n), "one begin a link");
+    require(begin.size() == 0 || (begin.data()[0] == 0 && begin.data()[links] == static_cast<int64_t>(n)),
+            "begins must cover the votes");
+    require(posterior.size() == 0 || posterior.size() == n, "posterior must be empty or one a row");
+    require(gradient.size() == items && degree.size() == items && observed.size() == items, "one entry an item");
+    require(variance.size() == items, "one variance an item");
+    require(truth_variance.size() == kinds && (kinds == 0 || if_second.size() == kinds), "one entry a kind");
+    require(if_first.size() == 0 || if_first.size() == if_second.size(), "if_first must be empty or one a kind");
+    const Rows rows = as_rows(start, second, links, items);
+    SingleVotes votes{begin.size() ? begin.data() : nullptr, nullptr, nullptr, weights_or_null(weight, n)};
+    if constexpr (sizeof(Code) == 1) {
+        votes.few_kinds = kind.data();
+    } else {
+        votes.kind = kind.data();
+    }
+    const size_t together = if_first.size() ? 0 : reach_of(if_second).together;
+    const Table table{if_first.size() ? if_first.data() : nullptr, if_second.data(), if_second.size(), together};
+    nb::gil_scoped_release release;
+    MarginalBlocks sums(n, items, kinds);
+    for_blocks(sums.blocks, threads, [&](size_t block) {
+        sums.run(block, [&](MarginalSums& part) {
+            active_marginal->expectation(rows, votes, table, scores.data(), variance.data(),
+                                         first_link(votes, links, block, sums.blocks, n),
+                                         first_link(votes, links, block + 1, sums.blocks, n),
+                                         posterior.size() ? posterior.data() : nullptr, curvature.data(), part);
+        });
+    });
+    return sums.hand_over(gradient, degree, observed, expected_counts, truth_variance);
+}
+
+double marginal_lists(const Array<const int64_t>& start, const Seconds& second, const Array<const int64_t>& vote_start,
+                      const Ints& vote, const Doubles& vote_weight, const Doubles& log_emission, const Doubles& scores,
+                      const Doubles& variance, OutDoubles posterior, OutFloats curvature, OutDoubles gradient,
+                      OutDoubles degree, OutDoubles observed, OutDoubles expected_counts, OutDoubles truth_variance,
+                      int threads) {
+    require(vote_start.size() > 0, "one entry a row, and one");
+    const size_t n = vote_start.size() - 1, items = scores.size(), kinds = expected_counts.size();
+    require(curvature.size() == n, "one curvature a row");
+    require(posterior.size() == 0 || posterior.size() == n, "posterior must be empty or one a row");
+    require(vote_weight.size() == 0 || vote_weight.size() == vote.size(), "weight must be empty or one a vote");
+    require(gradient.size() == items && degree.size() == items && observed.size() == items, "one entry an item");
+    require(variance.size() == items, "one variance an item");
+    require(truth_variance.size() == kinds && log_emission.size() == 2 * kinds, "two entries a kind of vote");
+    const Rows rows = as_rows(start, second, n, items);
+    const RaggedVotes lists{vote_start.data(), vote.data(), vote_weight.size() ? vote_weight.data() : nullptr,
+                      log_emission.data()};
+    nb::gil_scoped_release release;
+    MarginalBlocks sums(n, items, kinds);
+    for_blocks(sums.blocks, threads, [&](size_t block) {
+        sums.run(block, [&](MarginalSums& part) {
+            const Span span = span_of(block, sums.blocks, n);
+            active_marginal->expectation_lists(rows, lists, scores.data(), variance.data(), span.begin, span.end,
+                                               posterior.size() ? posterior.data() : nullptr, curvature.data(), part);
+        });
+    });
+    return sums.hand_over(gradient, degree, observed, expected_counts, truth_variance);
+}
+
 // With patterns, the posterior is one for each of them.
 double maximisation(const Array<const int64_t>& start, const Seconds& second, const Codes& pattern,
                     const Doubles& weight, const Doubles& posterior, const Doubles& scores, int loss,
@@ -469,6 +585,9 @@ NB_MODULE(_native, m) {
     m.def("expectation_votes", &expectation_votes<int32_t>);
     m.def("direct", &direct<uint8_t>);
     m.def("direct", &direct<int32_t>);
+    m.def("marginal", &marginal<uint8_t>);
+    m.def("marginal", &marginal<int32_t>);
+    m.def("marginal_lists", &marginal_lists);
     m.def("maximisation", &maximisation);
     m.def("laplacian", &laplacian);
     m.def("assign", &assign);

@@ -50,7 +50,7 @@ class AmElo(LatentModel):
     prior : "auto", Prior or None
         Normal priors on the scores, with a variance that is estimated, and on the discriminations; None for plain
         maximum likelihood.
-    max_iter, tol, n_jobs, verbose
+    max_iter, tol, engine, n_jobs, verbose
         As in :class:`JAM`.
 
     Attributes
@@ -65,7 +65,7 @@ class AmElo(LatentModel):
         unit="vote",
         scorer="objects",
         noise="discrimination",
-        capabilities=Capabilities(log_odds=True, annotators=True, likelihood=True),
+        capabilities=Capabilities(out_of_core=True, log_odds=True, annotators=True, likelihood=True),
     )
     _fitter: ClassVar[type[LatentFitter]] = UnitMeanFitter
     _predictor: ClassVar[type[LatentPredictor]] = DiscriminationPredictor
@@ -76,12 +76,14 @@ class AmElo(LatentModel):
         prior: Prior | str | None = "auto",
         max_iter: int = 500,
         tol: float = 1e-6,
+        engine: str = "auto",
         n_jobs: int | None = None,
         verbose: bool = False,
     ) -> None:
         self.prior = prior
         self.max_iter = max_iter
         self.tol = tol
+        self.engine = engine
         self.n_jobs = n_jobs
         self.verbose = verbose
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
 import os
-from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -12,11 +10,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from numpy.typing import NDArray
 
 from jamrank.data.comparisons import Comparisons
-from jamrank.data.gold import KnownTruths, known_truths
-from jamrank.engines import Choice, bring, choose
+from jamrank.data.gold import KnownTruths
+from jamrank.engines import Choice
 from jamrank.errors import NotFittedError, ParameterError
+from jamrank.fitting.fit_input import FitInput, bring_votes, match_gold
 from jamrank.fitting.spec import ModelSpec
 from jamrank.inference.annotators import AnnotatorFit
+from jamrank.inference.bootstrap import Refit
 from jamrank.inference.latent import N_DRAWS
 from jamrank.inference.prediction import LinkPredictor
 from jamrank.inference.result import Convergence, RankingResult
@@ -24,51 +24,20 @@ from jamrank.inference.score_uncertainty import ScoreUncertainty, as_level
 from jamrank.inference.scores import Scores
 from jamrank.inference.uncertainty import Uncertainty, draw_ranks
 from jamrank.inference.vote_summary import VoteSummary
-from jamrank.io.out_of_core.parted import PartedComparisons, Votes
+from jamrank.io.out_of_core.parted import Votes
+from jamrank.models.parameters import Parameters
 from jamrank.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["FitInput", "RankingModel", "Refit"]
+__all__ = ["RankingModel"]
 
-# Engines whose votes come part by part.
-_IN_PARTS = ("disk", "dask")
 # Rows of the ranking that print(model) shows.
 _HEAD = 10
 
 
-@dataclass(frozen=True)
-class FitInput:
-    """What a fit is given, checked and brought to where the engine wants it."""
-
-    votes: Votes
-    features: Any
-    gold: KnownTruths | None
-    start: RankingResult | None
-    choice: Choice
-
-    @property
-    def in_memory(self) -> Comparisons:
-        """The votes, of a model that needs them in memory."""
-        assert isinstance(self.votes, Comparisons)
-        return self.votes
-
-
-@dataclass(frozen=True)
-class Refit:
-    """Fits the same model to other votes."""
-
-    model: type[RankingModel]
-    params: dict[str, Any]
-
-    def __call__(self, votes: Comparisons) -> FloatArray:
-        """Return the scores."""
-        quiet = {"verbose": False} if "verbose" in self.params else {}
-        return self.model(**{**self.params, **quiet}).fit(votes).scores_
-
-
-class RankingModel:
+class RankingModel(Parameters):
     """Base of all models; follows scikit-learn's conventions.
 
     A subclass says what it is in ``spec``, stores its arguments in ``__init__`` and returns its result from ``_fit``.
@@ -117,27 +86,11 @@ class RankingModel:
 
     def _bring(self, votes: Any) -> tuple[Choice, Votes]:
         """Choose the engine, and bring the votes to where it wants them."""
-        if not isinstance(votes, (Comparisons, PartedComparisons, str, os.PathLike)):
-            raise ParameterError(
-                f"votes is a {type(votes).__name__}; expected jamrank.Comparisons (see Comparisons.from_frame)"
-            )
-        in_parts = self._spec.capabilities.out_of_core
-        choice = choose(self.get_params().get("engine", "auto"), votes, in_parts)
-        if not in_parts and (isinstance(votes, PartedComparisons) or choice.name in _IN_PARTS):
-            raise ParameterError(
-                f"{type(self).__name__} needs the votes in memory; JAM, CrowdBT and BradleyTerry fit from disk and "
-                "on clusters"
-            )
-        return choice, bring(choice, votes)
+        return bring_votes(type(self).__name__, self._spec, self.get_params().get("engine", "auto"), votes)
 
     def _known_truths(self, votes: Votes, gold: Any) -> KnownTruths | None:
-        if gold is None:
-            return None
-        if not self._spec.capabilities.gold:
-            raise ParameterError(f"{type(self).__name__} does not use gold; JAM, VRJAM, CrowdBT and DawidSkene do")
-        if not isinstance(votes, Comparisons):
-            raise ParameterError("gold needs the votes in memory; this fit is from disk")
-        return known_truths(gold, votes, only_voted=self.get_params().get("ties") == "davidson")
+        only_voted = self.get_params().get("ties") == "davidson"
+        return None if gold is None else match_gold(type(self).__name__, self._spec, votes, gold, only_voted)
 
     def _checked_start(self, start: RankingModel | None) -> RankingResult | None:
         if start is None:
@@ -150,39 +103,10 @@ class RankingModel:
             raise ParameterError(f"{start.result_.model} cannot be used as a warm start.")
         return start.result_
 
-    # -- parameters, as scikit-learn has them -----------------------------------------------------------------
-
-    @classmethod
-    def _parameter_names(cls) -> list[str]:
-        return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the arguments of the constructor."""
-        return {name: getattr(self, name) for name in self._parameter_names()}
-
-    def set_params(self, **params: Any) -> Self:
-        """Change arguments of the constructor."""
-        known = self._parameter_names()
-        for name, value in params.items():
-            if name not in known:
-                raise ParameterError(f"{type(self).__name__} has no argument {name!r}; it has {', '.join(known)}")
-            setattr(self, name, value)
-        return self
+    # -- display ----------------------------------------------------------------------------------------------
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_result" in vars(self)
-
-    def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import Tags, TargetTags
-
-        return Tags(estimator_type=None, target_tags=TargetTags(required=False))
-
-    def __repr__(self) -> str:
-        defaults = inspect.signature(type(self).__init__).parameters
-        changed = [
-            f"{name}={value!r}" for name, value in self.get_params().items() if value != defaults[name].default
-        ]
-        return f"{type(self).__name__}({', '.join(changed)})"
 
     def __str__(self) -> str:
         if "_result" not in vars(self):

@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 from jamrank.data.comparisons import Comparisons
 from jamrank.errors import DisconnectedWarning, NotConvergedWarning, ParameterError, warn
 from jamrank.fitting.disagreement import disagreement
+from jamrank.fitting.fit_input import FitInput
 from jamrank.fitting.link import fit_link
 from jamrank.fitting.spec import Capabilities, ModelSpec
 from jamrank.inference.prediction import LinkPredictor, SlopePredictor
 from jamrank.inference.result import Convergence, RankingResult
 from jamrank.inference.scores import SAME_SCORE, Scores
 from jamrank.inference.vote_summary import VoteSummary
-from jamrank.models.base import FitInput, RankingModel
+from jamrank.models.base import RankingModel
 from jamrank.rows import PairCounts
 from jamrank.typing import FloatArray
 

@@ -16,7 +16,7 @@ class CrowdBT(LatentModel):
 
     Parameters
     ----------
-    noise, ties, prior, init, n_init, max_iter, tol, random_state, engine, n_jobs, verbose
+    noise, ties, flips, prior, init, n_init, max_iter, tol, random_state, engine, n_jobs, verbose
         As in :class:`JAM`.
 
     Attributes
@@ -37,6 +37,7 @@ class CrowdBT(LatentModel):
         *,
         noise: str = "flip",
         ties: str = "leave out",
+        flips: str = "joint",
         prior: Prior | str | None = "auto",
         init: str = "share",
         n_init: int = 1,
@@ -49,6 +50,7 @@ class CrowdBT(LatentModel):
     ) -> None:
         self.noise = noise
         self.ties = ties
+        self.flips = flips
         self.prior = prior
         self.init = init
         self.n_init = n_init

@@ -28,7 +28,9 @@ from jamrank.io.model_schema import COMPUTED, VERSION, checked
 from jamrank.models.base import RankingModel
 from jamrank.models.latent import LatentModel
 from jamrank.models.registry import MODELS
+from jamrank.noise import NOISES
 from jamrank.scorers import Features, KernelMap
+from jamrank.typing import FloatArray
 
 __all__ = ["load", "model_body", "model_bytes", "model_from_body"]
 
@@ -145,7 +147,15 @@ def _fit_body(fit: LatentFit) -> dict[str, Any]:
         "fitted": _solution_body(fit.fitted),
         "refined": None if fit.refined is fit.fitted else _solution_body(fit.refined),
         "overall": None if fit.overall is None else _solution_body(fit.overall),
+        "flip_information": fit.flip_information,
+        "flip_votes": _flip_votes(fit),
     }
+
+
+def _flip_votes(fit: LatentFit) -> Any:
+    """Return the prior of the flips where it was estimated."""
+    prior = fit.fitted.noise.prior
+    return None if fit.flip_information is None or prior is None else np.array(prior.flip_votes)
 
 
 def _solution_body(solution: Solution) -> dict[str, Any]:
@@ -304,9 +314,10 @@ def _fit(
         source = EngineSource(
             votes.source, gold, settings.rows, told["tied"], Choice("memory", "the model was loaded"), settings.n_jobs
         )
-        fitted = _solution(told["fitted"], source, settings, body["extras"])
-        refined = fitted if told["refined"] is None else _solution(told["refined"], fitted.source, settings, {})
-        overall = None if told["overall"] is None else _solution(told["overall"], source, settings, {})
+        own = replace(settings, prior=_estimated(settings.prior, told["flip_votes"]))
+        fitted = _solution(told["fitted"], source, own, body["extras"], votes)
+        refined = fitted if told["refined"] is None else _solution(told["refined"], fitted.source, own, {}, votes)
+        overall = None if told["overall"] is None else _solution(told["overall"], source, settings, {}, votes)
     return LatentFit(
         settings,
         scores.scorer or "objects",
@@ -329,14 +340,32 @@ def _fit(
         scores.score_variance,
         scores.weight_variance,
         body["extras"],
+        None if told is None else told["flip_information"],
     )
 
 
-def _solution(told: dict[str, Any], source: EngineSource, settings: FitSettings, extras: dict[str, Any]) -> Solution:
+def _estimated(prior: Prior | None, flip_votes: FloatArray | None) -> Prior | None:
+    """Return the prior with what was estimated of it."""
+    if prior is None or flip_votes is None:
+        return prior
+    wrong, right = flip_votes.tolist()
+    return replace(prior, flip_wrong=wrong, flip_right=right)
+
+
+def _solution(
+    told: dict[str, Any], source: EngineSource, settings: FitSettings, extras: dict[str, Any], votes: VoteSummary
+) -> Solution:
+    n_items, n_annotators = len(votes.items), len(votes.annotators)
     noise = NoiseState(**{**told["noise"], "prior": settings.prior, "strength": float(told["noise"]["strength"])})
     if noise.overall is not None and source.cluster is None and "cluster" in extras:
         source = replace(source, cluster=extras["cluster"], n_clusters=len(extras["centroids"]))
-    return Solution(source, ScorerState(**told["scorer"]), noise, settings.loss, told["theta"], told["params"])
+    state = ScorerState(**told["scorer"])
+    if len(told["theta"]) != state.build(n_items).n_params:
+        raise FormatError(f"{len(told['theta'])} parameters of the scorer {state.name!r}")
+    n_params = len(told["params"])
+    if NOISES[noise.name].selectable and n_params > 1 and n_params % n_annotators:
+        raise FormatError(f"{n_params} parameters of the noise {noise.name!r} for {n_annotators} annotators")
+    return Solution(source, state, noise, settings.loss, told["theta"], told["params"])
 
 
 def _restore(result: RankingResult, computed: dict[str, dict[str, Any]]) -> None:

@@ -11,6 +11,7 @@ from jamrank.engines import MemoryEngine
 from jamrank.errors import FeatureError
 from jamrank.fitting.disagreement import disagreement
 from jamrank.fitting.em import Problem, run
+from jamrank.fitting.fit_input import FitInput
 from jamrank.fitting.latent import warn_of_ties, warn_unless
 from jamrank.fitting.prior import Prior, linear_variance
 from jamrank.fitting.settings import FitSettings
@@ -18,7 +19,7 @@ from jamrank.fitting.spec import Capabilities, ModelSpec
 from jamrank.inference.result import Convergence, RankingResult
 from jamrank.inference.scores import Scores
 from jamrank.inference.vote_summary import VoteSummary
-from jamrank.models.base import FitInput, RankingModel
+from jamrank.models.base import RankingModel
 from jamrank.noise import NoNoise
 from jamrank.rows import Rows
 from jamrank.scorers import Features, LinearScorer, align_features

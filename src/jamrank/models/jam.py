@@ -31,6 +31,10 @@ class JAM(LatentModel):
     ties : {"leave out", "davidson"}
         What to do with tie votes: leave them out, with a warning; or take them for an outcome that is likelier the
         closer two items are, with a threshold for each annotator.
+    flips : {"joint", "marginal"}
+        How flips are fitted where every item has a free score and annotators have one flip each: with the scores
+        integrated out, approximately, so that scores do not explain errors away where items have few votes; or
+        together with them, by the highest joint posterior density. Otherwise always the latter.
     prior : "auto", Prior or None
         Weak prior; None for plain maximum likelihood.
     init : {"share", "random"}
@@ -67,9 +71,10 @@ class JAM(LatentModel):
     ranking_, annotators_, pairs_, groups_, features_ : data frame
         Tables for reading.
     log_likelihoods_ : ndarray
-        Log-likelihood plus log prior at each iteration.
+        Log-likelihood plus log prior at each iteration; with scores integrated out, the approximate log marginal
+        likelihood plus the log prior of the flips.
     log_likelihood_ : float
-        The last log-likelihood, without prior.
+        The last log-likelihood, without prior; with scores integrated out, the last log marginal likelihood.
     n_iter_, converged_ : int, bool
         How the fit ended.
     result_ : RankingResult
@@ -103,6 +108,7 @@ class JAM(LatentModel):
         loss: str = "logistic",
         noise: str = "flip",
         ties: str = "leave out",
+        flips: str = "joint",
         prior: Prior | str | None = "auto",
         init: str = "share",
         n_init: int = 1,
@@ -117,6 +123,7 @@ class JAM(LatentModel):
         self.loss = loss
         self.noise = noise
         self.ties = ties
+        self.flips = flips
         self.prior = prior
         self.init = init
         self.n_init = n_init

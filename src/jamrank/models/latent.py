@@ -6,17 +6,19 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from jamrank.errors import FeatureError, ParameterError
+from jamrank.fitting.fit_input import FitInput
 from jamrank.fitting.latent import LatentFitter
 from jamrank.fitting.latent_fit import LatentFit
 from jamrank.fitting.settings import FitSettings
 from jamrank.inference.annotators import LatentAnnotators
+from jamrank.inference.bootstrap import Refit
 from jamrank.inference.latent import LatentInference
 from jamrank.inference.prediction import LatentPredictor
 from jamrank.inference.result import Convergence, RankingResult
 from jamrank.inference.score_uncertainty import LatentUncertainty, ScoreUncertainty
 from jamrank.inference.scores import Scores
 from jamrank.inference.vote_summary import VoteSummary
-from jamrank.models.base import FitInput, RankingModel, Refit
+from jamrank.models.base import RankingModel
 
 __all__ = ["LatentModel"]
 

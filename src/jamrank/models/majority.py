@@ -7,12 +7,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from jamrank.fitting.disagreement import disagreement
+from jamrank.fitting.fit_input import FitInput
 from jamrank.fitting.spec import Capabilities, ModelSpec
 from jamrank.inference.prediction import LinkPredictor, SharePredictor
 from jamrank.inference.result import Convergence, RankingResult
 from jamrank.inference.scores import Scores
 from jamrank.inference.vote_summary import VoteSummary
-from jamrank.models.base import FitInput, RankingModel
+from jamrank.models.base import RankingModel
 from jamrank.rows import pair_wins
 from jamrank.typing import BoolArray
 

@@ -9,13 +9,13 @@ import numpy as np
 
 from jamrank.errors import ParameterError
 from jamrank.fitting.clustered import ClusteredFitter
+from jamrank.fitting.fit_input import FitInput
 from jamrank.fitting.latent import LatentFitter
 from jamrank.fitting.prior import Prior
 from jamrank.fitting.settings import FitSettings
 from jamrank.fitting.spec import ModelSpec
 from jamrank.inference.cluster_prediction import ClusterPredictor
 from jamrank.inference.prediction import LatentPredictor
-from jamrank.models.base import FitInput
 from jamrank.models.jam import JAM
 from jamrank.typing import FloatArray, Int32Array
 

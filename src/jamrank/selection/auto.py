@@ -140,12 +140,12 @@ class Auto(RankingModel):
         self._forget()
         chosen, choice = self.choose(votes, features, gold is not None)
         chosen.fit(votes, features if choice.uses_features else None, gold=gold, start=start)
-        self.model_, self.choice_, self.result_ = chosen, choice, chosen.result_
+        self._model, self._choice, self.result_ = chosen, choice, chosen.result_
         return self
 
     def _forget(self) -> None:
         super()._forget()
-        for name in ("model_", "choice_"):
+        for name in ("_model", "_choice"):
             vars(self).pop(name, None)
 
     def choose(self, votes: Votes, features: Any = None, gold: bool = False) -> tuple[RankingModel, ModelChoice]:
@@ -228,18 +228,24 @@ class Auto(RankingModel):
         frame = columns and make_frame({n: np.asarray(v) for n, v in columns.items()}, choice["frames"])
         if inner["class"] == "Auto":
             raise FormatError(f"{source}: an Auto that chose an Auto")
-        auto.model_ = find_model(str(inner["class"]))._from_body(inner, source)
-        auto.choice_ = ModelChoice(str(choice["name"]), str(choice["reason"]), bool(choice["uses_features"]), frame)
-        auto.result_ = auto.model_.result_
+        auto._model = find_model(str(inner["class"]))._from_body(inner, source)
+        auto._choice = ModelChoice(str(choice["name"]), str(choice["reason"]), bool(choice["uses_features"]), frame)
+        auto.result_ = auto._model.result_
         return auto
 
     # -- the choice -----------------------------------------------------------------------------------------------
 
     def _chosen(self) -> ModelChoice:
-        choice: ModelChoice | None = vars(self).get("choice_")
+        choice: ModelChoice | None = vars(self).get("_choice")
         if choice is None:
             raise NotFittedError("this Auto is not fitted yet; call fit first")
         return choice
+
+    @property
+    def model_(self) -> RankingModel:
+        """The chosen model, fitted."""
+        self._chosen()
+        return self._model
 
     @property
     def chosen_(self) -> str:

@@ -13,6 +13,7 @@ from jamrank.kernels.twin.encoding import (
     sort_keys,
     unpack_votes,
 )
+from jamrank.kernels.twin.marginal import marginal, marginal_lists
 from jamrank.kernels.twin.passes import (
     assign,
     direct,
@@ -44,6 +45,8 @@ __all__ = [
     "fold_keys",
     "jury_patterns",
     "laplacian",
+    "marginal",
+    "marginal_lists",
     "mark_ids",
     "mark_sides",
     "mark_verdicts",

@@ -13,6 +13,7 @@ __all__ = [
     "expectation",
     "expectation_lists",
     "expectation_votes",
+    "first_items",
     "laplacian",
     "maximisation",
     "sum_by_kind",
@@ -23,7 +24,7 @@ _LARGEST_MARGIN = 700.0
 _LEAST_CURVATURE = 0.1
 
 
-def _first_items(start: IntArray, second: Int32Array, n_items: int) -> tuple[Int32Array, Int32Array]:
+def first_items(start: IntArray, second: Int32Array, n_items: int) -> tuple[Int32Array, Int32Array]:
     """Return the items of each row; without starts the rows are all pairs, in order."""
     if not len(start):
         first, other = np.triu_indices(n_items, 1)
@@ -65,7 +66,7 @@ def expectation(
     With an empty ``curvature`` the degree is not computed: zeros, unless it is empty too. Returns the log-likelihood,
     without what is common to both truths of each pattern.
     """
-    first, second = _first_items(start, second, len(scores))
+    first, second = first_items(start, second, len(scores))
     truth, value = _infer(
         first,
         second,
@@ -100,7 +101,7 @@ def expectation_lists(
     threads: int,
 ) -> float:
     """Run the same pass over rows with a list of votes each; ``log_emission`` is by kind of vote and truth."""
-    first, second = _first_items(start, second, len(scores))
+    first, second = first_items(start, second, len(scores))
     row = np.repeat(np.arange(len(first)), np.diff(vote_start))
     by_vote = log_emission.reshape(-1, 2)[vote] * (vote_weight[:, None] if len(vote_weight) else 1.0)
     log_second, log_first = (np.bincount(row, by_vote[:, truth], len(first)) for truth in (0, 1))
@@ -135,7 +136,7 @@ def expectation_votes(
     The votes on link ``l`` are ``begin[l]:begin[l + 1]``; without ``begin`` there is one on each. Also adds up the
     variance of the truth by kind.
     """
-    first, second = _first_items(start, second, len(scores))
+    first, second = first_items(start, second, len(scores))
     link = np.repeat(np.arange(len(first)), np.diff(begin)) if len(begin) else np.arange(len(first))
     margin = _margins(first, second, scores)
     e = np.exp(-np.abs(margin))
@@ -184,7 +185,7 @@ def direct(
     The log-odds are ``a m``. 1: is it a tie? They are ``a - log cosh(m / 2)``. The curvature is the expected one,
     which is never negative. Also adds up the derivative in each parameter, and the information on it.
     """
-    first, second = _first_items(start, second, len(scores))
+    first, second = first_items(start, second, len(scores))
     link = np.repeat(np.arange(len(first)), np.diff(begin)) if len(begin) else np.arange(len(first))
     margin, param, confusion_group = _margins(first, second, scores)[link], params[kind // 2], kind // 2
     log_odds, by_margin, by_param = (_better, _tied)[question](margin, param)
@@ -264,7 +265,7 @@ def maximisation(
 
     With patterns, the posterior is one for each of them.
     """
-    first, second = _first_items(start, second, len(scores))
+    first, second = first_items(start, second, len(scores))
     posterior = posterior[pattern] if len(pattern) else posterior
     margin = _margins(first, second, scores)
     value, derivative, bend = (_logistic, _smooth_hinge)[loss](margin, posterior)
@@ -299,7 +300,7 @@ def laplacian(
     threads: int,
 ) -> None:
     """Multiply the curvature matrix, a graph Laplacian over items, with a vector."""
-    first, second = _first_items(start, second, len(vector))
+    first, second = first_items(start, second, len(vector))
     flow = curvature * (vector[first] - vector[second])
     product[:] = _scatter(first, second, flow, -flow, len(vector))
 

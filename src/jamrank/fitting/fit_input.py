@@ -1,0 +1,62 @@
+"""What a fit is given: checked, and brought to where the engine wants it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from jamrank.data.comparisons import Comparisons
+from jamrank.data.gold import KnownTruths, known_truths
+from jamrank.engines import Choice, bring, choose
+from jamrank.errors import ParameterError
+from jamrank.fitting.spec import ModelSpec
+from jamrank.io.out_of_core.parted import PartedComparisons, Votes
+
+if TYPE_CHECKING:
+    from jamrank.inference.result import RankingResult
+
+__all__ = ["FitInput", "bring_votes", "match_gold"]
+
+# Engines whose votes come part by part.
+_IN_PARTS = ("disk", "dask")
+
+
+@dataclass(frozen=True)
+class FitInput:
+    """Votes, features, gold and the earlier result of a fit, and the engine that was chosen."""
+
+    votes: Votes
+    features: Any
+    gold: KnownTruths | None
+    start: RankingResult | None
+    choice: Choice
+
+    @property
+    def in_memory(self) -> Comparisons:
+        """The votes, of a model that needs them in memory."""
+        assert isinstance(self.votes, Comparisons)
+        return self.votes
+
+
+def bring_votes(model: str, spec: ModelSpec, engine: str, votes: Any) -> tuple[Choice, Votes]:
+    """Choose the engine of a model, and bring the votes to where it wants them."""
+    if not isinstance(votes, (Comparisons, PartedComparisons, str, os.PathLike)):
+        raise ParameterError(
+            f"votes is a {type(votes).__name__}; expected jamrank.Comparisons (see Comparisons.from_frame)"
+        )
+    in_parts = spec.capabilities.out_of_core
+    choice = choose(engine, votes, in_parts)
+    if not in_parts and (isinstance(votes, PartedComparisons) or choice.name in _IN_PARTS):
+        where = "JAM, CrowdBT and BradleyTerry fit from disk and on clusters"
+        raise ParameterError(f"{model} needs the votes in memory; {where}")
+    return choice, bring(choice, votes)
+
+
+def match_gold(model: str, spec: ModelSpec, votes: Votes, gold: Any, only_voted: bool) -> KnownTruths:
+    """Match pairs of known truth with the votes, for a model that uses them."""
+    if not spec.capabilities.gold:
+        raise ParameterError(f"{model} does not use gold; JAM, VRJAM, CrowdBT and DawidSkene do")
+    if not isinstance(votes, Comparisons):
+        raise ParameterError("gold needs the votes in memory; this fit is from disk")
+    return known_truths(gold, votes, only_voted=only_voted)

@@ -1,0 +1,350 @@
+"""Flips with the scores integrated out, by expectation propagation over independent normal scores.
+
+Where items have few votes, scores that are fitted together with flips explain every flip away. Here each vote is
+predicted from the others: its own part is removed from its margin (the *cavity*), the rest is a normal that is summed
+over. With the variances of the scores held fixed there is one objective of scores and flips, which the EM loop
+climbs; the variances follow from its curvature, the prior variance of the scores from the evidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import expit
+
+from jamrank.engines import Engine
+from jamrank.engines.marginal import HasMarginal, MarginalEngine, MarginalExpectation
+from jamrank.fitting.em import Fit, Optimizer, Point, Problem, largest, run
+from jamrank.noise import Flip, Noise
+from jamrank.scorers import ObjectScorer
+from jamrank.typing import FloatArray
+
+__all__ = ["MarginalFit", "can_integrate", "fit_marginal"]
+
+_ROUNDS, _STEPS = 60, 2
+# Good enough: a prior variance within 1 % of its limit, and scores and flips that move by less than this.
+_CLOSE, _SETTLED = 0.01, 0.01
+# With more rows than that less will do: the last steps make up for it, and the prior hardly matters.
+_MANY_ROWS, _LESS = 300_000, 4.0
+_SMALLEST, _LARGEST = 1e-3, 9.0
+# Two imagined items of variance 1: with a handful of votes the estimate would collapse to nothing.
+_IMAGINED_ITEMS = 2.0
+# Two imagined annotators, too, whose flips are spread as widely as is assumed where none is known.
+_IMAGINED_ANNOTATORS, _IMAGINED_LOGIT, _IMAGINED_SPREAD = 2.0, float(np.log(0.5)), 1.5
+# Flips never count as more alike than if every annotator had been seen to cast so many more votes.
+_SMALLEST_SPREAD = 1e-3
+# No extrapolation changes the prior variance by more than this factor, as a logarithm.
+_LONGEST, _SLOWEST = 0.7, 0.95
+# How far the prior variance is raised to see what that does, as a logarithm, and for how many rounds.
+_PROBE, _PROBE_ROUNDS = 0.3, 3
+_MOST_CLIMBS = 6
+
+
+@dataclass(frozen=True)
+class MarginalFit:
+    """Where a fit ended.
+
+    Attributes
+    ----------
+    fit : Fit
+        Scores are means; objectives are the approximate log marginal likelihood plus the log prior of the flips.
+    variance : float
+        Prior variance of the scores.
+    information : ndarray
+        On the logit of each flip, prior included.
+    log_likelihood : float
+        The approximate log marginal likelihood.
+    noise : Noise
+        With the prior of the flips that was used.
+    """
+
+    fit: Fit
+    variance: float
+    information: FloatArray
+    log_likelihood: float
+    noise: Noise
+
+    @property
+    def flip_votes(self) -> tuple[float, float] | None:
+        """Imagined votes of each annotator, wrong and right; None where there are no annotators."""
+        noise = self.noise
+        assert isinstance(noise, Flip)
+        return (float(noise.prior_errors[0]), float(noise.prior_correct[0])) if len(noise.votes) else None
+
+
+@dataclass(frozen=True)
+class _State:
+    """The prior variance of the scores, that of each without any one of its votes, and the noise with its prior."""
+
+    prior: float
+    cavity: FloatArray
+    noise: Noise
+
+    def problem(self, engine: Engine) -> Problem:
+        """Return what is fitted with these held fixed."""
+        return Problem(MarginalEngine(engine, self.cavity), ObjectScorer(engine.n_items, self.prior), self.noise)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """How far a fit has come."""
+
+    state: _State
+    point: Point
+
+
+def can_integrate(engine: Engine, noise: Noise, loss: str) -> bool:
+    """Tell whether there are passes for it: for one flip of each annotator."""
+    return isinstance(engine, HasMarginal) and isinstance(noise, Flip) and loss == "logistic"
+
+
+def fit_marginal(
+    engine: Engine,
+    noise: Noise,
+    theta: FloatArray,
+    params: FloatArray,
+    variance: float,
+    *,
+    estimate: bool,
+    pool: bool = False,
+    max_iter: int,
+    tol: float,
+    progress: Callable[[int, float], None] = lambda iteration, objective: None,
+) -> MarginalFit:
+    """Fit flips and mean scores from a first guess.
+
+    Parameters
+    ----------
+    engine : Engine
+        One for which :func:`can_integrate` holds.
+    noise : Noise
+        How votes arise from the truth.
+    theta, params : ndarray
+        Scores and parameters of the noise to start from.
+    variance : float
+        Prior variance of the scores, or a first guess.
+    estimate : bool
+        Whether to estimate it.
+    pool : bool
+        Whether to estimate the prior of the flips: what they have in common, and how far they differ.
+    max_iter, tol, progress
+        As in :func:`jamrank.fitting.em.run`.
+    """
+    votes = 4.0 * engine.initial_step(np.zeros(engine.n_items))[0].degree
+    at = engine.expectation(theta, noise.log_emission(params))
+    state = _State(variance, _cavity(at.degree, votes, variance), noise)
+    rounds = _Rounds(engine, votes, estimate, False)
+    place = rounds.settle(_Place(state, state.problem(engine).evaluate(theta, params)))
+    probe = None
+    if estimate:
+        probe, rounds = rounds.probe(place), replace(rounds, estimate=False)
+        place = rounds.climb(place, probe, _MOST_CLIMBS if engine.n_rows <= _MANY_ROWS else 1)
+    if pool:
+        place = replace(rounds, estimate=False, pool=True).settle(place)
+    fit = run(place.state.problem(engine), place.point, max_iter=max_iter, tol=tol, progress=progress)
+    return _finished(fit, place.state, votes, probe)
+
+
+@dataclass(frozen=True)
+class _Probe:
+    """How a fit answers to a larger prior variance.
+
+    Attributes
+    ----------
+    by_scale : ndarray
+        Change of each parameter of the noise with the logarithm of the variance.
+    information : float
+        On that logarithm.
+    by_noise : float
+        How the log-likelihood changes with it if the noise is integrated out, too.
+    """
+
+    by_scale: FloatArray
+    information: float
+    by_noise: float
+
+
+@dataclass(frozen=True)
+class _Rounds:
+    """Rounds of a few steps of scores and noise, and then of the variances."""
+
+    engine: Engine
+    votes: FloatArray
+    estimate: bool
+    pool: bool
+
+    @property
+    def _loose(self) -> float:
+        return 1.0 if self.engine.n_rows <= _MANY_ROWS else _LESS
+
+    def settle(self, place: _Place) -> _Place:
+        """Go on until nothing moves much."""
+        rate, state = _Rate(), place.state
+        optimizer = Optimizer(state.problem(self.engine), place.point)
+        for _ in range(_ROUNDS):
+            began = optimizer.point
+            point = _advance(optimizer, _STEPS)
+            updated = self._update(state, point, rate)
+            moved = optimizer.problem.distance(began, point.theta, point.params)
+            unsettled = max(rate.remaining, largest(updated.cavity - state.cavity))
+            if moved <= self._loose * _SETTLED * np.sqrt(state.prior) and unsettled <= self._loose * _CLOSE:
+                break
+            state = updated
+            _turn(optimizer, state.problem(self.engine))
+        return _Place(state, optimizer.point)
+
+    def climb(self, place: _Place, probe: _Probe, times: int) -> _Place:
+        """Find the prior variance at which the evidence is highest, flips being integrated out, too."""
+        information, slope = probe.information, _slope(place.point, place.state.prior)
+        for _ in range(times):
+            step = float(np.clip((slope + probe.by_noise) / information, -_LONGEST, _LONGEST))
+            prior = float(np.clip(place.state.prior * np.exp(step), _SMALLEST, _LARGEST))
+            step = float(np.log(prior / place.state.prior))
+            if abs(step) <= _CLOSE:
+                break
+            place = self.settle(self.with_prior(place, prior))
+            before, slope = slope, _slope(place.point, prior)
+            information = max((before - slope) / step, 0.5 * information)
+        return place
+
+    def with_prior(self, place: _Place, prior: float) -> _Place:
+        """Return the same place under another prior variance; its pass is still that of the old one."""
+        cavity = _cavity(_observed(place.point), self.votes, prior)
+        return _Place(replace(place.state, prior=prior, cavity=cavity), _unguarded(place.point))
+
+    def _update(self, state: _State, point: Point, rate: _Rate) -> _State:
+        observed, prior, noise = _observed(point), state.prior, state.noise
+        if self.estimate:
+            prior = rate.extrapolated(prior, _prior_variance(observed, point.theta, prior))
+        else:
+            rate.remaining = 0.0
+        if self.pool and isinstance(noise, Flip):
+            noise = _pooled(noise, point)
+        return _State(prior, _cavity(observed, self.votes, prior), noise)
+
+    def probe(self, place: _Place) -> _Probe:
+        """See what a larger prior variance does."""
+        here, there = place, self.with_prior(place, place.state.prior * np.exp(_PROBE))
+        for _ in range(int(_PROBE_ROUNDS / self._loose) or 1):
+            point = _advance(Optimizer(there.state.problem(self.engine), there.point), _STEPS)
+            there = self.with_prior(_Place(there.state, point), there.state.prior)
+        fall = _slope(here.point, here.state.prior) - _slope(there.point, there.state.prior)
+        noise = place.state.noise
+        known = _log_information(noise, there.point) - _log_information(noise, here.point)
+        information = max(fall / _PROBE, 0.0) + 0.5 * _IMAGINED_ITEMS
+        return _Probe((there.point.params - here.point.params) / _PROBE, information, -0.5 * known / _PROBE)
+
+
+def _turn(optimizer: Optimizer, problem: Problem) -> None:
+    """Go on with a problem whose variances differ a little: the next step cannot be compared with the last."""
+    optimizer.turn_to(problem)
+    optimizer.point = _unguarded(optimizer.point)
+
+
+def _unguarded(point: Point) -> Point:
+    return replace(point, objective=-np.inf)
+
+
+def _slope(point: Point, variance: float) -> float:
+    """Return how the log marginal likelihood changes with the logarithm of the prior variance."""
+    observed = _observed(point)
+    determined = float((observed / (observed + 1.0 / variance)).sum())
+    excess = float((point.theta**2).sum()) + _IMAGINED_ITEMS
+    return 0.5 * (excess / variance - determined - _IMAGINED_ITEMS)
+
+
+def _advance(optimizer: Optimizer, steps: int) -> Point:
+    for _ in range(steps):
+        optimizer.aim()
+        if not optimizer.move():
+            break
+    return optimizer.point
+
+
+def _log_information(noise: Noise, point: Point) -> float:
+    if not isinstance(noise, Flip):
+        return 0.0
+    return float(np.log(np.maximum(_information(noise, point) + _shared(noise, point), 1e-300)).sum())
+
+
+def _observed(point: Point) -> FloatArray:
+    assert isinstance(point.expectation, MarginalExpectation)
+    return np.maximum(point.expectation.observed, 0.0)
+
+
+def _cavity(observed: FloatArray, votes: FloatArray, variance: float) -> FloatArray:
+    """Return the variance of each score without one of its votes."""
+    return np.asarray(1.0 / (1.0 / variance + np.maximum(observed, 0.0) * (1.0 - 1.0 / np.maximum(votes, 1.0))))
+
+
+def _prior_variance(heard: FloatArray, theta: FloatArray, variance: float) -> float:
+    """Return MacKay's fixed point: the sum of squares of the means over the number of scores that votes determine."""
+    determined = float((heard / (heard + 1.0 / variance)).sum())
+    fixed_point = (float((theta**2).sum()) + _IMAGINED_ITEMS) / (determined + _IMAGINED_ITEMS)
+    return float(np.clip(fixed_point, _SMALLEST, _LARGEST))
+
+
+def _information(noise: Flip, point: Point) -> FloatArray:
+    """Return the information of the votes on the logit of each flip."""
+    known = noise.votes * point.rates * (1.0 - point.rates) - point.expectation.truth_variance
+    return np.maximum(known, 0.0)
+
+
+def _shared(noise: Flip, point: Point) -> FloatArray:
+    """Return the information of the prior on the logit of each flip."""
+    return np.asarray((noise.prior_errors + noise.prior_correct) * point.rates * (1.0 - point.rates))
+
+
+def _pooled(noise: Flip, point: Point) -> Flip:
+    """Return the noise with a prior that has the mean and the spread of the flips, both on the scale of logits.
+
+    The spread is MacKay's fixed point: the sum of squares over the number of flips that votes determine.
+    """
+    information, logits = _information(noise, point), point.params
+    known = information + _shared(noise, point)
+    determined = float((information / np.maximum(known, 1e-300)).sum())
+    n = len(logits) + _IMAGINED_ANNOTATORS
+    mean = (float(logits.sum()) + _IMAGINED_ANNOTATORS * _IMAGINED_LOGIT) / n
+    squares = float(((logits - mean) ** 2).sum()) + _IMAGINED_ANNOTATORS * (
+        _IMAGINED_SPREAD + (_IMAGINED_LOGIT - mean) ** 2
+    )
+    spread = max(squares / (determined + _IMAGINED_ANNOTATORS), _SMALLEST_SPREAD)
+    rate = float(expit(mean))
+    votes = 1.0 / (spread * rate * (1.0 - rate))
+    return Flip(noise.vote_counts, votes * rate, votes * (1.0 - rate))
+
+
+class _Rate:
+    """How quickly the logarithm of a variance approaches its limit, and how far that still is."""
+
+    def __init__(self) -> None:
+        self.remaining = np.inf
+        self._last: float | None = None
+
+    def extrapolated(self, old: float, new: float) -> float:
+        """Return where the steps lead that began with the one from old to new."""
+        step = float(np.log(new / old))
+        ratio = step / self._last if self._last else 0.0
+        self._last = step
+        # Steps that grow, or turn round, do not say where they lead.
+        ratio = ratio if 0.0 < ratio < _SLOWEST else 0.0
+        self.remaining = abs(step) / (1.0 - ratio)
+        further = float(np.clip(step / (1.0 - ratio), -_LONGEST, _LONGEST))
+        return float(np.clip(old * np.exp(further), _SMALLEST, _LARGEST))
+
+
+def _finished(fit: Fit, state: _State, votes: FloatArray, probe: _Probe | None) -> MarginalFit:
+    observed = _observed(fit.point)
+    # What normal scores add to the log-likelihood of the votes: one factor an item and vote, one an item.
+    by_vote = votes * np.log1p(state.cavity * observed / np.maximum(votes, 1.0))
+    constant = 0.5 * float((by_vote - np.log1p(observed * state.prior)).sum())
+    noise, point = state.noise, fit.point
+    information = _information(noise, point) + _shared(noise, point) if isinstance(noise, Flip) else np.empty(0)
+    if probe is not None and isinstance(noise, Flip):
+        # All flips rise and fall together with the scale of the scores, which is not known either.
+        information = 1.0 / (1.0 / np.maximum(information, 1e-300) + probe.by_scale**2 / probe.information)
+    log_likelihood = point.expectation.value - 0.5 * float((point.theta**2).sum()) / state.prior + constant
+    ended = Fit(point, [value + constant for value in fit.objectives], fit.converged)
+    return MarginalFit(ended, state.prior, information, log_likelihood, noise)
