@@ -75,7 +75,7 @@ class SharedFlip(Noise):
 
 def make_shared_flip(vote_counts, prior):
     """Return the noise for the votes of an engine; without a prior, for plain maximum likelihood."""
-    wrong, right = (prior.flip_wrong, prior.flip_right) if prior else (0.0, 0.0)
+    wrong, right = prior.flip_votes if prior else (0.0, 0.0)
     return SharedFlip(vote_counts, wrong, right)
 
 

@@ -24,14 +24,14 @@ Buffer = bytes | mmap.mmap
 
 @dataclass(frozen=True)
 class Facts:
-    """How many values of a column are missing, and between which they lie; None for what is not told."""
+    """How many values of a column are missing, and between which they lie; None for what is not stored."""
 
     missing: int | None
     low: bytes | None
     high: bytes | None
 
     def joined(self, other: Facts) -> Facts:
-        """Return what is told of two parts of a column."""
+        """Return the facts of two parts of a column together."""
         return Facts(
             None if self.missing is None or other.missing is None else self.missing + other.missing,
             None if self.low is None or other.low is None else min(self.low, other.low),

@@ -30,7 +30,7 @@ class ReadLog:
     rows : int
         Rows or records of the file.
     outcomes : dict
-        How many votes came out in which way; both bad, abstained and no answer are told apart. Empty for a
+        How many votes came out in which way; both bad, abstained and no answer are counted separately. Empty for a
         canonical file without any of these.
     set_aside : dict
         How many rows or answers are no votes, by reason.

@@ -157,7 +157,7 @@ def _separator(data: bytes) -> str:
 
 
 def _width(data: bytes, separator: str) -> int:
-    """Return the number of columns in a header; 0 where that cannot be told."""
+    """Return the number of columns in a header; 0 where it is unknown."""
     try:
         return len(_first_record(data, separator, "") or ())
     except (InputError, UnicodeDecodeError):

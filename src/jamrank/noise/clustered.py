@@ -16,7 +16,7 @@ _STRENGTHS = np.logspace(0, 5, 41)
 class ClusteredFlip(Flip):
     """Flips by annotator and cluster, drawn towards the annotator's own.
 
-    The prior of each flip has its mode at the annotator's overall flip (beside the weak prior of :class:`Flip`),
+    The prior of each flip has its mode at the annotator's overall flip (and the weak prior of :class:`Flip`),
     as if ``strength`` further votes had been cast at exactly that rate.
 
     Parameters
@@ -28,9 +28,9 @@ class ClusteredFlip(Flip):
     flip : ndarray
         The annotators' overall flips, held fixed.
     strength : float
-        Number of imagined votes.
+        Number of pseudo-votes.
     wrong, right : float
-        Imagined votes of the weak prior.
+        Pseudo-votes of the weak prior.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ def choose_strength(errors: FloatArray, votes: FloatArray, flip: FloatArray) -> 
     flip : ndarray of shape (annotators,)
         Overall flips.
     """
-    # A grid, not an optimiser: where all strengths are as good, the choice must not hang on rounding.
+    # A grid, not an optimiser: where all strengths are as good, the choice must not depend on rounding.
     mean = np.clip(flip, 1e-6, 1 - 1e-6)[:, None, None]
     a, b = _STRENGTHS * mean, _STRENGTHS * (1 - mean)
     errors, votes = errors[:, :, None], votes[:, :, None]

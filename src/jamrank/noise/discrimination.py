@@ -74,7 +74,7 @@ class Discrimination(Noise):
         return np.asarray((slope - unit * float((unit * slope).mean())) / length)
 
     def missing_information(self, params: FloatArray, truth_variance: FloatArray) -> FloatArray:
-        """Return zeros: there are no truths to be hidden."""
+        """Return zeros: there are no latent truths."""
         return np.zeros_like(params)
 
     def log_prior(self, params: FloatArray) -> float:

@@ -1,4 +1,4 @@
-"""A flip probability for each coin: the noise of JAM and CrowdBT."""
+"""A flip probability for each confusion group: the noise of JAM and CrowdBT."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _SURE = 1e-6
 class Flip(Noise):
     """An annotator reports the truth, or its opposite with probability ``flip``.
 
-    Parameters are the logits of the flips. The prior is Beta(1 + errors, 1 + correct): as many imagined votes of
+    Parameters are the logits of the flips. The prior is Beta(1 + errors, 1 + correct): as many pseudo-votes of
     each kind.
 
     Parameters
     ----------
-    cast : ndarray of shape (coins, 2)
-        Votes of each coin for the second and for the first item of their rows, by weight.
+    vote_counts : ndarray of shape (groups, 2)
+        Votes of each confusion group for the second and for the first item of their rows, by weight.
     errors, correct : float or ndarray
-        Imagined votes for each coin; 0 and 0 for plain maximum likelihood.
+        Pseudo-votes for each confusion group; 0 and 0 for plain maximum likelihood.
     """
 
     closed_form: ClassVar[bool] = True
@@ -52,7 +52,7 @@ class Flip(Noise):
         return np.stack([np.stack([log_keep, log_flip], axis=1), np.stack([log_flip, log_keep], axis=1)], axis=1)
 
     def errors(self, expected_counts: FloatArray) -> FloatArray:
-        """Return the expected number of flipped votes of each coin."""
+        """Return the expected number of flipped votes of each confusion group."""
         flipped: FloatArray = expected_counts[:, 0] + (self.vote_counts[:, 1] - expected_counts[:, 1])
         return flipped
 
@@ -63,13 +63,13 @@ class Flip(Noise):
         return self._logit(errors + self.prior_errors, correct + self.prior_correct)
 
     def slope(self, params: FloatArray, expected_counts: FloatArray) -> FloatArray:
-        """Return expected errors, imagined ones included, less those that the flips foretell."""
+        """Return expected errors, pseudo-votes included, less those that the flips predict."""
         imagined = self.prior_errors + self.prior_correct
         slope: FloatArray = self.errors(expected_counts) + self.prior_errors - (self.votes + imagined) * expit(params)
         return slope
 
     def complete_information(self, params: FloatArray) -> FloatArray:
-        """Return the information on each flip's logit if the truths were known, that of imagined votes included."""
+        """Return the information on each flip's logit if the truths were known, that of pseudo-votes included."""
         votes = self.votes + self.prior_errors + self.prior_correct
         return np.asarray(votes * expit(params) * expit(-params))
 
@@ -88,7 +88,7 @@ class Flip(Noise):
     def _logit(errors: FloatArray, correct: FloatArray) -> FloatArray:
         with np.errstate(divide="ignore", invalid="ignore"):
             odds = np.log(errors) - np.log(correct)
-        # A coin without votes or prior says nothing: a fair coin leaves the rest alone.
+        # A confusion group without votes or prior carries no information: a flip of 1/2 leaves the rest unchanged.
         odds[(errors == 0) & (correct == 0)] = 0.0
         return np.asarray(np.clip(odds, -_LARGEST_LOGIT, _LARGEST_LOGIT))
 
@@ -116,7 +116,7 @@ class Flip(Noise):
         return float((self.votes * (1 - 2 * expit(params))).sum())
 
     def sign_flipped(self, params: FloatArray) -> FloatArray:
-        """Return 1 - flip for every coin."""
+        """Return 1 - flip for every confusion group."""
         return -params
 
     def warm_start(

@@ -77,7 +77,7 @@ def _round(
     kernels.assign(first, second, projections.ravel(), norms, cluster, counts, sizes, threads or default_threads())
     sums = np.einsum("ic,if->cf", counts.reshape(-1, n_clusters), matrix)
     moved = np.where(sizes[:, None] > 0, sums / np.maximum(sizes, 1.0)[:, None], centroids)
-    # Rounded, so that pairs halfway between two centroids do not hang on the order in which items were added.
+    # Rounded, so that pairs halfway between two centroids do not depend on the order in which items were added.
     return cluster, np.asarray(np.round(moved, 12), dtype=np.float64)
 
 
@@ -97,7 +97,7 @@ def _seeds(first: Int32Array, second: Int32Array, matrix: FloatArray, n_clusters
     nearest, chosen = squares.copy(), []
     for _ in range(min(n_clusters, len(sample))):
         cost = np.minimum(distance, nearest[:, None]).sum(axis=0)
-        # Rounded, so that candidates that tie are told apart by their place in the sorted sample alone.
+        # Rounded, so that ties between candidates are broken by their place in the sorted sample alone.
         best = int(np.argmin(np.round(cost / max(float(squares.sum()), 1e-300), 12)))
         chosen.append(best)
         nearest = np.minimum(nearest, distance[:, best])

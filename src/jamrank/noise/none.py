@@ -18,7 +18,7 @@ class NoNoise(Noise):
     Parameters
     ----------
     n_coins : int
-        How many coins the votes name.
+        Number of confusion groups.
     """
 
     flip_kind: ClassVar[FlipKind] = "counted"

@@ -1,4 +1,4 @@
-"""Ties as an outcome, beside any noise of the decided votes: Davidson's, with a threshold for each annotator."""
+"""Ties as an outcome, added to any noise of the decided votes: Davidson's, with a threshold for each annotator."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Tied(Noise):
     noise : Noise
         Of the decided votes.
     n_coins : int
-        How many coins they have.
+        Number of their confusion groups.
     cast : ndarray of shape (annotators, 2)
         Votes of each annotator that are decided, and that are ties.
     variance : float, optional
@@ -67,7 +67,7 @@ class Tied(Noise):
         return np.concatenate([self.noise.update(expected_counts[: self.n_confusion_groups], own), logs])
 
     def _first(self) -> FloatArray:
-        """Return the thresholds of items that are all equal, half a tie and half a decision imagined for each."""
+        """Return the thresholds of equal items, with half a tie and half a decided vote added for each."""
         decided, tied = self.vote_counts[:, 0], self.vote_counts[:, 1]
         return np.log(tied + 0.5) - np.log(decided + 0.5)
 
@@ -129,6 +129,6 @@ class Tied(Noise):
         return self.noise, self.split(params)[0]
 
     def traits(self, params: FloatArray) -> dict[str, FloatArray]:
-        """Return the threshold for ties of each annotator, beside what the noise of the decided votes has."""
+        """Return the threshold for ties of each annotator, and the traits of the noise of the decided votes."""
         own, logs = self.split(params)
         return {**self.noise.traits(own), "tie": np.exp(logs)}

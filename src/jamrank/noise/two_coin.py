@@ -1,4 +1,4 @@
-"""A flip and a bias towards one side for each annotator: what people call two coins."""
+"""A flip and a position bias for each annotator: the two-coin model."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class TwoCoin(Noise):
     Parameters
     ----------
     cast : ndarray of shape (2 * annotators, 2)
-        Votes by coin and by whether they are for the first item of their row. Coin ``2 k`` is annotator ``k`` where
-        the first item was shown on the left, coin ``2 k + 1`` where it was shown on the right.
+        Votes by confusion group and by whether they are for the first item of their row. Group ``2 k`` is annotator
+        ``k`` where the first item was shown on the left, group ``2 k + 1`` where it was shown on the right.
     errors, correct : float
-        Imagined votes of each annotator.
+        Pseudo-votes of each annotator.
     variance : float, optional
         Prior variance of the bias; None for plain maximum likelihood.
     """
@@ -125,7 +125,7 @@ class TwoCoin(Noise):
         return known, on_right - on_left, on_left + on_right + (self._precision or 0.0) + 1e-12
 
     def slope(self, params: FloatArray, expected_counts: FloatArray) -> FloatArray:
-        """Return expected errors, imagined ones included, less those that flips and biases foretell."""
+        """Return expected errors, pseudo-votes included, less those that flips and biases predict."""
         left_wrong, left_right, right_wrong, right_right = self.errors(expected_counts)
         left, right = self._split(params)
         on_left = left_wrong - (left_wrong + left_right) * expit(left)

@@ -116,7 +116,7 @@ def reproduce(
     quick : bool
         A small version that shows the trends, in a minute or two.
     fetching, started, advanced : callable
-        Told the name of each file before it is downloaded; the seconds of work expected; and, after each trial, how
+        Gets the name of each file before it is downloaded; the seconds of work expected; and, after each trial, how
         many are done and its share of those seconds.
 
     Returns

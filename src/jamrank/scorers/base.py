@@ -14,7 +14,7 @@ class Scorer(Protocol):
     """Scores that are linear in their parameters."""
 
     free: ClassVar[bool]
-    """Whether every item has a parameter of its own, beside which there is nothing else."""
+    """Whether every item has its own parameter and there are no others."""
     level_matters: ClassVar[bool]
     """Whether a common level of all scores changes anything: not where every item has a free score."""
 

@@ -54,7 +54,7 @@ class Ballots:
         return len(self.said)
 
     def frame(self) -> pl.DataFrame:
-        """Return the votes in the canonical form, with both-bad and abstained votes told apart from ties and gaps.
+        """Return the votes in the canonical form, with both-bad and abstained votes distinguished from ties and gaps.
 
         Raises
         ------
