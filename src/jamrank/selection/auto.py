@@ -275,7 +275,7 @@ def _polars(columns: dict[str, NDArray[Any]]) -> Any:
 def _without_comparison(chosen: str, design: Design, only: bool) -> str:
     """Say why a model was taken that was not compared with others."""
     if only and design.n_annotators == 1:
-        return f"{chosen}: there is one annotator, so there are no reliabilities to estimate."
+        return f"{chosen}: all decided votes are one annotator's, so there are no reliabilities to compare."
     if only:
         return f"{chosen}: no other model can be fitted to these votes."
     return f"{chosen}, the simplest model: {many(design.n_decided, 'decided vote')} cannot tell models apart."
