@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 
 import pytest
 
@@ -165,5 +166,5 @@ def test_retry_after_is_a_number_or_a_date():
     assert _retry_after("-1") == 0.0
     assert _retry_after("soon") is None
     assert _retry_after(None) is None
-    later = time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(time.time() + 60))
+    later = format_datetime(datetime.now(UTC) + timedelta(seconds=60), usegmt=True)
     assert 50 < _retry_after(later) <= 60

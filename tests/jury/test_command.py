@@ -152,7 +152,7 @@ def kill_at_random_moments(tmp_path, answers, n_kills: int, calls_apart: int) ->
             while server.requests < before + calls_apart and process.poll() is None and time.monotonic() < until:
                 time.sleep(0.002)
             process.send_signal(signal.SIGKILL)
-            process.wait(60)
+            process.wait(timeout=60)
         assert command(*run[4:], folder=tmp_path, timeout=600).returncode == 0
     with open_ledger(tmp_path / "calm.db") as calm, open_ledger(tmp_path / "killed.db") as killed:
         columns = ["annotator", "left", "right", "question", "winner"]

@@ -47,7 +47,7 @@ def started(folder):
     yield start
     for process in processes:
         process.kill()
-        process.wait(20)
+        process.wait(timeout=20)
         process.stdout.close()
         process.stderr.close()
 
@@ -82,7 +82,7 @@ def test_a_study_stops_in_order_goes_on_and_can_be_copied(started, folder):
     with open_ledger(folder / "copy.sqlite", create=False) as ledger:
         assert ledger.votes().height == 2
     process.send_signal(signal.SIGTERM)
-    assert process.wait(60) == 143  # as every command that is terminated
+    assert process.wait(timeout=60) == 143  # as every command that is terminated
     assert process.stderr.read() == ""
     # The same command goes on: the judge's cookie is valid, the votes are there, the old admin link is not.
     process, again, _ = started("items.csv")
@@ -92,7 +92,7 @@ def test_a_study_stops_in_order_goes_on_and_can_be_copied(started, folder):
     assert httpx.post(f"{other}/admin/enter", data={"token": admin.rpartition("/")[2]}).status_code == 404
     assert httpx.post(f"{other}/admin/enter", data={"token": again.rpartition("/")[2]}).status_code == 303
     process.send_signal(signal.SIGINT)
-    assert process.wait(60) == 130
+    assert process.wait(timeout=60) == 130
     assert read_comparisons(folder / "items.studio.sqlite").n_votes == 3
     # The copy can be served, too.
     process, _, _ = started("--database", "copy.sqlite")
