@@ -112,7 +112,8 @@ def test_a_saved_fit_leaves_the_pairs_on_disk(tmp_path):
     np.testing.assert_array_equal(again.scores_, model.scores_)
     assert again.ranking_.equals(ranking)
     assert again.annotators_.equals(annotators)
-    assert not len(again.pairs_)
+    with pytest.raises(NotStoredError, match="does not have the pairs"):
+        _ = again.pairs_
 
 
 def test_models_that_need_memory_say_so(tmp_path):
