@@ -13,14 +13,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit
+from scipy.optimize import minimize
+from scipy.special import expit
 from scipy.stats import kendalltau, spearmanr
 
 import jamrank as jr
 from benchmarks.machine import about, commit
 from benchmarks.report import arguments, made_with, parser, say, table, write
-from jamrank.fitting.prior_variances import FixedNoise
-from jamrank.noise import Flip
 
 Doubles = NDArray[np.float64]
 
@@ -116,18 +115,19 @@ def draw_jury(seed: int, copy: bool, n_pairs: int = 600, truth: str = "pair") ->
     return jr.Comparisons.from_arrays(np.repeat(left, 5), np.repeat(right, 5), who, said.ravel().astype(float))
 
 
-class KnownFlips(jr.CrowdBT):
-    """CrowdBT that is told the true flips."""
+def scores_by_known_flips(votes: jr.Comparisons, flips: Doubles, variance: float) -> Doubles:
+    """Return the scores of highest posterior density, the flips and the variance of the scores being known."""
+    first, second = votes.pair_first[votes.vote_pair], votes.pair_second[votes.vote_pair]
+    flip, sign = flips[votes.vote_annotator], np.where(votes.vote_result == 1, 1.0, -1.0)
 
-    def __init__(self, flips: Doubles) -> None:
-        super().__init__()
-        self.flips = flips
+    def loss(scores: Doubles) -> tuple[float, Doubles]:
+        p = expit(sign * (scores[first] - scores[second]))
+        likely = flip + (1 - 2 * flip) * p
+        pull = votes.vote_weight * sign * (1 - 2 * flip) * p * (1 - p) / likely
+        slope = scores / variance - np.bincount(first, pull, len(scores)) + np.bincount(second, pull, len(scores))
+        return float((scores**2).sum() / (2 * variance) - (votes.vote_weight * np.log(likely)).sum()), slope
 
-    def _noise(self, engine: Any, prior: Any) -> Any:
-        return FixedNoise(Flip(engine.vote_counts), logit(self.flips))
-
-    def _flips(self, votes: Any, point: Any) -> Doubles:
-        return self.flips
+    return np.asarray(minimize(loss, np.zeros(votes.n_items), jac=True, method="L-BFGS-B").x)
 
 
 def crowd_bt(seed: int) -> tuple[float, float, float]:
@@ -141,9 +141,10 @@ def crowd_bt(seed: int) -> tuple[float, float, float]:
     who = rng.integers(0, n_workers, n_votes)
     said = left_better(scores, left, right, "vote", rng) ^ (rng.random(n_votes) < flips[who])
     votes = jr.Comparisons.from_arrays(left, right, who, said.astype(float))
-    found, known = jr.CrowdBT().fit(votes), KnownFlips(flips[votes.annotators]).fit(votes)
+    found = jr.CrowdBT().fit(votes)
+    known = scores_by_known_flips(votes, flips[votes.annotators], found.result_.scores.score_variance)
     truth = scores[votes.items]
-    taus = [float(kendalltau(model.scores_, truth)[0]) for model in (found, known)]
+    taus = [float(kendalltau(estimate, truth)[0]) for estimate in (found.scores_, known)]
     return taus[0], taus[1], float(spearmanr(-found.flip_, -flips[votes.annotators])[0])
 
 

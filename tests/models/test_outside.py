@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -37,6 +39,7 @@ def test_a_model_from_outside(tmp_path):
     model.save(tmp_path / "m.jamrank")
     assert type(jr.load(tmp_path / "m.jamrank")) is MODELS["AnonymousBT"]
     MODELS.unregister("AnonymousBT")
+    sys.modules.pop("examples.shared_model", None)  # whoever imports it next registers it again
 
 
 def test_a_scorer_from_outside():

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from jamrank.data.comparisons import Comparisons
 from jamrank.data.ids import as_column, as_objects, codes_in, distinct, encode
+from jamrank.data.packing import Packing
 from jamrank.errors import InputError, ParameterError
 from jamrank.io import read_comparisons, store_comparisons
-from jamrank.io.out_of_core import storage_plan, store
+from jamrank.io.out_of_core import storage_plan
 from jamrank.io.out_of_core.storage_plan import parse_size, plan_storage
 from jamrank.io.scratch import Journal
 
@@ -182,7 +183,7 @@ def test_too_little_room_is_said_beforehand(tmp_path, monkeypatch):
 
 def test_more_ids_than_fit_into_a_key_are_refused(tmp_path, monkeypatch):
     source = write(draw(), tmp_path / "votes")
-    monkeypatch.setattr(store.Packing, "possible", False)
+    monkeypatch.setattr(Packing, "possible", False)
     with pytest.raises(InputError, match="more ids than fits from disk can take"):
         store_comparisons(source, tmp_path, MEMORY)
 
