@@ -112,7 +112,7 @@ def _rounded(variances: Variances, free: list[bool]) -> Variances:
 def choose_kernel(
     matrix: FloatArray, kind: str, most: int, problems: Callable[[FloatArray], Featured], prior: Prior | None
 ) -> KernelMap:
-    """Return the map of a kernel, its bandwidth chosen by how well each row's votes are foretold by the others.
+    """Return the map of a kernel, its bandwidth chosen by how well each row's votes are predicted by the others.
 
     Parameters
     ----------

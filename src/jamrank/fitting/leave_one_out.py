@@ -1,4 +1,4 @@
-"""How well each row's votes are foretold by all the others, without fitting anything again."""
+"""How well each row's votes are predicted by all the others, without fitting anything again."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def hidden_share(problem: Problem, point: Point) -> float:
 
 
 def leave_one_out(problem: Problem, point: Point) -> LooPrediction:
-    """Foretell the votes of each row from the rest.
+    """Predict the votes of each row from the rest.
 
     At the summit a row's pull ``q - σ(m)`` on its own margin and the others' hold on it are in balance. Without the
     row the margin would be smaller by pull times variance; that variance follows from the curvature.
@@ -80,8 +80,8 @@ def leave_one_out(problem: Problem, point: Point) -> LooPrediction:
         block = slice(begin, begin + _BLOCK)
         first, second, weight = rows.first[block], rows.second[block], rows.weight[block] if len(rows.weight) else 1.0
         variance = (alone[block] if link_of is None else alone[link_of[block]]) + _distance(loose, first, second)
-        foretold = _loo_predict(point.scores[first] - point.scores[second], posterior[block], variance)
-        totals += [float((weight * value).sum()) for value in foretold]
+        predicted = _loo_predict(point.scores[first] - point.scores[second], posterior[block], variance)
+        totals += [float((weight * value).sum()) for value in predicted]
     by_chance, by_order, lost = totals.tolist()
     return LooPrediction(by_chance, by_order, lost / len(rows))
 
@@ -106,12 +106,12 @@ def _distance(loose: FloatArray, first: Int32Array, second: Int32Array) -> Float
 def _loo_predict(
     margin: FloatArray, posterior: FloatArray, variance: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return how much likelier votes are foretold than fitted, under either idea of the truth; what order loses."""
+    """Return how much likelier votes are predicted than fitted, under either idea of the truth; what order loses."""
     fitted, opposite = expit(margin), expit(-margin)
     certain = fitted * opposite
     curvature = np.maximum(certain - posterior * (1.0 - posterior), _LEAST_CURVATURE * certain)
     without = variance / np.maximum(1.0 - curvature * variance, _LEAST_OTHERS)
-    foretold = margin - (posterior - fitted) * without
+    predicted = margin - (posterior - fitted) * without
     doubt = np.pi / 8.0 * without
 
     def ratios(size: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -119,8 +119,8 @@ def _loo_predict(
         second = (1.0 - posterior) * (expit(-size) / np.maximum(opposite, 1e-300))
         return first, first + second
 
-    _, by_chance = ratios(foretold / np.sqrt(1.0 + doubt))
-    first, by_order = ratios(foretold / np.sqrt(np.maximum(doubt, 1e-12)))
+    _, by_chance = ratios(predicted / np.sqrt(1.0 + doubt))
+    first, by_order = ratios(predicted / np.sqrt(np.maximum(doubt, 1e-12)))
     lean = 2.0 * first / by_order - 1.0
     lost = lean * (np.sign(posterior - 0.5) - np.sign(margin)) / 2.0
     return np.log(by_chance), np.log(by_order), lost

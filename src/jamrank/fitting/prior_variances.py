@@ -156,7 +156,7 @@ def refine_variance(
     free: Sequence[bool],
     farthest: float = np.inf,
 ) -> tuple[Variances, Point]:
-    """Choose the variance of the effects of a sum by how well each row's votes are foretold by the others.
+    """Choose the variance of the effects of a sum by how well each row's votes are predicted by the others.
 
     The fixed point of :func:`estimate_variances`, from which this goes on, takes the summit for the middle of the
     posterior. With few votes an item it is far from it, and the variance comes out several times too small.

@@ -192,7 +192,7 @@ def _sides(
 
 
 def _ties(vote_counts: FloatArray, tied: FloatArray) -> FloatArray:
-    """Return the ties of each annotator, as many as the others' shares foretell, and the variance of that."""
+    """Return the ties of each annotator, as many as the others' shares predict, and the variance of that."""
     others, theirs = vote_counts.sum(axis=0) - vote_counts, tied.sum(axis=0) - tied
     rate = (theirs + 0.5) / (others + 1)
     return np.stack(

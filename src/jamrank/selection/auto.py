@@ -89,8 +89,8 @@ class Auto(RankingModel):
     uses_features_ : bool
         Whether it was fitted with the features.
     comparison_ : data frame or None
-        Models, losses and intervals, as in :func:`jamrank.diagnostics.compare`; None where votes were too few to
-        compare (fewer than 100 that are decided), and JAM was taken.
+        Models, losses and intervals, as in :func:`jamrank.selection.compare`; None where votes were too few to
+        compare (fewer than 100 that are decided); the simplest model was taken.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Models side by side, by how well they foretell votes that were held out."""
+"""Models side by side, by how well they predict votes that were held out."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _FEWEST = 10
 
 @dataclass(frozen=True)
 class Comparison:
-    """How well each model foretells votes that it has not seen.
+    """How well each model predicts votes that it has not seen.
 
     Attributes
     ----------
@@ -210,7 +210,7 @@ def _sentences(found: dict[str, HeldOut], votes: Comparisons, used: Comparisons)
     if used is not votes:
         told.append(f"Compared on {used.n_folded:,} of {votes.n_folded:,} votes, those on pairs drawn at random.")
     if votes.n_ties:
-        told.append(f"{many(votes.n_ties, 'tie vote')} not foretold: losses are those of decided votes.")
+        told.append(f"{many(votes.n_ties, 'tie vote')} not predicted: losses are those of decided votes.")
     return told
 
 

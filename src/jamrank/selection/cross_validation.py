@@ -1,4 +1,4 @@
-"""How well models foretell votes that they have not seen."""
+"""How well models predict votes that they have not seen."""
 
 from __future__ import annotations
 
