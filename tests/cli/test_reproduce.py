@@ -126,5 +126,5 @@ def test_a_small_experiment_from_end_to_end(tmp_path):
         assert f"| {value:.2f} |" in (tmp_path / "results.md").read_text(encoding="utf-8")
     before = {name: (tmp_path / name).read_bytes() for name in names - {".trials", "runs.json"}}
     second = call(*arguments)
-    assert "0 trials run, 1 trial kept from before." in second.stdout
+    assert "0 trials run, 1 trial from an earlier run." in second.stdout
     assert {name: (tmp_path / name).read_bytes() for name in before} == before

@@ -62,7 +62,7 @@ def test_joint_models_find_flips_truths_and_order(every_pair, model, accuracy, o
 
 def test_features_alone_order_four_pairs_in_five(every_pair):
     model = jr.JAM().fit(every_pair, red_wine()[0])
-    by_features = jr.ranking.order_accuracy(model.feature_scores_, truth_of(every_pair))
+    by_features = jr.inference.order_accuracy(model.feature_scores_, truth_of(every_pair))
     assert by_features == pytest.approx(0.80, abs=0.01)
 
 
