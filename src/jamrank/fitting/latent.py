@@ -23,7 +23,7 @@ from jamrank.fitting.progress import Progress
 from jamrank.fitting.separation import warn_of_loose_items
 from jamrank.fitting.settings import FitSettings
 from jamrank.fitting.solution import EngineSource, NoiseState, ScorerState, Solution
-from jamrank.fitting.tie_use import TieUse, resolve_ties
+from jamrank.fitting.tie_use import NO_TIES, TieUse, resolve_ties
 from jamrank.fitting.warm_start import warm_start
 from jamrank.io.out_of_core.parted import Votes
 from jamrank.noise import Noise
@@ -407,7 +407,7 @@ def warn_unless(converged: bool, model: str, stopped_at: str) -> None:
         warn(f"{model} stopped at {stopped_at}", NotConvergedWarning)
 
 
-def warn_of_ties(votes: Votes, settings: FitSettings, use: TieUse) -> None:
+def warn_of_ties(votes: Votes, settings: FitSettings, use: TieUse = NO_TIES) -> None:
     """Say how many ties are left out; refuse votes of which all are ties."""
     if votes.n_ties and not float(votes.annotator_weight.sum()) > votes.n_ties:
         raise InputError(*_UNDECIDED)
