@@ -20,9 +20,7 @@ def uninformative(examination: Examination) -> CheckResult:
     if votes.n_ties:
         share = votes.n_ties / votes.annotator_weight.sum()
         verb = "is a tie" if votes.n_ties == 1 else "are ties"
-        sentence = (
-            f"{many(votes.n_ties, 'vote')} ({in_percent(share)}) {verb}; models that can take ties for outcomes do."
-        )
+        sentence = f"{many(votes.n_ties, 'vote')} ({in_percent(share)}) {verb}; most models use them as outcomes."
         findings.append(Finding("note", sentence, "ties"))
     if votes.n_missing:
         sentence = f"{many(votes.n_missing, 'row')} without a winner excluded."
