@@ -192,10 +192,9 @@ def read_groups(
             if isinstance(piece, list) or piece.columns != frame.columns:
                 piece, _ = _understood(piece, typed, given_name(one), own.for_part_of(reading))
             groups.setdefault(name, []).append(piece)
-    chosen = _chosen(parts, way)
-    votes = _votes_of(chosen, paths)
-    who = Annotators(only=tuple(map(str, votes.annotators.tolist()))) if way.annotators else EVERYBODY
-    frames = {name: who.keep(joined(groups[name])) for name in sorted(groups)}
+    votes = _votes_of(_chosen(parts, way), paths)
+    counted = Annotators(only=tuple(map(str, votes.annotators.tolist()))) if way.annotators else EVERYBODY
+    frames = {name: counted.keep(joined(groups[name])) for name in sorted(groups)}
     return votes, {name: Comparisons.from_frame(frame) for name, frame in frames.items() if frame.height}
 
 
