@@ -150,8 +150,10 @@ def test_each_criterion_has_its_ranking(desk):
     assert [light["criterion"] for light in body["lights"]] == ["large", "<b>small"]
     with desk.database.read() as connection:
         lines = read_snapshot(connection, "ranking.csv").splitlines()
+        reports = [read_snapshot(connection, name) for name in ("report.html", "report-2.html")]
     assert lines[0].endswith(",criterion")
     assert {line.rpartition(",")[2] for line in lines[1:]} == {"large", "<b>small"}
+    assert ["large" in reports[0], "&lt;b&gt;small" in reports[1]] == [True, True]
     text = "".join(body["sections"])
     assert "Criterion: &lt;b&gt;small" in text
     ids = [part.partition('"')[0] for part in text.split(' id="')[1:]]

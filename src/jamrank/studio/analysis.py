@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Analysis", "analyse", "fit_votes"]
 
 # Of the report's sections, those on the admin page.
-_SECTIONS = ("ranking", "uncertain", "annotators")
+_SECTIONS = ("ranking", "next", "uncertain", "annotators")
 # The report writes how far a chart shrinks in print as a style, which the policy of these pages does not let through.
 _STYLE = re.compile(r' style="--fit:[0-9.]+"')
 

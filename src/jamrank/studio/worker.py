@@ -22,7 +22,7 @@ from jamrank.studio.ballots import Pair
 from jamrank.studio.choosing import PairSource, known_pairs
 from jamrank.studio.feed import Feed
 from jamrank.studio.live import live_body
-from jamrank.studio.snapshots import save_snapshot
+from jamrank.studio.snapshots import report_name, save_snapshot
 from jamrank.studio.tables import QUEUE
 from jamrank.studio.view import View, read_view
 
@@ -203,19 +203,20 @@ class Worker:
         body = live_body(self.feed, view.study, usable, names, analyses, statuses)
         with writing(self.engine) as connection:
             save_snapshot(connection, "live", json.dumps(body, ensure_ascii=False))
-            for name in ("ranking", "annotators", "report"):
-                text = _joined([getattr(analysis, name) for analysis in analyses if analysis.model is not None], name)
+            for name in ("ranking", "annotators"):
+                text = _joined([getattr(analysis, name) for analysis in analyses if analysis.model is not None])
                 if text:
-                    save_snapshot(connection, f"{name}.{'html' if name == 'report' else 'csv'}", text)
+                    save_snapshot(connection, f"{name}.csv", text)
+            for analysis in analyses:
+                if analysis.report:
+                    save_snapshot(connection, report_name(asked.index(analysis.criterion)), analysis.report)
         self._show_took = monotonic() - begin
         self._shown, self._unshown = monotonic(), False
 
 
-def _joined(texts: Sequence[str], name: str) -> str:
-    """Return the tables of all criteria as one; of reports the first."""
-    if name == "report" or not texts:
-        return texts[0] if texts else ""
-    return "".join([texts[0], *(text.partition("\n")[2] for text in texts[1:])])
+def _joined(texts: Sequence[str]) -> str:
+    """Return the tables of all criteria as one."""
+    return "".join([*texts[:1], *(text.partition("\n")[2] for text in texts[1:])])
 
 
 def _queued(connection: Connection) -> dict[str, list[tuple[str, str, str]]]:
