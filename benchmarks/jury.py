@@ -1,7 +1,9 @@
 """What the jury saves, how fast it asks, and whether its audit is right.
 
 Simulated judges of known habits (one leans to the left, one likes long answers, one is a coin, two are of a family
-and favour it) compare the answers of some systems. `python -m benchmarks.jury` writes jury.md and .json.
+and favour it) compare the answers of some systems. `python -m benchmarks.jury` writes jury.md and .json. What was
+measured of a seed is stored in build/jury.jsonl, and a run that was stopped goes on from there; delete that file to
+begin anew.
 """
 
 from __future__ import annotations
@@ -25,15 +27,17 @@ from scipy.stats import kendalltau
 
 import jamrank as jr
 from benchmarks.machine import about, commit
-from benchmarks.report import arguments, made_with, parser, say, table, write
+from benchmarks.report import HERE, arguments, made_with, parser, say, table, write
 from jamrank.collect import Item, open_ledger
 from jamrank.jury import Contents, Judge, RandomPlan, Task, ask_judges, audit_ledger
 from jamrank.jury.simulated import SimulatedJudge, SimulatedServer, marked
 
 TOP, TARGET = 5, 0.02
-FULL = {"seeds": 10, "systems": 12, "questions": 100, "load": (1_000, 10_000), "coverage": 50}
+FIRST_SEED = 1_000
+FULL = {"seeds": 20, "systems": 12, "questions": 100, "load": (1_000, 10_000), "coverage": 50}
 QUICK = {"seeds": 1, "systems": 6, "questions": 10, "load": (100, 300), "coverage": 2}
 CONCURRENCY, LATENCY = 32, 0.05
+DONE = HERE.parent / "build" / "jury.jsonl"
 COLUMNS = ["annotator", "left", "right", "winner", "question"]
 
 
@@ -145,8 +149,8 @@ def coverage(n_seeds: int) -> float:
     from jamrank.jury.audit import _position
 
     inside = []
-    for seed in range(n_seeds):
-        contents, _ = draw_contents(1_000 + seed, 8, 12)
+    for seed in range(2_000, 2_000 + n_seeds):
+        contents, _ = draw_contents(seed, 8, 12)
         for judge in judges_of(seed):
             votes = random_votes([judge], contents, 200, seed, False)
             row = _position(votes)
@@ -204,11 +208,24 @@ def ask(port: str, n_requests: str, folder: str) -> None:
     sys.stdout.write(json.dumps({**told, "peak": used.ru_maxrss * 1024}))
 
 
+def run_trials(size: dict[str, Any]) -> list[dict[str, Any]]:
+    """Run the trials that are not stored yet, store them, and return all."""
+    DONE.parent.mkdir(parents=True, exist_ok=True)
+    stored = [json.loads(line) for line in DONE.read_text().splitlines()] if DONE.exists() else []
+    known = {(one["seed"], one["systems"], one["questions"]): one for one in stored}
+    shape = size["systems"], size["questions"]
+    for seed in range(FIRST_SEED, FIRST_SEED + size["seeds"]):
+        if (seed, *shape) not in known:
+            found = {**trial(seed, size), "systems": shape[0], "questions": shape[1]}
+            known[(seed, *shape)] = found
+            with DONE.open("a") as file:
+                file.write(json.dumps(found) + "\n")
+            say(f"seed {seed}: {found['jury']}\n")
+    return [known[(seed, *shape)] for seed in range(FIRST_SEED, FIRST_SEED + size["seeds"])]
+
+
 def measure(size: dict[str, Any]) -> dict[str, Any]:
-    trials = []
-    for seed in range(size["seeds"]):
-        trials.append(trial(seed, size))
-        say(f"seed {seed}: {trials[-1]['jury']}\n")
+    trials = run_trials(size)
     return {
         "size": {name: size[name] for name in ("seeds", "systems", "questions")},
         "trials": trials,
@@ -230,8 +247,8 @@ def text_of(numbers: dict[str, Any], made: dict[str, str]) -> str:
         "",
         *wrap(
             f"{size['systems']} systems × {size['questions']} questions, five simulated judges, {size['seeds']} "
-            "seeds (0 and up): one leans to the left, one likes long answers, one is a coin, two favour theirs. "
-            f"Kendall's τ with the true order, and the share of the true first {TOP} among the first {TOP} found, "
+            f"seeds (from {FIRST_SEED}): one leans to the left, one likes long answers, one is a coin, two favour "
+            f"theirs. Kendall's τ with the true order, and the share of the true first {TOP} among the first {TOP} found, "
             "both by JAM. Asked for: as good as all pairs in both orders with at most half of the calls.",
             118,
         ),
@@ -273,11 +290,15 @@ def main() -> None:
         return
     asked = parser("jury", __doc__ or "")
     asked.add_argument("--seeds", type=int, help="fewer or more seeds")
+    asked.add_argument("--trials", action="store_true", help="only the trials, which are stored; write nothing")
     asked.add_argument("--questions", type=int, help="fewer or more questions")
     given, begun_at = arguments(asked), commit()
     warnings.simplefilter("ignore", jr.errors.JamrankWarning)
     size = dict(QUICK if given.quick else FULL)
     size |= {name: value for name in ("seeds", "questions") if (value := getattr(given, name)) is not None}
+    if given.trials:
+        run_trials(size)
+        return
     numbers = measure(size)
     made = about(begun_at)
     write(given.out, "jury", text_of(numbers, made), {**numbers, "made with": made})
