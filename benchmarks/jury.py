@@ -248,8 +248,8 @@ def text_of(numbers: dict[str, Any], made: dict[str, str]) -> str:
         *wrap(
             f"{size['systems']} systems × {size['questions']} questions, five simulated judges, {size['seeds']} "
             f"seeds (from {FIRST_SEED}): one leans to the left, one likes long answers, one is a coin, two favour "
-            f"theirs. Kendall's τ with the true order, and the share of the true first {TOP} among the first {TOP} found, "
-            "both by JAM. Asked for: as good as all pairs in both orders with at most half of the calls.",
+            f"theirs. Kendall's τ with the true order, and the share of the true first {TOP} among the first {TOP} "
+            "found, both by JAM. Asked for: as good as all pairs in both orders with at most half of the calls.",
             118,
         ),
         "",
