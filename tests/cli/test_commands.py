@@ -689,7 +689,7 @@ def test_a_model_for_few_votes_is_not_called_chosen_by_votes(tmp_path):
     (tmp_path / "votes.csv").write_text("annotator,left,right,winner\nk,x,y,left\nk,y,z,left\n")
     result = call("fit", tmp_path / "votes.csv")
     assert (
-        "Model: BradleyTerry: all decided votes are one annotator's, so there are no reliabilities to compare."
+        "Model: BradleyTerry: all decided votes are by one annotator, so there are no reliabilities to compare."
         in result.output
     )
     assert "held-out" not in result.output
