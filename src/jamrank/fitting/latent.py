@@ -122,8 +122,8 @@ class LatentFitter:
         if not isinstance(votes, Comparisons) and settings.loss == "hinge":
             raise ParameterError("loss is 'hinge', which needs the votes in memory; in parts only 'logistic'")
         tied = settings.ties == "davidson" and bool(votes.n_ties)
-        told = None if self.gold is None else self.gold.told
-        source = EngineSource(votes, told, settings.rows, tied, self.choice, settings.n_jobs)
+        gold = None if self.gold is None else self.gold.with_truths
+        source = EngineSource(votes, gold, settings.rows, tied, self.choice, settings.n_jobs)
         return source.with_engine(source.build(self.progress.part))
 
     # -- scorers ----------------------------------------------------------------------------------------------

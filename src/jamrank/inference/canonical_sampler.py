@@ -55,7 +55,7 @@ class CanonicalSampler:
     def posterior(self) -> Posterior:
         """The posterior of the votes in that order."""
         fitted, like = self.fit.fitted, self.like
-        gold_votes = None if self._gold is None else like.canonical(self._gold.gold_votes)
+        gold_votes = None if self._gold is None else like.canonical(self._gold.with_truths)
         source = EngineSource(
             like.canonical(), gold_votes, fitted.source.rows, fitted.source.tied, Choice("memory", ""), 1
         )
