@@ -17,7 +17,6 @@ __all__ = [
     "VERDICTS",
     "Verdicts",
     "actions",
-    "alone",
     "best_first",
     "evidence",
     "flip_intervals",
@@ -36,12 +35,9 @@ ACTIONS = {
     "one-sided": "leave out: the votes do not depend on the items",
     "tie-lazy": "keep, and ask for a decision where there is a difference",
     "too few votes": "collect more votes before judging",
+    "alone": "have others vote on the same items",
 }
 VERDICTS = tuple(ACTIONS)
-
-_ALONE = "have others vote on the same pairs"
-# Verdicts about agreement with others, which have no meaning for a single annotator.
-_BY_AGREEMENT = ("reliable", "noisy", "random", "adversarial")
 
 # Careful people have flips up to this; a vote is then worth at least a quarter of a perfect one.
 _RELIABLE = 0.25
@@ -69,7 +65,7 @@ class Verdicts:
 def judge(flip: FloatArray, low: FloatArray, high: FloatArray, habits: ResponseBias | None = None) -> Verdicts:
     """Return verdicts with evidence and actions; the arguments are those of :func:`verdicts`."""
     found = verdicts(flip, low, high, habits)
-    return Verdicts(found, evidence(found, flip, low, high, habits), actions(found, habits))
+    return Verdicts(found, evidence(found, flip, low, high, habits), actions(found))
 
 
 def flip_intervals(
@@ -117,10 +113,12 @@ def verdicts(flip: FloatArray, low: FloatArray, high: FloatArray, habits: Respon
         found[k] = found[k] if found[k] == "adversarial" else "too few votes"
     limit = -float(ndtri(_FALSE_ALARM / (2 * max(len(flip), 1))))
     for k in np.flatnonzero(_tie_lazy(habits, limit)):
-        found[k] = found[k] if found[k] == "adversarial" else "tie-lazy"
+        found[k] = found[k] if found[k] in ("adversarial", "random") else "tie-lazy"
     one_sided = np.maximum(habits.left, habits.decided - habits.left) >= _ALWAYS * habits.decided
     for k in np.flatnonzero(_leaning(habits, limit)):
         found[k] = "one-sided" if one_sided[k] else "position-biased"
+    for k in np.flatnonzero((habits.decided > 0) & (habits.checked == 0)):
+        found[k] = "alone"
     return found
 
 
@@ -163,13 +161,10 @@ def evidence(
     flip, low, high, habits
         As there.
     """
-    by_itself = alone(found, habits)
     phrases = []
     for k, (verdict, *values) in enumerate(zip(found, flip.tolist(), low.tolist(), high.tolist(), strict=True)):
-        if by_itself[k]:
-            phrases.append(
-                f"alone: agreement with itself only, nobody else voted on these items; flip {values[0]:.2f}"
-            )
+        if verdict == "alone":
+            phrases.append("nobody else voted on these items: errors cannot be distinguished from close pairs")
         elif habits is not None and verdict in _BY_HABIT:
             phrases.append(_habit(verdict, habits, k))
         else:
@@ -177,18 +172,9 @@ def evidence(
     return phrases
 
 
-def alone(found: list[str], habits: ResponseBias | None) -> list[bool]:
-    """Return which verdicts rest only on agreement with the annotator's own votes."""
-    if habits is None:
-        return [False] * len(found)
-    unchecked = (habits.decided > 0) & (habits.checked == 0)
-    return [bool(nobody) and verdict in _BY_AGREEMENT for verdict, nobody in zip(found, unchecked, strict=True)]
-
-
-def actions(found: list[str], habits: ResponseBias | None = None) -> list[str]:
+def actions(found: list[str]) -> list[str]:
     """Return the action for each verdict."""
-    by_itself = alone(found, habits)
-    return [_ALONE if nobody else ACTIONS[verdict] for verdict, nobody in zip(found, by_itself, strict=True)]
+    return [ACTIONS[verdict] for verdict in found]
 
 
 _BY_HABIT = ("position-biased", "one-sided", "tie-lazy")
