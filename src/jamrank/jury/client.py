@@ -35,7 +35,7 @@ class Client:
 
     def __init__(self, endpoint: Endpoint, key: Secret) -> None:
         self._endpoint, self._key = endpoint, key
-        # Connections that are free. A pool of many would look at all of them for every request.
+        # Free connections. A large pool of httpx would search all of them for every request.
         self._free: list[httpx.AsyncClient] = []
         self._all: list[httpx.AsyncClient] = []
         self._tls: ssl.SSLContext | None = None
@@ -44,14 +44,14 @@ class Client:
         return f"Client({self._endpoint.endpoint!r}, {self._endpoint.model!r})"
 
     def worst_cost(self, prompt: Prompt) -> float:
-        """Return the most that a prompt can cost: every byte a token, and the longest reply."""
+        """Return the largest possible cost of a prompt: every byte a token, and the longest reply."""
         endpoint = self._endpoint
         size = len(prompt.system.encode()) + len(prompt.text.encode()) + _OVERHEAD
         tokens = size * endpoint.price_in + endpoint.max_tokens * endpoint.price_out
         return tokens / _MILLION + len(prompt.images) * endpoint.price_image
 
     def usual_cost(self, prompt: Prompt) -> float:
-        """Return what a prompt is likely to cost: four bytes a token, and a short reply."""
+        """Return the expected cost of a prompt: four bytes per token, and a short reply."""
         endpoint = self._endpoint
         size = (len(prompt.system.encode()) + len(prompt.text.encode())) / 4
         reply = min(_USUAL_REPLY, endpoint.max_tokens)
@@ -100,7 +100,7 @@ class Client:
             limits=httpx.Limits(max_connections=1, max_keepalive_connections=1),
             verify=self._tls,
             follow_redirects=False,
-            # A proxy of the environment would see what goes to this machine over http, the key among it.
+            # A proxy of the environment would see http requests to this machine, including the key.
             trust_env=parts.scheme == "https" and not is_loopback(parts.hostname or ""),
         )
         self._all.append(client)
@@ -142,7 +142,7 @@ class Client:
             text, refusal = message.get("content") or "", message.get("refusal")
             usage = content.get("usage") or {}
         except (ValueError, TypeError, KeyError, IndexError, AttributeError):
-            # It answered, and may have been paid, but not in the protocol: ask again.
+            # An answer outside the protocol, perhaps paid: ask again.
             raise JudgeFailure("a reply that is not in the protocol", retry=True) from None
         if not isinstance(text, str):
             text = json.dumps(text)
@@ -164,13 +164,13 @@ class Client:
         return (tokens_in * endpoint.price_in + tokens_out * endpoint.price_out) / _MILLION
 
     def _message(self, response: httpx.Response) -> str:
-        """Return what the service says, short and without the key, which some repeat."""
+        """Return the message of the service, shortened and without the key, which some services repeat."""
         try:
-            told = response.json()["error"]
-            told = told["message"] if isinstance(told, dict) else told
+            message = response.json()["error"]
+            message = message["message"] if isinstance(message, dict) else message
         except (ValueError, TypeError, KeyError):
-            told = response.text
-        return " ".join(self._key.scrub(str(told)).split())[:200] or "no reason given"
+            message = response.text
+        return " ".join(self._key.scrub(str(message)).split())[:200] or "no reason given"
 
     def _told(self, what: str, error: Exception) -> str:
         detail = self._key.scrub(str(error)) or type(error).__name__

@@ -1,4 +1,4 @@
-"""What can be taken away from a study."""
+"""Exports of a study."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Export = Callable[["Studio"], str | None]
 
 
 def _votes(studio: Studio) -> str:
-    """Write every vote that stands, whatever it was asked for, straight from the ledger."""
+    """Write every valid vote of any purpose, from the ledger."""
     from jamrank.collect.votes import votes_frame
 
     with studio.database.read() as connection:
@@ -37,7 +37,7 @@ def _settings(studio: Studio) -> str:
     return as_toml(studio.view().study)
 
 
-# By the name of the file: its type, and what makes it (None where there is nothing yet).
+# By file name: its type, and the function that creates it (None if there is nothing yet).
 EXPORTS: dict[str, tuple[str, Export]] = {
     "votes.csv": ("text/csv", _votes),
     "ranking.csv": ("text/csv", partial(_found, "ranking.csv")),
