@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -24,6 +23,7 @@ from jamrank.inference.score_uncertainty import ScoreUncertainty, as_level
 from jamrank.inference.scores import Scores
 from jamrank.inference.uncertainty import Uncertainty, draw_ranks
 from jamrank.inference.vote_summary import VoteSummary
+from jamrank.io.given import VoteSource
 from jamrank.io.out_of_core.parted import Votes
 from jamrank.models.parameters import Parameters
 from jamrank.typing import FloatArray, IntArray
@@ -48,7 +48,7 @@ class RankingModel(Parameters):
 
     def fit(
         self,
-        votes: Votes | str | os.PathLike[str],
+        votes: Votes | VoteSource,
         features: Any = None,
         *,
         gold: Any = None,
@@ -58,8 +58,9 @@ class RankingModel(Parameters):
 
         Parameters
         ----------
-        votes : Comparisons, StoredComparisons, DistributedComparisons or path-like
-            The votes, or their file; those on disk or on a cluster only for JAM, CrowdBT and BradleyTerry.
+        votes : Comparisons, StoredComparisons, DistributedComparisons, path-like, data frame, mapping or list
+            The votes, or whatever :func:`jamrank.read_comparisons` reads; those on disk or on a cluster only for JAM,
+            CrowdBT and BradleyTerry.
         features : data frame, mapping or array, optional
             One row for each item: a frame with a column ``item`` (or, in pandas, indexed by item), a mapping from
             item to values, or an array in the order of ``votes.items``.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -13,6 +12,7 @@ from jamrank.data.comparisons import Comparisons
 from jamrank.data.frames import make_frame
 from jamrank.errors import FormatError, NotFittedError, ParameterError
 from jamrank.fitting.spec import Capabilities, ModelSpec
+from jamrank.io.given import VoteSource
 from jamrank.io.out_of_core.parted import Votes
 from jamrank.io.out_of_core.sampling import sample_pairs, sample_parts
 from jamrank.models.base import RankingModel
@@ -131,7 +131,7 @@ class Auto(RankingModel):
 
     def fit(
         self,
-        votes: Votes | str | os.PathLike[str],
+        votes: Votes | VoteSource,
         features: Any = None,
         *,
         gold: Any = None,
