@@ -413,7 +413,7 @@ def test_scratch_files_may_be_kept_for_the_next_fit(parquet, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--memory", "lots"], "no amount of memory"),
+        (["--memory", "lots"], "not an amount of memory"),
         (["--memory", "1MB"], "at least 512MiB"),
         (["--memory", "1GB", "--model", "mv"], "MajorityVote needs the votes in memory"),
     ],
