@@ -64,8 +64,10 @@ class Flip(Noise):
 
     def slope(self, params: FloatArray, expected_counts: FloatArray) -> FloatArray:
         """Return expected errors, pseudo-votes included, minus those that the flips predict."""
-        imagined = self.prior_errors + self.prior_correct
-        slope: FloatArray = self.errors(expected_counts) + self.prior_errors - (self.votes + imagined) * expit(params)
+        pseudo_votes = self.prior_errors + self.prior_correct
+        slope: FloatArray = (
+            self.errors(expected_counts) + self.prior_errors - (self.votes + pseudo_votes) * expit(params)
+        )
         return slope
 
     def complete_information(self, params: FloatArray) -> FloatArray:

@@ -119,9 +119,9 @@ class TwoCoin(Noise):
         on_left = (left_wrong + left_right) * expit(left) * expit(-left)
         on_right = (right_wrong + right_right) * expit(right) * expit(-right)
         flip = params[: self.n_annotators]
-        imagined = (self._flip.prior_errors + self._flip.prior_correct) * expit(flip) * expit(-flip)
+        pseudo_votes = (self._flip.prior_errors + self._flip.prior_correct) * expit(flip) * expit(-flip)
         # A flip without information is not changed.
-        known = on_left + on_right + imagined + 1e-12
+        known = on_left + on_right + pseudo_votes + 1e-12
         return known, on_right - on_left, on_left + on_right + (self._precision or 0.0) + 1e-12
 
     def slope(self, params: FloatArray, expected_counts: FloatArray) -> FloatArray:

@@ -39,9 +39,9 @@ def assign_folds(votes: Comparisons, n_folds: int, by: str) -> tuple[Comparisons
         return votes, fold
     whole, part = np.divmod(weight, 1.0)
     place = (np.arange(n_folds) - fold[:, None]) % n_folds
-    dealt = whole[:, None] // n_folds + (place < (whole % n_folds)[:, None])
-    dealt[np.arange(len(fold)), fold] += part
-    entry, at = np.nonzero(dealt)
+    share = whole[:, None] // n_folds + (place < (whole % n_folds)[:, None])
+    share[np.arange(len(fold)), fold] += part
+    entry, at = np.nonzero(share)
     table = votes.storage.table
     count = np.bincount(votes.vote_pair[entry], minlength=votes.n_pairs)
     written = VoteTable(
@@ -49,7 +49,7 @@ def assign_folds(votes: Comparisons, n_folds: int, by: str) -> tuple[Comparisons
         table.annotator[entry],
         table.result[entry],
         table.swapped[entry] if len(table.swapped) else table.swapped,
-        dealt[entry, at],
+        share[entry, at],
     )
     return replace(votes, storage=written), at
 

@@ -191,7 +191,7 @@ class Cluster:
         return [next(iter(sorted(known.get(part.key, ()))), None) for part in parts]
 
     def runs(self, parts: Sequence[Any]) -> list[str | None]:
-        """Return a worker for each part: every worker gets consecutive parts, by its threads, close to those that it has.
+        """Return a worker for each part: every worker gets consecutive parts, by its number of threads.
 
         Neighbouring sums are added first: if they are at one worker, only one sum is sent.
         """
