@@ -65,7 +65,7 @@ Exit code 0 when done, 2 when the input cannot be used."""
     type=click.Choice(["flip", "two-coin"]),
     help="Error model of the annotators; two-coin has one error rate for each side.",
 )
-@click.option("--ties", type=click.Choice(["leave out", "davidson"]), help="How to treat tie votes.")
+@click.option("--ties", type=click.Choice(["auto", "davidson", "half", "leave out"]), help="How to treat tie votes.")
 @click.option(
     "--spreadsheet-safe",
     is_flag=True,

@@ -89,7 +89,8 @@ class RankingModel(Parameters):
         return bring_votes(type(self).__name__, self._spec, self.get_params().get("engine", "auto"), votes)
 
     def _known_truths(self, votes: Votes, gold: Any) -> KnownTruths | None:
-        only_voted = self.get_params().get("ties") == "davidson"
+        ties = self.get_params().get("ties")
+        only_voted = ties == "davidson" or (ties == "auto" and bool(votes.n_ties))
         return None if gold is None else match_gold(type(self).__name__, self._spec, votes, gold, only_voted)
 
     def _checked_start(self, start: RankingModel | None) -> RankingResult | None:

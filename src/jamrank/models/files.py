@@ -18,6 +18,7 @@ from jamrank.fitting.latent_fit import LatentFit
 from jamrank.fitting.prior import Prior
 from jamrank.fitting.settings import FitSettings
 from jamrank.fitting.solution import EngineSource, NoiseState, ScorerState, Solution
+from jamrank.fitting.tie_use import TieUse
 from jamrank.inference.result import Convergence, RankingResult
 from jamrank.inference.scores import Scores
 from jamrank.inference.uncertainty import Uncertainty
@@ -141,7 +142,7 @@ def _fit_body(fit: LatentFit) -> dict[str, Any]:
         "unit": fit.settings.unit,
         "noise": fit.settings.noise,
         "rows": source.rows,
-        "tied": source.tied,
+        "ties": source.ties,
         "loss": fit.fitted.loss,
         "fitted": _solution_body(fit.fitted),
         "refined": None if fit.refined is fit.fitted else _solution_body(fit.refined),
@@ -158,7 +159,8 @@ def _flip_votes(fit: LatentFit) -> Any:
 
 
 def _solution_body(solution: Solution) -> dict[str, Any]:
-    noise = {name: value for name, value in vars(solution.noise).items() if name != "prior"}
+    noise = {name: value for name, value in vars(solution.noise).items() if name not in ("prior", "ties")}
+    noise |= {"ties": solution.noise.ties.mode, "tie_variance": solution.noise.ties.variance}
     return {
         "theta": solution.theta,
         "params": solution.params,
@@ -297,7 +299,7 @@ def _fit(
     settings = FitSettings.of(cls.__name__, cls._spec, params)
     data = body["fit"]
     if data is None:  # first version: only computed results
-        source = EngineSource(None, None, settings.rows, False, Choice("memory", ""), settings.n_jobs)
+        source = EngineSource(None, None, settings.rows, "none", Choice("memory", ""), settings.n_jobs)
         none = np.empty(0)
         fitted = refined = Solution(
             source,
@@ -311,7 +313,7 @@ def _fit(
     else:
         gold = None if votes.gold is None else votes.gold.with_truths
         source = EngineSource(
-            votes.source, gold, settings.rows, data["tied"], Choice("memory", "the model was loaded"), settings.n_jobs
+            votes.source, gold, settings.rows, data["ties"], Choice("memory", "the model was loaded"), settings.n_jobs
         )
         own = replace(settings, prior=_estimated(settings.prior, data["flip_votes"]))
         fitted = _solution(data["fitted"], source, own, body["extras"], votes)
@@ -355,13 +357,15 @@ def _solution(
     data: dict[str, Any], source: EngineSource, settings: FitSettings, extras: dict[str, Any], votes: VoteSummary
 ) -> Solution:
     n_items, n_annotators = len(votes.items), len(votes.annotators)
-    noise = NoiseState(**{**data["noise"], "prior": settings.prior, "strength": float(data["noise"]["strength"])})
+    own = dict(data["noise"])
+    ties = TieUse(own.pop("ties"), own.pop("tie_variance"))
+    noise = NoiseState(**{**own, "prior": settings.prior, "ties": ties, "strength": float(own["strength"])})
     if noise.overall is not None and source.cluster is None and "cluster" in extras:
         source = replace(source, cluster=extras["cluster"], n_clusters=len(extras["centroids"]))
     state = ScorerState(**data["scorer"])
     if len(data["theta"]) != state.build(n_items).n_params:
         raise FormatError(f"{len(data['theta'])} parameters of the scorer {state.name!r}")
-    n_params = len(data["params"])
+    n_params = len(data["params"]) - (ties.mode == "shared")
     if NOISES[noise.name].selectable and n_params > 1 and n_params % n_annotators:
         raise FormatError(f"{n_params} parameters of the noise {noise.name!r} for {n_annotators} annotators")
     return Solution(source, state, noise, settings.loss, data["theta"], data["params"])

@@ -73,8 +73,9 @@ class Auto(RankingModel):
     max_votes : int
         Most votes used for the choice, or ten for each item and annotator if that is more; if there are more, a
         sample of the pairs is used.
-    ties : {"leave out", "davidson"}
-        As in :class:`JAM`, for models with ties. The choice uses decided votes only.
+    ties : {"auto", "davidson", "half", "leave out"}
+        As in :class:`JAM`. Unless they are left out, only models that have a place for ties are tried where there
+        are any. The choice is made by decided votes.
     max_iter, tol : optional
         As in :class:`JAM`; by default that of the chosen model.
     n_jobs, verbose
@@ -115,7 +116,7 @@ class Auto(RankingModel):
         *,
         folds: int = 5,
         max_votes: int = 200_000,
-        ties: str = "leave out",
+        ties: str = "auto",
         max_iter: int | None = None,
         tol: float | None = None,
         n_jobs: int | None = None,
@@ -175,7 +176,9 @@ class Auto(RankingModel):
         wanted = max(self.max_votes, _VOTES_EACH * (votes.n_items + votes.n_annotators))
         sample = sample_pairs(votes, wanted) if isinstance(votes, Comparisons) else sample_parts(votes, wanted)
         design = examine_design(sample)
-        candidates = usual_candidates(features is not None, changes, design, not isinstance(votes, Comparisons), gold)
+        ties = self.ties != "leave out" and bool(votes.n_ties)
+        from_disk = not isinstance(votes, Comparisons)
+        candidates = usual_candidates(features is not None, changes, design, from_disk, gold, ties)
         comparison = None
         if len(candidates) == 1 or design.n_decided < _FEWEST:
             name = candidates[0].name
