@@ -298,6 +298,27 @@ class RankingModel(Parameters):
         """
         return self.result_.uncertainty.top_frame(k)
 
+    def order_probability(self, a: Any, b: Any) -> Any:
+        """Return the probability that one item is truly above another, given the votes.
+
+        It is about the order of the scores, and goes to 0 or 1 with more votes; :meth:`predict_proba` is about a
+        single comparison. ``jamrank diff`` puts it into a sentence.
+
+        Parameters
+        ----------
+        a, b : id or array-like of ids
+            Items of the fit. Between items that no votes connect, only the prior decides.
+
+        Returns
+        -------
+        float or ndarray
+            P(a above b): the share of the posterior draws in which it is.
+        """
+        found = self.result_.order_probability(a, b)
+        return (
+            float(found[0]) if all(isinstance(one, str) or not hasattr(one, "__len__") for one in (a, b)) else found
+        )
+
     def score_intervals(self, level: float = 0.95) -> Any:
         """Return an interval for the score of each item, relative to the mean of all scores.
 

@@ -11,9 +11,10 @@ import polars as pl
 from jamrank.acquisition.suggestions import Suggestions, suggest_pairs
 from jamrank.data.comparisons import Comparisons
 from jamrank.diagnostics import Contested, Health, Unsettled, check, contested_pairs, unsettled_pairs
+from jamrank.diagnostics.graph import components_of
+from jamrank.inference.order_probability import OrderProbability
 from jamrank.inference.result import RankingResult
 from jamrank.io.out_of_core.parted import Votes
-from jamrank.report.order_probability import OrderProbability, components_of
 from jamrank.report.record import Skills
 from jamrank.report.result_tables import ResultTables
 from jamrank.typing import FloatArray, IntArray
@@ -101,11 +102,9 @@ class Analysis(ResultTables):
     @cached_property
     def order(self) -> OrderProbability:
         """Probabilities that one item is above another."""
-        uncertainty = self.result.uncertainty
-        draws = (lambda: uncertainty.score_draws) if self._drawn else None
         together = self._all_votes if self.in_memory and self.result.scores.features is None else None
         group = None if together is None else components_of(together, self.scores)
-        return OrderProbability(self.scores, uncertainty.estimate.score_se, draws, group)
+        return self.result.order(group)
 
     @property
     def _all_votes(self) -> Comparisons:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Analysis", "analyse", "fit_votes"]
 
 # Of the report's sections, those on the admin page.
-_SECTIONS = ("ranking", "uncertain", "annotators")
+_SECTIONS = ("ranking", "next", "uncertain", "annotators")
 # The report sets the print size of a chart as an inline style, which the policy of these pages blocks.
 _STYLE = re.compile(r' style="--fit:[0-9.]+"')
 
