@@ -66,8 +66,8 @@ class Sieve:
 
 def _named(rows: list[int]) -> str:
     rows = sorted(rows)
-    told = ", ".join(map(str, rows[:_ROWS_NAMED])) + (", …" if rows[_ROWS_NAMED:] else "")
-    return f"{'row' if len(rows) == 1 else 'rows'} {told}"
+    listed = ", ".join(map(str, rows[:_ROWS_NAMED])) + (", …" if rows[_ROWS_NAMED:] else "")
+    return f"{'row' if len(rows) == 1 else 'rows'} {listed}"
 
 
 def with_all_rows(
@@ -93,13 +93,13 @@ def with_all_rows(
         else:
             break
     count = sum(map(len, sieve.reasons.values()))
-    told = [error.remedy]
+    listed = [error.remedy]
     if len(sieve.reasons) > 1:
-        told.append(f"{many(count, 'row')} cannot be votes ({', '.join(sieve.counts())})")
+        listed.append(f"{many(count, 'row')} cannot be votes ({', '.join(sieve.counts())})")
     if 0 < count <= max(_FEW * len(content), 1):
         such = "this row" if count == 1 else f"these {count:,} rows"
-        told.append(f"--skip-bad-rows (skip_bad_rows= in Python) sets {such} aside")
-    return error.but(remedy="; ".join(told))
+        listed.append(f"--skip-bad-rows (skip_bad_rows= in Python) sets {such} aside")
+    return error.but(remedy="; ".join(listed))
 
 
 def refuse_bad_rows(frame: Any) -> None:

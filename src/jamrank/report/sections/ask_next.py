@@ -20,7 +20,7 @@ def _render(report: Report) -> str:
     if frame is None or frame.is_empty():
         return ""
     text = (
-        "Pairs on which a vote is expected to be most informative about the order of all items, each chosen given the "
+        "Pairs on which a vote is expected to be most informative about the order of all items, each given "
         "votes on those above it. "
     )
     columns = order_columns()

@@ -19,8 +19,8 @@ def _render(report: Report) -> str:
         return ""
     text = (
         "For the left: the share of decided votes for the answer on the left; sides are balanced, so 50 % is fair. "
-        "Changed with the order: among comparisons asked in both orders. Twice as long, own family: the gain of such "
-        "an answer (log-odds) at equal quality, estimated from the other annotators; 0 is fair. Bits: the information "
+        "Changed with the order: among comparisons asked in both orders. Twice as long, own family: the gain of "
+        "such an answer (log-odds) at equal quality, estimated from the others; 0 is fair. Bits: the information "
         "of one vote, from 0 (random) to 1 (no errors). 95 % intervals in brackets."
     )
     columns = [
