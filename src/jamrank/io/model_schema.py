@@ -329,7 +329,7 @@ def _check_tables(votes: dict[str, Any], sizes: dict[str, int], damaged: Callabl
             raise damaged(f"votes.{name}.annotator", "values out of range")
     pairs = votes.get("pairs")
     if pairs is not None and not (pairs["first"] < pairs["second"]).all():
-        raise damaged("votes.pairs", "a pair of one item, or out of order")
+        raise damaged("votes.pairs", "a pair of an item with itself, or pairs out of order")
 
 
 # -- the first version: JSON with base64 arrays -----------------------------------------------------------------

@@ -73,7 +73,7 @@ class Tastes:
             if any(size < 1 for size in sizes) or sum(sizes) > n_annotators:
                 raise ParameterError(f"{name} {sizes} among {n_annotators} annotators; expected sizes that fit")
         if self.families and self.camps:
-            raise ParameterError("families and camps are given; expected one of them")
+            raise ParameterError("both families and camps are given; expected only one of them")
         if not 0 <= self.copies <= n_annotators:
             raise ParameterError(f"copies is {self.copies}; there are {n_annotators} annotators")
         if not (self.family_sd >= 0 and self.own_sd >= 0):
