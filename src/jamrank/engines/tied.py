@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from jamrank.engines.base import Engine, Expectation, Links, Maximisation
+from jamrank.engines.base import Engine, Expectation, Links, Maximisation, WrappedEngine
 from jamrank.typing import FloatArray
-
-if TYPE_CHECKING:
-    from jamrank.data.comparisons import Comparisons
-    from jamrank.engines.memory import MemoryEngine
 
 __all__ = ["TiedEngine"]
 
 
-class TiedEngine(Engine):
+class TiedEngine(WrappedEngine):
     """Runs a pass over the decided votes, and one over all votes about whether each is a tie.
 
     Parameters
@@ -33,14 +28,15 @@ class TiedEngine(Engine):
     """
 
     def __init__(self, decided: Engine, ties: Engine) -> None:
-        self._decided, self._ties = decided, ties
+        super().__init__(decided)
+        self._ties = ties
         self.can_draw = decided.can_draw and ties.can_draw
         self.passes = 0
 
     @property
     def decided(self) -> Engine:
         """The engine over the decided votes."""
-        return self._decided
+        return self.engine
 
     @property
     def ties(self) -> Engine:
@@ -52,29 +48,9 @@ class TiedEngine(Engine):
         return log_emission[:at].reshape(-1, 2, 2), log_emission[at:]
 
     @property
-    def n_items(self) -> int:
-        """Number of items."""
-        return self.decided.n_items
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows, of decided votes: without any there is no ranking."""
-        return self.decided.n_rows
-
-    @property
     def n_links(self) -> int:
         """Number of distinct pairs of items."""
         return self.ties.n_links
-
-    @property
-    def n_confusion_groups(self) -> int:
-        """Number of confusion groups of the decided votes."""
-        return self.decided.n_confusion_groups
-
-    @property
-    def vote_counts(self) -> FloatArray:
-        """Decided votes of each confusion group for the second and for the first item of their rows, by weight."""
-        return self.decided.vote_counts
 
     def expectation(self, scores: FloatArray, log_emission: FloatArray) -> Expectation:
         """Run both passes."""
@@ -123,10 +99,6 @@ class TiedEngine(Engine):
     def truth_variance(self, scores: FloatArray, log_emission: FloatArray) -> FloatArray:
         """Return the variance of the truths behind each group's decided votes, by confusion group and side."""
         return self.decided.truth_variance(scores, self._split(log_emission)[0])
-
-    def parts(self) -> Iterator[tuple[Comparisons, MemoryEngine]]:
-        """Yield the votes part by part, each with an engine in memory over its decided votes."""
-        return self.decided.parts()
 
     def local_engines(self) -> list[Engine]:
         """Return one engine over the same rows with one thread, where they are in memory."""
