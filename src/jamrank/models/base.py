@@ -351,7 +351,9 @@ class RankingModel(Parameters):
         """
         return self.result_.judging.annotators.intervals_frame(as_level(level))
 
-    def uncertainty(self, kind: str = "posterior", *, n_resamples: int = 100, random_state: Any = 0) -> Uncertainty:
+    def uncertainty(
+        self, kind: str = "posterior", *, n_resamples: int = 100, random_state: Any = 0, by: str = "annotator"
+    ) -> Uncertainty:
         """Return how sure the scores and ranks are, in one of several ways.
 
         Parameters
@@ -360,12 +362,15 @@ class RankingModel(Parameters):
             ``posterior``: draws from the posterior where the votes are few enough, which ``ranking_`` shows.
             ``information``: a normal around the fit with the observed information of scores and noise, which
             ``ranking_`` shows where they are not. ``sandwich``: the same with the spread between annotators in the
-            middle, where votes of an annotator may depend on each other. ``bootstrap``: refits to annotators drawn
-            with replacement.
+            middle, where votes of an annotator may depend on each other. ``bootstrap``: refits to annotators or
+            questions drawn with replacement.
         n_resamples : int
             Refits of the bootstrap.
         random_state : int, Generator or None
             For the bootstrap.
+        by : {"annotator", "question"}
+            What the bootstrap draws: ``annotator``, where others might have been asked; ``question``, where they
+            might have been asked something else.
 
         Returns
         -------
