@@ -34,7 +34,7 @@ class Choice:
 class Maximisation:
     """The sums of an M-step pass at given scores.
 
-    ``gradient`` and ``degree`` have one entry an item: the derivative in its score, and the diagonal of the
+    ``gradient`` and ``degree`` have one entry per item: the derivative in its score, and the diagonal of the
     curvature, which is never negative.
     """
 

@@ -19,7 +19,7 @@ __all__ = ["NO_TIES", "TieMode", "TieUse", "resolve_ties", "tie_spread"]
 
 TieMode = Literal["none", "half", "each", "shared"]
 
-# With fewer votes an annotator, thresholds of their own would be mostly prior, and there would be very many.
+# With fewer votes per annotator, thresholds of their own would be mostly prior, and there would be very many.
 _VOTES_EACH = 10.0
 # Twice the gain in log-likelihood by which annotators must differ: 5 %, one-sided, at the bound of no difference.
 _DIFFER = 2.71

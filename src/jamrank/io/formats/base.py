@@ -20,7 +20,7 @@ __all__ = ["Ballots", "Format", "of_one_type", "shared_weights", "soft_votes"]
 
 @dataclass(frozen=True)
 class Ballots:
-    """The votes of a file, one a row.
+    """The votes of a file, one per row.
 
     Attributes
     ----------
