@@ -37,7 +37,7 @@ _EXPECTED = (
 
 
 def is_path(given: Any) -> bool:
-    """Return whether votes are given by where they are."""
+    """Return whether votes are given by a path or address."""
     return isinstance(given, str | os.PathLike)
 
 
@@ -83,7 +83,7 @@ def load_given(given: Any) -> pl.DataFrame | list[Record]:
     Raises
     ------
     ParameterError
-        If they are nothing that could be votes.
+        If they cannot be votes.
     InputError
         If columns differ in length, or votes in a list are not alike.
     """
