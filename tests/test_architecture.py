@@ -1,3 +1,5 @@
+"""Imports go one way, few rooms open files, one prints."""
+
 from __future__ import annotations
 
 import ast

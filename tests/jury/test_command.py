@@ -1,3 +1,5 @@
+"""``jamrank jury`` as a user starts it: runs, kills, budgets, messages."""
+
 from __future__ import annotations
 
 import json
