@@ -20,6 +20,8 @@ A fitted model has it as ``model.result_``. Its public surface:
 - ``result.predictor``: ``posterior`` (of each pair), ``truth(left, right, features)``, ``vote(votes, features)``.
 - ``result.convergence``: ``n_iter``, ``n_passes``, ``converged``, ``log_likelihoods``, ``log_likelihood``, ``engine``
   (the one that really ran), ``engine_reason``.
+- ``result.judging``: the result that assesses the annotators: this one, or that of a model of annotators that is
+  fitted beside a model without; ``judged_by`` says so in a sentence.
 - Frames: ``ranking()``, ``annotators_frame()``, ``pairs()``, ``features_frame()``, ``groups()``, ``correlated()``,
   ``clusters()``.
 - ``result.extras``: what only one model has, by name.
@@ -32,6 +34,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -118,6 +121,25 @@ class RankingResult:
     extras: dict[str, Any] = field(default_factory=dict)
     refit: Callable[[Comparisons], FloatArray] | None = None
     """Gives the scores of the same model for other votes: for the bootstrap."""
+    fit_judging: Callable[[], RankingResult] | None = None
+    """Fits a model of annotators to the same votes, where this one does not estimate flips."""
+
+    @cached_property
+    def judging(self) -> RankingResult:
+        """The result that assesses the annotators: this one, or that of a model fitted beside it."""
+        return self if self.fit_judging is None else self.fit_judging()
+
+    @property
+    def judged_by(self) -> str:
+        """Where flips and verdicts come from, as a sentence; empty where they are this model's own."""
+        if self.judging is not self:
+            return (
+                f"Flips and verdicts come from {self.judging.model}, fitted to the same votes: {self.model} does not "
+                "estimate flips."
+            )
+        if self.annotators.counted and np.count_nonzero(self.votes.decided_votes) > 1:
+            return f"Flips are shares of votes against the scores: {self.model} does not estimate flips."
+        return ""
 
     @property
     def items(self) -> NDArray[Any]:
@@ -202,7 +224,8 @@ class RankingResult:
 
     def annotators_frame(self) -> Any:
         """Return the annotators as a frame: counts, flip, interval, verdict, evidence, action, traits."""
-        return self.annotators.frame()
+        own = self.annotators.trait_columns() if self.judging is not self else {}
+        return self.judging.annotators.frame(own)
 
     def correlated(self) -> Any:
         """Return the judges whose errors are correlated as a frame, the strongest couple first.
@@ -210,7 +233,7 @@ class RankingResult:
         Columns first, second, pairs, agreed, expected, correlation: ``pairs`` are those that both judged, ``agreed``
         on how many they agreed, ``expected`` on how many they would have if they erred independently.
         """
-        return self.annotators.correlated_frame()
+        return self.judging.annotators.correlated_frame()
 
     def groups(self) -> Any:
         """Return the items as a frame in groups; see :attr:`jamrank.RankingModel.groups_`."""

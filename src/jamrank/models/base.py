@@ -326,7 +326,7 @@ class RankingModel(Parameters):
         data frame
             Columns annotator, flip, flip_low, flip_high.
         """
-        return self.result_.annotators.intervals_frame(as_level(level))
+        return self.result_.judging.annotators.intervals_frame(as_level(level))
 
     def uncertainty(self, kind: str = "posterior", *, n_resamples: int = 100, random_state: Any = 0) -> Uncertainty:
         """Return how sure the scores and ranks are, in one of several ways.

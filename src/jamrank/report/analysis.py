@@ -58,7 +58,7 @@ class Analysis(ResultTables):
     @cached_property
     def effective_judges(self) -> float | None:
         """How many independent annotators they are equivalent to; None where unknown."""
-        found = self.result.annotators.effective_judges
+        found = self.result.judging.annotators.effective_judges
         return None if found is None else float(found)
 
     @property

@@ -22,6 +22,7 @@ from jamrank.selection.candidates import usual_candidates
 from jamrank.selection.cross_validation import Candidate, HeldOut, frames, hold_out
 from jamrank.selection.design import Design, examine_design
 from jamrank.selection.folds import deal
+from jamrank.selection.judging import judging_body, with_judging
 from jamrank.text import many
 
 __all__ = ["Auto", "ModelChoice"]
@@ -61,7 +62,8 @@ class Auto(RankingModel):
     BradleyTerry, AmElo, and CrowdBT and JAM with either noise are tried; with features also JAM with them, by the
     linear scorer or linear+objects, KernelJAM and VRJAM. The one with the lowest loss of a held-out vote (minus the
     logarithm of its probability), or a simpler one that is as good, is fitted to all votes; its result is the
-    result of ``Auto``.
+    result of ``Auto``. Where that model does not estimate flips (BradleyTerry, AmElo), the flips and verdicts of
+    ``annotators_`` come from a CrowdBT fitted to the same votes; ``result_.judged_by`` says so.
 
     Parameters
     ----------
@@ -140,7 +142,7 @@ class Auto(RankingModel):
         self._forget()
         chosen, choice = self.choose(votes, features, gold is not None)
         chosen.fit(votes, features if choice.uses_features else None, gold=gold, start=start)
-        self._model, self._choice, self.result_ = chosen, choice, chosen.result_
+        self._model, self._choice, self.result_ = chosen, choice, with_judging(chosen)
         return self
 
     def _forget(self) -> None:
@@ -207,6 +209,7 @@ class Auto(RankingModel):
 
     def _to_body(self) -> dict[str, Any]:
         choice, frame = self._chosen(), self._chosen().comparison
+        inner, judging = self.model_._to_body(), judging_body(self.result_)
         columns = None if frame is None else {name: frame[name].to_numpy() for name in frame.columns}
         return {
             "class": "Auto",
@@ -218,7 +221,8 @@ class Auto(RankingModel):
                 "comparison": columns and {n: v if v.dtype.kind in "iuf" else v.tolist() for n, v in columns.items()},
                 "frames": self.result_.votes.frames,
             },
-            "model": self.model_._to_body(),
+            "model": inner,
+            "judging": None if judging is None else {**judging, "ids": None, "votes": None},
         }
 
     @classmethod
@@ -230,7 +234,10 @@ class Auto(RankingModel):
             raise FormatError(f"{source}: an Auto that chose an Auto")
         auto._model = find_model(str(inner["class"]))._from_body(inner, source)
         auto._choice = ModelChoice(str(choice["name"]), str(choice["reason"]), bool(choice["uses_features"]), frame)
-        auto.result_ = auto._model.result_
+        judging = body.get("judging")
+        if judging is not None:  # of the same votes
+            judging = {**judging, "ids": inner["ids"], "votes": inner["votes"]}
+        auto.result_ = with_judging(auto._model, judging, source)
         return auto
 
     # -- the choice -----------------------------------------------------------------------------------------------
