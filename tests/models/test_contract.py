@@ -330,13 +330,13 @@ def test_arguments_that_make_no_sense_are_refused(bad):
 
 
 @pytest.mark.parametrize("model", [jr.MajorityVote(), jr.BradleyTerry()])
-def test_an_annotator_who_is_never_contradicted_is_known_to_be_reliable(model):
+def test_an_annotator_whom_nobody_can_contradict_is_alone(model):
     left, right = np.tril_indices(30, -1)
     votes = jr.Comparisons.from_arrays(left, right, np.full(len(left), "k"), np.ones(len(left)))
     (row,) = model.fit(votes).annotators_.to_dicts()
     assert row["flip"] == row["flip_low"] == 0.0
     assert 0.001 < row["flip_high"] < 0.02
-    assert row["verdict"] == "reliable"
+    assert row["verdict"] == "alone"
 
 
 def test_ties_are_left_out_with_a_count(name):
@@ -386,10 +386,10 @@ def test_threads_change_no_bit(name):
         pytest.skip("has no threads")
     if name == "Auto":
         pytest.skip("fits the others, of which each is tested here")
-    written = draw(2, n_items=300, n_annotators=9, n_votes=20_000)
-    one, two, five = (fit(name, written, n_jobs=threads) for threads in (1, 2, 5))
+    written = draw(2, n_items=300, n_annotators=9, n_votes=40_000)
+    one, five = (fit(name, written, n_jobs=threads) for threads in (1, 5))
     for array in ("scores_", "flip_", "posterior_", "log_likelihoods_"):
-        assert getattr(one, array).tobytes() == getattr(two, array).tobytes() == getattr(five, array).tobytes()
+        assert getattr(one, array).tobytes() == getattr(five, array).tobytes()
 
 
 @pytest.mark.parametrize("name", SHARED_TRUTH)

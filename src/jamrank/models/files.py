@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from jamrank.data.comparisons import Comparisons
 from jamrank.data.gold import KnownTruths
-from jamrank.data.storage import VoteTable
+from jamrank.data.storage import DenseVotes, VoteTable
 from jamrank.engines import Choice
 from jamrank.errors import FormatError, JamrankError
 from jamrank.fitting.latent_fit import LatentFit
@@ -34,8 +34,9 @@ from jamrank.typing import FloatArray
 
 __all__ = ["load", "model_body", "model_bytes", "model_from_body"]
 
-# Votes up to so many are written with the model, so that it can compute what was not computed before.
-_MOST_VOTES = 2_000_000
+# Votes up to so many are written with the model, so that it can compute what was not computed before; more of a
+# jury's, which are a matrix that compresses well.
+_MOST_VOTES, _MOST_JURY_VOTES = 2_000_000, 20_000_000
 
 
 def model_bytes(model: RankingModel) -> bytes:
@@ -66,7 +67,7 @@ def load(path: str | Path) -> RankingModel:
         return MODELS[name]._from_body(body, source)
     except FormatError:
         raise
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, JamrankError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, AssertionError, OverflowError, JamrankError) as error:
         reason = " ".join(str(error).split())[:120]
         raise FormatError(f"{source}: a {name} whose data are incomplete or damaged ({reason})") from None
 
@@ -112,16 +113,34 @@ def _computed(result: RankingResult) -> dict[str, dict[str, Any]]:
     parts["uncertainty"] = {name: unsure[name] for name in ("exchangeable", "score_draws") if name in unsure}
     if "estimate" in unsure:
         parts["uncertainty"]["estimate"] = dict(vars(unsure["estimate"]))
-    if result.votes.in_memory is None:  # what votes in parts have for each pair stays there
+    beside_votes = result.fit is not None and _has_room(result.votes)
+    # What votes in parts have for each pair stays there. Beside votes it is one pass away, and would not compress; no
+    # more would draws from a normal distribution, which are quickly drawn again.
+    if beside_votes or result.votes.in_memory is None:
         parts["predictor"].pop("posterior", None)
+    if beside_votes and not result.uncertainty.inference.can_draw:
+        parts["uncertainty"].pop("score_draws", None)
     return parts
+
+
+def _has_room(votes: VoteSummary) -> bool:
+    """Tell whether the votes are few enough to be written with the model."""
+    known = votes.in_memory
+    if known is None:
+        return False
+    jury = isinstance(known.storage, DenseVotes) and votes.gold is None
+    return known.n_folded <= (_MOST_JURY_VOTES if jury else _MOST_VOTES)
 
 
 def _votes_body(votes: VoteSummary) -> dict[str, Any]:
     known = votes.in_memory
     pairs = None if known is None and votes.stored_pairs is None else dict(vars(votes.pairs))
-    few = known is not None and known.n_folded <= _MOST_VOTES
-    gold = votes.gold
+    gold, table, dense = votes.gold, None, None
+    if known is not None and _has_room(votes):
+        if isinstance(known.storage, DenseVotes) and gold is None:
+            dense = {each.name: getattr(known.storage, each.name) for each in fields(DenseVotes)}
+        else:
+            table = dict(vars(known.storage.table))
     return {
         "frames": votes.frames,
         "n_votes": votes.n_votes,
@@ -130,8 +149,9 @@ def _votes_body(votes: VoteSummary) -> dict[str, Any]:
         "annotator_votes": votes.annotator_votes,
         "decided_votes": votes.decided_votes,
         "pairs": pairs,
-        "table": dict(vars(known.storage.table)) if few and known is not None else None,
-        "gold": dict(vars(gold.told.storage.table)) if few and gold is not None else None,
+        "table": table,
+        "dense": dense,
+        "gold": None if table is None or gold is None else dict(vars(gold.told.storage.table)),
         "n_gold": 0 if gold is None else gold.n_pairs,
     }
 
@@ -210,6 +230,9 @@ def model_from_body(cls: type[RankingModel], body: dict[str, Any], source: str) 
             posterior=body["computed"].get("predictor", {}).get("posterior"),
         )
     _restore(result, body["computed"])
+    if result.fit is not None and votes.in_memory is not None:
+        # One pass: parameters that do not belong to these votes are refused here, not when something is asked for.
+        _ = result.predictor.posterior
     model.result_ = result
     return model
 
@@ -223,14 +246,15 @@ def _votes(body: dict[str, Any]) -> VoteSummary:
     ids: dict[str, Any] = {name: _ids(body["ids"][name]) for name in ("items", "annotators", "questions")}
     pairs = None if told["pairs"] is None else _pair_arrays(told["pairs"])
     known = gold = None
-    if told.get("table") is not None and pairs is not None:
+    storage = _storage(told)
+    if storage is not None and pairs is not None:
         codes: dict[str, Any] = {
             "pair_first": pairs.first,
             "pair_second": pairs.second,
             "pair_question": pairs.question,
         }
         rest: dict[str, Any] = {"n_votes": told["n_votes"], "n_missing": told["n_missing"], "frames": told["frames"]}
-        known = Comparisons(**ids, **codes, storage=_table(told["table"]), **rest)
+        known = Comparisons(**ids, **codes, storage=storage, **rest)
         if told.get("gold") is not None:
             knowing = np.empty(len(ids["annotators"]) + 1, dtype=object)
             knowing[:-1], knowing[-1] = ids["annotators"], "gold"
@@ -254,6 +278,13 @@ def _votes(body: dict[str, Any]) -> VoteSummary:
 def _pair_arrays(told: dict[str, Any]) -> PairArrays:
     first, second, question = (np.asarray(told[name], dtype=np.int32) for name in ("first", "second", "question"))
     return PairArrays(first, second, question, told["votes"])
+
+
+def _storage(told: dict[str, Any]) -> VoteTable | DenseVotes | None:
+    if told.get("dense") is not None:
+        dense = told["dense"]
+        return DenseVotes(dense["results"].astype(np.int8), dense["swapped"], dense["decided"])
+    return None if told.get("table") is None else _table(told["table"])
 
 
 def _table(told: dict[str, Any]) -> VoteTable:
@@ -359,6 +390,8 @@ def _solution(
     noise = NoiseState(**{**told["noise"], "prior": settings.prior, "strength": float(told["noise"]["strength"])})
     if noise.overall is not None and source.cluster is None and "cluster" in extras:
         source = replace(source, cluster=extras["cluster"], n_clusters=len(extras["centroids"]))
+    if (noise.scale is not None) != (noise.name == "discrimination"):
+        raise FormatError(f"a scale of the noise {noise.name!r}")
     state = ScorerState(**told["scorer"])
     if len(told["theta"]) != state.build(n_items).n_params:
         raise FormatError(f"{len(told['theta'])} parameters of the scorer {state.name!r}")
