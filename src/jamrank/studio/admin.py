@@ -19,7 +19,7 @@ from jamrank.errors import InputError, JamrankError
 from jamrank.studio import people
 from jamrank.studio.access import csrf_of, is_password
 from jamrank.studio.catalogue import add_items, read_setting, retire_item, save_study, set_state
-from jamrank.studio.exports import EXPORTS
+from jamrank.studio.exports import exports_of
 from jamrank.studio.forms import study_of_form
 from jamrank.studio.items import Item, Kind, Part
 from jamrank.studio.media import check_upload
@@ -189,22 +189,23 @@ async def settings(request: Request) -> Response:
 
 async def exports(request: Request) -> Response:
     """List what can be taken away."""
-    return await _page(request, "admin_export.html", "/admin/export")
+    files = exports_of(_studio(request).view().study)
+    return await _page(request, "admin_export.html", "/admin/export", files=files)
 
 
 async def export(request: Request) -> Response:
     """Send votes, ranking, report or settings as a file."""
     await who(request, "admin")
-    name = request.path_params["name"]
-    if name not in EXPORTS:
+    studio, name = _studio(request), request.path_params["name"]
+    file = exports_of(studio.view().study).get(name)
+    if file is None:
         raise Refused(404, "There is no such file.")
-    type_, make = EXPORTS[name]
-    content = await run_in_threadpool(make, _studio(request))
+    content = await run_in_threadpool(file.make, studio)
     if content is None:
         raise Refused(404, "There is nothing yet: the first fit needs votes.")
     policy = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
     headers = {"Content-Disposition": f'attachment; filename="{name}"', "Content-Security-Policy": policy}
-    return Response(content, media_type=type_, headers=headers)
+    return Response(content, media_type=file.type, headers=headers)
 
 
 # -- changes ----------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Analysis", "analyse", "fit_votes"]
 
 # Of the report's sections, those on the admin page.
-_SECTIONS = ("ranking", "uncertain", "annotators")
+_SECTIONS = ("ranking", "next", "uncertain", "annotators")
 # The report writes how far a chart shrinks in print as a style, which the policy of these pages does not let through.
 _STYLE = re.compile(r' style="--fit:[0-9.]+"')
 
@@ -59,10 +59,9 @@ def fit_votes(frame: pl.DataFrame, gold: Sequence[tuple[str, str]], start: Any =
     from jamrank.models import CrowdBT
 
     votes = Comparisons.from_frame(frame)
-    ties = bool((frame["winner"] == "tie").any())
     known = set(votes.items.tolist())
     usable = [(better, worse) for better, worse in gold if {better, worse} <= known]
-    model = CrowdBT(ties="davidson" if ties else "leave out", engine="memory")
+    model = CrowdBT(engine="memory")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", JamrankWarning)
         model.fit(votes, gold=usable or None, start=start)

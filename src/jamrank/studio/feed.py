@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -69,10 +69,19 @@ class JudgeFacts:
 
 @dataclass(frozen=True)
 class News:
-    """What came since the last look: votes and skips (``abstain``), and whether a vote was taken back."""
+    """What came since the last look: votes and skips (``abstain``), whether a vote was undone, and what expired.
+
+    Attributes
+    ----------
+    votes : list of Vote
+    undone : bool
+    expired : list of (str, str, str, str)
+        Judge, two items and criterion of each pair that nobody answered in time.
+    """
 
     votes: list[Vote]
     undone: bool
+    expired: list[tuple[str, str, str, str]] = field(default_factory=list)
 
     def __bool__(self) -> bool:
         return bool(self.votes) or self.undone
@@ -100,6 +109,9 @@ class Feed:
                 return news
 
     def _add(self, row: Any, news: News) -> News:
+        if row.kind == "expired":
+            news.expired.append((row.annotator, row.left, row.right, row.criterion))
+            return news
         self.seen[row.annotator] = max(row.time, self.seen.get(row.annotator, 0.0))
         if row.kind == "asked":
             pair = (min(row.left, row.right), max(row.left, row.right), row.criterion)
@@ -114,7 +126,7 @@ class Feed:
             if row.purpose != "practice":
                 news.votes.append(vote)
         elif row.kind == "undone":
-            return News(news.votes, self.votes.pop(row.refers, None) is not None or news.undone)
+            return replace(news, undone=self.votes.pop(row.refers, None) is not None or news.undone)
         return news
 
     def counted(self, criterion: str) -> list[Vote]:

@@ -13,9 +13,14 @@ from jamrank.studio.tables import SNAPSHOTS
 if TYPE_CHECKING:
     from jamrank.studio.web import Studio
 
-__all__ = ["live_of", "newest", "read_snapshot", "save_snapshot"]
+__all__ = ["live_of", "newest", "read_snapshot", "report_name", "save_snapshot"]
 
 _NOTHING: dict[str, Any] = {"lights": [], "tiles": [], "chart": "", "judges": [], "sections": [], "version": ""}
+
+
+def report_name(place: int) -> str:
+    """Return the file name of the report on a criterion, by its place among those asked about."""
+    return f"report-{place + 1}.html" if place else "report.html"
 
 
 def save_snapshot(connection: Connection, name: str, body: str) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, delete, insert, select
 
+from jamrank.collect import Ledger
 from jamrank.collect.database import reading, writing
 from jamrank.errors import JamrankError, JamrankWarning
 from jamrank.studio import people
@@ -21,7 +22,7 @@ from jamrank.studio.ballots import Pair
 from jamrank.studio.choosing import PairSource, known_pairs
 from jamrank.studio.feed import Feed
 from jamrank.studio.live import live_body
-from jamrank.studio.snapshots import save_snapshot
+from jamrank.studio.snapshots import report_name, save_snapshot
 from jamrank.studio.tables import QUEUE
 from jamrank.studio.view import View, read_view
 
@@ -37,6 +38,7 @@ _AT_ONCE = 100
 _PAUSE = 0.3
 _FIT_EVERY = 1.0
 _SHOW_EVERY = 2.0
+_EXPIRE_EVERY = 15.0
 # Verdicts on judges who get easy and gold pairs until they show otherwise.
 _CARELESS = ("random", "one-sided", "position-biased")
 
@@ -61,6 +63,7 @@ class Worker:
     _analyses: dict[str, Analysis] = field(default_factory=dict)
     _careless: set[str] = field(default_factory=set)
     _version: str | None = None
+    _expired: float = 0.0
     _fitted: float = 0.0
     _shown: float = 0.0
     _fit_took: float = 0.0
@@ -76,6 +79,8 @@ class Worker:
 
     def step(self, now: bool = False) -> None:
         """Read what is new; fit, choose and show as far as it is time to, or all of it `now`."""
+        if now or monotonic() - self._expired >= _EXPIRE_EVERY:
+            self._expire()
         with reading(self.engine) as connection:
             view = read_view(connection)
             news = self.feed.update(connection)
@@ -87,6 +92,9 @@ class Worker:
         else:
             for source in self._sources.values():
                 source.tell(news.votes)
+            for judge, left, right, criterion in news.expired:
+                if criterion in self._sources:
+                    self._sources[criterion].drop(judge, [(left, right)])
         self._unfitted |= bool(news)
         if self._unfitted and (now or monotonic() - self._fitted >= max(_FIT_EVERY, self._fit_took)):
             self._fit(view)
@@ -94,6 +102,13 @@ class Worker:
             self._fill(view, queued)
         if self._unshown and (now or monotonic() - self._shown >= max(_SHOW_EVERY, self._show_took / 2)):
             self._show(view, names)
+
+    def _expire(self) -> None:
+        """End what nobody answered in time, so that others can be asked; an answer that comes later still counts."""
+        ledger = Ledger(self.engine, time)
+        models = {one.id for one in ledger.annotators() if one.kind == "model"}
+        ledger.expire([lease for lease in ledger.leases(expired=True) if lease.annotator not in models])
+        self._expired = monotonic()
 
     # -- fits ---------------------------------------------------------------------------------------------------
 
@@ -188,19 +203,20 @@ class Worker:
         body = live_body(self.feed, view.study, usable, names, analyses, statuses)
         with writing(self.engine) as connection:
             save_snapshot(connection, "live", json.dumps(body, ensure_ascii=False))
-            for name in ("ranking", "annotators", "report"):
-                text = _joined([getattr(analysis, name) for analysis in analyses if analysis.model is not None], name)
+            for name in ("ranking", "annotators"):
+                text = _joined([getattr(analysis, name) for analysis in analyses if analysis.model is not None])
                 if text:
-                    save_snapshot(connection, f"{name}.{'html' if name == 'report' else 'csv'}", text)
+                    save_snapshot(connection, f"{name}.csv", text)
+            for analysis in analyses:
+                if analysis.report:
+                    save_snapshot(connection, report_name(asked.index(analysis.criterion)), analysis.report)
         self._show_took = monotonic() - begin
         self._shown, self._unshown = monotonic(), False
 
 
-def _joined(texts: Sequence[str], name: str) -> str:
-    """Return the tables of all criteria as one; of reports the first."""
-    if name == "report" or not texts:
-        return texts[0] if texts else ""
-    return "".join([texts[0], *(text.partition("\n")[2] for text in texts[1:])])
+def _joined(texts: Sequence[str]) -> str:
+    """Return the tables of all criteria as one."""
+    return "".join([*texts[:1], *(text.partition("\n")[2] for text in texts[1:])])
 
 
 def _queued(connection: Connection) -> dict[str, list[tuple[str, str, str]]]:
