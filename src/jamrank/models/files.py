@@ -20,6 +20,7 @@ from jamrank.fitting.settings import FitSettings
 from jamrank.fitting.solution import EngineSource, NoiseState, ScorerState, Solution
 from jamrank.fitting.tie_use import TieUse
 from jamrank.inference.result import Convergence, RankingResult
+from jamrank.inference.score_uncertainty import LatentUncertainty
 from jamrank.inference.scores import Scores
 from jamrank.inference.uncertainty import Uncertainty
 from jamrank.inference.vote_summary import PairArrays, VoteSummary
@@ -119,7 +120,8 @@ def _computed(result: RankingResult) -> dict[str, dict[str, Any]]:
     # more would draws from a normal distribution, which are quickly drawn again.
     if beside_votes or result.votes.in_memory is None:
         parts["predictor"].pop("posterior", None)
-    if beside_votes and not result.uncertainty.inference.can_draw:
+    uncertainty = result.uncertainty
+    if beside_votes and isinstance(uncertainty, LatentUncertainty) and not uncertainty.inference.can_draw:
         parts["uncertainty"].pop("score_draws", None)
     return parts
 
