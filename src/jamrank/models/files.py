@@ -115,8 +115,8 @@ def _computed(result: RankingResult) -> dict[str, dict[str, Any]]:
     if "estimate" in unsure:
         parts["uncertainty"]["estimate"] = dict(vars(unsure["estimate"]))
     beside_votes = result.fit is not None and _has_room(result.votes)
-    # Values by pair of votes in parts are not stored. Beside votes they take one pass to compute, and do not compress;
-    # nor do draws from a normal distribution, which are quickly drawn again.
+    # Values by pair of votes in parts are not stored. Beside votes they take one pass to compute, and do not
+    # compress; nor do draws from a normal distribution, which are quickly drawn again.
     if beside_votes or result.votes.in_memory is None:
         parts["predictor"].pop("posterior", None)
     uncertainty = result.uncertainty
