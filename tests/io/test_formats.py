@@ -209,7 +209,8 @@ def test_mapping(tmp_path):
     assert votes.to_frame()["winner"].to_list() == ["left", "tie", "left"]
     assert votes.annotators.tolist() == [1, 2] and votes.questions.tolist() == ["k", "l"]
     soft = jr.read_comparisons(path, mapping={**columns, "p_left": "p"})
-    assert sorted(soft.vote_weight) == [0.5, 1, 1, 1.5]
+    assert sorted(soft.vote_weight) == [0.5, 1, 1, 1.5] and soft.n_votes == 3
+    assert sorted(soft.to_frame()["p_left"].to_list(), key=str) == [0.25, None, None]
     won = jr.read_comparisons(path, mapping={"chosen": "x", "rejected": "y"})
     assert won.annotators.tolist() == ["unnamed"] and not won.readings[0].sides
     assert "no such column" in refusal(path, mapping={**columns, "winner": "nope"})
@@ -460,9 +461,9 @@ def test_ids_of_numbers_and_text(tmp_path):
 
 
 def test_soft_votes():
-    row, said, share = soft_votes(pl.Series([0.25, 0.5, 1.0, None]).to_numpy())
-    assert row.tolist() == [0, 0, 1, 2, 3] and share.tolist() == [0.25, 0.75, 1, 1, 1]
-    assert said.tolist() == [0, 1, 2, 0, 6]
+    said, p_left = soft_votes(pl.Series([0.25, 0.5, 1.0, None]).to_numpy())
+    assert said.tolist() == [1, 2, 0, 6]
+    assert p_left[0] == 0.25 and np.isnan(p_left[1:]).all()
 
 
 def test_recognition_does_not_depend_on_the_order_of_columns():

@@ -209,6 +209,7 @@ def _told(votes: Comparisons, pair: IntArray, truth: IntArray) -> Comparisons:
         np.insert(table.result, at, said),
         inserted(table.swapped, False),
         inserted(table.weight, 1.0),
+        inserted(table.grade, 0),
     )
     return replace(votes, annotators=annotators, storage=storage)
 

@@ -265,6 +265,7 @@ def _table(told: dict[str, Any]) -> VoteTable:
         told["result"].astype(np.int8),
         told["swapped"],
         told["weight"],
+        np.asarray(told.get("grade", ()), dtype=np.int8),
     )
 
 

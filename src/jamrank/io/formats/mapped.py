@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from jamrank.errors import InputError, ParameterError
-from jamrank.io.formats.base import Ballots, shared_weights, soft_votes
+from jamrank.io.formats.base import Ballots, soft_votes
 from jamrank.io.formats.outcomes import LEFT, NOT_DECIDED, RIGHT, Outcomes, by_words_or_ids
 from jamrank.io.formats.table import Table
 
@@ -83,9 +83,9 @@ def read_mapped(table: Table, mapping: Mapping[str, str], whole: bool = True) ->
     sides = "chosen" not in mapping
     left = table.ids(mapping["left" if sides else "chosen"])
     right = table.ids(mapping["right" if sides else "rejected"])
-    row, share = np.arange(len(table)), None
+    p_left = None
     if "p_left" in mapping:
-        row, said, share = soft_votes(table.numbers(mapping["p_left"], 0.0, 1.0))
+        said, p_left = soft_votes(table.numbers(mapping["p_left"], 0.0, 1.0))
     elif sides:
         said = _outcomes(table, mapping, left, right)
     else:
@@ -94,15 +94,15 @@ def read_mapped(table: Table, mapping: Mapping[str, str], whole: bool = True) ->
     question, asked = (table.questions(), "") if whole else table.asked()
     weight = None if whole and "weight" not in mapping else table.weights()
     return Ballots(
-        annotator.gather(row),
-        left.gather(row),
-        right.gather(row),
+        annotator,
+        left,
+        right,
         said,
-        shared_weights(weight, row, share),
-        None if question is None else question.gather(row),
-        row,
-        sides,
+        weight,
+        question,
+        sides=sides,
         notes=tuple(filter(None, (note, asked))),
+        p_left=p_left,
     )
 
 
