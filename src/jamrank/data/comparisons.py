@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from jamrank.data import subsets
 from jamrank.data.folding import EncodedVotes, count, fold, fold_matrix
 from jamrank.data.frames import make_frame, open_frame
 from jamrank.data.ids import as_column, encode
@@ -397,41 +398,15 @@ class Comparisons:
             One for each folded vote. Items and annotators without chosen votes stay in the lists of ids; pairs
             without chosen votes do not stay.
         """
-        table, pair = self.storage.table, self.vote_pair[chosen]
-        count = np.bincount(pair, minlength=self.n_pairs)
-        kept = count > 0
-        return replace(
-            self,
-            pair_first=self.pair_first[kept],
-            pair_second=self.pair_second[kept],
-            pair_question=self.pair_question[kept],
-            storage=VoteTable(
-                np.concatenate([[0], np.cumsum(count[kept])]),
-                table.annotator[chosen],
-                table.result[chosen],
-                table.swapped[chosen] if len(table.swapped) else table.swapped,
-                table.weight[chosen] if len(table.weight) else table.weight,
-                table.grade[chosen] if len(table.grade) else table.grade,
-            ),
-            n_votes=len(pair),
-            n_missing=0,
-        )
+        return subsets.only(self, chosen)
+
+    def ungraded(self) -> Comparisons:
+        """Return the votes without their grades: who won, and soft votes, stay."""
+        return subsets.ungraded(self)
 
     def only_pairs(self, chosen: BoolArray) -> Comparisons:
         """Return the votes on some of the pairs, with the same ids; a matrix of votes stays one."""
-        if not isinstance(self.storage, DenseVotes):
-            return self.only(chosen[self.vote_pair])
-        results, swapped = self.storage.results[chosen], self.storage.swapped
-        n_missing = 0 if self.storage.decided else count(results, MISSING)
-        return replace(
-            self,
-            pair_first=self.pair_first[chosen],
-            pair_second=self.pair_second[chosen],
-            pair_question=self.pair_question[chosen],
-            storage=DenseVotes(results, swapped[chosen] if len(swapped) else swapped, self.storage.decided),
-            n_votes=results.size - n_missing,
-            n_missing=n_missing,
-        )
+        return subsets.only_pairs(self, chosen)
 
     @property
     def n_folded(self) -> int:

@@ -23,8 +23,8 @@ class VoteTable:
     """Votes one by one, sorted by pair and annotator: those on pair ``p`` are ``start[p]:start[p + 1]``.
 
     ``weight`` is empty where all votes count once, ``swapped`` where the first item was always on the left. ``grade``
-    is empty where no vote says more than who won; otherwise 0 for a plain vote, from 1 on how clearly an item won, and
-    ``SOFT`` for the two parts of a vote that is a probability.
+    is empty where no vote says more than who won; otherwise 0 for a plain vote, from 1 on for how clearly an item
+    won, and ``SOFT`` for the two parts of a vote that is a probability.
     """
 
     start: IntArray

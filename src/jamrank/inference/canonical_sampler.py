@@ -56,7 +56,10 @@ class CanonicalSampler:
         """The posterior of the votes in that order."""
         fitted, like = self.fit.fitted, self.like
         told = None if self._gold is None else like.canonical(self._gold.told)
-        source = EngineSource(like.canonical(), told, fitted.source.rows, fitted.source.ties, Choice("memory", ""), 1)
+        given = fitted.source
+        source = EngineSource(
+            like.canonical(), told, given.rows, given.ties, Choice("memory", ""), 1, graded=given.graded
+        )
         engine = source.engine
         prior = fitted.noise.prior
         assert prior is not None

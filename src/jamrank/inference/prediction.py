@@ -143,6 +143,25 @@ class LinkPredictor:
             tied = odds / (1.0 + odds)
         return np.stack([says_left * (1 - tied), (1 - says_left) * (1 - tied), tied], axis=1)
 
+    def grades(self, left: Any, right: Any, annotator: Any, flip: FloatArray, traits: dict[str, Any]) -> FloatArray:
+        """Return how likely each grade is, from the clearest win of left over a tie to the clearest win of right.
+
+        Parameters are those of :meth:`outcomes`. Without grades there are three columns.
+        """
+        left_won, right_won, tied = self.outcomes(left, right, annotator, flip, traits).T
+        if "grade_slope" not in traits:
+            return np.stack([left_won, tied, right_won], axis=1)
+        who, margin = locate(self.votes.annotators, as_ids(annotator)), logit(self.truth(left, right))
+        slope, threshold = traits["grade_slope"][who][:, None], traits["grade_threshold"][who]
+
+        def of_winner(seen: FloatArray) -> FloatArray:
+            on = expit(slope * seen[:, None] - threshold)
+            reached = np.cumprod(np.column_stack([np.ones(len(on)), on]), axis=1)
+            return np.asarray(reached * np.column_stack([1 - on, np.ones(len(on))]))
+
+        ahead, behind = left_won[:, None] * of_winner(margin), right_won[:, None] * of_winner(-margin)
+        return np.column_stack([ahead[:, ::-1], tied, behind])
+
     def says_left(
         self, better: FloatArray, who: NDArray[np.intp], flip: FloatArray, traits: dict[str, Any]
     ) -> FloatArray:

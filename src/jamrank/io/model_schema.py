@@ -151,6 +151,7 @@ _SCHEMA: dict[str, Any] = {
             "noise": str,
             "rows": str,
             "ties": str,
+            "graded": (bool, None),
             "loss": str,
             "fitted": _SOLUTION,
             "refined": (_SOLUTION, None),

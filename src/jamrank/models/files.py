@@ -144,6 +144,7 @@ def _fit_body(fit: LatentFit) -> dict[str, Any]:
         "noise": fit.settings.noise,
         "rows": source.rows,
         "ties": source.ties,
+        "graded": source.graded,
         "loss": fit.fitted.loss,
         "fitted": _solution_body(fit.fitted),
         "refined": None if fit.refined is fit.fitted else _solution_body(fit.refined),
@@ -315,7 +316,13 @@ def _fit(
     else:
         gold = None if votes.gold is None else votes.gold.told
         source = EngineSource(
-            votes.source, gold, settings.rows, told["ties"], Choice("memory", "the model was loaded"), settings.n_jobs
+            votes.source,
+            gold,
+            settings.rows,
+            told["ties"],
+            Choice("memory", "the model was loaded"),
+            settings.n_jobs,
+            graded=bool(told.get("graded")),
         )
         own = replace(settings, prior=_estimated(settings.prior, told["flip_votes"]))
         fitted = _solution(told["fitted"], source, own, body["extras"], votes)
