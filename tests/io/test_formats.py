@@ -532,3 +532,44 @@ def test_common_words_and_headers_are_understood(tmp_path, text, winners):
         for line in text.splitlines()[1:]
     ]
     assert [{1: 1.0, 0: 0.0, 2: 0.5}[said[pair]] for pair in pairs] == winners
+
+
+@pytest.mark.parametrize(
+    ("words", "grades"),
+    [
+        (["A>>B", "B>A", "A=B", "[[B>>A]]"], [2, 1, None, 2]),
+        (["A is much better", "B is slightly better", "about the same", "b better"], [3, 1, None, 2]),
+        (["A>B", "B>A", "A=B", "B>A"], [None] * 4),
+    ],
+)
+def test_graded_verdicts_are_kept(tmp_path, words, grades):
+    rows = "".join(f"{left},{right},{word},j\n" for left, right, word in zip("abcd", "xyzw", words, strict=True))
+    votes = jr.read_comparisons(save(tmp_path, "model_a,model_b,winner,judge\n" + rows))
+    frame = votes.to_frame()
+    assert frame["winner"].to_list() == ["left", "right", "tie", "right"]
+    assert (frame["grade"].to_list() if "grade" in frame.columns else [None] * 4) == grades
+    assert any("graded votes" in note for note in votes.readings[0].notes) == (grades != [None] * 4)
+
+
+def test_margins_and_two_scores_are_graded_votes(tmp_path):
+    path = save(tmp_path, "l,r,m,s,t\na,b,3,9,2\na,c,-1,4,5\nb,c,0,5,5\nc,d,,,\nd,a,2,7,4\n")
+    sides = {"left": "l", "right": "r"}
+    for mapping in ({**sides, "margin": "m"}, {**sides, "left_score": "s", "right_score": "t"}):
+        votes = jr.read_comparisons(path, mapping=mapping)
+        frame = votes.to_frame()
+        assert votes.n_missing == 1 and votes.n_ties == 1
+        assert dict(zip(frame["left"] + frame["right"], frame["winner"], strict=True)) == {
+            "ab": "left",
+            "ac": "right",
+            "bc": "tie",
+            "da": "left",
+        }
+        assert dict(zip(frame["left"] + frame["right"], frame["grade"], strict=True)) == {
+            "ab": 3,
+            "ac": 1,
+            "bc": None,
+            "da": 2,
+        }
+    many = "l,r,s,t\n" + "".join(f"a,b,{k / 7},{0}\n" for k in range(1, 31))
+    votes = jr.read_comparisons(save(tmp_path, many), mapping={**sides, "left_score": "s", "right_score": "t"})
+    assert votes.vote_weight.tolist() == [10.0, 10.0, 10.0] and votes.vote_grade.tolist() == [1, 2, 3]

@@ -41,7 +41,7 @@ from jamrank.typing import FloatArray
 if TYPE_CHECKING:
     from jamrank.inference.result import RankingResult
 
-__all__ = ["LatentFitter", "Outcome", "warn_of_ties", "warn_unless"]
+__all__ = ["LatentFitter", "Outcome", "has_grades", "warn_of_ties", "warn_unless"]
 
 # Second optima belong to small data; on large data a second run would only cost time.
 _FEW_ROWS, _FURTHER = 2000, 4.0

@@ -95,6 +95,10 @@ class LinkPredictor:
         margin, variance = self.margins(query, features)
         return probit_adjusted_sigmoid(self.link * margin, self.link**2 * variance)
 
+    def tie(self, votes: Comparisons, features: Any = None) -> FloatArray | None:
+        """Return for each vote, ties included, how likely a tie is; None where the model has no ties."""
+        return None
+
     def margins(self, query: VoteQuery, features: Any) -> tuple[FloatArray, FloatArray]:
         """Return the difference of the scores behind each vote, and the variance that is left of it."""
         known, spread = self.scores, self.score_variances
@@ -284,6 +288,16 @@ class LatentPredictor(LinkPredictor):
         truth = self.truth_of_query(query, features)
         for_first = self.confusion(query, features)
         return np.asarray(truth * for_first[:, 1] + (1 - truth) * for_first[:, 0])
+
+    def tie(self, votes: Comparisons, features: Any = None) -> FloatArray | None:
+        """Return for each vote, ties included, how likely a tie is; an unknown annotator has a usual threshold."""
+        if "tie" not in self.fit.traits:
+            return None
+        query = VoteQuery.of(self.votes, votes, ties=True)
+        logs = np.log(np.maximum(self.fit.traits["tie"], _SURELY_NOT))
+        margin, _ = self.margins(query, features)
+        threshold = np.append(logs, logs.mean())[query.annotator]
+        return np.asarray(expit(threshold - np.logaddexp(margin / 2, -margin / 2) + np.log(2.0)))
 
     def truth_of_query(self, query: VoteQuery, features: Any) -> FloatArray:
         """Return P(first truly beats second), given the scores and the votes that were fitted on the same pair.

@@ -41,7 +41,8 @@ class Comparison:
         What was found, in words.
     table : data frame
         One row a split and model, lowest loss first: split, model, log_loss (nats a vote), behind (how much higher
-        than that of the best, on the same votes), accuracy, each with its 95 % interval, calibration_error,
+        than that of the best, on the same votes), accuracy, each with its 95 % interval, tie_loss (of predicting
+        which votes are ties, where there are any; NaN for a model without ties), calibration_error,
         annotators and features (whether it uses them), seconds.
     reliability : data frame
         Ten bins for each: split, model, low and high (of the probability of the likelier side), votes, expected and
@@ -199,7 +200,8 @@ def _sentences(found: dict[str, HeldOut], votes: Comparisons, used: Comparisons)
     if used is not votes:
         told.append(f"Compared on {used.n_folded:,} of {votes.n_folded:,} votes, those on pairs drawn at random.")
     if votes.n_ties:
-        told.append(f"{many(votes.n_ties, 'tie vote')} not predicted: losses are those of decided votes.")
+        ties = many(votes.n_ties, "tie vote")
+        told.append(f"{ties}: losses are those of decided votes, given that they are decided; ties have their own.")
     return told
 
 
