@@ -12,7 +12,9 @@ from jamrank.io.formats.table import Table
 
 __all__ = ["FORMAT"]
 
-_WORDS = {"left": LEFT, "right": RIGHT, **VERDICTS, **GRADED, **NOT_DECIDED}
+# An item may be called A: the letters alone are no verdicts here.
+_WORDS = {word: side for word, side in VERDICTS.items() if len(word) > 1}
+_WORDS |= {"left": LEFT, "right": RIGHT, **GRADED, **NOT_DECIDED}
 
 
 def read(table: Table) -> Ballots:
