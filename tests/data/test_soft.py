@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 import jamrank as jr
 from jamrank.data.storage import FIRST
 from jamrank.errors import InputError
-from jamrank.selection.folds import deal
+from jamrank.selection.folds import assign_folds
 
 RNG = np.random.default_rng(0)
 LEFT, RIGHT = RNG.integers(0, 8, 200), RNG.integers(8, 12, 200)
@@ -58,7 +58,7 @@ def test_soft_votes_contradict_nothing_and_are_no_duplicates():
 
 
 def test_both_parts_of_a_soft_vote_are_held_out_together():
-    written, fold = deal(SOFT, 3, "vote")
+    written, fold = assign_folds(SOFT, 3, "vote")
     unit = {}
     for pair, who, at in zip(written.vote_pair, written.vote_annotator, fold, strict=True):
         assert unit.setdefault((pair, who), at) == at

@@ -105,10 +105,12 @@ def spell_out(votes: EncodedVotes, p_left: FloatArray) -> tuple[EncodedVotes, in
     results[halved] = np.tile(np.array([FIRST, SECOND], dtype=np.int8), n_soft)
     share = np.where(halved, np.where(results == FIRST, p_left[at], 1.0 - p_left[at]), 1.0)
     grades = np.zeros(len(soft), dtype=np.int8) if votes.grades is None else votes.grades
-    codes = {name: getattr(votes, name) for name in ("left", "right", "annotator", "question")}
     spelled = replace(
         votes,
-        **{name: None if code is None else code[at] for name, code in codes.items()},
+        left=votes.left[at],
+        right=votes.right[at],
+        annotator=votes.annotator[at],
+        question=None if votes.question is None else votes.question[at],
         results=results,
         weights=share if votes.weights is None else votes.weights[at] * share,
         grades=np.where(halved, np.int8(SOFT), grades[at]).astype(np.int8),

@@ -70,8 +70,8 @@ class Exchangeability:
         grade = np.concatenate([votes.vote_grade, np.zeros(n_extra, np.int8)])
         columns = (left, right, who[annotator], result, weight, self.question_place[votes.pair_question[pair]], grade)
         order = np.lexsort(columns[::-1])
-        *plain, grade = (column[order] for column in columns)
-        return Comparisons._from_results(*plain, grades=grade)
+        left, right, judge, result, weight, question, grade = (column[order] for column in columns)
+        return Comparisons._from_results(left, right, judge, result, weight, question, grades=grade)
 
 
 def all_distinct(n_items: int) -> IntArray:

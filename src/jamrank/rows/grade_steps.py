@@ -55,7 +55,8 @@ class GradeSteps:
     def counts(self) -> FloatArray:
         """How many votes stopped and went on at each threshold, by weight."""
         n = self.n_steps * self.n_annotators
-        return np.bincount(2 * self.threshold + self.went_on, self.weight, 2 * n).reshape(n, 2)
+        counts = np.bincount(2 * self.threshold + self.went_on, self.weight, 2 * n)
+        return np.asarray(counts.reshape(n, 2), dtype=np.float64)
 
 
 def grade_steps(votes: Comparisons) -> GradeSteps:

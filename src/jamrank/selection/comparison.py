@@ -203,9 +203,7 @@ def _sentences(found: dict[str, HeldOut], votes: Comparisons, used: Comparisons)
         )
     if votes.n_ties:
         ties = many(votes.n_ties, "tie vote")
-        sentences.append(
-            f"{ties}: losses are those of decided votes, given that they are decided; ties have their own."
-        )
+        sentences.append(f"{ties}: losses are of decided votes, given that they are decided; ties are scored apart.")
     return sentences
 
 

@@ -10,7 +10,7 @@ from jamrank.io.formats.table import Table
 
 __all__ = ["FORMAT"]
 
-_WORDS = {"model_a": LEFT, "model_b": RIGHT, "left": LEFT, "right": RIGHT, **VERDICTS, **GRADED, **NOT_DECIDED}
+_WORDS = {"model_a": LEFT, "model_b": RIGHT, "left": LEFT, "right": RIGHT, **VERDICTS, **NOT_DECIDED, **GRADED}
 
 
 def read(table: Table) -> Ballots:

@@ -13,8 +13,8 @@ from jamrank.io.formats.table import Table
 __all__ = ["FORMAT"]
 
 # An item may be called A: the letters alone are no verdicts here.
-_WORDS = {word: side for word, side in VERDICTS.items() if len(word) > 1}
-_WORDS |= {"left": LEFT, "right": RIGHT, **GRADED, **NOT_DECIDED}
+_VERDICTS = {word: side for word, side in VERDICTS.items() if len(word) > 1}
+_WORDS = {"left": LEFT, "right": RIGHT, **NOT_DECIDED, **_VERDICTS, **GRADED}
 
 
 def read(table: Table) -> Ballots:
