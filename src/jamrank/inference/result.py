@@ -265,7 +265,7 @@ class RankingResult:
 
     # -- more -------------------------------------------------------------------------------------------------
 
-    def of_kind(self, kind: str, n_resamples: int = 100, random_state: Any = 0) -> Uncertainty:
+    def of_kind(self, kind: str, n_resamples: int = 100, random_state: Any = 0, by: str = "annotator") -> Uncertainty:
         """Return the uncertainty of scores and ranks of a given kind; see :meth:`RankingModel.uncertainty`."""
         if kind == "posterior":
             return self.uncertainty.estimate
@@ -274,7 +274,7 @@ class RankingResult:
         if kind == "sandwich":
             return self.uncertainty.sandwich()
         if kind == "bootstrap":
-            return bootstrap(self, at_least_one("n_resamples", n_resamples), random_state)
+            return bootstrap(self, at_least_one("n_resamples", n_resamples), random_state, by)
         raise ParameterError(f"kind is {kind!r}; expected 'posterior', 'information', 'sandwich' or 'bootstrap'")
 
     def coef_interval(self) -> FloatArray | None:
