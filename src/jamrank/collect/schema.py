@@ -43,7 +43,7 @@ __all__ = [
 metadata = MetaData()
 
 
-def _required(kind: type[String | Text | Double | Integer], *names: str) -> list[Column[Any]]:
+def _required(kind: Any, *names: str) -> list[Column[Any]]:
     return [Column(name, kind, nullable=False) for name in names]
 
 
