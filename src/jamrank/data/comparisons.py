@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from jamrank.data.folding import EncodedVotes, compare_ratings, count, fold, fold_matrix
-from jamrank.data.frames import make_frame, open_frame
+from jamrank.data.frames import make_frame, native_columns
 from jamrank.data.ids import as_column, encode, keep_used, take
 from jamrank.data.packing import Packing
 from jamrank.data.parsing import (
@@ -239,9 +239,8 @@ class Comparisons:
         Comparisons
             Models fitted to it return pandas frames where the votes came as pandas, polars frames otherwise.
         """
-        table = open_frame(frame, InputError)
-        require_columns(table.columns)
-        column = {name: table.get_column(name).to_native() for name in table.columns}
+        column, library = native_columns(frame, InputError)
+        require_columns(list(column))
         votes = cls._from_results(
             column["left"],
             column["right"],
@@ -250,8 +249,7 @@ class Comparisons:
             column.get("weight"),
             column.get("question"),
         )
-        if table.implementation.is_pandas():
-            object.__setattr__(votes, "frames", "pandas")
+        object.__setattr__(votes, "frames", library)
         return votes
 
     @classmethod
