@@ -17,6 +17,7 @@ from jamrank.data.parsing import (
     as_matrix,
     check_lengths,
     encode_questions,
+    encode_votes,
     fill_questions,
     parse_matrix,
     parse_outcomes,
@@ -145,17 +146,15 @@ class Comparisons:
     def _from_results(
         cls, left: Any, right: Any, annotator: Any, results: NDArray[np.int8], weight: Any, question: Any
     ) -> Comparisons:
-        columns = {"left": as_column(left), "right": as_column(right), "annotator": as_column(annotator)}
-        if question is not None:
-            columns["question"] = fill_questions(as_column(question))
         weights = None if weight is None else parse_weights(weight)
-        check_lengths({**columns, "outcome": results, **({} if weights is None else {"weight": weights})})
-        for name, column in columns.items():
-            refuse_missing(name, column)
-        items, (left_code, right_code) = encode(columns["left"], columns["right"])
+        ids = {"left": left, "right": right, "annotator": annotator}
+        ids |= {} if question is None else {"question": question}
+        others = {"outcome": results, **({} if weights is None else {"weight": weights})}
+        encoded = encode_votes(ids, others)
+        items, (left_code, right_code) = encoded["left", "right"]
         refuse_self_pairs(items, left_code, right_code)
-        annotators, (annotator_code,) = encode(columns["annotator"])
-        questions, question_code = encode_questions(columns.get("question"))
+        annotators, (annotator_code,) = encoded["annotator",]
+        questions, (question_code,) = encoded["question",]
         return cls._fold(
             EncodedVotes(
                 items, annotators, questions, left_code, right_code, annotator_code, question_code, results, weights

@@ -9,8 +9,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-from jamrank.data.ids import Column, as_array, as_text, encode, first_missing, is_missing
+from jamrank.data.ids import Column, as_array, as_column, as_text, encode, first_missing, is_missing
 from jamrank.data.storage import FIRST, MISSING, SECOND, TIE
+from jamrank.data.text_ids import encode_text
 from jamrank.errors import InputError
 from jamrank.typing import FloatArray, Int32Array
 
@@ -19,6 +20,7 @@ __all__ = [
     "as_matrix",
     "check_lengths",
     "encode_questions",
+    "encode_votes",
     "fill_questions",
     "parse_matrix",
     "parse_outcomes",
@@ -236,3 +238,31 @@ def encode_questions(column: Column | None) -> tuple[NDArray[Any], Int32Array | 
         return np.array([""], dtype=object), None
     labels, (codes,) = encode(column)
     return labels, codes
+
+
+def encode_votes(
+    ids: dict[str, Any], others: dict[str, Any]
+) -> dict[tuple[str, ...], tuple[NDArray[Any], list[Any]]]:
+    """Return labels and codes of the ids of votes: of left and right together, of annotators, and of questions.
+
+    Parameters
+    ----------
+    ids : dict of columns
+        ``left``, ``right``, ``annotator`` and, if need be, ``question``, as they were given.
+    others : dict of columns
+        Whatever else must have one value for each vote.
+    """
+    roles = [role for role in (("left", "right"), ("annotator",), ("question",)) if role[0] in ids]
+    coded = {role: encode_text(*(ids[name] for name in role)) for role in roles}
+    columns: dict[str, Column] = {}
+    for role, found in coded.items():
+        columns |= (
+            {name: as_column(ids[name]) for name in role} if found is None else dict(zip(role, found[1], strict=True))
+        )
+    if coded.get(("question",), ()) is None:
+        columns["question"] = fill_questions(columns["question"])
+    check_lengths({**columns, **others})
+    for name, column in columns.items():
+        refuse_missing(name, column)
+    encoded = {role: found or encode(*(columns[name] for name in role)) for role, found in coded.items()}
+    return {("question",): (np.array([""], dtype=object), [None]), **encoded}
