@@ -27,7 +27,7 @@ def encode_text(*columns: Any) -> tuple[NDArray[Any], list[Int32Array]] | None:
     Returns
     -------
     tuple of labels and codes, or None
-        As :func:`jamrank.data.ids.encode` returns them; None where a column is of another type, or any id is not text.
+        As :func:`jamrank.data.ids.encode` returns them; None where a column is of another type, or an id not text.
     """
     coded: list[Coded] = []
     for column in columns:
