@@ -193,8 +193,8 @@ def as_markdown(lines: list[Line], name: str, made_with: dict[str, str]) -> str:
     text = [
         f"# Beside commit {name}",
         "",
-        "Seconds are the least of all runs. *new / old* is the median over rounds of this commit's time over the",
-        "mean of the old commit's two turns, before and after it; *old / old* is the largest ratio between",
+        "Seconds are the least of all runs; *new / old* is the median over rounds of this commit's time over the",
+        "mean of the old commit's two turns before and after it; *old / old* is the largest ratio between",
         "measurements of the old commit. A line is slower where its ratio exceeds that, in wall-clock and in CPU",
         "time. Flips are fitted jointly for both commits.",
         "",
