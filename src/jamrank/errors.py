@@ -9,6 +9,8 @@ from __future__ import annotations
 import sys
 import warnings
 
+from jamrank.text import safe_line
+
 __all__ = [
     "BudgetError",
     "ClusterError",
@@ -42,7 +44,13 @@ __all__ = [
 
 
 class JamrankError(ValueError):
-    """Base of everything that jamrank raises on purpose."""
+    """Base of everything that jamrank raises on purpose.
+
+    Its text may quote files and names: it is made safe to print, on one line of bounded length.
+    """
+
+    def __init__(self, *told: object) -> None:
+        super().__init__(*(safe_line(part) if isinstance(part, str) else part for part in told))
 
 
 class InputError(JamrankError):
@@ -61,8 +69,7 @@ class InputError(JamrankError):
     """
 
     def __init__(self, problem: str, remedy: str = "", *, source: str | None = None, row: int | None = None) -> None:
-        # What was found may be quoted from a file, line breaks and all.
-        self.problem, self.remedy = " ".join(problem.splitlines()), " ".join(remedy.splitlines())
+        self.problem, self.remedy = problem, remedy
         self.source, self.row = source, row
         where = ", ".join(filter(None, [source, f"row {row}" if row is not None else None]))
         super().__init__(": ".join(filter(None, [where, "; ".join(filter(None, [self.problem, self.remedy]))])))

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from jamrank.errors import InputError, UnknownItemError
 from jamrank.kernels import default_threads, kernels
+from jamrank.text import unicode_text
 from jamrank.typing import BoolArray, Int32Array, IntArray
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "keep_used",
     "locate",
     "take",
+    "text_series",
 ]
 
 # Text stays with polars, which encodes it in threads; all else is numpy's.
@@ -94,7 +96,7 @@ def _from_objects(values: list[Any]) -> Column:
     """Return text, integers or floats where all values are, and untouched objects otherwise."""
     kinds = set(map(type, values))
     if kinds and kinds <= {str, type(None)}:
-        return pl.Series(values, dtype=pl.String)
+        return text_series(values)
     if kinds and all(issubclass(kind, (int, np.integer)) and kind is not bool for kind in kinds):
         try:
             return np.array(values, dtype=np.int64)
@@ -105,6 +107,14 @@ def _from_objects(values: list[Any]) -> Column:
     column = np.empty(len(values), dtype=object)
     column[:] = values
     return column
+
+
+def text_series(values: Sequence[str | None], name: str = "") -> pl.Series:
+    """Return text as a series; what UTF-8 cannot hold is escaped (:func:`jamrank.text.unicode_text`)."""
+    try:
+        return pl.Series(name, values, dtype=pl.String)
+    except UnicodeEncodeError:
+        return pl.Series(name, [None if text is None else unicode_text(text) for text in values], dtype=pl.String)
 
 
 def first_missing(column: Column) -> int | None:
@@ -225,7 +235,7 @@ def as_text(column: Column, of_any_kind: bool = False) -> pl.Series:
             kind = _kind_of(type(value))
             if not is_missing(value) and kind not in (_TEXT, _WHOLE) and not (kind == _NUMBER and _is_whole(value)):
                 raise InputError(f"the id {value!r} beside ids that are text", _REMEDY)
-    return pl.Series([None if is_missing(value) else id_text(value) for value in values], dtype=pl.String)
+    return text_series([None if is_missing(value) else id_text(value) for value in values])
 
 
 def id_text(value: Any) -> str:

@@ -31,6 +31,8 @@ __all__ = [
     "require_columns",
 ]
 
+# Beyond it, one vote more or less is lost to rounding, and steps of a fit overflow.
+_MOST_WEIGHT = 1e12
 REQUIRED = ("annotator", "left", "right", "winner")
 _WINNERS = {"left": FIRST, "right": SECOND, "tie": TIE}
 # Two bad items are a tie to the models, an abstention is no vote; both are rare, and looked for last.
@@ -145,16 +147,17 @@ def _results(outcome: FloatArray) -> NDArray[np.int8]:
 
 
 def parse_weights(weight: Any) -> FloatArray:
-    """Return the weights as numbers; each must be finite and at least 0."""
+    """Return the weights as numbers; each must be at least 0 and at most a trillion."""
     column = as_array(weight)
     try:
         weights = column.astype(np.float64)
     except (TypeError, ValueError):
         weights = np.array([np.nan if v is None or not isinstance(v, (int, float)) else v for v in column.tolist()])
-    bad = ~(np.isfinite(weights) & (weights >= 0))
+    bad = ~((weights >= 0) & (weights <= _MOST_WEIGHT))
     if bad.any():
         row = int(bad.argmax())
-        raise InputError(f"weight is {column.tolist()[row]!r}", "expected a number of at least 0", row=row + 1)
+        expected = f"expected a number of at least 0 and at most {_MOST_WEIGHT:g}, how many votes the row stands for"
+        raise InputError(f"weight is {column.tolist()[row]!r}", expected, row=row + 1)
     return weights
 
 
