@@ -1,12 +1,14 @@
-"""Hostile input of every kind: no traceback, abort, hang, raw control character, memory without bound or other answer.
+"""Hostile input of every kind: no traceback, abort, hang, raw control character, boundless memory or other answer.
 
 Cases are drawn by kind (`benchmarks/hostile`, one file for each) and tried in a process of their own, which this one
 watches: it counts an abort, more than 20 s of CPU time, and more memory than 20 times the input and 500 MB.
 `python -m benchmarks.fuzz` writes fuzz.md and .json; `--again SEED-NUMBER` tries one case again and says how it ends.
 """
 
+# ruff: noqa: E501
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -74,10 +76,8 @@ def try_case(seed: int, number: int, folder: Path) -> tuple[str, str, str, float
 
 def _reset_peak() -> int:
     """Let the largest memory of this process count from now on, where the system can; return what is used now."""
-    try:
+    with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
-    except OSError:
-        pass
     return _peak()
 
 

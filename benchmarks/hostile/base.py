@@ -1,5 +1,6 @@
 """What all kinds of hostile cases share: how a case ends, and names and numbers that break things."""
 
+# ruff: noqa: E501
 from __future__ import annotations
 
 import random
@@ -34,7 +35,7 @@ def hostile_text(rng: random.Random) -> str:
         return rng.choice(HOSTILE)
     if how < 0.8:
         return "".join(rng.choice(HOSTILE) for _ in range(rng.randrange(1, 5)))
-    return "".join(chr(rng.choice([rng.randrange(128), rng.randrange(0x3000), rng.randrange(0x110000)])) for _ in range(rng.randrange(12)))  # fmt: skip # noqa: E501
+    return "".join(chr(rng.choice([rng.randrange(128), rng.randrange(0x3000), rng.randrange(0x110000)])) for _ in range(rng.randrange(12)))  # fmt: skip
 
 
 def attempt(call: Callable[[], Any]) -> tuple[Any, Ending | None]:

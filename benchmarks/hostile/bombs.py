@@ -1,5 +1,6 @@
 """Small files that would take much memory or time: refused, or read within their bounds."""
 
+# ruff: noqa: E501
 from __future__ import annotations
 
 import gzip
@@ -33,7 +34,9 @@ def _gzip(rng: random.Random) -> tuple[str, bytes]:
 
 
 def _small_gzip(rng: random.Random) -> tuple[str, bytes]:
-    return "votes.csv.gz", gzip.compress(_HEAD + rng.choice([b" ", b"k,a,b,left\n", b"\0"]) * rng.randrange(1, 3_000_000), 1)
+    return "votes.csv.gz", gzip.compress(
+        _HEAD + rng.choice([b" ", b"k,a,b,left\n", b"\0"]) * rng.randrange(1, 3_000_000), 1
+    )
 
 
 def _members(rng: random.Random) -> tuple[str, bytes]:
@@ -71,7 +74,9 @@ def _huge_array(rng: random.Random) -> tuple[str, bytes]:
 
 def _deep(rng: random.Random) -> tuple[str, bytes]:
     depth = rng.randrange(1000, 300_000)
-    return "votes.json", rng.choice([b"[" * depth, b'{"a":' * depth, b"[" * depth + b"]" * depth, b'[{"a":' + b"[" * depth])
+    return "votes.json", rng.choice(
+        [b"[" * depth, b'{"a":' * depth, b"[" * depth + b"]" * depth, b'[{"a":' + b"[" * depth]
+    )
 
 
 def _keys(rng: random.Random) -> tuple[str, bytes]:
@@ -98,7 +103,10 @@ def _cells(rng: random.Random) -> tuple[str, bytes]:
 
 def _long_id(rng: random.Random) -> tuple[str, bytes]:
     long = "x" * rng.randrange(10**5, 3 * 10**6)
-    return "votes.csv", f"annotator,left,right,winner\nk,{long},b,left\n{long},a,b,{rng.choice(['left', long])}\n".encode()
+    return (
+        "votes.csv",
+        f"annotator,left,right,winner\nk,{long},b,left\n{long},a,b,{rng.choice(['left', long])}\n".encode(),
+    )
 
 
 def _raters(rng: random.Random) -> tuple[str, bytes]:

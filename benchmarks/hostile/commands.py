@@ -1,5 +1,6 @@
 """Commands with hostile files, names and options: an exit code, printable lines, valid JSON, no traceback."""
 
+# ruff: noqa: E501
 from __future__ import annotations
 
 import json
@@ -77,7 +78,9 @@ def _given(rng: random.Random, place: Path) -> list[str]:
     records = hostile_votes(rng) if rng.random() < 0.7 else hostile_votes(random.Random(1))
     if rng.random() < 0.3:
         for record in records:
-            record[rng.choice(["group", "weight", "question", hostile_text(rng)])] = rng.choice([1, hostile_text(rng), 1e300])
+            record[rng.choice(["group", "weight", "question", hostile_text(rng)])] = rng.choice(
+                [1, hostile_text(rng), 1e300]
+            )
     (place / votes).write_text(json.dumps(records))
     if rng.random() < 0.1:
         votes = hostile_text(rng).replace("/", "_").replace("\0", "_") or "none"
@@ -102,7 +105,7 @@ def _check(rng: random.Random, votes: str, place: Path) -> list[str]:
 
 def _next(rng: random.Random, votes: str, place: Path) -> list[str]:
     more = [["--json"], ["--count", rng.choice(["1", "5", *_NUMBERS])], ["--budget", rng.choice(_NUMBERS)], ["--out", "next.csv"], ["--threshold", hostile_text(rng)],
-            ["--goal", rng.choice(["top-k", "threshold", "x"])], ["--k", rng.choice(["1", *_NUMBERS])], ["--easy-share", rng.choice(_NUMBERS)]]  # fmt: skip # noqa: E501
+            ["--goal", rng.choice(["top-k", "threshold", "x"])], ["--k", rng.choice(["1", *_NUMBERS])], ["--easy-share", rng.choice(_NUMBERS)]]  # fmt: skip
     return ["next", votes] + [argument for option in rng.sample(more, rng.randrange(3)) for argument in option]
 
 
@@ -120,7 +123,12 @@ def _export(rng: random.Random, votes: str, place: Path) -> list[str]:
         except JamrankError:
             (place / "model.jamrank").write_bytes(b"PK")
     kind = rng.choice(["json", "markdown", "preferences", "parquet", "json,markdown", hostile_text(rng)])
-    more = [["--scale", "elo"], ["--anchor", hostile_text(rng)], ["--least", rng.choice(_NUMBERS)], ["--out", hostile_text(rng).replace("/", "_")]]
+    more = [
+        ["--scale", "elo"],
+        ["--anchor", hostile_text(rng)],
+        ["--least", rng.choice(_NUMBERS)],
+        ["--out", hostile_text(rng).replace("/", "_")],
+    ]
     return ["export", "model.jamrank", "--to", kind, *rng.choice([[], *more])]
 
 
@@ -135,4 +143,4 @@ def _odd(rng: random.Random, votes: str, place: Path) -> list[str]:
         ["jury", name, "--dry-run"], ["jury", votes, "--judges", name, "--dry-run"], ["jury", "--audit", name], ["studio", name, "--study", name], ["next", name], ["plan", name],
         ["reproduce", name], ["check", votes, "--winner", f"{name}=left"], ["export", votes, "--to", "json"], ["simulate", "--flips", rng.choice(_NUMBERS), "--out", "s.csv", "--votes", "10", "--items", "3"],
         ["studio", "invite", name], ["studio", "backup", name, "copy"], ["diff", name, name], ["fit", votes, "--engine", "disk", "--scratch", name.replace("/", "_")],
-    ])  # fmt: skip # noqa: E501
+    ])  # fmt: skip

@@ -83,5 +83,3 @@ def _second_reading(format: str, data: bytes, name: str) -> naive.Found | None:
         return naive.read(format, naive.parse(data, name))
     except Exception:  # whatever it is, the second reader does not understand the file
         return None
-
-

@@ -1,5 +1,6 @@
 """Ids of different kinds in different columns: the same ids are the same items, or the votes are refused."""
 
+# ruff: noqa: E501
 from __future__ import annotations
 
 import csv

@@ -1,5 +1,6 @@
 """Numbers at the end of what floats can hold: scores are finite, or the votes are refused."""
 
+# ruff: noqa: E501
 from __future__ import annotations
 
 import json
@@ -17,8 +18,26 @@ _EXTREME = [
     0.0, -0.0, 1.0, 1.0, 2.0, 5e-324, 1e-310, 1e-300, 1e-18, 1e9, 1e15, 1e16, 2.0**53, 1e17, 1e18, 1e19, 1e30, 1e100, 1e150, 1e160, 1e300, 1e308,
     -1.0, -1e18, -1e300, float("inf"), float("-inf"), float("nan"), 0.1, 1 / 3,
 ]  # fmt: skip
-_MODELS = ["WinRate", "Borda", "Copeland", "BradleyTerry", "BradleyTerry", "RankCentrality", "HodgeRank", "MajorityVote", "AmElo", "CrowdBT", "DawidSkene"]  # fmt: skip # noqa: E501
-_SIZES = ["1e400GB", "-1GB", "1e-400", "NaN", "inf", "0", "1e", ".", "1" * 400, "2GB", "9e99TiB", "0x10", "１GB", "1 e9", "", "1e999999999", "512MiB"]
+_MODELS = ["WinRate", "Borda", "Copeland", "BradleyTerry", "BradleyTerry", "RankCentrality", "HodgeRank", "MajorityVote", "AmElo", "CrowdBT", "DawidSkene"]  # fmt: skip
+_SIZES = [
+    "1e400GB",
+    "-1GB",
+    "1e-400",
+    "NaN",
+    "inf",
+    "0",
+    "1e",
+    ".",
+    "1" * 400,
+    "2GB",
+    "9e99TiB",
+    "0x10",
+    "１GB",
+    "1 e9",
+    "",
+    "1e999999999",
+    "512MiB",
+]
 
 
 def case(rng: random.Random, folder: Path) -> Ending:
@@ -121,7 +140,7 @@ def _ratings(rng: random.Random, folder: Path) -> Ending:
 def _sizes(rng: random.Random, folder: Path) -> Ending:
     from jamrank.io.out_of_core.storage_plan import parse_size
 
-    text = rng.choice(_SIZES) if rng.random() < 0.5 else "".join(rng.choice("0123456789.eEkKMGTib -+") for _ in range(rng.randrange(1, 12)))  # fmt: skip # noqa: E501
+    text = rng.choice(_SIZES) if rng.random() < 0.5 else "".join(rng.choice("0123456789.eEkKMGTib -+") for _ in range(rng.randrange(1, 12)))  # fmt: skip
     size, ended = attempt(lambda: parse_size(text))
     if ended is not None:
         return ended
@@ -133,7 +152,9 @@ def _arrays(rng: random.Random, folder: Path) -> Ending:
     import jamrank as jr
 
     outcome = [_extreme(rng) if rng.random() < 0.3 else rng.choice([0, 1, 0.5]) for _ in range(3)]
-    ids: list[Any] = [rng.choice([1, "a", 2.5, float("nan"), None, b"x", True, 10**30, (1, 2), float("inf")]) for _ in range(6)]
+    ids: list[Any] = [
+        rng.choice([1, "a", 2.5, float("nan"), None, b"x", True, 10**30, (1, 2), float("inf")]) for _ in range(6)
+    ]
     votes, ended = attempt(lambda: jr.Comparisons.from_arrays(ids[:3], ids[3:], ["k"] * 3, outcome))
     if ended is not None:
         return ended

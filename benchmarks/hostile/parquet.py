@@ -1,5 +1,6 @@
 """Parquet files: damaged bytes, odd columns, other types in other files; in memory, from disk and by group."""
 
+# ruff: noqa: E501
 from __future__ import annotations
 
 import datetime as dt
@@ -38,7 +39,9 @@ def _votes(rng: random.Random) -> pl.DataFrame:
     items, rows = [f"item{k}" for k in range(4)], []
     for _ in range(rng.randrange(3, 40)):
         left, right = rng.sample(items, 2)
-        rows.append((f"w{rng.randrange(3)}", left, right, rng.choice(["left", "right", "tie"]), rng.choice(["x", "y"])))
+        rows.append(
+            (f"w{rng.randrange(3)}", left, right, rng.choice(["left", "right", "tie"]), rng.choice(["x", "y"]))
+        )
     return pl.DataFrame(rows, schema=[*ROLES, "group"], orient="row")
 
 
@@ -116,7 +119,9 @@ def _known(frame: pl.DataFrame) -> Counter[tuple[str, str, str, str]]:
 def _second_reading(data: bytes) -> Counter[tuple[str, str, str, str]] | None:
     try:
         records = pq.read_table(io.BytesIO(data)).to_pylist()
-        return Counter(oriented(r["left"], r["right"], r["annotator"], r["winner"].lower()) for r in records if r["winner"])
+        return Counter(
+            oriented(r["left"], r["right"], r["annotator"], r["winner"].lower()) for r in records if r["winner"]
+        )
     except Exception:  # whatever it is, the second reader does not understand the file
         return None
 

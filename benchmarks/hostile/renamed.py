@@ -1,5 +1,6 @@
 """The same votes under other names and in another order: the same answer."""
 
+# ruff: noqa: E501
 from __future__ import annotations
 
 import random
@@ -13,7 +14,7 @@ from benchmarks.hostile.base import RIGHT, WRONG, Ending, attempt
 __all__ = ["case"]
 
 # Draws take a second; most cases compare what needs none.
-_QUICK = ["WinRate", "Borda", "Copeland", "BradleyTerry", "RankCentrality", "HodgeRank", "MajorityVote", "AmElo", "CrowdBT", "JAM", "DawidSkene", "MixedBT"]  # fmt: skip # noqa: E501
+_QUICK = ["WinRate", "Borda", "Copeland", "BradleyTerry", "RankCentrality", "HodgeRank", "MajorityVote", "AmElo", "CrowdBT", "JAM", "DawidSkene", "MixedBT"]  # fmt: skip
 _DRAWN = ["CrowdBT", "JAM"]
 _SAME = 1e-6
 
@@ -27,7 +28,7 @@ def case(rng: random.Random, folder: Path) -> Ending:
     for _ in range(rows):
         left, right = rng.sample(range(n_items), 2)
         truth = 1.0 if left < right else 0.0
-        votes.append((left, right, rng.randrange(n_people), rng.choice([truth, truth, truth, 1 - truth, 0.5]), rng.choice([1.0, 1.0, 2.5])))  # fmt: skip # noqa: E501
+        votes.append((left, right, rng.randrange(n_people), rng.choice([truth, truth, truth, 1 - truth, 0.5]), rng.choice([1.0, 1.0, 2.5])))  # fmt: skip
     items, people = _names(rng, n_items, "item"), _names(rng, n_people, "who")
     drawn = rng.random() < 0.01
     name = rng.choice(_DRAWN if drawn else _QUICK)
@@ -49,7 +50,9 @@ def case(rng: random.Random, folder: Path) -> Ending:
     if ended is not None:
         return WRONG, f"{name}, renamed: {ended[1]}"
     for k in range(n_items):
-        if plain[k] in one and not np.allclose(one[plain[k]], other[items[k]], rtol=_SAME, atol=_SAME, equal_nan=True):
+        if plain[k] in one and not np.allclose(
+            one[plain[k]], other[items[k]], rtol=_SAME, atol=_SAME, equal_nan=True
+        ):
             return WRONG, f"{name}: {one} and {other} of {votes}"
     return RIGHT, name
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 import random
 import shutil
 import tempfile
@@ -82,5 +81,5 @@ def _damage(rng: random.Random, place: Path) -> str:
         path.write_bytes(rng.choice(files).read_bytes())
     else:
         path.unlink()
-        os.symlink(rng.choice(["/etc/passwd", "/nowhere", str(rng.choice(files))]), path)
+        path.symlink_to(rng.choice(["/etc/passwd", "/nowhere", str(rng.choice(files))]))
     return f"{path.name} {how}"

@@ -51,7 +51,9 @@ def _message(rng: random.Random, folder: Path) -> Ending:
         lambda: parse_map((f"left={name}",)),
         lambda: parse_words((f"{name}=left",)),
         lambda: export_kinds(name),
-        lambda: jr.read_comparisons(folder / name.replace("/", "_")) if name.strip(". /") and "\0" not in name else None,
+        lambda: (
+            jr.read_comparisons(folder / name.replace("/", "_")) if name.strip(". /") and "\0" not in name else None
+        ),
         lambda: jr.read_comparisons(folder, format=name),
         lambda: jr.JAM(noise=name).fit(_few()),
         lambda: jr.WinRate().fit(_few()).predict_proba(name, "a"),
@@ -156,4 +158,3 @@ def _tables(rng: random.Random, folder: Path) -> Ending:
 
 def _is_text(name: str) -> bool:
     return not any(0xD800 <= ord(character) < 0xE000 for character in name)
-

@@ -60,7 +60,7 @@ def _safe_character(character: str) -> str:
 
 
 def unicode_text(text: str) -> str:
-    r"""Return text that can be written as UTF-8: a lone surrogate, half of a character, becomes its escape ``\\ud83d``.
+    r"""Return text that can be written as UTF-8: a lone surrogate, half of a character, is escaped as ``\ud83d``.
 
     Texts that differ stay different, unlike with a replacement character.
     """

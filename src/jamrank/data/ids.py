@@ -256,7 +256,12 @@ def distinct(column: Column) -> Column:
         return _unique(column)
     if column.dtype.kind in "iu":
         return _encode_integers([column])[0]
-    return as_column(list(set(column.tolist()))) if column.dtype.kind == "O" else np.unique(column)
+    if column.dtype.kind != "O":
+        return np.unique(column)
+    try:
+        return as_column(list(set(column.tolist())))
+    except TypeError:
+        raise InputError(f"the id {column[0]!r}", "expected ids that are text, numbers or dates") from None
 
 
 def codes_in(labels: NDArray[Any], column: Column) -> Int32Array:

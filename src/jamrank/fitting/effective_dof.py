@@ -36,7 +36,7 @@ class Determined:
         What is not known of the weights, as it moves the scores: its product with its transpose is the covariance of
         the scores, less what comes from the effects alone. Without weights it has no columns.
     weights : ndarray
-        Variance of each weight.
+        Variance of each feature's weight.
     """
 
     counts: tuple[float, ...]
@@ -53,8 +53,9 @@ def effective_dof(engine: Engine, scorer: Scorer, at: Maximisation) -> Determine
     if scorer.effects() is None:
         weights = cast(LinearScorer, scorer)
         factor = _factor(weights, _curvature(engine, weights, at))
-        variances = (_loosen(np.eye(weights.n_params), factor) ** 2).sum(axis=1)
-        return Determined((_count(weights, variances),), _loosen(weights.matrix, factor), variances)
+        root = _loosen(np.eye(weights.n_params), factor)
+        count = _count(weights, (root**2).sum(axis=1))
+        return Determined((count,), _loosen(weights.matrix, factor), weights.weight_variances(root))
     return _of_sum(engine, cast(SumScorer, scorer), at)
 
 
@@ -70,10 +71,12 @@ def _of_sum(engine: Engine, scorer: SumScorer, at: Maximisation) -> Determined:
         answer = _answers(engine, scorer, at)
     curvature = np.einsum("if,ig->fg", features.matrix * precision[:, None], answer)
     factor = _factor(features, (curvature + curvature.T) / 2)
-    variances = (_loosen(np.eye(features.n_params), factor) ** 2).sum(axis=1)
+    root = _loosen(np.eye(features.n_params), factor)
     through_weights = (_loosen(answer, factor) ** 2).sum(axis=1)
     of_effects = float((1.0 - precision * (left_open + through_weights)).sum())
-    return Determined((_count(features, variances), of_effects), _loosen(features.matrix - answer, factor), variances)
+    count = _count(features, (root**2).sum(axis=1))
+    loose = _loosen(features.matrix - answer, factor)
+    return Determined((count, of_effects), loose, features.weight_variances(root))
 
 
 def _left_open(engine: Engine, scorer: ObjectScorer, at: Maximisation) -> FloatArray:

@@ -209,7 +209,10 @@ def _listed(path: StrPath | Sequence[StrPath]) -> list[StrPath]:
         raise ParameterError("no files to read; expected at least one")
     seen = set()
     for one in paths:
-        real = os.path.realpath(one)
+        try:
+            real = os.path.realpath(one)
+        except ValueError:
+            raise InputError(f"{source_name(one)!r} cannot be the name of a file", "give the file's path") from None
         if real in seen:
             name = source_name(one)
             raise ParameterError(f"{name} is given twice, and its votes would count double; give each file once")
@@ -367,7 +370,11 @@ def _joined(frames: list[pl.DataFrame]) -> pl.DataFrame:
         types = {frame[name].dtype for frame in whole for name in own}
         if len(types) > 1:
             whole = [frame.with_columns(pl.Series(name, _text(frame[name])) for name in own) for frame in whole]
-    return pl.concat([frame.cast(cast(Any, casts)) for frame in whole])
+    try:
+        return pl.concat([frame.cast(cast(Any, casts)) for frame in whole])
+    except pl.exceptions.PolarsError:
+        held = ", ".join(dict.fromkeys(f"{name} as {frame[name].dtype}" for frame in whole for name in casts))
+        raise InputError(f"{held} cannot be read", "expected the winner as text, and numbers as weights") from None
 
 
 def _text(ids: pl.Series) -> pl.Series:

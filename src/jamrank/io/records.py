@@ -17,7 +17,8 @@ _EXPECTED = "expected a list of records, one record a line, or a table as pandas
 
 # A surrogate as JSON escapes it: two of them are one character, one alone is none. Other escapes are passed over.
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-_ESCAPED = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\(u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.", re.S)
+_PAIR = r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+_ESCAPED = re.compile(rf"{_PAIR}|\\(u[dD][89a-fA-F][0-9a-fA-F]{{2}})|\\.", re.S)
 
 Record = dict[str, Any]
 
