@@ -53,7 +53,10 @@ def _pairs(rng: random.Random, rows: int) -> tuple[list[str], list[str]]:
 
 
 def _extreme(rng: random.Random) -> float:
-    return rng.choice(_EXTREME) if rng.random() < 0.9 else rng.uniform(-1, 1) * 10.0 ** rng.randrange(-320, 308)
+    how = rng.random()
+    if how < 0.5:
+        return 10.0 ** rng.uniform(-15, 12)
+    return rng.choice(_EXTREME) if how < 0.9 else rng.uniform(-1, 1) * 10.0 ** rng.randrange(-320, 308)
 
 
 def _fit(name: str, votes: Any, *given: Any) -> Any:

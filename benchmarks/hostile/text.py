@@ -70,9 +70,9 @@ def _few() -> Any:
 
 def hostile_votes(rng: random.Random, rows: int = 12) -> list[dict[str, Any]]:
     """Return votes on items with hostile names, by annotators with such names."""
-    items = list(dict.fromkeys(hostile_text(rng) for _ in range(5)))
+    items = list(dict.fromkeys(hostile_text(rng) or rng.choice(["", "a", "b", "c"]) for _ in range(5)))
     items = items if len(items) > 1 else ["a", "b"]
-    people = [hostile_text(rng) for _ in range(2)]
+    people = [hostile_text(rng) or "k" for _ in range(2)]
     votes = []
     for _ in range(rows):
         left, right = rng.sample(items, 2)
@@ -110,8 +110,8 @@ def _votes(rng: random.Random, folder: Path) -> Ending:
 
 
 def _escaped(text: str) -> str:
-    """Return an id as it is read: half of a character as its escape."""
-    return text.encode(errors="backslashreplace").decode()
+    """Return an id as it is read: two halves of a character are one, half of one is its escape."""
+    return str(json.loads(json.dumps(text))).encode(errors="backslashreplace").decode()
 
 
 def _is_number(text: str) -> bool:
