@@ -29,7 +29,7 @@ from benchmarks.report import arguments, made_with, parser, say, table, write
 
 CASES, QUICK_CASES, SEEDS = 101_000, 300, (1, 2)
 # A worker is replaced after so many cases, so that what libraries keep does not add up.
-BATCH = 5_000
+BATCH = 25_000
 LONGEST_SECONDS, SPARE_BYTES, TIMES_INPUT = 20.0, 500 << 20, 20
 # A process that is not given the processor is not hanging.
 LONGEST_WAIT = 300.0

@@ -50,7 +50,8 @@ def judge(sample: Sample, data: bytes, path: Path, harmless: bool) -> tuple[str,
     if harmless and votes.readings[0].format != sample.format:
         return WRONG, f"taken for {votes.readings[0].format}"
     found = seen(votes)
-    known = _second_reading(votes.readings[0].format, data, path.name)
+    loosely = "capitals in the column names were ignored" in str(votes.readings[0])
+    known = _second_reading(votes.readings[0].format, data, path.name, loosely)
     if known is None and data.startswith(b"PAR1"):
         # pyarrow also refuses files for what it alone writes into them; then nothing may have changed.
         known = {(*vote[:4], vote[5]): float(vote[4]) for vote in sample.votes}, sample.missing
@@ -78,8 +79,11 @@ def same(one: naive.Found, other: naive.Found) -> bool:
     return close and len(one[0]) == len(other[0]) and one[1] == other[1]
 
 
-def _second_reading(format: str, data: bytes, name: str) -> naive.Found | None:
+def _second_reading(format: str, data: bytes, name: str, loosely: bool = False) -> naive.Found | None:
     try:
-        return naive.read(format, naive.parse(data, name))
+        records = naive.parse(data, name)
+        if loosely:
+            records = [{key.strip().lower(): value for key, value in record.items()} for record in records]
+        return naive.read(format, records)
     except Exception:  # whatever it is, the second reader does not understand the file
         return None

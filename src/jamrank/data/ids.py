@@ -310,7 +310,7 @@ def _encode_integers(columns: list[NDArray[Any]]) -> tuple[NDArray[Any], list[In
     codes = [np.empty(len(column), dtype=np.int32) for column in ids]
     for column, own in zip(ids, codes, strict=True):
         kernels.code_ids(column, low, rank, own, threads)
-    labels = np.arange(low, high + 1) if everything else np.flatnonzero(seen) + low
+    labels = (np.arange(len(seen)) if everything else np.flatnonzero(seen)) + low
     return labels.astype(kind), codes
 
 

@@ -211,7 +211,8 @@ def _listed(path: StrPath | Sequence[StrPath]) -> list[StrPath]:
     for one in paths:
         try:
             real = os.path.realpath(one)
-        except ValueError:
+            Path(real).is_dir()
+        except (ValueError, OSError):
             raise InputError(f"{source_name(one)!r} cannot be the name of a file", "give the file's path") from None
         if real in seen:
             name = source_name(one)
