@@ -120,7 +120,9 @@ def _second_reading(data: bytes) -> Counter[tuple[str, str, str, str]] | None:
     try:
         records = pq.read_table(io.BytesIO(data)).to_pylist()
         return Counter(
-            oriented(r["left"], r["right"], r.get("annotator", "unnamed"), r["winner"].lower()) for r in records if r["winner"]
+            oriented(r["left"], r["right"], r.get("annotator", "unnamed"), r["winner"].lower())
+            for r in records
+            if r["winner"]
         )
     except Exception:  # whatever it is, the second reader does not understand the file
         return None

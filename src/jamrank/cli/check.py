@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from jamrank.cli.files import named, read_votes, report_readings, votes_options
+from jamrank.cli.types import FINITE
 from jamrank.text import in_percent
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ determined; 2 if the file cannot be used."""
 @votes_options
 @click.option(
     "--target",
-    type=float,
+    type=FINITE,
     default=0.95,
     show_default=True,
     help="Share of pairs in the right order for which the number of votes is estimated.",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from jamrank.cli.types import Finite
 from jamrank.errors import JamrankError, ParameterError
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ Exit code 0 when done, 2 when something cannot be used or every judge fails, 130
 @click.option(
     "--ledger", metavar="FILE|URL", default=_LEDGER, show_default=True, help="Where everything is recorded."
 )
-@click.option("--budget", type=click.FloatRange(min=0), help="Never spend more than this, in the prices' currency.")
+@click.option("--budget", type=Finite(min=0), help="Never spend more than this, in the prices' currency.")
 @click.option("--calls", type=click.IntRange(min=0), help="Never send more requests than this.")
 @click.option(
     "--plan",
@@ -85,9 +86,7 @@ Exit code 0 when done, 2 when something cannot be used or every judge fails, 130
     "--goal", type=click.Choice(["ranking", "top-k"]), default="ranking", show_default=True, help="What is wanted."
 )
 @click.option("-k", type=click.IntRange(min=1), help="With --goal top-k: how many.")
-@click.option(
-    "--target", type=click.FloatRange(0, 1), default=0.05, show_default=True, help="Expected error at which to stop."
-)
+@click.option("--target", type=Finite(0, 1), default=0.05, show_default=True, help="Expected error at which to stop.")
 @click.option("--both-orders", is_flag=True, help="Ask every comparison both ways, not only the first ones.")
 @click.option(
     "--criterion", default="", metavar="TEXT", help="What to judge by; which answer is better, unless given."
@@ -98,10 +97,8 @@ Exit code 0 when done, 2 when something cannot be used or every judge fails, 130
 @click.option("--audit", metavar="LEDGER", help="Say how the judges of a ledger voted: biases, agreement, cost.")
 @click.option("--simulate", is_flag=True, help="Ask simulated judges on this machine; without ITEMS, serve them.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="With --simulate: where to serve.")
-@click.option("--latency", type=click.FloatRange(min=0), default=0.05, help="With --simulate: seconds for a reply.")
-@click.option(
-    "--faults", type=click.FloatRange(0, 1), default=0.0, help="With --simulate: share of failing requests."
-)
+@click.option("--latency", type=Finite(min=0), default=0.05, help="With --simulate: seconds for a reply.")
+@click.option("--faults", type=Finite(0, 1), default=0.0, help="With --simulate: share of failing requests.")
 @click.option("--out", metavar="DIR", help="Write the ranking and the report there, as jamrank fit does.")
 @click.option("--json", "as_json", is_flag=True, help="With --audit: print JSON.")
 @click.option("--quiet", "-q", is_flag=True, help="Print no tables, notes or progress.")

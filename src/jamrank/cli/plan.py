@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jamrank.cli.collection import CollectionRequest, collection_options, open_chooser
+from jamrank.cli.types import FINITE
 
 if TYPE_CHECKING:
     from jamrank.acquisition import Plan, Status
@@ -25,7 +26,7 @@ Exit code 0 when done, 2 when a file cannot be used."""
 )
 @collection_options
 @click.option("--runs", type=click.IntRange(min=2), default=10, show_default=True, help="Simulated collections.")
-@click.option("--most", type=float, metavar="VOTES", help="How many votes to look ahead.")
+@click.option("--most", type=FINITE, metavar="VOTES", help="How many votes to look ahead.")
 @click.option("--picture", metavar="FILE", help="Draw the expected error against the votes: an SVG file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
 @click.option("--quiet", "-q", is_flag=True, help="Print nothing.")
