@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ from benchmarks.report import arguments, made_with, parser, say, table, write
 
 CASES, QUICK_CASES, SEEDS = 101_000, 300, (1, 2)
 # A worker is replaced after so many cases, so that what libraries keep does not add up.
-BATCH = 25_000
+BATCH = 15_000
 LONGEST_SECONDS, SPARE_BYTES, TIMES_INPUT = 20.0, 500 << 20, 20
 # A process that is not given the processor is not hanging.
 LONGEST_WAIT = 300.0
@@ -111,12 +112,13 @@ class Ends:
             say(f"{self.failures[-1]}\n")
 
 
-def run(seed: int, cases: int, ends: Ends, minutes: float | None = None) -> None:
-    """Try so many cases of a seed, worker after worker."""
+def run(seed: int, cases: int, ends: Ends, minutes: float | None = None) -> Iterator[int]:
+    """Try so many cases of a seed, worker after worker; yield how many were tried after each."""
     number, began = 0, time.monotonic()
     while number < cases and (minutes is None or time.monotonic() - began < 60 * minutes):
         number = _watched(seed, number, min(number + BATCH, cases), ends)
         say(f"seed {seed}: {number:,} cases, {len(ends.failures)} wrong, {time.monotonic() - began:.0f} s\n")
+        yield number
 
 
 def _watched(seed: int, begin: int, end: int, ends: Ends) -> int:
@@ -209,19 +211,22 @@ def main() -> None:
             return say(f"{try_case(*map(int, given.again.split('-')), Path(folder))}\n")
     begun_at, seeds, ends = commit(), given.seed or list(SEEDS), Ends()
     for seed in seeds:
-        run(seed, given.cases or (QUICK_CASES if given.quick else CASES), ends, given.minutes)
-    facts = about(begun_at, "polars", "pyarrow")
+        for _ in run(seed, given.cases or (QUICK_CASES if given.quick else CASES), ends, given.minutes):
+            _write(given.out, ends, seeds, about(begun_at, "polars", "pyarrow"))
+
+
+def _write(folder: Path, ends: Ends, seeds: list[int], facts: dict[str, str]) -> None:
     numbers: dict[str, Any] = {
         "cases": ends.counts.total(),
         "seeds": seeds,
         "wrong": ends.failures,
         "counts": {kind: {end: ends.counts[kind, end] for end in ENDS} for kind in KINDS},
         "longest_seconds": {kind: round(seconds, 2) for kind, seconds in ends.longest.items()},
-        "mean_seconds": {kind: round(s / max(sum(ends.counts[kind, e] for e in ENDS), 1), 5) for kind, s in ends.seconds.items()},
+        "seconds": {kind: round(seconds, 1) for kind, seconds in ends.seconds.items()},
         "largest_bytes": ends.largest,
         **facts,
-    }  # fmt: skip
-    write(given.out, "fuzz", described(ends, seeds, facts), numbers)
+    }
+    write(folder, "fuzz", described(ends, seeds, facts), numbers)
 
 
 if __name__ == "__main__":
