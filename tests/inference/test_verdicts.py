@@ -7,6 +7,7 @@ from scipy.special import logit
 
 import jamrank as jr
 from jamrank.inference import best_first, flip_intervals, verdicts
+from jamrank.inference.response_bias import ResponseBias
 from jamrank.report import Analysis, findings
 
 
@@ -81,9 +82,25 @@ def lone(n_judges: int, n_sets: int) -> jr.Comparisons:
 def test_agreement_with_oneself_is_not_taken_for_reliability(name, n_judges, n_sets, alone):
     votes = lone(n_judges, n_sets)
     frame = getattr(jr, name)().fit(votes).annotators_
-    for told, action in frame.select("evidence", "action").iter_rows():
-        assert told.startswith("alone: agreement with itself only") == alone
-        assert (action == "have others vote on the same pairs") == alone
+    for verdict, evidence, action in frame.select("verdict", "evidence", "action").iter_rows():
+        assert (verdict == "alone") == alone
+        assert evidence.startswith("nobody else voted on these items") == alone
+        assert (action == "have others vote on the same items") == alone
+
+
+def test_a_lone_judge_is_never_to_be_left_out():
+    rng = np.random.default_rng(1)
+    left, right = rng.integers(0, 4, 300), rng.integers(4, 8, 300)
+    for outcome in (np.ones(300), rng.integers(0, 2, 300)):
+        frame = jr.CrowdBT().fit(jr.Comparisons.from_arrays(left, right, ["me"] * 300, outcome)).annotators_
+        assert frame["verdict"].to_list() == ["alone"]
+
+
+def test_random_wins_over_tie_lazy():
+    # 40 decided votes, half of them left as expected; 160 ties where 20 were expected
+    sums = np.array([40.0, 20, 20, 10, 200, 160, 20, 10, 40])
+    flip, low, high = np.array([0.49, 0.1]), np.array([0.4, 0.05]), np.array([0.6, 0.15])
+    assert verdicts(flip, low, high, ResponseBias(np.stack([sums, sums]))) == ["random", "tie-lazy"]
 
 
 def test_one_annotator_is_told_what_flips_mean(tmp_path):

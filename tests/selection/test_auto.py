@@ -10,6 +10,7 @@ import jamrank as jr
 from jamrank.errors import FeatureError, FormatError, NotFittedError, ParameterError
 from jamrank.io.archives import pack
 from jamrank.selection import compare
+from jamrank.selection.judging import with_judging
 from tests.models.invariance import draw
 
 pytestmark = pytest.mark.filterwarnings("ignore::jamrank.errors.TiesExcludedWarning")
@@ -42,6 +43,32 @@ def test_what_it_knows_is_what_the_chosen_model_knows():
     assert model.score(truth) == alone.score(truth)
     with pytest.raises(AttributeError):
         model.nonsense  # noqa: B018
+
+
+def test_verdicts_come_from_a_model_of_annotators(tmp_path):
+    study = jr.simulate(12, 4, 4000, truth="vote", flips=[0.05, 0.05, 0.05, 0.5], random_state=1)
+    votes = study.votes
+    model = jr.BradleyTerry().fit(votes)
+    alone = with_judging(model)
+    crowd = jr.CrowdBT().fit(votes)
+    assert alone.judged_by.startswith("Flips and verdicts come from CrowdBT, fitted to the same votes")
+    np.testing.assert_allclose(alone.annotators_frame()["flip"], crowd.flip_, atol=1e-4)
+    assert alone.annotators_frame()["verdict"].to_list() == crowd.annotators_["verdict"].to_list()
+    assert not np.allclose(model.annotators_["flip"], crowd.flip_, atol=0.05)
+    np.testing.assert_array_equal(alone.scores.scores, model.scores_)
+
+
+def test_flips_of_a_model_fitted_beside_are_saved(tmp_path):
+    votes = jr.simulate(10, 4, 2000, truth="vote", flips=[0.0] * 4, random_state=2).votes
+    model = jr.Auto().fit(votes)
+    assert model.chosen_ == "BradleyTerry"
+    model.save(tmp_path / "before")  # computes nothing
+    told = model.annotators_
+    model.save(tmp_path / "after")
+    for name in ("before", "after"):
+        again = jr.load(tmp_path / name)
+        assert again.annotators_.equals(told)
+        assert again.result_.judged_by == model.result_.judged_by
 
 
 def test_with_few_votes_it_takes_the_simplest_model_and_says_so():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -19,6 +20,7 @@ from jamrank.inference.response_bias import ResponseBias, VoteChunk, habits, wit
 from jamrank.inference.uncertainty import pooled_quantiles
 from jamrank.inference.verdicts import Verdicts, flip_intervals, inner_flip, judge
 from jamrank.inference.vote_summary import VoteSummary, whole_numbers
+from jamrank.noise import NOISES
 from jamrank.typing import FloatArray
 
 __all__ = ["AnnotatorFit", "LatentAnnotators"]
@@ -61,6 +63,11 @@ class AnnotatorFit:
         self.votes, self.flip, self.predictor = votes, flip, predictor
         self.traits = traits or {}
         self.overall = flip if overall is None else overall
+
+    @property
+    def counted(self) -> bool:
+        """Whether flips are shares of votes against the scores, not estimates of a model of annotators."""
+        return True
 
     def trait(self, name: str) -> FloatArray | None:
         """Return a trait of each annotator; None where the noise does not have it."""
@@ -138,8 +145,8 @@ class AnnotatorFit:
         low, high = self.flip_range
         return judge(self.overall, low, high, self.response_bias)
 
-    def frame(self) -> Any:
-        """Return the annotators as a frame: counts, flip, verdict, and what else the noise has."""
+    def frame(self, more: Mapping[str, FloatArray] | None = None) -> Any:
+        """Return the annotators as a frame: counts, flip, verdict, what else the noise has, and more columns."""
         low, high = self.flip_range
         verdicts = self.verdicts
         return self.votes.frame(
@@ -152,7 +159,8 @@ class AnnotatorFit:
                 "verdict": np.array(verdicts.verdict, dtype=object),
                 "evidence": np.array(verdicts.evidence, dtype=object),
                 "action": np.array(verdicts.action, dtype=object),
-                **self._trait_columns(),
+                **self.trait_columns(),
+                **(more or {}),
             }
         )
 
@@ -177,7 +185,8 @@ class AnnotatorFit:
             }
         )
 
-    def _trait_columns(self) -> dict[str, FloatArray]:
+    def trait_columns(self) -> dict[str, FloatArray]:
+        """Return what is estimated of each annotator besides the flip, with intervals, as columns."""
         columns: dict[str, FloatArray] = {}
         for name, value in self.traits.items():
             if value.ndim > 1:
@@ -211,6 +220,11 @@ class LatentAnnotators(AnnotatorFit):
     def fit(self) -> LatentFit:
         """What was fitted."""
         return self.inference.fit
+
+    @property
+    def counted(self) -> bool:
+        """Whether flips are shares of votes against the scores, not estimates of the noise."""
+        return not NOISES[self.fit.settings.noise].flips
 
     @cached_property
     def flip_information(self) -> FloatArray:
@@ -283,7 +297,11 @@ class LatentAnnotators(AnnotatorFit):
         if not tie.any():
             # No tie in n votes: at most about three would have been called in as many.
             return np.stack([tie, 3.0 / (self.votes.annotator_votes + 1.0)], axis=1)
-        return np.asarray(np.exp(interval(np.log(tie), self.inference.noise_covariance[-1, -1])))
+        if self.fit.fitted.problem.noise.n_shared:
+            variance = np.full(len(tie), self.inference.shared_variance[-1])
+        else:
+            variance = self.inference.noise_covariance[-1, -1]
+        return np.asarray(np.exp(interval(np.log(tie), variance)))
 
     @cached_property
     def discrimination_interval(self) -> FloatArray | None:  # type: ignore[override]

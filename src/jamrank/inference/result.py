@@ -20,6 +20,8 @@ A fitted model has it as ``model.result_``. Its public surface:
 - ``result.predictor``: ``posterior`` (of each pair), ``truth(left, right, features)``, ``vote(votes, features)``.
 - ``result.convergence``: ``n_iter``, ``n_passes``, ``converged``, ``log_likelihoods``, ``log_likelihood``, ``engine``
   (the one that really ran), ``engine_reason``.
+- ``result.judging``: the result that assesses the annotators: this one, or that of a model of annotators that is
+  fitted beside a model without; ``judged_by`` says so in a sentence.
 - Frames: ``ranking()``, ``annotators_frame()``, ``pairs()``, ``features_frame()``, ``groups()``, ``correlated()``,
   ``clusters()``.
 - ``result.extras``: what only one model has, by name.
@@ -32,6 +34,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -50,6 +53,7 @@ from jamrank.inference.bootstrap import bootstrap
 from jamrank.inference.clusters import describe_cluster
 from jamrank.inference.information import interval, weight_variances, whole_covariance
 from jamrank.inference.latent import LatentInference
+from jamrank.inference.order_probability import OrderProbability, find_items
 from jamrank.inference.prediction import LinkPredictor
 from jamrank.inference.ranks import order_accuracy
 from jamrank.inference.scale import rescaled
@@ -58,7 +62,7 @@ from jamrank.inference.scores import Scores
 from jamrank.inference.uncertainty import Uncertainty
 from jamrank.inference.vote_summary import VoteSummary, whole_numbers
 from jamrank.scorers import align_features
-from jamrank.typing import FloatArray
+from jamrank.typing import FloatArray, IntArray
 
 __all__ = ["Convergence", "RankingResult", "place_anchor"]
 
@@ -118,6 +122,25 @@ class RankingResult:
     extras: dict[str, Any] = field(default_factory=dict)
     refit: Callable[[Comparisons], FloatArray] | None = None
     """Gives the scores of the same model for other votes: for the bootstrap."""
+    fit_judging: Callable[[], RankingResult] | None = None
+    """Fits a model of annotators to the same votes, where this one does not estimate flips."""
+
+    @cached_property
+    def judging(self) -> RankingResult:
+        """The result that assesses the annotators: this one, or that of a model fitted beside it."""
+        return self if self.fit_judging is None else self.fit_judging()
+
+    @property
+    def judged_by(self) -> str:
+        """Where flips and verdicts come from, as a sentence; empty where they are this model's own."""
+        if self.judging is not self:
+            return (
+                f"Flips and verdicts come from {self.judging.model}, fitted to the same votes: {self.model} does not "
+                "estimate flips."
+            )
+        if self.annotators.counted and np.count_nonzero(self.votes.decided_votes) > 1:
+            return f"Flips are shares of votes against the scores: {self.model} does not estimate flips."
+        return ""
 
     @property
     def items(self) -> NDArray[Any]:
@@ -202,7 +225,8 @@ class RankingResult:
 
     def annotators_frame(self) -> Any:
         """Return the annotators as a frame: counts, flip, interval, verdict, evidence, action, traits."""
-        return self.annotators.frame()
+        own = self.annotators.trait_columns() if self.judging is not self else {}
+        return self.judging.annotators.frame(own)
 
     def correlated(self) -> Any:
         """Return the judges whose errors are correlated as a frame, the strongest couple first.
@@ -210,11 +234,34 @@ class RankingResult:
         Columns first, second, pairs, agreed, expected, correlation: ``pairs`` are those that both judged, ``agreed``
         on how many they agreed, ``expected`` on how many they would have if they erred independently.
         """
-        return self.annotators.correlated_frame()
+        return self.judging.annotators.correlated_frame()
 
     def groups(self) -> Any:
         """Return the items as a frame in groups; see :attr:`jamrank.RankingModel.groups_`."""
         return self.uncertainty.groups_frame()
+
+    def order(self, group: IntArray | None = None) -> OrderProbability:
+        """Return the probabilities that one item is above another.
+
+        Parameters
+        ----------
+        group : ndarray of int, optional
+            Group of each item, where items of different groups cannot be compared.
+        """
+        uncertainty = self.uncertainty
+        drawn = uncertainty.estimate.kind in ("posterior", "information") and self.votes.source is not None
+        draws = (lambda: uncertainty.score_draws) if drawn else None
+        return OrderProbability(self.scores.scores, uncertainty.estimate.score_se, draws, group)
+
+    def order_probability(self, above: Any, below: Any) -> FloatArray:
+        """Return P(above is truly above below); see :meth:`jamrank.RankingModel.order_probability`."""
+        upper, lower = np.broadcast_arrays(find_items(self.items, above), find_items(self.items, below))
+        order = self.order()
+        if not order.known:
+            raise ParameterError(
+                f"{self.model} gives no uncertainty of its scores, and so no probability of an order"
+            )
+        return np.where(upper == lower, 0.5, order.above(upper, lower))
 
     # -- more -------------------------------------------------------------------------------------------------
 

@@ -17,7 +17,6 @@ __all__ = [
     "VERDICTS",
     "Verdicts",
     "actions",
-    "alone",
     "best_first",
     "evidence",
     "flip_intervals",
@@ -36,12 +35,9 @@ ACTIONS = {
     "one-sided": "leave out: the votes tell nothing of the items",
     "tie-lazy": "keep, and ask for a decision where there is a difference",
     "too few votes": "collect more votes before judging",
+    "alone": "have others vote on the same items",
 }
 VERDICTS = tuple(ACTIONS)
-
-_ALONE = "have others vote on the same pairs"
-# Verdicts that say how somebody agrees with others: nothing, where there are none.
-_BY_AGREEMENT = ("reliable", "noisy", "random", "adversarial")
 
 # A flip up to here is what careful people have; a vote is worth a quarter of a perfect one at least.
 _RELIABLE = 0.25
@@ -69,7 +65,7 @@ class Verdicts:
 def judge(flip: FloatArray, low: FloatArray, high: FloatArray, habits: ResponseBias | None = None) -> Verdicts:
     """Return verdicts with evidence and actions; the arguments are those of :func:`verdicts`."""
     found = verdicts(flip, low, high, habits)
-    return Verdicts(found, evidence(found, flip, low, high, habits), actions(found, habits))
+    return Verdicts(found, evidence(found, flip, low, high, habits), actions(found))
 
 
 def flip_intervals(
@@ -117,10 +113,12 @@ def verdicts(flip: FloatArray, low: FloatArray, high: FloatArray, habits: Respon
         told[k] = told[k] if told[k] == "adversarial" else "too few votes"
     limit = -float(ndtri(_FALSE_ALARM / (2 * max(len(flip), 1))))
     for k in np.flatnonzero(_tie_lazy(habits, limit)):
-        told[k] = told[k] if told[k] == "adversarial" else "tie-lazy"
+        told[k] = told[k] if told[k] in ("adversarial", "random") else "tie-lazy"
     one_sided = np.maximum(habits.left, habits.decided - habits.left) >= _ALWAYS * habits.decided
     for k in np.flatnonzero(_leaning(habits, limit)):
         told[k] = "one-sided" if one_sided[k] else "position-biased"
+    for k in np.flatnonzero((habits.decided > 0) & (habits.checked == 0)):
+        told[k] = "alone"
     return told
 
 
@@ -163,11 +161,10 @@ def evidence(
     flip, low, high, habits
         As there.
     """
-    by_itself = alone(told, habits)
     found = []
     for k, (verdict, *values) in enumerate(zip(told, flip.tolist(), low.tolist(), high.tolist(), strict=True)):
-        if by_itself[k]:
-            found.append(f"alone: agreement with itself only, nobody else voted on these items; flip {values[0]:.2f}")
+        if verdict == "alone":
+            found.append("nobody else voted on these items: errors cannot be distinguished from close pairs")
         elif habits is not None and verdict in _BY_HABIT:
             found.append(_habit(verdict, habits, k))
         else:
@@ -175,18 +172,9 @@ def evidence(
     return found
 
 
-def alone(told: list[str], habits: ResponseBias | None) -> list[bool]:
-    """Tell of whom a verdict rests on nothing but agreement with their own votes."""
-    if habits is None:
-        return [False] * len(told)
-    unchecked = (habits.decided > 0) & (habits.checked == 0)
-    return [bool(nobody) and verdict in _BY_AGREEMENT for verdict, nobody in zip(told, unchecked, strict=True)]
-
-
-def actions(told: list[str], habits: ResponseBias | None = None) -> list[str]:
+def actions(told: list[str]) -> list[str]:
     """Return what to do about each annotator, as :func:`verdicts` judged them."""
-    by_itself = alone(told, habits)
-    return [_ALONE if nobody else ACTIONS[verdict] for verdict, nobody in zip(told, by_itself, strict=True)]
+    return [ACTIONS[verdict] for verdict in told]
 
 
 _BY_HABIT = ("position-biased", "one-sided", "tie-lazy")

@@ -33,11 +33,14 @@ class NoiseSpec:
         ``"{unit}-by-side"``, or a layout of its own, as in :data:`jamrank.rows.rows.ROWS_BY`.
     selectable : bool
         Whether it is a value of the parameter ``noise`` of JAM, CrowdBT and DawidSkene.
+    flips : bool
+        Whether it estimates a flip of each annotator.
     """
 
     make: Callable[[FloatArray, Prior | None], Noise]
     rows: str = "{unit}"
     selectable: bool = True
+    flips: bool = True
 
     def rows_of(self, unit: str) -> str:
         """Return the layout of rows for a unit."""
@@ -67,7 +70,7 @@ NOISES: Registry[NoiseSpec] = Registry(
     {
         "flip": NoiseSpec(_flip),
         "two-coin": NoiseSpec(_two_coin, "{unit}-by-side"),
-        "discrimination": NoiseSpec(_discrimination, "margin", selectable=False),
-        "none": NoiseSpec(_none, "side", selectable=False),
+        "discrimination": NoiseSpec(_discrimination, "margin", selectable=False, flips=False),
+        "none": NoiseSpec(_none, "side", selectable=False, flips=False),
     },
 )

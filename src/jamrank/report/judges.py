@@ -27,6 +27,7 @@ ADVICE = {
     "Review, or invert the votes": ("adversarial",),
     "Keep": ("reliable", "noisy", "tie-lazy"),
     "Too few votes to assess": ("too few votes",),
+    "Not comparable with others": ("alone",),
 }
 # Why, of one annotator and of several.
 REASONS = {
@@ -47,6 +48,7 @@ REASONS = {
         "cast far more ties than others; ask for decisions",
     ),
     "too few votes": ("collect more votes first", "collect more votes first"),
+    "alone": ("have others vote on the same items", "have others vote on the same items"),
 }
 _MOST_TO_ACT_UPON, _MOST_NAMED = 30, 5
 # A difference between the flips on two types of pairs that gets a sentence.
@@ -59,7 +61,9 @@ INDEPENDENT = 0.9
 
 def judge_sentences(analysis: Analysis) -> list[str]:
     """Return what to do about which annotators, and why."""
-    return [*_alone(analysis), *_advice(analysis), *correlated_sentences(analysis), *_skill_sentences(analysis)]
+    source = [analysis.result.judged_by] if analysis.result.judged_by else []
+    advice = [*_alone(analysis), *_advice(analysis)]
+    return [*source, *advice, *correlated_sentences(analysis), *_skill_sentences(analysis)]
 
 
 def listed(names: Sequence[object], most: int) -> str:
@@ -71,7 +75,7 @@ def listed(names: Sequence[object], most: int) -> str:
 
 
 def _is_alone() -> pl.Expr:
-    return pl.col("evidence").str.starts_with("alone")
+    return pl.col("verdict") == "alone"
 
 
 def _alone(analysis: Analysis) -> list[str]:

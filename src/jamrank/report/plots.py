@@ -21,7 +21,7 @@ __all__ = ["plot", "plot_annotators", "plot_ranking", "plot_reliability_map"]
 _NAME, _SHORT_NAME = 30, 16
 _MOST_NAMED = 25
 # Of many annotators, those with these verdicts are not named.
-_UNNAMED = ("reliable", "noisy", "tie-lazy", "too few votes")
+_UNNAMED = ("reliable", "noisy", "tie-lazy", "too few votes", "alone")
 # The palette of Okabe and Ito, as on the page.
 _BLUE, _GREY = "#0072b2", "#7d8794"
 _COLOURS = {
@@ -33,6 +33,7 @@ _COLOURS = {
     "one-sided": "#e69f00",
     "adversarial": "#d55e00",
     "too few votes": _GREY,
+    "alone": _GREY,
 }
 
 

@@ -41,7 +41,7 @@ class LinearScorer:
     # depend on that. It is quicker along features that lie in one piece.
 
     def __init__(self, standardised: FloatArray, variance: float | None) -> None:
-        self.wide = standardised.shape[1] > len(standardised)
+        self.wide = _is_wide(standardised)
         self._basis = row_space(standardised) if self.wide else None
         self._columns = np.ascontiguousarray(standardised.T)
         if self._basis is not None:
@@ -137,6 +137,10 @@ class LinearScorer:
         diagonal += self.precision[block] + 1e-9 * max(float(diagonal.max(initial=0.0)), 1e-9)
         factor: tuple[FloatArray, bool] = cho_factor(curvature)
         return factor
+
+
+def _is_wide(matrix: FloatArray) -> bool:
+    return matrix.shape[1] > len(matrix)
 
 
 def row_space(matrix: FloatArray) -> FloatArray:

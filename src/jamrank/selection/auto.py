@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -13,6 +12,7 @@ from jamrank.data.comparisons import Comparisons
 from jamrank.data.frames import make_frame
 from jamrank.errors import FormatError, NotFittedError, ParameterError
 from jamrank.fitting.spec import Capabilities, ModelSpec
+from jamrank.io.given import VoteSource
 from jamrank.io.out_of_core.parted import Votes
 from jamrank.io.out_of_core.sampling import sample_pairs, sample_parts
 from jamrank.models.base import RankingModel
@@ -22,6 +22,7 @@ from jamrank.selection.candidates import usual_candidates
 from jamrank.selection.cross_validation import Candidate, HeldOut, frames, hold_out
 from jamrank.selection.design import Design, examine_design
 from jamrank.selection.folds import deal
+from jamrank.selection.judging import judging_body, with_judging
 from jamrank.text import many
 
 __all__ = ["Auto", "ModelChoice"]
@@ -61,7 +62,8 @@ class Auto(RankingModel):
     BradleyTerry, AmElo, and CrowdBT and JAM with either noise are tried; with features also JAM with them, by the
     linear scorer or linear+objects, KernelJAM and VRJAM. The one with the lowest loss of a held-out vote (minus the
     logarithm of its probability), or a simpler one that is as good, is fitted to all votes; its result is the
-    result of ``Auto``.
+    result of ``Auto``. Where that model does not estimate flips (BradleyTerry, AmElo), the flips and verdicts of
+    ``annotators_`` come from a CrowdBT fitted to the same votes; ``result_.judged_by`` says so.
 
     Parameters
     ----------
@@ -71,8 +73,9 @@ class Auto(RankingModel):
     max_votes : int
         Most votes that the choice is made on, or ten for each item and annotator if that is more; of more votes,
         those on some pairs are drawn.
-    ties : {"leave out", "davidson"}
-        As in :class:`JAM`, for those models that have a place for ties. The choice is made by decided votes.
+    ties : {"auto", "davidson", "half", "leave out"}
+        As in :class:`JAM`. Unless they are left out, only models that have a place for ties are tried where there
+        are any. The choice is made by decided votes.
     max_iter, tol : optional
         As in :class:`JAM`; the chosen model's own unless given.
     n_jobs, verbose
@@ -113,7 +116,7 @@ class Auto(RankingModel):
         *,
         folds: int = 5,
         max_votes: int = 200_000,
-        ties: str = "leave out",
+        ties: str = "auto",
         max_iter: int | None = None,
         tol: float | None = None,
         n_jobs: int | None = None,
@@ -129,7 +132,7 @@ class Auto(RankingModel):
 
     def fit(
         self,
-        votes: Votes | str | os.PathLike[str],
+        votes: Votes | VoteSource,
         features: Any = None,
         *,
         gold: Any = None,
@@ -140,7 +143,7 @@ class Auto(RankingModel):
         self._forget()
         chosen, choice = self.choose(votes, features, gold is not None)
         chosen.fit(votes, features if choice.uses_features else None, gold=gold, start=start)
-        self._model, self._choice, self.result_ = chosen, choice, chosen.result_
+        self._model, self._choice, self.result_ = chosen, choice, with_judging(chosen)
         return self
 
     def _forget(self) -> None:
@@ -173,7 +176,9 @@ class Auto(RankingModel):
         wanted = max(self.max_votes, _VOTES_EACH * (votes.n_items + votes.n_annotators))
         sample = sample_pairs(votes, wanted) if isinstance(votes, Comparisons) else sample_parts(votes, wanted)
         design = examine_design(sample)
-        candidates = usual_candidates(features is not None, changes, design, not isinstance(votes, Comparisons), gold)
+        ties = self.ties != "leave out" and bool(votes.n_ties)
+        from_disk = not isinstance(votes, Comparisons)
+        candidates = usual_candidates(features is not None, changes, design, from_disk, gold, ties)
         comparison = None
         if len(candidates) == 1 or design.n_decided < _FEWEST:
             name = candidates[0].name
@@ -207,6 +212,7 @@ class Auto(RankingModel):
 
     def _to_body(self) -> dict[str, Any]:
         choice, frame = self._chosen(), self._chosen().comparison
+        inner, judging = self.model_._to_body(), judging_body(self.result_)
         columns = None if frame is None else {name: frame[name].to_numpy() for name in frame.columns}
         return {
             "class": "Auto",
@@ -218,7 +224,8 @@ class Auto(RankingModel):
                 "comparison": columns and {n: v if v.dtype.kind in "iuf" else v.tolist() for n, v in columns.items()},
                 "frames": self.result_.votes.frames,
             },
-            "model": self.model_._to_body(),
+            "model": inner,
+            "judging": None if judging is None else {**judging, "ids": None, "votes": None},
         }
 
     @classmethod
@@ -230,7 +237,10 @@ class Auto(RankingModel):
             raise FormatError(f"{source}: an Auto that chose an Auto")
         auto._model = find_model(str(inner["class"]))._from_body(inner, source)
         auto._choice = ModelChoice(str(choice["name"]), str(choice["reason"]), bool(choice["uses_features"]), frame)
-        auto.result_ = auto._model.result_
+        judging = body.get("judging")
+        if judging is not None:  # of the same votes
+            judging = {**judging, "ids": inner["ids"], "votes": inner["votes"]}
+        auto.result_ = with_judging(auto._model, judging, source)
         return auto
 
     # -- the choice -----------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from jamrank.data.comparisons import Comparisons
 from jamrank.errors import ParameterError
 from jamrank.noise.kmeans import cluster_pairs
 from jamrank.scorers import Features
+from jamrank.simulation.tastes import DrawnTastes, Tastes
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
 __all__ = ["Simulation", "simulate"]
@@ -48,6 +49,8 @@ class Simulation:
         True threshold of each annotator, where ties are drawn from one.
     coef : ndarray or None
         True weight of each feature, where the scores are linear in them, with an effect of each item or without.
+    tastes : DrawnTastes or None
+        What each annotator has in mind, where annotators do not share the scores.
     """
 
     votes: Comparisons
@@ -59,6 +62,7 @@ class Simulation:
     discrimination: FloatArray | None = None
     ties: FloatArray | None = None
     coef: FloatArray | None = None
+    tastes: DrawnTastes | None = None
 
 
 def simulate(
@@ -77,6 +81,7 @@ def simulate(
     discrimination: ArrayLike | None = None,
     ties: ArrayLike | None = None,
     n_clusters: int = 2,
+    tastes: Tastes | None = None,
     random_state: Any = None,
 ) -> Simulation:
     """Draw votes on random pairs from items with normal scores, by annotators who err.
@@ -112,6 +117,9 @@ def simulate(
         ``tie_rate``, which has ties at random.
     n_clusters : int
         With ``clustered flip``, clusters of pairs by their features.
+    tastes : Tastes, optional
+        Families, camps, copies, own tastes and covariates of the votes; needs ``truth="vote"`` and the noise ``flip``
+        or ``none``. Covariates are further columns of ``frame``.
     random_state : int, Generator or None
         Seed.
 
@@ -121,17 +129,23 @@ def simulate(
     """
     scorer = scorer or ("linear+objects" if n_features else "objects")
     _validate(n_items, n_annotators, n_votes, spread, n_features, tie_rate, truth, scorer)
+    if tastes is not None:
+        tastes.check(n_annotators)
+        if truth != "vote" or noise not in ("flip", "none"):
+            raise ParameterError("tastes differ between annotators; expected truth='vote' and noise 'flip' or 'none'")
     rng = np.random.default_rng(random_state)
     clusters = n_clusters if noise == "clustered flip" else 0
     rates = _flips(flips, n_annotators, clusters, rng)
     scores, features, coef = _scores(n_items, n_features, spread, scorer, rng)
-    # Every item and annotator appears, if there are votes enough.
-    left = np.concatenate([np.arange(n_items), rng.integers(0, n_items, max(n_votes - n_items, 0))])[:n_votes]
-    right = (left + rng.integers(1, n_items, n_votes)) % n_items
-    who = np.concatenate([np.arange(n_annotators), rng.integers(0, n_annotators, n_votes)])[:n_votes]
-    rng.shuffle(who)
+    left, right, who = _design(n_items, n_annotators, n_votes, tastes, rng)
+    n_votes = len(left)
     margin = scores[left] - scores[right]
-    left_better = _truths(left, right, scores, truth, rng)
+    drawn, covariates = None, np.empty((n_votes, 0))
+    if tastes is not None:
+        drawn = tastes.draw(scores, n_annotators, spread, rng)
+        covariates = tastes.covariates(left, right, n_items, rng)
+        margin = drawn.scores[who, left] - drawn.scores[who, right] + (covariates * drawn.effects[who]).sum(axis=1)
+    left_better = _truths(left, right, margin, scores, truth, rng)
     lean = sharp = None
     if noise == "discrimination":
         sharp = _sharpness(discrimination, n_annotators, rng)
@@ -153,8 +167,16 @@ def simulate(
         thresholds = _each("ties", ties, n_annotators)
         tied = thresholds[who] / (np.cosh(margin / 2) + thresholds[who])
         said[rng.random(n_votes) < tied] = "tie"
+    if tastes is not None and tastes.copies > 1:
+        first = n_annotators - tastes.copies
+        rates = np.concatenate([rates[:first], np.repeat(rates[first], tastes.copies)])
+        again = np.concatenate([np.arange(n_votes), np.tile(np.flatnonzero(who == first), tastes.copies - 1)])
+        copier = np.repeat(np.arange(first + 1, n_annotators), np.count_nonzero(who == first))
+        left, right, said, covariates = left[again], right[again], said[again], covariates[again]
+        who = np.concatenate([who, copier])
     item, name = _names("item", n_items), _names("ann", n_annotators)
     columns = {"annotator": name[who], "left": item[left], "right": item[right], "winner": said}
+    columns |= dict(zip(() if tastes is None else tastes.effects, covariates.T, strict=True))
     frame = pl.DataFrame({key: column.tolist() for key, column in columns.items()})
     seen_items, seen_who = np.unique(np.concatenate([left, right])), np.unique(who)
     return Simulation(
@@ -167,7 +189,27 @@ def simulate(
         None if sharp is None else sharp[seen_who],
         None if thresholds is None else thresholds[seen_who],
         coef,
+        None
+        if drawn is None
+        else DrawnTastes(drawn.scores[np.ix_(seen_who, seen_items)], drawn.family[seen_who], drawn.effects[seen_who]),
     )
+
+
+def _design(
+    n_items: int, n_annotators: int, n_votes: int, tastes: Tastes | None, rng: np.random.Generator
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Return left, right and annotator of each vote; of copies only the first one's."""
+    if tastes is not None and tastes.copies > 1:
+        n_votes = n_votes * (n_annotators - tastes.copies + 1) // n_annotators
+        n_annotators = n_annotators - tastes.copies + 1
+    if tastes is not None and tastes.same_pairs:
+        return tastes.design(n_items, n_annotators, rng)
+    # Every item and annotator appears, if there are votes enough.
+    left = np.concatenate([np.arange(n_items), rng.integers(0, n_items, max(n_votes - n_items, 0))])[:n_votes]
+    right = (left + rng.integers(1, n_items, n_votes)) % n_items
+    who = np.concatenate([np.arange(n_annotators), rng.integers(0, n_annotators, n_votes)])[:n_votes]
+    rng.shuffle(who)
+    return left, right, who
 
 
 def _validate(
@@ -203,13 +245,14 @@ def _names(prefix: str, count: int) -> NDArray[Any]:
 def _truths(
     left: IntArray,
     right: IntArray,
+    margin: FloatArray,
     scores: FloatArray,
     truth: str,
     rng: np.random.Generator,
 ) -> BoolArray:
     """Draw whether left is truly better, once for each vote or once for each pair."""
     if truth == "vote":
-        return np.asarray(rng.random(len(left)) < expit(scores[left] - scores[right]))
+        return np.asarray(rng.random(len(left)) < expit(margin))
     first, second = np.minimum(left, right), np.maximum(left, right)
     pairs, of_vote = np.unique(first * len(scores) + second, return_inverse=True)
     margin = scores[pairs // len(scores)] - scores[pairs % len(scores)]

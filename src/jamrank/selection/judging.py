@@ -1,0 +1,69 @@
+"""Annotators of a model that does not estimate flips: assessed by CrowdBT, fitted to the same votes."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from jamrank.errors import JamrankWarning
+from jamrank.inference.bootstrap import Refit
+from jamrank.inference.result import RankingResult
+from jamrank.io.out_of_core.parted import Votes
+from jamrank.models.base import RankingModel
+from jamrank.models.registry import find_model
+
+__all__ = ["judging_body", "with_judging"]
+
+_SHARED = ("ties", "n_jobs")
+
+
+def with_judging(model: RankingModel, body: dict[str, Any] | None = None, source: str = "") -> RankingResult:
+    """Return the result of a fitted model, its annotators assessed by a model that estimates flips.
+
+    Shares of votes against the scores are no error rates: they grow with the number of close pairs. One annotator has
+    nobody to be compared with.
+
+    Parameters
+    ----------
+    model : RankingModel
+        Fitted.
+    body : dict, optional
+        The other model as a file has it, see :func:`judging_body`; else it is fitted when it is asked for.
+    source : str
+        Name of that file.
+    """
+    result = model.result_
+    votes = result.votes.source
+    if not result.annotators.counted or np.count_nonzero(result.votes.decided_votes) < 2:
+        return result
+    if body is not None:
+        return replace(result, fit_judging=partial(_restored, body, source))
+    return result if votes is None else replace(result, fit_judging=partial(_fitted, model, votes))
+
+
+def judging_body(result: RankingResult) -> dict[str, Any] | None:
+    """Return the model that assessed the annotators as plain data; None where there is none, or it was not needed."""
+    judging: RankingResult | None = vars(result).get("judging")
+    if judging is None or judging is result or not isinstance(judging.refit, Refit):
+        return None
+    model = judging.refit.model(**judging.refit.params)
+    model.result_ = judging
+    body: dict[str, Any] = model._to_body()
+    return body
+
+
+def _fitted(model: RankingModel, votes: Votes) -> RankingResult:
+    crowd = find_model("CrowdBT")()
+    known = model.get_params()
+    crowd.set_params(**{name: known[name] for name in _SHARED if name in known})
+    with warnings.catch_warnings():  # what there is to say of the votes was said by the first fit
+        warnings.simplefilter("ignore", JamrankWarning)
+        return crowd.fit(votes, start=model).result_
+
+
+def _restored(body: dict[str, Any], source: str) -> RankingResult:
+    return find_model(str(body["class"]))._from_body(body, source).result_
