@@ -59,11 +59,12 @@ def plan(runs: int, most: float | None, picture: str | None, as_json: bool, quie
 
 
 def _print_json(made: Plan, status: Status) -> None:
-    import json
     from dataclasses import asdict
 
+    from jamrank.cli.messages import print_json
+
     told = {name: value.tolist() if hasattr(value, "tolist") else value for name, value in asdict(made).items()}
-    click.echo(json.dumps({"status": asdict(status), "plan": told}, indent=1))
+    print_json({"status": asdict(status), "plan": told})
 
 
 def _show(made: Plan, status: Status, budget: float | None, picture: str | None) -> None:
@@ -71,10 +72,11 @@ def _show(made: Plan, status: Status, budget: float | None, picture: str | None)
     from rich.console import Console
 
     from jamrank.cli.display import print_table
+    from jamrank.cli.messages import say
     from jamrank.text import many, number
 
     console = Console()
-    console.print(f"Now: {status.reason}", highlight=False, markup=False)
+    say(console, f"Now: {status.reason}")
     if made.votes_needed is None or made.cost_needed is None:
         horizon = f"{many(float(made.votes[-1]), 'further vote')}"
         told = f"The target of {made.target:.1%} is not reached within {horizon}; error then {made.error[-1]:.1%}."
@@ -82,11 +84,11 @@ def _show(made: Plan, status: Status, budget: float | None, picture: str | None)
         price = number(round(made.cost_needed, 2))
         told = f"About {many(round(made.votes_needed), 'further vote')} at a cost of {price} bring the "
         told += f"expected error to {made.target:.1%} (mean of {made.runs} simulated collections)."
-    console.print(told, style="bold", highlight=False, markup=False)
+    say(console, told, "bold")
     if budget is not None:
         left = max(budget - status.cost, 0.0)
         error = float(np.interp(left, made.cost, made.error))
-        console.print(f"With the {number(left)} left of the budget: {error:.1%}.", highlight=False, markup=False)
+        say(console, f"With the {number(left)} left of the budget: {error:.1%}.")
     steps = np.unique(np.linspace(0, len(made.votes) - 1, 9).round().astype(int))
     rows = [
         [
@@ -99,4 +101,4 @@ def _show(made: Plan, status: Status, budget: float | None, picture: str | None)
     ]
     print_table(console, "", ["further votes", "cost", "expected error", "nine runs in ten"], rows)
     if picture is not None:
-        console.print(f"Drew {picture}.", highlight=False, markup=False)
+        say(console, f"Drew {picture}.")

@@ -140,7 +140,7 @@ class LinearScorer:
 
 
 def _is_wide(matrix: FloatArray) -> bool:
-    return matrix.shape[1] > len(matrix)
+    return bool(matrix.shape[1] > len(matrix))
 
 
 def row_space(matrix: FloatArray) -> FloatArray:

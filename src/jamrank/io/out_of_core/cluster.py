@@ -108,14 +108,20 @@ class Cluster:
                 raise ClusterError(f"no dask scheduler answers at {scheduler!r} ({reason})") from None
             return cls(client, [client])
         room = str(_room(scratch))
-        # Scheduler and workers alike: dask's own place can be read by others, and prepared by them.
-        with warnings.catch_warnings(), dask.config.set({"temporary-directory": room}):
-            # Its dashboard takes another port where the usual one is taken.
+        # Scheduler and workers alike: dask's own place can be read by others, and prepared by them. Whoever reaches a
+        # scheduler can run code as its user: connections need a key that only these processes have, and there are no
+        # pages for others to read.
+        private = {"temporary-directory": room, "distributed.scheduler.http.routes": []}
+        with warnings.catch_warnings(), dask.config.set({**private, "distributed.worker.http.routes": []}):
             warnings.simplefilter("ignore", UserWarning)
             cluster = LocalCluster(
                 n_workers=workers or default_threads(),
                 threads_per_worker=1,
                 processes=True,
+                host="127.0.0.1",
+                protocol="tls://",
+                security=_temporary_keys(),
+                dashboard_address=None,
                 local_directory=room,
                 env={"OMP_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1"},
                 silence_logs=40,
@@ -125,8 +131,8 @@ class Cluster:
 
     @property
     def dashboard(self) -> str:
-        """Address of the page that shows what the cluster is doing."""
-        return str(self.client.dashboard_link)
+        """Address of the page that shows what the cluster is doing; empty for a local cluster, which has none."""
+        return "" if self.local else str(self.client.dashboard_link)
 
     @property
     def n_workers(self) -> int:
@@ -254,6 +260,23 @@ class Cluster:
                 raise
             problem = f"the dask scheduler at {self.address} is gone, and with it what its workers knew"
             raise ClusterError(f"{problem}; start it and the fit again") from None
+
+
+def _temporary_keys() -> Any:
+    """Return a key and a certificate for the connections of one local cluster.
+
+    Raises
+    ------
+    ParameterError
+        If they cannot be made.
+    """
+    from distributed import Security
+
+    try:
+        return Security.temporary()
+    except ImportError:
+        problem = "a local dask cluster needs the package cryptography, which keeps other users of the machine out"
+        raise ParameterError(f"{problem}; {_INSTALL}") from None
 
 
 def _room(scratch: str | os.PathLike[str] | None) -> Path:
