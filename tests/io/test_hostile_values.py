@@ -64,7 +64,7 @@ def test_features_whose_squares_overflow_are_refused(value):
 
 @pytest.mark.parametrize("text", ["1e400GB", "9e99TiB", "1" * 400, "nan", "inf", "-1"])
 def test_sizes_beyond_any_memory_are_refused(text):
-    with pytest.raises(ParameterError, match="is no amount of memory"):
+    with pytest.raises(ParameterError, match="is not an amount of memory"):
         parse_size(text)
 
 
