@@ -35,7 +35,7 @@ NOTE = "notes.txt"
 def votes(run: str, folder: Path) -> Path:
     """Write the votes of a run, whose items are called like it."""
     path = folder / f"{run}.csv"
-    rows = [f"w{k % 3},{run}-item{k % 4},{run}-item{(k + 1 + k // 4 % 2) % 4},{'left' if k % 3 else 'right'},g{k % 2}" for k in range(48)]  # fmt: skip # noqa: E501
+    rows = [f"w{k % 3},{run}-item{k % 4},{run}-item{(k + 1 + k // 4 % 2) % 4},{'left' if k % 3 else 'right'},g{k % 2}" for k in range(48)]  # fmt: skip
     path.write_text("annotator,left,right,winner,group\n" + "\n".join(rows) + "\n")
     return path
 
@@ -177,7 +177,7 @@ def main() -> None:
             more = measure(way, kills, seed)
             moments, states, wrong = moments + more[0], states + more[1], wrong + more[2]
         numbers[way] = {"moments": dict(moments), "states": dict(states)}
-        rows.append([way, *(f"{moments[m]:,}" for m in ("while publishing", "elsewhere", "finished before")), *(f"{states[run]:,}" for run in RUNS)])  # fmt: skip # noqa: E501
+        rows.append([way, *(f"{moments[m]:,}" for m in ("while publishing", "elsewhere", "finished before")), *(f"{states[run]:,}" for run in RUNS)])  # fmt: skip
     facts = about(begun_at)
     text = [
         "# Killed runs",
