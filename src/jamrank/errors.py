@@ -24,6 +24,7 @@ __all__ = [
     "GoldWarning",
     "GpuError",
     "GpuFallbackWarning",
+    "GradesIgnoredWarning",
     "GroupWarning",
     "InputError",
     "JamrankError",
@@ -171,6 +172,10 @@ class JudgeError(JamrankError):
 
 class JamrankWarning(UserWarning):
     """Base of jamrank's warnings."""
+
+
+class GradesIgnoredWarning(JamrankWarning):
+    """Votes say by how much an item won, and the model goes by who won."""
 
 
 class TiesExcludedWarning(JamrankWarning):

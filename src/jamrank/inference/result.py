@@ -344,6 +344,21 @@ class RankingResult:
         """
         return self.predictor.outcomes(left, right, annotator, self.annotators.overall, self.annotators.traits)
 
+    def predict_grades(self, left: Any, right: Any, annotator: Any) -> FloatArray:
+        """Return how likely an annotator gives each grade: from the clearest win of left to that of right.
+
+        Parameters
+        ----------
+        left, right, annotator
+            As in :meth:`predict_votes`.
+
+        Returns
+        -------
+        ndarray of shape (votes, 2 grades + 1)
+            The tie is in the middle. Without grades there are three columns: left, tie, right.
+        """
+        return self.predictor.grades(left, right, annotator, self.annotators.overall, self.annotators.traits)
+
 
 def place_anchor(model: str, can: Capabilities, scale: str, anchor: Any, items: NDArray[Any]) -> int | None:
     """Return the code of an anchor; raise if there is no such scale."""
