@@ -11,6 +11,7 @@ from scipy.special import expit
 
 from jamrank.engines import MemoryEngine
 from jamrank.fitting.em import Point, Problem
+from jamrank.linalg.blas import blas_threads
 from jamrank.linalg.joint_information import factored, is_small, joint_information
 from jamrank.scorers import LinearScorer, Scorer, SumScorer
 from jamrank.typing import BoolArray, FloatArray
@@ -65,6 +66,11 @@ def observed_information(problem: Problem, point: Point) -> Observed | None:
 
     In closed form if the noise has one, otherwise by differences of the gradient.
     """
+    with blas_threads(problem.engine.n_items):
+        return _observed_information(problem, point)
+
+
+def _observed_information(problem: Problem, point: Point) -> Observed | None:
     noise, params = problem.noise, point.params
     if problem.engine.has_information and (noise.closed_form or not len(params)):
         matrix, inside = _in_closed_form(problem, cast(MemoryEngine, problem.engine), point)
