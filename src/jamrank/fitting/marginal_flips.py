@@ -21,13 +21,15 @@ from jamrank.noise import Flip, Noise
 from jamrank.scorers import ObjectScorer
 from jamrank.typing import FloatArray
 
-__all__ = ["MarginalFit", "can_integrate", "fit_marginal"]
+__all__ = ["MANY_ROWS", "MarginalFit", "can_integrate", "fit_marginal", "integration_matters"]
 
+# Votes an item up to which flips of the joint fit are too low whatever it costs, and up to which they are by a little.
+_SPARSE, _RATHER_SPARSE = 100, 1000
 _ROUNDS, _STEPS = 60, 2
 # Good enough: a prior variance within 1 % of its limit, and scores and flips that move by less than this.
 _CLOSE, _SETTLED = 0.01, 0.01
 # With more rows than that less will do: the last steps make up for it, and the prior hardly matters.
-_MANY_ROWS, _LESS = 300_000, 4.0
+MANY_ROWS, _LESS = 300_000, 4.0
 _SMALLEST, _LARGEST = 1e-3, 9.0
 # Two imagined items of variance 1: with a handful of votes the estimate would collapse to nothing.
 _IMAGINED_ITEMS = 2.0
@@ -36,7 +38,7 @@ _IMAGINED_ANNOTATORS, _IMAGINED_LOGIT, _IMAGINED_SPREAD = 2.0, float(np.log(0.5)
 # Flips never count as more alike than if every annotator had been seen to cast so many more votes.
 _SMALLEST_SPREAD = 1e-3
 # No extrapolation changes the prior variance by more than this factor, as a logarithm.
-_LONGEST, _SLOWEST = 0.7, 0.95
+_LONGEST, _SLOWEST = 0.3, 0.8
 # How far the prior variance is raised to see what that does, as a logarithm, and for how many rounds.
 _PROBE, _PROBE_ROUNDS = 0.3, 3
 _MOST_CLIMBS = 6
@@ -100,6 +102,18 @@ def can_integrate(engine: Engine, noise: Noise, loss: str) -> bool:
     return isinstance(engine, HasMarginal) and isinstance(noise, Flip) and loss == "logistic"
 
 
+def integration_matters(engine: Engine, unit: str) -> bool:
+    """Tell whether scores that are fitted jointly would explain errors away: where items have few rows.
+
+    One annotator has no flip to compare. Of many votes the passes take longer, so more is to be gained.
+    """
+    votes = engine.vote_counts.sum(axis=1)
+    if np.count_nonzero(votes) < 2:
+        return False
+    rows = engine.n_rows if unit == "pair" else float(votes.sum())
+    return 2 * rows <= (_RATHER_SPARSE if rows <= MANY_ROWS else _SPARSE) * engine.n_items
+
+
 def fit_marginal(
     engine: Engine,
     noise: Noise,
@@ -140,7 +154,7 @@ def fit_marginal(
     probe = None
     if estimate:
         probe, rounds = rounds.probe(place), replace(rounds, estimate=False)
-        place = rounds.climb(place, probe, _MOST_CLIMBS if engine.n_rows <= _MANY_ROWS else 1)
+        place = rounds.climb(place, probe, _MOST_CLIMBS if engine.n_rows <= MANY_ROWS else 1)
     if pool:
         place = replace(rounds, estimate=False, pool=True).settle(place)
     fit = run(place.state.problem(engine), place.point, max_iter=max_iter, tol=tol, progress=progress)
@@ -177,7 +191,7 @@ class _Rounds:
 
     @property
     def _loose(self) -> float:
-        return 1.0 if self.engine.n_rows <= _MANY_ROWS else _LESS
+        return 1.0 if self.engine.n_rows <= MANY_ROWS else _LESS
 
     def settle(self, place: _Place) -> _Place:
         """Go on until nothing moves much."""
@@ -188,7 +202,7 @@ class _Rounds:
             point = _advance(optimizer, _STEPS)
             updated = self._update(state, point, rate)
             moved = optimizer.problem.distance(began, point.theta, point.params)
-            unsettled = max(rate.remaining, largest(updated.cavity - state.cavity))
+            unsettled = max(rate.remaining, largest(updated.cavity - state.cavity), _prior_moved(state, updated))
             if moved <= self._loose * _SETTLED * np.sqrt(state.prior) and unsettled <= self._loose * _CLOSE:
                 break
             state = updated
@@ -235,6 +249,15 @@ class _Rounds:
         known = _log_information(noise, there.point) - _log_information(noise, here.point)
         information = max(fall / _PROBE, 0.0) + 0.5 * _IMAGINED_ITEMS
         return _Probe((there.point.params - here.point.params) / _PROBE, information, -0.5 * known / _PROBE)
+
+
+def _prior_moved(a: _State, b: _State) -> float:
+    """Return how far the prior of the flips has moved: its mean, and the logarithm of its weight."""
+    if a.noise is b.noise or not len(a.noise.votes):
+        return 0.0
+    (wrong, right), (its_wrong, its_right) = ((n.prior_errors[0], n.prior_correct[0]) for n in (a.noise, b.noise))
+    mean = wrong / (wrong + right) - its_wrong / (its_wrong + its_right)
+    return float(max(abs(mean), abs(np.log((wrong + right) / (its_wrong + its_right)))))
 
 
 def _turn(optimizer: Optimizer, problem: Problem) -> None:

@@ -20,7 +20,7 @@ _CHOICES = {
     "loss": ("logistic", "hinge"),
     "ties": ("leave out", "davidson"),
     "init": ("share", "random"),
-    "flips": ("marginal", "joint"),
+    "flips": ("auto", "marginal", "joint"),
 }
 _WHOLE = ("n_init", "max_iter", "n_landmarks", "n_jobs")
 

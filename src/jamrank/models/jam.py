@@ -31,10 +31,12 @@ class JAM(LatentModel):
     ties : {"leave out", "davidson"}
         What to do with tie votes: leave them out, with a warning; or take them for an outcome that is likelier the
         closer two items are, with a threshold for each annotator.
-    flips : {"joint", "marginal"}
-        How flips are fitted where every item has a free score and annotators have one flip each: with the scores
-        integrated out, approximately, so that scores do not explain errors away where items have few votes; or
-        together with them, by the highest joint posterior density. Otherwise always the latter.
+    flips : {"auto", "marginal", "joint"}
+        How flips are fitted where every item has a free score and annotators have one flip each. ``marginal``: with
+        the scores integrated out, approximately, so that scores do not explain errors away, and with a prior of the
+        flips that is estimated. ``joint``: together with the scores, by the highest joint posterior density.
+        ``auto``: marginal where an item has up to 100 votes, or up to 1,000 if there are at most 300,000 in all;
+        with more, both nearly agree and joint is faster. Otherwise always joint.
     prior : "auto", Prior or None
         Weak prior; None for plain maximum likelihood.
     init : {"share", "random"}
@@ -108,7 +110,7 @@ class JAM(LatentModel):
         loss: str = "logistic",
         noise: str = "flip",
         ties: str = "leave out",
-        flips: str = "joint",
+        flips: str = "auto",
         prior: Prior | str | None = "auto",
         init: str = "share",
         n_init: int = 1,
