@@ -1,4 +1,4 @@
-"""A collection of votes on the command line: what ``next`` and ``plan`` have in common."""
+"""Options that ``next`` and ``plan`` share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from jamrank.cli.files import read_votes, report_readings, votes_options
+from jamrank.cli.files import VotesRequest, report_readings, votes_options
 from jamrank.errors import InputError, ParameterError
 
 if TYPE_CHECKING:
@@ -23,33 +23,29 @@ _STRATEGIES = ("information", "swiss", "random", "uncertainty", "top-two")
 
 
 @dataclass(frozen=True)
-class CollectionRequest:
-    """What was asked for on the command line."""
+class CollectionRequest(VotesRequest):
+    """The options of the command."""
 
-    votes: tuple[str, ...]
-    form: str | None
-    mapping: tuple[str, ...]
-    words: tuple[str, ...]
-    items: str | None
-    annotators: str | None
-    features: str | None
-    gold: str | None
-    goal: str
-    k: int | None
-    threshold: str | None
-    strategy: str
-    target: float
-    budget: float | None
-    easy_share: float
-    seed: int | None
+    items: str | None = None
+    annotators: str | None = None
+    features: str | None = None
+    gold: str | None = None
+    goal: str = "ranking"
+    k: int | None = None
+    threshold: str | None = None
+    strategy: str = "information"
+    target: float = 0.1
+    budget: float | None = None
+    easy_share: float = 0.0
+    seed: int | None = None
 
 
 def collection_options(command: Command) -> Command:
     """Add the votes, the items, the annotators and the goal to a command."""
     for option in (
-        click.option("--seed", type=int, help="Fixes everything that is drawn at random."),
+        click.option("--seed", type=int, help="Random seed."),
         click.option("--easy-share", type=float, default=0.0, show_default=True, help="Share of easy pairs."),
-        click.option("--budget", type=float, help="What may be spent, in the unit of the costs."),
+        click.option("--budget", type=float, help="Budget, in the unit of the costs."),
         click.option(
             "--target",
             type=float,
@@ -59,14 +55,14 @@ def collection_options(command: Command) -> Command:
         ),
         click.option("--strategy", type=click.Choice(_STRATEGIES), default="information", show_default=True),
         click.option("--threshold", metavar="SCORE|ITEM", help="For --goal threshold: a score, or an item."),
-        click.option("--k", type=int, help="For --goal top-k: size of the top; 5 unless given."),
+        click.option("--k", type=int, help="For --goal top-k: size of the top; 5 by default."),
         click.option("--goal", type=click.Choice(_GOALS), default="ranking", show_default=True),
         click.option("--gold", metavar="FILE", help="Pairs of known truth: left, right, winner."),
         click.option("--features", metavar="FILE", help="One row for each item: item, then numbers."),
         click.option(
-            "--annotators", metavar="FILE", help="Who can be asked: annotator and, if need be, cost and capacity."
+            "--annotators", metavar="FILE", help="Available annotators: annotator and optionally cost and capacity."
         ),
-        click.option("--items", metavar="FILE", help="Items beyond those in VOTES: item and, if need be, question."),
+        click.option("--items", metavar="FILE", help="Items beyond those in VOTES: item and optionally question."),
     ):
         command = option(command)
     return votes_options(command, required=False)
@@ -79,7 +75,7 @@ def open_chooser(request: CollectionRequest, quiet: bool) -> Chooser:
 
     votes = None
     if request.votes:
-        votes = read_votes(request.votes, request.form, request.mapping, request.words)
+        votes = request.read()
         report_readings(votes, quiet)
     elif request.items is None:
         raise ParameterError("no votes and no items; give VOTES, or --items and --annotators to start with none")

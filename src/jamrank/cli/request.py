@@ -1,4 +1,4 @@
-"""What the user asked of ``jamrank fit``."""
+"""The options of ``jamrank fit``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Self
 
-from jamrank.cli.files import named
+from jamrank.cli.files import VotesRequest, named
 from jamrank.errors import ParameterError
 
 __all__ = ["FitRequest", "export_kinds"]
@@ -16,14 +16,10 @@ _MODEL_OPTIONS = ("scorer", "noise", "ties", "max_iter", "tol")
 
 
 @dataclass(frozen=True)
-class FitRequest:
+class FitRequest(VotesRequest):
     """The options of ``jamrank fit``, checked as far as that is possible without reading a file."""
 
-    # Votes and how to read them.
-    votes: tuple[str, ...]
-    form: str | None = None
-    mapping: tuple[str, ...] = ()
-    words: tuple[str, ...] = ()
+    # What goes with the votes.
     features: str | None = None
     gold: str | None = None
     by: str | None = None
@@ -42,7 +38,7 @@ class FitRequest:
     memory: str | None = None
     scratch: str | None = None
     keep_scratch: bool = False
-    # What comes of it.
+    # Output.
     out: str | None = None
     exports: tuple[str, ...] = ()
     spreadsheet_safe: bool = False
@@ -65,11 +61,6 @@ class FitRequest:
         return request
 
     @property
-    def source(self) -> str:
-        """The files of votes, for messages."""
-        return named(self.votes)
-
-    @property
     def title(self) -> str:
         """The files of votes, for a title."""
         from jamrank.io.sources import source_name
@@ -84,7 +75,7 @@ class FitRequest:
 
     @property
     def wanted_engine(self) -> str:
-        """The engine that was asked for, by name or by one of its options."""
+        """The requested engine, by name or by one of its options."""
         of_dask, of_disk = self.scheduler or self.workers, self.memory or self.scratch
         return self.engine or ("dask" if of_dask else "disk" if of_disk else "auto")
 
@@ -93,10 +84,7 @@ class FitRequest:
         """The option that only votes in memory can have; empty without."""
         if self.by is not None:
             return "--by"
-        for option, given in (("--format", self.form), ("--map", self.mapping), ("--winner", self.words)):
-            if given:
-                return option
-        return "several files" if len(self.votes) > 1 else ""
+        return super().needs_memory or ("several files" if len(self.votes) > 1 else "")
 
 
 def export_kinds(text: str | None) -> tuple[str, ...]:

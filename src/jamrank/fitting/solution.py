@@ -1,12 +1,12 @@
-"""Where a fit ended, as plain data from which the problem can be built again.
+"""The end of a fit, as plain data from which the problem can be rebuilt.
 
-An engine holds as much as the votes are large, and cannot be pickled or written to a file. So a fit keeps parameters
-and what they belong to; the engine of the fit is kept beside them as long as the process runs.
+An engine is as large as the votes and cannot be pickled or written to a file. So a fit keeps its parameters and what
+they refer to; the engine is kept beside them while the process runs.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,13 +15,17 @@ from jamrank.engines import Choice, Engine, MemoryEngine, TiedEngine, make_engin
 from jamrank.errors import NotStoredError
 from jamrank.fitting.em import Point, Problem
 from jamrank.fitting.prior import Prior
+from jamrank.fitting.tie_use import NO_TIES, TieMode, TieUse
 from jamrank.io.out_of_core.parted import Votes
 from jamrank.noise import NOISES, ClusteredFlip, Discrimination, Noise, Tied
-from jamrank.rows import ROWS_BY
+from jamrank.rows import ROWS_BY, with_halves
 from jamrank.scorers import SCORERS, Scorer
 from jamrank.typing import FloatArray, Int32Array
 
 __all__ = ["EngineSource", "NoiseState", "ScorerState", "Solution"]
+
+# Rows of the passes that ask of each vote whether it is a tie.
+TIE_ROWS = {"each": "tie", "shared": "tie-shared"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,13 +35,13 @@ class EngineSource:
     Attributes
     ----------
     votes : Comparisons, PartedComparisons or None
-        The votes; None where a saved model came without them.
+        The votes; None for a model that was saved without them.
     gold : Comparisons or None
-        The votes with one annotator more, who states the known truths.
+        The votes and one further annotator, who states the known truths.
     rows : str
         Layout of the rows.
-    tied : bool
-        Whether ties have passes of their own.
+    ties : {"none", "half", "each", "shared"}
+        How ties enter, as in :class:`jamrank.fitting.tie_use.TieUse`.
     choice : Choice
         The engine that was chosen.
     n_jobs : int or None
@@ -50,7 +54,7 @@ class EngineSource:
     votes: Votes | None
     gold: Comparisons | None
     rows: str
-    tied: bool
+    ties: TieMode
     choice: Choice
     n_jobs: int | None
     cluster: Int32Array | None = None
@@ -58,15 +62,21 @@ class EngineSource:
 
     @cached_property
     def engine(self) -> Engine:
-        """The engine; built again where this one came from a pickle or a file."""
+        """The engine; rebuilt after a pickle or a file."""
         return self.build()
 
     def build(self, tick: Any = None) -> Engine:
         """Make the engine."""
         if self.votes is None:
             raise NotStoredError("the saved model has no votes from which this could be computed; fit again")
-        engine = self._of_rows(self.rows, tick)
-        return TiedEngine(engine, self._of_rows("tie", tick)) if self.tied else engine
+        source = self._halved() if self.ties == "half" else self
+        engine = source._of_rows(self.rows, tick)
+        layout = TIE_ROWS.get(self.ties)
+        return engine if layout is None else TiedEngine(engine, self._of_rows(layout, tick))
+
+    def _halved(self) -> EngineSource:
+        gold = None if self.gold is None else with_halves(self.gold)
+        return replace(self, votes=with_halves(self._in_memory), gold=gold)
 
     def _of_rows(self, layout: str, tick: Any) -> Engine:
         assert self.votes is not None
@@ -75,7 +85,7 @@ class EngineSource:
             return MemoryEngine(
                 rows.clustered(self.cluster[rows.pair], self.n_clusters), self.n_jobs, self._in_memory
             )
-        if self.gold is None or layout == "tie":
+        if self.gold is None or layout in TIE_ROWS.values():
             return make_engine(self.choice, self.votes, layout, self.n_jobs, tick)
         return MemoryEngine(self._gold_rows(layout), self.n_jobs, self._in_memory)
 
@@ -90,12 +100,12 @@ class EngineSource:
         return rows.with_gold(rows.n_confusion_groups // self.gold.n_annotators)
 
     def with_engine(self, engine: Engine) -> EngineSource:
-        """Return the same source with its engine at hand."""
+        """Return the same source with its engine set."""
         vars(self)["engine"] = engine
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        # Votes on disk and on clusters belong to this process; a copy elsewhere has what was computed.
+        # Votes on disk and on clusters belong to this process; a copy has only the computed results.
         votes = self.votes if isinstance(self.votes, Comparisons) else None
         choice = Choice("memory", self.choice.why)
         return {name: vars(self)[name] for name in self.__dataclass_fields__} | {"votes": votes, "choice": choice}
@@ -115,9 +125,9 @@ class ScorerState:
     weight_variance, score_variance : float or None
         Prior variances of weights and of free scores or effects; None for no prior.
     matrix : ndarray or None
-        Standardised features, or what a kernel makes of them.
+        Standardised features, or their kernel map.
     centre : ndarray or None
-        Where free scores are drawn to.
+        Prior mean of free scores.
     """
 
     name: str
@@ -140,19 +150,19 @@ class NoiseState:
     name : str
         In :data:`jamrank.noise.NOISES`.
     prior : Prior or None
-    tied : bool
-        Whether thresholds for ties come on top.
+    ties : TieUse
+        How ties enter: whether thresholds come on top, and their prior.
     scale : float or None
-        Of discriminations, where the fit ended with another scale than it began with.
+        Scale of the discriminations, if it changed during the fit.
     overall : ndarray or None
-        Flips of the annotators towards which those of each cluster are drawn.
+        Overall flips of the annotators, the prior means of those by cluster.
     strength : float
-        How strongly.
+        Strength of that prior, in votes.
     """
 
     name: str
     prior: Prior | None
-    tied: bool = False
+    ties: TieUse = NO_TIES
     scale: float | None = None
     overall: FloatArray | None = None
     strength: float = 0.0
@@ -160,11 +170,11 @@ class NoiseState:
     def build(self, engine: Engine) -> Noise:
         """Make the noise."""
         noise = self._decided(engine)
-        if not self.tied:
+        if engine.ties is None:
             return noise
-        assert engine.ties is not None
-        variance = self.prior.tie_variance if self.prior else None
-        return Tied(noise, engine.n_confusion_groups, engine.ties.vote_counts, variance)
+        return Tied(
+            noise, engine.n_confusion_groups, engine.ties.vote_counts, self.ties.variance, self.ties.mode == "shared"
+        )
 
     def _decided(self, engine: Engine) -> Noise:
         if self.overall is not None:
@@ -190,20 +200,20 @@ class Solution:
 
     @cached_property
     def problem(self) -> Problem:
-        """The problem, built again where it is not at hand."""
+        """The problem, rebuilt if necessary."""
         engine = self.source.engine
         return Problem(engine, self.scorer.build(engine.n_items), self.noise.build(engine), self.loss)
 
     @cached_property
     def point(self) -> Point:
-        """The parameters with the pass there."""
+        """The parameters with the E-step there."""
         return self.problem.evaluate(self.theta, self.params)
 
     @classmethod
     def of(
         cls, source: EngineSource, scorer: ScorerState, noise: NoiseState, problem: Problem, point: Point
     ) -> Solution:
-        """Return the solution of a fit that has just ended: problem and point are at hand."""
+        """Return the solution of a fit that has just ended, with its problem and point set."""
         found = cls(source, scorer, noise, problem.loss, point.theta, point.params)
         vars(found).update(problem=problem, point=point)
         return found

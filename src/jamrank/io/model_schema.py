@@ -1,4 +1,4 @@
-"""The layout of a model file: what must be there, of which type and shape, and how the first version is read."""
+"""The layout of a model file: required entries, types and shapes, and conversion of the first version."""
 
 from __future__ import annotations
 
@@ -82,7 +82,8 @@ _SOLUTION = {
     },
     "noise": {
         "name": str,
-        "tied": bool,
+        "ties": str,
+        "tie_variance": (float, None),
         "scale": (float, None),
         "overall": (Array("f", ("annotators",), _share), None),
         "strength": float,
@@ -148,7 +149,7 @@ _SCHEMA: dict[str, Any] = {
             "unit": str,
             "noise": str,
             "rows": str,
-            "tied": bool,
+            "ties": str,
             "loss": str,
             "fitted": _SOLUTION,
             "refined": (_SOLUTION, None),
@@ -161,7 +162,7 @@ _SCHEMA: dict[str, Any] = {
     "extras": dict,
     "computed": dict,
 }
-# What may have been computed before a model was saved, by part.
+# Results that may have been computed before saving, by part.
 COMPUTED: dict[str, dict[str, Any]] = {
     "predictor": {
         "posterior": Array("f", ("pairs",), _share),
@@ -215,7 +216,7 @@ def checked(body: dict[str, Any], source: str) -> dict[str, Any]:
     Raises
     ------
     FormatError
-        If something is missing, or of another type or shape than it must be.
+        If something is missing, or has the wrong type or shape.
     """
 
     def damaged(where: str, what: str) -> FormatError:
@@ -262,6 +263,7 @@ def checked(body: dict[str, Any], source: str) -> dict[str, Any]:
     for part in ("n_votes", "n_missing"):
         if isinstance(body.get("votes"), dict) and not 0 <= (body["votes"].get(part) or 0) < 2**62:
             raise damaged(f"votes.{part}", "out of range")
+    _name_tie_modes(body)
     check(body, _SCHEMA, "")
     for part, values in body["computed"].items():
         if part not in COMPUTED or not isinstance(values, dict) or not values.keys() <= COMPUTED[part].keys():
@@ -275,6 +277,19 @@ def checked(body: dict[str, Any], source: str) -> dict[str, Any]:
         check(value, Array("f", ("annotators", "more"), _finite), f"traits.{name}")
     _check_tables(body["votes"], sizes, damaged)
     return body
+
+
+def _name_tie_modes(body: dict[str, Any]) -> None:
+    """Give files of the first releases of this version, which say only whether ties are modelled, the names."""
+    fit = body.get("fit")
+    if isinstance(fit, dict) and isinstance(fit.get("tied"), bool):
+        mode, prior = "each" if fit.pop("tied") else "none", body.get("params", {}).get("prior")
+        variance = prior["prior"].get("tie_variance") if isinstance(prior, dict) else 1.0 if prior else None
+        fit["ties"] = mode
+        for part in ("fitted", "refined", "overall"):
+            if isinstance(fit.get(part), dict) and isinstance(fit[part].get("noise"), dict):
+                fit[part]["noise"].pop("tied", None)
+                fit[part]["noise"] |= {"ties": mode, "tie_variance": variance}
 
 
 def _check_array(value: Any, wanted: Array, sizes: dict[str, int], damaged: Callable[[str], FormatError]) -> None:
@@ -297,7 +312,7 @@ def _check_array(value: Any, wanted: Array, sizes: dict[str, int], damaged: Call
 
 
 def _check_tables(votes: dict[str, Any], sizes: dict[str, int], damaged: Callable[[str, str], FormatError]) -> None:
-    """Check that votes are where their pairs say, and by annotators that there are."""
+    """Check that votes match their pairs, and that their annotators exist."""
     for name, n_annotators in (("table", sizes["annotators"]), ("gold", sizes["annotators"] + 1)):
         table = votes.get(name)
         if table is None:

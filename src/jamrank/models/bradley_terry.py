@@ -1,4 +1,4 @@
-"""Bradley–Terry: every annotator is believed equally."""
+"""Bradley–Terry: all annotators are equally reliable."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ __all__ = ["BradleyTerry"]
 
 
 class BradleyTerry(LatentModel):
-    """Free item scores, and votes that are taken for the truth.
+    """Free item scores, and votes without noise.
 
     Parameters
     ----------
-    ties : {"leave out", "davidson"}
+    ties : {"auto", "davidson", "half", "leave out"}
         As in :class:`JAM`.
     prior : "auto", Prior or None
         Normal prior on the scores, its variance estimated from the votes; None for plain maximum likelihood.
     max_iter, tol, engine, n_jobs, verbose
-        As in :class:`JAM`; ``tol`` is smaller, for without hidden truths every step gains digits.
+        As in :class:`JAM`; ``tol`` is smaller, since without latent truths convergence is quadratic.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class BradleyTerry(LatentModel):
     def __init__(
         self,
         *,
-        ties: str = "leave out",
+        ties: str = "auto",
         prior: Prior | str | None = "auto",
         max_iter: int = 500,
         tol: float = 1e-8,

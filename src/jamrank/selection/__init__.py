@@ -1,7 +1,8 @@
-"""Choosing a model: folds, held-out losses, comparison, the automatic choice, fits by group."""
+"""Model selection: folds, held-out losses, comparison, automatic choice, fits by group."""
 
 from jamrank.selection.auto import Auto
 from jamrank.selection.comparison import Comparison, compare
 from jamrank.selection.groups import fit_groups, side_by_side
+from jamrank.selection.one_line import fit
 
-__all__ = ["Auto", "Comparison", "compare", "fit_groups", "side_by_side"]
+__all__ = ["Auto", "Comparison", "compare", "fit", "fit_groups", "side_by_side"]

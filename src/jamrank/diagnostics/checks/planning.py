@@ -35,7 +35,9 @@ def planning(examination: Examination) -> CheckResult:
     else:
         # Where the votes on a pair share one truth, more votes on it say little that is new.
         where = ", on new pairs or under new questions" if result.spec.unit == "pair" else ""
-        sentence = f"{sentence}; {in_percent(target, 0)} needs about {_two_digits(more)} more votes like these{where}."
+        sentence = (
+            f"{sentence}; {in_percent(target, 0)} needs about {_two_digits(more)} more votes like these{where}."
+        )
     measures = {"expected_accuracy": accuracy, "target": target, "more_votes": more}
     return CheckResult([Finding(level, sentence, "planning")], measures=measures)
 

@@ -14,20 +14,21 @@ from jamrank.data.comparisons import Comparisons
 from jamrank.errors import ParameterError
 from jamrank.noise.kmeans import cluster_pairs
 from jamrank.scorers import Features
+from jamrank.simulation.tastes import DrawnTastes, Tastes
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
 __all__ = ["Simulation", "simulate"]
 
 
 _SCORERS = ("objects", "linear", "linear+objects", "kernel", "kernel+objects")
-# Waves of which a smooth function is made; the share of the variance that features explain in a sum.
+# Number of waves in a smooth function; share of the variance that features explain in a sum.
 _WAVES, _EXPLAINED = 200, 0.8
 _NOISES = ("flip", "two-coin", "clustered flip", "discrimination", "none")
 
 
 @dataclass(frozen=True)
 class Simulation:
-    """Votes, and what they were drawn from.
+    """Simulated votes with their true parameters.
 
     Attributes
     ----------
@@ -48,6 +49,8 @@ class Simulation:
         True threshold of each annotator, where ties are drawn from one.
     coef : ndarray or None
         True weight of each feature, where the scores are linear in them, with an effect of each item or without.
+    tastes : DrawnTastes or None
+        What each annotator has in mind, where annotators do not share the scores.
     """
 
     votes: Comparisons
@@ -59,6 +62,7 @@ class Simulation:
     discrimination: FloatArray | None = None
     ties: FloatArray | None = None
     coef: FloatArray | None = None
+    tastes: DrawnTastes | None = None
 
 
 def simulate(
@@ -77,6 +81,7 @@ def simulate(
     discrimination: ArrayLike | None = None,
     ties: ArrayLike | None = None,
     n_clusters: int = 2,
+    tastes: Tastes | None = None,
     random_state: Any = None,
 ) -> Simulation:
     """Draw votes on random pairs from items with normal scores, by annotators who err.
@@ -96,22 +101,25 @@ def simulate(
         How scores arise: freely, linearly from the features, as a smooth function of them, or as a sum. Unless given,
         ``linear+objects`` with features and ``objects`` without.
     tie_rate : float
-        Share of votes that are ties whatever the pair.
+        Share of votes that are ties, for any pair.
     truth : {"pair", "vote"}
-        Whether one truth is drawn for each pair, as JAM has it, or one for each vote, as CrowdBT has it.
+        Whether a truth is drawn for each pair, as in JAM, or for each vote, as in CrowdBT.
     noise : {"flip", "two-coin", "clustered flip", "discrimination", "none"}
-        How annotators err. With ``discrimination`` there is no truth to err about: a vote is for the better item as
-        surely as the annotator tells items apart. With ``none`` a vote is the truth.
+        How annotators err. With ``discrimination`` there is no latent truth: the log-odds of a vote are margin times
+        discrimination. With ``none`` a vote is the truth.
     bias : array-like, optional
         Bias of each annotator towards the left, in log-odds; drawn from a normal with deviation 1/2 unless given.
     discrimination : array-like, optional
         Of each annotator, scaled so that the mean of the absolute values is 1; drawn from a log-normal, every tenth
         annotator negative, unless given.
     ties : array-like, optional
-        Threshold of each annotator: how likely a tie between equals is, relative to a decision (Davidson). Beside
-        ``tie_rate``, which has ties at random.
+        Threshold of each annotator: the odds of a tie between equal items (Davidson), in addition to the random ties
+        of ``tie_rate``.
     n_clusters : int
         With ``clustered flip``, clusters of pairs by their features.
+    tastes : Tastes, optional
+        Families, camps, copies, own tastes and covariates of the votes; needs ``truth="vote"`` and the noise ``flip``
+        or ``none``. Covariates are further columns of ``frame``.
     random_state : int, Generator or None
         Seed.
 
@@ -121,17 +129,23 @@ def simulate(
     """
     scorer = scorer or ("linear+objects" if n_features else "objects")
     _validate(n_items, n_annotators, n_votes, spread, n_features, tie_rate, truth, scorer)
+    if tastes is not None:
+        tastes.check(n_annotators)
+        if truth != "vote" or noise not in ("flip", "none"):
+            raise ParameterError("tastes differ between annotators; expected truth='vote' and noise 'flip' or 'none'")
     rng = np.random.default_rng(random_state)
     clusters = n_clusters if noise == "clustered flip" else 0
     rates = _flips(flips, n_annotators, clusters, rng)
     scores, features, coef = _scores(n_items, n_features, spread, scorer, rng)
-    # Every item and annotator appears, if there are votes enough.
-    left = np.concatenate([np.arange(n_items), rng.integers(0, n_items, max(n_votes - n_items, 0))])[:n_votes]
-    right = (left + rng.integers(1, n_items, n_votes)) % n_items
-    who = np.concatenate([np.arange(n_annotators), rng.integers(0, n_annotators, n_votes)])[:n_votes]
-    rng.shuffle(who)
+    left, right, who = _design(n_items, n_annotators, n_votes, tastes, rng)
+    n_votes = len(left)
     margin = scores[left] - scores[right]
-    left_better = _truths(left, right, scores, truth, rng)
+    drawn, covariates = None, np.empty((n_votes, 0))
+    if tastes is not None:
+        drawn = tastes.draw(scores, n_annotators, spread, rng)
+        covariates = tastes.covariates(left, right, n_items, rng)
+        margin = drawn.scores[who, left] - drawn.scores[who, right] + (covariates * drawn.effects[who]).sum(axis=1)
+    left_better = _truths(left, right, margin, scores, truth, rng)
     lean = sharp = None
     if noise == "discrimination":
         sharp = _sharpness(discrimination, n_annotators, rng)
@@ -153,8 +167,16 @@ def simulate(
         thresholds = _each("ties", ties, n_annotators)
         tied = thresholds[who] / (np.cosh(margin / 2) + thresholds[who])
         said[rng.random(n_votes) < tied] = "tie"
+    if tastes is not None and tastes.copies > 1:
+        first = n_annotators - tastes.copies
+        rates = np.concatenate([rates[:first], np.repeat(rates[first], tastes.copies)])
+        again = np.concatenate([np.arange(n_votes), np.tile(np.flatnonzero(who == first), tastes.copies - 1)])
+        copier = np.repeat(np.arange(first + 1, n_annotators), np.count_nonzero(who == first))
+        left, right, said, covariates = left[again], right[again], said[again], covariates[again]
+        who = np.concatenate([who, copier])
     item, name = _names("item", n_items), _names("ann", n_annotators)
     columns = {"annotator": name[who], "left": item[left], "right": item[right], "winner": said}
+    columns |= dict(zip(() if tastes is None else tastes.effects, covariates.T, strict=True))
     frame = pl.DataFrame({key: column.tolist() for key, column in columns.items()})
     seen_items, seen_who = np.unique(np.concatenate([left, right])), np.unique(who)
     return Simulation(
@@ -167,7 +189,27 @@ def simulate(
         None if sharp is None else sharp[seen_who],
         None if thresholds is None else thresholds[seen_who],
         coef,
+        None
+        if drawn is None
+        else DrawnTastes(drawn.scores[np.ix_(seen_who, seen_items)], drawn.family[seen_who], drawn.effects[seen_who]),
     )
+
+
+def _design(
+    n_items: int, n_annotators: int, n_votes: int, tastes: Tastes | None, rng: np.random.Generator
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Return left, right and annotator of each vote; of copies only the first one's."""
+    if tastes is not None and tastes.copies > 1:
+        n_votes = n_votes * (n_annotators - tastes.copies + 1) // n_annotators
+        n_annotators = n_annotators - tastes.copies + 1
+    if tastes is not None and tastes.same_pairs:
+        return tastes.design(n_items, n_annotators, rng)
+    # Every item and annotator appears, if there are votes enough.
+    left = np.concatenate([np.arange(n_items), rng.integers(0, n_items, max(n_votes - n_items, 0))])[:n_votes]
+    right = (left + rng.integers(1, n_items, n_votes)) % n_items
+    who = np.concatenate([np.arange(n_annotators), rng.integers(0, n_annotators, n_votes)])[:n_votes]
+    rng.shuffle(who)
+    return left, right, who
 
 
 def _validate(
@@ -203,13 +245,14 @@ def _names(prefix: str, count: int) -> NDArray[Any]:
 def _truths(
     left: IntArray,
     right: IntArray,
+    margin: FloatArray,
     scores: FloatArray,
     truth: str,
     rng: np.random.Generator,
 ) -> BoolArray:
     """Draw whether left is truly better, once for each vote or once for each pair."""
     if truth == "vote":
-        return np.asarray(rng.random(len(left)) < expit(scores[left] - scores[right]))
+        return np.asarray(rng.random(len(left)) < expit(margin))
     first, second = np.minimum(left, right), np.maximum(left, right)
     pairs, of_vote = np.unique(first * len(scores) + second, return_inverse=True)
     margin = scores[pairs // len(scores)] - scores[pairs % len(scores)]
@@ -249,7 +292,7 @@ def _sharpness(discrimination: ArrayLike | None, n_annotators: int, rng: np.rand
         drawn = _each("discrimination", discrimination, n_annotators)
     size = float(np.abs(drawn).mean())
     if not size > 0:
-        raise ParameterError("discrimination is 0 for everyone; expected someone to tell items apart")
+        raise ParameterError("discrimination is 0 for every annotator; expected at least one other value")
     return drawn / size
 
 
@@ -263,14 +306,14 @@ def _clusters(left: IntArray, right: IntArray, features: FloatArray | None, n_cl
     ends = (pairs // len(features)).astype(np.int32), (pairs % len(features)).astype(np.int32)
     found = cluster_pairs(*ends, matrix, n_clusters)
     if found.n_clusters != n_clusters:
-        raise ParameterError(f"n_clusters is {n_clusters}; there are not so many different pairs")
+        raise ParameterError(f"n_clusters is {n_clusters}; there are fewer different pairs")
     return np.asarray(found.cluster[of_vote])
 
 
 def _scores(
     n_items: int, n_features: int, spread: float, scorer: str, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray | None, FloatArray | None]:
-    """Return the scores, the features, and the weights of these where scores are linear in them."""
+    """Return the scores, the features, and their weights if scores are linear in them."""
     features = rng.standard_normal((n_items, n_features)) if n_features else None
     if features is None or scorer == "objects":
         return spread * rng.standard_normal(n_items), features, None
@@ -292,7 +335,7 @@ def _scores(
 
 
 def _smooth(features: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Draw a smooth function of the features: waves in all directions, as a Gaussian process of bandwidth 1 has."""
+    """Draw a smooth function of the features: random waves that approximate a Gaussian process of bandwidth 1."""
     waves = rng.standard_normal((_WAVES, features.shape[1]))
     phase, size = rng.uniform(0, 2 * np.pi, _WAVES), rng.standard_normal(_WAVES)
     return np.asarray(np.cos(features @ waves.T + phase) @ size)
