@@ -23,7 +23,7 @@ from jamrank.typing import FloatArray
 
 __all__ = ["MANY_ROWS", "MarginalFit", "can_integrate", "fit_marginal", "integration_matters"]
 
-# Votes an item up to which flips of the joint fit are too low whatever it costs, and up to which they are by a little.
+# Votes an item up to which flips are integrated however many votes there are, and up to which if they are few.
 _SPARSE, _RATHER_SPARSE = 100, 1000
 _ROUNDS, _STEPS = 60, 2
 # Tolerances: distance of the prior variance from its limit, and change of scores and flips.
@@ -253,9 +253,10 @@ class _Rounds:
 
 def _prior_moved(a: _State, b: _State) -> float:
     """Return how far the prior of the flips has moved: its mean, and the logarithm of its weight."""
-    if a.noise is b.noise or not len(a.noise.votes):
+    one, other = a.noise, b.noise
+    if one is other or not isinstance(one, Flip) or not isinstance(other, Flip) or not len(one.votes):
         return 0.0
-    (wrong, right), (its_wrong, its_right) = ((n.prior_errors[0], n.prior_correct[0]) for n in (a.noise, b.noise))
+    (wrong, right), (its_wrong, its_right) = ((n.prior_errors[0], n.prior_correct[0]) for n in (one, other))
     mean = wrong / (wrong + right) - its_wrong / (its_wrong + its_right)
     return float(max(abs(mean), abs(np.log((wrong + right) / (its_wrong + its_right)))))
 
