@@ -1,4 +1,4 @@
-"""Whether pairs were chosen by earlier votes, as in Swiss rounds: then held-out votes are betrayed by later pairings."""
+"""Whether pairs were chosen by earlier votes, as in Swiss rounds: later pairings then tell of held-out votes."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from jamrank.rows import PairCounts
 __all__ = ["CAUTION", "adaptivity", "looks_adaptive"]
 
 CAUTION = (
-    "Items with similar results met more often than chance, as where pairs are chosen by earlier votes: held-out losses "
-    "cannot be trusted."
+    "Items with similar results met more often than chance, as where pairs are chosen by earlier votes: held-out "
+    "losses cannot be trusted."
 )
 # In standard errors: of sets with random pairs, fewer than 1 % look adaptive.
 _ENOUGH = 2.5
@@ -25,8 +25,8 @@ def looks_adaptive(votes: Comparisons) -> bool:
 def adaptivity(votes: Comparisons) -> float:
     """Return how much more often items with similar results met than at random, in standard errors.
 
-    The result of an item is its wins less its losses, over its votes; for a pair, without the votes on that pair. Where
-    pairs do not depend on results, the products of the two results of a pair, each about the mean of all, cancel out
+    The result of an item is its wins less its losses, over its votes; for a pair, without the votes on that pair.
+    Where pairs do not depend on results, the products of the two results of a pair, each about the mean of all, cancel out
     but for less than a standard error.
     """
     counts = PairCounts.decided(votes)
