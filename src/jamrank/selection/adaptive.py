@@ -26,8 +26,8 @@ def adaptivity(votes: Comparisons) -> float:
     """Return how much more often items with similar results met than at random, in standard errors.
 
     The result of an item is its wins less its losses, over its votes; for a pair, without the votes on that pair.
-    Where pairs do not depend on results, the products of the two results of a pair, each about the mean of all, cancel out
-    but for less than a standard error.
+    Where pairs do not depend on results, the products of the two results of a pair, each about the mean of all,
+    cancel out but for less than a standard error.
     """
     counts = PairCounts.decided(votes)
     if len(counts.votes) < 2:
