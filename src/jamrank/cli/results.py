@@ -142,7 +142,7 @@ def earlier_files() -> Mapping[str, Callable[[Path], bool]]:
         return lambda path: set(names) <= set(columns_of(path))
 
     return {
-        "by.csv": begins_with(rb"item,rank,score,rank "),
+        "by.csv": begins_with(rb"item,rank,score,rank[ _]"),
         "jury.csv": begins_with(rb"judge,votes,ties,refused,"),
         "features.csv": begins_with(rb"feature,coef,effect\n"),
         "pairs.csv": begins_with(rb"left,right,votes,p_left"),

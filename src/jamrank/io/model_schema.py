@@ -69,6 +69,7 @@ _TABLE = {
     "result": Array("i", (None,), lambda array, sizes: bool(((array >= 0) & (array <= 2)).all())),
     "swapped": Array("b", (None,)),
     "weight": Array("f", (None,), _weight),
+    "grade": (Array("i", (None,), lambda array, sizes: bool(((array >= -1) & (array <= 9)).all())), None),
 }
 _SOLUTION = {
     "theta": Array("f", (None,), _finite),
@@ -150,6 +151,7 @@ _SCHEMA: dict[str, Any] = {
             "noise": str,
             "rows": str,
             "ties": str,
+            "graded": (bool, None),
             "loss": str,
             "fitted": _SOLUTION,
             "refined": (_SOLUTION, None),
@@ -320,7 +322,7 @@ def _check_tables(votes: dict[str, Any], sizes: dict[str, int], damaged: Callabl
         if votes.get("pairs") is None:
             raise damaged(f"votes.{name}", "votes without pairs")
         n, start = len(table["result"]), table["start"]
-        lengths = {len(table[part]) for part in ("swapped", "weight")} <= {0, n}
+        lengths = {len(table.get(part, ())) for part in ("swapped", "weight", "grade")} <= {0, n}
         if len(table["annotator"]) != n or not lengths or len(start) != sizes["pairs"] + 1:
             raise damaged(f"votes.{name}", "columns of different lengths")
         if not (start[0] == 0 and start[-1] == n and (np.diff(start) >= 0).all()):

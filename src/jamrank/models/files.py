@@ -143,6 +143,7 @@ def _fit_body(fit: LatentFit) -> dict[str, Any]:
         "noise": fit.settings.noise,
         "rows": source.rows,
         "ties": source.ties,
+        "graded": source.graded,
         "loss": fit.fitted.loss,
         "fitted": _solution_body(fit.fitted),
         "refined": None if fit.refined is fit.fitted else _solution_body(fit.refined),
@@ -264,6 +265,7 @@ def _table(data: dict[str, Any]) -> VoteTable:
         data["result"].astype(np.int8),
         data["swapped"],
         data["weight"],
+        np.asarray(data.get("grade", ()), dtype=np.int8),
     )
 
 
@@ -313,7 +315,13 @@ def _fit(
     else:
         gold = None if votes.gold is None else votes.gold.with_truths
         source = EngineSource(
-            votes.source, gold, settings.rows, data["ties"], Choice("memory", "the model was loaded"), settings.n_jobs
+            votes.source,
+            gold,
+            settings.rows,
+            data["ties"],
+            Choice("memory", "the model was loaded"),
+            settings.n_jobs,
+            graded=bool(data.get("graded")),
         )
         own = replace(settings, prior=_estimated(settings.prior, data["flip_votes"]))
         fitted = _solution(data["fitted"], source, own, body["extras"], votes)
