@@ -17,6 +17,7 @@ from scipy.special import expit
 from jamrank.engines import Engine
 from jamrank.engines.marginal import HasMarginal, MarginalEngine, MarginalExpectation
 from jamrank.fitting.em import Fit, Optimizer, Point, Problem, largest, run
+from jamrank.fitting.lbfgs import Secants
 from jamrank.noise import Flip, Noise
 from jamrank.scorers import ObjectScorer
 from jamrank.typing import FloatArray
@@ -156,7 +157,7 @@ def fit_marginal(
         probe, rounds = rounds.probe(place), replace(rounds, estimate=False)
         place = rounds.maximise_evidence(place, probe, _MAX_STEPS if engine.n_rows <= MANY_ROWS else 1)
     if pool:
-        place = replace(rounds, estimate=False, pool=True).settle(place)
+        place = replace(rounds, estimate=False, pool=True).settle(_with_pooled_prior(place))
     fit = run(place.state.problem(engine), place.point, max_iter=max_iter, tol=tol, progress=progress)
     return _finished(fit, place.state, votes, probe)
 
@@ -249,6 +250,17 @@ class _Rounds:
         known = _log_information(noise, there.point) - _log_information(noise, here.point)
         information = max(fall / _PROBE, 0.0) + 0.5 * _PSEUDO_ITEMS
         return _Probe((there.point.params - here.point.params) / _PROBE, information, -0.5 * known / _PROBE)
+
+
+def _with_pooled_prior(place: _Place) -> _Place:
+    """Return the same place under the prior that its flips suggest.
+
+    Curvature learned from the last steps of a fit that has settled may be rounding errors: it is forgotten.
+    """
+    state = place.state
+    if isinstance(state.noise, Flip):
+        state = replace(state, noise=_pooled(state.noise, place.point))
+    return _Place(state, replace(_unguarded(place.point), secants=Secants()))
 
 
 def _prior_moved(a: _State, b: _State) -> float:
