@@ -71,6 +71,11 @@ _TABLE = {
     "weight": Array("f", (None,), _weight),
     "grade": (Array("i", (None,), lambda array, sizes: bool(((array >= -1) & (array <= 9)).all())), None),
 }
+_DENSE = {
+    "results": Array("i", ("pairs", "annotators"), lambda array, sizes: bool(((array >= 0) & (array <= 3)).all())),
+    "swapped": Array("b", (None,)),
+    "decided": bool,
+}
 _SOLUTION = {
     "theta": Array("f", (None,), _finite),
     "params": Array("f", (None,), _finite),
@@ -102,6 +107,7 @@ _SCHEMA: dict[str, Any] = {
         "decided_votes": Array("f", ("annotators",), _weight),
         "pairs": (_PAIRS, None),
         "table": (_TABLE, None),
+        "dense": (_DENSE, None),
         "gold": (_TABLE, None),
         "n_gold": int,
     },
@@ -329,7 +335,14 @@ def _check_tables(votes: dict[str, Any], sizes: dict[str, int], damaged: Callabl
             raise damaged(f"votes.{name}.start", "values out of range")
         if n and int(table["annotator"].max()) >= n_annotators:
             raise damaged(f"votes.{name}.annotator", "values out of range")
-    pairs = votes.get("pairs")
+    pairs, dense = votes.get("pairs"), votes.get("dense")
+    if dense is not None:
+        if pairs is None or votes.get("table") is not None or votes.get("gold") is not None:
+            raise damaged("votes.dense", "votes without pairs, or twice")
+        if len(dense["swapped"]) not in (0, len(dense["results"])):
+            raise damaged("votes.dense", "columns of different lengths")
+        if dense["decided"] and (dense["results"] > 1).any():
+            raise damaged("votes.dense.results", "values out of range")
     if pairs is not None and not (pairs["first"] < pairs["second"]).all():
         raise damaged("votes.pairs", "a pair of one item, or out of order")
 
