@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "MOST_GRADES",
     "canonical_columns",
+    "exact_duplicates",
     "grades_of_winners",
     "parse_grades",
     "parse_soft",
@@ -116,6 +117,13 @@ def spell_out(votes: EncodedVotes, p_left: FloatArray) -> tuple[EncodedVotes, in
         grades=np.where(halved, np.int8(SOFT), grades[at]).astype(np.int8),
     )
     return spelled, n_soft
+
+
+def exact_duplicates(votes: Comparisons) -> int:
+    """Return how many votes repeat another in everything; of soft votes that is not known, and they do not count."""
+    soft = votes.vote_soft
+    n_soft = round(float(votes.vote_weight[soft].sum())) if soft.any() else 0
+    return max(votes.n_votes - n_soft - int(np.count_nonzero(~soft)), 0)
 
 
 def canonical_columns(votes: Comparisons) -> dict[str, Any]:
