@@ -95,8 +95,8 @@ def main() -> None:
     text = [
         "# Time and memory of small inputs",
         "",
-        "Made by `make bounds`: CPU time with imports, and the largest memory of the whole process, in which Python and its",
-        "libraries take about 100 MB.",
+        "Made by `make bounds`: CPU time with imports, and the largest memory of the whole process, in which",
+        "Python and its libraries take about 100 MB.",
         "",
         *table(["input", "s", "MB"], rows),
         *made_with(facts),
