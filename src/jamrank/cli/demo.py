@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from jamrank.cli.types import SEED
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -40,7 +42,7 @@ Examples:
   jamrank demo
   jamrank demo --seed 3 --out somewhere"""
 )
-@click.option("--seed", default=0, show_default=True, help="Random seed of the images and of the votes.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Random seed of the images and of the votes.")
 @click.option("--out", default="jamrank-demo", show_default=True, metavar="DIR", help="Folder of the results.")
 @click.option("--quiet", "-q", is_flag=True, help="Print nothing.")
 def demo(seed: int, out: str, quiet: bool) -> None:

@@ -8,6 +8,7 @@ import click
 
 from jamrank.cli.files import votes_options
 from jamrank.cli.results import MODEL_FILE, OUTPUTS
+from jamrank.cli.types import FINITE
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -97,7 +98,7 @@ Exit code 0 when done, 2 when the input cannot be used."""
     help=f"Start from the {MODEL_FILE} of an earlier fit; faster after new votes were added.",
 )
 @click.option("--max-iter", type=int, help="Largest number of EM iterations.")
-@click.option("--tol", type=float, help="Convergence tolerance.")
+@click.option("--tol", type=FINITE, help="Convergence tolerance.")
 @click.option(
     "--engine",
     metavar="NAME",

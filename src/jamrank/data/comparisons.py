@@ -372,7 +372,8 @@ class Comparisons:
             if not self.n_missing:
                 return np.full(self.n_annotators, float(self.n_pairs))
             return np.asarray((self.storage.results != MISSING).sum(axis=0), dtype=np.float64)
-        return np.asarray(np.bincount(self.vote_annotator, self.vote_weight, self.n_annotators), dtype=np.float64)
+        weight = self.vote_weight if len(self.storage.weight) else None
+        return np.bincount(self.vote_annotator, weight, self.n_annotators).astype(np.float64)
 
     @cached_property
     def annotator_decided(self) -> FloatArray:

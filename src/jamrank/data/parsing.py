@@ -44,6 +44,8 @@ __all__ = [
     "require_columns",
 ]
 
+# Beyond it, one vote more or less is lost to rounding, and steps of a fit overflow.
+_MOST_WEIGHT = 1e12
 # Labels, and the codes of each column; None for a column that is not there.
 Encoded = tuple[NDArray[Any], list[Any]]
 
@@ -180,17 +182,18 @@ def _results(outcome: FloatArray) -> NDArray[np.int8]:
 
 
 def parse_weights(weight: Any) -> FloatArray:
-    """Return the weights as numbers; each must be finite and at least 0."""
+    """Return the weights as numbers; each must be at least 0 and at most a trillion."""
     column = as_array(weight)
     try:
         weights = column.astype(np.float64)
     except (TypeError, ValueError):
         weights = np.array([np.nan if v is None or not isinstance(v, (int, float)) else v for v in column.tolist()])
-    bad = ~(np.isfinite(weights) & (weights >= 0))
+    bad = ~((weights >= 0) & (weights <= _MOST_WEIGHT))
     if bad.any():
         rows = np.flatnonzero(bad)
         problem = f"weight is {column.tolist()[rows[0]]!r}"
-        raise InputError(problem, "expected a number of at least 0", **_places(rows), reason="bad weight")
+        expected = f"expected a number of at least 0 and at most {_MOST_WEIGHT:g}, how many votes the row stands for"
+        raise InputError(problem, expected, **_places(rows), reason="bad weight")
     return weights
 
 

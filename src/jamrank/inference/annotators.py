@@ -234,12 +234,12 @@ class LatentAnnotators(AnnotatorFit):
         return self._information_at(self.fit.overall or fitted)
 
     def _information_at(self, solution: Solution) -> FloatArray:
-        problem, point = solution.problem, solution.point
-        observed, n = self.inference.observed_at(solution), len(self.votes.annotators)
+        n = len(self.votes.annotators)
         if self.fit.flip_information is not None:
-            # Each ignores something: one the uncertainty of scores except their scale, the other that of variances.
-            own = self.fit.flip_information[:n]
-            return own if observed is None else np.minimum(own, observed.marginal()[:n])
+            # The joint posterior has no maximum where scores are integrated out: its curvature says nothing there.
+            return self.fit.flip_information[:n]
+        problem, point = solution.problem, solution.point
+        observed = self.inference.observed_at(solution)
         if observed is not None:
             return problem.noise.flip_information(observed.marginal(), n)
         hidden = problem.engine.truth_variance(point.scores, problem.noise.log_emission(point.params)).sum(axis=1)
