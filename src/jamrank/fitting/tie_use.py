@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 from scipy.special import betaln, polygamma
 
 from jamrank.data.comparisons import Comparisons
@@ -78,6 +77,8 @@ def tie_spread(tied: FloatArray, decided: FloatArray) -> float | None:
     def loss(log_size: float) -> float:
         a, b = share * np.exp(log_size), (1 - share) * np.exp(log_size)
         return float(-(betaln(a + tied, b + decided) - betaln(a, b)).sum())
+
+    from scipy.optimize import minimize_scalar
 
     best = minimize_scalar(loss, bounds=_PSEUDO_VOTES, method="bounded")
     alike = float(tied.sum() * np.log(share) + decided.sum() * np.log1p(-share))

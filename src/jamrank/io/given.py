@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import narwhals as nw
 import numpy as np
 import polars as pl
 
@@ -18,6 +17,9 @@ from jamrank.data.parsing import REQUIRED, check_lengths
 from jamrank.errors import InputError, ParameterError
 from jamrank.io.records import Record
 from jamrank.io.sources import source_name
+
+if TYPE_CHECKING:
+    import narwhals as nw
 
 __all__ = ["StrPath", "VoteSource", "given_name", "is_path", "listed", "load_given", "of_pandas"]
 
