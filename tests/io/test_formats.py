@@ -7,6 +7,7 @@ import json
 import os
 import random
 import re
+from collections import Counter
 from pathlib import Path
 
 import polars as pl
@@ -22,6 +23,8 @@ from jamrank.io.formats.base import soft_votes
 pytest.importorskip("benchmarks", reason="benchmarks/ is found where tests run as `python -m pytest` in the checkout")
 
 from benchmarks import fuzz, naive
+from benchmarks.hostile import KINDS, files
+from benchmarks.hostile.base import REFUSED, RIGHT, WRONG
 from benchmarks.mangle import mangled
 from benchmarks.samples import SAMPLES, write_records
 
@@ -57,7 +60,7 @@ def test_a_file_made_as_its_source_says_loads_without_an_option(tmp_path, name):
         votes = jr.read_comparisons(save(tmp_path, sample.write(kind), f"votes.{kind}"))
         reading = votes.readings[0]
         assert reading.format == sample.format
-        assert fuzz.same(fuzz.seen(votes), expected(sample)), kind
+        assert files.same(files.seen(votes), expected(sample)), kind
         assert sum(reading.set_aside.values()) == sample.set_aside
         assert {name: reading.outcomes.get(name) for name in sample.outcomes} == sample.outcomes
         assert reading.sides == sample.sides
@@ -68,7 +71,7 @@ def test_a_file_made_as_its_source_says_loads_without_an_option(tmp_path, name):
 def test_the_second_reader_of_the_fuzz_run_reads_the_samples_too(name):
     sample = SAMPLES[name]
     for kind in sample.kinds:
-        assert fuzz.same(naive.read(sample.format, naive.parse(sample.write(kind), f"v.{kind}")), expected(sample))
+        assert files.same(naive.read(sample.format, naive.parse(sample.write(kind), f"v.{kind}")), expected(sample))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -76,18 +79,19 @@ def test_formats_may_be_named(tmp_path, name):
     sample = SAMPLES[name]
     path = save(tmp_path, sample.write("jsonl"), "votes")
     votes = jr.read_comparisons(path, format=sample.format)
-    assert fuzz.same(fuzz.seen(votes), expected(sample))
+    assert files.same(files.seen(votes), expected(sample))
 
 
+@pytest.mark.parametrize("n_files", [50, pytest.param(1000, marks=pytest.mark.long)])
 @pytest.mark.parametrize("format", list(FORMATS))
-def test_damaged_files_end_in_one_line_or_in_the_right_votes(tmp_path, format):
+def test_damaged_files_end_in_one_line_or_in_the_right_votes(tmp_path, format, n_files):
     samples = [name for name in NAMES if SAMPLES[name].format == format]
-    ends = fuzz.Ends()
-    for number in range(200):
-        ends.try_one(samples[number % len(samples)], number, tmp_path)
-    assert ends.failures == []
-    counts = {end: sum(ends.counts[name, end] for name in samples) for end in fuzz.ENDS}
-    assert counts[fuzz.RIGHT] > 30 and counts[fuzz.REFUSED] > 30
+    ends = Counter()
+    for number in range(n_files):
+        end, how = files.try_sample(samples[number % len(samples)], random.Random(number), tmp_path)
+        assert end != WRONG, how
+        ends[end] += 1
+    assert min(ends[RIGHT], ends[REFUSED]) > n_files / 10
 
 
 def test_the_fuzz_run_would_see_another_meaning(tmp_path, monkeypatch):
@@ -95,12 +99,12 @@ def test_the_fuzz_run_would_see_another_meaning(tmp_path, monkeypatch):
 
     monkeypatch.setitem(evalica._WORDS, "?", 2)  # an unknown winner taken for a tie
     data = b"left,right,winner\na,b,?\n"
-    assert fuzz.judge(SAMPLES["evalica"], data, tmp_path / "v.csv", False)[0] == fuzz.WRONG
+    assert files.judge(SAMPLES["evalica"], data, tmp_path / "v.csv", False)[0] == WRONG
     monkeypatch.undo()
-    assert fuzz.judge(SAMPLES["evalica"], data, tmp_path / "v.csv", False)[0] == fuzz.REFUSED
+    assert files.judge(SAMPLES["evalica"], data, tmp_path / "v.csv", False)[0] == REFUSED
     monkeypatch.setattr(evalica, "_WORDS", None)
-    end, how = fuzz.judge(SAMPLES["evalica"], data, tmp_path / "v.csv", False)
-    assert end == fuzz.WRONG and "TypeError" in how
+    end, how = files.judge(SAMPLES["evalica"], data, tmp_path / "v.csv", False)
+    assert end == WRONG and "TypeError" in how
 
 
 def test_mangled_files_are_the_same_for_the_same_seed():
@@ -108,9 +112,22 @@ def test_mangled_files_are_the_same_for_the_same_seed():
     assert mangled(sample, random.Random(3)) == mangled(sample, random.Random(3))
 
 
-def test_fuzz_in_small():
-    ends = fuzz.run(20, seed=5)
-    assert ends.counts.total() == 20 and not ends.failures
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_hostile_cases_of_every_kind_in_small(tmp_path, monkeypatch, kind):
+    monkeypatch.setenv("JAMRANK_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path / "case"
+    folder.mkdir()
+    costly = kind in ("model files", "renamed items and annotators", "commands", "scratch files", "bombs")
+    for number in range(3 if costly else 30):
+        end, how = KINDS[kind][1](random.Random(number), folder)
+        assert end != WRONG, how
+
+
+@pytest.mark.long
+def test_the_fuzz_run_tries_cases_in_a_process_of_their_own():
+    ends = fuzz.Ends()
+    assert list(fuzz.run(5, 60, ends)) == [60]
+    assert ends.counts.total() == 60 and not ends.failures
 
 
 def zstd(data):
@@ -209,7 +226,8 @@ def test_mapping(tmp_path):
     assert votes.to_frame()["winner"].to_list() == ["left", "tie", "left"]
     assert votes.annotators.tolist() == [1, 2] and votes.questions.tolist() == ["k", "l"]
     soft = jr.read_comparisons(path, mapping={**columns, "p_left": "p"})
-    assert sorted(soft.vote_weight) == [0.5, 1, 1, 1.5]
+    assert sorted(soft.vote_weight) == [0.5, 1, 1, 1.5] and soft.n_votes == 3
+    assert sorted(soft.to_frame()["p_left"].to_list(), key=str) == [0.25, None, None]
     won = jr.read_comparisons(path, mapping={"chosen": "x", "rejected": "y"})
     assert won.annotators.tolist() == ["unnamed"] and not won.readings[0].sides
     assert "no such column" in refusal(path, mapping={**columns, "winner": "nope"})
@@ -460,9 +478,9 @@ def test_ids_of_numbers_and_text(tmp_path):
 
 
 def test_soft_votes():
-    row, said, share = soft_votes(pl.Series([0.25, 0.5, 1.0, None]).to_numpy())
-    assert row.tolist() == [0, 0, 1, 2, 3] and share.tolist() == [0.25, 0.75, 1, 1, 1]
-    assert said.tolist() == [0, 1, 2, 0, 6]
+    said, p_left = soft_votes(pl.Series([0.25, 0.5, 1.0, None]).to_numpy())
+    assert said.tolist() == [1, 2, 0, 6]
+    assert p_left[0] == 0.25 and all(p != p for p in p_left[1:])
 
 
 def test_recognition_does_not_depend_on_the_order_of_columns():
@@ -531,3 +549,44 @@ def test_common_words_and_headers_are_understood(tmp_path, text, winners):
         for line in text.splitlines()[1:]
     ]
     assert [{1: 1.0, 0: 0.0, 2: 0.5}[said[pair]] for pair in pairs] == winners
+
+
+@pytest.mark.parametrize(
+    ("words", "grades"),
+    [
+        (["A>>B", "B>A", "A=B", "[[B>>A]]"], [2, 1, None, 2]),
+        (["A is much better", "B is slightly better", "about the same", "b better"], [3, 1, None, 2]),
+        (["A>B", "B>A", "A=B", "B>A"], [None] * 4),
+    ],
+)
+def test_graded_verdicts_are_kept(tmp_path, words, grades):
+    rows = "".join(f"{left},{right},{word},j\n" for left, right, word in zip("abcd", "xyzw", words, strict=True))
+    votes = jr.read_comparisons(save(tmp_path, "model_a,model_b,winner,judge\n" + rows))
+    frame = votes.to_frame()
+    assert frame["winner"].to_list() == ["left", "right", "tie", "right"]
+    assert (frame["grade"].to_list() if "grade" in frame.columns else [None] * 4) == grades
+    assert any("graded votes" in note for note in votes.readings[0].notes) == (grades != [None] * 4)
+
+
+def test_margins_and_two_scores_are_graded_votes(tmp_path):
+    path = save(tmp_path, "l,r,m,s,t\na,b,3,9,2\na,c,-1,4,5\nb,c,0,5,5\nc,d,,,\nd,a,2,7,4\n")
+    sides = {"left": "l", "right": "r"}
+    for mapping in ({**sides, "margin": "m"}, {**sides, "left_score": "s", "right_score": "t"}):
+        votes = jr.read_comparisons(path, mapping=mapping)
+        frame = votes.to_frame()
+        assert votes.n_missing == 1 and votes.n_ties == 1
+        assert dict(zip(frame["left"] + frame["right"], frame["winner"], strict=True)) == {
+            "ab": "left",
+            "ac": "right",
+            "bc": "tie",
+            "da": "left",
+        }
+        assert dict(zip(frame["left"] + frame["right"], frame["grade"], strict=True)) == {
+            "ab": 3,
+            "ac": 1,
+            "bc": None,
+            "da": 2,
+        }
+    many = "l,r,s,t\n" + "".join(f"a,b,{k / 7},{0}\n" for k in range(1, 31))
+    votes = jr.read_comparisons(save(tmp_path, many), mapping={**sides, "left_score": "s", "right_score": "t"})
+    assert votes.vote_weight.tolist() == [10.0, 10.0, 10.0] and votes.vote_grade.tolist() == [1, 2, 3]

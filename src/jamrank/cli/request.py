@@ -1,4 +1,4 @@
-"""What the user asked of ``jamrank fit``."""
+"""The options of ``jamrank fit``."""
 
 from __future__ import annotations
 
@@ -38,12 +38,13 @@ class FitRequest(VotesRequest):
     memory: str | None = None
     scratch: str | None = None
     keep_scratch: bool = False
-    # What comes of it.
+    # Output.
     out: str | None = None
     exports: tuple[str, ...] = ()
     spreadsheet_safe: bool = False
     scale: str = "logit"
     anchor: str | None = None
+    show: str | None = None
     as_json: bool = False
     quiet: bool = False
 
@@ -54,6 +55,8 @@ class FitRequest(VotesRequest):
             exports=export_kinds(options["export"]),
             **{field.name: options[field.name] for field in fields(cls) if field.name in options},
         )
+        if request.show is not None and request.out is None:
+            raise ParameterError("--show needs --out DIR, where the report is written")
         if request.exports and request.out is None:
             raise ParameterError("--export needs --out DIR to write to")
         if (request.scheduler or request.workers) and request.wanted_engine != "dask":
@@ -75,7 +78,7 @@ class FitRequest(VotesRequest):
 
     @property
     def wanted_engine(self) -> str:
-        """The engine that was asked for, by name or by one of its options."""
+        """The requested engine, by name or by one of its options."""
         of_dask, of_disk = self.scheduler or self.workers, self.memory or self.scratch
         return self.engine or ("dask" if of_dask else "disk" if of_disk else "auto")
 

@@ -6,6 +6,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from jamrank.cli.messages import note
+from jamrank.text import many
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -13,6 +16,7 @@ if TYPE_CHECKING:
     from jamrank.cli.run import FitOutcome
     from jamrank.models import RankingModel
     from jamrank.report import Analysis, Report
+    from jamrank.report.pictures import ItemViews
 
 __all__ = [
     "MODEL_FILE",
@@ -27,6 +31,8 @@ __all__ = [
 ]
 
 MODEL_FILE = "model.jamrank"
+# More pairs than this are written as Parquet: as text they would take a hundred megabytes.
+_MOST_PAIRS_AS_TEXT = 200_000
 OUTPUTS = f"ranking.csv, annotators.csv, pairs.csv, {MODEL_FILE} and report.html (with features: features.csv)"
 
 _INTERVALS = {
@@ -79,15 +85,19 @@ def result_files(
     from jamrank.models.files import model_bytes
     from jamrank.report import render
     from jamrank.report.csv_text import csv_text
+    from jamrank.report.exports import parquet_bytes
 
     tables = {"ranking": report.ranking, "annotators": report.annotators}
-    if report.pairs is not None:
-        tables["pairs"] = report.pairs
+    pairs = report.pairs
+    if pairs is not None and pairs.height <= _MOST_PAIRS_AS_TEXT:
+        tables["pairs"] = pairs
     if analysis.features is not None:
         tables["features"] = analysis.features
     files: dict[str, str | bytes] = {
         f"{name}.csv": csv_text(frame, spreadsheet_safe) for name, frame in tables.items()
     }
+    if pairs is not None and "pairs" not in tables:
+        files["pairs.parquet"] = parquet_bytes(pairs)
     return files | {MODEL_FILE: model_bytes(model), "report.html": render(report)}
 
 
@@ -103,7 +113,9 @@ def publish_fit(outcome: FitOutcome, request: FitRequest) -> tuple[list[str], li
     by = None if outcome.side_by_side is None else (str(request.by), outcome.side_by_side)
     facts = facts_of(outcome, request)
     audited = judges_of(request.votes)
-    report = describe(analysis, f"Ranking from {request.title}", facts, by=by, spreadsheet_safe=safe, jury=audited)
+    views = None if request.show is None else views_of(request.show, analysis)
+    title = f"Ranking from {request.title}"
+    report = describe(analysis, title, facts, by=by, spreadsheet_safe=safe, jury=audited, views=views)
     files = result_files(outcome.model, analysis, report, safe)
     title = Path(source_name(request.votes[0])).stem
     files |= exported(analysis, request.exports, title=title, spreadsheet_safe=safe)
@@ -114,6 +126,18 @@ def publish_fit(outcome: FitOutcome, request: FitRequest) -> tuple[list[str], li
     assert request.out is not None
     removed = publish_run(request.out, files, earlier_files())
     return list(files), removed
+
+
+def views_of(where: str, analysis: Analysis) -> ItemViews:
+    """Return the pictures or texts of the items."""
+    from jamrank.io.item_files import read_item_files
+    from jamrank.report.pictures import ItemViews, view_of
+
+    found = read_item_files(where, analysis.items.tolist())
+    missing = len(analysis.items) - len(found)
+    if missing:
+        note(f"{where} has nothing to show for {many(missing, 'item')}")
+    return ItemViews({name: view_of(content, f"{where}, {name}") for name, content in found.items()})
 
 
 def judges_of(files: tuple[str, ...]) -> pl.DataFrame | None:
@@ -142,7 +166,7 @@ def earlier_files() -> Mapping[str, Callable[[Path], bool]]:
         return lambda path: set(names) <= set(columns_of(path))
 
     return {
-        "by.csv": begins_with(rb"item,rank,score,rank "),
+        "by.csv": begins_with(rb"item,rank,score,rank[ _]"),
         "jury.csv": begins_with(rb"judge,votes,ties,refused,"),
         "features.csv": begins_with(rb"feature,coef,effect\n"),
         "pairs.csv": begins_with(rb"left,right,votes,p_left"),
@@ -150,6 +174,7 @@ def earlier_files() -> Mapping[str, Callable[[Path], bool]]:
         MODEL_FILE: begins_with(rb"PK"),
         "results.json": begins_with(rb'\{\n "model": "'),
         "preferences.csv": begins_with(rb"chosen,rejected,"),
+        "preferences.jsonl": begins_with(rb'\{"prompt": "'),
         "leaderboard.md": begins_with(rb"# [^\n]*\n\n\| Rank \| Item \| Score \|"),
         "ranking.parquet": has_columns("item", "rank", "score", "score_se"),
         "annotators.parquet": has_columns("annotator", "votes", "flip", "verdict"),

@@ -1,8 +1,9 @@
-"""The tables of a ledger, their version, and how an older ledger becomes a newer one."""
+"""The tables of a ledger, their version, and migrations."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from sqlalchemy import (
     DDL,
@@ -41,6 +42,11 @@ __all__ = [
 
 metadata = MetaData()
 
+
+def _required(kind: Any, *names: str) -> list[Column[Any]]:
+    return [Column(name, kind, nullable=False) for name in names]
+
+
 meta = Table("ledger_meta", metadata, Column("key", String, primary_key=True), Column("value", Text, nullable=False))
 
 items = Table(
@@ -61,8 +67,7 @@ questions = Table(
     metadata,
     Column("id", String, primary_key=True),
     Column("place", BigInteger, nullable=False),
-    Column("text", Text, nullable=False),
-    Column("details", Text, nullable=False),
+    *_required(Text, "text", "details"),
 )
 
 annotators = Table(
@@ -77,7 +82,7 @@ annotators = Table(
     Column("revoked", Boolean, nullable=False),
 )
 
-# Append-only. Ids are given while no one else can write, so they rise by one in the order of the commits.
+# Append-only. Ids are assigned under the write lock, so they increase by one in commit order.
 events = Table(
     "events",
     metadata,
@@ -85,13 +90,7 @@ events = Table(
     Column("time", Double, nullable=False),
     Column("kind", String, nullable=False),
     Column("key", String, nullable=False, unique=True),
-    Column("annotator", String, nullable=False),
-    Column("left", String, nullable=False),
-    Column("right", String, nullable=False),
-    Column("question", String, nullable=False),
-    Column("criterion", String, nullable=False),
-    Column("purpose", String, nullable=False),
-    Column("strategy", String, nullable=False),
+    *_required(String, "annotator", "left", "right", "question", "criterion", "purpose", "strategy"),
     Column("probability", Double),
     Column("refers", BigInteger),
     Column("outcome", String),
@@ -104,29 +103,21 @@ events = Table(
 Index("events_refers", events.c.refers)
 Index("events_annotator", events.c.annotator, events.c.id)
 
-# Which questions are out and what they may cost: what events say already, kept at hand.
+# Open leases and their reserved costs: derived from the events, for fast access.
 leases = Table(
     "leases",
     metadata,
     Column("id", BigInteger, primary_key=True, autoincrement=False),
-    Column("annotator", String, nullable=False),
-    Column("left", String, nullable=False),
-    Column("right", String, nullable=False),
-    Column("question", String, nullable=False),
-    Column("criterion", String, nullable=False),
-    Column("purpose", String, nullable=False),
-    Column("key", String, nullable=False),
-    Column("expires", Double, nullable=False),
-    Column("reserved", Double, nullable=False),
+    *_required(String, "annotator", "left", "right", "question", "criterion", "purpose", "key"),
+    *_required(Double, "expires", "reserved"),
 )
 
 totals = Table(
     "totals",
     metadata,
     Column("annotator", String, primary_key=True),
-    Column("asked", Integer, nullable=False),
-    Column("answered", Integer, nullable=False),
-    Column("spent", Double, nullable=False),
+    *_required(Integer, "asked", "answered"),
+    *_required(Double, "spent"),
 )
 
 
@@ -153,23 +144,23 @@ _after_create(
 
 Migration = Callable[[Connection], None]
 
-# MIGRATIONS[k] makes a ledger of version k + 1 one of version k + 2; a new ledger has all of it from the start.
+# MIGRATIONS[k] converts a ledger from version k + 1 to k + 2; a new ledger has the newest version.
 MIGRATIONS: Sequence[Migration] = ()
 
 
 def prepare(connection: Connection, migrations: Sequence[Migration] = MIGRATIONS, *, create: bool = True) -> None:
-    """Make the tables of a new ledger, or bring those of an older one up to date; in the caller's transaction.
+    """Create the tables of a new ledger, or migrate an older one, in the caller's transaction.
 
     Raises
     ------
     LedgerError
-        If the database is something else, has no ledger and none is to be made, or was written by a newer jamrank.
+        If the database is not a ledger and none may be created, or was written by a newer jamrank.
     """
     found = set(inspect(connection).get_table_names())
     newest = 1 + len(migrations)
     if meta.name not in found:
         if not create or (found and connection.dialect.name == "sqlite") or found & set(metadata.tables):
-            raise LedgerError("this database is no ledger of jamrank; give the file or URL of one")
+            raise LedgerError("this database is not a ledger of jamrank; give the file or URL of one")
         metadata.create_all(connection)
         connection.execute(insert(meta), {"key": "version", "value": str(newest)})
         return

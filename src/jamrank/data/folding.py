@@ -17,7 +17,7 @@ __all__ = ["EncodedVotes", "compare_ratings", "count", "fold", "fold_matrix", "m
 
 @dataclass(frozen=True)
 class EncodedVotes:
-    """Votes as codes of their ids, as they were given; no codes of a single question, no weights that are all 1."""
+    """Encoded votes in input order; without codes of a single question and without weights that are all 1."""
 
     items: NDArray[Any]
     annotators: NDArray[Any]
@@ -28,16 +28,31 @@ class EncodedVotes:
     question: Int32Array | None
     results: NDArray[np.int8]
     weights: FloatArray | None
+    grades: NDArray[np.int8] | None = None
 
 
 def fold(votes: EncodedVotes) -> FoldedVotes:
     """Sort the votes by pair and annotator and fold equal ones."""
+    if votes.grades is not None:
+        return _fold_graded(votes, votes.grades)
     packing = Packing(votes.items, votes.annotators, votes.questions)
     if not packing.possible:
         return _fold_many(votes)
     keys = packing.pack(votes.left, votes.right, votes.annotator, votes.question, votes.results)
     n_missing = count(votes.results, MISSING)
     return packing.unpack(*sorted_keys(keys, votes.weights), len(keys) - n_missing, n_missing)
+
+
+def _fold_graded(votes: EncodedVotes, grades: NDArray[np.int8]) -> FoldedVotes:
+    """Fold votes with grades: an annotator's votes of one grade are sorted as if they were another annotator's."""
+    lowest = min(int(grades.min(initial=0)), 0)
+    n = int(grades.max(initial=0)) - lowest + 1
+    who = votes.annotator * np.int32(n) + (grades - np.int8(lowest)).astype(np.int32)
+    folded = fold(replace(votes, annotators=np.arange(n * len(votes.annotators)), annotator=who, grades=None))
+    table = folded.storage.table
+    grade = (table.annotator % n + lowest).astype(np.int8)
+    storage = replace(table, annotator=table.annotator // np.int32(n), grade=grade if grade.any() else grade[:0])
+    return folded._replace(storage=storage)
 
 
 def _fold_many(votes: EncodedVotes) -> FoldedVotes:
@@ -165,6 +180,10 @@ def _pairs_within(ballot: IntArray, n_ballots: int, item: Int32Array, n_items: i
     # A row is paired with all rows of its ballot that come after those of its item.
     begin = np.searchsorted(key, key, side="right")
     count = np.searchsorted(ballot, ballot, side="right") - begin
-    left = np.repeat(np.arange(len(key)), count)
-    right = np.arange(len(left)) + np.repeat(begin - (np.cumsum(count) - count), count)
+    # Of a few ratings there are many pairs: half the memory, where numbers are small enough.
+    kind = np.int32 if count.sum() < 2**31 else np.int64
+    left = np.repeat(np.arange(len(key), dtype=kind), count)
+    right = np.repeat((begin - (np.cumsum(count) - count)).astype(kind), count)
+    right += np.arange(len(left), dtype=kind)
+    order = order.astype(kind)
     return order[left], order[right]

@@ -1,9 +1,9 @@
 """Ids of any kind to dense integer codes, in sorted order.
 
 One rule says which ids are the same, wherever they come from. Ids of one role (items on the left and on the right, or
-annotators, or questions; in all files together) are of one kind. Where some are text and others whole numbers, all
-are text: 7 is "7" then, and so is 7.0; "07" and "7" stay two ids. Any other mixture of kinds is refused. Ids that are
-looked up among others, as those of features, known truths and earlier models are, are compared in the same way.
+annotators, or questions; in all files together) are of one kind. If some are text and others whole numbers, all
+become text: 7 and 7.0 become "7"; "07" and "7" remain two ids. Any other mixture of kinds is refused. Ids of
+features, gold pairs and earlier models are compared in the same way.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from jamrank.errors import InputError, UnknownItemError
 from jamrank.kernels import default_threads, kernels
+from jamrank.text import unicode_text
 from jamrank.typing import BoolArray, Int32Array, IntArray
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "locate",
     "missing_rows",
     "take",
+    "text_series",
 ]
 
 # Text stays with polars, which encodes it in threads; all else is numpy's.
@@ -51,18 +53,18 @@ _PIECE = 1 << 21
 _WIDE_INTEGERS = tuple(getattr(pl, name) for name in ("Int128", "UInt128") if hasattr(pl, name))
 _TEXT, _WHOLE, _NUMBER = "text", "whole numbers", "numbers"
 _REMEDY = "write all of them as text, or all as whole numbers"
-# Up to here a float stands for one whole number.
+# Up to this value every whole number has its own float.
 _EXACT = 2.0**53
 
 
 def as_column(values: Any) -> Column:
-    """Return ``values`` as one column without changing what any of them is: text for polars, the rest for numpy."""
+    """Return ``values`` as one column without changing any value: text in polars, the rest in numpy."""
     if isinstance(values, pl.Series):
         if values.dtype == pl.String:
             return values
         if values.dtype in (pl.Categorical, pl.Enum):
             return values.cast(pl.String)
-        # With gaps, numpy would have floats for whole numbers, and take large ones for each other.
+        # With gaps, numpy would convert whole numbers to floats and confuse large ones.
         wide = values.dtype in _WIDE_INTEGERS
         gaps = wide or (values.dtype.is_integer() and values.null_count() > 0)
         values = values.to_list() if values.dtype == pl.Object or gaps else values.to_numpy()
@@ -95,7 +97,7 @@ def _from_objects(values: list[Any]) -> Column:
     """Return text, integers or floats where all values are, and untouched objects otherwise."""
     kinds = set(map(type, values))
     if kinds and kinds <= {str, type(None)}:
-        return pl.Series(values, dtype=pl.String)
+        return text_series(values)
     if kinds and all(issubclass(kind, (int, np.integer)) and kind is not bool for kind in kinds):
         try:
             return np.array(values, dtype=np.int64)
@@ -106,6 +108,14 @@ def _from_objects(values: list[Any]) -> Column:
     column = np.empty(len(values), dtype=object)
     column[:] = values
     return column
+
+
+def text_series(values: Sequence[str | None], name: str = "") -> pl.Series:
+    """Return text as a series; what UTF-8 cannot hold is escaped (:func:`jamrank.text.unicode_text`)."""
+    try:
+        return pl.Series(name, values, dtype=pl.String)
+    except UnicodeEncodeError:
+        return pl.Series(name, [None if text is None else unicode_text(text) for text in values], dtype=pl.String)
 
 
 def first_missing(column: Column) -> int | None:
@@ -130,7 +140,7 @@ def missing_rows(column: Column) -> IntArray:
 
 
 def is_missing(value: Any) -> bool:
-    """Tell whether a value stands for no value: None, or one that does not equal itself (NaN, NaT, NA)."""
+    """Return whether a value is missing: None, or one that does not equal itself (NaN, NaT, NA)."""
     if value is None:
         return True
     try:
@@ -150,7 +160,7 @@ def encode(*columns: Column) -> tuple[NDArray[Any], list[Int32Array]]:
     Returns
     -------
     labels : ndarray
-        Sorted; integers, floats or dates keep their type, all else is a Python object.
+        Sorted; integers, floats or dates keep their type, others become Python objects.
     codes : list of ndarray of int32
         ``labels[codes[c]]`` equals ``columns[c]``, or is its text where other ids are text.
 
@@ -220,7 +230,7 @@ def as_text(column: Column, of_any_kind: bool = False) -> pl.Series:
     Raises
     ------
     InputError
-        If one is of another kind: who wrote it as text could have written it in several ways.
+        If one is of another kind, whose text is ambiguous.
     """
     if isinstance(column, pl.Series):
         return column
@@ -232,14 +242,14 @@ def as_text(column: Column, of_any_kind: bool = False) -> pl.Series:
             kind = _kind_of(type(value))
             if not is_missing(value) and kind not in (_TEXT, _WHOLE) and not (kind == _NUMBER and _is_whole(value)):
                 raise InputError(f"the id {value!r} beside ids that are text", _REMEDY)
-    return pl.Series([None if is_missing(value) else id_text(value) for value in values], dtype=pl.String)
+    return text_series([None if is_missing(value) else id_text(value) for value in values])
 
 
 def id_text(value: Any) -> str:
     """Return an id as text: whole numbers without a point, whatever their type."""
     try:
         return str(int(value) if _kind_of(type(value)) == _NUMBER and _is_whole(value) else value)
-    except ValueError as error:  # Python writes no numbers of more than some thousand digits
+    except ValueError as error:  # Python does not convert numbers of more than some thousand digits
         raise InputError(f"an id that cannot be written as text ({error})", "use shorter ids") from None
 
 
@@ -253,11 +263,16 @@ def distinct(column: Column) -> Column:
         return _unique(column)
     if column.dtype.kind in "iu":
         return _encode_integers([column])[0]
-    return as_column(list(set(column.tolist()))) if column.dtype.kind == "O" else np.unique(column)
+    if column.dtype.kind != "O":
+        return np.unique(column)
+    try:
+        return as_column(list(set(column.tolist())))
+    except TypeError:
+        raise InputError(f"the id {column[0]!r}", "expected ids that are text, numbers or dates") from None
 
 
 def codes_in(labels: NDArray[Any], column: Column) -> Int32Array:
-    """Return the codes of values that all are among the labels of :func:`encode`, if only as text."""
+    """Return the codes of values that are all among the labels of :func:`encode`, possibly as text."""
     if labels.dtype.kind == "O" and isinstance(labels[0], str):
         column = as_text(column)
     if isinstance(column, pl.Series):
@@ -302,7 +317,7 @@ def _encode_integers(columns: list[NDArray[Any]]) -> tuple[NDArray[Any], list[In
     codes = [np.empty(len(column), dtype=np.int32) for column in ids]
     for column, own in zip(ids, codes, strict=True):
         kernels.code_ids(column, low, rank, own, threads)
-    labels = np.arange(low, high + 1) if everything else np.flatnonzero(seen) + low
+    labels = (np.arange(len(seen)) if everything else np.flatnonzero(seen)) + low
     return labels.astype(kind), codes
 
 
@@ -327,7 +342,7 @@ def _codes_of_text(kind: pl.Enum, column: pl.Series) -> Int32Array:
 
 
 def _by_piece(column: pl.Series, call: Callable[[int, pl.Series], Result]) -> list[Result]:
-    """Call with the start and the values of each piece of a column, in threads: polars takes but one for a column."""
+    """Call a function with the start and values of each piece of a column, in threads."""
     starts = range(0, len(column), _PIECE)
     if len(starts) <= 1:
         return [call(0, column)]

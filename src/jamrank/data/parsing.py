@@ -1,4 +1,4 @@
-"""From columns of any kind to result codes, weights and ratings; bad values are refused with their row."""
+"""From columns of any kind to result codes, weights and ratings; bad values raise an error with their row."""
 
 from __future__ import annotations
 
@@ -9,10 +9,20 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-from jamrank.data.ids import Column, as_array, as_text, encode, first_missing, is_missing, missing_rows
+from jamrank.data.ids import (
+    Column,
+    as_array,
+    as_column,
+    as_text,
+    encode,
+    first_missing,
+    is_missing,
+    missing_rows,
+)
 from jamrank.data.storage import FIRST, MISSING, SECOND, TIE
+from jamrank.data.text_ids import encode_text
 from jamrank.errors import InputError
-from jamrank.typing import FloatArray, Int32Array, IntArray
+from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
 __all__ = [
     "REQUIRED",
@@ -20,7 +30,9 @@ __all__ = [
     "as_matrix",
     "check_lengths",
     "encode_questions",
+    "encode_votes",
     "fill_questions",
+    "is_soft",
     "parse_matrix",
     "parse_outcomes",
     "parse_ratings",
@@ -32,13 +44,18 @@ __all__ = [
     "require_columns",
 ]
 
+# Beyond it, one vote more or less is lost to rounding, and steps of a fit overflow.
+_MOST_WEIGHT = 1e12
+# Labels, and the codes of each column; None for a column that is not there.
+Encoded = tuple[NDArray[Any], list[Any]]
+
 REQUIRED = ("annotator", "left", "right", "winner")
 # Why a row is no vote, of many rows together.
 SELF_PAIR = "an item compared with itself"
 _WINNERS = {"left": FIRST, "right": SECOND, "tie": TIE}
-# Two bad items are a tie to the models, an abstention is no vote; both are rare, and looked for last.
+# "Both bad" counts as a tie and an abstention as no vote; both are rare and checked last.
 _RARE_WINNERS = {"both_bad": TIE, "abstain": MISSING}
-_OUTCOMES = "expected 1 (left), 0 (right), 0.5 (tie) or NaN (no vote)"
+_OUTCOMES = "expected 1 (left), 0 (right), 0.5 (tie), another fraction (soft vote) or NaN (no vote)"
 _RATINGS = "expected a finite number, higher for better, or NaN (no rating)"
 
 
@@ -48,7 +65,7 @@ def require_columns(names: Iterable[str]) -> None:
     if missing:
         raise InputError(
             f"no column {', '.join(map(repr, missing))} among {', '.join(map(repr, names))}",
-            "needed: annotator, left, right, winner; optional: weight, question",
+            "needed: annotator, left, right, winner; optional: weight, question, p_left, grade",
         )
 
 
@@ -87,14 +104,24 @@ def _places(rows: Sequence[int] | IntArray) -> dict[str, Any]:
     return {"row": int(rows[0]) + 1, "rows": [int(row) + 1 for row in rows]}
 
 
-def parse_outcomes(outcome: Any) -> NDArray[np.int8]:
-    """Return a result code for each outcome, seen from the left."""
+def parse_outcomes(outcome: Any) -> tuple[NDArray[np.int8], FloatArray | None]:
+    """Return a result code for each outcome, seen from the left, and the probabilities of soft votes, if any."""
     column = as_array(outcome)
     if column.dtype.kind == "b":
-        return column.astype(np.int8)
+        return column.astype(np.int8), None
     if column.dtype.kind in "iuf":
-        return _results(column.astype(np.float64))
-    return _results(np.array([_outcome(value, row) for row, value in enumerate(column.tolist())], dtype=np.float64))
+        values = column.astype(np.float64)
+    else:
+        values = np.array([_outcome(value, row) for row, value in enumerate(column.tolist())], dtype=np.float64)
+    soft = is_soft(values)
+    if not soft.any():
+        return _results(values), None
+    return _results(np.where(soft, 1.0, values)), np.where(soft, values, np.nan)
+
+
+def is_soft(outcome: NDArray[Any]) -> BoolArray:
+    """Tell which outcomes are probabilities: fractions other than 1/2, which is a tie."""
+    return np.asarray((outcome > 0) & (outcome < 1) & (outcome != 0.5))
 
 
 def _outcome(value: Any, row: int) -> float:
@@ -113,7 +140,7 @@ def as_matrix(outcomes: ArrayLike) -> NDArray[Any]:
         if matrix.dtype.kind not in "biuf":
             matrix = matrix.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"outcomes that are no matrix of numbers ({error})", _OUTCOMES) from None
+        raise InputError(f"outcomes that are not a matrix of numbers ({error})", _OUTCOMES) from None
     if matrix.ndim != 2:
         raise InputError(f"outcomes with {matrix.ndim} dimensions", "expected pairs × annotators")
     return matrix
@@ -150,25 +177,23 @@ def _results(outcome: FloatArray) -> NDArray[np.int8]:
     if (results < 0).any():
         row = int(np.argwhere(results < 0)[0][0])
         value = outcome[results < 0][0]
-        hint = _OUTCOMES
-        if 0 < value < 1:
-            hint += f"; write a soft vote as two votes, 1 with weight {value:g} and 0 with weight {1 - value:g}"
-        raise InputError(f"outcome {value:g}", hint, row=row + 1)
+        raise InputError(f"outcome {value:g}", _OUTCOMES, row=row + 1)
     return results
 
 
 def parse_weights(weight: Any) -> FloatArray:
-    """Return the weights as numbers; each must be finite and at least 0."""
+    """Return the weights as numbers; each must be at least 0 and at most a trillion."""
     column = as_array(weight)
     try:
         weights = column.astype(np.float64)
     except (TypeError, ValueError):
         weights = np.array([np.nan if v is None or not isinstance(v, (int, float)) else v for v in column.tolist()])
-    bad = ~(np.isfinite(weights) & (weights >= 0))
+    bad = ~((weights >= 0) & (weights <= _MOST_WEIGHT))
     if bad.any():
         rows = np.flatnonzero(bad)
         problem = f"weight is {column.tolist()[rows[0]]!r}"
-        raise InputError(problem, "expected a number of at least 0", **_places(rows), reason="bad weight")
+        expected = f"expected a number of at least 0 and at most {_MOST_WEIGHT:g}, how many votes the row stands for"
+        raise InputError(problem, expected, **_places(rows), reason="bad weight")
     return weights
 
 
@@ -250,3 +275,31 @@ def encode_questions(column: Column | None) -> tuple[NDArray[Any], Int32Array | 
         return np.array([""], dtype=object), None
     labels, (codes,) = encode(column)
     return labels, codes
+
+
+def encode_votes(ids: dict[str, Any], others: dict[str, Any]) -> dict[tuple[str, ...], Encoded]:
+    """Return labels and codes of the ids of votes: of left and right together, of annotators, and of questions.
+
+    Parameters
+    ----------
+    ids : dict of columns
+        ``left``, ``right``, ``annotator`` and, if need be, ``question``, as they were given.
+    others : dict of columns
+        Whatever else must have one value for each vote.
+    """
+    every: list[tuple[str, ...]] = [("left", "right"), ("annotator",), ("question",)]
+    roles = [role for role in every if role[0] in ids]
+    coded = {role: encode_text(*(ids[name] for name in role)) for role in roles}
+    columns: dict[str, Column] = {}
+    for role, found in coded.items():
+        own = [as_column(ids[name]) for name in role] if found is None else found[1]
+        columns |= dict(zip(role, own, strict=True))
+    if coded.get(("question",), ()) is None:
+        columns["question"] = fill_questions(columns["question"])
+    check_lengths({**columns, **others})
+    for name, column in columns.items():
+        refuse_missing(name, column)
+    encoded: dict[tuple[str, ...], Encoded] = {("question",): (np.array([""], dtype=object), [None])}
+    for role, found in coded.items():
+        encoded[role] = found or encode(*(columns[name] for name in role))
+    return encoded

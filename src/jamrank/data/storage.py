@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -10,17 +10,21 @@ from numpy.typing import NDArray
 
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
-__all__ = ["FIRST", "MISSING", "SECOND", "TIE", "DenseVotes", "VoteTable"]
+__all__ = ["FIRST", "MISSING", "SECOND", "SOFT", "TIE", "DenseVotes", "VoteTable"]
 
 # How a vote came out, seen from the canonical order of its pair.
 SECOND, FIRST, TIE, MISSING = 0, 1, 2, 3
+# The grade of the two parts of a soft vote.
+SOFT = -1
 
 
 @dataclass(frozen=True)
 class VoteTable:
     """Votes one by one, sorted by pair and annotator: those on pair ``p`` are ``start[p]:start[p + 1]``.
 
-    ``weight`` is empty where all votes count once, ``swapped`` where the first item was always on the left.
+    ``weight`` is empty where all votes count once, ``swapped`` where the first item was always on the left. ``grade``
+    is empty where no vote says more than who won; otherwise 0 for a plain vote, from 1 on for how clearly an item
+    won, and ``SOFT`` for the two parts of a vote that is a probability.
     """
 
     start: IntArray
@@ -28,9 +32,10 @@ class VoteTable:
     result: NDArray[np.int8]
     swapped: BoolArray
     weight: FloatArray
+    grade: NDArray[np.int8] = field(default_factory=lambda: np.empty(0, dtype=np.int8))
 
     def __post_init__(self) -> None:
-        for array in (self.start, self.annotator, self.result, self.swapped, self.weight):
+        for array in (self.start, self.annotator, self.result, self.swapped, self.weight, self.grade):
             array.flags.writeable = False
 
     @property
@@ -41,7 +46,7 @@ class VoteTable:
 
 @dataclass(frozen=True)
 class DenseVotes:
-    """What each of a few annotators said of every pair, as a matrix; votes are spelled out when they are asked for.
+    """The votes of a few annotators on every pair, as a matrix; single votes are listed on first access.
 
     Attributes
     ----------
@@ -50,7 +55,7 @@ class DenseVotes:
     swapped : ndarray of bool
         Whether the pair's first item was on the right; empty where it never was.
     decided : bool
-        Whether everybody is known to have preferred one item of every pair: there are neither ties nor gaps.
+        Whether it is known that there are neither ties nor gaps.
     """
 
     results: NDArray[np.int8]
@@ -67,7 +72,7 @@ class DenseVotes:
         n_pairs, n_annotators = self.results.shape
         who = np.broadcast_to(np.arange(n_annotators, dtype=np.int32), self.results.shape)
         voted = self.results != MISSING
-        if voted.all():  # a whole jury needs no picking
+        if voted.all():  # a complete jury needs no selection
             start = np.arange(0, n_pairs * n_annotators + 1, n_annotators)
             annotator, result = who.ravel(), self.results.ravel()
         else:

@@ -1,4 +1,4 @@
-"""Zip archives of a JSON header and ``.npy`` members: data, no code, every size checked before memory is taken."""
+"""Zip archives of a JSON header and ``.npy`` members: data, no code, sizes are checked before memory is allocated."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ __all__ = ["is_archive", "pack", "unpack"]
 
 _HEADER = "header.json"
 _DTYPES = ("<f8", "<f4", "<i8", "<i4", "<i2", "|i1", "<u8", "<u4", "<u2", "|u1", "|b1")
-# A member that shrinks further is stored as it is: so a larger ratio on reading is a bomb and nothing else.
-_LARGEST_RATIO, _SLACK = 100, 1 << 20
+# An archive may expand to this many times its size plus this many bytes (a header: fewer bytes). Where arrays are
+# large, those that compress better are stored uncompressed, so that anything beyond is a decompression bomb.
+_LARGEST_RATIO, _SLACK, _HEADER_SLACK = 100, 1 << 28, 1 << 20
 _MOST_MEMBERS = 1000
 _DATE = (1980, 1, 1, 0, 0, 0)
 
 
 def is_archive(content: bytes) -> bool:
-    """Tell whether content is a zip archive, by its first bytes."""
+    """Return whether content is a zip archive, by its first bytes."""
     return content[:4] == b"PK\x03\x04"
 
 
@@ -40,7 +41,7 @@ def pack(kind: str, version: int, body: Mapping[str, Any]) -> bytes:
     version : int
         Of the layout.
     body : mapping
-        JSON values and numpy arrays of plain numbers, nested at will; each array becomes a member.
+        Nested JSON values and numpy arrays of plain numbers; each array becomes a member.
     """
     arrays: dict[str, NDArray[Any]] = {}
     tree = _detach(body, "", arrays)
@@ -48,8 +49,9 @@ def pack(kind: str, version: int, body: Mapping[str, Any]) -> bytes:
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
         _write(archive, _HEADER, json.dumps(header, allow_nan=False, ensure_ascii=True).encode())
+        large = sum(array.nbytes for array in arrays.values()) > _SLACK // 2
         for name, array in arrays.items():
-            _write(archive, name, _npy(array))
+            _write(archive, name, _npy(array), large)
     return content.getvalue()
 
 
@@ -81,20 +83,20 @@ def _npy(array: NDArray[Any]) -> bytes:
     return content.getvalue()
 
 
-def _write(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
+def _write(archive: zipfile.ZipFile, name: str, content: bytes, large: bool = False) -> None:
     # A fixed date: the same model gives the same bytes.
     info = zipfile.ZipInfo(name, _DATE)
     info.external_attr = 0o644 << 16
     info.compress_type = zipfile.ZIP_DEFLATED
-    if len(content) > _SLACK:
-        sample = content[: 4 * _SLACK]
+    if large and len(content) > 1 << 20:
+        sample = content[: 4 << 20]
         if len(sample) > _LARGEST_RATIO / 2 * len(zlib.compress(sample, 6)):
             info.compress_type = zipfile.ZIP_STORED
     archive.writestr(info, content)
 
 
 def unpack(content: bytes, kind: str, version: int, source: str) -> dict[str, Any]:
-    """Return the body of an archive; nothing in it is ever run.
+    """Return the body of an archive; no code is executed.
 
     Raises
     ------
@@ -134,7 +136,7 @@ def unpack(content: bytes, kind: str, version: int, source: str) -> dict[str, An
 
 
 class _DamagedError(ValueError):
-    """What is wrong with an archive, before the file is named."""
+    """A damaged archive, without the name of the file."""
 
 
 def _refuse_constant(text: str) -> float:
@@ -153,17 +155,21 @@ def _checked_members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.Z
     for info in infos:
         if info.flag_bits & 1 or info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise _DamagedError("found a member that is encrypted or packed in an unknown way")
-        if info.file_size > _SLACK + _LARGEST_RATIO * info.compress_size or info.compress_size > size:
+        slack = _HEADER_SLACK if info.filename == _HEADER else _SLACK
+        if info.file_size > slack + _LARGEST_RATIO * info.compress_size or info.compress_size > size:
             raise _DamagedError(f"found a member of {info.file_size:,} bytes in {info.compress_size:,}")
     if sum(info.compress_size for info in infos) > size:
         raise _DamagedError("found members that overlap")
+    total = sum(info.file_size for info in infos)
+    if total > _SLACK + _LARGEST_RATIO * size:
+        raise _DamagedError(f"found members of {total:,} bytes in {size:,}")
     return members
 
 
 def _read(archive: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo], name: str) -> bytes:
     info = members[name]
     with archive.open(info) as file:
-        # One byte more than was promised, at most: a member that is larger than it says is a bomb.
+        # At most one byte more than stated: a larger member is a decompression bomb.
         content = file.read(info.file_size + 1)
     if len(content) != info.file_size:
         raise _DamagedError(f"found a member {name[:60]!r} that is not as long as it says")
@@ -186,9 +192,9 @@ def _attach(value: Any, archive: zipfile.ZipFile, members: dict[str, zipfile.Zip
 
 
 def _read_array(
-    told: dict[str, Any], archive: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo], seen: set[str]
+    spec: dict[str, Any], archive: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo], seen: set[str]
 ) -> NDArray[Any]:
-    name, dtype, shape = told["npy"], told["dtype"], told["shape"]
+    name, dtype, shape = spec["npy"], spec["dtype"], spec["shape"]
     if not isinstance(name, str) or name not in members or name in seen:
         raise _DamagedError(f"found no member {str(name)[:60]!r} for an array, or one for several")
     seen.add(name)

@@ -1,4 +1,4 @@
-"""Writing that leaves nothing half done, and JSON documents whose arrays come back bit for bit."""
+"""Atomic writing, and JSON documents whose arrays are preserved bit for bit."""
 
 from __future__ import annotations
 
@@ -27,12 +27,10 @@ __all__ = [
     "load_text",
     "parse_document",
     "read_bytes",
-    "read_document",
     "reason_of",
     "replace_all",
     "shown",
     "write_atomically",
-    "write_document",
     "write_durably",
 ]
 
@@ -42,12 +40,12 @@ _HEADER_KEYS = {"format", "version"}
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
-    """Return what is in a file.
+    """Return the content of a file.
 
     Parameters
     ----------
     path : path-like
-        The file; a pipe will do.
+        The file, or a pipe.
 
     Returns
     -------
@@ -86,13 +84,13 @@ def load_text(path: str | os.PathLike[str]) -> str:
 
 
 def shown(value: object) -> str:
-    """Return a value as an error message shows it: in quotes, on one line, cut where it is long."""
+    """Return a value as an error message shows it: in quotes, on one line, shortened."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
 def check_folder(path: str | os.PathLike[str]) -> None:
-    """Make sure that a folder can be written to, or made, without making it.
+    """Check that a folder can be written to or created, without creating it.
 
     Raises
     ------
@@ -110,7 +108,7 @@ def check_folder(path: str | os.PathLike[str]) -> None:
 
 
 def ensure_folder(path: str | os.PathLike[str]) -> Path:
-    """Make a folder, and those above it, where it does not exist yet.
+    """Create a folder and its parents if they do not exist.
 
     Parameters
     ----------
@@ -188,7 +186,7 @@ def replace_all(contents: Mapping[Path, str | bytes]) -> None:
 
 def checked_target(path: Path) -> Path:
     """Return the file behind any links, after making sure that it may be replaced."""
-    # Renaming onto a device such as /dev/null would take its place.
+    # Renaming onto a device such as /dev/null would replace it.
     if path.exists() and not path.is_file():
         kind = "a folder" if path.is_dir() else "not an ordinary file"
         raise InputError(f"this is {kind}", "give the name of a file", source=str(path))
@@ -200,7 +198,7 @@ def checked_target(path: Path) -> Path:
 def write_durably(temporary: Path, content: bytes, like: Path) -> None:
     """Write a new file to the disk, with the permissions of the file that it will replace."""
     replaced = like.exists()
-    # What replaces a private file is private from its first byte on.
+    # The replacement of a private file is private from the start.
     mode = stat.S_IMODE(like.stat().st_mode) if replaced else 0o666
     with open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
         file.write(content)
@@ -216,11 +214,6 @@ def reason_of(error: Exception) -> str:
     return " ".join(str(text).split())
 
 
-def write_document(path: str | os.PathLike[str], kind: str, version: int, body: Mapping[str, Any]) -> None:
-    """Write a JSON document, atomically; the arguments are those of :func:`document_text`."""
-    write_atomically(path, document_text(kind, version, body))
-
-
 def document_text(kind: str, version: int, body: Mapping[str, Any]) -> str:
     """Return the text of a JSON document.
 
@@ -231,19 +224,19 @@ def document_text(kind: str, version: int, body: Mapping[str, Any]) -> str:
     version : int
         Of the document's layout.
     body : mapping
-        JSON values and numpy arrays of plain numbers, nested at will. Tuples come back as lists, numpy
+        Nested JSON values and numpy arrays of plain numbers. Tuples come back as lists, numpy
         scalars as Python's.
 
     Raises
     ------
     ParameterError
-        If the body holds something that would not come back as it was.
+        If the body has a value that would not be preserved.
     """
     taken = _HEADER_KEYS & body.keys()
     if taken:
         raise ParameterError(f"the body has the key {min(taken)!r}, which the header needs; rename it")
     document = {"format": f"jamrank-{kind}", "version": version, **_encode(body)}
-    # One line for each key: quick to write, and a difference between two files shows where it is.
+    # One line for each key, so that files can be compared by line.
     lines = (f"{json.dumps(key)}: {json.dumps(value, allow_nan=False)}" for key, value in document.items())
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
@@ -283,35 +276,8 @@ def _encode_array(array: NDArray[Any]) -> dict[str, Any]:
     return {"dtype": dtype.str, "shape": list(array.shape), "base64": base64.b64encode(raw).decode("ascii")}
 
 
-def read_document(path: str | os.PathLike[str], kind: str, version: int) -> dict[str, Any]:
-    """Read a document that :func:`write_document` wrote; nothing in the file is ever run.
-
-    Parameters
-    ----------
-    path : path-like
-        The file.
-    kind : str
-        What it must be.
-    version : int
-        The one layout that the caller understands.
-
-    Returns
-    -------
-    dict
-        The body: arrays are bit for bit what was written, and may be changed.
-
-    Raises
-    ------
-    FormatError
-        If the file is something else, or damaged.
-    InputError
-        If there is no such file.
-    """
-    return parse_document(read_bytes(path), kind, version, str(path))
-
-
 def parse_document(content: bytes, kind: str, version: int, source: str) -> dict[str, Any]:
-    """Return the body of a document from its content; the rest is as for :func:`read_document`."""
+    """Return the body of a document, with arrays identical to those written; no code is executed."""
     expected = f"this version reads a document 'jamrank-{kind}' of version {version}"
     try:
         document = _parse(content)
@@ -322,7 +288,7 @@ def parse_document(content: bytes, kind: str, version: int, source: str) -> dict
 
 
 class _UnreadableError(ValueError):
-    """What is wrong with a document, before the file is named."""
+    """An unreadable document, without the name of the file."""
 
 
 def _parse(content: bytes) -> dict[str, Any]:

@@ -1,13 +1,15 @@
 """Whether a Parquet file is consistent, before polars reads it.
 
-polars trusts the numbers in the metadata: a damaged one can make it allocate more memory than there is, and the whole
-process ends. So the footer and the page headers are checked first: sizes must fit into the file, and counts must
-agree with each other. Values are not checked.
+polars trusts the numbers in the metadata: a damaged one can make it allocate too much memory, which kills the
+process. So the footer and the page headers are checked first: sizes must fit into the file, and counts must agree
+with each other. Checksums of pages are verified if there are any (of gzip, or added by the writer), which polars
+does not do. Other values are not checked.
 """
 
 from __future__ import annotations
 
 import mmap
+import zlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +17,7 @@ __all__ = ["Facts", "examine"]
 
 _MAGIC = b"PAR1"
 _DEEPEST = 64
+_GZIP = 2
 # Thrift's compact protocol, in which Parquet writes its metadata: kinds of fields.
 _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 12
 
@@ -24,7 +27,7 @@ Buffer = bytes | mmap.mmap
 
 @dataclass(frozen=True)
 class Facts:
-    """How many values of a column are missing, and between which they lie; None for what is not stored."""
+    """Number of missing values of a column, and its range; None for what is not stored."""
 
     missing: int | None
     low: bytes | None
@@ -54,7 +57,7 @@ def examine(data: Buffer) -> dict[tuple[str, ...], Facts] | None:
     Returns
     -------
     dict or None
-        What the file tells of each column, by its path; None where the file does not hold together.
+        Facts about each column, by its path; None if the file is inconsistent.
     """
     if len(data) < 12 or data[:4] != _MAGIC or data[-4:] != _MAGIC:
         return None
@@ -79,8 +82,8 @@ def _facts(groups: list[Struct]) -> dict[tuple[str, ...], Facts]:
     for group in groups:
         for chunk in group[1]:
             path = tuple(part.decode() for part in chunk[3][3])
-            told = chunk[3].get(12, {})
-            here = Facts(told.get(3), told.get(6), told.get(5))
+            statistics = chunk[3].get(12, {})
+            here = Facts(statistics.get(3), statistics.get(6), statistics.get(5))
             facts[path] = facts[path].joined(here) if path in facts else here
     return facts
 
@@ -104,11 +107,12 @@ def _check_pages(data: Buffer, column: Struct, at: int, stop: int, end: int) -> 
         reader = _Reader(data, at, stop)
         header = reader.struct()
         written, whole = header[3], header[2]
-        at = reader.at + written
+        begin, at = reader.at, reader.at + written
         if written < 0 or at > stop or not 0 <= whole <= column[6]:
             raise _DamagedError
+        _check_content(data, column, header, begin, at)
         if 7 in header:
-            # Every value of a dictionary takes room, but for that of bits.
+            # Every value of a dictionary takes space, except booleans.
             if not 0 <= header[7][1] <= 8 * whole:
                 raise _DamagedError
             continue
@@ -117,6 +121,28 @@ def _check_pages(data: Buffer, column: Struct, at: int, stop: int, end: int) -> 
             raise _DamagedError
         values += page[1]
     if values != column[5]:
+        raise _DamagedError
+
+
+def _check_content(data: Buffer, column: Struct, header: Struct, begin: int, end: int) -> None:
+    """Compare a page with its checksum and, packed by gzip, with that of gzip."""
+    if 4 in header and zlib.crc32(data[begin:end]) != header[4] & 0xFFFFFFFF:
+        raise _DamagedError
+    whole, newer = header[2], header.get(8, {})
+    if column.get(4) != _GZIP or not newer.get(7, True) or not whole:
+        return
+    # Newer pages begin with levels, which are not packed.
+    levels = newer.get(5, 0) + newer.get(6, 0)
+    if not 0 <= levels <= min(whole, end - begin):
+        raise _DamagedError
+    if whole == levels:
+        return
+    unpack = zlib.decompressobj(wbits=31)
+    try:
+        content = unpack.decompress(data[begin + levels : end], whole - levels + 1)
+    except zlib.error:
+        raise _DamagedError from None
+    if not unpack.eof or len(content) != whole - levels:
         raise _DamagedError
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import narwhals as nw
 import numpy as np
 import polars as pl
 
@@ -17,6 +17,9 @@ from jamrank.data.parsing import REQUIRED, check_lengths
 from jamrank.errors import InputError, ParameterError
 from jamrank.io.records import Record
 from jamrank.io.sources import source_name
+
+if TYPE_CHECKING:
+    import narwhals as nw
 
 __all__ = ["StrPath", "VoteSource", "given_name", "is_path", "listed", "load_given", "of_pandas"]
 
@@ -37,7 +40,7 @@ _EXPECTED = (
 
 
 def is_path(given: Any) -> bool:
-    """Tell whether votes are given by where they are."""
+    """Return whether votes are given by a path or address."""
     return isinstance(given, str | os.PathLike)
 
 
@@ -54,8 +57,12 @@ def listed(given: VoteSource) -> list[Any]:
     if not sources:
         raise ParameterError("no files to read; expected at least one")
     seen = set()
-    for one in sources if several else ():
-        real = os.path.realpath(one)
+    for one in filter(is_path, sources):
+        try:
+            real = os.path.realpath(one)
+            Path(real).is_dir()
+        except (ValueError, OSError):
+            raise InputError(f"{source_name(one)!r} cannot be the name of a file", "give the file's path") from None
         if real in seen:
             name = source_name(one)
             raise ParameterError(f"{name} is given twice, and its votes would count double; give each file once")
@@ -71,7 +78,7 @@ def given_name(given: Any) -> str:
 
 
 def of_pandas(given: Any) -> bool:
-    """Tell whether votes come as a pandas frame: results are then pandas frames too."""
+    """Return whether votes come as a pandas frame: results are then pandas frames too."""
     if isinstance(given, Comparisons):
         return given.frames == "pandas"
     return type(given).__module__.partition(".")[0] == "pandas"
@@ -83,7 +90,7 @@ def load_given(given: Any) -> pl.DataFrame | list[Record]:
     Raises
     ------
     ParameterError
-        If they are nothing that could be votes.
+        If they cannot be votes.
     InputError
         If columns differ in length, or votes in a list are not alike.
     """

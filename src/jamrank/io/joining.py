@@ -25,7 +25,7 @@ _IDS = (("annotator",), ("left", "right"), ("question",))
 
 
 def file_names(paths: Sequence[StrPath]) -> list[str]:
-    """Return what to call the annotator of each file that names none: the file, or the path where names are alike."""
+    """Return what to call the annotator of each file that names none: file name, or path if names are equal."""
     stems = []
     for one in map(Path, paths):
         stem = one.name
@@ -36,23 +36,40 @@ def file_names(paths: Sequence[StrPath]) -> list[str]:
     return [stem if times[stem] == 1 else source_name(one) for stem, one in zip(stems, paths, strict=True)]
 
 
+# What votes may say beside who won; nothing where a table does not have it.
+_MORE = (("p_left", pl.Float64()), ("grade", pl.Int8()))
+
+
 def joined(frames: list[pl.DataFrame]) -> pl.DataFrame:
     """Return tables as one: ids are text where any of their kind is; no weight is 1, no question an empty one."""
-    names = [*REQUIRED, *(name for name in ("weight", "question") if any(name in frame.columns for frame in frames))]
+    names = [
+        *REQUIRED,
+        *(
+            name
+            for name in ("weight", "question", "p_left", "grade")
+            if any(name in frame.columns for frame in frames)
+        ),
+    ]
     whole = [
         frame.with_columns(
             *([pl.lit(1.0).alias("weight")] if "weight" in names and "weight" not in frame.columns else []),
+            *[pl.lit(None, kind).alias(name) for name, kind in _MORE if name in names and name not in frame.columns],
             *([pl.lit("").alias("question")] if "question" in names and "question" not in frame.columns else []),
         ).select(names)
         for frame in frames
     ]
     casts: dict[str, Any] = {"winner": pl.String(), **({"weight": pl.Float64()} if "weight" in names else {})}
+    casts |= {name: kind for name, kind in _MORE if name in names}
     for kind in _IDS:
         own = [name for name in kind if name in names]
         types = {frame[name].dtype for frame in whole for name in own}
         if len(types) > 1:
             whole = [frame.with_columns(pl.Series(name, _text(frame[name])) for name in own) for frame in whole]
-    return pl.concat([frame.cast(cast(Any, casts)) for frame in whole])
+    try:
+        return pl.concat([frame.cast(cast(Any, casts)) for frame in whole])
+    except pl.exceptions.PolarsError:
+        held = ", ".join(dict.fromkeys(f"{name} as {frame[name].dtype}" for frame in whole for name in casts))
+        raise InputError(f"{held} cannot be read", "expected the winner as text, and numbers as weights") from None
 
 
 def _text(ids: pl.Series) -> pl.Series:

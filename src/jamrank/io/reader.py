@@ -27,7 +27,7 @@ __all__ = ["read_comparisons", "read_groups"]
 
 _CANONICAL, _MAPPED = "canonical", "mapped"
 _TITLE = "jamrank's own form"
-_NO_GROUPS, _NO_GROUP = ("winner", "weight"), "(none)"
+_NO_GROUPS, _NO_GROUP = ("winner", "weight", "p_left", "grade"), "(none)"
 _WORDS = ("left", "right", "tie"), ("both_bad", "abstain")
 
 
@@ -313,7 +313,7 @@ def _understood(
 
 
 def _is_own(content: pl.DataFrame, format: str | None) -> bool:
-    """Tell whether a table is in jamrank's own form, and its winners are written as they should be."""
+    """Return whether a table is in jamrank's own form, and its winners are written as they should be."""
     if format not in (None, _CANONICAL) or not all(name in content.columns for name in REQUIRED):
         return format == _CANONICAL
     winner = content["winner"]

@@ -12,7 +12,7 @@ __all__ = ["CrowdBT"]
 
 
 class CrowdBT(LatentModel):
-    """Free item scores, a truth drawn anew for each vote, a flip probability for each annotator.
+    """Free item scores, a latent truth of each vote, a flip probability for each annotator.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class CrowdBT(LatentModel):
         *,
         noise: str = "flip",
         ties: str = "auto",
-        flips: str = "joint",
+        flips: str = "auto",
         prior: Prior | str | None = "auto",
         init: str = "share",
         n_init: int = 1,

@@ -1,12 +1,24 @@
-"""How annotators distort the truth: each noise is one small file and one line in the registry."""
+"""How votes arise from the truth: each noise is one file and one line in the registry."""
 
 from jamrank.noise.base import Noise
 from jamrank.noise.clustered import ClusteredFlip
 from jamrank.noise.discrimination import Discrimination
 from jamrank.noise.flip import Flip
+from jamrank.noise.graded import Graded
 from jamrank.noise.none import NoNoise
 from jamrank.noise.registry import NOISES, NoiseSpec
 from jamrank.noise.ties import Tied
 from jamrank.noise.two_coin import TwoCoin
 
-__all__ = ["NOISES", "ClusteredFlip", "Discrimination", "Flip", "NoNoise", "Noise", "NoiseSpec", "Tied", "TwoCoin"]
+__all__ = [
+    "NOISES",
+    "ClusteredFlip",
+    "Discrimination",
+    "Flip",
+    "Graded",
+    "NoNoise",
+    "Noise",
+    "NoiseSpec",
+    "Tied",
+    "TwoCoin",
+]

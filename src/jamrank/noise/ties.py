@@ -17,8 +17,8 @@ class Tied(Noise):
     """An annotator calls a tie with odds ``ν / cosh(m / 2)``, and otherwise votes as the noise has it.
 
     Whether a vote is a tie depends on the margin and not on the truth, so the log-likelihood is that of the decided
-    votes plus one of ties. Parameters are those of the noise, then the logarithms of the thresholds, which are drawn
-    towards their mean: normal around it. Passes must run in a :class:`jamrank.engines.TiedEngine`.
+    votes plus one of ties. Parameters are those of the noise, then the logarithms of the thresholds, which have a
+    normal prior around their mean. Passes must run in a :class:`jamrank.engines.TiedEngine`.
 
     Parameters
     ----------
@@ -57,12 +57,12 @@ class Tied(Noise):
         return np.concatenate([self.noise.log_emission(own).ravel(), logs])
 
     def update(self, expected_counts: FloatArray, params: FloatArray | None = None) -> FloatArray:
-        """Return better parameters: for the thresholds a Newton step, so short that it cannot lead down."""
+        """Return updated parameters: for the thresholds a Newton step, short enough not to lower the objective."""
         if params is None:
             return np.concatenate([self.noise.update(expected_counts[: self.n_confusion_groups]), self._first()])
         own, logs = self.split(params)
         slope, information = self._slope(logs, expected_counts), expected_counts[self.n_confusion_groups :, 1]
-        # The prior holds each to the mean of all: the inverse of its precision with the votes' has rank one more.
+        # The prior is centred at the common mean, which adds a rank-one term to the inverse of the precision.
         held = information + self._precision
         give = np.divide(1.0, held, out=np.zeros_like(held), where=held > 0)
         step = give * slope
@@ -90,30 +90,30 @@ class Tied(Noise):
         )
 
     def missing_information(self, params: FloatArray, truth_variance: FloatArray) -> FloatArray:
-        """Return what is missing of the noise; of thresholds nothing is."""
+        """Return the missing information of the noise; for thresholds it is 0."""
         own, logs = self.split(params)
         return np.concatenate([self.noise.missing_information(own, truth_variance), np.zeros(len(logs))])
 
     def log_prior(self, params: FloatArray) -> float:
-        """Return the log density of both, that of the thresholds relative to its highest value."""
+        """Return the log density of both, that of the thresholds relative to its maximum."""
         own, logs = self.split(params)
         return self.noise.log_prior(own) - 0.5 * self._precision * float(((logs - logs.mean()) ** 2).sum())
 
     def rates(self, params: FloatArray) -> FloatArray:
-        """Return the rates of the noise, then how often each annotator calls equals a tie."""
+        """Return the rates of the noise, then each annotator's probability of a tie between equal items."""
         own, logs = self.split(params)
         return np.concatenate([self.noise.rates(own), 1.0 / (1.0 + np.exp(-logs))])
 
     def random(self, rng: np.random.Generator) -> FloatArray:
-        """Return parameters of the noise for a random start, with the usual thresholds."""
+        """Return parameters of the noise for a random start, with the default thresholds."""
         return np.concatenate([self.noise.random(rng), self._first()])
 
     def orientation(self, params: FloatArray) -> float:
-        """Return the good will of the decided votes."""
+        """Return the orientation of the decided votes."""
         return self.noise.orientation(self.split(params)[0])
 
     def sign_flipped(self, params: FloatArray) -> FloatArray:
-        """Return the mirror image of the noise; ties have no side."""
+        """Return the sign-flipped parameters of the noise; ties have no side."""
         own, logs = self.split(params)
         return np.concatenate([self.noise.sign_flipped(own), logs])
 
@@ -124,17 +124,17 @@ class Tied(Noise):
 
     @property
     def sided(self) -> bool:  # type: ignore[override]
-        """Whether the noise of the decided votes knows sides."""
+        """Whether the noise of the decided votes has sides."""
         return self.noise.sided
 
     @property
     def can_draw(self) -> bool:  # type: ignore[override]
-        """Whether draws of the noise of the decided votes mean anything."""
+        """Whether the posterior of the noise of the decided votes can be sampled."""
         return self.noise.can_draw
 
     def decided(self, params: FloatArray) -> tuple[Noise, FloatArray]:
         """Return the noise of the decided votes, and its parameters."""
-        return self.noise, self.split(params)[0]
+        return self.noise.decided(self.split(params)[0])
 
     def traits(self, params: FloatArray) -> dict[str, FloatArray]:
         """Return the thresholds for ties, and the traits of the noise of the decided votes."""

@@ -14,6 +14,7 @@ from jamrank.data.comparisons import Comparisons
 from jamrank.errors import ParameterError
 from jamrank.noise.kmeans import cluster_pairs
 from jamrank.scorers import Features
+from jamrank.simulation.outcomes import draw_grades, draw_probabilities
 from jamrank.simulation.tastes import DrawnTastes, Tastes
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
@@ -21,14 +22,14 @@ __all__ = ["Simulation", "simulate"]
 
 
 _SCORERS = ("objects", "linear", "linear+objects", "kernel", "kernel+objects")
-# Waves of which a smooth function is made; the share of the variance that features explain in a sum.
+# Number of waves in a smooth function; share of the variance that features explain in a sum.
 _WAVES, _EXPLAINED = 200, 0.8
 _NOISES = ("flip", "two-coin", "clustered flip", "discrimination", "none")
 
 
 @dataclass(frozen=True)
 class Simulation:
-    """Votes, and what they were drawn from.
+    """Simulated votes with their true parameters.
 
     Attributes
     ----------
@@ -82,6 +83,8 @@ def simulate(
     ties: ArrayLike | None = None,
     n_clusters: int = 2,
     tastes: Tastes | None = None,
+    grades: ArrayLike | None = None,
+    soft: float | None = None,
     random_state: Any = None,
 ) -> Simulation:
     """Draw votes on random pairs from items with normal scores, by annotators who err.
@@ -101,25 +104,29 @@ def simulate(
         How scores arise: freely, linearly from the features, as a smooth function of them, or as a sum. Unless given,
         ``linear+objects`` with features and ``objects`` without.
     tie_rate : float
-        Share of votes that are ties whatever the pair.
+        Share of votes that are ties, for any pair.
     truth : {"pair", "vote"}
-        Whether one truth is drawn for each pair, as JAM has it, or one for each vote, as CrowdBT has it.
+        Whether a truth is drawn for each pair, as in JAM, or for each vote, as in CrowdBT.
     noise : {"flip", "two-coin", "clustered flip", "discrimination", "none"}
-        How annotators err. With ``discrimination`` there is no truth to err about: a vote is for the better item as
-        surely as the annotator tells items apart. With ``none`` a vote is the truth.
+        How annotators err. With ``discrimination`` there is no latent truth: the log-odds of a vote are margin times
+        discrimination. With ``none`` a vote is the truth.
     bias : array-like, optional
         Bias of each annotator towards the left, in log-odds; drawn from a normal with deviation 1/2 unless given.
     discrimination : array-like, optional
         Of each annotator, scaled so that the mean of the absolute values is 1; drawn from a log-normal, every tenth
         annotator negative, unless given.
     ties : array-like, optional
-        Threshold of each annotator: how likely a tie between equals is, relative to a decision (Davidson). Beside
-        ``tie_rate``, which has ties at random.
+        Threshold of each annotator: the odds of a tie between equal items (Davidson), in addition to the random ties
+        of ``tie_rate``.
     n_clusters : int
         With ``clustered flip``, clusters of pairs by their features.
     tastes : Tastes, optional
         Families, camps, copies, own tastes and covariates of the votes; needs ``truth="vote"`` and the noise ``flip``
         or ``none``. Covariates are further columns of ``frame``.
+    grades : array-like, optional
+        Thresholds between grades, for all annotators or a row for each: decided votes say how clearly an item won.
+    soft : float, optional
+        Votes are probabilities, with an error of this deviation in the log-odds; a flip reverses one.
     random_state : int, Generator or None
         Seed.
 
@@ -167,6 +174,13 @@ def simulate(
         thresholds = _each("ties", ties, n_annotators)
         tied = thresholds[who] / (np.cosh(margin / 2) + thresholds[who])
         said[rng.random(n_votes) < tied] = "tie"
+    more: dict[str, Any] = {}
+    if grades is not None:
+        more["grade"] = draw_grades(grades, margin, says_left, who, n_annotators, rng)
+    if soft is not None:
+        more["p_left"] = draw_probabilities(margin, says_left != left_better, soft, rng)
+        said[said != "tie"] = np.where(more["p_left"] > 0.5, "left", "right")[said != "tie"]
+        more["p_left"][said == "tie"] = np.nan
     if tastes is not None and tastes.copies > 1:
         first = n_annotators - tastes.copies
         rates = np.concatenate([rates[:first], np.repeat(rates[first], tastes.copies)])
@@ -174,10 +188,11 @@ def simulate(
         copier = np.repeat(np.arange(first + 1, n_annotators), np.count_nonzero(who == first))
         left, right, said, covariates = left[again], right[again], said[again], covariates[again]
         who = np.concatenate([who, copier])
+        more = {name: values[again] for name, values in more.items()}
     item, name = _names("item", n_items), _names("ann", n_annotators)
     columns = {"annotator": name[who], "left": item[left], "right": item[right], "winner": said}
     columns |= dict(zip(() if tastes is None else tastes.effects, covariates.T, strict=True))
-    frame = pl.DataFrame({key: column.tolist() for key, column in columns.items()})
+    frame = pl.DataFrame({key: column.tolist() for key, column in (columns | more).items()}, nan_to_null=True)
     seen_items, seen_who = np.unique(np.concatenate([left, right])), np.unique(who)
     return Simulation(
         Comparisons.from_frame(frame),
@@ -292,7 +307,7 @@ def _sharpness(discrimination: ArrayLike | None, n_annotators: int, rng: np.rand
         drawn = _each("discrimination", discrimination, n_annotators)
     size = float(np.abs(drawn).mean())
     if not size > 0:
-        raise ParameterError("discrimination is 0 for everyone; expected someone to tell items apart")
+        raise ParameterError("discrimination is 0 for every annotator; expected at least one other value")
     return drawn / size
 
 
@@ -306,14 +321,14 @@ def _clusters(left: IntArray, right: IntArray, features: FloatArray | None, n_cl
     ends = (pairs // len(features)).astype(np.int32), (pairs % len(features)).astype(np.int32)
     found = cluster_pairs(*ends, matrix, n_clusters)
     if found.n_clusters != n_clusters:
-        raise ParameterError(f"n_clusters is {n_clusters}; there are not so many different pairs")
+        raise ParameterError(f"n_clusters is {n_clusters}; there are fewer different pairs")
     return np.asarray(found.cluster[of_vote])
 
 
 def _scores(
     n_items: int, n_features: int, spread: float, scorer: str, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray | None, FloatArray | None]:
-    """Return the scores, the features, and the weights of these where scores are linear in them."""
+    """Return the scores, the features, and their weights if scores are linear in them."""
     features = rng.standard_normal((n_items, n_features)) if n_features else None
     if features is None or scorer == "objects":
         return spread * rng.standard_normal(n_items), features, None
@@ -335,7 +350,7 @@ def _scores(
 
 
 def _smooth(features: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Draw a smooth function of the features: waves in all directions, as a Gaussian process of bandwidth 1 has."""
+    """Draw a smooth function of the features: random waves that approximate a Gaussian process of bandwidth 1."""
     waves = rng.standard_normal((_WAVES, features.shape[1]))
     phase, size = rng.uniform(0, 2 * np.pi, _WAVES), rng.standard_normal(_WAVES)
     return np.asarray(np.cos(features @ waves.T + phase) @ size)

@@ -1,4 +1,4 @@
-"""What can be taken away from a study."""
+"""Exports of a study."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Export:
 
 
 def _votes(studio: Studio) -> str:
-    """Write every vote that stands, whatever it was asked for, straight from the ledger."""
+    """Write every valid vote of any purpose, from the ledger."""
     from jamrank.collect.votes import votes_frame
 
     with studio.database.read() as connection:

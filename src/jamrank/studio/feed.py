@@ -1,4 +1,4 @@
-"""What the worker knows of the ledger: all events, read as they come, as votes and as facts about judges."""
+"""The worker's view of the ledger: all events, read incrementally, as votes and facts about judges."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _BATCH = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """An answer that stands."""
+    """An answer that was not undone."""
 
     id: int
     time: float
@@ -45,7 +45,7 @@ class Vote:
 
     @property
     def pair(self) -> tuple[str, str, str]:
-        """The pair whichever way round."""
+        """The pair in canonical order."""
         return (min(self.left, self.right), max(self.left, self.right), self.criterion)
 
     @property
@@ -56,7 +56,7 @@ class Vote:
 
 @dataclass(frozen=True)
 class JudgeFacts:
-    """What can be said of a judge without a model."""
+    """Statistics of a judge that need no model."""
 
     votes: int
     seconds: float | None
@@ -89,7 +89,7 @@ class News:
 
 @dataclass
 class Feed:
-    """All answers that stand, and whom they are from."""
+    """All valid answers and their judges."""
 
     votes: dict[int, Vote] = field(default_factory=dict)
     cursor: int = 0
@@ -130,7 +130,7 @@ class Feed:
         return news
 
     def counted(self, criterion: str) -> list[Vote]:
-        """Return the votes that a ranking is made of: all but practice."""
+        """Return the votes that count for the ranking: all but practice."""
         return [v for v in self.votes.values() if v.criterion == criterion and v.purpose != "practice"]
 
     def latest(self, since: float) -> Iterator[Vote]:
@@ -156,7 +156,7 @@ class Feed:
         )
 
     def judges(self, study: Study) -> dict[str, JudgeFacts]:
-        """Return what each judge did."""
+        """Return the statistics of each judge."""
         gold = {(p.better, p.worse, p.criterion or study.asked()[0].name) for p in study.gold}
         by_judge: dict[str, list[Vote]] = defaultdict(list)
         for vote in self.votes.values():

@@ -1,4 +1,4 @@
-"""What the worker found, as the server reads it."""
+"""Results of the worker, for the server."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def report_name(place: int) -> str:
 
 
 def save_snapshot(connection: Connection, name: str, body: str) -> None:
-    """Keep the newest of a name."""
+    """Store the newest snapshot of a name."""
     version = 1 + (connection.scalar(select(SNAPSHOTS.c.version).where(SNAPSHOTS.c.name == name)) or 0)
     connection.execute(delete(SNAPSHOTS).where(SNAPSHOTS.c.name == name))
     connection.execute(insert(SNAPSHOTS).values(name=name, version=version, made=time(), body=body))
 
 
 def read_snapshot(connection: Connection, name: str) -> str | None:
-    """Return the newest of a name."""
+    """Return the newest snapshot of a name."""
     body = connection.scalar(select(SNAPSHOTS.c.body).where(SNAPSHOTS.c.name == name))
     return None if body is None else str(body)
 

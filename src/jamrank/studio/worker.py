@@ -1,4 +1,4 @@
-"""The process beside the server: it reads votes, fits, chooses pairs for each judge, and says how things stand."""
+"""The worker process: it reads votes, fits, chooses pairs for each judge, and updates the overview."""
 
 from __future__ import annotations
 
@@ -28,31 +28,31 @@ from jamrank.studio.view import View, read_view
 
 __all__ = ["Worker"]
 
-# Pairs that wait for whoever comes.
+# Size of the shared queue.
 _POOL = 30
 _ACTIVE = 180.0
 _RECENT = 30.0
-# Pairs chosen in one pass, so that the next fit need not wait for long.
+# Pairs chosen in one pass, so that the next fit is not delayed.
 _AT_ONCE = 100
 # Seconds between two passes, two fits, two drawings of the overview; more if a fit takes long.
 _PAUSE = 0.3
 _FIT_EVERY = 1.0
 _SHOW_EVERY = 2.0
 _EXPIRE_EVERY = 15.0
-# Verdicts on judges who get easy and gold pairs until they show otherwise.
+# Judges with these verdicts get easy and gold pairs.
 _CARELESS = ("random", "one-sided", "position-biased")
 
 
 @dataclass
 class Worker:
-    """Fits and chooses until told to stop.
+    """Fits and chooses until it is stopped.
 
     Parameters
     ----------
     engine : Engine
         Of the ledger.
     depth : int
-        Most pairs that wait for a judge; fewer for one who takes their time.
+        Largest queue of a judge; shorter for slow judges.
     """
 
     engine: Engine
@@ -72,13 +72,13 @@ class Worker:
     _unshown: bool = True
 
     def run(self, stop: Event) -> None:
-        """Go on until `stop` is set."""
+        """Run until `stop` is set."""
         while not stop.is_set():
             self.step()
             stop.wait(_PAUSE)
 
     def step(self, now: bool = False) -> None:
-        """Read what is new; fit, choose and show as far as it is time to, or all of it `now`."""
+        """Read new events; fit, choose and update what is due, or everything if `now`."""
         if now or monotonic() - self._expired >= _EXPIRE_EVERY:
             self._expire()
         with reading(self.engine) as connection:
@@ -144,7 +144,7 @@ class Worker:
             self._sources[criterion.name] = PairSource(view.study, criterion.name, usable, votes)
 
     def _fill(self, view: View, queued: dict[str, list[tuple[str, str, str]]]) -> None:
-        """Choose pairs for judges at work whose queue is short, and some for those who may come."""
+        """Choose pairs for active judges with short queues, and for the shared queue."""
         if not self._sources:
             return
         now, rows = time(), []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from jamrank.data.soft import exact_duplicates
 from jamrank.data.storage import DenseVotes
 from jamrank.diagnostics.examination import Examination
 from jamrank.diagnostics.findings import CheckResult, Finding
@@ -15,7 +16,7 @@ def uninformative(examination: Examination) -> CheckResult:
     votes = examination.votes
     dense = isinstance(votes.storage, DenseVotes)
     weightless = 0 if dense else int((votes.vote_weight == 0).sum())
-    duplicates = 0 if dense else votes.n_votes - len(votes.vote_result)
+    duplicates = 0 if dense else exact_duplicates(votes)
     findings = []
     if votes.n_ties:
         share = votes.n_ties / votes.annotator_weight.sum()

@@ -22,7 +22,7 @@ def read(table: Table) -> Ballots:
         annotator,
         table.ids("model_a"),
         table.ids("model_b"),
-        by_words(table.words("winner"), _WORDS, table.told),
+        by_words(table.words("winner"), _WORDS, table.user_words),
         table.weights(),
         asked(table),
         notes=(note,) if note else (),
@@ -35,7 +35,7 @@ def asked(table: Table) -> pl.Series:
 
 
 def fits(table: Table) -> bool:
-    """Tell it from the arena, by what only the arena has."""
+    """Distinguish it from Chatbot Arena, by columns that only Chatbot Arena has."""
     return table.has("question_id", "turn") and not any(name in table for name in _OF_THE_ARENA)
 
 

@@ -81,7 +81,7 @@ class Table:
         return self._unused
 
     @property
-    def told(self) -> dict[str, int]:
+    def user_words(self) -> dict[str, int]:
         """Outcomes by words of the user's own."""
         self._unused.discard("words")
         return self._words
@@ -105,7 +105,7 @@ class Table:
         return name in self.columns
 
     def has(self, *names: str) -> bool:
-        """Tell whether all of these columns are there."""
+        """Return whether all of these columns are there."""
         return all(name in self for name in names)
 
     def values(self, name: str) -> list[Any]:
@@ -184,7 +184,7 @@ class Table:
         return column
 
     def is_numeric(self, name: str) -> bool:
-        """Tell whether a column has numbers, and nothing else."""
+        """Return whether a column has numbers, and nothing else."""
         try:
             return bool((~np.isnan(self.numbers(name))).any())
         except InputError:
@@ -231,7 +231,7 @@ class Table:
         return None, ""
 
     def _repeats(self, name: str) -> bool:
-        """Tell whether a column has ids, and some of them more than once: each vote may have a text of its own."""
+        """Return whether a column has ids, and some of them more than once: each vote may have a text of its own."""
         try:
             series = self.series(name)
             column = _ids_of_series(series) if series is not None else as_ids(self.values(name), name)
@@ -300,6 +300,9 @@ def _id(value: Any, name: str, row: int) -> str | int | None:
     raise InputError(problem, "expected text or a whole number", row=row + 1, reason=f"{name} is no id")
 
 
+_SHORTER_INTEGERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32)
+
+
 def _ids_of_series(series: pl.Series) -> pl.Series:
     kind = series.dtype
     if kind in (pl.Categorical, pl.Enum, pl.Null):
@@ -308,7 +311,7 @@ def _ids_of_series(series: pl.Series) -> pl.Series:
         empty = series == ""
         return series.set(empty, None) if empty.any() else series
     if kind.is_integer():
-        return series.cast(pl.String if kind == pl.UInt64 else pl.Int64)
+        return series.cast(pl.Int64 if kind in _SHORTER_INTEGERS else pl.String)
     return as_ids(series.to_list(), series.name)
 
 

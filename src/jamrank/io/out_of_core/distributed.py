@@ -18,6 +18,7 @@ from jamrank.data.comparisons import Comparisons
 from jamrank.data.ids import Column, codes_in
 from jamrank.data.packing import Packing, sorted_keys
 from jamrank.data.parsing import require_columns
+from jamrank.data.soft import refuse_graded
 from jamrank.data.storage import MISSING
 from jamrank.errors import InputError, ParameterError
 from jamrank.io.out_of_core.cluster import Cluster
@@ -156,6 +157,7 @@ class _Reader:
 
     def read(self) -> DistributedComparisons:
         chunks, columns = self._look()
+        refuse_graded(columns)
         self.weighted, self.asked = "weight" in columns, "question" in columns
         n_rows = sum(chunk.rows for chunk in chunks)
         found = self._collect_ids(chunks, max(n_rows // _SAMPLE, 1))
@@ -166,7 +168,7 @@ class _Reader:
         return _gathered(self.cluster, packing, keys, n_rows, found.n_missing, self.progress)
 
     def _look(self) -> tuple[list[FileChunk], list[str]]:
-        """Find the files and their columns, through the workers, which are to read them."""
+        """Find the files and their columns, through the workers that will read them."""
         client, cluster = self.cluster.client, self.cluster
         with cluster.clearly():
             files = cluster.result(client.submit(find_files, self.path, pure=False))
@@ -252,7 +254,7 @@ def _edges(packing: Packing, sample: list[tuple[Column, Column]], n_rows: int, p
 
 
 def _cuts(ordered: IntArray, n_rows: int, part_votes: int) -> IntArray:
-    """Return the values at which parts after the first begin; their number depends on the votes alone."""
+    """Return the values at which parts after the first begin; their number depends only on the votes."""
     n_parts = min(-(-n_rows // part_votes), _MOST_PARTS)
     at = np.linspace(0, len(ordered), n_parts + 1)[1:-1].astype(np.int64)
     cuts = np.unique(ordered[at])
