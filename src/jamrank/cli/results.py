@@ -62,7 +62,7 @@ def facts_of(outcome: FitOutcome, request: FitRequest) -> dict[str, str]:
     facts = {
         "Command": command_line(),
         "Votes": readings or request.source,
-        "Model": repr(outcome.model),
+        "Model": repr(outcome.chosen),
         "Iterations": f"{fit.n_iter} ({fit.n_passes} passes over the votes)",
         "Intervals": _INTERVALS.get(outcome.analysis.interval_kind, "95 %"),
         "Versions": versions(),

@@ -144,7 +144,12 @@ class Auto(RankingModel):
         _, votes = self._bring(votes)
         self._forget()
         chosen, choice = self.choose(votes, features, gold is not None)
-        chosen.fit(votes, features if choice.uses_features else None, gold=gold, start=start)
+        return self.adopt(
+            chosen.fit(votes, features if choice.uses_features else None, gold=gold, start=start), choice
+        )
+
+    def adopt(self, chosen: RankingModel, choice: ModelChoice) -> Self:
+        """Take over the fit of a model that :meth:`choose` returned."""
         self._model, self._choice, self.result_ = chosen, choice, with_judging(chosen)
         return self
 
