@@ -61,7 +61,7 @@ class AnnotatorFit:
         overall: FloatArray | None = None,
     ) -> None:
         self.votes, self.flip, self.predictor = votes, flip, predictor
-        self.traits = traits or {}
+        self.traits = {} if traits is None else traits
         self.overall = flip if overall is None else overall
 
     @property

@@ -284,7 +284,14 @@ def checked(body: dict[str, Any], source: str) -> dict[str, Any]:
     for name, value in body["traits"].items():
         check(value, Array("f", ("annotators", "more"), _finite), f"traits.{name}")
     _check_tables(body["votes"], sizes, damaged)
-    return body
+    return {**body, "traits": _SavedTraits(body["traits"])}
+
+
+class _SavedTraits(dict[str, Any]):
+    """Traits of annotators; asking for one that is not in the file is an error of the file."""
+
+    def __missing__(self, name: str) -> Any:
+        raise FormatError(f"the saved model has no {name!r} of its annotators; fit again")
 
 
 def _name_tie_modes(body: dict[str, Any]) -> None:
