@@ -18,7 +18,7 @@ PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 .PHONY: benchmark benchmark-rivals benchmark-growth benchmark-profile benchmark-scale benchmark-quick
 .PHONY: benchmark-verdicts benchmark-recovery benchmark-coverage benchmark-scorers benchmark-heldout
 .PHONY: benchmark-everyday benchmark-studio benchmark-baseline
-.PHONY: benchmark-next benchmark-encoding benchmark-cluster benchmark-gpu benchmark-jury fuzz
+.PHONY: benchmark-next benchmark-encoding benchmark-cluster benchmark-gpu benchmark-jury fuzz kills
 
 demo: $(VENV)/demo-$(MODULES)
 	$(BIN)/jamrank demo
@@ -113,9 +113,13 @@ benchmark-recovery: $(RIVALS)/jamrank
 benchmark-scorers: $(VENV)/dev-$(MODULES)
 	$(BIN)/python -m benchmarks.scorers
 
-# Damaged files of every format against a second reader, 100,000 of them, ten minutes or more: benchmarks/fuzz.md and .json.
+# Hostile input of every kind, 202,000 cases of two seeds, most of an hour: benchmarks/fuzz.md and .json.
 fuzz: $(VENV)/dev-$(MODULES)
-	POLARS_MAX_THREADS=1 JAMRANK_THREADS=1 $(BIN)/python -m benchmarks.fuzz $(if $(INPUTS),--inputs $(INPUTS)) $(if $(MINUTES),--minutes $(MINUTES))
+	POLARS_MAX_THREADS=1 JAMRANK_THREADS=1 $(BIN)/python -m benchmarks.fuzz $(if $(CASES),--cases $(CASES)) $(if $(MINUTES),--minutes $(MINUTES))
+
+# The whole command killed 400 times at random moments, some minutes: benchmarks/kills.md and .json.
+kills: $(VENV)/dev-$(MODULES)
+	POLARS_MAX_THREADS=1 JAMRANK_THREADS=1 $(BIN)/python -m benchmarks.kills
 
 # Passes and fits on a GPU, two minutes; needs a card: benchmarks/gpu.md and .json.
 benchmark-gpu: $(RIVALS)/jamrank

@@ -17,8 +17,9 @@ if not (SOURCE / "data/comparisons.py").exists():
 
 # A room may import from those above its own line only.
 ORDER = [
+    {"text", "typing"},
     {"errors"},
-    {"text", "typing", "registry"},
+    {"registry"},
     {"kernels"},
     {"data"},
     {"io"},

@@ -86,10 +86,17 @@ def test_a_rival_that_was_stopped_gives_a_lower_bound():
 
 
 def test_a_rival_that_is_not_installed_is_shown_as_such():
-    rival = trial(ratios.FAST[0])
+    rival = trial("evalica BT")
     rival.stop("not installed")
     judged = ratios.judge("", trial(ratios.OURS, 0.1), rival, "≤", 0.5, "")
     assert judged.value is None and judged.met is None and "not installed" in judged.why
+
+
+def test_text_ids_are_judged_for_each_kind_of_object_or_said_to_be_missing():
+    seconds = {"CrowdBT": 0.2, "BradleyTerry": 0.2, "evalica BT": 0.5}
+    judged = ratios.judge_text([{"kind": "lists", "votes": 10, "seconds": seconds}])
+    assert [one.met for one in judged] == [True, False]
+    assert [one.value for one in ratios.judge_text([])] == [None]
 
 
 def test_figures_at_scale_are_read_where_they_are(tmp_path):

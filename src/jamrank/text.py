@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["LONGEST_ID", "in_percent", "many", "number", "plot_text", "safe_line", "safe_text"]
+__all__ = ["LONGEST_ID", "in_percent", "many", "number", "plot_text", "safe_line", "safe_text", "unicode_text"]
 
 # The longest id that a message shows in full, and the longest message.
 LONGEST_ID, _LONGEST_LINE = 60, 2000
@@ -57,6 +57,14 @@ def _safe_character(character: str) -> str:
     if character.isprintable() or character in _JOINERS:
         return character
     return " " if character.isspace() else _REPLACEMENT
+
+
+def unicode_text(text: str) -> str:
+    r"""Return text that can be written as UTF-8: a lone surrogate, half of a character, is escaped as ``\ud83d``.
+
+    Texts that differ stay different, unlike with a replacement character.
+    """
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def safe_line(value: object) -> str:

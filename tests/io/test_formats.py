@@ -7,6 +7,7 @@ import json
 import os
 import random
 import re
+from collections import Counter
 from pathlib import Path
 
 import polars as pl
@@ -22,6 +23,8 @@ from jamrank.io.formats.base import soft_votes
 pytest.importorskip("benchmarks", reason="benchmarks/ is found where tests run as `python -m pytest` in the checkout")
 
 from benchmarks import fuzz, naive
+from benchmarks.hostile import KINDS, files
+from benchmarks.hostile.base import REFUSED, RIGHT, WRONG
 from benchmarks.mangle import mangled
 from benchmarks.samples import SAMPLES, write_records
 
@@ -57,7 +60,7 @@ def test_a_file_made_as_its_source_says_loads_without_an_option(tmp_path, name):
         votes = jr.read_comparisons(save(tmp_path, sample.write(kind), f"votes.{kind}"))
         reading = votes.readings[0]
         assert reading.format == sample.format
-        assert fuzz.same(fuzz.seen(votes), expected(sample)), kind
+        assert files.same(files.seen(votes), expected(sample)), kind
         assert sum(reading.set_aside.values()) == sample.set_aside
         assert {name: reading.outcomes.get(name) for name in sample.outcomes} == sample.outcomes
         assert reading.sides == sample.sides
@@ -68,7 +71,7 @@ def test_a_file_made_as_its_source_says_loads_without_an_option(tmp_path, name):
 def test_the_second_reader_of_the_fuzz_run_reads_the_samples_too(name):
     sample = SAMPLES[name]
     for kind in sample.kinds:
-        assert fuzz.same(naive.read(sample.format, naive.parse(sample.write(kind), f"v.{kind}")), expected(sample))
+        assert files.same(naive.read(sample.format, naive.parse(sample.write(kind), f"v.{kind}")), expected(sample))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -76,18 +79,18 @@ def test_formats_may_be_named(tmp_path, name):
     sample = SAMPLES[name]
     path = save(tmp_path, sample.write("jsonl"), "votes")
     votes = jr.read_comparisons(path, format=sample.format)
-    assert fuzz.same(fuzz.seen(votes), expected(sample))
+    assert files.same(files.seen(votes), expected(sample))
 
 
 @pytest.mark.parametrize("format", list(FORMATS))
 def test_damaged_files_end_in_one_line_or_in_the_right_votes(tmp_path, format):
     samples = [name for name in NAMES if SAMPLES[name].format == format]
-    ends = fuzz.Ends()
+    ends = Counter()
     for number in range(200):
-        ends.try_one(samples[number % len(samples)], number, tmp_path)
-    assert ends.failures == []
-    counts = {end: sum(ends.counts[name, end] for name in samples) for end in fuzz.ENDS}
-    assert counts[fuzz.RIGHT] > 30 and counts[fuzz.REFUSED] > 30
+        end, how = files.try_sample(samples[number % len(samples)], random.Random(number), tmp_path)
+        assert end != WRONG, how
+        ends[end] += 1
+    assert ends[RIGHT] > 30 and ends[REFUSED] > 30
 
 
 def test_the_fuzz_run_would_see_another_meaning(tmp_path, monkeypatch):
@@ -95,12 +98,12 @@ def test_the_fuzz_run_would_see_another_meaning(tmp_path, monkeypatch):
 
     monkeypatch.setitem(evalica._WORDS, "?", 2)  # an unknown winner taken for a tie
     data = b"left,right,winner\na,b,?\n"
-    assert fuzz.judge(SAMPLES["evalica"], data, tmp_path / "v.csv", False)[0] == fuzz.WRONG
+    assert files.judge(SAMPLES["evalica"], data, tmp_path / "v.csv", False)[0] == WRONG
     monkeypatch.undo()
-    assert fuzz.judge(SAMPLES["evalica"], data, tmp_path / "v.csv", False)[0] == fuzz.REFUSED
+    assert files.judge(SAMPLES["evalica"], data, tmp_path / "v.csv", False)[0] == REFUSED
     monkeypatch.setattr(evalica, "_WORDS", None)
-    end, how = fuzz.judge(SAMPLES["evalica"], data, tmp_path / "v.csv", False)
-    assert end == fuzz.WRONG and "TypeError" in how
+    end, how = files.judge(SAMPLES["evalica"], data, tmp_path / "v.csv", False)
+    assert end == WRONG and "TypeError" in how
 
 
 def test_mangled_files_are_the_same_for_the_same_seed():
@@ -108,9 +111,22 @@ def test_mangled_files_are_the_same_for_the_same_seed():
     assert mangled(sample, random.Random(3)) == mangled(sample, random.Random(3))
 
 
-def test_fuzz_in_small():
-    ends = fuzz.run(20, seed=5)
-    assert ends.counts.total() == 20 and not ends.failures
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_hostile_cases_of_every_kind_in_small(tmp_path, monkeypatch, kind):
+    monkeypatch.setenv("JAMRANK_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path / "case"
+    folder.mkdir()
+    costly = kind in ("model files", "renamed items and annotators", "commands", "scratch files", "bombs")
+    for number in range(3 if costly else 30):
+        end, how = KINDS[kind][1](random.Random(number), folder)
+        assert end != WRONG, how
+
+
+@pytest.mark.long
+def test_the_fuzz_run_tries_cases_in_a_process_of_their_own():
+    ends = fuzz.Ends()
+    assert list(fuzz.run(5, 60, ends)) == [60]
+    assert ends.counts.total() == 60 and not ends.failures
 
 
 def zstd(data):

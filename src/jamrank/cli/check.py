@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jamrank.cli.files import VotesRequest, report_readings, votes_options
+from jamrank.cli.messages import print_json
+from jamrank.cli.types import FINITE
 from jamrank.text import in_percent
 
 if TYPE_CHECKING:
@@ -71,7 +73,7 @@ determined; 2 if the file cannot be used."""
 @votes_options
 @click.option(
     "--target",
-    type=float,
+    type=FINITE,
     default=0.95,
     show_default=True,
     help="Share of pairs in the right order for which the number of votes is estimated.",
@@ -84,8 +86,6 @@ def check(target: float, as_json: bool, quiet: bool, **given: Any) -> None:
     Findings come first, problems before warnings and notes, then numbers: connection of the items, circular and
     contradictory votes, side preference, uninformative votes, and how many more votes are needed.
     """
-    import json
-
     from rich.console import Console
 
     from jamrank.cli.display import stage
@@ -99,7 +99,7 @@ def check(target: float, as_json: bool, quiet: bool, **given: Any) -> None:
     with stage(console, "checking", quiet or as_json):
         health = check_votes(table, target=target)
     if as_json and not quiet:
-        click.echo(json.dumps(health.to_dict(), indent=1, default=str))
+        print_json(health.to_dict())
     elif not quiet:
         _show(Console(), health)
     click.get_current_context().exit(1 if health.reasons else 0)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from jamrank.cli.files import VotesRequest, report_readings, votes_options
+from jamrank.cli.types import FINITE, SEED
 from jamrank.errors import InputError, ParameterError
 
 if TYPE_CHECKING:
@@ -43,12 +44,12 @@ class CollectionRequest(VotesRequest):
 def collection_options(command: Command) -> Command:
     """Add the votes, the items, the annotators and the goal to a command."""
     for option in (
-        click.option("--seed", type=int, help="Random seed."),
-        click.option("--easy-share", type=float, default=0.0, show_default=True, help="Share of easy pairs."),
-        click.option("--budget", type=float, help="Budget, in the unit of the costs."),
+        click.option("--seed", type=SEED, help="Random seed."),
+        click.option("--easy-share", type=FINITE, default=0.0, show_default=True, help="Share of easy pairs."),
+        click.option("--budget", type=FINITE, help="Budget, in the unit of the costs."),
         click.option(
             "--target",
-            type=float,
+            type=FINITE,
             default=0.1,
             show_default=True,
             help="Expected error at which the goal is reached.",

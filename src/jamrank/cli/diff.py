@@ -41,12 +41,11 @@ def diff(a: str, b: str, model_name: str, scale: str, as_json: bool, quiet: bool
     The probability of the order, the difference of the scores with its 95 % interval, and the votes between the two.
     The order is settled at 95 % where this interval leaves out 0, which is a probability of at least 97.5 %.
     """
-    import json
     from dataclasses import asdict
 
     from rich.console import Console
 
-    from jamrank.cli.messages import say
+    from jamrank.cli.messages import print_json, say
     from jamrank.report.difference import compare_items, difference_sentences
 
     request = VotesRequest(**given)
@@ -55,7 +54,7 @@ def diff(a: str, b: str, model_name: str, scale: str, as_json: bool, quiet: bool
     sentences = difference_sentences(analysis, found)
     if as_json:
         content = {**asdict(found), "model": analysis.result.model, "scale": scale, "sentences": sentences}
-        click.echo(json.dumps(content, indent=1, default=str))
+        print_json(content)
         return
     for sentence in sentences:
         say(Console(), sentence)

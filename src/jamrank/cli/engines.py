@@ -103,7 +103,7 @@ def _distribute(request: FitRequest, console: Console) -> Votes:
         if not request.quiet:
             cluster.require_workers()
             workers = many(cluster.n_workers, "dask worker")
-            note(f"{workers} at {cluster.address}, dashboard at {cluster.dashboard}")
+            note(f"{workers} at {cluster.address}" + (cluster.dashboard and f", dashboard at {cluster.dashboard}"))
         _note_questions(path, request.quiet)
         return distribute(cluster, path, progress=progress)
 

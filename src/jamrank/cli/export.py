@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from jamrank.cli.types import FINITE
 from jamrank.errors import ParameterError
 
 __all__ = ["export"]
@@ -42,7 +43,7 @@ Exit code 0 if done, 2 if the model cannot be used."""
 @click.option(
     "--anchor", metavar="ITEM", help="The item with score 0 (logit) or 1000 (elo); by default the mean of all items."
 )
-@click.option("--least", type=float, default=0.6, show_default=True, help="Smallest confidence of a preference.")
+@click.option("--least", type=FINITE, default=0.6, show_default=True, help="Smallest confidence of a preference.")
 @click.option(
     "--spreadsheet-safe",
     is_flag=True,

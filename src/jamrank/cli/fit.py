@@ -8,6 +8,7 @@ import click
 
 from jamrank.cli.files import votes_options
 from jamrank.cli.results import MODEL_FILE, OUTPUTS
+from jamrank.cli.types import FINITE
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -36,6 +37,7 @@ Examples:
   jamrank fit votes.csv --gold known.csv
   jamrank fit votes.csv --without ann,bob
   jamrank fit votes.csv --skip-bad-rows
+  jamrank fit votes.csv --show pictures/ --out results
   jamrank fit votes.csv more-votes.csv --start results/model.jamrank --out results
   jamrank fit folder-of-parquet --memory 2GB --scratch /large/disk --out results
   jamrank fit folder-of-parquet --engine dask --scheduler tcp://10.0.0.1:8786 --out results
@@ -83,6 +85,12 @@ Exit code 0 when done, 2 when the input cannot be used."""
 @click.option(
     "--anchor", metavar="ITEM", help="The item with score 0 (logit) or 1000 (elo); by default the mean of all items."
 )
+@click.option(
+    "--show",
+    metavar="DIR|FILE",
+    help="Show items in the report: a folder of pictures or texts called like the items, or a table with columns "
+    "item and text (FILE:COLUMN for another column).",
+)
 @click.option("--gold", metavar="FILE", help="Pairs of known truth: columns left, right, winner.")
 @click.option(
     "--start",
@@ -90,7 +98,7 @@ Exit code 0 when done, 2 when the input cannot be used."""
     help=f"Start from the {MODEL_FILE} of an earlier fit; faster after new votes were added.",
 )
 @click.option("--max-iter", type=int, help="Largest number of EM iterations.")
-@click.option("--tol", type=float, help="Convergence tolerance.")
+@click.option("--tol", type=FINITE, help="Convergence tolerance.")
 @click.option(
     "--engine",
     metavar="NAME",

@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from jamrank.cli.messages import lines, note, print_json
+from jamrank.cli.types import Finite
 from jamrank.errors import JamrankError, ParameterError
+from jamrank.text import safe_line, safe_text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -72,7 +75,7 @@ Exit code 0 when done, 2 when something cannot be used or every judge fails, 130
 @click.option(
     "--ledger", metavar="FILE|URL", default=_LEDGER, show_default=True, help="Where everything is recorded."
 )
-@click.option("--budget", type=click.FloatRange(min=0), help="Spend at most this, in the currency of the prices.")
+@click.option("--budget", type=Finite(min=0), help="Spend at most this, in the currency of the prices.")
 @click.option("--calls", type=click.IntRange(min=0), help="Send at most this many requests.")
 @click.option(
     "--plan",
@@ -89,9 +92,7 @@ Exit code 0 when done, 2 when something cannot be used or every judge fails, 130
     help="Goal of the collection.",
 )
 @click.option("-k", type=click.IntRange(min=1), help="With --goal top-k: size of the top.")
-@click.option(
-    "--target", type=click.FloatRange(0, 1), default=0.05, show_default=True, help="Expected error at which to stop."
-)
+@click.option("--target", type=Finite(0, 1), default=0.05, show_default=True, help="Expected error at which to stop.")
 @click.option("--both-orders", is_flag=True, help="Ask every comparison in both orders, not only the first ones.")
 @click.option(
     "--criterion", default="", metavar="TEXT", help="Criterion of the judges; by default, which answer is better."
@@ -102,10 +103,8 @@ Exit code 0 when done, 2 when something cannot be used or every judge fails, 130
 @click.option("--audit", metavar="LEDGER", help="Report on the judges of a ledger: biases, agreement, cost.")
 @click.option("--simulate", is_flag=True, help="Ask simulated judges on this machine; without ITEMS, serve them.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="With --simulate: where to serve.")
-@click.option("--latency", type=click.FloatRange(min=0), default=0.05, help="With --simulate: seconds for a reply.")
-@click.option(
-    "--faults", type=click.FloatRange(0, 1), default=0.0, help="With --simulate: share of failing requests."
-)
+@click.option("--latency", type=Finite(min=0), default=0.05, help="With --simulate: seconds for a reply.")
+@click.option("--faults", type=Finite(0, 1), default=0.0, help="With --simulate: share of failing requests.")
 @click.option("--out", metavar="DIR", help="Write the ranking and the report to that folder, as jamrank fit does.")
 @click.option("--json", "as_json", is_flag=True, help="With --audit: print JSON.")
 @click.option("--quiet", "-q", is_flag=True, help="Print no tables, notes or progress.")
@@ -205,14 +204,15 @@ def _show_prompt(contents: Contents, judge: Judge, criterion: str) -> None:
     from jamrank.jury import example_prompt
 
     prompt = example_prompt(contents, judge, criterion=criterion)
-    click.echo(f"--- system ---\n{prompt.system}\n--- user ---\n{prompt.text}")
+    lines(f"--- system ---\n{prompt.system}\n--- user ---\n{prompt.text}")
     if prompt.images:
-        click.echo(f"--- images ---\n{', '.join(str(item.path) for item in prompt.images)}")
+        lines(f"--- images ---\n{', '.join(str(item.path) for item in prompt.images)}")
 
 
 def _estimate(contents: Contents, judges: list[Judge], request: _Request) -> None:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     from jamrank.jury import estimate
 
@@ -222,7 +222,7 @@ def _estimate(contents: Contents, judges: list[Judge], request: _Request) -> Non
     summary = estimate(contents, judges, criterion=request.criterion)
     for one in summary:
         table.add_row(
-            one.judge,
+            Text(safe_text(one.judge)),
             f"{one.cost:.3g}",
             f"{one.worst:.3g}",
             f"{one.all_cost:.3g} ({one.all_calls:,} calls)",
@@ -270,7 +270,7 @@ def _ask(contents: Contents, judges: list[Judge], request: _Request) -> None:
             )
         except KeyboardInterrupt:
             display.stop()
-            click.echo(f"note: stopped; every reply so far is in {source_name(request.ledger)}", err=True)
+            note(f"stopped; every reply so far is in {source_name(request.ledger)}")
             raise
     if not request.quiet:
         _tell(outcome, source_name(request.ledger))
@@ -279,16 +279,16 @@ def _ask(contents: Contents, judges: list[Judge], request: _Request) -> None:
 def _tell(outcome: Outcome, ledger: str) -> None:
     progress = outcome.progress
     if outcome.lost:
-        click.echo(f"note: {outcome.lost} requests of an earlier run had no reply; they count as paid", err=True)
+        note(f"{outcome.lost} requests of an earlier run had no reply; they count as paid")
     for name, reason in (outcome.given_up or {}).items():
-        click.echo(f"note: judge {name} is no longer asked: {reason}", err=True)
+        note(f"judge {name} is no longer asked: {reason}")
     if progress.failed:
-        click.echo(f"note: {progress.failed} comparisons failed; the same command asks them again", err=True)
-    click.echo(f"{outcome.state}: {outcome.reason}", err=True)
+        note(f"{progress.failed} comparisons failed; the same command asks them again")
+    lines(safe_line(f"{outcome.state}: {outcome.reason}"), err=True)
     summary = f"{progress.asked:,} requests, {progress.answered:,} votes"
     for kind, count in (("refused", progress.refused), ("unparsable", progress.unparsable)):
         summary += f", {count:,} {kind}" if count else ""
-    click.echo(f"{summary}; {progress.spent:.4g} spent in all; recorded in {ledger}", err=True)
+    lines(safe_line(f"{summary}; {progress.spent:.4g} spent in all; recorded in {ledger}"), err=True)
 
 
 class _Display:
@@ -313,8 +313,10 @@ class _Display:
 
     def show(self, progress: Progress) -> None:
         """Show the progress."""
+        from rich.text import Text
+
         if self._status is not None:
-            self._status.update(self._line(progress))
+            self._status.update(Text(self._line(progress)))
         elif not self._request.quiet and progress.seconds - self._last >= 30:
             self._last = progress.seconds
             click.echo(self._line(progress), err=True)
@@ -324,7 +326,7 @@ class _Display:
         calls = "" if self._request.calls is None else f" of {self._request.calls:,}"
         left = "" if progress.seconds_left is None else f", about {_span(progress.seconds_left)} left"
         first = f"; first: {', '.join(progress.leaders[:5])}" if progress.leaders else ""
-        return f"{progress.asked:,}{calls} requests, {progress.spent:.4g}{budget} spent{left}{first}"
+        return safe_line(f"{progress.asked:,}{calls} requests, {progress.spent:.4g}{budget} spent{left}{first}")
 
 
 def _span(seconds: float) -> str:
@@ -352,7 +354,7 @@ def _audit(ledger: str, as_json: bool) -> None:
         except JamrankError as error:
             raise type(error)(f"{book.name}: {error}") from None
     if as_json:
-        click.echo(frame.write_json())
+        print_json(frame.to_dicts())
     else:
         print_audit(frame)
 
@@ -361,15 +363,16 @@ def print_audit(frame: pl.DataFrame) -> None:
     """Print the audit of the judges, a block for each."""
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(title="LLM judges", caption="in brackets: 95 % intervals", caption_justify="left")
     table.add_column("")
     for name in frame["judge"]:
-        table.add_column(str(name), justify="right")
+        table.add_column(Text(safe_text(name)), justify="right")
     for head, write in _LINES:
         cells = [write(row) for row in frame.iter_rows(named=True)]
         if any(cell != "–" for cell in cells):
-            table.add_row(head, *cells)
+            table.add_row(head, *(Text(safe_line(cell)) for cell in cells))
     Console().print(table)
 
 

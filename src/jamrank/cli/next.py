@@ -72,21 +72,22 @@ def _write(out: str, chosen: list[Assignment]) -> None:
 
 
 def _print_json(status: Status, chosen: list[Assignment]) -> None:
-    import json
     from dataclasses import asdict
 
-    content = {"status": asdict(status), "assignments": [asdict(one) for one in chosen]}
-    click.echo(json.dumps(content, indent=1, default=str))
+    from jamrank.cli.messages import print_json
+
+    print_json({"status": asdict(status), "assignments": [asdict(one) for one in chosen]})
 
 
 def _show(status: Status, chosen: list[Assignment], out: str | None) -> None:
     from rich.console import Console
 
     from jamrank.cli.display import print_table
-    from jamrank.text import safe_text
+    from jamrank.cli.messages import say
+    from jamrank.text import safe_line, safe_text
 
     console = Console()
-    console.print(f"{status.state}: {status.reason}", style="bold", highlight=False, markup=False)
+    say(console, f"{status.state}: {status.reason}", "bold")
     if chosen:
         columns = ["annotator", "left", "right", "question", "gain", "why"]
         rows = [
@@ -96,10 +97,10 @@ def _show(status: Status, chosen: list[Assignment], out: str | None) -> None:
                 safe_text(one.right),
                 "" if one.question is None else safe_text(one.question),
                 f"{one.gain:.3g}",
-                one.why,
+                safe_line(one.why),
             ]
             for one in chosen
         ]
         print_table(console, "Ask next", columns, rows)
     if out is not None:
-        console.print(f"Wrote {out}.", highlight=False, markup=False)
+        say(console, f"Wrote {out}.")

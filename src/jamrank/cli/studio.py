@@ -7,7 +7,9 @@ from typing import Any
 
 import click
 
+from jamrank.cli.messages import lines
 from jamrank.errors import ParameterError
+from jamrank.text import safe_line, safe_text
 
 __all__ = ["studio"]
 
@@ -109,11 +111,9 @@ def serve(
 
     def ready() -> None:
         if not quiet:
-            click.echo(f"Admin page  {links.admin}")
-            click.echo(f"Judges      {links.judges}  (for up to {judges})")
-            click.echo(
-                f"{links.n_items} items; votes are kept in {_shown(where)}. Ctrl-C stops; restart to continue."
-            )
+            lines(f"Admin page  {links.admin}\nJudges      {links.judges}  (for up to {judges})")
+            kept = f"votes are kept in {_shown(where)}"
+            lines(f"{links.n_items} items; {kept}. Ctrl-C stops; restart to continue.")
         if not no_browser and not quiet:
             import webbrowser
 
@@ -131,7 +131,7 @@ def backup(database: str, copy: str) -> None:
     from jamrank.studio.backup import back_up
 
     n_events = back_up(database, Path(copy))
-    click.echo(f"{copy}: {n_events:,} events copied")
+    lines(f"{copy}: {n_events:,} events copied")
 
 
 @studio.command()
@@ -156,7 +156,7 @@ def invite(database: str, names: str | None, count: int, url: str) -> None:
     with writing(engine) as connection:
         made = [(name, *invite_judge(connection, name)) for name in wanted]
     for name, judge, token in made:
-        click.echo(f"{name or judge}\t{url.rstrip('/')}/join/{token}")
+        click.echo(f"{safe_text(name or judge)}\t{safe_line(url.rstrip('/'))}/join/{token}")
 
 
 def require_studio() -> None:

@@ -11,14 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from jamrank.data import subsets
 from jamrank.data.folding import EncodedVotes, count, fold, fold_matrix
-from jamrank.data.frames import make_frame, open_frame
+from jamrank.data.frames import make_frame, native_columns
 from jamrank.data.ids import as_column, encode
 from jamrank.data.packing import Packing
 from jamrank.data.parsing import (
     as_matrix,
     check_lengths,
-    encode_questions,
-    fill_questions,
+    encode_votes,
     is_soft,
     parse_matrix,
     parse_outcomes,
@@ -182,18 +181,15 @@ class Comparisons:
         p_left: FloatArray | None = None,
         grades: NDArray[np.int8] | None = None,
     ) -> Comparisons:
-        columns = {"left": as_column(left), "right": as_column(right), "annotator": as_column(annotator)}
-        if question is not None:
-            columns["question"] = fill_questions(as_column(question))
         weights = None if weight is None else parse_weights(weight)
+        ids = {"left": left, "right": right, "annotator": annotator}
+        ids |= {} if question is None else {"question": question}
         optional = {"weight": weights, "p_left": p_left, "grade": grades}
-        check_lengths({**columns, "outcome": results, **{k: v for k, v in optional.items() if v is not None}})
-        for name, column in columns.items():
-            refuse_missing(name, column)
-        items, (left_code, right_code) = encode(columns["left"], columns["right"])
+        coded = encode_votes(ids, {"outcome": results, **{k: v for k, v in optional.items() if v is not None}})
+        items, (left_code, right_code) = coded["left", "right"]
         refuse_self_pairs(items, left_code, right_code)
-        annotators, (annotator_code,) = encode(columns["annotator"])
-        questions, question_code = encode_questions(columns.get("question"))
+        annotators, (annotator_code,) = coded["annotator",]
+        questions, (question_code,) = coded["question",]
         codes = left_code, right_code, annotator_code, question_code
         encoded = EncodedVotes(
             items, annotators, questions, *codes, results, weights, grades_of_winners(grades, results)
@@ -287,9 +283,8 @@ class Comparisons:
         Comparisons
             Models fitted to it return pandas frames where the votes came as pandas, polars frames otherwise.
         """
-        table = open_frame(frame, InputError)
-        require_columns(table.columns)
-        column = {name: table.get_column(name).to_native() for name in table.columns}
+        column, library = native_columns(frame, InputError)
+        require_columns(list(column))
         votes = cls._from_results(
             column["left"],
             column["right"],
@@ -300,8 +295,7 @@ class Comparisons:
             parse_soft(as_column(column["p_left"])) if "p_left" in column else None,
             parse_grades(as_column(column["grade"])) if "grade" in column else None,
         )
-        if table.implementation.is_pandas():
-            object.__setattr__(votes, "frames", "pandas")
+        object.__setattr__(votes, "frames", library)
         return votes
 
     @classmethod
@@ -382,7 +376,8 @@ class Comparisons:
             if not self.n_missing:
                 return np.full(self.n_annotators, float(self.n_pairs))
             return np.asarray((self.storage.results != MISSING).sum(axis=0), dtype=np.float64)
-        return np.asarray(np.bincount(self.vote_annotator, self.vote_weight, self.n_annotators), dtype=np.float64)
+        weight = self.vote_weight if len(self.storage.weight) else None
+        return np.bincount(self.vote_annotator, weight, self.n_annotators).astype(np.float64)
 
     @cached_property
     def annotator_decided(self) -> FloatArray:

@@ -180,6 +180,10 @@ def _pairs_within(ballot: IntArray, n_ballots: int, item: Int32Array, n_items: i
     # A row is paired with all rows of its ballot that come after those of its item.
     begin = np.searchsorted(key, key, side="right")
     count = np.searchsorted(ballot, ballot, side="right") - begin
-    left = np.repeat(np.arange(len(key)), count)
-    right = np.arange(len(left)) + np.repeat(begin - (np.cumsum(count) - count), count)
+    # Of a few ratings there are many pairs: half the memory, where numbers are small enough.
+    kind = np.int32 if count.sum() < 2**31 else np.int64
+    left = np.repeat(np.arange(len(key), dtype=kind), count)
+    right = np.repeat((begin - (np.cumsum(count) - count)).astype(kind), count)
+    right += np.arange(len(left), dtype=kind)
+    order = order.astype(kind)
     return order[left], order[right]

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from jamrank.errors import InputError, UnknownItemError
 from jamrank.kernels import default_threads, kernels
+from jamrank.text import unicode_text
 from jamrank.typing import BoolArray, Int32Array, IntArray
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "locate",
     "missing_rows",
     "take",
+    "text_series",
 ]
 
 # Text stays with polars, which encodes it in threads; all else is numpy's.
@@ -95,7 +97,7 @@ def _from_objects(values: list[Any]) -> Column:
     """Return text, integers or floats where all values are, and untouched objects otherwise."""
     kinds = set(map(type, values))
     if kinds and kinds <= {str, type(None)}:
-        return pl.Series(values, dtype=pl.String)
+        return text_series(values)
     if kinds and all(issubclass(kind, (int, np.integer)) and kind is not bool for kind in kinds):
         try:
             return np.array(values, dtype=np.int64)
@@ -106,6 +108,14 @@ def _from_objects(values: list[Any]) -> Column:
     column = np.empty(len(values), dtype=object)
     column[:] = values
     return column
+
+
+def text_series(values: Sequence[str | None], name: str = "") -> pl.Series:
+    """Return text as a series; what UTF-8 cannot hold is escaped (:func:`jamrank.text.unicode_text`)."""
+    try:
+        return pl.Series(name, values, dtype=pl.String)
+    except UnicodeEncodeError:
+        return pl.Series(name, [None if text is None else unicode_text(text) for text in values], dtype=pl.String)
 
 
 def first_missing(column: Column) -> int | None:
@@ -232,7 +242,7 @@ def as_text(column: Column, of_any_kind: bool = False) -> pl.Series:
             kind = _kind_of(type(value))
             if not is_missing(value) and kind not in (_TEXT, _WHOLE) and not (kind == _NUMBER and _is_whole(value)):
                 raise InputError(f"the id {value!r} beside ids that are text", _REMEDY)
-    return pl.Series([None if is_missing(value) else id_text(value) for value in values], dtype=pl.String)
+    return text_series([None if is_missing(value) else id_text(value) for value in values])
 
 
 def id_text(value: Any) -> str:
@@ -253,7 +263,12 @@ def distinct(column: Column) -> Column:
         return _unique(column)
     if column.dtype.kind in "iu":
         return _encode_integers([column])[0]
-    return as_column(list(set(column.tolist()))) if column.dtype.kind == "O" else np.unique(column)
+    if column.dtype.kind != "O":
+        return np.unique(column)
+    try:
+        return as_column(list(set(column.tolist())))
+    except TypeError:
+        raise InputError(f"the id {column[0]!r}", "expected ids that are text, numbers or dates") from None
 
 
 def codes_in(labels: NDArray[Any], column: Column) -> Int32Array:
@@ -302,7 +317,7 @@ def _encode_integers(columns: list[NDArray[Any]]) -> tuple[NDArray[Any], list[In
     codes = [np.empty(len(column), dtype=np.int32) for column in ids]
     for column, own in zip(ids, codes, strict=True):
         kernels.code_ids(column, low, rank, own, threads)
-    labels = np.arange(low, high + 1) if everything else np.flatnonzero(seen) + low
+    labels = (np.arange(len(seen)) if everything else np.flatnonzero(seen)) + low
     return labels.astype(kind), codes
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from jamrank.errors import NotStoredError, ParameterError
@@ -21,6 +21,7 @@ _MOST_PAIRS = 20_000
 _NODES = 24
 # A target that needs more than this many times the present votes counts as out of reach.
 _MOST_TIMES = 1e4
+_PRECISE = 1e-3
 
 
 def expected_accuracy(scores: FloatArray, se: FloatArray, variance: float | None, times: float = 0.0) -> float:
@@ -65,12 +66,28 @@ def more_votes(
     def short_of(log_times: float) -> float:
         return expected_accuracy(scores, se, variance, float(np.expm1(log_times))) - target
 
-    if short_of(0.0) >= 0:
+    low, high = 0.0, float(np.log1p(_MOST_TIMES))
+    below = short_of(low)
+    if below >= 0:
         return 0.0
-    most = float(np.log1p(_MOST_TIMES))
-    if short_of(most) < 0:
+    above = short_of(high)
+    if above < 0:
         return None
-    return float(np.expm1(brentq(short_of, 0.0, most, xtol=1e-3))) * n_votes
+    return float(np.expm1(_root(short_of, low, below, high, above))) * n_votes
+
+
+def _root(function: Callable[[float], float], low: float, below: float, high: float, above: float) -> float:
+    """Return where a growing function is 0, to 1e-3, by the Illinois method; scipy.optimize takes long to import."""
+    while high - low > _PRECISE:
+        middle = low - below * (high - low) / (above - below)
+        # Never so near to an end that the interval hardly shrinks.
+        middle = float(np.clip(middle, low + _PRECISE / 2, high - _PRECISE / 2))
+        value = function(middle)
+        if value < 0:
+            low, below, above = middle, value, above / 2
+        else:
+            high, above, below = middle, value, below / 2
+    return (low + high) / 2
 
 
 def _some_pairs(n_items: int) -> tuple[IntArray, IntArray]:

@@ -71,10 +71,11 @@ class Featured:
     ) -> None:
         self.engine, self.noise, self.matrix, self.loss = engine, noise, matrix, loss
         self.with_objects, self.begin = with_objects, begin
+        self.weights = LinearScorer(matrix, None)
 
     def problem(self, variances: Variances) -> Problem:
         """Return the problem at given variances of the weights and, with objects, of the effects."""
-        weights = LinearScorer(self.matrix, variances[0])
+        weights = self.weights.with_variance(variances[0])
         if not self.with_objects:
             return Problem(self.engine, weights, self.noise, self.loss)
         effects = ObjectScorer(len(self.matrix), variances[1])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -34,7 +34,7 @@ from jamrank.fitting.tie_use import NO_TIES, TieUse, resolve_ties
 from jamrank.fitting.warm_start import warm_start
 from jamrank.io.out_of_core.parted import Votes
 from jamrank.noise import Noise
-from jamrank.scorers import SCORERS, Features, align_features
+from jamrank.scorers import SCORERS, Features, LinearScorer, SumScorer, align_features
 from jamrank.text import many
 from jamrank.typing import FloatArray
 
@@ -270,17 +270,15 @@ class LatentFitter:
             (free, own, refined.point),
             refined.point.scores,
             point.scores,
-            point.theta,
+            cast(LinearScorer, problem.scorer).weights(point.theta),
             refined.converged,
         )
 
     def with_effects(self, problem: Problem, fit: Fit, state: ScorerState) -> Outcome:
         """Take weights, and scores including item effects, from one fit."""
-        at, scorer = problem.scorer.blocks()[0], problem.scorer
-        design = scorer.design()
-        assert design is not None
-        weights = fit.point.theta[at]
-        explained = ScorerState("linear", None, None, design).build(len(design)).scores(weights)
+        scorer = cast(SumScorer, problem.scorer)
+        own, _ = scorer.split(fit.point.theta)
+        explained, weights = scorer.features.scores(own), scorer.features.weights(own)
         refined = (state, problem, fit.point)
         return Outcome(problem, fit, state, self.noise_state, refined, fit.point.scores, explained, weights)
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import cast
 
 import numpy as np
-from scipy.optimize import minimize
 
 from jamrank.engines import Engine, Maximisation, MemoryEngine
 from jamrank.fitting.lbfgs import dot
@@ -85,6 +84,7 @@ def maximise_hinge(
     engine: MemoryEngine, scorer: Scorer, posterior: FloatArray, theta: FloatArray, max_iter: int = 50
 ) -> FloatArray:
     """Maximise the M-step under Rennie's smooth hinge, whose curvature jumps, by scipy's L-BFGS."""
+    from scipy.optimize import minimize
 
     def loss(point: FloatArray) -> tuple[float, FloatArray]:
         at = engine.maximisation(scorer.scores(point), posterior, "hinge")

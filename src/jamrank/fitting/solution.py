@@ -12,7 +12,7 @@ from typing import Any
 
 from jamrank.data.comparisons import Comparisons
 from jamrank.engines import Choice, Engine, GradedEngine, MemoryEngine, TiedEngine, make_engine
-from jamrank.errors import NotStoredError
+from jamrank.errors import FormatError, JamrankError, NotStoredError
 from jamrank.fitting.em import Point, Problem
 from jamrank.fitting.prior import Prior
 from jamrank.fitting.tie_use import NO_TIES, TieMode, TieUse
@@ -212,8 +212,13 @@ class Solution:
 
     @cached_property
     def point(self) -> Point:
-        """The parameters with the E-step there."""
-        return self.problem.evaluate(self.theta, self.params)
+        """The parameters with the E-step there; computed only after loading, since a fit stores it."""
+        try:
+            return self.problem.evaluate(self.theta, self.params)
+        except JamrankError:
+            raise
+        except (ValueError, IndexError) as error:
+            raise FormatError(f"the saved parameters do not fit the saved votes ({error}); fit again") from None
 
     @classmethod
     def of(

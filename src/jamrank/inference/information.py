@@ -11,7 +11,9 @@ from scipy.special import expit
 
 from jamrank.engines import MemoryEngine
 from jamrank.fitting.em import Point, Problem
+from jamrank.linalg.blas import blas_threads
 from jamrank.linalg.joint_information import factored, is_small, joint_information
+from jamrank.scorers import LinearScorer, Scorer, SumScorer
 from jamrank.typing import BoolArray, FloatArray
 
 __all__ = [
@@ -22,6 +24,7 @@ __all__ = [
     "joint_covariance",
     "observed_information",
     "shared_variance",
+    "weight_variances",
     "whole_covariance",
 ]
 
@@ -63,6 +66,11 @@ def observed_information(problem: Problem, point: Point) -> Observed | None:
 
     In closed form if the noise has one, otherwise by differences of the gradient.
     """
+    with blas_threads(problem.engine.n_items):
+        return _observed_information(problem, point)
+
+
+def _observed_information(problem: Problem, point: Point) -> Observed | None:
     noise, params = problem.noise, point.params
     if problem.engine.has_information and (noise.closed_form or not len(params)):
         matrix, inside = _in_closed_form(problem, cast(MemoryEngine, problem.engine), point)
@@ -124,6 +132,16 @@ def whole_covariance(problem: Problem, point: Point, most_visits: int = _MOST_VI
         return None
     # Directions without information, such as the common level of free scores without a prior, are left out.
     return np.asarray(np.linalg.pinv(information, rcond=_NOTHING, hermitian=True))
+
+
+def weight_variances(scorer: Scorer, covariance: FloatArray) -> FloatArray:
+    """Return the variance of each feature's weight, given the covariance of all parameters."""
+    features = cast(LinearScorer, scorer) if scorer.effects() is None else cast(SumScorer, scorer).features
+    own = covariance[: features.n_params, : features.n_params]
+    if not features.wide:
+        return np.diag(own)
+    values, vectors = np.linalg.eigh(own)
+    return features.weight_variances(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
 def _bend(problem: Problem, at: FloatArray, direction: FloatArray, n_theta: int) -> FloatArray:

@@ -19,8 +19,8 @@ from jamrank.typing import FloatArray, IntArray
 
 __all__ = ["OrderProbability", "find_items"]
 
-# Numbers held at a time.
-_MOST_NUMBERS = 1 << 23
+# Numbers held at a time: draws of both items of some pairs, in cache.
+_MOST_NUMBERS = 1 << 15
 _DRAWS = 400
 # Of more items, first-place probabilities and ranks within groups are not computed.
 _MOST_DRAWN = 20_000
@@ -94,12 +94,12 @@ class OrderProbability:
             spread = np.hypot(self.error[upper], self.error[lower])
             gap = self.scores[upper] - self.scores[lower]
             return np.asarray(ndtr(np.divide(gap, spread, out=_FAR * np.sign(gap), where=spread > 0)))
-        found = np.empty(len(upper))
+        by_item, found = np.ascontiguousarray(self._joint.T), np.empty(len(upper))
         step = max(_MOST_NUMBERS // len(self._joint), 1)
         for begin in range(0, len(upper), step):
             part = slice(begin, begin + step)
-            one, other = self._joint[:, upper[part]], self._joint[:, lower[part]]
-            found[part] = ((one > other).mean(axis=0) + (one >= other).mean(axis=0)) / 2
+            one, other = by_item[upper[part]], by_item[lower[part]]
+            found[part] = ((one > other).mean(axis=1) + (one >= other).mean(axis=1)) / 2
         return found
 
     def difference(self, upper: int, lower: int) -> tuple[float, float, float]:

@@ -12,6 +12,7 @@ import numpy as np
 from jamrank.engines import Engine
 from jamrank.fitting.em import Problem
 from jamrank.inference.information import observed_information
+from jamrank.linalg.blas import blas_threads
 from jamrank.linalg.joint_information import factored
 from jamrank.noise import Noise
 from jamrank.scorers import ObjectScorer
@@ -150,6 +151,10 @@ class Posterior:
 
     def draw(self, n: int, random_state: Any = 0) -> Draws:
         """Return draws of the scores, each centred, and of the noise's parameters, from several chains."""
+        with blas_threads(len(self.theta) + len(self.params)):
+            return self._draw(n, random_state)
+
+    def _draw(self, n: int, random_state: Any) -> Draws:
         rng = np.random.default_rng(random_state)
         x = self._joined(self.theta, self.params)
         warm, step = sample(self.density, x, self._spread(x), _WARM_UP, rng, learn=True)
@@ -222,21 +227,23 @@ def sample(
     step : float
     """
     value, slope = density(x)
+    pull = slope @ spread
     draws, log_step = np.empty((n, len(x))), np.log(step)
     for i in range(n):
         length = float(np.exp(log_step)) * rng.uniform(0.8, 1.2)
         begin = rng.standard_normal(len(x))
-        y, momentum, new_value, new_slope = x, begin, value, slope
+        y, momentum, new_value, new_pull = x, begin, value, pull
         for _ in range(int(np.clip(round(_TRAJECTORY / length), 1, _MOST_STEPS))):
-            momentum = momentum + 0.5 * length * (new_slope @ spread)
+            momentum = momentum + 0.5 * length * new_pull
             y = y + length * (spread @ momentum)
-            new_value, new_slope = density(y)
-            momentum = momentum + 0.5 * length * (new_slope @ spread)
+            new_value, slope = density(y)
+            new_pull = slope @ spread
+            momentum = momentum + 0.5 * length * new_pull
         gain = new_value - value - 0.5 * float(momentum @ momentum - begin @ begin)
         accepted = float(np.exp(min(gain, 0.0))) if np.isfinite(gain) else 0.0
         if learn:
             log_step += (accepted - _WANTED_ACCEPTANCE) / (i + 5) ** 0.6
         if rng.random() < accepted:
-            x, value, slope = y, new_value, new_slope
+            x, value, pull = y, new_value, new_pull
         draws[i] = x
     return draws, float(np.exp(log_step))

@@ -154,16 +154,16 @@ def habits(
 def _checked(votes: Comparisons, decided: FloatArray) -> FloatArray:
     """Return the decided votes of each annotator between items that others voted on too."""
     n = votes.n_annotators
-    lowest, highest = np.full(votes.n_items, n), np.full(votes.n_items, -1)
+    somebody, common = np.full(votes.n_items, -1), np.zeros(votes.n_items, dtype=np.bool_)
     for chunk in chunks(votes):
         counted = (chunk.result != TIE) & (chunk.weight > 0)
         pair, who = chunk.pair[counted], chunk.annotator[counted]
         for item in (votes.pair_first[pair], votes.pair_second[pair]):
-            np.minimum.at(lowest, item, who)
-            np.maximum.at(highest, item, who)
-        if (lowest < highest).all():
+            unseen = somebody[item] < 0
+            somebody[item[unseen]] = who[unseen]
+            common[item[somebody[item] != who]] = True
+        if common.all():
             return decided
-    common = lowest < highest
     checked = np.zeros(n)
     for chunk in chunks(votes):
         both = common[votes.pair_first[chunk.pair]] & common[votes.pair_second[chunk.pair]] & (chunk.result != TIE)

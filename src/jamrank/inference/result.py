@@ -51,7 +51,7 @@ from jamrank.fitting.spec import Capabilities, ModelSpec
 from jamrank.inference.annotators import AnnotatorFit
 from jamrank.inference.bootstrap import bootstrap
 from jamrank.inference.clusters import describe_cluster
-from jamrank.inference.information import interval, whole_covariance
+from jamrank.inference.information import interval, weight_variances, whole_covariance
 from jamrank.inference.latent import LatentInference
 from jamrank.inference.order_probability import OrderProbability, find_items
 from jamrank.inference.prediction import LinkPredictor
@@ -290,7 +290,7 @@ class RankingResult:
         if covariance is None:
             variance = effective_dof(problem.engine, problem.scorer, point.expectation).weights
         else:
-            variance = np.diag(covariance)[: len(coef)]
+            variance = weight_variances(problem.scorer, covariance)
         error = features.in_user_units(np.sqrt(variance))
         found = np.where(error[:, None] > 0, interval(coef, error**2), coef[:, None])
         self.extras["coef_interval"] = found

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import narwhals as nw
-
 from jamrank.errors import ParameterError
 
 __all__ = ["points_of", "rescaled"]
@@ -33,6 +31,8 @@ def rescaled(ranking: Any, scale: str, zero: float) -> Any:
     """
     if scale not in _SCALES:
         raise ParameterError(f"scale is {scale!r}; expected {' or '.join(map(repr, _SCALES))}")
+    import narwhals as nw
+
     points, origin = _SCALES[scale]
     frame = nw.from_native(ranking, eager_only=True)
     changed = [

@@ -2,12 +2,14 @@
 
 polars trusts the numbers in the metadata: a damaged one can make it allocate too much memory, which kills the
 process. So the footer and the page headers are checked first: sizes must fit into the file, and counts must agree
-with each other. Values are not checked.
+with each other. Checksums of pages are verified if there are any (of gzip, or added by the writer), which polars
+does not do. Other values are not checked.
 """
 
 from __future__ import annotations
 
 import mmap
+import zlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +17,7 @@ __all__ = ["Facts", "examine"]
 
 _MAGIC = b"PAR1"
 _DEEPEST = 64
+_GZIP = 2
 # Thrift's compact protocol, in which Parquet writes its metadata: kinds of fields.
 _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 12
 
@@ -104,9 +107,10 @@ def _check_pages(data: Buffer, column: Struct, at: int, stop: int, end: int) -> 
         reader = _Reader(data, at, stop)
         header = reader.struct()
         written, whole = header[3], header[2]
-        at = reader.at + written
+        begin, at = reader.at, reader.at + written
         if written < 0 or at > stop or not 0 <= whole <= column[6]:
             raise _DamagedError
+        _check_content(data, column, header, begin, at)
         if 7 in header:
             # Every value of a dictionary takes space, except booleans.
             if not 0 <= header[7][1] <= 8 * whole:
@@ -117,6 +121,28 @@ def _check_pages(data: Buffer, column: Struct, at: int, stop: int, end: int) -> 
             raise _DamagedError
         values += page[1]
     if values != column[5]:
+        raise _DamagedError
+
+
+def _check_content(data: Buffer, column: Struct, header: Struct, begin: int, end: int) -> None:
+    """Compare a page with its checksum and, packed by gzip, with that of gzip."""
+    if 4 in header and zlib.crc32(data[begin:end]) != header[4] & 0xFFFFFFFF:
+        raise _DamagedError
+    whole, newer = header[2], header.get(8, {})
+    if column.get(4) != _GZIP or not newer.get(7, True) or not whole:
+        return
+    # Newer pages begin with levels, which are not packed.
+    levels = newer.get(5, 0) + newer.get(6, 0)
+    if not 0 <= levels <= min(whole, end - begin):
+        raise _DamagedError
+    if whole == levels:
+        return
+    unpack = zlib.decompressobj(wbits=31)
+    try:
+        content = unpack.decompress(data[begin + levels : end], whole - levels + 1)
+    except zlib.error:
+        raise _DamagedError from None
+    if not unpack.eof or len(content) != whole - levels:
         raise _DamagedError
 
 

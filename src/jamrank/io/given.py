@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import narwhals as nw
@@ -54,8 +55,12 @@ def listed(given: VoteSource) -> list[Any]:
     if not sources:
         raise ParameterError("no files to read; expected at least one")
     seen = set()
-    for one in sources if several else ():
-        real = os.path.realpath(one)
+    for one in filter(is_path, sources):
+        try:
+            real = os.path.realpath(one)
+            Path(real).is_dir()
+        except (ValueError, OSError):
+            raise InputError(f"{source_name(one)!r} cannot be the name of a file", "give the file's path") from None
         if real in seen:
             name = source_name(one)
             raise ParameterError(f"{name} is given twice, and its votes would count double; give each file once")

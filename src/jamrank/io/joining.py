@@ -65,7 +65,11 @@ def joined(frames: list[pl.DataFrame]) -> pl.DataFrame:
         types = {frame[name].dtype for frame in whole for name in own}
         if len(types) > 1:
             whole = [frame.with_columns(pl.Series(name, _text(frame[name])) for name in own) for frame in whole]
-    return pl.concat([frame.cast(cast(Any, casts)) for frame in whole])
+    try:
+        return pl.concat([frame.cast(cast(Any, casts)) for frame in whole])
+    except pl.exceptions.PolarsError:
+        held = ", ".join(dict.fromkeys(f"{name} as {frame[name].dtype}" for frame in whole for name in casts))
+        raise InputError(f"{held} cannot be read", "expected the winner as text, and numbers as weights") from None
 
 
 def _text(ids: pl.Series) -> pl.Series:

@@ -595,6 +595,7 @@ NB_MODULE(_native, m) {
     bind_encoding(m);
     bind_packing(m);
     bind_patterns(m);
+    bind_strings(m);
     bind_text(m);
     m.def("select", &select, "instruction_set"_a,
           "Use the passes for 'baseline', 'v3', 'v4' or 'auto'; False where this processor lacks them.");

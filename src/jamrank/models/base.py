@@ -25,6 +25,7 @@ from jamrank.inference.uncertainty import Uncertainty, draw_ranks
 from jamrank.inference.vote_summary import VoteSummary
 from jamrank.io.given import VoteSource
 from jamrank.io.out_of_core.parted import Votes
+from jamrank.linalg.blas import blas_threads
 from jamrank.models.parameters import Parameters
 from jamrank.typing import FloatArray, IntArray
 
@@ -78,7 +79,9 @@ class RankingModel(Parameters):
         self._forget()
         known = self._known_truths(votes, gold)
         votes = votes if known is None else known.votes
-        self.result_ = self._fit(FitInput(votes, features, known, self._checked_start(start), choice))
+        given = FitInput(votes, features, known, self._checked_start(start), choice)
+        with blas_threads(len(votes.items)):
+            self.result_ = self._fit(given)
         return self
 
     def _fit(self, given: FitInput) -> RankingResult:

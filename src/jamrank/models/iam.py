@@ -111,7 +111,7 @@ class IAM(RankingModel):
             values,
             "IAM",
             feature_scores=values,
-            coef=features.in_user_units(total),
+            coef=features.in_user_units(scorer.weights(total)),
             features=features,
             scorer="linear",
         )

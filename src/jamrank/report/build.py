@@ -21,6 +21,7 @@ from jamrank.models import RankingModel
 from jamrank.report.analysis import Analysis
 from jamrank.report.narrative import planning, story
 from jamrank.report.page import render
+from jamrank.report.pictures import ItemViews
 from jamrank.report.record import Report, WinProbabilities
 from jamrank.report.sections.win_probabilities import SHOWN
 from jamrank.typing import FloatArray, IntArray
@@ -76,6 +77,7 @@ def describe(
     *,
     by: tuple[str, pl.DataFrame] | None = None,
     jury: pl.DataFrame | None = None,
+    views: ItemViews | None = None,
     spreadsheet_safe: bool = False,
 ) -> Report:
     """Return the report of a fitted model.
@@ -92,6 +94,8 @@ def describe(
         A column, and what :func:`side_by_side` makes of the rankings of its values.
     jury : polars.DataFrame, optional
         The audit of LLM judges, where votes come from a ledger that has some.
+    views : ItemViews, optional
+        Pictures or texts of the items.
     spreadsheet_safe : bool
         Whether the CSV files that can be saved from the page must be safe to open in a spreadsheet.
 
@@ -128,6 +132,7 @@ def describe(
         by=None if by is None else by[1],
         by_column="" if by is None else by[0],
         jury=jury,
+        views=views,
         spreadsheet_safe=spreadsheet_safe,
     )
 

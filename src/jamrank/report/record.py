@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
+from jamrank.report.pictures import ItemViews
 from jamrank.typing import FloatArray
 
 __all__ = ["Report", "Skills", "WinProbabilities"]
@@ -115,6 +116,8 @@ class Report:
         Annotators with decided votes.
     jury : polars.DataFrame, optional
         The audit of LLM judges, as :func:`jamrank.jury.audit` returns it.
+    views : ItemViews, optional
+        Pictures or texts of the items.
     spreadsheet_safe : bool
         Whether the CSV files that can be saved from the page must be safe to open in a spreadsheet.
     """
@@ -145,4 +148,5 @@ class Report:
     by_column: str = ""
     n_judges: int = 0
     jury: pl.DataFrame | None = None
+    views: ItemViews | None = None
     spreadsheet_safe: bool = False

@@ -12,6 +12,7 @@ SECTIONS: Registry[Section] = Registry(
     {
         "summary": "jamrank.report.sections.summary:SECTION",
         "ranking": "jamrank.report.sections.ranking:SECTION",
+        "pictures": "jamrank.report.sections.pictures:SECTION",
         "annotators": "jamrank.report.sections.annotators:SECTION",
         "jury": "jamrank.report.sections.jury:SECTION",
         "reliability": "jamrank.report.sections.reliability:SECTION",

@@ -60,8 +60,9 @@ def few_patterns(votes: Comparisons) -> bool:
         whole = np.dtype((np.void, verdicts.shape[1]))
         return len(set(verdicts.view(whole).ravel().tolist())) <= _MOST_DISTINCT * _SAMPLE
     start, stop = votes.vote_start[sample].tolist(), votes.vote_start[sample + 1].tolist()
+    annotator, result, weight = votes.vote_annotator, votes.vote_result, votes.vote_weight
     seen = {
-        (votes.vote_annotator[a:b].tobytes(), votes.vote_result[a:b].tobytes(), votes.vote_weight[a:b].tobytes())
+        (annotator[a:b].tobytes(), result[a:b].tobytes(), weight[a:b].tobytes())
         for a, b in zip(start, stop, strict=True)
     }
     return len(seen) <= _MOST_DISTINCT * _SAMPLE

@@ -17,6 +17,9 @@ from jamrank.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["Features", "align_features"]
 
+# The squares of larger numbers, summed over items, are infinite.
+_LARGEST = 1e140
+
 
 @dataclass(frozen=True)
 class Features:
@@ -191,9 +194,11 @@ def _reorder(matrix: FloatArray, names: list[str], expected: tuple[str, ...]) ->
 def _checked(matrix: FloatArray, names: list[str], items: NDArray[Any]) -> FloatArray:
     if len(names) != matrix.shape[1]:
         raise FeatureError(f"{matrix.shape[1]} features instead of {len(names)}", "give those of the fit")
-    if np.isinf(matrix).any():
-        row, column = np.argwhere(np.isinf(matrix))[0]
+    if (np.abs(matrix) > _LARGEST).any():
+        row, column = np.argwhere(np.abs(matrix) > _LARGEST)[0]
+        found = "infinite" if np.isinf(matrix[row, column]) else f"{matrix[row, column]:g}"
         raise FeatureError(
-            f"feature {names[column]!r} of item {items[row]!s} is infinite", "give a number or leave it empty"
+            f"feature {names[column]!r} of item {items[row]!s} is {found}",
+            f"give a number of at most {_LARGEST:g}, in a larger unit if need be, or leave it empty",
         )
     return matrix

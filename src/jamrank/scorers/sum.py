@@ -78,7 +78,7 @@ class SumScorer:
         own, effects = self.split(theta)
         if feature_scores is not None:
             effects = np.where(np.isfinite(scores), scores - feature_scores, effects)
-        return np.concatenate([own if weights is None else weights, effects])
+        return np.concatenate([self.features.warm_start(own, scores, feature_scores, weights), effects])
 
     def preconditioner(self, degree: FloatArray) -> Callable[[FloatArray], FloatArray]:
         """Return the inverse curvature of comparisons that spread evenly over the items, by eliminating the effects.

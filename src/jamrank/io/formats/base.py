@@ -81,9 +81,10 @@ class Ballots:
         if not self.sides:
             # Who won must not look like who stood on the left: the item that sorts first stands there.
             swap = left > right
-            said = turned(said, swap.to_numpy())
-            p_left = None if p_left is None else np.where(swap.to_numpy(), 1 - p_left, p_left)
-            left, right = left.zip_with(~swap, right), right.zip_with(~swap, left)
+            if swap.any():
+                said = turned(said, swap.to_numpy())
+                p_left = None if p_left is None else np.where(swap.to_numpy(), 1 - p_left, p_left)
+                left, right = left.zip_with(~swap, right), right.zip_with(~swap, left)
         winner = pl.Series(WINNERS, dtype=pl.String).gather(pl.Series(said.astype(np.uint32)))
         columns = [
             self.annotator.alias("annotator"),

@@ -300,6 +300,9 @@ def _id(value: Any, name: str, row: int) -> str | int | None:
     raise InputError(problem, "expected text or a whole number", row=row + 1, reason=f"{name} is no id")
 
 
+_SHORTER_INTEGERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32)
+
+
 def _ids_of_series(series: pl.Series) -> pl.Series:
     kind = series.dtype
     if kind in (pl.Categorical, pl.Enum, pl.Null):
@@ -308,7 +311,7 @@ def _ids_of_series(series: pl.Series) -> pl.Series:
         empty = series == ""
         return series.set(empty, None) if empty.any() else series
     if kind.is_integer():
-        return series.cast(pl.String if kind == pl.UInt64 else pl.Int64)
+        return series.cast(pl.Int64 if kind in _SHORTER_INTEGERS else pl.String)
     return as_ids(series.to_list(), series.name)
 
 

@@ -107,14 +107,19 @@ class Cluster:
                 raise ClusterError(f"no dask scheduler answers at {scheduler!r} ({reason})") from None
             return cls(client, [client])
         room = str(_room(scratch))
-        # For scheduler and workers: dask's default folder is accessible to other users.
-        with warnings.catch_warnings(), dask.config.set({"temporary-directory": room}):
-            # Its dashboard uses another port if the default one is taken.
+        # dask's default folder is accessible to other users, and whoever reaches a scheduler can run code as its
+        # owner: connections need a key that only these processes have, and no page is served.
+        private = {"temporary-directory": room, "distributed.scheduler.http.routes": []}
+        with warnings.catch_warnings(), dask.config.set({**private, "distributed.worker.http.routes": []}):
             warnings.simplefilter("ignore", UserWarning)
             cluster = LocalCluster(
                 n_workers=workers or default_threads(),
                 threads_per_worker=1,
                 processes=True,
+                host="127.0.0.1",
+                protocol="tls://",
+                security=_temporary_keys(),
+                dashboard_address=None,
                 local_directory=room,
                 env={"OMP_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1"},
                 silence_logs=40,
@@ -124,8 +129,8 @@ class Cluster:
 
     @property
     def dashboard(self) -> str:
-        """Address of the page that shows what the cluster is doing."""
-        return str(self.client.dashboard_link)
+        """Address of the page that shows what the cluster is doing; empty for a local cluster, which has none."""
+        return "" if self.local else str(self.client.dashboard_link)
 
     @property
     def n_workers(self) -> int:
@@ -253,6 +258,23 @@ class Cluster:
                 raise
             problem = f"the dask scheduler at {self.address} is gone, with the data of its workers"
             raise ClusterError(f"{problem}; start it and the fit again") from None
+
+
+def _temporary_keys() -> Any:
+    """Return a key and a certificate for the connections of one local cluster.
+
+    Raises
+    ------
+    ParameterError
+        If they cannot be made.
+    """
+    from distributed import Security
+
+    try:
+        return Security.temporary()
+    except ImportError:
+        problem = "a local dask cluster needs the package cryptography, which keeps other users of the machine out"
+        raise ParameterError(f"{problem}; {_INSTALL}") from None
 
 
 def _room(scratch: str | os.PathLike[str] | None) -> Path:

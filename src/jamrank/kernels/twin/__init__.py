@@ -5,6 +5,8 @@ Each function has the signature of its namesake in the C++ source and writes int
 
 from jamrank.kernels.twin.encoding import (
     code_ids,
+    code_rows,
+    code_strings,
     count_pairs,
     fold_keys,
     mark_ids,
@@ -37,6 +39,8 @@ from jamrank.kernels.twin.patterns import (
 __all__ = [
     "assign",
     "code_ids",
+    "code_rows",
+    "code_strings",
     "count_pairs",
     "direct",
     "expectation",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,6 +11,8 @@ from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
 __all__ = [
     "code_ids",
+    "code_rows",
+    "code_strings",
     "count_pairs",
     "fold_keys",
     "mark_ids",
@@ -90,6 +94,25 @@ def mark_ids(ids: NDArray[np.integer], low: int, seen: NDArray[np.uint8], thread
 def code_ids(ids: NDArray[np.integer], low: int, rank: Int32Array, codes: Int32Array, threads: int) -> None:
     """Give each id its rank among those that occur or, without ranks, its distance from ``low``."""
     codes[:] = rank[ids - low] if len(rank) else ids - low
+
+
+def code_strings(values: list[Any], codes: Int32Array) -> list[str] | None:
+    """Give each string its code; return the distinct ones as they are first met, or None where one is no string."""
+    if any(type(value) is not str for value in values):
+        return None
+    code_of: dict[str, int] = {}
+    codes[:] = [code_of.setdefault(value, len(code_of)) for value in values]
+    return list(code_of)
+
+
+def code_rows(text: NDArray[np.uint8], width: int, codes: Int32Array, first: IntArray, threads: int) -> int:
+    """Give each row of ``width`` bytes its code, and each code its first row; return how many codes there are."""
+    code_of: dict[bytes, int] = {}
+    for place, row in enumerate(text.reshape(-1, width)):
+        codes[place] = code_of.setdefault(row.tobytes(), len(code_of))
+        if codes[place] == len(code_of) - 1 and (not place or codes[:place].max() < codes[place]):
+            first[codes[place]] = place
+    return len(code_of)
 
 
 def sort_keys(keys: IntArray, bits: int, threads: int) -> None:

@@ -1,0 +1,29 @@
+"""Types of options."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import click
+
+__all__ = ["FINITE", "SEED", "Finite"]
+
+
+class Finite(click.FloatRange):
+    """A finite number: neither nan nor inf, which Python also reads as numbers."""
+
+    name = "float"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the number, within the bounds if there are some."""
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a finite number", param, ctx)
+        return number
+
+    def _describe_range(self) -> str:
+        return super()._describe_range() if (self.min, self.max) != (None, None) else ""
+
+
+FINITE, SEED = Finite(), click.IntRange(min=0)
