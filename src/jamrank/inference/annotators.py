@@ -138,7 +138,15 @@ class AnnotatorFit:
     @cached_property
     def link_rows(self) -> FloatArray:
         """Annotator pairs with correlated errors, as rows of numbers."""
-        return np.empty((0, 6)) if self._links is None else self._links.to_array()
+        found = np.empty((0, 6)) if self._links is None else self._links.to_array()
+        return np.concatenate([self._copies(), found])
+
+    def _copies(self) -> FloatArray:
+        """Return copies and those they copy as such rows: they agree on everything."""
+        copies = np.flatnonzero(self.votes.copy_of >= 0)
+        first = self.votes.copy_of[copies]
+        pairs, skill = self.votes.decided_votes[first], 1 - 2 * self.overall[first]
+        return np.stack([first, copies, pairs, pairs, pairs * (1 + skill**2) / 2, np.ones(len(first))], axis=1)
 
     # -- frames -----------------------------------------------------------------------------------------------
 
