@@ -18,7 +18,7 @@ PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 .PHONY: benchmark benchmark-rivals benchmark-growth benchmark-profile benchmark-scale benchmark-quick
 .PHONY: benchmark-verdicts benchmark-recovery benchmark-coverage benchmark-scorers benchmark-heldout
 .PHONY: benchmark-everyday benchmark-studio benchmark-baseline
-.PHONY: benchmark-next benchmark-encoding benchmark-cluster benchmark-gpu benchmark-jury fuzz kills
+.PHONY: benchmark-next benchmark-encoding benchmark-cluster benchmark-gpu benchmark-jury fuzz kills bounds
 
 demo: $(VENV)/demo-$(MODULES)
 	$(BIN)/jamrank demo
@@ -120,6 +120,10 @@ fuzz: $(VENV)/dev-$(MODULES)
 # The whole command killed 400 times at random moments, some minutes: benchmarks/kills.md and .json.
 kills: $(VENV)/dev-$(MODULES)
 	POLARS_MAX_THREADS=1 JAMRANK_THREADS=1 $(BIN)/python -m benchmarks.kills
+
+# Time and memory of small inputs that once took much, a minute: benchmarks/bounds.md and .json.
+bounds: $(VENV)/dev-$(MODULES)
+	POLARS_MAX_THREADS=1 JAMRANK_THREADS=1 $(BIN)/python -m benchmarks.bounds
 
 # Passes and fits on a GPU, two minutes; needs a card: benchmarks/gpu.md and .json.
 benchmark-gpu: $(RIVALS)/jamrank

@@ -187,7 +187,7 @@ def described(ends: Ends, seeds: list[int], facts: dict[str, str]) -> str:
         f"more than {LONGEST_SECONDS:.0f} s of CPU time, or more memory than {TIMES_INPUT} times the input and",
         f"{SPARE_BYTES >> 20} MiB.",
         "",
-        f"{counts.total():,} cases with seeds {' and '.join(map(str, seeds))}; {len(ends.failures)} wrong.",
+        f"{counts.total():,} cases with seed {' and '.join(map(str, seeds))}; {len(ends.failures)} wrong.",
         "",
         *table(["kind", *ENDS, "longest, s", "most memory, MiB"], rows),
         *([f"- {failure}" for failure in ends.failures[:20]] + [""] if ends.failures else []),
@@ -210,9 +210,9 @@ def main() -> None:
         with tempfile.TemporaryDirectory(prefix="jamrank-fuzz-") as folder:
             return say(f"{try_case(*map(int, given.again.split('-')), Path(folder))}\n")
     begun_at, seeds, ends = commit(), given.seed or list(SEEDS), Ends()
-    for seed in seeds:
+    for number, seed in enumerate(seeds, start=1):
         for _ in run(seed, given.cases or (QUICK_CASES if given.quick else CASES), ends, given.minutes):
-            _write(given.out, ends, seeds, about(begun_at, "polars", "pyarrow"))
+            _write(given.out, ends, seeds[:number], about(begun_at, "polars", "pyarrow"))
 
 
 def _write(folder: Path, ends: Ends, seeds: list[int], facts: dict[str, str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import random
 import shutil
@@ -23,6 +24,7 @@ def _kept() -> tuple[Path, Path, Any, list[float]]:
     import jamrank as jr
 
     home = Path(tempfile.mkdtemp(prefix="jamrank-fuzz-"))
+    atexit.register(shutil.rmtree, home, ignore_errors=True)
     votes = jr.simulate(6, 4, 120, random_state=1).votes.to_frame()
     pl.DataFrame(votes).write_parquet(home / "votes.parquet")
     stored = jr.store_comparisons(home / "votes.parquet", home / "scratch")

@@ -77,8 +77,16 @@ def lone(n_judges: int, n_sets: int) -> jr.Comparisons:
     return jr.Comparisons.from_arrays(*zip(*rows, strict=True))
 
 
-@pytest.mark.parametrize(("n_judges", "n_sets", "alone"), [(1, 1, True), (2, 2, True), (2, 1, False)])
-@pytest.mark.parametrize("name", ["JAM", "CrowdBT", "BradleyTerry"])
+@pytest.mark.parametrize(
+    ("name", "n_judges", "n_sets", "alone"),
+    [
+        ("JAM", 1, 1, True),
+        ("JAM", 2, 2, True),
+        ("JAM", 2, 1, False),
+        ("CrowdBT", 2, 2, True),
+        ("BradleyTerry", 1, 1, True),
+    ],
+)
 def test_agreement_with_oneself_is_not_taken_for_reliability(name, n_judges, n_sets, alone):
     votes = lone(n_judges, n_sets)
     frame = getattr(jr, name)().fit(votes).annotators_

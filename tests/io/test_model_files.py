@@ -164,3 +164,11 @@ def test_a_matrix_of_votes_that_was_changed_is_refused(tmp_path):
             jr.load(tmp_path / "m.jamrank")
     (tmp_path / "m.jamrank").write_bytes(pack("model", 2, body))
     assert jr.load(tmp_path / "m.jamrank").result_.votes.in_memory.n_votes == 6
+
+
+def test_a_trait_that_is_missing_is_an_error_of_the_file(tmp_path):
+    body = full(jr.AmElo().fit(VOTES))._to_body()
+    (tmp_path / "m.jamrank").write_bytes(pack("model", 2, {**body, "traits": {}}))
+    model = jr.load(tmp_path / "m.jamrank")
+    with pytest.raises(FormatError, match="has no 'discrimination' of its annotators"):
+        _ = model.result_.annotators.traits["discrimination"]

@@ -13,7 +13,7 @@ from benchmarks import studio as benchmark
 
 
 def test_no_vote_is_lost_or_doubled_when_the_server_is_killed(tmp_path):
-    found = benchmark.kills(str(tmp_path / "s.sqlite"), "SQLite", tmp_path, 2, n_judges=8, between=1.0)
+    found = benchmark.kills(str(tmp_path / "s.sqlite"), "SQLite", tmp_path, 1, n_judges=4, between=1.0)
     assert found.acknowledged > 0
     assert (found.lost, found.twice) == (0, 0)
 

@@ -23,7 +23,13 @@ from jamrank.fitting.disagreement import disagreement
 from jamrank.fitting.em import Fit, Point, Problem, run
 from jamrank.fitting.feature_scorers import Featured, choose_kernel, resolve_scorer
 from jamrank.fitting.latent_fit import LatentFit
-from jamrank.fitting.marginal_flips import MarginalFit, can_integrate, fit_marginal
+from jamrank.fitting.marginal_flips import (
+    MANY_ROWS,
+    MarginalFit,
+    can_integrate,
+    fit_marginal,
+    integration_matters,
+)
 from jamrank.fitting.prior import Prior, linear_variance
 from jamrank.fitting.prior_variances import Variances, estimate_variances, free_scores
 from jamrank.fitting.progress import Progress
@@ -156,7 +162,7 @@ class LatentFitter:
             return Outcome(final, fit, plain, self.noise_state, (plain, final, fit.point), fit.point.scores)
         if prior is not None:
             warn_of_loose_items(engine, self.votes.items)
-            if self.settings.flips == "marginal" and can_integrate(engine, noise, loss):
+            if self._integrates(engine, noise):
                 return self.fit_marginal(engine, noise, prior)
         variances: Variances = (prior.score_variance if prior else None,)
         start = None
@@ -169,8 +175,18 @@ class LatentFitter:
         scores = fit.point.scores - fit.point.scores.mean()
         return Outcome(final, fit, own, self.noise_state, (own, final, fit.point), scores)
 
+    def _integrates(self, engine: Engine, noise: Noise) -> bool:
+        """Tell whether flips are fitted with the scores integrated out."""
+        how = self.settings.flips
+        if how == "joint" or not can_integrate(engine, noise, self.settings.loss):
+            return False
+        return how == "marginal" or integration_matters(engine, self.settings.unit)
+
     def fit_marginal(self, engine: Engine, noise: Noise, prior: Prior) -> Outcome:
-        """Fit flips with the scores integrated out; the scores are posterior means."""
+        """Fit flips with the scores integrated out; scores are the means that go with them."""
+        if engine.n_rows <= MANY_ROWS:
+            # Variances settle within a per cent of their limits: the end must not depend on where a fit began.
+            self.start = None
         earlier = None if self.start is None else self.start.scores.score_variance
         guess = prior.score_variance or earlier or 1.0
         begun = Problem(engine, ScorerState(self.scorer, score_variance=guess).build(engine.n_items), noise)

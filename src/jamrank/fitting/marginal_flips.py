@@ -17,17 +17,20 @@ from scipy.special import expit
 from jamrank.engines import Engine
 from jamrank.engines.marginal import HasMarginal, MarginalEngine, MarginalExpectation
 from jamrank.fitting.em import Fit, Optimizer, Point, Problem, largest, run
+from jamrank.fitting.lbfgs import Secants
 from jamrank.noise import Flip, Noise
 from jamrank.scorers import ObjectScorer
 from jamrank.typing import FloatArray
 
-__all__ = ["MarginalFit", "can_integrate", "fit_marginal"]
+__all__ = ["MANY_ROWS", "MarginalFit", "can_integrate", "fit_marginal", "integration_matters"]
 
+# Votes an item up to which flips are integrated however many votes there are, and up to which if they are few.
+_SPARSE, _RATHER_SPARSE = 100, 1000
 _ROUNDS, _STEPS = 60, 2
 # Tolerances: distance of the prior variance from its limit, and change of scores and flips.
 _CLOSE, _SETTLED = 0.01, 0.01
 # With more rows the tolerances are relaxed by this factor: the prior hardly matters there.
-_MANY_ROWS, _LESS = 300_000, 4.0
+MANY_ROWS, _LESS = 300_000, 4.0
 _SMALLEST, _LARGEST = 1e-3, 9.0
 # Two pseudo-items of variance 1 keep the estimate from collapsing to 0 when votes are few.
 _PSEUDO_ITEMS = 2.0
@@ -36,7 +39,7 @@ _PSEUDO_ANNOTATORS, _PSEUDO_LOGIT, _PSEUDO_SPREAD = 2.0, float(np.log(0.5)), 1.5
 # Lower bound on the variance of the flips' logits.
 _SMALLEST_SPREAD = 1e-3
 # Largest change of the log prior variance by extrapolation, and largest convergence rate assumed.
-_LARGEST_STEP, _LARGEST_RATE = 0.7, 0.95
+_LARGEST_STEP, _LARGEST_RATE = 0.3, 0.8
 # Change of the log prior variance in the probe, and its number of rounds.
 _PROBE, _PROBE_ROUNDS = 0.3, 3
 _MAX_STEPS = 6
@@ -100,6 +103,18 @@ def can_integrate(engine: Engine, noise: Noise, loss: str) -> bool:
     return isinstance(engine, HasMarginal) and isinstance(noise, Flip) and loss == "logistic"
 
 
+def integration_matters(engine: Engine, unit: str) -> bool:
+    """Tell whether scores that are fitted jointly would explain errors away: where items have few rows.
+
+    One annotator has no flip to compare. Of many votes the passes take longer, so more is to be gained.
+    """
+    votes = engine.vote_counts.sum(axis=1)
+    if np.count_nonzero(votes) < 2:
+        return False
+    rows = engine.n_rows if unit == "pair" else float(votes.sum())
+    return 2 * rows <= (_RATHER_SPARSE if rows <= MANY_ROWS else _SPARSE) * engine.n_items
+
+
 def fit_marginal(
     engine: Engine,
     noise: Noise,
@@ -140,9 +155,9 @@ def fit_marginal(
     probe = None
     if estimate:
         probe, rounds = rounds.probe(place), replace(rounds, estimate=False)
-        place = rounds.maximise_evidence(place, probe, _MAX_STEPS if engine.n_rows <= _MANY_ROWS else 1)
+        place = rounds.maximise_evidence(place, probe, _MAX_STEPS if engine.n_rows <= MANY_ROWS else 1)
     if pool:
-        place = replace(rounds, estimate=False, pool=True).settle(place)
+        place = replace(rounds, estimate=False, pool=True).settle(_with_pooled_prior(place))
     fit = run(place.state.problem(engine), place.point, max_iter=max_iter, tol=tol, progress=progress)
     return _finished(fit, place.state, votes, probe)
 
@@ -177,7 +192,7 @@ class _Rounds:
 
     @property
     def _loose(self) -> float:
-        return 1.0 if self.engine.n_rows <= _MANY_ROWS else _LESS
+        return 1.0 if self.engine.n_rows <= MANY_ROWS else _LESS
 
     def settle(self, place: _Place) -> _Place:
         """Iterate until the changes are within the tolerances."""
@@ -188,7 +203,7 @@ class _Rounds:
             point = _advance(optimizer, _STEPS)
             updated = self._update(state, point, rate)
             moved = optimizer.problem.distance(began, point.theta, point.params)
-            unsettled = max(rate.remaining, largest(updated.cavity - state.cavity))
+            unsettled = max(rate.remaining, largest(updated.cavity - state.cavity), _prior_moved(state, updated))
             if moved <= self._loose * _SETTLED * np.sqrt(state.prior) and unsettled <= self._loose * _CLOSE:
                 break
             state = updated
@@ -235,6 +250,27 @@ class _Rounds:
         known = _log_information(noise, there.point) - _log_information(noise, here.point)
         information = max(fall / _PROBE, 0.0) + 0.5 * _PSEUDO_ITEMS
         return _Probe((there.point.params - here.point.params) / _PROBE, information, -0.5 * known / _PROBE)
+
+
+def _with_pooled_prior(place: _Place) -> _Place:
+    """Return the same place under the prior that its flips suggest.
+
+    Curvature learned from the last steps of a fit that has settled may be rounding errors: it is forgotten.
+    """
+    state = place.state
+    if isinstance(state.noise, Flip):
+        state = replace(state, noise=_pooled(state.noise, place.point))
+    return _Place(state, replace(_unguarded(place.point), secants=Secants()))
+
+
+def _prior_moved(a: _State, b: _State) -> float:
+    """Return how far the prior of the flips has moved: its mean, and the logarithm of its weight."""
+    one, other = a.noise, b.noise
+    if one is other or not isinstance(one, Flip) or not isinstance(other, Flip) or not len(one.votes):
+        return 0.0
+    (wrong, right), (its_wrong, its_right) = ((n.prior_errors[0], n.prior_correct[0]) for n in (one, other))
+    mean = wrong / (wrong + right) - its_wrong / (its_wrong + its_right)
+    return float(max(abs(mean), abs(np.log((wrong + right) / (its_wrong + its_right)))))
 
 
 def _turn(optimizer: Optimizer, problem: Problem) -> None:

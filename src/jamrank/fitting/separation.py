@@ -109,7 +109,9 @@ def _sides_taken(rows: Rows, threads: int) -> NDArray[np.uint8]:
 
 def _winner(share: FloatArray) -> NDArray[np.uint8]:
     """Return 1 where most votes are for the first item, 0 where they are for the second, else 2."""
-    return (share > 0.5).view(np.uint8) + ((share == 0.5).view(np.uint8) << 1)
+    winner: NDArray[np.uint8] = (share > 0.5).view(np.uint8)
+    winner += (share == 0.5).view(np.uint8) << 1
+    return winner
 
 
 def _named(items: NDArray[Any]) -> str:

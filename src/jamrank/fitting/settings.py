@@ -20,7 +20,7 @@ _CHOICES = {
     "loss": ("logistic", "hinge"),
     "ties": ("auto", "davidson", "half", "leave out"),
     "init": ("share", "random"),
-    "flips": ("marginal", "joint"),
+    "flips": ("auto", "marginal", "joint"),
 }
 _WHOLE = ("n_init", "max_iter", "n_landmarks", "n_jobs")
 

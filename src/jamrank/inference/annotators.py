@@ -60,11 +60,14 @@ class AnnotatorFit:
         traits: dict[str, FloatArray] | None = None,
         overall: FloatArray | None = None,
     ) -> None:
-        # Copies have no votes of their own here: what is said of them is what is said of the one they copy.
-        shown = votes.stands_for
-        self.votes, self.flip, self.predictor = votes, flip[shown], predictor
-        self.traits = {name: value[shown] for name, value in (traits or {}).items()}
-        self.overall = self.flip if overall is None else overall[shown]
+        self.votes, self.flip, self.predictor = votes, flip, predictor
+        self.traits = {} if traits is None else traits
+        self.overall = flip if overall is None else overall
+        if len(votes.copy_of):
+            # Copies have no votes of their own here: what is said of them is what is said of the one they copy.
+            shown = votes.stands_for
+            self.flip, self.overall = self.flip[shown], self.overall[shown]
+            self.traits = {name: value[shown] for name, value in self.traits.items()}
 
     @property
     def counted(self) -> bool:
@@ -246,12 +249,12 @@ class LatentAnnotators(AnnotatorFit):
         return self._information_at(self.fit.overall or fitted)
 
     def _information_at(self, solution: Solution) -> FloatArray:
-        problem, point = solution.problem, solution.point
-        observed, n = self.inference.observed_at(solution), len(self.votes.annotators)
+        n = len(self.votes.annotators)
         if self.fit.flip_information is not None:
-            # Each ignores something: one the uncertainty of scores except their scale, the other that of variances.
-            own = self.fit.flip_information[:n]
-            return own if observed is None else np.minimum(own, observed.marginal()[:n])
+            # The joint posterior has no maximum where scores are integrated out: its curvature says nothing there.
+            return self.fit.flip_information[:n]
+        problem, point = solution.problem, solution.point
+        observed = self.inference.observed_at(solution)
         if observed is not None:
             return problem.noise.flip_information(observed.marginal(), n)
         hidden = problem.engine.truth_variance(point.scores, problem.noise.log_emission(point.params)).sum(axis=1)

@@ -9,7 +9,8 @@ from typing import Any
 from jamrank.errors import FormatError
 from jamrank.io.archives import is_archive, unpack
 from jamrank.io.documents import parse_document, read_bytes
-from jamrank.io.model_schema import VERSION, from_version_1
+from jamrank.io.model_schema import VERSION
+from jamrank.io.model_version_1 import from_version_1
 
 __all__ = ["is_model_file", "read_body"]
 

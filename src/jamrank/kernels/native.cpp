@@ -145,8 +145,7 @@ class Exponentials {
 };
 
 // Every pass over rows sums up gradient and degree (if wanted) by item first, then what is its own, and its value last.
-// Where the rows are all pairs, gradients of second items are contiguous; else an item's two sums lie side by side, so that
-// one row touches two places and not four.
+// With all pairs, gradients of second items are contiguous; else an item's two sums are adjacent: a row touches two places.
 struct Layout {
     Layout(const Rows& rows, bool bent, size_t own)
         : items(rows.items),
@@ -182,8 +181,7 @@ void require_sums(size_t items, bool bent, const OutDoubles& gradient, const Out
             "expected one entry for each item");
 }
 
-// The largest logarithm in one table of ratios, and how many likelihoods can be multiplied: a row's lies between 1 and
-// the ratio of its pattern.
+// The largest logarithm in a table of ratios, and how many likelihoods (from 1 to a pattern's ratio) can be multiplied.
 struct Reach {
     double log_ratio = 0.0;
     size_t together = 0;
@@ -551,8 +549,7 @@ double assign(const Ints& first, const Ints& second, const Doubles& projections,
     return value;
 }
 
-// Weighted products of every two rows of a matrix, on and above the diagonal, added up in an order that depends on nothing
-// else: BLAS does not promise that.
+// Weighted products of every two rows of a matrix, on and above the diagonal, in a fixed order, as BLAS does not promise.
 void weighted_gram(const Doubles& matrix, const Doubles& weight, OutDoubles products) {
     const size_t columns = weight.size(), rows = columns ? matrix.size() / columns : 0;
     require(matrix.size() == rows * columns && products.size() == rows * rows, "one product for every two rows");

@@ -37,7 +37,7 @@ class CrowdBT(LatentModel):
         *,
         noise: str = "flip",
         ties: str = "auto",
-        flips: str = "joint",
+        flips: str = "auto",
         prior: Prior | str | None = "auto",
         init: str = "share",
         n_init: int = 1,

@@ -33,10 +33,12 @@ class JAM(LatentModel):
         threshold for each annotator. ``auto``: the same, with one threshold for all unless the annotators' shares of
         ties differ by more than chance. ``half``: a tie is half a vote for either side, as evalica and the arenas
         count it. ``leave out``: ties are not used, with a warning.
-    flips : {"joint", "marginal"}
-        How flips are fitted where every item has a free score and annotators have one flip each: ``marginal``
-        integrates the scores out, approximately, which avoids overfitting where items have few votes; ``joint``
-        maximises the joint posterior of scores and flips. In all other cases it is always ``joint``.
+    flips : {"auto", "marginal", "joint"}
+        How flips are fitted where every item has a free score and annotators have one flip each. ``marginal``: with
+        the scores integrated out, approximately, so that scores do not explain errors away, and with a prior of the
+        flips that is estimated. ``joint``: together with the scores, by the highest joint posterior density.
+        ``auto``: marginal where an item has up to 100 votes, or up to 1,000 if there are at most 300,000 in all;
+        with more, both nearly agree and joint is faster. Otherwise always joint.
     prior : "auto", Prior or None
         Weak prior; None for plain maximum likelihood.
     init : {"share", "random"}
@@ -109,7 +111,7 @@ class JAM(LatentModel):
         loss: str = "logistic",
         noise: str = "flip",
         ties: str = "auto",
-        flips: str = "joint",
+        flips: str = "auto",
         prior: Prior | str | None = "auto",
         init: str = "share",
         n_init: int = 1,

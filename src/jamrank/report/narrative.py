@@ -171,7 +171,8 @@ def _rank_intervals(analysis: Analysis) -> list[str]:
     low, high = analysis.rank_intervals
     width = float(np.median(high - low + 1))
     if width >= n_items:
-        return ["For most items every rank is possible; more votes are needed."]
+        needed = "votes on more pairs or questions" if analysis.result.spec.unit == "pair" else "more votes"
+        return [f"For most items every rank is possible; {needed} are needed."]
     sentence = f"Median 95 % rank interval: {width:g} of {n_items:,} ranks"
     if are_correlated(analysis):
         return [f"{sentence} (assuming independent errors)."]
@@ -224,4 +225,6 @@ def _next_for_first_place(analysis: Analysis) -> list[str]:
     if not np.isfinite(chance).all() or chance[np.argmax(analysis.scores)] >= SETTLED:
         return []
     rivals = listed([item for item, _ in _rivals(analysis, chance)], _MOST_NAMED)
-    return [f"To determine the first rank, compare {safe_text(ranking['item'][0])} with {rivals}."]
+    # Where the votes on a pair share one truth, more votes on it say little that is new.
+    where = " under new questions" if analysis.result.spec.unit == "pair" else ""
+    return [f"To determine the first rank, compare {safe_text(ranking['item'][0])} with {rivals}{where}."]

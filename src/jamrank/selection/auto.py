@@ -19,6 +19,7 @@ from jamrank.io.out_of_core.sampling import sample_pairs, sample_parts
 from jamrank.models.base import RankingModel
 from jamrank.models.registry import find_model
 from jamrank.scorers import align_features
+from jamrank.selection.adaptive import CAUTION, looks_adaptive
 from jamrank.selection.candidates import usual_candidates
 from jamrank.selection.cross_validation import Candidate, HeldOut, frames, hold_out
 from jamrank.selection.design import Design, examine_design
@@ -190,6 +191,8 @@ class Auto(RankingModel):
             name = found.choice()
             drawn = sample is not votes and sample.n_folded < votes.n_votes
             reason = _reason(found, self.folds, votes.n_votes if drawn else None)
+            if looks_adaptive(sample):
+                reason += f" {CAUTION}"
         (chosen,) = (one for one in candidates if one.name == name)
         if features is not None and not chosen.features:
             reason += " The features are not used."

@@ -15,6 +15,7 @@ from jamrank.errors import InputError, ParameterError
 from jamrank.io.out_of_core.sampling import sample_pairs
 from jamrank.rows import by_one
 from jamrank.scorers import align_features
+from jamrank.selection.adaptive import CAUTION, looks_adaptive
 from jamrank.selection.cross_validation import Estimate, HeldOut, frames, hold_out
 from jamrank.selection.folds import SPLITS, assign_folds
 from jamrank.text import many
@@ -190,7 +191,8 @@ def _with_pooled_baseline(held_out: HeldOut, features: Any) -> HeldOut:
 
 
 def _sentences(found: dict[str, HeldOut], votes: Comparisons, used: Comparisons) -> list[str]:
-    sentences = [sentence for by, held_out in found.items() for sentence in _on_annotators(by, held_out)]
+    sentences = [CAUTION] if looks_adaptive(used) else []
+    sentences += [sentence for by, held_out in found.items() for sentence in _on_annotators(by, held_out)]
     for by, held_out in found.items():
         sentences += _on_the_best(by, held_out)
     leading = next(iter(found.values()))

@@ -33,9 +33,10 @@ def planning(examination: Examination) -> CheckResult:
     elif more is None:
         sentence = f"{sentence}; {in_percent(target, 0)} cannot be reached with votes like these."
     else:
+        # Where the votes on a pair share one truth, more votes on it say little that is new.
+        where = ", on new pairs or under new questions" if result.spec.unit == "pair" else ""
         sentence = (
-            f"{sentence}; {in_percent(target, 0)} needs about {_two_digits(more)} more votes like these, on new "
-            "pairs or under new questions."
+            f"{sentence}; {in_percent(target, 0)} needs about {_two_digits(more)} more votes like these{where}."
         )
     measures = {"expected_accuracy": accuracy, "target": target, "more_votes": more}
     return CheckResult([Finding(level, sentence, "planning")], measures=measures)

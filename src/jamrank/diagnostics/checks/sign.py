@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from jamrank.diagnostics.examination import Examination
 from jamrank.diagnostics.findings import CheckResult, Finding
 from jamrank.diagnostics.sign import orientation_of
@@ -15,8 +17,8 @@ _ENOUGH_VOTES = 50
 
 def sign(examination: Examination) -> CheckResult:
     """Report a problem where as many votes may be against the scores as for them."""
-    if not examination.n_decided or examination.result is None:
-        return CheckResult()
+    if np.count_nonzero(examination.votes.annotator_decided) < 2 or examination.result is None:
+        return CheckResult()  # one annotator is taken at the word
     found = orientation_of(examination.result)
     share = f"{in_percent(found.share)} ± {in_percent(2 * found.se)}"
     if found.settled:
@@ -30,8 +32,8 @@ def sign(examination: Examination) -> CheckResult:
         finding = Finding("note", sentence, "few votes")
     else:
         sentence = (
-            f"As many votes disagree with the scores as agree ({share} agree): the votes do not determine the "
-            "direction of the ranking, which may be upside down. Provide pairs of known truth (--gold)."
+            f"Orientation open: as many votes may disagree with the scores as agree ({share} agree), so the ranking "
+            "may be upside down; add gold pairs (--gold)."
         )
         finding = Finding("problem", sentence, "sign")
     measures = {"votes_with_the_scores": found.share, "votes_with_the_scores_se": found.se}
