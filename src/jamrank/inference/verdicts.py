@@ -205,7 +205,9 @@ def _habit(verdict: str, habits: ResponseBias, k: int) -> str:
     side, picked, explained = (
         ("left", left, expected) if left > expected else ("right", decided - left, decided - expected)
     )
-    return f"picked the {side} on {number(picked)} of {number(decided)} votes; the items explain {explained:.1f}"
+    return (
+        f"picked the {side} on {number(picked)} of {number(decided)} votes; {explained:.1f} expected from the items"
+    )
 
 
 def _flip(verdict: str, flip: float, low: float, high: float) -> str:
