@@ -68,7 +68,7 @@ def test_two_commands_from_a_file_to_a_leaderboard(tmp_path, answers):
     assert (tmp_path / "results" / "jury.csv").read_text().startswith("judge,votes,ties,refused,")
     audited = command("--audit", "jury.db", folder=tmp_path)
     assert audited.returncode == 0, audited.stderr
-    assert "careful" in audited.stdout and "bits a vote" in audited.stdout
+    assert "careful" in audited.stdout and "bits per vote" in audited.stdout
     as_json = command("--audit", "jury.db", "--json", folder=tmp_path)
     assert {row["judge"] for row in json.loads(as_json.stdout)} <= {"careful", "hasty"}
 

@@ -227,7 +227,7 @@ def test_it_travels_to_another_process(tmp_path):
 
 def test_what_does_not_exist_is_refused(tmp_path):
     with pytest.raises(
-        ParameterError, match=r"'c\.csv' is none of the paper's files; use one of winequality-red\.csv, "
+        ParameterError, match=r"'c\.csv' is not a file of the paper; use one of winequality-red\.csv, "
     ):
         Data(tmp_path).path("c.csv")
     with pytest.raises(ParameterError, match="colour must be 'red' or 'white', not 'rosé'"):

@@ -139,6 +139,7 @@ def test_judges_who_err_together_are_a_warning_near_the_top():
     truth = rng.random((len(left), 1)) < 1 / (1 + np.exp(0.2 * (left - right)))[:, None]
     said = (truth ^ (rng.random((len(left), 5)) < 0.2)).astype(float)
     said[:, 1] = said[:, 0]
+    said[0, 1] = 1 - said[0, 0]  # all votes the same would be a copy, which is counted once
     votes = jr.Comparisons.from_matrix(left, right, said, list("ABCDE"))
     report = describe(Analysis(jr.JAM().fit(votes).result_, votes), "x", {})
     assert "5 annotators are equivalent to" in report.summary["Ranking"][1]

@@ -86,7 +86,7 @@ class VotePool:
 
     @property
     def table(self) -> FloatArray:
-        """Columns annotator, left, right, outcome, question and weight, one row a vote."""
+        """Columns annotator, left, right, outcome, question and weight, one row per vote."""
         if self._table is None:
             self._table = np.array(self._rows, dtype=np.float64).reshape(-1, 6)
         return self._table

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from jamrank.acquisition.belief import Belief
@@ -164,6 +163,8 @@ def _votes_needed(asked: Questions, votes: float, target: float, error: float) -
     most = float(np.log1p(_MOST_TIMES))
     if above(most) > 0:
         return None
+    from scipy.optimize import brentq
+
     return float(np.expm1(brentq(above, 0.0, most, xtol=1e-3))) * votes
 
 

@@ -76,7 +76,7 @@ Exit code 0 when done, 2 when the input cannot be used."""
 @click.option(
     "--export",
     metavar="KINDS",
-    help="With --out, also write: parquet, json, preferences, markdown (comma-separated).",
+    help="With --out, also write: parquet, json, preferences, dpo, markdown (comma-separated).",
 )
 @click.option("--by", metavar="COLUMN", help="Also rank the votes of each value of that column separately.")
 @click.option(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["features_note", "gold_note", "grouped_notes", "start_note"]
 
 _FEW = 3
-# Of more groups, notes of one kind are told once.
+# Of more groups, notes of one kind are shown once.
 _FEW_GROUPS = 5
 
 

@@ -174,6 +174,7 @@ def earlier_files() -> Mapping[str, Callable[[Path], bool]]:
         MODEL_FILE: begins_with(rb"PK"),
         "results.json": begins_with(rb'\{\n "model": "'),
         "preferences.csv": begins_with(rb"chosen,rejected,"),
+        "preferences.jsonl": begins_with(rb'\{"prompt": "'),
         "leaderboard.md": begins_with(rb"# [^\n]*\n\n\| Rank \| Item \| Score \|"),
         "ranking.parquet": has_columns("item", "rank", "score", "score_se"),
         "annotators.parquet": has_columns("annotator", "votes", "flip", "verdict"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from sqlalchemy import (
     DDL,
@@ -41,6 +42,11 @@ __all__ = [
 
 metadata = MetaData()
 
+
+def _required(kind: Any, *names: str) -> list[Column[Any]]:
+    return [Column(name, kind, nullable=False) for name in names]
+
+
 meta = Table("ledger_meta", metadata, Column("key", String, primary_key=True), Column("value", Text, nullable=False))
 
 items = Table(
@@ -61,8 +67,7 @@ questions = Table(
     metadata,
     Column("id", String, primary_key=True),
     Column("place", BigInteger, nullable=False),
-    Column("text", Text, nullable=False),
-    Column("details", Text, nullable=False),
+    *_required(Text, "text", "details"),
 )
 
 annotators = Table(
@@ -85,13 +90,7 @@ events = Table(
     Column("time", Double, nullable=False),
     Column("kind", String, nullable=False),
     Column("key", String, nullable=False, unique=True),
-    Column("annotator", String, nullable=False),
-    Column("left", String, nullable=False),
-    Column("right", String, nullable=False),
-    Column("question", String, nullable=False),
-    Column("criterion", String, nullable=False),
-    Column("purpose", String, nullable=False),
-    Column("strategy", String, nullable=False),
+    *_required(String, "annotator", "left", "right", "question", "criterion", "purpose", "strategy"),
     Column("probability", Double),
     Column("refers", BigInteger),
     Column("outcome", String),
@@ -109,24 +108,16 @@ leases = Table(
     "leases",
     metadata,
     Column("id", BigInteger, primary_key=True, autoincrement=False),
-    Column("annotator", String, nullable=False),
-    Column("left", String, nullable=False),
-    Column("right", String, nullable=False),
-    Column("question", String, nullable=False),
-    Column("criterion", String, nullable=False),
-    Column("purpose", String, nullable=False),
-    Column("key", String, nullable=False),
-    Column("expires", Double, nullable=False),
-    Column("reserved", Double, nullable=False),
+    *_required(String, "annotator", "left", "right", "question", "criterion", "purpose", "key"),
+    *_required(Double, "expires", "reserved"),
 )
 
 totals = Table(
     "totals",
     metadata,
     Column("annotator", String, primary_key=True),
-    Column("asked", Integer, nullable=False),
-    Column("answered", Integer, nullable=False),
-    Column("spent", Double, nullable=False),
+    *_required(Integer, "asked", "answered"),
+    *_required(Double, "spent"),
 )
 
 

@@ -78,15 +78,18 @@ def more_votes(
 
 def _root(function: Callable[[float], float], low: float, below: float, high: float, above: float) -> float:
     """Return where a growing function is 0, to 1e-3, by the Illinois method; scipy.optimize takes long to import."""
+    last = 0
     while high - low > _PRECISE:
         middle = low - below * (high - low) / (above - below)
         # Never so near to an end that the interval hardly shrinks.
         middle = float(np.clip(middle, low + _PRECISE / 2, high - _PRECISE / 2))
         value = function(middle)
+        # An end that is kept twice in a row counts half.
         if value < 0:
-            low, below, above = middle, value, above / 2
+            low, below, above = middle, value, above / (2 if last < 0 else 1)
         else:
-            high, above, below = middle, value, below / 2
+            high, above, below = middle, value, below / (2 if last > 0 else 1)
+        last = -1 if value < 0 else 1
     return (low + high) / 2
 
 

@@ -49,8 +49,12 @@ class Orientation:
     @property
     def settled(self) -> bool:
         """Whether the direction is determined."""
-        agree = self.opposed < _OPPOSED and self.share > _RANDOM
-        return self.by_gold or agree or self.share - 0.5 > _ENOUGH * self.se
+        return self.certain or (self.opposed < _OPPOSED and self.share > _RANDOM)
+
+    @property
+    def certain(self) -> bool:
+        """Whether it is determined beyond the assumption that annotators who agree with each other are right."""
+        return self.by_gold or self.share - 0.5 > _ENOUGH * self.se
 
 
 def orientation(flip: FloatArray, information: FloatArray, votes: FloatArray) -> Orientation:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from jamrank.engines.memory import MemoryEngine
     from jamrank.rows.grade_steps import GradeSteps
 
-__all__ = ["Choice", "Curvature", "Engine", "Expectation", "Information", "Links", "Maximisation"]
+__all__ = ["Choice", "Curvature", "Engine", "Expectation", "Information", "Links", "Maximisation", "WrappedEngine"]
 
 # A handle of a curvature, which is as large as the votes: an engine keeps the curvature of its last pass and
 # recomputes any other. Only the engine that made a handle knows what is in it.
@@ -35,7 +35,7 @@ class Choice:
 class Maximisation:
     """The sums of an M-step pass at given scores.
 
-    ``gradient`` and ``degree`` have one entry an item: the derivative in its score, and the diagonal of the
+    ``gradient`` and ``degree`` have one entry per item: the derivative in its score, and the diagonal of the
     curvature, which is never negative.
     """
 
@@ -155,9 +155,9 @@ class Engine(ABC):
         """Number of distinct pairs of items."""
 
     @property
-    @abstractmethod
     def n_confusion_groups(self) -> int:
         """Number of confusion groups."""
+        return len(self.vote_counts)
 
     @property
     @abstractmethod
@@ -227,3 +227,59 @@ class Engine(ABC):
         max_iter : int
         """
         return None
+
+
+class WrappedEngine(Engine):
+    """An engine over the rows of another one, whose passes it runs; a subclass changes some of them."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return self.engine.n_items
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.engine.n_rows
+
+    @property
+    def n_links(self) -> int:
+        """Number of distinct pairs of items."""
+        return self.engine.n_links
+
+    @property
+    def n_confusion_groups(self) -> int:
+        """Number of confusion groups."""
+        return self.engine.n_confusion_groups
+
+    @property
+    def vote_counts(self) -> FloatArray:
+        """Votes of each confusion group for the second and for the first item of their rows, by weight."""
+        return self.engine.vote_counts
+
+    def initial_step(self, scores: FloatArray) -> tuple[Maximisation, FloatArray]:
+        """Run the pass of the M-step with the share of votes for the first item in place of the posterior."""
+        return self.engine.initial_step(scores)
+
+    def curvature_times(self, curvature: Curvature, vector: FloatArray) -> FloatArray:
+        """Multiply the curvature matrix of the item scores, a graph Laplacian, with a vector."""
+        return self.engine.curvature_times(curvature, vector)
+
+    def links(self, curvature: Curvature) -> Links:
+        """Return the curvature by pair of items."""
+        return self.engine.links(curvature)
+
+    def observed(self, scores: FloatArray, log_emission: FloatArray, links: bool) -> tuple[FloatArray, Links | None]:
+        """Return the observed information on the scores: by item and, where wanted, by pair of items."""
+        return self.engine.observed(scores, log_emission, links)
+
+    def truth_variance(self, scores: FloatArray, log_emission: FloatArray) -> FloatArray:
+        """Return the variance of the latent truths behind the votes, by confusion group and side."""
+        return self.engine.truth_variance(scores, log_emission)
+
+    def parts(self) -> Iterator[tuple[Comparisons, MemoryEngine]]:
+        """Yield the votes part by part, each with an engine in memory over its rows."""
+        return self.engine.parts()

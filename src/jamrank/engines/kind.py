@@ -1,4 +1,4 @@
-"""How an engine is registered: how votes get there, when it suits, why it may be missing."""
+"""The registration of an engine: how votes get there, when it is chosen, why it may be unavailable."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _UNKNOWN_MEMORY = 8 << 30
 
 @dataclass(frozen=True)
 class Load:
-    """What is to be fitted, as far as it is known before any vote is read."""
+    """The votes of a fit, as far as known before they are read."""
 
     votes: Path | Votes
     n_votes: int | None
@@ -64,7 +64,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Kind:
-    """An engine as it is registered.
+    """An engine in the registry.
 
     Attributes
     ----------

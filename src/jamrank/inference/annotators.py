@@ -18,7 +18,7 @@ from jamrank.inference.latent import LatentInference
 from jamrank.inference.prediction import LinkPredictor
 from jamrank.inference.response_bias import ResponseBias, VoteChunk, habits, without_own_vote
 from jamrank.inference.uncertainty import pooled_quantiles
-from jamrank.inference.verdicts import Verdicts, flip_intervals, inner_flip, judge
+from jamrank.inference.verdicts import Verdicts, flip_intervals, inner_flip, judge, name_copies
 from jamrank.inference.vote_summary import VoteSummary, whole_numbers
 from jamrank.noise import NOISES
 from jamrank.typing import FloatArray
@@ -63,6 +63,11 @@ class AnnotatorFit:
         self.votes, self.flip, self.predictor = votes, flip, predictor
         self.traits = {} if traits is None else traits
         self.overall = flip if overall is None else overall
+        if len(votes.copy_of):
+            # Copies have no votes of their own here: what is said of them is what is said of the one they copy.
+            shown = votes.stands_for
+            self.flip, self.overall = self.flip[shown], self.overall[shown]
+            self.traits = {name: value[shown] for name, value in self.traits.items()}
 
     @property
     def counted(self) -> bool:
@@ -84,10 +89,8 @@ class AnnotatorFit:
 
     def flip_bounds(self, level: float) -> tuple[FloatArray, FloatArray]:
         """Return an interval of each annotator's overall flip."""
-        if level == USUAL_LEVEL:
-            low, high = self.flip_range
-            return low, high
-        return self._bounds(level)
+        low, high = self.flip_range if level == USUAL_LEVEL else self._shown_bounds(level)
+        return low, high
 
     def _bounds(self, level: float) -> tuple[FloatArray, FloatArray]:
         return flip_intervals(self.overall, self.flip_information, self.votes.decided_votes, level)
@@ -95,7 +98,10 @@ class AnnotatorFit:
     @cached_property
     def flip_range(self) -> FloatArray:
         """The 95 % interval of each annotator's overall flip: low and high."""
-        return np.stack(self._bounds(USUAL_LEVEL))
+        return self._shown_bounds(USUAL_LEVEL)
+
+    def _shown_bounds(self, level: float) -> FloatArray:
+        return np.stack(self._bounds(level))[:, self.votes.stands_for]
 
     # -- sides, ties, correlation -----------------------------------------------------------------------------
 
@@ -135,7 +141,15 @@ class AnnotatorFit:
     @cached_property
     def link_rows(self) -> FloatArray:
         """Annotator pairs with correlated errors, as rows of numbers."""
-        return np.empty((0, 6)) if self._links is None else self._links.to_array()
+        found = np.empty((0, 6)) if self._links is None else self._links.to_array()
+        return np.concatenate([self._copies(), found])
+
+    def _copies(self) -> FloatArray:
+        """Return copies and those they copy as such rows: they agree on everything."""
+        copies = np.flatnonzero(self.votes.copy_of >= 0)
+        first = self.votes.copy_of[copies]
+        pairs, skill = self.votes.decided_votes[first], 1 - 2 * self.overall[first]
+        return np.stack([first, copies, pairs, pairs, pairs * (1 + skill**2) / 2, np.ones(len(first))], axis=1)
 
     # -- frames -----------------------------------------------------------------------------------------------
 
@@ -143,7 +157,8 @@ class AnnotatorFit:
     def verdicts(self) -> Verdicts:
         """The verdict on each annotator, with evidence and action."""
         low, high = self.flip_range
-        return judge(self.overall, low, high, self.response_bias)
+        found = judge(self.overall, low, high, self.response_bias)
+        return name_copies(found, self.votes.annotators, self.votes.copy_of)
 
     def frame(self, more: Mapping[str, FloatArray] | None = None) -> Any:
         """Return the annotators as a frame: counts, flip, verdict, traits of the noise, and more columns."""
@@ -152,7 +167,7 @@ class AnnotatorFit:
         return self.votes.frame(
             {
                 "annotator": self.votes.annotators,
-                "votes": whole_numbers(self.votes.annotator_votes),
+                "votes": whole_numbers(self.votes.annotator_votes[self.votes.stands_for]),
                 "flip": self.overall,
                 "flip_low": low,
                 "flip_high": high,

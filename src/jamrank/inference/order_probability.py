@@ -60,7 +60,7 @@ class OrderProbability:
     scores, error : ndarray
         The score of each item and its standard error; NaN where unknown.
     draw : callable, optional
-        Returns joint draws of all scores, one row a draw; called at most once.
+        Returns joint draws of all scores, one row per draw; called at most once.
     group : ndarray of int, optional
         Group of each item, where items of different groups cannot be compared.
     """

@@ -97,7 +97,7 @@ class ScoreUncertainty:
         return self._draw(N_DRAWS, 0)
 
     def draw(self, n: int = N_DRAWS, random_state: Any = 0) -> FloatArray:
-        """Draw scores from their posterior: one row a draw, in the order of the items."""
+        """Draw scores from their posterior: one row per draw, in the order of the items."""
         at_least_one("n", n)
         usual = n <= N_DRAWS and isinstance(random_state, int) and random_state == 0
         # Draws are one sequence: fewer draws are its beginning.

@@ -113,7 +113,7 @@ def rank_bounds(scores: FloatArray, draws: FloatArray, alike: IntArray | None = 
 
 
 def draw_ranks(draws: FloatArray) -> IntArray:
-    """Return the rank of every item in each draw: one row a draw."""
+    """Return the rank of every item in each draw: one row per draw."""
     order = np.argsort(-draws, axis=1, kind="stable")
     with np.errstate(invalid="ignore"):  # infinite scores are equal to each other
         below = -np.diff(np.take_along_axis(draws, order, axis=1), axis=1) > 0

@@ -27,12 +27,10 @@ __all__ = [
     "load_text",
     "parse_document",
     "read_bytes",
-    "read_document",
     "reason_of",
     "replace_all",
     "shown",
     "write_atomically",
-    "write_document",
     "write_durably",
 ]
 
@@ -216,11 +214,6 @@ def reason_of(error: Exception) -> str:
     return " ".join(str(text).split())
 
 
-def write_document(path: str | os.PathLike[str], kind: str, version: int, body: Mapping[str, Any]) -> None:
-    """Write a JSON document, atomically; the arguments are those of :func:`document_text`."""
-    write_atomically(path, document_text(kind, version, body))
-
-
 def document_text(kind: str, version: int, body: Mapping[str, Any]) -> str:
     """Return the text of a JSON document.
 
@@ -283,35 +276,8 @@ def _encode_array(array: NDArray[Any]) -> dict[str, Any]:
     return {"dtype": dtype.str, "shape": list(array.shape), "base64": base64.b64encode(raw).decode("ascii")}
 
 
-def read_document(path: str | os.PathLike[str], kind: str, version: int) -> dict[str, Any]:
-    """Read a document that :func:`write_document` wrote; no code is executed.
-
-    Parameters
-    ----------
-    path : path-like
-        The file.
-    kind : str
-        What it must be.
-    version : int
-        The layout version that the caller reads.
-
-    Returns
-    -------
-    dict
-        The body: arrays are identical to those written, and may be changed.
-
-    Raises
-    ------
-    FormatError
-        If the file is something else, or damaged.
-    InputError
-        If there is no such file.
-    """
-    return parse_document(read_bytes(path), kind, version, str(path))
-
-
 def parse_document(content: bytes, kind: str, version: int, source: str) -> dict[str, Any]:
-    """Return the body of a document from its content; the rest is as for :func:`read_document`."""
+    """Return the body of a document, with arrays identical to those written; no code is executed."""
     expected = f"this version reads a document 'jamrank-{kind}' of version {version}"
     try:
         document = _parse(content)

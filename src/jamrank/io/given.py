@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import narwhals as nw
 import numpy as np
 import polars as pl
 
@@ -18,6 +17,9 @@ from jamrank.data.parsing import REQUIRED, check_lengths
 from jamrank.errors import InputError, ParameterError
 from jamrank.io.records import Record
 from jamrank.io.sources import source_name
+
+if TYPE_CHECKING:
+    import narwhals as nw
 
 __all__ = ["StrPath", "VoteSource", "given_name", "is_path", "listed", "load_given", "of_pandas"]
 
@@ -38,7 +40,7 @@ _EXPECTED = (
 
 
 def is_path(given: Any) -> bool:
-    """Return whether votes are given by where they are."""
+    """Return whether votes are given by a path or address."""
     return isinstance(given, str | os.PathLike)
 
 
@@ -88,7 +90,7 @@ def load_given(given: Any) -> pl.DataFrame | list[Record]:
     Raises
     ------
     ParameterError
-        If they are nothing that could be votes.
+        If they cannot be votes.
     InputError
         If columns differ in length, or votes in a list are not alike.
     """

@@ -25,7 +25,7 @@ _IDS = (("annotator",), ("left", "right"), ("question",))
 
 
 def file_names(paths: Sequence[StrPath]) -> list[str]:
-    """Return what to call the annotator of each file that names none: the file, or the path where names are alike."""
+    """Return what to call the annotator of each file that names none: file name, or path if names are equal."""
     stems = []
     for one in map(Path, paths):
         stem = one.name

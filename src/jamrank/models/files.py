@@ -155,6 +155,7 @@ def _votes_body(votes: VoteSummary) -> dict[str, Any]:
         "dense": dense,
         "gold": None if table is None or gold is None else dict(vars(gold.with_truths.storage.table)),
         "n_gold": 0 if gold is None else gold.n_pairs,
+        "copy_of": votes.copy_of if len(votes.copy_of) else None,
     }
 
 
@@ -250,6 +251,7 @@ def _votes(body: dict[str, Any]) -> VoteSummary:
     ids: dict[str, Any] = {name: _ids(body["ids"][name]) for name in ("items", "annotators", "questions")}
     pairs = None if data["pairs"] is None else _pair_arrays(data["pairs"])
     known = gold = None
+    copy_of = np.empty(0, np.int64) if data.get("copy_of") is None else data["copy_of"].astype(np.int64)
     storage = _storage(data)
     if storage is not None and pairs is not None:
         codes: dict[str, Any] = {
@@ -258,6 +260,7 @@ def _votes(body: dict[str, Any]) -> VoteSummary:
             "pair_question": pairs.question,
         }
         rest: dict[str, Any] = {"n_votes": data["n_votes"], "n_missing": data["n_missing"], "frames": data["frames"]}
+        rest["copy_of"] = copy_of
         known = Comparisons(**ids, **codes, storage=storage, **rest)
         if data.get("gold") is not None:
             knowing = np.empty(len(ids["annotators"]) + 1, dtype=object)
@@ -276,6 +279,7 @@ def _votes(body: dict[str, Any]) -> VoteSummary:
         known,
         gold,
         pairs,
+        copy_of,
     )
 
 

@@ -17,8 +17,8 @@ class Tied(Noise):
     """An annotator calls a tie with odds ``ν / cosh(m / 2)``, and otherwise votes as the noise has it.
 
     Whether a vote is a tie depends on the margin and not on the truth, so the log-likelihood is that of the decided
-    votes plus one of ties. Parameters are those of the noise, then the logarithms of the thresholds, which are drawn
-    towards their mean: normal around it. Passes must run in a :class:`jamrank.engines.TiedEngine`.
+    votes plus one of ties. Parameters are those of the noise, then the logarithms of the thresholds, which have a
+    normal prior around their mean. Passes must run in a :class:`jamrank.engines.TiedEngine`.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class Tied(Noise):
             return np.concatenate([self.noise.update(expected_counts[: self.n_confusion_groups]), self._first()])
         own, logs = self.split(params)
         slope, information = self._slope(logs, expected_counts), expected_counts[self.n_confusion_groups :, 1]
-        # The prior holds each to the mean of all: the inverse of its precision with the votes' has rank one more.
+        # The prior is centred at the common mean, which adds a rank-one term to the inverse of the precision.
         held = information + self._precision
         give = np.divide(1.0, held, out=np.zeros_like(held), where=held > 0)
         step = give * slope
@@ -90,12 +90,12 @@ class Tied(Noise):
         )
 
     def missing_information(self, params: FloatArray, truth_variance: FloatArray) -> FloatArray:
-        """Return what is missing of the noise; of thresholds nothing is."""
+        """Return the missing information of the noise; for thresholds it is 0."""
         own, logs = self.split(params)
         return np.concatenate([self.noise.missing_information(own, truth_variance), np.zeros(len(logs))])
 
     def log_prior(self, params: FloatArray) -> float:
-        """Return the log density of both, that of the thresholds relative to its highest value."""
+        """Return the log density of both, that of the thresholds relative to its maximum."""
         own, logs = self.split(params)
         return self.noise.log_prior(own) - 0.5 * self._precision * float(((logs - logs.mean()) ** 2).sum())
 
@@ -105,7 +105,7 @@ class Tied(Noise):
         return np.concatenate([self.noise.rates(own), 1.0 / (1.0 + np.exp(-logs))])
 
     def random(self, rng: np.random.Generator) -> FloatArray:
-        """Return parameters of the noise for a random start, with the usual thresholds."""
+        """Return parameters of the noise for a random start, with the default thresholds."""
         return np.concatenate([self.noise.random(rng), self._first()])
 
     def orientation(self, params: FloatArray) -> float:
@@ -124,7 +124,7 @@ class Tied(Noise):
 
     @property
     def sided(self) -> bool:  # type: ignore[override]
-        """Whether the noise of the decided votes knows sides."""
+        """Whether the noise of the decided votes has sides."""
         return self.noise.sided
 
     @property

@@ -39,7 +39,7 @@ class DigitVotes:
     Attributes
     ----------
     votes : Comparisons
-        One item an image, numbered from 0; a vote is a tie where the classifier reads the same digit twice.
+        One item per image, numbered from 0; a vote is a tie if the classifier reads the same digit twice.
     features : ndarray of shape (images, features)
         For the fusion; constant ones left out.
     digits : ndarray
@@ -73,9 +73,9 @@ def machine_predictions(
     features: FloatArray,
     labels: IntArray,
     seed: int,
-    told: Callable[[str], None] = lambda name: None,
+    announce: Callable[[str], None] = lambda name: None,
 ) -> IntArray:
-    """Return the labels that five classifiers read, each from three or four features, by cross-validation.
+    """Return the predictions of five classifiers, each from three or four features, by cross-validation.
 
     Parameters
     ----------
@@ -84,8 +84,8 @@ def machine_predictions(
         What was drawn.
     seed : int
         Of the choice of features, the folds and the classifiers.
-    told : callable
-        Called with each classifier's name before its turn.
+    announce : callable
+        Called with each classifier's name before it is trained.
 
     Returns
     -------
@@ -97,19 +97,19 @@ def machine_predictions(
     folds = StratifiedKFold(_FOLDS, shuffle=True, random_state=seed)
     columns = []
     for name, classifier in _classifiers(seed).items():
-        told(name)
+        announce(name)
         chosen = rng.choice(features.shape[1], rng.integers(3, 5), replace=False)
         columns.append(cross_val_predict(classifier, features[:, chosen], labels, cv=folds))
     return np.stack(columns, axis=1)
 
 
-def digit_votes(seed: int = 0, told: Callable[[str], None] = lambda name: None) -> DigitVotes:
+def digit_votes(seed: int = 0, announce: Callable[[str], None] = lambda name: None) -> DigitVotes:
     """Return the votes of five weak classifiers on all pairs of scikit-learn's 1,797 digits."""
     from sklearn.datasets import load_digits
 
     data = load_digits()
     features = data.data[:, data.data.std(axis=0) > 2.0]
-    read = machine_predictions(features, data.target, seed, told)
+    read = machine_predictions(features, data.target, seed, announce)
     votes = Comparisons.from_matrix(*_pairs_and_outcomes(data.target, read), annotators=CLASSIFIERS)
     return DigitVotes(votes, features, data.target)
 
@@ -150,7 +150,7 @@ class DigitsTrial:
     Attributes
     ----------
     seed : int
-        Of the images, the features that each classifier sees, the folds and the coins.
+        Seed of the images, the features of each classifier, the folds and random ties.
     n_images : int
     """
 
@@ -160,7 +160,7 @@ class DigitsTrial:
 
     @property
     def cost(self) -> float:
-        """About how many seconds it takes."""
+        """Expected seconds."""
         return 4 + self.n_images**2 * 8e-6
 
     def run(self, data: Data) -> list[Measurement]:

@@ -1,4 +1,4 @@
-"""Ratings on an ordinal scale, turned into votes: which of two populations ranks above the other, and how sure."""
+"""Ratings on an ordinal scale, turned into votes: which of two populations ranks above the other, with intervals."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = [
 
 ATTRIBUTES = ("expressiveness", "naturalness")
 EXPECTED, MEAN = "JAM, mean posterior", "mean rating"
-# The paper's sizes, and raters of whom two are good and three are nearly useless.
+# The paper's sizes; two of the raters are reliable and three nearly random.
 _FIRST, _SECOND = 40, 65
 _RATER_NOISE = (0.3, 0.5, 3.0, 4.0, 5.0)
 _N_FEATURES, _EXPLAINED = 8, 0.5
@@ -69,7 +69,7 @@ def _share(votes: Comparisons, verdict: FloatArray, member: BoolArray) -> GroupS
 
 
 def _share_by(values: FloatArray, votes: Comparisons, member: BoolArray) -> GroupShare:
-    """Return the share by which items are ordered by values that are known for each."""
+    """Return the share when items are ordered by given values."""
     return _share(votes, _decided(values[votes.pair_first] - values[votes.pair_second]), member)
 
 
@@ -100,7 +100,7 @@ def simulate_ratings(effect: float, rng: np.random.Generator) -> tuple[FloatArra
     features = rng.standard_normal((n_items, _N_FEATURES))
     standard = (quality - quality.mean()) / quality.std()
     features[:, 0] = np.sqrt(_EXPLAINED) * standard + np.sqrt(1 - _EXPLAINED) * features[:, 0]
-    # A rotation hides the one that matters among the others.
+    # A rotation mixes the relevant feature with the others.
     features = features @ np.linalg.qr(rng.standard_normal((_N_FEATURES, _N_FEATURES)))[0]
     noise = np.array(_RATER_NOISE)
     seen = (quality[:, None] + noise * rng.standard_normal((n_items, len(noise)))) / np.sqrt(1 + noise**2)

@@ -50,7 +50,7 @@ class Rows:
     ballots : Patterns or RaggedVotes
         The votes on each row.
     of_pair : ndarray of int64 or None
-        The pair of the votes' table to which each row belongs; None for one row a pair, in order.
+        The pair of the votes' table to which each row belongs; None for one row per pair, in order.
     known_share : ndarray of float64 or None
         The ``share`` of each row, or of each run of rows, where it is known already.
     n_items : int

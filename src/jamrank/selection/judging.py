@@ -24,15 +24,15 @@ _SHARED = ("ties", "n_jobs")
 def with_judging(model: RankingModel, body: dict[str, Any] | None = None, source: str = "") -> RankingResult:
     """Return the result of a fitted model, its annotators assessed by a model that estimates flips.
 
-    Shares of votes against the scores are no error rates: they grow with the number of close pairs. One annotator has
-    nobody to be compared with.
+    Shares of votes against the scores are not error rates: they grow with the number of close pairs. A single
+    annotator cannot be assessed.
 
     Parameters
     ----------
     model : RankingModel
         Fitted.
     body : dict, optional
-        The other model as a file has it, see :func:`judging_body`; else it is fitted when it is asked for.
+        The other model as a file has it, see :func:`judging_body`; otherwise it is fitted on first access.
     source : str
         Name of that file.
     """
@@ -60,7 +60,7 @@ def _fitted(model: RankingModel, votes: Votes) -> RankingResult:
     crowd = find_model("CrowdBT")()
     known = model.get_params()
     crowd.set_params(**{name: known[name] for name in _SHARED if name in known})
-    with warnings.catch_warnings():  # what there is to say of the votes was said by the first fit
+    with warnings.catch_warnings():  # warnings about the votes were shown by the first fit
         warnings.simplefilter("ignore", JamrankWarning)
         return crowd.fit(votes, start=model).result_
 

@@ -20,7 +20,6 @@ __all__ = [
     "Session",
     "came_by",
     "delete_judge",
-    "end_session",
     "find_invitation",
     "find_session",
     "invite",
@@ -170,11 +169,6 @@ def find_session(connection: Connection, token: str, role: str) -> Session | Non
     )
     row = connection.execute(query).one_or_none()
     return None if row is None else Session(*row)
-
-
-def end_session(connection: Connection, token: str) -> None:
-    """Forget a session."""
-    connection.execute(delete(SESSIONS).where(SESSIONS.c.digest == digest(token)))
 
 
 def came_by(connection: Connection, token: str, invitation: str) -> bool:

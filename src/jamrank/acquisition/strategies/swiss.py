@@ -18,4 +18,6 @@ def swiss(view: View) -> Proposals:
     apart = np.abs(rank[view.first] - rank[view.second]) + len(mean) * view.count_pairs()
     value = -(votes - votes.min()) - apart / (apart.max() + 1)
     every = np.broadcast_to(value, (len(view.annotators), len(value)))
-    return Proposals(np.arange(len(value)), every, "few votes on both, and neighbours in the present order")
+    return Proposals(
+        np.arange(len(value)), every, "few votes on both items, which are neighbours in the current order"
+    )

@@ -21,10 +21,11 @@ def sign(examination: Examination) -> CheckResult:
         return CheckResult()  # one annotator is taken at the word
     found = orientation_of(examination.result)
     share = f"{in_percent(found.share)} ± {in_percent(2 * found.se)}"
-    if found.settled:
+    few = examination.n_decided < _ENOUGH_VOTES
+    if found.certain or (found.settled and not few):
         sentence = f"By {examination.fit_name}, about {share} of the decided votes agree with the scores."
         finding = Finding("good", sentence, "sign")
-    elif examination.n_decided < _ENOUGH_VOTES:
+    elif few:
         sentence = (
             f"{many(examination.n_decided, 'decided vote')} are too few to distinguish them from random votes; it is "
             "assumed that more are right than wrong."

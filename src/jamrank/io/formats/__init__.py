@@ -152,8 +152,8 @@ def check_words(words: Mapping[str, str]) -> dict[str, int]:
     """
     for word, said in words.items():
         if not str(word) or str(said).lower() not in MEANINGS:
-            told = ", ".join(MEANINGS)
-            raise ParameterError(f"winner_words has {str(word)!r} for {said!r}; a word stands for one of {told}")
+            listed = ", ".join(MEANINGS)
+            raise ParameterError(f"winner_words has {str(word)!r} for {said!r}; a word stands for one of {listed}")
     return {str(word): MEANINGS[str(said).lower()] for word, said in words.items()}
 
 
@@ -241,8 +241,8 @@ def _hint(table: Table) -> str:
     """Return how to name the columns, as far as they can be guessed."""
     known = {role: role for role in ROLES if role in table}
     known.setdefault("annotator", next((name for name in ANNOTATORS if name in table), "…"))
-    told = ",".join(f"{role}={known.get(role, '…')}" for role in ("left", "right", "winner", "annotator"))
-    return f"name the columns with --map {told} (mapping= in Python)"
+    listed = ",".join(f"{role}={known.get(role, '…')}" for role in ("left", "right", "winner", "annotator"))
+    return f"name the columns with --map {listed} (mapping= in Python)"
 
 
 def _either(name: str) -> str:

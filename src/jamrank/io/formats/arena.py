@@ -22,7 +22,7 @@ def read(table: Table) -> Ballots:
     if "anony" in table and (known := sum(value in (False, "False", "false") for value in table.values("anony"))):
         notes.append(f"in {known:,} battles the voters knew the models' names")
     left, right, words = table.ids("model_a"), table.ids("model_b"), table.words("winner")
-    said, named = by_words_then_ids(words, left, right, _WORDS, table.told)
+    said, named = by_words_then_ids(words, left, right, _WORDS, table.user_words)
     grade = grades_of_words(words, said)
     notes += filter(None, (named, graded_note(grade)))
     return Ballots(

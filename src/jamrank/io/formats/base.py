@@ -21,7 +21,7 @@ __all__ = ["Ballots", "Format", "of_one_type", "soft_votes"]
 
 @dataclass(frozen=True)
 class Ballots:
-    """The votes of a file, one a row.
+    """The votes of a file, one per row.
 
     Attributes
     ----------

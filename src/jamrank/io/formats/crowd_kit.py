@@ -20,7 +20,7 @@ def read(table: Table) -> Ballots:
         annotator,
         left,
         right,
-        by_words_or_ids(table.words("label"), left, right, _WORDS, table.told),
+        by_words_or_ids(table.words("label"), left, right, _WORDS, table.user_words),
         table.weights(),
         question,
         notes=tuple(filter(None, (note, asked))),

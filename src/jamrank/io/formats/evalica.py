@@ -12,11 +12,11 @@ _WORDS = {"left": LEFT, "right": RIGHT, **NOT_DECIDED}
 
 
 def read(table: Table) -> Ballots:
-    """Read ``left,right,winner``; the votes of whoever else is named in the file."""
+    """Read ``left,right,winner``; annotators, if named, are found by their column."""
     annotator, note = table.annotators("annotator")
     question, asked = table.asked("question")
     left, right = table.ids("left"), table.ids("right")
-    said, named = by_words_then_ids(table.words("winner"), left, right, _WORDS, table.told)
+    said, named = by_words_then_ids(table.words("winner"), left, right, _WORDS, table.user_words)
     return Ballots(
         annotator,
         left,

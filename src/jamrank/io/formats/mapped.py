@@ -131,7 +131,7 @@ def _outcomes(
     meaning |= {word: side for word, side in _LETTERS.items() if word not in items and word not in meaning}
     words = table.words(mapping["winner"])
     try:
-        said = by_words_or_ids(words, left, right, meaning, table.told)
+        said = by_words_or_ids(words, left, right, meaning, table.user_words)
     except InputError as error:
         remedy = f"{error.remedy}; a column of 1 (left) and 0 is mapped as p_left"
         raise error.but(remedy=remedy) from None

@@ -22,7 +22,7 @@ def read(table: Table) -> Ballots:
         annotator,
         table.ids("model_a"),
         table.ids("model_b"),
-        by_words(table.words("winner"), _WORDS, table.told),
+        by_words(table.words("winner"), _WORDS, table.user_words),
         table.weights(),
         asked(table),
         notes=(note,) if note else (),

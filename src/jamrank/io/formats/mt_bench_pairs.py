@@ -21,7 +21,7 @@ _WORDS = {"model_1": LEFT, "model_2": RIGHT, **NOT_DECIDED, "error": _ERROR}
 def read(table: Table) -> Ballots:
     """Read ``model_1,model_2,g1_winner,g2_winner,judge``: two votes a row, model_1 first left, then right."""
     first, second = of_one_type(table.ids("model_1"), table.ids("model_2"))
-    games = [by_words(table.words(name), _WORDS, table.told) for name in ("g1_winner", "g2_winner")]
+    games = [by_words(table.words(name), _WORDS, table.user_words) for name in ("g1_winner", "g2_winner")]
     said: Outcomes = np.concatenate([games[0], turned(games[1], np.ones(len(table), dtype=bool))])
     rows = np.tile(np.arange(len(table)), 2)
     voted = said != _ERROR

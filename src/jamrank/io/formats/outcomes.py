@@ -88,7 +88,7 @@ _NOTHING: Mapping[str, int] = {}
 _FEW_WORDS = 8
 
 
-def by_words(words: pl.Series, meaning: Mapping[str, int], told: Mapping[str, int] = _NOTHING) -> Outcomes:
+def by_words(words: pl.Series, meaning: Mapping[str, int], user_words: Mapping[str, int] = _NOTHING) -> Outcomes:
     """Return the outcome that each word means, in capitals or not; none is guessed.
 
     Parameters
@@ -97,7 +97,7 @@ def by_words(words: pl.Series, meaning: Mapping[str, int], told: Mapping[str, in
         Text, null where there is no answer; its name is used in errors.
     meaning : mapping
         Outcomes by word.
-    told : mapping, optional
+    user_words : mapping, optional
         Outcomes by words of the user's own, which go first.
 
     Returns
@@ -109,7 +109,7 @@ def by_words(words: pl.Series, meaning: Mapping[str, int], told: Mapping[str, in
     InputError
         At the first word without a meaning.
     """
-    said = _meant(words, {**meaning, **told})
+    said = _meant(words, {**meaning, **user_words})
     _refuse_unknown(said, words, meaning)
     return said
 
@@ -119,13 +119,13 @@ def by_words_then_ids(
     left: pl.Series,
     right: pl.Series,
     meaning: Mapping[str, int],
-    told: Mapping[str, int] = _NOTHING,
+    user_words: Mapping[str, int] = _NOTHING,
 ) -> tuple[Outcomes, str]:
     """Return outcomes by words or, where not all are words for one, as :func:`by_words_or_ids` does; and a note.
 
     Parameters
     ----------
-    words, left, right, meaning, told
+    words, left, right, meaning, user_words
         As there.
 
     Returns
@@ -134,10 +134,10 @@ def by_words_then_ids(
     note : str
         Empty where words were enough.
     """
-    said = _exactly(words, {**meaning, **told})
+    said = _exactly(words, {**meaning, **user_words})
     if (said != _UNKNOWN).all():
         return said, ""
-    said = by_words_or_ids(words, left, right, meaning, told)
+    said = by_words_or_ids(words, left, right, meaning, user_words)
     names = pl.concat([left.cast(pl.String), right.cast(pl.String)]).unique().to_list()
     return said, "winners are named by their ids" if words.is_in(names).any() else ""
 
@@ -147,7 +147,7 @@ def by_words_or_ids(
     left: pl.Series,
     right: pl.Series,
     meaning: Mapping[str, int],
-    told: Mapping[str, int] = _NOTHING,
+    user_words: Mapping[str, int] = _NOTHING,
 ) -> Outcomes:
     """Return outcomes where a word may also be the id of the item that won.
 
@@ -159,7 +159,7 @@ def by_words_or_ids(
         The ids of the items on each side.
     meaning : mapping
         Outcomes by word.
-    told : mapping, optional
+    user_words : mapping, optional
         Outcomes by words of the user's own, which go first.
 
     Returns
@@ -178,7 +178,7 @@ def by_words_or_ids(
     called_so = pl.concat([left, right]).unique()
     said = _meant(words, meaning, {str(name).lower() for name in called_so})
     named = words.is_in(called_so.filter(called_so.is_in(list(meaning))).to_list()).fill_null(False).to_numpy()
-    by_user = _exactly(words, told)
+    by_user = _exactly(words, user_words)
     doubt = answered & named & (said != by_id) & (by_user == _UNKNOWN)
     if doubt.any():
         row = int(doubt.argmax())

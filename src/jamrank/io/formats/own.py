@@ -23,7 +23,7 @@ def read(table: Table) -> Ballots:
     question, asked = table.asked("question")
     left, right = table.ids("left"), table.ids("right")
     words = table.words("winner")
-    said, named = by_words_then_ids(words, left, right, _WORDS, table.told)
+    said, named = by_words_then_ids(words, left, right, _WORDS, table.user_words)
     grade = grades_of_words(words, said)
     if "grade" in table:
         grade = np.nan_to_num(table.numbers("grade", 0, MOST_GRADES)).astype(np.int8)

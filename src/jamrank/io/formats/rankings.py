@@ -72,8 +72,10 @@ class Rankings:
             If there are no votes.
         """
         if not self.votes:
-            told = ", ".join(f"{count:,} {reason}" for reason, count in self.set_aside.items())
-            raise InputError(f"no submitted ranking of two answers{f' ({told})' if told else ''}", "expected some")
+            reasons = ", ".join(f"{count:,} {reason}" for reason, count in self.set_aside.items())
+            raise InputError(
+                f"no submitted ranking of two answers{f' ({reasons})' if reasons else ''}", "expected some"
+            )
         rows, who, left, right, said, question = zip(*self.votes, strict=True)
         return Ballots(
             as_ids(who, "user_id"),

@@ -81,7 +81,7 @@ class Table:
         return self._unused
 
     @property
-    def told(self) -> dict[str, int]:
+    def user_words(self) -> dict[str, int]:
         """Outcomes by words of the user's own."""
         self._unused.discard("words")
         return self._words

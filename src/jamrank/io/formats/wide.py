@@ -30,10 +30,10 @@ def read(table: Table) -> Ballots:
     meaning = _meaning(cells)
     if meaning is _NUMBERS:
         _refuse_items_called_like_votes(left, right)
-    said: Outcomes = np.concatenate([by_words(cell, meaning, table.told) for cell in cells])
+    said: Outcomes = np.concatenate([by_words(cell, meaning, table.user_words) for cell in cells])
     rows = np.tile(np.arange(len(table)), len(names))
     weight, question = table.weights(), table.questions("question", "question_id")
-    told = "1 is left, 0 right" if meaning is _NUMBERS else ""
+    note = "1 is left, 0 right" if meaning is _NUMBERS else ""
     return Ballots(
         pl.Series("annotator", names).gather(np.repeat(np.arange(len(names)), len(table))),
         left.gather(rows),
@@ -44,7 +44,7 @@ def read(table: Table) -> Ballots:
         rows,
         notes=(
             f"annotators are the columns {', '.join(map(shown, names[:5]))}{', …' if names[5:] else ''}",
-            *([told] if told else []),
+            *([note] if note else []),
         ),
     )
 
