@@ -89,7 +89,8 @@ def run_fit(request: FitRequest, console: Console) -> FitOutcome:
     table = None
     if request.by is not None:
         table = side_by_side(group_ranking(model, request.scale, request.anchor), rankings)
-    return FitOutcome(model, chosen, votes, analysis, seconds, choice and choice.reason, rankings, table)
+    reason = None if choice is None else choice.reason
+    return FitOutcome(model, chosen, votes, analysis, seconds, reason, rankings, table)
 
 
 def _load(path: str | None) -> RankingModel | None:
