@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import re
@@ -147,7 +148,7 @@ def test_unless_named_the_model_is_chosen_and_that_is_said(study, tmp_path):
     assert "Model: " in result.output
     told = json.loads(call("fit", study / "votes.csv", "--json").stdout)
     assert told["chosen"].startswith(told["model"])
-    assert type(jr.load(tmp_path / "model.jamrank")).__name__ == told["model"]
+    assert jr.load(tmp_path / "model.jamrank").result_.model == told["model"]
     assert told["chosen"][:20] in (tmp_path / "report.html").read_text()
     assert json.loads(call("fit", study / "votes.csv", "--json", "--model", "bt").stdout)["chosen"] is None
 
@@ -411,8 +412,9 @@ def test_scratch_files_may_be_kept_for_the_next_fit(parquet, tmp_path):
     arguments = "fit", parquet, "--memory", "1GB", "--scratch", tmp_path / "scratch", "--keep-scratch"
     assert call(*arguments).exit_code == 0
     assert len(list((tmp_path / "scratch").iterdir())) == 1
+    gc.collect()  # The folder is locked as long as the first fit exists: in one process until it is collected.
     again = call(*arguments, "--model", "CrowdBT")
-    assert again.exit_code == 0
+    assert again.exit_code == 0, again.output
     assert "has these votes already" in again.output
 
 
@@ -638,7 +640,7 @@ def test_words_and_questions_on_the_command_line(tmp_path):
     path.write_text("arg1,arg2,worker,label,key\nx,y,1,a1,k1\ny,z,1,a2,k2\nx,z,2,equal,k1\n")
     options = ["--map", "left=arg1,right=arg2,winner=label,annotator=worker", "--model", "bt"]
     told = call("fit", path, *options)
-    assert told.exit_code == 2 and "--winner a1=left" in told.stderr
+    assert told.exit_code == 2 and "--winner a1=SIDE" in told.stderr
     told = call("fit", path, *options, "--winner", "a1=left,a2=right", "--winner", "equal=tie")
     assert told.exit_code == 0 and "3 votes by 2 annotators" in told.output
     own = tmp_path / "own.csv"

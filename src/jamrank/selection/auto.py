@@ -222,7 +222,9 @@ class Auto(RankingModel):
     def _to_body(self) -> dict[str, Any]:
         choice, frame = self._chosen(), self._chosen().comparison
         inner, judging = self.model_._to_body(), judging_body(self.result_)
-        columns = None if frame is None else {name: frame[name].to_numpy() for name in frame.columns}
+        # How long a fit took differs from run to run; the file does not.
+        kept = [] if frame is None else [name for name in frame.columns if name != "seconds"]
+        columns = None if frame is None else {name: frame[name].to_numpy() for name in kept}
         return {
             "class": "Auto",
             "params": self.get_params(),
