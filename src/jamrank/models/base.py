@@ -21,13 +21,13 @@ from jamrank.inference.prediction import LinkPredictor
 from jamrank.inference.result import Convergence, RankingResult
 from jamrank.inference.score_uncertainty import ScoreUncertainty, as_level
 from jamrank.inference.scores import Scores
-from jamrank.inference.uncertainty import Uncertainty, draw_ranks
+from jamrank.inference.uncertainty import Uncertainty
 from jamrank.inference.vote_summary import VoteSummary
 from jamrank.io.given import VoteSource
 from jamrank.io.out_of_core.parted import Votes
 from jamrank.linalg.blas import blas_threads
 from jamrank.models.parameters import Parameters
-from jamrank.typing import FloatArray, IntArray
+from jamrank.typing import FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -268,23 +268,6 @@ class RankingModel(Parameters):
             In the order of ``items_``.
         """
         return self.result_.uncertainty.draw(n, random_state)
-
-    def rank_draws(self, n: int = N_DRAWS, random_state: Any = 0) -> IntArray:
-        """Draw rankings from the posterior: 1 for the best item.
-
-        Parameters
-        ----------
-        n : int
-            How many draws.
-        random_state : int, Generator or None
-            Fixes them.
-
-        Returns
-        -------
-        ndarray of shape (n, items)
-            The rank of each item, in the order of ``items_``.
-        """
-        return draw_ranks(self.score_draws(n, random_state))
 
     def top(self, k: int) -> Any:
         """Return the probability that each item is among the best.
