@@ -284,7 +284,7 @@ def test_results_before_fit_are_refused(name):
 
 def test_a_failed_fit_leaves_no_half_results(name):
     model = fit(name, draw(1))
-    with pytest.raises(ParameterError, match="Comparisons"):
+    with pytest.raises(InputError, match="does not exist"):
         model.fit(["votes.csv"], draw(1).frame if MODELS[name][1] else None)
     only_ties = jr.Comparisons.from_arrays(["a", "b"], ["b", "c"], ["x", "y"], [0.5, 0.5])
     if name not in COUNTING:

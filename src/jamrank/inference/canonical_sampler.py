@@ -98,8 +98,10 @@ class CanonicalSampler:
 
     def _by_annotator(self, params: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the parameters of each row by kind and annotator, and those that all annotators share."""
+        n_annotators = len(self.like.annotator_place)
         at = params.shape[1] - self.fit.fitted.problem.noise.n_shared
-        return params[:, :at].reshape(len(params), -1, len(self.like.annotator_place)), params[:, at:]
+        at -= at % n_annotators  # a noise that has none for each annotator
+        return params[:, :at].reshape(len(params), -1, n_annotators), params[:, at:]
 
     def draw(self, n: int, random_state: Any = 0) -> Draws:
         """Return draws in the order of the fit."""
