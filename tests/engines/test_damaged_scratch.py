@@ -113,7 +113,7 @@ def test_two_files_exchanged_are_noticed(source, kept, tmp_path):
     here, there = one.read_bytes(), other.read_bytes()
     one.write_bytes(there)
     other.write_bytes(here)
-    with pytest.warns(ScratchWarning, match=r"votes-00000.keys: the checksum is wrong; .* made again"):
+    with pytest.warns(ScratchWarning, match=r"votes-00000.keys: the checksum is wrong; .* recreated"):
         np.testing.assert_array_equal(fit(source, folder), kept[1])
 
 

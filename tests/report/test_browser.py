@@ -154,10 +154,10 @@ def test_charts_and_tables_are_reached_and_read_by_keyboard(opened):
 def test_tab_goes_through_the_page_and_every_control_has_a_name(opened):
     page = opened()
     reached = []
-    for _ in range(12):
+    for _ in range(13):
         page.keyboard.press("Tab")
         reached.append(page.evaluate("document.activeElement.tagName.toLowerCase()"))
-    assert reached[:9] == ["a"] * 9 and reached[9:] == ["svg", "input", "button"]
+    assert reached[:10] == ["a"] * 10 and reached[10:] == ["svg", "input", "button"]
     controls = "[...document.querySelectorAll('button, input, a, [tabindex], svg[role=img]')]"
     named = "e.getAttribute('aria-label') || e.textContent.trim() || (e.labels && e.labels.length)"
     assert page.evaluate(f"{controls}.every((e) => e.tabIndex >= 0)")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -20,6 +21,7 @@ class Oracle:
     """A stand-in that says the same of every vote, and remembers what it was fitted to."""
 
     seen: list[tuple[jr.Comparisons, jr.Comparisons]]
+    result_ = SimpleNamespace(predictor=SimpleNamespace(tie=lambda votes, features: None))
 
     def __init__(self, proba: float = 0.7) -> None:
         self.proba, self.seen = proba, []
