@@ -89,7 +89,10 @@ DAMAGES = {
 
 
 @pytest.mark.filterwarnings("ignore::jamrank.errors.ScratchWarning")
-@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize(
+    "damage",
+    [one if one in ("a bit", "removal") else pytest.param(one, marks=pytest.mark.long) for one in DAMAGES],
+)
 def test_damage_to_any_file_changes_nothing(source, kept, tmp_path, damage):
     rng, n_damaged = np.random.default_rng(1), 0
     names = [name for name in files_of(kept) if not name.endswith("lock")]

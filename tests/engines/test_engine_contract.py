@@ -151,7 +151,7 @@ def test_passes_are_the_same(votes, engine, row):
 
 @pytest.mark.filterwarnings("ignore::jamrank.errors.JamrankWarning")
 @pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("engine", ["dask", "gpu"])  # those from disk: test_disk.py
+@pytest.mark.parametrize("engine", [pytest.param("dask", marks=pytest.mark.long), "gpu"])  # from disk: test_disk.py
 def test_fits_are_the_same(votes, engine, name):
     if engine == "gpu":
         skip_without_gpu()

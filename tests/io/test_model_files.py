@@ -129,6 +129,7 @@ def test_arrays_and_numbers_come_back_as_they_were():
     assert not unpack(pack("x", 1, constant), "x", 1, "test")["a"].any()
 
 
+@pytest.mark.long
 def test_a_jury_of_many_is_a_small_file_and_loses_nothing(tmp_path):
     rng = np.random.default_rng(0)
     left, right = np.triu_indices(400, 1)
