@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import ndtr
 
-from jamrank.errors import NotStoredError, ParameterError
+from jamrank.errors import NotStoredError, ParameterError, UncertaintyWarning
 from jamrank.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -103,8 +104,11 @@ def _some_pairs(n_items: int) -> tuple[IntArray, IntArray]:
 
 
 def score_errors(result: RankingResult) -> FloatArray:
-    """Return the standard error of each score by the information at the fit."""
+    """Return the standard error of each score by the information at the fit, or from draws where that is none."""
     try:
-        return result.uncertainty.information().score_se
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UncertaintyWarning)
+            found = result.uncertainty.information()
     except (NotStoredError, ParameterError):  # loaded without votes, or without a likelihood
         return result.uncertainty.estimate.score_se
+    return result.uncertainty.estimate.score_se if found.raised else found.score_se
