@@ -162,7 +162,7 @@ def test_each_criterion_has_its_ranking(desk):
 
 def test_gold_and_repeats_of_a_judge_are_counted(tmp_path):
     gold = tuple(KnownPair(f"i{k + 5}", f"i{k}") for k in range(5))
-    study = Study(votes_per_judge=40, gold=gold, gold_share=0.3, repeat_share=0.2)
+    study = Study(votes_per_judge=40, gold=gold, gold_share=0.3, repeat_share=0.5)
     desk = Desk(str(tmp_path / "s.sqlite"), study, n_items=10)
     judge = desk.judge()
     vote_by_number(desk, judge, 40)
