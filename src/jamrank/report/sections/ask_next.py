@@ -12,7 +12,7 @@ from jamrank.report.tables import Column, Row, table
 
 __all__ = ["SECTION"]
 
-_MOST_VOTES = 10_000
+_MOST_VOTES = 1_000
 
 
 def _render(report: Report) -> str:
@@ -27,7 +27,7 @@ def _render(report: Report) -> str:
     if frame["to_settle"].is_finite().any():
         text += (
             "The last column is the number of votes on the pair that would make its order certain, if the estimated "
-            "difference in scores is right; a dash means that votes on this pair alone cannot."
+            "difference in scores is right; a dash means more than a thousand, or that no number of votes would."
         )
         columns.append(Column("votes needed", _to_settle))
     else:
