@@ -69,6 +69,8 @@ def _written(frame: pl.DataFrame, rng: random.Random) -> bytes:
 
 def _damaged(data: bytes, rng: random.Random) -> bytes:
     for _ in range(rng.choice([1, 1, 2, 8])):
+        if not data:
+            break
         at, how = rng.randrange(len(data)), rng.randrange(6)
         if how < 3:
             data = data[:at] + bytes([data[at] ^ 1 << rng.randrange(8)]) + data[at + 1 :]

@@ -26,7 +26,7 @@ __all__ = ["KIND", "LOSSES", "MemoryEngine"]
 
 LOSSES = {"logistic": 0, "hinge": 1}
 # Rows that numpy handles at a time, so that its temporary arrays stay small.
-_BLOCK = 1 << 20
+_INFORMATION_ROWS = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,8 +254,8 @@ class MemoryEngine(Engine):
         truth_variance = rows.about == "truth"
         bend = self.posterior(scores, log_emission) if truth_variance else np.empty(len(rows))
         degree = np.zeros(rows.n_items)
-        for begin in range(0, len(rows), _BLOCK):
-            block = slice(begin, begin + _BLOCK)
+        for begin in range(0, len(rows), _INFORMATION_ROWS):
+            block = slice(begin, begin + _INFORMATION_ROWS)
             first, second, posterior = rows.first[block], rows.second[block], bend[block]
             if truth_variance:
                 prior = expit(scores[first] - scores[second])
@@ -287,8 +287,8 @@ class MemoryEngine(Engine):
         if len(rows.weight):
             truth_variance *= rows.weight
         cross, kinds = csr_array((rows.n_items, n_kinds)), csr_array((n_kinds, n_kinds))
-        for begin in range(0, len(rows), _BLOCK):
-            block = slice(begin, begin + _BLOCK)
+        for begin in range(0, len(rows), _INFORMATION_ROWS):
+            block = slice(begin, begin + _INFORMATION_ROWS)
             votes, own = rows.ballots.matrix(block), truth_variance[block]
             if isinstance(rows.ballots, Patterns):
                 # Rows of a pattern have the same votes: add them up first.
