@@ -31,7 +31,7 @@ def browser():
 
 
 @pytest.fixture
-def page(browser):
+def page(browser, run_studio):  # which is set up first, so that pages close before their server does
     said = []
     context = browser.new_context()
     page = context.new_page()
