@@ -56,8 +56,8 @@ class JamrankError(ValueError):
     Its text may quote files and names: it is made safe to print, on one line of bounded length.
     """
 
-    def __init__(self, *told: object) -> None:
-        super().__init__(*(safe_line(part) if isinstance(part, str) else part for part in told))
+    def __init__(self, *parts: object) -> None:
+        super().__init__(*(safe_line(part) if isinstance(part, str) else part for part in parts))
 
 
 class InputError(JamrankError):

@@ -46,7 +46,7 @@ class ItemViews:
 
 
 def view_of(content: bytes, name: str) -> ItemView:
-    """Return the picture or the text in a file, told by how it begins.
+    """Return the picture or the text in a file, recognised by its first bytes.
 
     Raises
     ------
