@@ -538,7 +538,9 @@ def test_a_fit_of_items_that_were_never_compared_says_so_before_the_ranking(tmp_
 
 def test_exports_come_with_a_fit_or_later(study, tmp_path):
     kinds = "parquet,json,preferences,markdown"
-    result = call("fit", study / "votes.csv", "--model", "bt", "--out", tmp_path / "a", "--export", kinds, "--scale", "elo")
+    result = call(
+        "fit", study / "votes.csv", "--model", "bt", "--out", tmp_path / "a", "--export", kinds, "--scale", "elo"
+    )
     assert result.exit_code == 0, result.output
     result = call(
         "export", tmp_path / "a" / "model.jamrank", "--to", kinds, "--out", tmp_path / "b", "--scale", "elo"
