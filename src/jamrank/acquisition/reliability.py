@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit, logit, xlogy
 
+from jamrank.fitting.prior import Prior
 from jamrank.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["Reliability"]
@@ -20,10 +21,10 @@ _FLIP, _BIAS = (grid.ravel() for grid in np.meshgrid(_LOGITS, _BIASES, indexing=
 # P(votes left) if right is better, and if left is better: a bias moves both.
 _WRONG, _RIGHT = expit(_FLIP + _BIAS), expit(-_FLIP + _BIAS)
 _SHARPNESS = (_RIGHT - _WRONG) ** 2
-# Pseudo-votes, wrong and right, of a new annotator; standard deviation of the bias, in log-odds.
-_WRONG_VOTES, _RIGHT_VOTES, _USUAL_BIAS = 1.0, 2.0, 0.6
+# Standard deviation of the bias of a new annotator, in log-odds.
+_USUAL_BIAS = 0.6
 # Weight of the weak prior against the crowd's annotators, in annotators.
-_IMAGINED = 4.0
+_PSEUDO_ANNOTATORS = 4.0
 _ASKED = np.linspace(0.0, 1.0, 21)
 _CHUNK = 20_000
 _ROUNDS, _TRIES = 3, 20
@@ -34,7 +35,8 @@ def _normalised(weights: FloatArray) -> FloatArray:
 
 
 def _weak_prior() -> FloatArray:
-    log = (1 + _WRONG_VOTES) * -np.logaddexp(0, -_FLIP) + (1 + _RIGHT_VOTES) * -np.logaddexp(0, _FLIP)
+    wrong, right = Prior().flip_votes
+    log = (1 + wrong) * -np.logaddexp(0, -_FLIP) + (1 + right) * -np.logaddexp(0, _FLIP)
     weight = np.exp(log - 0.5 * (_BIAS / _USUAL_BIAS) ** 2)
     return np.asarray(weight / weight.sum())
 
@@ -88,7 +90,8 @@ class Reliability:
         base = _weak_prior()
         self.weights = _normalised(likelihood * base)
         for _ in range(_ROUNDS):
-            priors = (_IMAGINED * base + members @ self.weights) / (_IMAGINED + members.sum(axis=1, keepdims=True))
+            total = _PSEUDO_ANNOTATORS + members.sum(axis=1, keepdims=True)
+            priors = (_PSEUDO_ANNOTATORS * base + members @ self.weights) / total
             self.weights = _normalised(likelihood * priors[kind])
         self.prior = priors.mean(axis=0)
 

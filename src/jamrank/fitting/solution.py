@@ -177,14 +177,14 @@ class NoiseState:
         noise, n_sums, steps = self._decided(engine), engine.n_confusion_groups, engine.grades
         if steps is not None:
             noise = Graded(noise, n_sums, steps.counts, steps.n_annotators, self.prior is not None)
-            n_sums += noise.n_params
+            n_sums += noise.n_further
         if engine.ties is None:
             return noise
         return Tied(noise, n_sums, engine.ties.vote_counts, self.ties.variance, self.ties.mode == "shared")
 
     def _decided(self, engine: Engine) -> Noise:
         if self.overall is not None:
-            weak = self.prior.flip_votes if self.prior else (0.0, 0.0)
+            weak = self.prior.flip_votes if self.prior else ()
             counts = engine.vote_counts
             return ClusteredFlip(counts, len(counts) // len(self.overall), self.overall, self.strength, *weak)
         if self.scale is not None:

@@ -83,6 +83,8 @@ class Noise(ABC):
     """Whether its posterior can be sampled: not if parameters share a scale with the scores."""
     has_sandwich: ClassVar[bool] = False
     """Whether it has a sandwich estimator: one flip for each confusion group, or none."""
+    integrable: ClassVar[bool] = False
+    """Whether flips can be fitted with the scores integrated out: a :class:`jamrank.noise.Flip`."""
     n_shared: int = 0
     """How many parameters, the last ones, all annotators share; of the others each annotator has as many."""
     sided: ClassVar[bool] = False

@@ -48,13 +48,11 @@ class NoiseSpec:
 
 
 def _flip(vote_counts: FloatArray, prior: Prior | None) -> Noise:
-    return Flip(vote_counts, *(prior.flip_votes if prior else (0.0, 0.0)))
+    return Flip(vote_counts, *(prior.flip_votes if prior else ()))
 
 
 def _two_coin(vote_counts: FloatArray, prior: Prior | None) -> Noise:
-    if prior is None:
-        return TwoCoin(vote_counts, 0.0, 0.0, None)
-    return TwoCoin(vote_counts, *prior.flip_votes, prior.bias_variance)
+    return TwoCoin(vote_counts, *((*prior.flip_votes, prior.bias_variance) if prior else ()))
 
 
 def _discrimination(vote_counts: FloatArray, prior: Prior | None) -> Noise:
