@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 __all__ = [
     "OUTCOMES",
@@ -19,9 +19,6 @@ __all__ = [
     "Spending",
     "Undo",
 ]
-
-Purpose = Literal["vote", "practice", "gold", "repeat"]
-Closing = Literal["answered", "skipped", "refused", "unparsable", "failed", "expired"]
 
 PURPOSES = ("vote", "practice", "gold", "repeat")
 CLOSINGS = ("answered", "skipped", "refused", "unparsable", "failed", "expired")

@@ -95,20 +95,9 @@ def _over_patterns(
     truth = posterior if in_pass or len(posterior) else np.empty(len(rows))
     gradient, degree = np.empty(rows.n_items), np.empty(rows.n_items)
     by_pattern = np.empty(len(ballots) if in_pass else 0)
-    value = kernels.expectation(
-        *rows.layout,
-        ballots.of_row,
-        rows.weight,
-        if_first,
-        if_second,
-        np.ascontiguousarray(scores),
-        truth,
-        curvature,
-        gradient,
-        degree,
-        by_pattern,
-        threads,
-    )
+    votes = ballots.of_row, rows.weight, if_first, if_second
+    out = truth, curvature, gradient, degree, by_pattern
+    value = kernels.expectation(*rows.layout, *votes, np.ascontiguousarray(scores), *out, threads)
     value += float((rows.pattern_weight * base).sum())
     expected_counts = ballots.over_patterns(by_pattern) if in_pass else rows.over_votes(truth)
     return value, gradient, degree, expected_counts, np.zeros(ballots.n_confusion_groups)
@@ -128,30 +117,13 @@ def _over_votes(
     expected_counts, truth_variance = np.empty(len(ballots)), np.empty(len(ballots))
     if not len(curvature):
         curvature = np.empty(len(rows) if rows.begin is None else len(rows.begin) - 1, dtype=np.float32)
-    value = kernels.expectation_votes(
-        *rows.link_layout,
-        np.empty(0, dtype=np.int64) if rows.begin is None else rows.begin,
-        ballots.of_row,
-        rows.weight,
-        if_first,
-        if_second,
-        np.ascontiguousarray(scores),
-        posterior,
-        curvature,
-        gradient,
-        degree,
-        expected_counts,
-        truth_variance,
-        threads,
-    )
+    begin = np.empty(0, dtype=np.int64) if rows.begin is None else rows.begin
+    votes = begin, ballots.of_row, rows.weight, if_first, if_second
+    out = posterior, curvature, gradient, degree, expected_counts, truth_variance
+    value = kernels.expectation_votes(*rows.link_layout, *votes, np.ascontiguousarray(scores), *out, threads)
     value += float((rows.pattern_weight * base).sum())
-    return (
-        value,
-        gradient,
-        degree,
-        ballots.over_patterns(expected_counts),
-        ballots.over_patterns(truth_variance).sum(axis=1),
-    )
+    sums = ballots.over_patterns(expected_counts), ballots.over_patterns(truth_variance).sum(axis=1)
+    return value, gradient, degree, *sums
 
 
 def likelihoods(ballots: Patterns, log_emission: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -178,27 +150,12 @@ def _over_lists(
 ) -> Sums:
     gradient, degree = np.empty(rows.n_items), np.empty(rows.n_items)
     expected_counts = np.empty(2 * (ballots.n_confusion_groups + ballots.n_gold))
-    value = kernels.expectation_lists(
-        *rows.layout,
-        ballots.start,
-        ballots.vote,
-        ballots.weight,
-        np.ascontiguousarray(with_gold(log_emission, ballots.n_gold)).ravel(),
-        np.ascontiguousarray(scores),
-        posterior,
-        curvature,
-        gradient,
-        degree,
-        expected_counts,
-        threads,
-    )
-    return (
-        value,
-        gradient,
-        degree,
-        expected_counts.reshape(-1, 2)[: ballots.n_confusion_groups],
-        np.zeros(ballots.n_confusion_groups),
-    )
+    emission = np.ascontiguousarray(with_gold(log_emission, ballots.n_gold)).ravel()
+    votes = ballots.start, ballots.vote, ballots.weight, emission
+    out = posterior, curvature, gradient, degree, expected_counts
+    value = kernels.expectation_lists(*rows.layout, *votes, np.ascontiguousarray(scores), *out, threads)
+    known = slice(ballots.n_confusion_groups)
+    return value, gradient, degree, expected_counts.reshape(-1, 2)[known], np.zeros(ballots.n_confusion_groups)
 
 
 def marginal(
