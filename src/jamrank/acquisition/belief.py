@@ -33,16 +33,10 @@ _IMAGINED_TIES = 4.0
 class Belief:
     """Normal scores, a discrete posterior for each annotator, a threshold for ties.
 
-    Parameters
-    ----------
-    pool : VotePool
-        The votes.
-    new_model : callable
-        Returns an unfitted model, given whether there are ties; the belief is centred at its scores.
-    gold : optional
-        Pairs of known truth, for the model.
-    features : ItemFeatures, optional
-        The prior of the scores is then that of a linear model with an effect of each item.
+    pool: The votes.
+    new_model: Returns an unfitted model, given whether there are ties; the belief is centred at its scores.
+    gold: Pairs of known truth, for the model.
+    features: The prior of the scores is then that of a linear model with an effect of each item.
     """
 
     def __init__(

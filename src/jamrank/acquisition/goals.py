@@ -29,15 +29,9 @@ _OTHERS = 256
 class Goal:
     """A goal and its numbers.
 
-    Attributes
-    ----------
-    name : str
-    k : int
-        Size of the top.
-    threshold : float
-        A score.
-    anchor : int or None
-        An item: the threshold is its score.
+    k: Size of the top.
+    threshold: A score.
+    anchor: An item: the threshold is its score.
     """
 
     name: str
@@ -126,12 +120,8 @@ def relevance(
 ) -> FloatArray:
     """Return the value of knowing the margin of each pair: the entropy of all answers, in nats.
 
-    Parameters
-    ----------
-    first, second : ndarray
-        The pairs.
-    rng : Generator
-        With very many items, the others that are used.
+    first, second: The pairs.
+    rng: With very many items, the others that are used.
     """
     n = len(scores.mean)
     if scores.dense:

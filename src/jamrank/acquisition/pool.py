@@ -57,10 +57,7 @@ class Ids:
 class VotePool:
     """Votes as growing columns of codes.
 
-    Attributes
-    ----------
-    items, annotators, questions : Ids
-        Names and codes.
+    items, annotators, questions: Names and codes.
     """
 
     def __init__(self) -> None:
@@ -123,10 +120,7 @@ def _named(ids: Ids) -> NDArray[Any]:
 def read_votes(votes: Any) -> list[Vote]:
     """Return votes one by one, from any accepted form.
 
-    Parameters
-    ----------
-    votes : Comparisons, data frame, mapping, or iterable
-        A frame in the canonical form; mappings with ``annotator``, ``left``, ``right`` and ``winner``; or tuples
+    votes: A frame in the canonical form; mappings with ``annotator``, ``left``, ``right`` and ``winner``; or tuples
         ``(annotator, left, right, winner)`` or with a question as the fifth.
     """
     if isinstance(votes, Comparisons):

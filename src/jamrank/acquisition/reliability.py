@@ -44,10 +44,7 @@ def _weak_prior() -> FloatArray:
 class Reliability:
     """The posterior of each annotator, one row of weights each.
 
-    Parameters
-    ----------
-    count : int
-        Number of annotators.
+    count: Number of annotators.
     """
 
     def __init__(self, count: int) -> None:
@@ -69,13 +66,9 @@ class Reliability:
     ) -> None:
         """Recompute all weights from all decided votes, with a prior that annotators of a kind share.
 
-        Parameters
-        ----------
-        who, says_left, left_better, weight : ndarray
-            For each vote: the annotator, the outcome, the probability by the other votes that it is true, and its
-            weight.
-        kind : ndarray
-            Kind of each annotator, such as those of equal cost.
+        who, says_left, left_better, weight: For each vote: the annotator, the outcome, the probability by the other
+            votes that it is true, and its weight.
+        kind: Kind of each annotator, such as those of equal cost.
         """
         log = np.zeros_like(self.weights)
         for start in range(0, len(who), _CHUNK):
@@ -129,12 +122,8 @@ class Reliability:
     def information(self, left_better: FloatArray, who: IntArray) -> FloatArray:
         """Return the information of a decided vote on its annotator: annotators by pairs, in nats.
 
-        Parameters
-        ----------
-        left_better : ndarray
-            How likely the left item of each pair is better.
-        who : ndarray
-            Annotators.
+        left_better: How likely the left item of each pair is better.
+        who: Annotators.
         """
         left = _WRONG + (_RIGHT - _WRONG) * _ASKED[:, None]
         noise = -(xlogy(left, left) + xlogy(1 - left, 1 - left)) @ self.weights[who].T

@@ -44,10 +44,7 @@ def grouped_notes(n_groups: int, quiet: bool) -> Iterator[None]:
 def start_note(earlier: RankingModel, votes: Votes, source: str, same_model: bool) -> str:
     """Return how much of these votes an earlier model covers.
 
-    Raises
-    ------
-    ParameterError
-        If it has none of the items: the fit would not be a warm start.
+    Raises ParameterError: If it has none of the items: the fit would not be a warm start.
     """
     from jamrank.data.ids import locate
 

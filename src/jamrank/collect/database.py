@@ -127,10 +127,7 @@ def reading(engine: Engine) -> Iterator[Connection]:
 def only_writer(engine: Engine, what: str) -> Iterator[None]:
     """Hold a lock that is released when the process ends, however it ends.
 
-    Raises
-    ------
-    LedgerError
-        If another process holds it.
+    Raises LedgerError: If another process holds it.
     """
     taken = LedgerError(f"{safe_name(engine.url)}: another {what} is using this ledger; wait until it has finished")
     if engine.dialect.name == "postgresql":

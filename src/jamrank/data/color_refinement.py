@@ -34,11 +34,7 @@ class ColorRefinement:
 
     That is a sum over them, so that their order does not matter. Ties and votes of weight 0 are distinguished.
 
-    Parameters
-    ----------
-    votes : Comparisons
-    sides : bool
-        Whether the side of an item matters.
+    sides: Whether the side of an item matters.
     """
 
     def __init__(self, votes: Comparisons, sides: bool = False) -> None:

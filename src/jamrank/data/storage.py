@@ -48,14 +48,9 @@ class VoteTable:
 class DenseVotes:
     """The votes of a few annotators on every pair, as a matrix; single votes are listed on first access.
 
-    Attributes
-    ----------
-    results : ndarray of int8, shape (pairs, annotators)
-        Seen from the canonical order of the pair; 3 where there is no vote.
-    swapped : ndarray of bool
-        Whether the pair's first item was on the right; empty where it never was.
-    decided : bool
-        Whether it is known that there are neither ties nor gaps.
+    results: Seen from the canonical order of the pair; 3 where there is no vote.
+    swapped: Whether the pair's first item was on the right; empty where it never was.
+    decided: Whether it is known that there are neither ties nor gaps.
     """
 
     results: NDArray[np.int8]

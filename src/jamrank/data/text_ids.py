@@ -19,15 +19,9 @@ Coded = tuple[list[str], Int32Array]
 def encode_text(*columns: Any) -> tuple[NDArray[Any], list[Int32Array]] | None:
     """Return the sorted distinct ids of the columns together, and each column in codes, where all ids are text.
 
-    Parameters
-    ----------
-    *columns
-        Lists, numpy arrays of text or of objects, or pandas columns.
-
-    Returns
-    -------
-    tuple of labels and codes, or None
-        As :func:`jamrank.data.ids.encode` returns them; None where a column is of another type, or an id not text.
+    *columns: Lists, numpy arrays of text or of objects, or pandas columns.
+    Returns: As :func:`jamrank.data.ids.encode` returns them; None where a column is of another type, or an id not
+        text.
     """
     coded: list[Coded] = []
     for column in columns:

@@ -99,16 +99,10 @@ class Information:
     if it is for the first item. The missing information, in the margins and in the kinds, is the sum over rows of
     ``q (1 - q) B Bᵀ``, with 1 for the margin in ``B`` and the weight of each vote at its kind.
 
-    Attributes
-    ----------
-    degree : ndarray
-        Diagonal of the scores' block.
-    links : Links
-        Its other entries, negated.
-    cross : csr_array of shape (items, 2 groups)
-        Missing information between scores and kinds.
-    kinds : csr_array of shape (2 groups, 2 groups)
-        Missing information among kinds.
+    degree: Diagonal of the scores' block.
+    links: Its other entries, negated.
+    cross, of shape (items, 2 groups): Missing information between scores and kinds.
+    kinds, of shape (2 groups, 2 groups): Missing information among kinds.
     """
 
     degree: FloatArray

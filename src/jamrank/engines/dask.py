@@ -98,14 +98,9 @@ class DaskEngine(PartedEngine):
     Sums are added up as a tree over the parts, whose form depends on their number alone: the result has the same bits
     whichever worker did the work.
 
-    Parameters
-    ----------
-    votes : DistributedComparisons
-        What to pass over.
-    rows_by : str
-        What a row is, of ``ROWS_BY``.
-    tick : callable, optional
-        Called with the number of parts of a pass that are done, and their total.
+    votes: What to pass over.
+    rows_by: What a row is, of ``ROWS_BY``.
+    tick: Called with the number of parts of a pass that are done, and their total.
     """
 
     def __init__(self, votes: DistributedComparisons, rows_by: str, tick: Tick | None = None) -> None:

@@ -73,18 +73,9 @@ class GpuPart:
 class GpuRows:
     """Rows on a GPU: in one part, or in several of which some are copied again in every pass.
 
-    Parameters
-    ----------
-    rows : Rows
-        What to copy.
-    device : GpuDevice
-    memory : int, optional
-        How many bytes of the device to use; most of what is free unless given.
-
-    Raises
-    ------
-    GpuError
-        Where weights differ too much for sums in integers, or the device has too little memory.
+    rows: What to copy.
+    memory: How many bytes of the device to use; most of what is free unless given.
+    Raises GpuError: Where weights differ too much for sums in integers, or the device has too little memory.
     """
 
     def __init__(self, rows: Rows, device: GpuDevice, memory: int | None = None) -> None:

@@ -14,12 +14,8 @@ __all__ = ["MarginalEngine", "PartedEngine"]
 class MarginalEngine(WrappedEngine):
     """A wrapper of an engine whose passes integrate margins out.
 
-    Parameters
-    ----------
-    engine : Engine
-        Where passes run.
-    variance : ndarray
-        Cavity variance of each item's score.
+    engine: Where passes run.
+    variance: Cavity variance of each item's score.
     """
 
     def __init__(self, engine: Engine, variance: FloatArray) -> None:

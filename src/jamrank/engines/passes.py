@@ -57,20 +57,12 @@ def expectation(
 ) -> Sums:
     """Run the fused pass.
 
-    Parameters
-    ----------
-    rows : Laid
-        What to pass over.
-    scores : ndarray
-        One for each item.
-    log_emission : ndarray of shape (groups, 2, 2)
-        Log-likelihood of a vote by confusion group, by whether it is for the first item, and by the truth. For
-        votes that do not depend on a latent truth: a parameter for each group.
-    curvature : ndarray of float32
-        Receives the curvature of each row or, where rows come in runs, of each run; empty: not computed.
-    posterior : ndarray
-        Receives the probability that the first item of each row is truly better; empty: not computed.
-    threads : int
+    rows: What to pass over.
+    scores: One for each item.
+    log_emission, of shape (groups, 2, 2): Log-likelihood of a vote by confusion group, by whether it is for the first
+        item, and by the truth. For votes that do not depend on a latent truth: a parameter for each group.
+    curvature: Receives the curvature of each row or, where rows come in runs, of each run; empty: not computed.
+    posterior: Receives the probability that the first item of each row is truly better; empty: not computed.
     """
     if isinstance(rows.ballots, RaggedVotes):
         return _over_lists(rows, rows.ballots, scores, log_emission, curvature, posterior, threads)
@@ -169,18 +161,10 @@ def marginal(
 ) -> tuple[Sums, FloatArray]:
     """Run the fused pass with the margin of each row integrated out; see :mod:`jamrank.kernels.twin_marginal`.
 
-    Parameters
-    ----------
-    rows, scores, log_emission, curvature, posterior, threads
-        As in :func:`expectation`; there must be room for the curvature.
-    variance : ndarray
-        Cavity variance of each item's score.
-
-    Returns
-    -------
-    sums : tuple
-    observed : ndarray
-        See :class:`jamrank.engines.marginal.MarginalExpectation`.
+    rows, scores, log_emission, curvature, posterior, threads: As in :func:`expectation`; there must be room for the
+        curvature.
+    variance: Cavity variance of each item's score.
+    Returns sums, observed (see :class:`jamrank.engines.marginal.MarginalExpectation`).
     """
     gradient, degree, observed = (np.empty(rows.n_items) for _ in range(3))
     at = np.ascontiguousarray(scores), np.ascontiguousarray(variance)

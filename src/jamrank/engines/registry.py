@@ -27,19 +27,10 @@ ENGINES: Registry[Kind] = Registry(
 def choose(engine: str, votes: Path | Votes, in_parts: bool = True) -> Choice:
     """Choose the engine of a fit.
 
-    Parameters
-    ----------
-    engine : str
-        A name of ``ENGINES``, or ``"auto"``.
-    votes : path-like, Comparisons or PartedComparisons
-        The votes; only their number is used.
-    in_parts : bool
-        Whether the model can fit votes that come part by part.
-
-    Returns
-    -------
-    Choice
-        An engine that can run here. Where the named one cannot, its fallback, with a warning that says why.
+    engine: A name of ``ENGINES``, or ``"auto"``.
+    votes: The votes; only their number is used.
+    in_parts: Whether the model can fit votes that come part by part.
+    Returns: An engine that can run here. Where the named one cannot, its fallback, with a warning that says why.
     """
     if engine not in (*ENGINES, "auto"):
         raise ParameterError(f"engine is {engine!r}; expected 'auto', {', '.join(map(repr, ENGINES))}")

@@ -74,16 +74,9 @@ class Outcome:
 class LatentFitter:
     """Fits one model once.
 
-    Parameters
-    ----------
-    settings : FitSettings
-    choice : Choice
-        The engine.
-    votes : Comparisons or PartedComparisons
-    gold : KnownTruths or None
-        Pairs of known truth.
-    start : RankingResult or None
-        An earlier result to start from.
+    choice: The engine.
+    gold: Pairs of known truth.
+    start: An earlier result to start from.
     """
 
     def __init__(

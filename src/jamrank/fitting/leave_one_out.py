@@ -30,15 +30,10 @@ _BLOCK = 1 << 17
 class LooPrediction:
     """Log-likelihood of every row's votes given all other rows, added up.
 
-    Attributes
-    ----------
-    by_chance : float
-        If the truth of a pair is random given its margin, as the models assume.
-    by_order : float
-        If the item with the higher score is always better.
-    lost : float
-        In the latter case, the share of pairs that the posterior gets right and the order of the scores wrong, minus
-        the reverse.
+    by_chance: If the truth of a pair is random given its margin, as the models assume.
+    by_order: If the item with the higher score is always better.
+    lost: In the latter case, the share of pairs that the posterior gets right and the order of the scores wrong,
+        minus the reverse.
     """
 
     by_chance: float

@@ -51,18 +51,11 @@ _MAX_STEPS = 6
 class MarginalFit:
     """A fit with the scores integrated out.
 
-    Attributes
-    ----------
-    fit : Fit
-        Scores are means; objectives are the approximate log marginal likelihood plus the log prior of the flips.
-    variance : float
-        Prior variance of the scores.
-    information : ndarray
-        On the logit of each flip, prior included.
-    log_likelihood : float
-        The approximate log marginal likelihood.
-    noise : Flip
-        With the prior of the flips that was used.
+    fit: Scores are means; objectives are the approximate log marginal likelihood plus the log prior of the flips.
+    variance: Prior variance of the scores.
+    information: On the logit of each flip, prior included.
+    log_likelihood: The approximate log marginal likelihood.
+    noise: With the prior of the flips that was used.
     """
 
     fit: Fit
@@ -131,22 +124,13 @@ def fit_marginal(
 ) -> MarginalFit:
     """Fit flips and mean scores from initial values.
 
-    Parameters
-    ----------
-    engine : Engine
-        One for which :func:`can_integrate` holds.
-    noise : Flip
-        With the prior of the flips, or with its initial value.
-    theta, params : ndarray
-        Scores and parameters of the noise to start from.
-    variance : float
-        Prior variance of the scores, or its initial value.
-    estimate : bool
-        Whether to estimate it.
-    pool : bool
-        Whether to estimate mean and variance of the prior of the flips.
-    max_iter, tol, progress
-        As in :func:`jamrank.fitting.em.run`.
+    engine: One for which :func:`can_integrate` holds.
+    noise: With the prior of the flips, or with its initial value.
+    theta, params: Scores and parameters of the noise to start from.
+    variance: Prior variance of the scores, or its initial value.
+    estimate: Whether to estimate it.
+    pool: Whether to estimate mean and variance of the prior of the flips.
+    max_iter, tol, progress: As in :func:`jamrank.fitting.em.run`.
     """
     votes = 4.0 * engine.initial_step(np.zeros(engine.n_items))[0].degree
     at = engine.expectation(theta, noise.log_emission(params))
@@ -167,14 +151,9 @@ def fit_marginal(
 class _Probe:
     """How a fit changes with the prior variance.
 
-    Attributes
-    ----------
-    by_scale : ndarray
-        Change of each parameter of the noise with the logarithm of the variance.
-    information : float
-        Information on that logarithm.
-    by_noise : float
-        Change of the log-likelihood with it from integrating out the noise.
+    by_scale: Change of each parameter of the noise with the logarithm of the variance.
+    information: Information on that logarithm.
+    by_noise: Change of the log-likelihood with it from integrating out the noise.
     """
 
     by_scale: FloatArray

@@ -30,12 +30,9 @@ _PSEUDO_VOTES = (-3.0, 12.0)
 class TieUse:
     """How ties enter a fit.
 
-    Attributes
-    ----------
-    mode : {"none", "half", "each", "shared"}
-        Not at all; as half a vote for either side; as an outcome with a threshold for each annotator, or one for all.
-    variance : float or None
-        Prior variance of the logarithm of an annotator's threshold around the mean; None for no prior.
+    mode ({"none", "half", "each", "shared"}): Not at all; as half a vote for either side; as an outcome with a
+        threshold for each annotator, or one for all.
+    variance: Prior variance of the logarithm of an annotator's threshold around the mean; None for no prior.
     """
 
     mode: TieMode = "none"

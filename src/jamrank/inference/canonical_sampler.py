@@ -39,13 +39,8 @@ def n_draws(engine: Engine) -> int:
 class CanonicalSampler:
     """Draws from the posterior of a fit, in an order that does not depend on names.
 
-    Parameters
-    ----------
-    fit : LatentFit
-    like : Exchangeability
-        The order.
-    gold : KnownTruths or None
-        Pairs of known truth.
+    like: The order.
+    gold: Pairs of known truth.
     """
 
     def __init__(self, fit: LatentFit, like: Exchangeability, gold: KnownTruths | None) -> None:

@@ -43,9 +43,7 @@ def diagnose(draws: FloatArray, n_chains: int) -> ChainDiagnostics:
 def split_rhat(chains: FloatArray) -> FloatArray:
     """Return the split R-hat of each parameter: Gelman et al., *Bayesian Data Analysis*, 3rd edition.
 
-    Parameters
-    ----------
-    chains : ndarray of shape (draws, chains, parameters)
+    chains, of shape (draws, chains, parameters).
     """
     halves = _halves(chains)
     length = len(halves)

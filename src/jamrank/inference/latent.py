@@ -24,13 +24,7 @@ N_DRAWS = 400
 
 
 class LatentInference:
-    """Information and draws of a fit, each computed once on first access.
-
-    Parameters
-    ----------
-    fit : LatentFit
-    votes : VoteSummary
-    """
+    """Information and draws of a fit, each computed once on first access."""
 
     def __init__(self, fit: LatentFit, votes: VoteSummary) -> None:
         self.fit, self.votes = fit, votes

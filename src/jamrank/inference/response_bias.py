@@ -203,12 +203,8 @@ def _ties(vote_counts: FloatArray, tied: FloatArray) -> FloatArray:
 def without_own_vote(posterior: FloatArray, chunk: VoteChunk, flip: FloatArray) -> FloatArray:
     """Return the posterior of each vote's pair without that vote.
 
-    Parameters
-    ----------
-    posterior : ndarray
-        P(first is better) of the pair of each vote, the vote included.
-    flip : ndarray
-        Probability that each vote is flipped.
+    posterior: P(first is better) of the pair of each vote, the vote included.
+    flip: Probability that each vote is flipped.
     """
     evidence = chunk.weight * np.where(chunk.result == FIRST, 1.0, -1.0) * logit(1 - np.clip(flip, 1e-9, 1 - 1e-9))
     odds = logit(np.clip(posterior, 1e-12, 1 - 1e-12))

@@ -34,14 +34,9 @@ def is_archive(content: bytes) -> bool:
 def pack(kind: str, version: int, body: Mapping[str, Any]) -> bytes:
     """Return an archive.
 
-    Parameters
-    ----------
-    kind : str
-        What it is; the header says ``"format": "jamrank-<kind>"``.
-    version : int
-        Of the layout.
-    body : mapping
-        Nested JSON values and numpy arrays of plain numbers; each array becomes a member.
+    kind: What it is; the header says ``"format": "jamrank-<kind>"``.
+    version: Of the layout.
+    body: Nested JSON values and numpy arrays of plain numbers; each array becomes a member.
     """
     arrays: dict[str, NDArray[Any]] = {}
     tree = _detach(body, "", arrays)
@@ -98,10 +93,7 @@ def _write(archive: zipfile.ZipFile, name: str, content: bytes, large: bool = Fa
 def unpack(content: bytes, kind: str, version: int, source: str) -> dict[str, Any]:
     """Return the body of an archive; no code is executed.
 
-    Raises
-    ------
-    FormatError
-        If it is something else, or damaged.
+    Raises FormatError: If it is something else, or damaged.
     """
     expected = f"this version reads 'jamrank-{kind}' of version {version}"
     try:

@@ -25,21 +25,10 @@ class _TooLargeError(ValueError):
 def decompressed(data: bytes, source: str) -> bytes:
     """Return the decompressed content of a gzip or zstd file; other content unchanged.
 
-    Parameters
-    ----------
-    data : bytes
-        What is in the file.
-    source : str
-        Its name, for errors.
-
-    Returns
-    -------
-    bytes
-
-    Raises
-    ------
-    InputError
-        If the file is damaged, expands to more than 60 times its size, or nothing installed can read it.
+    data: What is in the file.
+    source: Its name, for errors.
+    Raises InputError: If the file is damaged, expands to more than 60 times its size, or nothing installed can read
+        it.
     """
     if data.startswith(_GZIP):
         return _joined("gzip", _gzip_chunks(data), data, source)

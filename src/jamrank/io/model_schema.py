@@ -226,10 +226,7 @@ _SIMPLE = {str: (str,), int: (int,), float: (float, int), bool: (bool,), dict: (
 def checked(body: dict[str, Any], source: str) -> dict[str, Any]:
     """Return the body of a model file after checking it against the schema.
 
-    Raises
-    ------
-    FormatError
-        If something is missing, or has the wrong type or shape.
+    Raises FormatError: If something is missing, or has the wrong type or shape.
     """
 
     def damaged(where: str, what: str) -> FormatError:

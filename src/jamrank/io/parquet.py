@@ -30,10 +30,7 @@ def is_parquet(path: str | os.PathLike[str]) -> bool:
 def parquet_files(path: str | os.PathLike[str]) -> list[Path]:
     """Return the Parquet files of a folder, by name, or the one file that is named.
 
-    Raises
-    ------
-    InputError
-        If there are none.
+    Raises InputError: If there are none.
     """
     where = Path(path)
     if not where.exists():
@@ -60,10 +57,7 @@ class ParquetFiles:
     def open(cls, path: str | os.PathLike[str]) -> ParquetFiles:
         """Open the files without reading their rows.
 
-        Raises
-        ------
-        InputError
-            If one is damaged, or has other columns than the first.
+        Raises InputError: If one is damaged, or has other columns than the first.
         """
         files = parquet_files(path)
         schemas, rows = [], []

@@ -31,22 +31,10 @@ def looks_like_json(data: bytes) -> bool:
 def parse_records(data: bytes, source: str) -> list[Record]:
     """Return the records of a JSON or JSON Lines file.
 
-    Parameters
-    ----------
-    data : bytes
-        The text, in UTF-8.
-    source : str
-        Its name, for errors.
-
-    Returns
-    -------
-    list of dict
-        A record for each row; NaN has become None.
-
-    Raises
-    ------
-    InputError
-        If it is not JSON, not records, or names a field twice.
+    data: The text, in UTF-8.
+    source: Its name, for errors.
+    Returns: A record for each row; NaN has become None.
+    Raises InputError: If it is not JSON, not records, or names a field twice.
     """
     text = _as_text(data.removeprefix(_BOM), source)
     begin = text[: len(text) - len(text.lstrip())].count("\n") + 1

@@ -53,10 +53,7 @@ def source_name(where: str | os.PathLike[str]) -> str:
 def load_source(where: str | os.PathLike[str]) -> pl.DataFrame:
     """Return the votes of a database in the canonical form.
 
-    Raises
-    ------
-    InputError
-        If it is no ledger, or has no votes.
+    Raises InputError: If it is no ledger, or has no votes.
     """
     try:
         read = cast("Callable[[str | os.PathLike[str]], pl.DataFrame]", import_module(_LEDGER).votes_of)

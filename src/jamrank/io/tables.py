@@ -45,22 +45,11 @@ _FEW_ROWS = 1_000_000
 def read_table(path: str | os.PathLike[str]) -> pl.DataFrame:
     """Read a CSV, TSV or Parquet file.
 
-    Parameters
-    ----------
-    path : path-like
-        Parquet by its suffix (``.parquet``, ``.pq``) or its content, or a folder of such files; tabs separate the
+    path: Parquet by its suffix (``.parquet``, ``.pq``) or its content, or a folder of such files; tabs separate the
         columns of a ``.tsv``, commas those of anything else or, where the header has none, semicolons, tabs or bars.
         Text is UTF-8. The file may be compressed with gzip or zstd.
-
-    Returns
-    -------
-    polars.DataFrame
-        Parquet as it is; of a CSV every column is text, null for an empty field. Blank lines are skipped.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read whole and without doubt.
+    Returns: Parquet as it is; of a CSV every column is text, null for an empty field. Blank lines are skipped.
+    Raises InputError: If the file cannot be read whole and without doubt.
     """
     return load_table(path)[0]
 
@@ -68,16 +57,8 @@ def read_table(path: str | os.PathLike[str]) -> pl.DataFrame:
 def load_table(path: str | os.PathLike[str]) -> tuple[pl.DataFrame, bool]:
     """Read a table as :func:`read_table` does, and say whether its columns came with types.
 
-    Parameters
-    ----------
-    path : path-like
-        The file.
-
-    Returns
-    -------
-    frame : polars.DataFrame
-    typed : bool
-        True for Parquet, False where all is text.
+    path: The file.
+    Returns frame, typed (true for Parquet, False where all is text).
     """
     if Path(path).is_dir():
         table = ParquetFiles.open(path)
@@ -89,17 +70,9 @@ def load_table(path: str | os.PathLike[str]) -> tuple[pl.DataFrame, bool]:
 def parse_table(data: bytes, source: str) -> tuple[pl.DataFrame, bool]:
     """Return the table in the content of a file, as :func:`load_table` does.
 
-    Parameters
-    ----------
-    data : bytes
-        The content, decompressed.
-    source : str
-        The name of the file, which tells TSV from CSV.
-
-    Returns
-    -------
-    frame : polars.DataFrame
-    typed : bool
+    data: The content, decompressed.
+    source: The name of the file, which tells TSV from CSV.
+    Returns frame, typed.
     """
     if not data or data.isspace():
         raise InputError("the file is empty", "expected a header and at least one row", source=source)

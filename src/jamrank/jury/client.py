@@ -56,10 +56,7 @@ class Client:
     async def ask(self, prompt: Prompt) -> Reply:
         """Send a prompt.
 
-        Raises
-        ------
-        JudgeFailure
-            If no reply came.
+        Raises JudgeFailure: If no reply came.
         """
         if self._session is None:
             self._session = self._open()

@@ -68,18 +68,11 @@ class Template:
 class Prompt:
     """One comparison as a judge sees it.
 
-    Attributes
-    ----------
-    system, text : str
-        The messages, with answers and delimiters inserted.
-    left, right : Item
-        What is compared.
-    question : str
-        The text of the question.
-    images : tuple of Item
-        Those of the two that are images, left first.
-    digest : str
-        Digest of comparison and template, without the delimiters.
+    system, text: The messages, with answers and delimiters inserted.
+    left, right: What is compared.
+    question: The text of the question.
+    images: Those of the two that are images, left first.
+    digest: Digest of comparison and template, without the delimiters.
     """
 
     system: str

@@ -28,15 +28,9 @@ _TARGET = 0.05
 class Estimate:
     """The estimated cost of one judge.
 
-    Attributes
-    ----------
-    judge : str
-    cost, worst : float
-        Of a call: likely, and at most.
-    all_calls : int
-        To ask about every pair once.
-    all_cost : float
-        The expected cost of that.
+    cost, worst: Of a call: likely, and at most.
+    all_calls: To ask about every pair once.
+    all_cost: The expected cost of that.
     """
 
     judge: str

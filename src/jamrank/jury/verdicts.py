@@ -20,14 +20,9 @@ _BLOCK = re.compile(r"\s*```(?:json)?\s*\n(.*?)\n\s*```\s*", re.DOTALL | re.IGNO
 class Verdict:
     """The verdict of a reply.
 
-    Attributes
-    ----------
-    kind : str
-        ``"answered"``, ``"refused"`` or ``"unparsable"``.
-    outcome : str, optional
-        ``"left"``, ``"right"`` or ``"tie"`` of an answer.
-    strength : float, optional
-        From 0 to 1.
+    kind: ``"answered"``, ``"refused"`` or ``"unparsable"``.
+    outcome: ``"left"``, ``"right"`` or ``"tie"`` of an answer.
+    strength: From 0 to 1.
     """
 
     kind: str

@@ -27,10 +27,7 @@ _CHUNK_BYTES, _N_CHUNKS = 1 << 22, 16
 class GpuDevice:
     """The current device of CuPy; only this class knows that arrays on the device are CuPy's.
 
-    Raises
-    ------
-    GpuError
-        Where there is no CuPy, no driver or no GPU.
+    Raises GpuError: Where there is no CuPy, no driver or no GPU.
     """
 
     def __init__(self) -> None:
@@ -133,15 +130,9 @@ class GpuDevice:
     ) -> None:
         """Start a kernel.
 
-        Parameters
-        ----------
-        kernel : str
-            Its name, with template arguments.
-        blocks, threads : int
-        *arguments
-            Arrays on the device, integers (64 bits), doubles, or None for a null pointer.
-        shared : int
-            Bytes of shared memory for each block.
+        kernel: Its name, with template arguments.
+        *arguments: Arrays on the device, integers (64 bits), doubles, or None for a null pointer.
+        shared: Bytes of shared memory for each block.
         """
         compiled = self._kernels.get(kernel)
         if compiled is None:

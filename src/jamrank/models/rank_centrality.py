@@ -60,17 +60,9 @@ def log_stationary(counts: PairCounts, to_first: FloatArray, to_second: FloatArr
     approximate scores ``s`` (exact if the walk is reversible), the system for ``exp(-s)`` times the distribution is
     solved and its logarithm added to ``s``, until convergence.
 
-    Parameters
-    ----------
-    tally : Tally
-        The pairs.
-    to_first, to_second : ndarray
-        Transition rates from the second item of each pair to the first, and back; above 0.
-
-    Returns
-    -------
-    scores : ndarray
-    settled : bool
+    tally: The pairs.
+    to_first, to_second: Transition rates from the second item of each pair to the first, and back; above 0.
+    Returns scores, settled.
     """
     leaving = counts.by_item(to_second, to_first)
     scores, _ = potentials(counts, np.log(to_first / to_second), to_first * to_second)

@@ -15,12 +15,8 @@ __all__ = ["FixedNoise", "NoNoise"]
 class FixedNoise(Noise):
     """A noise without free parameters.
 
-    Parameters
-    ----------
-    log_emission : ndarray
-        Log-likelihood of a vote, as :meth:`Noise.log_emission` returns it.
-    rates : ndarray
-        Known rates.
+    log_emission: Log-likelihood of a vote, as :meth:`Noise.log_emission` returns it.
+    rates: Known rates.
     """
 
     def __init__(self, log_emission: FloatArray, rates: FloatArray) -> None:

@@ -24,17 +24,11 @@ __all__ = ["NOISES", "NoiseSpec"]
 class NoiseSpec:
     """A noise in the registry.
 
-    Parameters
-    ----------
-    make : callable
-        Returns the noise for the vote counts of an engine (confusion groups × 2) and a prior, or None without one.
-    rows : str
-        The layout of the rows that it needs, by the unit that shares a latent truth: ``"{unit}"``,
+    make: Returns the noise for the vote counts of an engine (confusion groups × 2) and a prior, or None without one.
+    rows: The layout of the rows that it needs, by the unit that shares a latent truth: ``"{unit}"``,
         ``"{unit}-by-side"``, or a layout of its own, as in :data:`jamrank.rows.rows.ROWS_BY`.
-    selectable : bool
-        Whether it is a value of the parameter ``noise`` of JAM, CrowdBT and DawidSkene.
-    flips : bool
-        Whether it estimates a flip of each annotator.
+    selectable: Whether it is a value of the parameter ``noise`` of JAM, CrowdBT and DawidSkene.
+    flips: Whether it estimates a flip of each annotator.
     """
 
     make: Callable[[FloatArray, Prior | None], Noise]

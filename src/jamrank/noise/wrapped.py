@@ -20,19 +20,12 @@ class WrappedNoise(Noise):
     Parameters are those of the noise, then the further ones. Expected counts are those of the noise, then slope and
     information of each further parameter. These have a normal prior around the mean of their kind and one around 0.
 
-    Parameters
-    ----------
-    noise : Noise
-        Of the decided votes.
-    n_confusion_groups : int
-        Rows of the expected counts that belong to it.
-    shape : tuple of int
-        Kinds of further parameters, and how many there are of each.
-    to_mean, to_zero : float
-        Precisions of the priors; 0 for plain maximum likelihood.
-    caution : float
-        Factor of the information: the number of parameters that enter a vote's log-odds together, so that a Newton
-        step in each cannot go too far.
+    noise: Of the decided votes.
+    n_confusion_groups: Rows of the expected counts that belong to it.
+    shape: Kinds of further parameters, and how many there are of each.
+    to_mean, to_zero: Precisions of the priors; 0 for plain maximum likelihood.
+    caution: Factor of the information: the number of parameters that enter a vote's log-odds together, so that a
+        Newton step in each cannot go too far.
     """
 
     def __init__(

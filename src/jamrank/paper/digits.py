@@ -36,14 +36,9 @@ _FOLDS = 10
 class DigitVotes:
     """Votes of classifiers on pairs of images, with the truth.
 
-    Attributes
-    ----------
-    votes : Comparisons
-        One item per image, numbered from 0; a vote is a tie if the classifier reads the same digit twice.
-    features : ndarray of shape (images, features)
-        For the fusion; constant ones left out.
-    digits : ndarray
-        The digit truly drawn.
+    votes: One item per image, numbered from 0; a vote is a tie if the classifier reads the same digit twice.
+    features, of shape (images, features): For the fusion; constant ones left out.
+    digits: The digit truly drawn.
     """
 
     votes: Comparisons
@@ -77,19 +72,11 @@ def machine_predictions(
 ) -> IntArray:
     """Return the predictions of five classifiers, each from three or four features, by cross-validation.
 
-    Parameters
-    ----------
-    features : ndarray of shape (images, features)
-    labels : ndarray
-        What was drawn.
-    seed : int
-        Of the choice of features, the folds and the classifiers.
-    announce : callable
-        Called with each classifier's name before it is trained.
-
-    Returns
-    -------
-    ndarray of shape (images, 5)
+    features, of shape (images, features).
+    labels: What was drawn.
+    seed: Of the choice of features, the folds and the classifiers.
+    announce: Called with each classifier's name before it is trained.
+    Returns an array, of shape (images, 5).
     """
     from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
@@ -147,11 +134,7 @@ def pen_digit_votes(data: Data, seed: int, n_images: int = 1000) -> tuple[dict[s
 class DigitsTrial:
     """The four methods on the votes of machine annotators on pen-written digits.
 
-    Attributes
-    ----------
-    seed : int
-        Seed of the images, the features of each classifier, the folds and random ties.
-    n_images : int
+    seed: Seed of the images, the features of each classifier, the folds and random ties.
     """
 
     seed: int

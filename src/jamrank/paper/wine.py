@@ -59,16 +59,9 @@ def noisy_votes(
 class WineTrial:
     """The four methods on the votes of synthetic annotators.
 
-    Attributes
-    ----------
-    colour : str
-        ``"red"`` or ``"white"``.
-    seed : int
-    n_annotators : int
-    noise : float
-        The paper's alpha.
-    n_pairs : int, optional
-        Number of random pairs of different quality; by default all.
+    colour: ``"red"`` or ``"white"``.
+    noise: The paper's alpha.
+    n_pairs: Number of random pairs of different quality; by default all.
     """
 
     colour: str

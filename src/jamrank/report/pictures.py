@@ -48,10 +48,8 @@ class ItemViews:
 def view_of(content: bytes, name: str) -> ItemView:
     """Return the picture or the text in a file, recognised by its first bytes.
 
-    Raises
-    ------
-    InputError
-        If a picture is too large, or it is neither a picture of a known kind nor text; SVG can hold scripts.
+    Raises InputError: If a picture is too large, or it is neither a picture of a known kind nor text; SVG can hold
+        scripts.
     """
     if _kind(content):
         if len(content) > LARGEST:

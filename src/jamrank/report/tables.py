@@ -41,16 +41,10 @@ class Column:
 def table(rows: Iterable[Row], columns: Sequence[Column], caption: str, file: str | None = None) -> str:
     """Return a table; columns without any value are left out.
 
-    Parameters
-    ----------
-    rows : iterable of mapping
-        The rows.
-    columns : sequence of Column
-        The columns, from left to right.
-    caption : str
-        What the table shows.
-    file : str, optional
-        The name of the file that can be saved from it; there must be a data block of that name.
+    rows: The rows.
+    columns: The columns, from left to right.
+    caption: What the table shows.
+    file: The name of the file that can be saved from it; there must be a data block of that name.
     """
     cells = [[column.write(row) for column in columns] for row in rows]
     kept = [i for i, c in enumerate(columns) if c.kind == "name" or any(line[i] != MISSING for line in cells)]

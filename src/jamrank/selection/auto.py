@@ -41,15 +41,9 @@ _VOTES_EACH = 10
 class ModelChoice:
     """Which model was chosen, and why.
 
-    Attributes
-    ----------
-    name : str
-    reason : str
-        In a sentence.
-    uses_features : bool
-        Whether it is fitted with the features.
-    comparison : data frame or None
-        Models, losses and intervals; None where votes were too few to compare.
+    reason: In a sentence.
+    uses_features: Whether it is fitted with the features.
+    comparison: Models, losses and intervals; None where votes were too few to compare.
     """
 
     name: str

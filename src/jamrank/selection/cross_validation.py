@@ -83,15 +83,9 @@ class Trial:
 class HeldOut:
     """Decided votes that were held out fold by fold, and the predictions of each model.
 
-    Attributes
-    ----------
-    votes : Comparisons
-    fold : ndarray
-        Fold of each folded vote.
-    trials : dict
-        By name of the model.
-    left_out : dict
-        Models that could not be fitted, and why.
+    fold: Fold of each folded vote.
+    trials: By name of the model.
+    left_out: Models that could not be fitted, and why.
     """
 
     votes: Comparisons
@@ -224,22 +218,11 @@ def hold_out(
 ) -> HeldOut:
     """Fit every candidate to all folds but one, in turn, and predict that one.
 
-    Parameters
-    ----------
-    votes : Comparisons
-        The votes.
-    fold : ndarray
-        Fold of each folded vote; -1 for those that are never held out.
-    candidates : sequence of Candidate
-        What to fit.
-    features : optional
-        Features, for the candidates that use them.
-    progress : callable
-        Called with the number of finished fits and their total.
-
-    Returns
-    -------
-    HeldOut
+    votes: The votes.
+    fold: Fold of each folded vote; -1 for those that are never held out.
+    candidates: What to fit.
+    features: Features, for the candidates that use them.
+    progress: Called with the number of finished fits and their total.
     """
     found = HeldOut(votes, fold)
     parts = _parts(votes, fold)

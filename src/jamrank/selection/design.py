@@ -27,16 +27,10 @@ _LEAST_UNEXPLAINED = 0.2
 class Design:
     """What the votes can identify.
 
-    Attributes
-    ----------
-    n_decided : float
-        Decided votes by weight: a folded vote of weight 3 is three votes.
-    n_annotators : int
-        Annotators with decided votes.
-    sides : bool
-        Whether a position bias can be separated from the effects of the items.
-    repeats : bool
-        Whether any pair has several votes within a question, so that they may share one truth.
+    n_decided: Decided votes by weight: a folded vote of weight 3 is three votes.
+    n_annotators: Annotators with decided votes.
+    sides: Whether a position bias can be separated from the effects of the items.
+    repeats: Whether any pair has several votes within a question, so that they may share one truth.
     """
 
     n_decided: float

@@ -60,10 +60,7 @@ def fit_groups(
 class about_group:  # noqa: N801
     """A context manager that adds the name of the group to jamrank's warnings.
 
-    Parameters
-    ----------
-    name
-        The group.
+    name: The group.
     """
 
     # Not contextlib, whose frames would come between a warning and the user's line.
@@ -86,12 +83,8 @@ class about_group:  # noqa: N801
 def group_ranking(model: RankingModel, scale: str = "logit", anchor: Any = None) -> pl.DataFrame:
     """Return a ranking with the probability of each item to be the first.
 
-    Parameters
-    ----------
-    model : RankingModel
-        Fitted.
-    scale, anchor
-        As in :meth:`RankingModel.ranking_on`.
+    model: Fitted.
+    scale, anchor: As in :meth:`RankingModel.ranking_on`.
     """
     result = model.result_
     plain = (scale, anchor) == ("logit", None)

@@ -30,12 +30,8 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 def create_app(studio: Studio, hosts: tuple[str, ...] = ()) -> ASGIApp:
     """Return the app.
 
-    Parameters
-    ----------
-    studio : Studio
-        Its database and settings.
-    hosts : tuple of str
-        Further allowed host names, beside that of its URL and the loopback names.
+    studio: Its database and settings.
+    hosts: Further allowed host names, beside that of its URL and the loopback names.
     """
 
     @asynccontextmanager

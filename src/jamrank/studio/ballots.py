@@ -84,13 +84,8 @@ class Plan:
 def plan(turn: Turn, history: History, offers: Sequence[Pair]) -> Plan:
     """Return what a turn writes.
 
-    Parameters
-    ----------
-    turn : Turn
-    history : History
-        History of the judge in this transaction.
-    offers : sequence of Pair
-        Pairs from the queue, best first: those for this judge, then those for any judge.
+    history: History of the judge in this transaction.
+    offers: Pairs from the queue, best first: those for this judge, then those for any judge.
     """
     action = turn.action
     if isinstance(action, Answer):

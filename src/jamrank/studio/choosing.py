@@ -31,14 +31,8 @@ def known_pairs(study: Study, criterion: str) -> list[tuple[str, str]]:
 class PairSource:
     """Chooses pairs among the active items.
 
-    Parameters
-    ----------
-    study : Study
-    criterion : str
-    items : sequence of str
-        Those asked about.
-    votes : iterable of Vote
-        All so far; those on other items are left out.
+    items: Those asked about.
+    votes: All so far; those on other items are left out.
     """
 
     def __init__(self, study: Study, criterion: str, items: Sequence[str], votes: Iterable[Vote]) -> None:

@@ -53,10 +53,7 @@ class _Job:
 class Database:
     """A ledger with the studio's tables.
 
-    Parameters
-    ----------
-    engine : Engine
-        As the ledger opens it.
+    engine: As the ledger opens it.
     """
 
     def __init__(self, engine: Engine) -> None:

@@ -181,10 +181,8 @@ _REACHES_OUT = re.compile(r"url\(\s*['\"]?(?!#)|@import|expression|javascript:|\
 def sanitised_svg(content: bytes) -> bytes:
     """Return an SVG without scripts and external resources: only known elements and internal links.
 
-    Raises
-    ------
-    InputError
-        If it is not an SVG, is too large, or has a document type (whose entities could expand without limit).
+    Raises InputError: If it is not an SVG, is too large, or has a document type (whose entities could expand without
+        limit).
     """
     if len(content) > _LARGEST_SVG:
         raise InputError(f"an SVG of more than {_LARGEST_SVG:,} bytes", "simplify it, or save it as PNG")

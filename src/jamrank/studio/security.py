@@ -54,19 +54,11 @@ def same_origin(headers: Headers) -> bool:
 class Guard:
     """Middleware around the whole app.
 
-    Parameters
-    ----------
-    app : ASGI app
-    hosts : set of str
-        Allowed host names.
-    limit_of : callable
-        Most bytes that a request to a path may have.
-    media : callable
-        Origins of items that lie elsewhere.
-    secure : bool
-        Whether browsers reach it by https only.
-    observe : callable
-        Called for every response: endpoint, status, seconds.
+    hosts: Allowed host names.
+    limit_of: Most bytes that a request to a path may have.
+    media: Origins of items that lie elsewhere.
+    secure: Whether browsers reach it by https only.
+    observe: Called for every response: endpoint, status, seconds.
     """
 
     def __init__(

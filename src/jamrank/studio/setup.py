@@ -47,10 +47,7 @@ def prepare(connection: Connection, migrations: Sequence[Migration] = MIGRATIONS
 def open_study(where: str | os.PathLike[str], *, create: bool = True) -> Engine:
     """Open a ledger together with the studio's tables; those of an older jamrank are migrated.
 
-    Raises
-    ------
-    LedgerError
-        If it cannot be opened, or was written by a newer jamrank.
+    Raises LedgerError: If it cannot be opened, or was written by a newer jamrank.
     """
     url = locate(where)
     engine = open_engine(url, create=create)
@@ -79,10 +76,7 @@ class Material:
 def read_material(items: Path | None, study: Path | None) -> Material:
     """Read the items and the settings.
 
-    Raises
-    ------
-    InputError
-        If either is invalid; nothing is changed then.
+    Raises InputError: If either is invalid; nothing is changed then.
     """
     settings, text = None, ""
     if study is not None:

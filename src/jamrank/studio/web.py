@@ -129,10 +129,7 @@ def redirect(path: str) -> Response:
 async def who(request: Request, role: str, fields: Mapping[str, str] | None = None) -> tuple[people.Session, str]:
     """Return the session and its token; a form must belong to that session and to our own pages.
 
-    Raises
-    ------
-    Refused
-        401 without a valid cookie, 403 for a form that was made elsewhere.
+    Raises Refused: 401 without a valid cookie, 403 for a form that was made elsewhere.
     """
     studio: Studio = request.app.state.studio
     token = request.cookies.get(cookie_name(role, studio.secure), "")

@@ -47,12 +47,8 @@ _CARELESS = ("random", "one-sided", "position-biased")
 class Worker:
     """Fits and chooses until it is stopped.
 
-    Parameters
-    ----------
-    engine : Engine
-        Of the ledger.
-    depth : int
-        Largest queue of a judge; shorter for slow judges.
+    engine: Of the ledger.
+    depth: Largest queue of a judge; shorter for slow judges.
     """
 
     engine: Engine

@@ -42,12 +42,8 @@ GRADED, _LEVEL = _phrases()
 def grades_of_words(words: pl.Series, said: Outcomes) -> NDArray[np.int8] | None:
     """Return how clearly each winner won, from 1; None where the words do not differ in that.
 
-    Parameters
-    ----------
-    words : polars.Series
-        As they are in the file.
-    said : ndarray of int8
-        What they mean.
+    words: As they are in the file.
+    said: What they mean.
     """
     distinct = words.unique().drop_nulls().to_list()
     level = words.replace_strict({word: _level(word) for word in distinct}, default=0, return_dtype=pl.Int8)

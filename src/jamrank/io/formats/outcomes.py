@@ -123,16 +123,8 @@ def by_words_then_ids(
 ) -> tuple[Outcomes, str]:
     """Return outcomes by words or, where not all are words for one, as :func:`by_words_or_ids` does; and a note.
 
-    Parameters
-    ----------
-    words, left, right, meaning, user_words
-        As there.
-
-    Returns
-    -------
-    said : ndarray of int8
-    note : str
-        Empty where words were enough.
+    words, left, right, meaning, user_words: As there.
+    Returns said, note (empty where words were enough).
     """
     said = _exactly(words, {**meaning, **user_words})
     if (said != _UNKNOWN).all():

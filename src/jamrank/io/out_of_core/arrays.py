@@ -70,10 +70,7 @@ def read_into(path: Path, array: NDArray[Any]) -> None:
 def stamp_of(path: Path) -> Stamp:
     """Return the checksum of a file, reading all of it.
 
-    Raises
-    ------
-    ScratchError
-        If there is no such file, or it cannot be read.
+    Raises ScratchError: If there is no such file, or it cannot be read.
     """
     size, checksum = 0, 0
     try:

@@ -60,10 +60,7 @@ def store_comparisons(
 def store(plan: StoragePlan, progress: Progress | None = None) -> StoredComparisons:
     """Store the votes of a plan, unless that was done before.
 
-    Raises
-    ------
-    InputError
-        If the files are invalid, or the scratch folder is not safe from other users.
+    Raises InputError: If the files are invalid, or the scratch folder is not safe from other users.
     """
     private_folder(plan.folder)
     lock = hold(plan.folder / _LOCK)
