@@ -48,7 +48,7 @@ class Tied(WrappedNoise):
     def initial(self) -> FloatArray:
         """Return the thresholds of equal items, with half a tie and half a decided vote added for each."""
         decided, tied = self.vote_counts.T
-        return np.log(tied + 0.5) - np.log(decided + 0.5)
+        return np.asarray(np.log(tied + 0.5) - np.log(decided + 0.5))
 
     def rates(self, params: FloatArray) -> FloatArray:
         """Return the rates of the noise, then each annotator's probability of a tie between equal items."""
