@@ -30,9 +30,6 @@ class WinRate(ClosedForm):
         As in :class:`HodgeRank`.
     """
 
-    def __init__(self) -> None:
-        pass
-
     def _score(self, counts: PairCounts) -> tuple[FloatArray, bool, dict[str, Any]]:
         votes = counts.by_item(counts.votes, counts.votes)
         return _ratio(counts.by_item(counts.wins, counts.losses), votes), True, {}
@@ -58,9 +55,6 @@ class Borda(ClosedForm):
         As in :class:`HodgeRank`.
     """
 
-    def __init__(self) -> None:
-        pass
-
     def _score(self, counts: PairCounts) -> tuple[FloatArray, bool, dict[str, Any]]:
         share = counts.wins / counts.votes
         return _ratio(counts.by_item(share, 1 - share), counts.opponents), True, {}
@@ -85,9 +79,6 @@ class Copeland(ClosedForm):
     slope_, posterior_, flip_
         As in :class:`HodgeRank`.
     """
-
-    def __init__(self) -> None:
-        pass
 
     def _score(self, counts: PairCounts) -> tuple[FloatArray, bool, dict[str, Any]]:
         lead = 2 * counts.wins - counts.votes

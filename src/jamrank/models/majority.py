@@ -37,9 +37,6 @@ class MajorityVote(RankingModel):
 
     _predictor: ClassVar[type[LinkPredictor]] = SharePredictor
 
-    def __init__(self) -> None:
-        pass
-
     def _fit(self, given: FitInput) -> RankingResult:
         votes, name = given.in_memory, type(self).__name__
         summary = VoteSummary.of(votes)

@@ -13,6 +13,9 @@ __all__ = ["Parameters"]
 class Parameters:
     """Arguments of the constructor, stored under their names, read and changed by name."""
 
+    def __init__(self) -> None:
+        pass
+
     @classmethod
     def _parameter_names(cls) -> list[str]:
         return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ _SETTLED, _NEARLY = 1e-12, 1e-8
 _SMALLEST = 1e-9
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class RankCentrality(ClosedForm):
     """The log stationary probability of each item in a random walk from losers to winners.
 
@@ -43,8 +45,7 @@ class RankCentrality(ClosedForm):
         As in :class:`HodgeRank`.
     """
 
-    def __init__(self, *, smoothing: float = 0.5) -> None:
-        self.smoothing = smoothing
+    smoothing: float = 0.5
 
     def _score(self, counts: PairCounts) -> tuple[FloatArray, bool, dict[str, Any]]:
         require_smoothing(self.smoothing)

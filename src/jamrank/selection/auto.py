@@ -52,6 +52,7 @@ class ModelChoice:
     comparison: Any
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class Auto(RankingModel):
     """Chooses a model by its loss on held-out votes, and fits it.
 
@@ -107,24 +108,13 @@ class Auto(RankingModel):
         ),
     )
 
-    def __init__(
-        self,
-        *,
-        folds: int = 5,
-        max_votes: int = 200_000,
-        ties: str = "auto",
-        max_iter: int | None = None,
-        tol: float | None = None,
-        n_jobs: int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.folds = folds
-        self.max_votes = max_votes
-        self.ties = ties
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    folds: int = 5
+    max_votes: int = 200_000
+    ties: str = "auto"
+    max_iter: int | None = None
+    tol: float | None = None
+    n_jobs: int | None = None
+    verbose: bool = False
 
     def fit(
         self,
