@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["LONGEST_ID", "in_percent", "many", "number", "plot_text", "safe_line", "safe_text", "unicode_text"]
-
 # The longest id that a message shows in full, and the longest message.
 LONGEST_ID, _LONGEST_LINE = 60, 2000
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"

@@ -16,8 +16,6 @@ from jamrank.acquisition.scores import MOST_DENSE, GaussianScores
 from jamrank.errors import FeatureError, InputError, JamrankWarning
 from jamrank.typing import FloatArray, IntArray
 
-__all__ = ["Belief"]
-
 # An unfitted model, for votes with ties or without.
 NewModel = Callable[[bool], Any]
 

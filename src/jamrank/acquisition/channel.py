@@ -12,9 +12,6 @@ from scipy.special import expit, xlogy
 
 from jamrank.typing import FloatArray
 
-__all__ = ["LEFT", "RIGHT", "TIE", "expected_truth", "fisher_information", "moments", "outcomes", "vote_information"]
-
-
 RIGHT, LEFT, TIE = 0, 1, 2
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(11)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()

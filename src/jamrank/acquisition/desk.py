@@ -15,8 +15,6 @@ from jamrank.acquisition.view import View
 from jamrank.errors import ParameterError
 from jamrank.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["Desk"]
-
 Pair = tuple[int, int]
 
 # Votes beyond the capped share that every annotator may give, so that a collection can start.

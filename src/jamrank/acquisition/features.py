@@ -11,8 +11,6 @@ from jamrank.errors import FeatureError
 from jamrank.scorers import align_features
 from jamrank.typing import FloatArray
 
-__all__ = ["ItemFeatures"]
-
 
 class ItemFeatures:
     """A row of features for each item, by id.

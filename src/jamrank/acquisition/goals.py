@@ -17,9 +17,6 @@ from scipy.special import ndtr
 from jamrank.acquisition.scores import GaussianScores
 from jamrank.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["GOALS", "Goal", "relevance", "top_bar", "top_probability"]
-
-
 _ROOT_TWO_PI = np.sqrt(2 * np.pi)
 # With very many items, each is compared with this many others.
 _OTHERS = 256

@@ -15,8 +15,6 @@ from jamrank.data.frames import open_frame
 from jamrank.errors import InputError
 from jamrank.typing import FloatArray, IntArray
 
-__all__ = ["OUTCOME_NAMES", "Vote", "VotePool", "read_votes"]
-
 _WORDS = {"left": LEFT, "right": RIGHT, "tie": TIE, "both_bad": TIE, "abstain": None, "": None, None: None}
 OUTCOME_NAMES = {LEFT: "left", RIGHT: "right", TIE: "tie", None: "abstain"}
 
@@ -41,6 +39,7 @@ class Ids:
     codes: dict[Any, int] = field(default_factory=dict)
 
     def code(self, name: Any) -> int:
+        """Return the code of a name, a new one where it is new."""
         if name not in self.codes:
             self.codes[name] = len(self.names)
             self.names.append(name)

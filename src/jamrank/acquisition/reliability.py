@@ -12,9 +12,6 @@ from scipy.special import expit, logit, xlogy
 from jamrank.fitting.prior import Prior
 from jamrank.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["Reliability"]
-
-
 _LOGITS = np.linspace(-4.0, 4.0, 17)
 _BIASES = np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
 _FLIP, _BIAS = (grid.ravel() for grid in np.meshgrid(_LOGITS, _BIASES, indexing="ij"))

@@ -7,9 +7,6 @@ from scipy.linalg import cho_factor, cho_solve
 
 from jamrank.typing import FloatArray, IntArray
 
-__all__ = ["MOST_DENSE", "GaussianScores"]
-
-
 # Beyond this many items only variances are kept, as for independent scores.
 MOST_DENSE = 1_500
 

@@ -13,8 +13,6 @@ from jamrank.acquisition.scores import GaussianScores
 from jamrank.acquisition.view import candidate_pairs
 from jamrank.typing import FloatArray, IntArray
 
-__all__ = ["Suggestions", "suggest_pairs", "votes_to_settle"]
-
 # The order of two items is certain from this probability on: the interval of their difference excludes 0.
 _SETTLED = 0.975
 # Numbers of votes on one truth, beyond which its majority is as good as certain.

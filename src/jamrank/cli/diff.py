@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from jamrank.report import Analysis
 
-__all__ = ["diff"]
-
 
 @click.command(
     epilog="""\b

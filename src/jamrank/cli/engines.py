@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from jamrank.io.out_of_core.parted import Votes
     from jamrank.models import RankingModel
 
-__all__ = ["open_votes"]
-
 _MEMORY = "2GB"
 
 

@@ -9,8 +9,6 @@ import click
 from jamrank.cli.types import FINITE
 from jamrank.errors import ParameterError
 
-__all__ = ["export"]
-
 
 @click.command(
     epilog="""\b

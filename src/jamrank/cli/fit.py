@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from jamrank.cli.request import FitRequest
     from jamrank.cli.run import FitOutcome
 
-__all__ = ["fit"]
-
 
 @click.command(
     epilog="""\b

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from jamrank.io.out_of_core.parted import Votes
     from jamrank.models import RankingModel
 
-__all__ = ["features_note", "gold_note", "grouped_notes", "start_note"]
-
 _FEW = 3
 # Of more groups, notes of one kind are shown once.
 _FEW_GROUPS = 5

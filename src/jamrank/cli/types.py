@@ -7,8 +7,6 @@ from typing import Any
 
 import click
 
-__all__ = ["FINITE", "SEED", "Finite"]
-
 
 class Finite(click.FloatRange):
     """A finite number: neither nan nor inf, which Python also reads as numbers."""

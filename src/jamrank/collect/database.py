@@ -18,8 +18,6 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from jamrank.errors import LedgerError
 from jamrank.io.sources import is_url
 
-__all__ = ["locate", "only_writer", "open_engine", "reading", "safe_name", "writing"]
-
 _BUSY_SECONDS = 60
 _GONE_SECONDS = 3  # for the server to notice that a client was killed
 _LOCK = 0x6A616D72  # "jamr"

@@ -17,8 +17,6 @@ from jamrank.io.documents import load_text, read_bytes
 from jamrank.io.records import looks_like_json, parse_records
 from jamrank.io.tables import parse_table
 
-__all__ = ["image_url", "read_items"]
-
 _IDS = ("system", "item", "id", "model")
 _TEXTS = ("text", "answer", "response", "output", "content")
 _FILES = ("path", "image", "file")

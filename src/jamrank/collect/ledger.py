@@ -37,8 +37,6 @@ from jamrank.errors import LedgerError
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Ledger", "open_ledger"]
-
 _BATCH = 2_000
 
 

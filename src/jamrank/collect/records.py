@@ -6,20 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = [
-    "OUTCOMES",
-    "Annotator",
-    "Ask",
-    "Close",
-    "Event",
-    "Item",
-    "Lease",
-    "Limit",
-    "Question",
-    "Spending",
-    "Undo",
-]
-
 PURPOSES = ("vote", "practice", "gold", "repeat")
 CLOSINGS = ("answered", "skipped", "refused", "unparsable", "failed", "expired")
 OUTCOMES = ("left", "right", "tie", "both_bad")

@@ -27,19 +27,6 @@ from sqlalchemy import (
 
 from jamrank.errors import LedgerError
 
-__all__ = [
-    "MIGRATIONS",
-    "annotators",
-    "events",
-    "items",
-    "leases",
-    "meta",
-    "metadata",
-    "prepare",
-    "questions",
-    "totals",
-]
-
 metadata = MetaData()
 
 

@@ -9,8 +9,6 @@ import polars as pl
 from jamrank.collect.ledger import open_ledger
 from jamrank.errors import InputError
 
-__all__ = ["votes_of"]
-
 
 def votes_of(where: str | os.PathLike[str]) -> pl.DataFrame:
     """Return the votes of the ledger in a file or at a URL.

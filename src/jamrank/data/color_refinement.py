@@ -8,8 +8,6 @@ from jamrank.data.comparisons import Comparisons
 from jamrank.data.storage import SECOND, TIE
 from jamrank.typing import BoolArray, HashArray
 
-__all__ = ["ODD", "ColorRefinement", "decided", "mix", "signatures"]
-
 # Rounds in which colours are updated from those of the neighbours.
 _ROUNDS = 3
 _UNIT = 2.0**20

@@ -12,8 +12,6 @@ from jamrank.data.packing import FoldedVotes, Packing, sorted_keys
 from jamrank.data.storage import FIRST, MISSING, SECOND, TIE, DenseVotes
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
-__all__ = ["EncodedVotes", "compare_ratings", "count", "fold", "fold_matrix", "mixed_radix"]
-
 
 @dataclass(frozen=True)
 class EncodedVotes:

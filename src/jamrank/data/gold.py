@@ -18,8 +18,6 @@ from jamrank.errors import GoldError, GoldWarning, InputError, warn
 from jamrank.text import many
 from jamrank.typing import BoolArray, IntArray
 
-__all__ = ["KnownTruths", "known_truths"]
-
 _NEEDED = ("left", "right", "winner")
 _SHAPES = "give a frame with left, right and winner, or (better, worse) pairs of items"
 

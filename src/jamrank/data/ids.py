@@ -24,26 +24,6 @@ from jamrank.kernels import default_threads, kernels
 from jamrank.text import unicode_text
 from jamrank.typing import BoolArray, Int32Array, IntArray
 
-__all__ = [
-    "Column",
-    "Int32Array",
-    "as_array",
-    "as_column",
-    "as_objects",
-    "as_text",
-    "codes_in",
-    "distinct",
-    "encode",
-    "first_missing",
-    "id_text",
-    "is_missing",
-    "keep_used",
-    "locate",
-    "missing_rows",
-    "take",
-    "text_series",
-]
-
 # Text stays with polars, which encodes it in threads; all else is numpy's.
 Column = NDArray[Any] | pl.Series
 Result = TypeVar("Result")

@@ -24,26 +24,6 @@ from jamrank.data.text_ids import encode_text
 from jamrank.errors import InputError
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
-__all__ = [
-    "REQUIRED",
-    "SELF_PAIR",
-    "as_matrix",
-    "check_lengths",
-    "encode_questions",
-    "encode_votes",
-    "fill_questions",
-    "is_soft",
-    "parse_matrix",
-    "parse_outcomes",
-    "parse_ratings",
-    "parse_weights",
-    "parse_winners",
-    "refuse_empty",
-    "refuse_missing",
-    "refuse_self_pairs",
-    "require_columns",
-]
-
 # Beyond it, one vote more or less is lost to rounding, and steps of a fit overflow.
 _MOST_WEIGHT = 1e12
 # Labels, and the codes of each column; None for a column that is not there.

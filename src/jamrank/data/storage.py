@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
-__all__ = ["FIRST", "MISSING", "SECOND", "SOFT", "TIE", "DenseVotes", "VoteTable"]
-
 # How a vote came out, seen from the canonical order of its pair.
 SECOND, FIRST, TIE, MISSING = 0, 1, 2, 3
 # The grade of the two parts of a soft vote.

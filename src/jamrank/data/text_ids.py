@@ -12,8 +12,6 @@ from jamrank.data.ids import keep_used
 from jamrank.kernels import default_threads, kernels
 from jamrank.typing import Int32Array
 
-__all__ = ["encode_text"]
-
 Coded = tuple[list[str], Int32Array]
 
 

@@ -11,8 +11,6 @@ from jamrank.data.storage import FIRST, TIE, DenseVotes
 from jamrank.diagnostics.cycles import count_triads
 from jamrank.typing import FloatArray, Int32Array, IntArray
 
-__all__ = ["SelfConsistency", "self_consistency"]
-
 # Triads are counted in this many votes; of more, for the first annotators only.
 _MOST_VOTES = 2_000_000
 # The parts of a soft vote add up to 1 but for rounding.

@@ -10,9 +10,6 @@ from scipy.sparse import csr_array
 from jamrank.rows import PairCounts
 from jamrank.typing import FloatArray, IntArray
 
-__all__ = ["Triads", "count_triads", "majorities"]
-
-
 # Chains of two wins that are counted by a sparse product; of more, a dense matrix for so many items, else a sample.
 _MOST_CHAINS, _SAMPLE = 60_000_000, 1 << 20
 _MOST_ITEMS_DENSE, _BLOCK = 3000, 256

@@ -22,8 +22,6 @@ from jamrank.typing import BoolArray, Int32Array
 if TYPE_CHECKING:
     from jamrank.inference.result import RankingResult
 
-__all__ = ["FEW_VOTES", "MOST_LISTED", "Examination", "json_ids", "named"]
-
 # An annotator with fewer votes cannot be assessed.
 FEW_VOTES = 10
 # Names in a sentence, and in the details.

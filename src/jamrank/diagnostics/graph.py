@@ -12,8 +12,6 @@ from jamrank.data.comparisons import Comparisons
 from jamrank.rows import PairCounts
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
-__all__ = ["Bridges", "Separation", "components", "components_of", "find_bridges", "separation"]
-
 
 def components(counts: PairCounts) -> Int32Array:
     """Return the connected component of each item; no decided vote is between two components."""

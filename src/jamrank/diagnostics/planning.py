@@ -15,8 +15,6 @@ from jamrank.typing import FloatArray, IntArray
 if TYPE_CHECKING:
     from jamrank.inference.result import RankingResult
 
-__all__ = ["expected_accuracy", "more_votes", "score_errors"]
-
 # The mean is over all pairs of items, or over a random sample of this many.
 _MOST_PAIRS = 20_000
 _NODES = 24

@@ -12,8 +12,6 @@ from jamrank.typing import FloatArray
 if TYPE_CHECKING:
     from jamrank.inference.result import RankingResult
 
-__all__ = ["Orientation", "orientation", "orientation_of"]
-
 # In standard errors. Scores are fitted to the same votes: even of random votes, slightly more than half agree.
 _ENOUGH = 4.0
 # Annotators who vote against the scores must weigh at least this much, beside those who vote for them, to leave the

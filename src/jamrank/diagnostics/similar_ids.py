@@ -7,8 +7,6 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-__all__ = ["similar_ids", "told_apart"]
-
 _LONGEST = 60
 
 

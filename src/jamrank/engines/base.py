@@ -17,19 +17,6 @@ if TYPE_CHECKING:
     from jamrank.engines.memory import MemoryEngine
     from jamrank.rows.grade_steps import GradeSteps
 
-__all__ = [
-    "AddedEngine",
-    "Choice",
-    "Curvature",
-    "Engine",
-    "Expectation",
-    "Information",
-    "Links",
-    "MarginalExpectation",
-    "Maximisation",
-    "WrappedEngine",
-]
-
 # A handle of a curvature, which is as large as the votes: an engine keeps the curvature of its last pass and
 # recomputes any other. Only the engine that made a handle knows what is in it.
 Curvature = Any

@@ -23,12 +23,11 @@ from jamrank.engines.marginal import PartedEngine
 from jamrank.engines.memory import MemoryEngine
 from jamrank.errors import ParameterError
 from jamrank.io.out_of_core.cluster import cluster_at_hand
-from jamrank.io.out_of_core.distributed import DistributedComparisons, Keys, distribute_comparisons
+from jamrank.io.out_of_core.distributed import DistributedComparisons, distribute_comparisons
+from jamrank.io.out_of_core.distributed_tasks import Keys
 from jamrank.io.out_of_core.parted import PartedComparisons, Votes
 from jamrank.rows import ROWS_BY, Rows
 from jamrank.typing import FloatArray
-
-__all__ = ["KIND", "DaskEngine"]
 
 
 @dataclass(frozen=True)

@@ -18,17 +18,6 @@ from jamrank.kernels.gpu_device import GpuDevice
 from jamrank.rows import Patterns, RaggedVotes, Rows
 from jamrank.typing import FloatArray, IntArray
 
-__all__ = [
-    "THREADS",
-    "WALK_ROOM",
-    "WALK_THREADS",
-    "GpuPart",
-    "GpuRows",
-    "fixed_point_scale",
-    "shared_bytes",
-    "total_weight",
-]
-
 # Threads of a block, and at most how many blocks: each block has sums to hand over at its end.
 THREADS, _MOST_BLOCKS = 256, 4096
 # Up to so many kinds of votes, a block keeps their sums in shared memory.

@@ -12,8 +12,6 @@ from jamrank.engines.base import AddedEngine, Engine, Expectation, Links
 from jamrank.rows.grade_steps import GradeSteps
 from jamrank.typing import FloatArray
 
-__all__ = ["GradedEngine"]
-
 
 class GradedEngine(AddedEngine):
     """Runs a pass over the decided votes, and one in numpy over the steps of their grades.

@@ -8,8 +8,6 @@ from typing import Any
 from jamrank.engines.base import Engine, Expectation, MarginalExpectation, WrappedEngine
 from jamrank.typing import FloatArray
 
-__all__ = ["MarginalEngine", "PartedEngine"]
-
 
 class MarginalEngine(WrappedEngine):
     """A wrapper of an engine whose passes integrate margins out.

@@ -20,9 +20,6 @@ from jamrank.kernels import default_threads, kernels
 from jamrank.rows import ROWS_BY, Codes, Patterns, Rows
 from jamrank.typing import Float32Array, FloatArray, Int32Array, IntArray
 
-__all__ = ["KIND", "LOSSES", "MemoryEngine"]
-
-
 LOSSES = {"logistic": 0, "hinge": 1}
 # Rows that numpy handles at a time, so that its temporary arrays stay small.
 _INFORMATION_ROWS = 1 << 20

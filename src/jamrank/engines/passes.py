@@ -12,8 +12,6 @@ from jamrank.kernels import kernels
 from jamrank.rows import Patterns, RaggedVotes, with_gold
 from jamrank.typing import Float32Array, FloatArray, IntArray
 
-__all__ = ["Laid", "Sums", "expectation", "likelihoods", "marginal"]
-
 # Log-likelihood, gradient and degree by item, expected counts by group and side, and truth variance by group.
 Sums = tuple[float, FloatArray, FloatArray, FloatArray, FloatArray]
 

@@ -10,8 +10,6 @@ from jamrank.io.out_of_core.parted import PartedComparisons, Votes
 from jamrank.io.parquet import count_rows, is_parquet
 from jamrank.registry import Registry
 
-__all__ = ["ENGINES", "bring", "choose", "make_engine"]
-
 # In the order in which "auto" tries them. A new engine is a file with a KIND, and a line here.
 ENGINES: Registry[Kind] = Registry(
     "engine",

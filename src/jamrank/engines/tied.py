@@ -10,8 +10,6 @@ import numpy as np
 from jamrank.engines.base import AddedEngine, Engine, Expectation, Links
 from jamrank.typing import FloatArray
 
-__all__ = ["TiedEngine"]
-
 
 class TiedEngine(AddedEngine):
     """Runs a pass over the decided votes, and one over all votes about whether each is a tie.

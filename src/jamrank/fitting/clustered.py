@@ -19,8 +19,6 @@ from jamrank.noise.kmeans import choose_clusters, cluster_pairs, nearest_centroi
 from jamrank.rows import Rows
 from jamrank.typing import FloatArray
 
-__all__ = ["ClusteredFitter"]
-
 _STRENGTH_ROUNDS = 3
 
 

@@ -11,8 +11,6 @@ from jamrank.io.out_of_core.parted import Votes
 from jamrank.rows import Rows
 from jamrank.typing import FloatArray
 
-__all__ = ["disagreement"]
-
 
 def disagreement(votes: Votes, opinion_on: Callable[[Comparisons], FloatArray]) -> FloatArray:
     """Return the share of each annotator's decided votes that go against an opinion.

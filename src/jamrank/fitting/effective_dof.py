@@ -14,9 +14,6 @@ from jamrank.linalg.marginals import is_dense, score_variances
 from jamrank.scorers import LinearScorer, ObjectScorer, Scorer, SumScorer
 from jamrank.typing import FloatArray
 
-__all__ = ["EffectiveDof", "effective_dof"]
-
-
 # Tolerance of the conjugate gradients that project the features onto the effects.
 _CLOSE = 1e-3
 # Up to this number of items one dense solve is faster than passes for each column.

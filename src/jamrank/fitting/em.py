@@ -15,9 +15,6 @@ from jamrank.noise import Noise
 from jamrank.scorers import Scorer
 from jamrank.typing import FloatArray
 
-__all__ = ["Fit", "Optimizer", "Point", "Problem", "StoppingRule", "backtrack", "largest", "run", "typical"]
-
-
 # Relative rounding error of an objective.
 _ROUNDING = 1e-14
 # Shorter steps change the objective by less than rounding, so they are accepted without a check.

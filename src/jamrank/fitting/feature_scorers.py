@@ -19,9 +19,6 @@ from jamrank.noise import Noise
 from jamrank.scorers import SCORERS, KernelMap, LinearScorer, ObjectScorer, SumScorer, typical_distance
 from jamrank.typing import FloatArray
 
-__all__ = ["Featured", "choose_kernel", "resolve_scorer"]
-
-
 # Candidate bandwidths, in typical distances between items.
 _BANDWIDTHS = (0.25, 0.5, 1.0, 2.0)
 _FIRST_GUESS = 3.0

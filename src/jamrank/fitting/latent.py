@@ -47,8 +47,6 @@ from jamrank.typing import FloatArray
 if TYPE_CHECKING:
     from jamrank.inference.result import RankingResult
 
-__all__ = ["LatentFitter", "Outcome", "has_grades", "warn_of_ties", "warn_unless"]
-
 # Only small data have a second optimum; on large data a second run would only take time.
 _FEW_ROWS, _FURTHER = 2000, 4.0
 _FIRST_VARIANCE = 3.0

@@ -10,8 +10,6 @@ from jamrank.fitting.solution import Solution
 from jamrank.scorers import Features, KernelMap
 from jamrank.typing import FloatArray
 
-__all__ = ["LatentFit"]
-
 
 @dataclass(frozen=True, eq=False)
 class LatentFit:

@@ -14,9 +14,6 @@ from jamrank.linalg.marginals import is_dense, margin_variances
 from jamrank.scorers import Scorer
 from jamrank.typing import FloatArray, Int32Array
 
-__all__ = ["LooPrediction", "leave_one_out", "remaining_truth_variance"]
-
-
 # The curvature of a row is at least this share of its complete-data curvature, as in the passes.
 _LEAST_CURVATURE = 0.1
 # The other rows keep at least this share of the information on a row's margin.

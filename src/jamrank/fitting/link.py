@@ -7,9 +7,6 @@ from scipy.special import expit
 
 from jamrank.typing import FloatArray
 
-__all__ = ["fit_link"]
-
-
 _MOST_STEPS = 200
 _CLOSE = 1e-14
 

@@ -24,8 +24,6 @@ from jamrank.noise import Flip, Noise
 from jamrank.scorers import ObjectScorer
 from jamrank.typing import FloatArray
 
-__all__ = ["MANY_ROWS", "MarginalFit", "can_integrate", "fit_marginal", "integration_matters"]
-
 # Votes an item up to which flips are integrated however many votes there are, and up to which if they are few.
 _SPARSE, _RATHER_SPARSE = 100, 1000
 _ROUNDS, _STEPS = 60, 2

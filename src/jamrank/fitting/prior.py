@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from jamrank.errors import ParameterError
 
-__all__ = ["Prior", "linear_variance", "resolve_prior"]
-
 # Default variance of the weights of the linear scorer.
 _WEIGHT_VARIANCE = 6.25
 # The prior of the flips: default pseudo-votes of each annotator, wrong and right.

@@ -16,8 +16,6 @@ from jamrank.noise import Noise
 from jamrank.noise.none import FixedNoise
 from jamrank.scorers import ObjectScorer, Scorer
 
-__all__ = ["Variances", "estimate_variances", "free_scores", "refine_variance", "rounded"]
-
 # The prior variance of each block of a scorer's parameters; None where it has no prior.
 Variances = tuple[float | None, ...]
 

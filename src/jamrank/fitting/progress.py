@@ -7,8 +7,6 @@ from time import monotonic
 from types import TracebackType
 from typing import Any, Self
 
-__all__ = ["Progress"]
-
 
 class Progress:
     """A line on the terminal with the iteration and the remaining time; nothing if not shown.

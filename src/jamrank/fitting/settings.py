@@ -13,8 +13,6 @@ from jamrank.fitting.prior import Prior, resolve_prior
 from jamrank.fitting.spec import ModelSpec
 from jamrank.noise import NOISES
 
-__all__ = ["FitSettings"]
-
 _CHOICES = {
     "kernel": ("rbf", "linear"),
     "loss": ("logistic", "hinge"),

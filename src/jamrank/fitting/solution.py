@@ -22,8 +22,6 @@ from jamrank.rows import ROWS_BY, grade_steps, with_halves
 from jamrank.scorers import SCORERS, Scorer
 from jamrank.typing import FloatArray, Int32Array
 
-__all__ = ["EngineSource", "NoiseState", "ScorerState", "Solution"]
-
 # Rows of the passes that ask of each vote whether it is a tie.
 TIE_ROWS = {"each": "tie", "shared": "tie-shared"}
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-__all__ = ["Capabilities", "FeatureUse", "ModelSpec"]
-
 FeatureUse = Literal["refused", "ignored", "optional", "always"]
 
 

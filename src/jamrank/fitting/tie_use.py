@@ -14,8 +14,6 @@ from jamrank.fitting.settings import FitSettings
 from jamrank.io.out_of_core.parted import Votes
 from jamrank.typing import FloatArray
 
-__all__ = ["NO_TIES", "TieMode", "TieUse", "resolve_ties", "tie_spread"]
-
 TieMode = Literal["none", "half", "each", "shared"]
 
 # With fewer votes per annotator, individual thresholds would be determined mostly by the prior.

@@ -15,8 +15,6 @@ from jamrank.typing import FloatArray
 if TYPE_CHECKING:
     from jamrank.inference.result import RankingResult
 
-__all__ = ["warm_start"]
-
 
 def warm_start(
     problem: Problem,

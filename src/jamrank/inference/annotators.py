@@ -23,8 +23,6 @@ from jamrank.inference.vote_summary import VoteSummary, whole_numbers
 from jamrank.noise import NOISES
 from jamrank.typing import FloatArray
 
-__all__ = ["AnnotatorFit", "LatentAnnotators"]
-
 USUAL_LEVEL = 0.95
 
 

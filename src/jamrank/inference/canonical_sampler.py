@@ -22,8 +22,6 @@ from jamrank.inference.exchangeability import Exchangeability
 from jamrank.inference.posterior_draws import Draws, Posterior
 from jamrank.typing import FloatArray
 
-__all__ = ["CanonicalSampler", "n_draws"]
-
 # More draws where passes are short, so that intervals vary less with the seed.
 _USUAL, _MANY, _SHORT_ROWS = 400, 800, 1000
 _MOST_ITERATIONS, _TOL, _VARIANCE = 500, 1e-7, 3.0

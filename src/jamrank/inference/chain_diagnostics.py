@@ -8,8 +8,6 @@ import numpy as np
 
 from jamrank.typing import FloatArray
 
-__all__ = ["ChainDiagnostics", "diagnose", "effective_size", "split_rhat"]
-
 
 @dataclass(frozen=True)
 class ChainDiagnostics:

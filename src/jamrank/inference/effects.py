@@ -9,8 +9,6 @@ from scipy.special import expit
 
 from jamrank.typing import FloatArray, IntArray
 
-__all__ = ["logistic_effects", "wilson"]
-
 _Z = 1.959963984540054
 # A weak normal prior keeps coefficients finite where the outcomes are separated.
 _PRIOR_PRECISION = 0.01

@@ -15,9 +15,6 @@ from jamrank.io.out_of_core.parted import Votes
 from jamrank.io.out_of_core.sampling import sample_parts
 from jamrank.typing import FloatArray, HashArray, IntArray
 
-__all__ = ["Exchangeability", "all_distinct", "by_group", "codes", "find_exchangeable"]
-
-
 _SAME = 9  # decimals in which scores of exchangeable items agree
 _MOST_ROUNDS = 30
 # Of more exchangeable items than this, the rest are ordered by index.

@@ -16,19 +16,6 @@ from jamrank.linalg.joint_information import factored, is_small, joint_informati
 from jamrank.scorers import LinearScorer, Scorer, SumScorer
 from jamrank.typing import BoolArray, FloatArray
 
-__all__ = [
-    "Observed",
-    "annotator_covariance",
-    "information_on_flips",
-    "interval",
-    "joint_covariance",
-    "observed_information",
-    "shared_variance",
-    "weight_variances",
-    "whole_covariance",
-]
-
-
 _STEP = 1e-4
 # Beyond this many parameters, or rows times passes, scores are held fixed.
 _MOST_PARAMETERS, _MOST_VISITS = 1500, 2_000_000_000

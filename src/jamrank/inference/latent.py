@@ -18,8 +18,6 @@ from jamrank.inference.vote_summary import VoteSummary
 from jamrank.scorers import SCORERS
 from jamrank.typing import FloatArray
 
-__all__ = ["N_DRAWS", "LatentInference"]
-
 N_DRAWS = 400
 
 

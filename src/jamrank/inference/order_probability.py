@@ -17,8 +17,6 @@ from jamrank.errors import UnknownItemError
 from jamrank.inference.uncertainty import draw_ranks
 from jamrank.typing import FloatArray, IntArray
 
-__all__ = ["OrderProbability", "find_items"]
-
 # Numbers held at a time: draws of both items of some pairs, in cache.
 _MOST_NUMBERS = 1 << 15
 _DRAWS = 400

@@ -18,8 +18,6 @@ from jamrank.noise import Noise
 from jamrank.scorers import ObjectScorer
 from jamrank.typing import FloatArray, IntArray
 
-__all__ = ["N_CHAINS", "Draws", "Posterior", "can_draw", "sample"]
-
 Density = Callable[[FloatArray], tuple[float, FloatArray]]
 
 # A chain takes thousands of passes: beyond these sizes the normal approximation is used, and is accurate.

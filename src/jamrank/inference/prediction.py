@@ -22,15 +22,6 @@ from jamrank.rows import Rows
 from jamrank.scorers import SCORERS
 from jamrank.typing import FloatArray
 
-__all__ = [
-    "CertainPredictor",
-    "DiscriminationPredictor",
-    "LatentPredictor",
-    "LinkPredictor",
-    "SharePredictor",
-    "SlopePredictor",
-]
-
 # Log-odds of a posterior that is 0 or 1 in float64.
 _SURELY_NOT = 1e-15
 

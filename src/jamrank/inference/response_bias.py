@@ -13,9 +13,6 @@ from jamrank.data.comparisons import Comparisons
 from jamrank.data.storage import FIRST, MISSING, TIE, DenseVotes
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
-__all__ = ["ResponseBias", "VoteChunk", "chunks", "habits", "without_own_vote"]
-
-
 # Votes per chunk: enough for numpy to be fast, few enough to need little memory.
 _PIECE = 1 << 18
 # For ties, pairs are comparable if the better item's win probability is in the same of these bins.

@@ -64,8 +64,6 @@ from jamrank.inference.vote_summary import VoteSummary, whole_numbers
 from jamrank.scorers import align_features
 from jamrank.typing import FloatArray, IntArray
 
-__all__ = ["Convergence", "RankingResult", "place_anchor"]
-
 # Beyond this many rows times passes, intervals of weights hold the flips fixed.
 _MOST_VISITS = 200_000_000
 

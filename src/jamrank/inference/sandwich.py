@@ -10,8 +10,6 @@ from jamrank.engines import MemoryEngine
 from jamrank.rows import Patterns
 from jamrank.typing import FloatArray
 
-__all__ = ["pulls"]
-
 
 def pulls(engine: MemoryEngine, scores: FloatArray, log_emission: FloatArray, flip: FloatArray) -> FloatArray:
     """Return the contribution of each confusion group's votes to the gradient of the log-likelihood.

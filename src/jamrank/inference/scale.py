@@ -7,8 +7,6 @@ from typing import Any
 
 from jamrank.errors import ParameterError
 
-__all__ = ["points_of", "rescaled"]
-
 # Points for one unit of log-odds, and the score of the anchor.
 _SCALES = {"logit": (1.0, 0.0), "elo": (400.0 / math.log(10.0), 1000.0)}
 

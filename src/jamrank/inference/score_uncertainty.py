@@ -33,8 +33,6 @@ from jamrank.noise import NoNoise
 from jamrank.rows import ROWS_BY
 from jamrank.typing import FloatArray, IntArray
 
-__all__ = ["LatentUncertainty", "ScoreUncertainty", "as_level", "at_least_one"]
-
 
 class ScoreUncertainty:
     """Independent normal errors with known standard errors, or none.

@@ -13,8 +13,6 @@ from jamrank.errors import FeatureError, UnknownItemError
 from jamrank.scorers import Features, KernelMap, align_features
 from jamrank.typing import FloatArray
 
-__all__ = ["SAME_SCORE", "Scores", "as_ids"]
-
 # Scores closer than this differ only by rounding.
 SAME_SCORE = 1e-9
 

@@ -15,20 +15,6 @@ from jamrank.linalg.joint_information import Factored, factored, score_informati
 from jamrank.linalg.marginals import is_dense, score_variances
 from jamrank.typing import FloatArray, IntArray
 
-__all__ = [
-    "Uncertainty",
-    "draw_ranks",
-    "from_information",
-    "independent",
-    "laplace",
-    "needs_links",
-    "normal_draws",
-    "pooled_quantiles",
-    "rank_bounds",
-    "sandwich",
-]
-
-
 # Up to this number of items the covariance of the scores is formed; beyond it only its diagonal is approximated.
 _MOST_ITEMS_DENSE = 2000
 _DRAWS = 400

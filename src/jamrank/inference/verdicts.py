@@ -13,21 +13,6 @@ from jamrank.inference.response_bias import ResponseBias
 from jamrank.text import number
 from jamrank.typing import BoolArray, FloatArray, IntArray
 
-__all__ = [
-    "ACTIONS",
-    "VERDICTS",
-    "Verdicts",
-    "actions",
-    "best_first",
-    "evidence",
-    "flip_intervals",
-    "inner_flip",
-    "judge",
-    "name_copies",
-    "verdicts",
-]
-
-
 ACTIONS = {
     "reliable": "keep",
     "noisy": "keep; votes count for less, more of them help",

@@ -15,8 +15,6 @@ from jamrank.data.storage import TIE
 from jamrank.inference.vote_summary import VoteSummary
 from jamrank.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["VoteQuery", "probit_adjusted_sigmoid"]
-
 
 def probit_adjusted_sigmoid(margin: FloatArray, variance: FloatArray) -> FloatArray:
     """Return the mean of sigmoid(margin) for a margin with a normal error.

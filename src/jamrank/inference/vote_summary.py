@@ -16,8 +16,6 @@ from jamrank.errors import NotStoredError
 from jamrank.io.out_of_core.parted import Votes
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
-__all__ = ["PairArrays", "VoteSummary", "whole_numbers"]
-
 
 @dataclass(frozen=True)
 class PairArrays:

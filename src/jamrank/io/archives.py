@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 
 from jamrank.errors import FormatError, ParameterError
 
-__all__ = ["is_archive", "pack", "unpack"]
-
 _HEADER = "header.json"
 _DTYPES = ("<f8", "<f4", "<i8", "<i4", "<i2", "|i1", "<u8", "<u4", "<u2", "|u1", "|b1")
 # An archive may expand to this many times its size plus this many bytes (a header: fewer bytes). Where arrays are

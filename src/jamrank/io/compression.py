@@ -8,8 +8,6 @@ from importlib import import_module
 
 from jamrank.errors import InputError
 
-__all__ = ["decompressed"]
-
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 # Tables of votes shrink to a tenth. Files that expand by more than this are refused.
 _SPARE, _RATIO = 64 << 20, 60

@@ -19,21 +19,6 @@ from numpy.typing import NDArray
 
 from jamrank.errors import FormatError, InputError, ParameterError
 
-__all__ = [
-    "check_folder",
-    "checked_target",
-    "document_text",
-    "ensure_folder",
-    "load_text",
-    "parse_document",
-    "read_bytes",
-    "reason_of",
-    "replace_all",
-    "shown",
-    "write_atomically",
-    "write_durably",
-]
-
 _DTYPES = ("<f8", "<f4", "<i8", "<i4", "<i2", "|i1", "<u8", "<u4", "<u2", "|u1", "|b1")
 _ARRAY_KEYS = {"dtype", "shape", "base64"}
 _HEADER_KEYS = {"format", "version"}

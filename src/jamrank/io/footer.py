@@ -13,8 +13,6 @@ import zlib
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Facts", "examine"]
-
 _MAGIC = b"PAR1"
 _DEEPEST = 64
 _GZIP = 2

@@ -21,8 +21,6 @@ from jamrank.io.sources import source_name
 if TYPE_CHECKING:
     import narwhals as nw
 
-__all__ = ["StrPath", "VoteSource", "given_name", "is_path", "listed", "load_given", "of_pandas"]
-
 StrPath = str | os.PathLike[str]
 # A path or several, a data frame, columns by name, or a list of votes.
 VoteSource = Any

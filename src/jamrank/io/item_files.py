@@ -9,8 +9,6 @@ from pathlib import Path
 from jamrank.errors import InputError
 from jamrank.io.tables import read_table
 
-__all__ = ["read_item_files"]
-
 _SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg", ".txt", ".md")
 _LARGEST = 10_000_000
 

@@ -12,8 +12,6 @@ from jamrank.io.documents import parse_document, read_bytes
 from jamrank.io.model_schema import VERSION
 from jamrank.io.model_version_1 import from_version_1
 
-__all__ = ["is_model_file", "read_body"]
-
 _BEGINNINGS = (b"PK\x03\x04", b'{\n"format": "jamrank-model"')
 
 

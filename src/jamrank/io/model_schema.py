@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from jamrank.errors import FormatError
 
-__all__ = ["VERSION", "checked"]
-
 VERSION = 2
 
 # Lengths by name, fixed, or any; "more" stands for any number of further dimensions.

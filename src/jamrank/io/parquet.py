@@ -14,8 +14,6 @@ import polars as pl
 from jamrank.errors import InputError
 from jamrank.io.footer import examine
 
-__all__ = ["ParquetFiles", "columns_of", "count_rows", "is_parquet", "parquet_files", "refuse_broken"]
-
 _SUFFIXES = (".parquet", ".pq")
 # What else votes come in, file by file.
 _OTHERS = tuple(f".{kind}{packed}" for kind in ("csv", "tsv", "jsonl", "json") for packed in ("", ".gz", ".zst"))

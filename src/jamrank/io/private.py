@@ -11,8 +11,6 @@ from typing import Any, BinaryIO, cast
 
 from jamrank.errors import InputError
 
-__all__ = ["check_private", "hold", "own_scratch", "private_folder", "private_open", "refuse_shared"]
-
 _FOLDER, _FILE, _OTHERS, _OTHERS_WRITE = 0o700, 0o600, 0o077, 0o022
 _ELSEWHERE = "give a folder of your own with --scratch"
 # Systems without these flags have neither such links nor such modes.

@@ -35,8 +35,6 @@ try:
 except ImportError:  # not on this system
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["Recognizer", "begins_with", "publish_run", "recover_run", "write_together"]
-
 Recognizer = Callable[[Path], bool]
 
 _TOKEN = "[0-9a-f]{16}"

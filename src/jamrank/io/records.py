@@ -10,8 +10,6 @@ from jamrank.errors import InputError
 from jamrank.io.documents import shown
 from jamrank.io.tables import first_repeated
 
-__all__ = ["looks_like_json", "parse_records"]
-
 _BOM = b"\xef\xbb\xbf"
 _EXPECTED = "expected a list of records, one record a line, or a table as pandas writes it"
 

@@ -17,8 +17,6 @@ from jamrank.io.formats.base import of_one_type
 from jamrank.io.records import Record
 from jamrank.text import many
 
-__all__ = ["EVERYBODY", "Annotators", "Sieve", "refuse_bad_rows", "with_all_rows"]
-
 # If each row has a different problem, the file is read again for each of them.
 _MOST_PASSES = 200
 # If more than this share of the rows is bad, the format was probably not recognised correctly.

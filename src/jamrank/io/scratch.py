@@ -17,9 +17,6 @@ from jamrank.io.out_of_core.arrays import Stamp, read_array, stamp_of, write_arr
 from jamrank.io.private import private_folder, private_open
 from jamrank.typing import FloatArray
 
-__all__ = ["Journal", "read_manifest", "refuse_beyond", "remove_folder", "verify_files", "write_manifest"]
-
-
 _DIGEST_BYTES = 16
 
 

@@ -14,8 +14,6 @@ from jamrank.errors import InputError
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["is_source", "is_url", "load_source", "source_name"]
-
 _SQLITE = b"SQLite format 3\0"
 _URL = re.compile(r"(postgres(ql)?|sqlite)(\+\w+)?://", re.IGNORECASE)
 # By the name of its module, since what collects votes is built upon this room; it has `votes_of(where)`.

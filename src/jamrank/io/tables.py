@@ -23,8 +23,6 @@ from jamrank.io.footer import Facts, examine
 from jamrank.io.parquet import ParquetFiles, refuse_broken
 from jamrank.kernels import default_threads, kernels
 
-__all__ = ["first_repeated", "load_table", "parse_table", "read_table"]
-
 _PARQUET_MAGIC = b"PAR1"
 _PARQUET_SUFFIXES = {".parquet", ".pq"}
 _UTF8_BOM = b"\xef\xbb\xbf"

@@ -19,8 +19,6 @@ from jamrank.jury.prompts import Prompt, render
 from jamrank.jury.recorder import Pace, Recorder
 from jamrank.jury.verdicts import Verdict, parse_verdict
 
-__all__ = ["Outcome", "Progress", "ask_all"]
-
 _RETRIES = 8
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 60.0
 # Consecutive failures after which a judge is no longer asked.

@@ -14,8 +14,6 @@ from jamrank.collect.items import image_url
 from jamrank.jury.judges import Endpoint, JudgeFailure, Reply, Secret, is_loopback
 from jamrank.jury.prompts import VERDICT_SCHEMA, Prompt
 
-__all__ = ["Client"]
-
 # A token is at least a byte; roles and separators of a message add a few.
 _OVERHEAD = 64
 _LARGEST_REPLY = 4_000_000

@@ -18,8 +18,6 @@ from jamrank.errors import JudgeError
 from jamrank.io.documents import load_text
 from jamrank.jury.prompts import Prompt, Template, check_template
 
-__all__ = ["Endpoint", "Judge", "JudgeFailure", "Reply", "Secret", "parse_judges", "read_judges", "reply_of"]
-
 
 @dataclass(frozen=True)
 class Reply:

@@ -10,8 +10,6 @@ from typing import Any
 from jamrank.collect import Item
 from jamrank.errors import JudgeError
 
-__all__ = ["PROMPT", "SYSTEM", "VERDICT_SCHEMA", "Prompt", "Template", "check_template", "render"]
-
 SYSTEM = """\
 You compare two answers and say which one is better. You are fair: neither the side on which an answer stands, nor \
 its length, nor its style, nor who may have written it counts; only how good it is.

@@ -18,8 +18,6 @@ from jamrank.jury.judges import Judge
 from jamrank.jury.plan import ChooserPlan, Contents, Plan, RandomPlan, Task
 from jamrank.jury.prompts import Prompt, render
 
-__all__ = ["Estimate", "ask_judges", "estimate", "example_prompt", "load_contents"]
-
 _SAMPLE = 100
 _TARGET = 0.05
 

@@ -16,8 +16,6 @@ from typing import Any, Self
 
 from jamrank.jury.judges import Judge, parse_judges
 
-__all__ = ["JUDGES", "Faults", "SimulatedJudge", "SimulatedServer", "marked"]
-
 _MARK = re.compile(r"\[sim quality=([-+0-9.]+)(?: family=(\w+))?\]")
 _PART = r"BEGIN {0} ([0-9a-f]{{16}})\n(.*?)\nEND {0} \1(?:\n|$)"
 _PARTS = {name: re.compile(_PART.format(name), re.DOTALL) for name in ("QUESTION", "LEFT ANSWER", "RIGHT ANSWER")}

@@ -7,8 +7,6 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Verdict", "parse_verdict"]
-
 _WORDS = ("left", "right", "tie", "refuse")
 _LINE = re.compile(
     r"[\s*_`\"'#>-]*verdict[\s*_`\"']*[:=][\s*_`\"']*(left|right|tie|refuse)[\s*_`\"'.]*", re.IGNORECASE

@@ -15,8 +15,6 @@ from jamrank.kernels import default_threads
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
-__all__ = ["GpuDevice", "gpu_available"]
-
 _WALKS = ("exponentials", "walk", "walk_times", "to_cells", "from_cells")
 _NULL, _DEFAULT_SHARED_BYTES = np.uint64(0), 48 << 10
 # Arrays of more bytes than a chunk are copied chunk by chunk, through pinned memory and by several threads: the first

@@ -11,9 +11,6 @@ from scipy.sparse import csr_array
 from jamrank.engines import Information
 from jamrank.typing import FloatArray, Int32Array
 
-__all__ = ["Factored", "factored", "is_small", "joint_information", "score_information"]
-
-
 # Up to this number of parameters dense matrices are formed.
 _MOST_PARAMETERS, _MOST_ROWS = 1200, 3_000_000
 # Smallest addition to the diagonal, relative to its largest entry: less is lost in rounding.

@@ -11,9 +11,6 @@ from scipy.sparse.linalg import cg, gmres
 from jamrank.rows import PairCounts
 from jamrank.typing import FloatArray, Int32Array
 
-__all__ = ["potentials", "solve_singular"]
-
-
 # Up to this size systems are solved directly, beyond it by Krylov methods.
 _MOST_ITEMS_DENSE = 2000
 _RTOL, _ATOL = 1e-10, 1e-14

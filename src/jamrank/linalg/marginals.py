@@ -7,9 +7,6 @@ import numpy as np
 from jamrank.engines import Links
 from jamrank.typing import FloatArray
 
-__all__ = ["is_dense", "margin_variances", "score_variances"]
-
-
 _ROUNDS = 50
 _CLOSE = 1e-3
 # With this many links per item, feedback along a single link is negligible.

@@ -17,8 +17,6 @@ from jamrank.inference.prediction import DiscriminationPredictor, LatentPredicto
 from jamrank.models.latent import LatentModel
 from jamrank.typing import FloatArray
 
-__all__ = ["AmElo"]
-
 
 class UnitMeanFitter(LatentFitter):
     """Fits discriminations with a mean square of 1, and returns them with a mean of 1 of their absolute values."""

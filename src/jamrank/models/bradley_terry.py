@@ -10,8 +10,6 @@ from jamrank.fitting.spec import Capabilities, ModelSpec
 from jamrank.inference.prediction import CertainPredictor, LatentPredictor
 from jamrank.models.latent import LatentModel
 
-__all__ = ["BradleyTerry"]
-
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class BradleyTerry(LatentModel):

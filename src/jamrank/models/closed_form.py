@@ -21,8 +21,6 @@ from jamrank.models.base import RankingModel
 from jamrank.rows import PairCounts
 from jamrank.typing import FloatArray
 
-__all__ = ["ClosedForm", "require_smoothing"]
-
 _MOST_NAMED = 3
 
 

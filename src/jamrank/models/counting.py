@@ -11,8 +11,6 @@ from jamrank.models.closed_form import ClosedForm
 from jamrank.rows import PairCounts
 from jamrank.typing import FloatArray
 
-__all__ = ["Borda", "Copeland", "WinRate"]
-
 # Sums of fractional weights have rounding errors, which must not decide a majority.
 _ROUNDING = 1e-9
 

@@ -20,8 +20,6 @@ from jamrank.inference.scores import Scores
 from jamrank.inference.vote_summary import VoteSummary
 from jamrank.models.latent import LatentModel
 
-__all__ = ["DawidSkene"]
-
 
 class PairFitter(LatentFitter):
     """Fits truths and errors, and scores items by their shares of pairs won."""

@@ -13,8 +13,6 @@ from jamrank.models.closed_form import ClosedForm, require_smoothing
 from jamrank.rows import PairCounts
 from jamrank.typing import FloatArray
 
-__all__ = ["HodgeRank"]
-
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class HodgeRank(ClosedForm):

@@ -26,8 +26,6 @@ from jamrank.rows import Rows
 from jamrank.scorers import Features, LinearScorer, align_features
 from jamrank.typing import FloatArray
 
-__all__ = ["IAM"]
-
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class IAM(RankingModel):

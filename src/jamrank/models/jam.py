@@ -9,8 +9,6 @@ from jamrank.fitting.prior import Prior
 from jamrank.fitting.spec import Capabilities, ModelSpec
 from jamrank.models.latent import LatentModel
 
-__all__ = ["JAM"]
-
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class JAM(LatentModel):

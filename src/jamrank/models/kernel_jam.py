@@ -8,8 +8,6 @@ from typing import ClassVar
 from jamrank.fitting.spec import ModelSpec
 from jamrank.models.jam import JAM
 
-__all__ = ["KernelJAM"]
-
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class KernelJAM(JAM):

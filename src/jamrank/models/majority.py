@@ -17,8 +17,6 @@ from jamrank.models.base import RankingModel
 from jamrank.rows import pair_wins
 from jamrank.typing import BoolArray
 
-__all__ = ["MajorityVote"]
-
 
 class MajorityVote(RankingModel):
     """The share of votes on each pair; every annotator counts the same.

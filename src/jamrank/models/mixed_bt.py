@@ -8,8 +8,6 @@ from typing import ClassVar
 from jamrank.fitting.spec import ModelSpec
 from jamrank.models.bradley_terry import BradleyTerry
 
-__all__ = ["MixedBT"]
-
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class MixedBT(BradleyTerry):

@@ -7,8 +7,6 @@ from typing import Any, Self
 
 from jamrank.errors import ParameterError
 
-__all__ = ["Parameters"]
-
 
 class Parameters:
     """Arguments of the constructor, stored under their names, read and changed by name."""

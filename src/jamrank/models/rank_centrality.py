@@ -13,9 +13,6 @@ from jamrank.models.closed_form import ClosedForm, require_smoothing
 from jamrank.rows import PairCounts
 from jamrank.typing import FloatArray
 
-__all__ = ["RankCentrality"]
-
-
 _MOST_ROUNDS = 30
 _SETTLED, _NEARLY = 1e-12, 1e-8
 # Largest factor by which a probability changes in one round.

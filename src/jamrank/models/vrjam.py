@@ -18,8 +18,6 @@ from jamrank.inference.prediction import LatentPredictor
 from jamrank.models.jam import JAM
 from jamrank.typing import FloatArray, Int32Array
 
-__all__ = ["VRJAM"]
-
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class VRJAM(JAM):

@@ -11,8 +11,6 @@ from scipy.sparse import csr_array
 
 from jamrank.typing import FloatArray
 
-__all__ = ["FlipKind", "Noise"]
-
 # How the flip of an annotator follows from a noise: it is a parameter, the mean of two sides, or not a parameter;
 # then the share of votes against the scores is shown instead.
 FlipKind = Literal["parameter", "mean of sides", "counted"]

@@ -8,8 +8,6 @@ from scipy.special import betaln
 from jamrank.noise.flip import Flip
 from jamrank.typing import FloatArray
 
-__all__ = ["ClusteredFlip", "choose_strength"]
-
 _STRENGTHS = np.logspace(0, 5, 41)
 
 

@@ -12,8 +12,6 @@ from scipy.special import expit, logit
 from jamrank.noise.base import Noise
 from jamrank.typing import FloatArray
 
-__all__ = ["Flip"]
-
 # Flips are kept 1e-13 away from 0 and 1, so that the likelihood stays finite.
 _LARGEST_LOGIT = 30.0
 # A warm start from a flip of 0 or 1 must be able to leave it.

@@ -8,8 +8,6 @@ from jamrank.noise.base import Noise
 from jamrank.noise.wrapped import WrappedNoise
 from jamrank.typing import FloatArray
 
-__all__ = ["Graded"]
-
 # Prior variances: of a slope or threshold around the mean of all annotators, and of each around 0, which keeps it
 # finite where grades and margins agree perfectly.
 _AROUND_MEAN, _AROUND_ZERO = 0.5, 9.0

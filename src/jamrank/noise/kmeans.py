@@ -14,9 +14,6 @@ import numpy as np
 from jamrank.kernels import default_threads, kernels
 from jamrank.typing import FloatArray, Int32Array, IntArray
 
-__all__ = ["Clusters", "choose_clusters", "closeness", "cluster_pairs", "nearest_centroid"]
-
-
 _SAMPLE = 512
 _MOST_ROUNDS = 50
 _FEW_MOVES = 1e-3

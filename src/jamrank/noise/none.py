@@ -9,8 +9,6 @@ import numpy as np
 from jamrank.noise.base import FlipKind, Noise
 from jamrank.typing import FloatArray
 
-__all__ = ["FixedNoise", "NoNoise"]
-
 
 class FixedNoise(Noise):
     """A noise without free parameters.

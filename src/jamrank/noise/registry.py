@@ -17,8 +17,6 @@ from jamrank.typing import FloatArray
 if TYPE_CHECKING:
     from jamrank.fitting.prior import Prior
 
-__all__ = ["NOISES", "NoiseSpec"]
-
 
 @dataclass(frozen=True)
 class NoiseSpec:

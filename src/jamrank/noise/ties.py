@@ -8,8 +8,6 @@ from jamrank.noise.base import Noise
 from jamrank.noise.wrapped import WrappedNoise
 from jamrank.typing import FloatArray
 
-__all__ = ["Tied"]
-
 
 class Tied(WrappedNoise):
     """An annotator calls a tie with odds ``ν / cosh(m / 2)``, and otherwise votes as the noise has it.

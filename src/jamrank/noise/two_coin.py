@@ -12,9 +12,6 @@ from jamrank.noise.base import FlipKind, Noise
 from jamrank.noise.flip import Flip
 from jamrank.typing import FloatArray
 
-__all__ = ["TwoCoin"]
-
-
 # A warm start from a flip of 0 or 1 must be able to leave it.
 _SURE = 1e-6
 _ROUNDS, _ENOUGH = 100, 1e-13

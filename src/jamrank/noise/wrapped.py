@@ -9,8 +9,6 @@ import numpy as np
 from jamrank.noise.base import Noise
 from jamrank.typing import FloatArray
 
-__all__ = ["WrappedNoise"]
-
 _LARGEST = 30.0
 
 

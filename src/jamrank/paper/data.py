@@ -19,8 +19,6 @@ from jamrank.errors import InputError, ParameterError
 from jamrank.io.documents import check_folder, ensure_folder, read_bytes, write_atomically
 from jamrank.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["SOURCES", "Data", "Source", "Speakers"]
-
 _TIMEOUT = 30
 _UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 _SPEAKERS = "https://raw.githubusercontent.com/laufergall/ML_Speaker_Characteristics"

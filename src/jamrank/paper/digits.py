@@ -16,16 +16,6 @@ from jamrank.paper.methods import fit_methods
 from jamrank.paper.trials import Measurement
 from jamrank.typing import BoolArray, FloatArray, IntArray
 
-__all__ = [
-    "CLASSIFIERS",
-    "RIVALS",
-    "DigitVotes",
-    "DigitsTrial",
-    "digit_votes",
-    "machine_predictions",
-    "pen_digit_votes",
-]
-
 CLASSIFIERS = ("nearest neighbours", "logistic regression", "naive Bayes", "random forest", "perceptron")
 # Which method against which, for McNemar's test.
 RIVALS = (("JAM", "MV"), ("VRJAM", "MV"), ("VRJAM", "JAM"), ("JAM", "IAM"))

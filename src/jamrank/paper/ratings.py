@@ -16,17 +16,6 @@ from jamrank.paper.methods import fit_methods
 from jamrank.paper.trials import Measurement
 from jamrank.typing import BoolArray, FloatArray
 
-__all__ = [
-    "ATTRIBUTES",
-    "EXPECTED",
-    "MEAN",
-    "SimulatedTrial",
-    "SpeakersTrial",
-    "population_shares",
-    "simulate_ratings",
-]
-
-
 ATTRIBUTES = ("expressiveness", "naturalness")
 EXPECTED, MEAN = "JAM, mean posterior", "mean rating"
 # The paper's sizes; two of the raters are reliable and three nearly random.

@@ -14,8 +14,6 @@ from jamrank.paper.methods import fit_methods
 from jamrank.paper.trials import Measurement
 from jamrank.typing import FloatArray, Int32Array
 
-__all__ = ["COLOURS", "RankerTrial", "WineTrial", "different_pairs", "noisy_votes", "wine_flips"]
-
 COLOURS = ("red", "white")
 _MOST_NOISE = 0.95
 # Measured on two cores: seconds for a pair of wines, and for everything else.

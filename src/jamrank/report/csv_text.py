@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import polars as pl
 
-__all__ = ["csv_text"]
-
 # A spreadsheet takes a cell that begins with one of these for a formula.
 _FORMULA = r"^[=+\-@\t\r]"
 

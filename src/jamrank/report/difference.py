@@ -18,8 +18,6 @@ from jamrank.report.judges import too_narrow
 from jamrank.report.markup import percent
 from jamrank.text import many, number, safe_text
 
-__all__ = ["ItemDifference", "compare_items", "difference_sentences"]
-
 
 @dataclass(frozen=True)
 class ItemDifference:

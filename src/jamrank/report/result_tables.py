@@ -9,8 +9,6 @@ import polars as pl
 
 from jamrank.inference.result import RankingResult
 
-__all__ = ["ResultTables"]
-
 
 class ResultTables:
     """The tables of a fit, as polars frames.

@@ -14,8 +14,6 @@ from jamrank.inference import VERDICTS
 from jamrank.report.csv_text import csv_text
 from jamrank.report.markup import MISSING, decimal, finite, paragraph, plural, shorten, tag
 
-__all__ = ["TABLE_ROWS", "Column", "Row", "between", "chip", "data_block", "table", "verdict_class", "whole_table"]
-
 TABLE_ROWS = 2000
 LONGEST_NAME = 80
 # Longer tables scroll in a box of their own and can be searched.

@@ -10,8 +10,6 @@ from jamrank.data.comparisons import Comparisons
 from jamrank.data.storage import FIRST
 from jamrank.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["GradeSteps", "grade_steps"]
-
 
 @dataclass(frozen=True)
 class GradeSteps:

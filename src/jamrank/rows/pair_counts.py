@@ -14,8 +14,6 @@ from jamrank.rows.layout import where_pairs_begin
 from jamrank.rows.rows import Rows
 from jamrank.typing import FloatArray, Int32Array, IntArray
 
-__all__ = ["PairCounts", "pair_wins"]
-
 
 def pair_wins(votes: Comparisons) -> FloatArray:
     """Return the votes for the first item of each pair; a tie counts half."""

@@ -15,8 +15,6 @@ from jamrank.data.ids import as_array, encode, first_missing, is_missing, locate
 from jamrank.errors import FeatureError, FeatureWarning, warn
 from jamrank.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["Features", "align_features"]
-
 # The squares of larger numbers, summed over items, are infinite.
 _LARGEST = 1e140
 

@@ -16,8 +16,6 @@ from jamrank.scorers.sum import SumScorer
 if TYPE_CHECKING:
     from jamrank.fitting.solution import ScorerState
 
-__all__ = ["SCORERS", "ScorerSpec"]
-
 
 @dataclass(frozen=True)
 class ScorerSpec:

@@ -27,8 +27,6 @@ from jamrank.selection.folds import assign_folds
 from jamrank.selection.judging import judging_body, with_judging
 from jamrank.text import many
 
-__all__ = ["Auto", "ModelChoice"]
-
 # With fewer decided votes the choice would be random.
 _FEWEST = 100
 # With more votes than this, two folds or one are enough.

@@ -15,8 +15,6 @@ from jamrank.models.registry import find_model
 from jamrank.selection.cross_validation import Candidate
 from jamrank.selection.design import Design
 
-__all__ = ["as_candidates", "usual_candidates"]
-
 # Held-out losses need fewer digits than results.
 _TOL = 1e-3
 _MANY_ANNOTATORS = 300

@@ -18,9 +18,6 @@ from jamrank.data.storage import FIRST, TIE
 from jamrank.errors import FeatureError, InputError, JamrankWarning
 from jamrank.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["Candidate", "Estimate", "HeldOut", "Trial", "hold_out"]
-
-
 # Upper bound on the loss of one vote: a probability of 0 may be rounding.
 _SUREST = 1e-12
 # The standard normal's 97.5 % point.

@@ -13,8 +13,6 @@ from jamrank.data.comparisons import Comparisons
 from jamrank.data.storage import DenseVotes
 from jamrank.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["Design", "examine_design"]
-
 # Fewest votes, and smallest share, on pairs shown in both orders for which a position bias is identified.
 _FEWEST_BOTH_WAYS, _LEAST_BOTH_WAYS = 10.0, 0.05
 # If this share of the votes is on repeated pairs always shown in one order, sides are fixed or unknown.

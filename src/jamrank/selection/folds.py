@@ -12,9 +12,6 @@ from jamrank.data.comparisons import Comparisons
 from jamrank.data.storage import DenseVotes, VoteTable
 from jamrank.typing import HashArray, IntArray
 
-__all__ = ["SPLITS", "assign_folds", "split"]
-
-
 SPLITS = ("vote", "pair")
 
 _REPAIRS = 50

@@ -14,8 +14,6 @@ from jamrank.errors import FeatureError, GroupWarning, InputError, JamrankWarnin
 from jamrank.inference.order_probability import find_items
 from jamrank.models.base import RankingModel
 
-__all__ = ["about_group", "fit_groups", "group_ranking", "side_by_side"]
-
 _SHOWN = ("rank", "score", "rank_low", "rank_high", "score_low", "score_high", "p_first")
 # Of more groups, intervals come from a normal approximation: draws would take most of a second for each.
 _MOST_DRAWN = 20

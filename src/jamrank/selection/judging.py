@@ -17,8 +17,6 @@ from jamrank.models.base import RankingModel
 from jamrank.models.files import restore
 from jamrank.models.registry import find_model
 
-__all__ = ["judging_body", "with_judging"]
-
 _SHARED = ("ties", "n_jobs")
 
 

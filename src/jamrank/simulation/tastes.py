@@ -10,8 +10,6 @@ import numpy as np
 from jamrank.errors import ParameterError
 from jamrank.typing import FloatArray, IntArray
 
-__all__ = ["DrawnTastes", "Effect", "Tastes"]
-
 
 @dataclass(frozen=True)
 class Effect:

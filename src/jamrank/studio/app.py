@@ -21,8 +21,6 @@ from jamrank.studio import admin, files, people, voting
 from jamrank.studio.security import BodyTooLargeError, Guard, log
 from jamrank.studio.web import Refused, Studio, refusal, wants_json
 
-__all__ = ["create_app"]
-
 _FORM_BYTES = 300_000
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 

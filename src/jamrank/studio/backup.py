@@ -14,8 +14,6 @@ from jamrank.errors import LedgerError
 from jamrank.studio.setup import open_study
 from jamrank.studio.tables import METADATA
 
-__all__ = ["back_up"]
-
 _BATCH = 2000
 
 

@@ -15,8 +15,6 @@ from jamrank.studio.study import KnownPair, Study
 if TYPE_CHECKING:
     from jamrank.studio.view import View
 
-__all__ = ["Answer", "Next", "Pair", "Plan", "TakeBack", "Turn", "plan"]
-
 # Fewest other pairs before a pair is repeated.
 _REPEAT_AFTER = 5
 _DRAWS = 40

@@ -15,8 +15,6 @@ from jamrank.studio.study import Study
 if TYPE_CHECKING:
     from jamrank.acquisition import Assignment, Chooser, Status
 
-__all__ = ["PairSource", "known_pairs"]
-
 # A placeholder for new judges: pairs of the shared queue are chosen for an unknown judge.
 _ANYBODY = "anybody"
 _TRIES = 5

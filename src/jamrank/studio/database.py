@@ -27,8 +27,6 @@ from jamrank.studio.history import Histories
 from jamrank.studio.pages import page_state
 from jamrank.studio.tables import QUEUE
 
-__all__ = ["Database", "Outcome"]
-
 T = TypeVar("T")
 _AT_ONCE = 100
 # Number of pairs of the shared queue that are considered for each judge.

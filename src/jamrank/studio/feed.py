@@ -16,8 +16,6 @@ from jamrank.studio.study import Study
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Feed", "JudgeFacts", "News", "Vote"]
-
 _COLUMNS = [
     events.c[name]
     for name in (

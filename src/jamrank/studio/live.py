@@ -12,8 +12,6 @@ from jamrank.studio.analysis import Analysis
 from jamrank.studio.feed import Feed, JudgeFacts
 from jamrank.studio.study import Study
 
-__all__ = ["Light", "live_body"]
-
 _HEADINGS = {
     "go": "Go on",
     "reached": "Stop: the goal is reached",

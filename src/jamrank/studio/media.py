@@ -10,18 +10,6 @@ from xml.etree import ElementTree as ET
 
 from jamrank.errors import InputError
 
-__all__ = [
-    "FILE_KINDS",
-    "check_file",
-    "check_upload",
-    "kind_of_name",
-    "media_type",
-    "read_text_file",
-    "render_markdown",
-    "resolve",
-    "sanitised_svg",
-]
-
 FILE_KINDS = ("image", "audio", "video")
 _LARGEST_SVG = 2_000_000
 _LARGEST_TEXT = 400_000

@@ -14,8 +14,6 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["BodyTooLargeError", "Guard", "JsonLines", "log", "policy", "same_origin"]
-
 log = logging.getLogger("jamrank.studio")
 
 _HEADERS = {

@@ -18,8 +18,6 @@ from typing import Any
 
 from jamrank.errors import LedgerError, ParameterError
 
-__all__ = ["Options", "listen", "serve"]
-
 # Seconds for the worker to stop after its server.
 _GRACE = 10.0
 

@@ -21,8 +21,6 @@ from jamrank.studio.study import Study, read_study
 from jamrank.studio.tables import METADATA, SETTINGS
 from jamrank.studio.texts import texts_of
 
-__all__ = ["Material", "open_study", "prepare", "read_material", "start"]
-
 Migration = Callable[[Connection], None]
 # MIGRATIONS[k] converts tables from version k + 1 to k + 2; new ones have the newest version.
 MIGRATIONS: Sequence[Migration] = ()

@@ -11,8 +11,6 @@ from typing import Any
 
 from jamrank.errors import InputError
 
-__all__ = ["Criterion", "KnownPair", "Study", "as_toml", "read_study", "study_from"]
-
 _STRATEGIES = ("information", "swiss", "random", "uncertainty", "top-two")
 _GOALS = ("ranking", "top-k", "verdicts")
 _LONGEST = 20_000

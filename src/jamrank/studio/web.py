@@ -25,8 +25,6 @@ from jamrank.studio.pages import templates
 from jamrank.studio.security import same_origin
 from jamrank.studio.view import View, read_view
 
-__all__ = ["Refused", "Studio", "form_of", "redirect", "refusal", "set_cookie", "wants_json", "who"]
-
 _FRESH = 1.0
 _SESSION_FRESH = 3.0
 

@@ -26,8 +26,6 @@ from jamrank.studio.snapshots import report_name, save_snapshot
 from jamrank.studio.tables import QUEUE
 from jamrank.studio.view import View, read_view
 
-__all__ = ["Worker"]
-
 # Size of the shared queue.
 _POOL = 30
 _ACTIVE = 180.0

@@ -12,8 +12,6 @@ from jamrank.data.soft import MOST_GRADES
 from jamrank.io.formats.outcomes import LEFT, MISSING, RIGHT, TIE, Outcomes
 from jamrank.typing import FloatArray
 
-__all__ = ["GRADED", "graded_note", "grades_of_margins", "grades_of_words"]
-
 _SLIGHT = ("slightly", "somewhat", "marginally", "a bit", "a little")
 _STRONG = ("much", "far", "a lot", "significantly", "clearly", "strongly")
 _HEDGED = {**dict.fromkeys(_SLIGHT, 1), "": 2, **dict.fromkeys(_STRONG, 3)}

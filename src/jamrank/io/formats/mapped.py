@@ -14,8 +14,6 @@ from jamrank.io.formats.grades import GRADED, graded_note, grades_of_margins, gr
 from jamrank.io.formats.outcomes import LEFT, NOT_DECIDED, RIGHT, VERDICTS, Outcomes, by_words_or_ids
 from jamrank.io.formats.table import Table
 
-__all__ = ["FURTHER", "ROLES", "check_mapping", "completed", "read_mapped"]
-
 # What a form may have beside who was compared and who won: named alone, they go with a form that is recognised.
 FURTHER = ("annotator", "question", "weight")
 _SCORES = ("left_score", "right_score")

@@ -14,26 +14,6 @@ from jamrank.io import read_log
 from jamrank.io.documents import shown
 from jamrank.typing import BoolArray
 
-__all__ = [
-    "ABSTAIN",
-    "BOTH_BAD",
-    "INCONSISTENT",
-    "LEFT",
-    "MEANINGS",
-    "MISSING",
-    "NOT_DECIDED",
-    "OUTCOMES",
-    "RIGHT",
-    "TIE",
-    "VERDICTS",
-    "WINNERS",
-    "Outcomes",
-    "by_words",
-    "by_words_or_ids",
-    "by_words_then_ids",
-    "turned",
-]
-
 Outcomes = NDArray[np.int8]
 
 LEFT, RIGHT, TIE, BOTH_BAD, ABSTAIN, INCONSISTENT, MISSING = range(7)

@@ -16,8 +16,6 @@ from jamrank.io.formats.base import Ballots
 from jamrank.io.formats.outcomes import LEFT, RIGHT, TIE
 from jamrank.io.formats.table import as_ids
 
-__all__ = ["Rankings", "is_ranking", "listed"]
-
 _SUBMITTED = "submitted"
 _EXPECTED = "expected a list of options, each with a rank and a value"
 

@@ -16,8 +16,6 @@ from jamrank.io.documents import shown
 from jamrank.io.records import Record
 from jamrank.typing import FloatArray
 
-__all__ = ["ANNOTATORS", "QUESTIONS", "UNNAMED", "Table", "as_ids"]
-
 # Columns in which the annotators may stand, where a format does not name its own.
 ANNOTATORS = (
     "annotator", "worker", "judge", "performer", "rater", "labeler", "labeller", "assessor", "user",

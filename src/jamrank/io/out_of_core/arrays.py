@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from jamrank.errors import ScratchError
 from jamrank.io.private import private_open
 
-__all__ = ["Stamp", "append_array", "read_array", "read_into", "stamp_of", "write_array", "write_private"]
-
 # Checksum of a file: its size in bytes and its CRC-32.
 Stamp = list[int]
 

@@ -18,8 +18,6 @@ from jamrank.io.documents import check_folder
 from jamrank.io.private import own_scratch, private_folder
 from jamrank.kernels import default_threads
 
-__all__ = ["Cluster", "cluster_at_hand"]
-
 Tick = Callable[[int, int], None]
 
 _FAN_IN = 8

@@ -15,8 +15,6 @@ from jamrank.io.documents import check_folder
 from jamrank.io.parquet import ParquetFiles, is_parquet
 from jamrank.io.private import check_private, own_scratch, refuse_shared
 
-__all__ = ["KIND", "MANIFEST", "VERSION", "StoragePlan", "parse_size", "plan_storage"]
-
 # The manifest of a scratch folder: its file and kind.
 MANIFEST, KIND, VERSION = "votes.json", "scratch", 2
 # Most memory per vote of a slice, or of a part, and the base memory of the process.

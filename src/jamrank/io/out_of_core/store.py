@@ -23,8 +23,6 @@ from jamrank.io.out_of_core.storage_writer import IDS, Progress, StorageWriter, 
 from jamrank.io.private import hold, private_folder, private_open
 from jamrank.io.scratch import read_manifest, refuse_beyond, verify_files
 
-__all__ = ["StoredComparisons", "store", "store_comparisons"]
-
 _LOCK = "lock"
 
 

@@ -9,19 +9,6 @@ from numpy.typing import NDArray
 
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
-__all__ = [
-    "code_ids",
-    "code_rows",
-    "code_strings",
-    "count_pairs",
-    "fold_keys",
-    "mark_ids",
-    "pack_votes",
-    "regular_lines",
-    "sort_keys",
-    "unpack_votes",
-]
-
 
 def pack_votes(
     left: Int32Array,

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from jamrank.kernels.twin.passes import first_items, link_of_votes, list_likelihoods
 from jamrank.typing import Float32Array, FloatArray, Int32Array, IntArray
 
-__all__ = ["marginal", "marginal_lists"]
-
 _LARGEST_MARGIN, _LEAST_CURVATURE = 700.0, 0.1
 _SOLVED, _MOST_STEPS = 1e-15, 12
 

@@ -7,21 +7,6 @@ from numpy.typing import NDArray
 
 from jamrank.typing import Float32Array, FloatArray, Int32Array, IntArray
 
-__all__ = [
-    "assign",
-    "direct",
-    "expectation",
-    "expectation_lists",
-    "expectation_votes",
-    "first_items",
-    "laplacian",
-    "link_of_votes",
-    "list_likelihoods",
-    "maximisation",
-    "sum_by_kind",
-    "weighted_gram",
-]
-
 _LARGEST_MARGIN = 700.0
 _LEAST_CURVATURE = 0.1
 
