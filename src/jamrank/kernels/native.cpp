@@ -42,12 +42,19 @@ InstructionSet compiled_for(const std::string& name) {
     return {nullptr, nullptr, nullptr, nullptr};
 }
 
-InstructionSet active = compiled_for("auto");
+const Passes* active = compiled_for("auto").passes;
+const VotePasses* active_votes = compiled_for("auto").votes;
+const DirectPasses* active_direct = compiled_for("auto").direct;
+const MarginalPasses* active_marginal = compiled_for("auto").marginal;
 
 bool select(const char* name) {
     const InstructionSet wanted = compiled_for(name);
-    if (wanted.passes) active = wanted;
-    return wanted.passes != nullptr;
+    if (!wanted.passes) return false;
+    active = wanted.passes;
+    active_votes = wanted.votes;
+    active_direct = wanted.direct;
+    active_marginal = wanted.marginal;
+    return true;
 }
 
 // Accumulators of all blocks side by side; `add` sums them up in the order of the blocks.
@@ -100,21 +107,9 @@ Rows as_rows(const Array<const int64_t>& start, const Seconds& second, size_t n,
     return rows;
 }
 
-template <typename Any>
-auto data_or_null(const Any& array) {
-    return array.size() ? array.data() : nullptr;
-}
-
 const double* weights_or_null(const Doubles& weight, size_t n) {
     require(weight.size() == 0 || weight.size() == n, "weight must be empty or one a row");
-    return data_or_null(weight);
-}
-
-RaggedVotes as_lists(const Array<const int64_t>& start, const Ints& vote, const Doubles& weight,
-                     const Doubles& log_emission, size_t kinds) {
-    require(weight.size() == 0 || weight.size() == vote.size(), "weight must be empty or one a vote");
-    require(log_emission.size() == 2 * kinds, "two entries a kind of vote");
-    return {start.data(), vote.data(), data_or_null(weight), log_emission.data()};
+    return weight.size() ? weight.data() : nullptr;
 }
 
 // Scores within these bounds can be exponentiated once an item, and multiplied for each row.
@@ -201,12 +196,6 @@ Reach reach_of(const Doubles& ratio) {
     return reach;
 }
 
-// Without a first table there is only the ratio of both.
-Table table_of(const Doubles& if_first, const Doubles& if_second) {
-    const size_t together = if_first.size() ? 0 : reach_of(if_second).together;
-    return {data_or_null(if_first), if_second.data(), if_second.size(), together};
-}
-
 template <typename Code>
 double expectation(const Array<const int64_t>& start, const Seconds& second, const Array<const Code>& pattern,
                    const Doubles& weight, const Doubles& if_first, const Doubles& if_second, const Doubles& scores,
@@ -224,12 +213,13 @@ double expectation(const Array<const int64_t>& start, const Seconds& second, con
     } else {
         rows.pattern = pattern.data();
     }
-    const Table table = table_of(if_first, if_second);
-    const double log_ratio = if_first.size() ? 0.0 : reach_of(if_second).log_ratio;
+    const bool one_table = if_first.size() == 0;
+    const Reach reach = one_table ? reach_of(if_second) : Reach{};
+    const Table table{one_table ? nullptr : if_first.data(), if_second.data(), if_second.size(), reach.together};
     const Layout layout(rows, bent, kPatternTables * patterns);
     const size_t blocks = block_count(n, layout.size);
     nb::gil_scoped_release release;
-    const Exponentials exponentials(scores, log_ratio);
+    const Exponentials exponentials(scores, reach.log_ratio);
     Accumulators sums(blocks, layout.size);
     for_blocks(blocks, threads, [&](size_t block) {
         double* own = sums.clear(block);
@@ -237,8 +227,8 @@ double expectation(const Array<const int64_t>& start, const Seconds& second, con
         if (patterns) part.by_pattern = own + layout.own;
         part.patterns = patterns;
         const Span span = span_of(block, blocks, n);
-        active.passes->expectation(rows, table, exponentials.view(), span.begin, span.end,
-                            data_or_null(posterior), bent ? curvature.data() : nullptr, part);
+        active->expectation(rows, table, exponentials.view(), span.begin, span.end,
+                            posterior.size() ? posterior.data() : nullptr, bent ? curvature.data() : nullptr, part);
         own[layout.size - 1] = part.value;
     });
     std::fill_n(by_pattern.data(), patterns, 0.0);
@@ -255,9 +245,11 @@ double expectation_lists(const Array<const int64_t>& start, const Seconds& secon
     const bool bent = curvature.size() > 0;
     require(!bent || curvature.size() == n, "curvature must be empty or one a row");
     require(posterior.size() == 0 || posterior.size() == n, "posterior must be empty or one a row");
+    require(vote_weight.size() == 0 || vote_weight.size() == vote.size(), "weight must be empty or one a vote");
     require_sums(items, bent, gradient, degree);
+    require(tables.size() == 2 * kinds, "two entries a kind of vote");
     const Rows rows = as_rows(start, second, n, items);
-    const RaggedVotes lists = as_lists(vote_start, vote, vote_weight, tables, kinds);
+    const RaggedVotes lists{vote_start.data(), vote.data(), vote_weight.size() ? vote_weight.data() : nullptr, tables.data()};
     const Layout layout(rows, bent, kinds);
     const size_t blocks = block_count(n, layout.size);
     nb::gil_scoped_release release;
@@ -267,8 +259,8 @@ double expectation_lists(const Array<const int64_t>& start, const Seconds& secon
         double* own = sums.clear(block);
         Sums part = layout.sums(own);
         const Span span = span_of(block, blocks, n);
-        active.passes->expectation_lists(rows, lists, exponentials.view(), span.begin, span.end,
-                                  data_or_null(posterior), bent ? curvature.data() : nullptr,
+        active->expectation_lists(rows, lists, exponentials.view(), span.begin, span.end,
+                                  posterior.size() ? posterior.data() : nullptr, bent ? curvature.data() : nullptr,
                                   own + layout.own, part);
         own[layout.size - 1] = part.value;
     });
@@ -283,22 +275,6 @@ size_t first_link(const SingleVotes& votes, size_t links, size_t block, size_t b
     return std::lower_bound(votes.begin, votes.begin + links, static_cast<int64_t>(vote)) - votes.begin;
 }
 
-template <typename Code>
-SingleVotes as_votes(const Array<const int64_t>& begin, const Array<const Code>& kind, const Doubles& weight,
-                     size_t links) {
-    const size_t n = kind.size();
-    require(begin.size() == links + 1 || (begin.size() == 0 && links == n), "one begin a link");
-    require(begin.size() == 0 || (begin.data()[0] == 0 && begin.data()[links] == static_cast<int64_t>(n)),
-            "begins must cover the votes");
-    SingleVotes votes{data_or_null(begin), nullptr, nullptr, weights_or_null(weight, n)};
-    if constexpr (sizeof(Code) == 1) {
-        votes.few_kinds = kind.data();
-    } else {
-        votes.kind = kind.data();
-    }
-    return votes;
-}
-
 // Votes that depend on the margin itself, through the parameter of their confusion group; see `Question`.
 template <typename Code>
 double direct(const Array<const int64_t>& start, const Seconds& second, const Array<const int64_t>& begin,
@@ -306,11 +282,19 @@ double direct(const Array<const int64_t>& start, const Seconds& second, const Ar
               int question, OutFloats curvature, OutDoubles gradient, OutDoubles degree, OutDoubles slope,
               OutDoubles information, int threads) {
     const size_t n = kind.size(), links = curvature.size(), items = scores.size(), groups = params.size();
+    require(begin.size() == links + 1 || (begin.size() == 0 && links == n), "one begin a link");
+    require(begin.size() == 0 || (begin.data()[0] == 0 && begin.data()[links] == static_cast<int64_t>(n)),
+            "begins must cover the votes");
     require(gradient.size() == items && degree.size() == items, "expected one entry for each item");
     require(slope.size() == groups && information.size() == groups, "expected one entry for each confusion group");
     require(question == kBetter || question == kTied, "votes are about the better item or about ties");
     const Rows rows = as_rows(start, second, links, items);
-    const SingleVotes votes = as_votes(begin, kind, weight, links);
+    SingleVotes votes{begin.size() ? begin.data() : nullptr, nullptr, nullptr, weights_or_null(weight, n)};
+    if constexpr (sizeof(Code) == 1) {
+        votes.few_kinds = kind.data();
+    } else {
+        votes.kind = kind.data();
+    }
     const size_t size = 2 * (items + groups) + 1;
     const size_t blocks = block_count(n, size);
     nb::gil_scoped_release release;
@@ -318,7 +302,7 @@ double direct(const Array<const int64_t>& start, const Seconds& second, const Ar
     for_blocks(blocks, threads, [&](size_t block) {
         double* own = sums.clear(block);
         DirectSums part{own, own + 2 * items, 0.0};
-        active.direct->expectation(rows, votes, static_cast<Question>(question), params.data(), scores.data(),
+        active_direct->expectation(rows, votes, static_cast<Question>(question), params.data(), scores.data(),
                                    first_link(votes, links, block, blocks, n),
                                    first_link(votes, links, block + 1, blocks, n), curvature.data(), part);
         own[size - 1] = part.value;
@@ -339,13 +323,22 @@ double expectation_votes(const Array<const int64_t>& start, const Seconds& secon
                          const Doubles& if_second, const Doubles& scores, OutDoubles posterior, OutFloats curvature,
                          OutDoubles gradient, OutDoubles degree, OutDoubles expected_counts, OutDoubles hidden, int threads) {
     const size_t n = kind.size(), links = curvature.size(), items = scores.size(), kinds = expected_counts.size();
+    require(begin.size() == links + 1 || (begin.size() == 0 && links == n), "one begin a link");
+    require(begin.size() == 0 || (begin.data()[0] == 0 && begin.data()[links] == static_cast<int64_t>(n)),
+            "begins must cover the votes");
     require(posterior.size() == 0 || posterior.size() == n, "posterior must be empty or one a vote");
     require(gradient.size() == items && degree.size() == items, "expected one entry for each item");
     require(hidden.size() == kinds && if_second.size() == kinds, "one entry a kind of vote");
     require(if_first.size() == 0 || if_first.size() == kinds, "if_first must be empty or one a kind of vote");
     const Rows rows = as_rows(start, second, links, items);
-    const SingleVotes votes = as_votes(begin, kind, weight, links);
-    const Table table = table_of(if_first, if_second);
+    SingleVotes votes{begin.size() ? begin.data() : nullptr, nullptr, nullptr, weights_or_null(weight, n)};
+    if constexpr (sizeof(Code) == 1) {
+        votes.few_kinds = kind.data();
+    } else {
+        votes.kind = kind.data();
+    }
+    const size_t together = if_first.size() ? 0 : reach_of(if_second).together;
+    const Table table{if_first.size() ? if_first.data() : nullptr, if_second.data(), kinds, together};
     const size_t tables = kinds <= kFewKinds ? kVoteTables : 1;
     const size_t size = 2 * items + 2 * tables * kinds + 1;
     const size_t blocks = block_count(n, size);
@@ -355,8 +348,8 @@ double expectation_votes(const Array<const int64_t>& start, const Seconds& secon
     for_blocks(blocks, threads, [&](size_t block) {
         double* own = sums.clear(block);
         VoteSums part{own, own + 2 * items, kinds, tables, 0.0};
-        active.votes->expectation(rows, votes, table, exponentials.view(), first_link(votes, links, block, blocks, n),
-                                  first_link(votes, links, block + 1, blocks, n), data_or_null(posterior), curvature.data(), part);
+        active_votes->expectation(rows, votes, table, exponentials.view(), first_link(votes, links, block, blocks, n),
+                                  first_link(votes, links, block + 1, blocks, n), posterior.size() ? posterior.data() : nullptr, curvature.data(), part);
         own[size - 1] = part.value;
     });
     std::fill_n(expected_counts.data(), kinds, 0.0);
@@ -426,22 +419,31 @@ double marginal(const Array<const int64_t>& start, const Seconds& second, const 
                 OutDoubles gradient, OutDoubles degree, OutDoubles observed, OutDoubles expected_counts,
                 OutDoubles truth_variance, int threads) {
     const size_t n = kind.size(), links = curvature.size(), items = scores.size(), kinds = expected_counts.size();
+    require(begin.size() == links + 1 || (begin.size() == 0 && links == n), "one begin a link");
+    require(begin.size() == 0 || (begin.data()[0] == 0 && begin.data()[links] == static_cast<int64_t>(n)),
+            "begins must cover the votes");
     require(posterior.size() == 0 || posterior.size() == n, "posterior must be empty or one a row");
     require(gradient.size() == items && degree.size() == items && observed.size() == items, "one entry an item");
     require(variance.size() == items, "one variance an item");
     require(truth_variance.size() == kinds && (kinds == 0 || if_second.size() == kinds), "one entry a kind");
     require(if_first.size() == 0 || if_first.size() == if_second.size(), "if_first must be empty or one a kind");
     const Rows rows = as_rows(start, second, links, items);
-    const SingleVotes votes = as_votes(begin, kind, weight, links);
-    const Table table = table_of(if_first, if_second);
+    SingleVotes votes{begin.size() ? begin.data() : nullptr, nullptr, nullptr, weights_or_null(weight, n)};
+    if constexpr (sizeof(Code) == 1) {
+        votes.few_kinds = kind.data();
+    } else {
+        votes.kind = kind.data();
+    }
+    const size_t together = if_first.size() ? 0 : reach_of(if_second).together;
+    const Table table{if_first.size() ? if_first.data() : nullptr, if_second.data(), if_second.size(), together};
     nb::gil_scoped_release release;
     MarginalBlocks sums(n, items, kinds);
     for_blocks(sums.blocks, threads, [&](size_t block) {
         sums.run(block, [&](MarginalSums& part) {
-            active.marginal->expectation(rows, votes, table, scores.data(), variance.data(),
+            active_marginal->expectation(rows, votes, table, scores.data(), variance.data(),
                                          first_link(votes, links, block, sums.blocks, n),
                                          first_link(votes, links, block + 1, sums.blocks, n),
-                                         data_or_null(posterior), curvature.data(), part);
+                                         posterior.size() ? posterior.data() : nullptr, curvature.data(), part);
         });
     });
     return sums.hand_over(gradient, degree, observed, expected_counts, truth_variance);
@@ -456,18 +458,20 @@ double marginal_lists(const Array<const int64_t>& start, const Seconds& second, 
     const size_t n = vote_start.size() - 1, items = scores.size(), kinds = expected_counts.size();
     require(curvature.size() == n, "one curvature a row");
     require(posterior.size() == 0 || posterior.size() == n, "posterior must be empty or one a row");
+    require(vote_weight.size() == 0 || vote_weight.size() == vote.size(), "weight must be empty or one a vote");
     require(gradient.size() == items && degree.size() == items && observed.size() == items, "one entry an item");
     require(variance.size() == items, "one variance an item");
-    require(truth_variance.size() == kinds, "one entry a kind of vote");
+    require(truth_variance.size() == kinds && log_emission.size() == 2 * kinds, "two entries a kind of vote");
     const Rows rows = as_rows(start, second, n, items);
-    const RaggedVotes lists = as_lists(vote_start, vote, vote_weight, log_emission, kinds);
+    const RaggedVotes lists{vote_start.data(), vote.data(), vote_weight.size() ? vote_weight.data() : nullptr,
+                      log_emission.data()};
     nb::gil_scoped_release release;
     MarginalBlocks sums(n, items, kinds);
     for_blocks(sums.blocks, threads, [&](size_t block) {
         sums.run(block, [&](MarginalSums& part) {
             const Span span = span_of(block, sums.blocks, n);
-            active.marginal->expectation_lists(rows, lists, scores.data(), variance.data(), span.begin, span.end,
-                                               data_or_null(posterior), curvature.data(), part);
+            active_marginal->expectation_lists(rows, lists, scores.data(), variance.data(), span.begin, span.end,
+                                               posterior.size() ? posterior.data() : nullptr, curvature.data(), part);
         });
     });
     return sums.hand_over(gradient, degree, observed, expected_counts, truth_variance);
@@ -498,7 +502,7 @@ double maximisation(const Array<const int64_t>& start, const Seconds& second, co
         double* own = sums.clear(block);
         Sums part = layout.sums(own);
         const Span span = span_of(block, blocks, n);
-        active.passes->maximisation(rows, posterior.data(), plain, static_cast<Loss>(loss), span.begin,
+        active->maximisation(rows, posterior.data(), plain, static_cast<Loss>(loss), span.begin,
                              span.end, curvature.data(), part);
         own[layout.size - 1] = part.value;
     });
@@ -516,7 +520,7 @@ void laplacian(const Array<const int64_t>& start, const Seconds& second, const F
     // Starting threads would take longer than a product over few rows.
     for_blocks(blocks, n <= kFewLinks ? 1 : threads, [&](size_t block) {
         const Span span = span_of(block, blocks, n);
-        active.passes->laplacian(rows, curvature.data(), vector.data(), span.begin, span.end, sums.clear(block));
+        active->laplacian(rows, curvature.data(), vector.data(), span.begin, span.end, sums.clear(block));
     });
     sums.collect(0, items, product.data());
 }
@@ -535,7 +539,7 @@ double assign(const Ints& first, const Ints& second, const Doubles& projections,
     for_blocks(blocks, threads, [&](size_t block) {
         double* own = sums.clear(block);
         const Span span = span_of(block, blocks, n);
-        active.passes->assign(rows, projections.data(), norms.data(), static_cast<int>(clusters), span.begin,
+        active->assign(rows, projections.data(), norms.data(), static_cast<int>(clusters), span.begin,
                        span.end, cluster.data(), own, own + counts.size(), own[size - 1]);
     });
     sums.collect(0, counts.size(), counts.data());

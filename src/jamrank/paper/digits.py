@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -58,14 +57,12 @@ def machine_predictions(
     features: FloatArray,
     labels: IntArray,
     seed: int,
-    announce: Callable[[str], None] = lambda name: None,
 ) -> IntArray:
     """Return the predictions of five classifiers, each from three or four features, by cross-validation.
 
     features, of shape (images, features).
     labels: What was drawn.
     seed: Of the choice of features, the folds and the classifiers.
-    announce: Called with each classifier's name before it is trained.
     Returns an array, of shape (images, 5).
     """
     from sklearn.model_selection import StratifiedKFold, cross_val_predict
@@ -73,22 +70,10 @@ def machine_predictions(
     rng = np.random.default_rng(seed)
     folds = StratifiedKFold(_FOLDS, shuffle=True, random_state=seed)
     columns = []
-    for name, classifier in _classifiers(seed).items():
-        announce(name)
+    for classifier in _classifiers(seed).values():
         chosen = rng.choice(features.shape[1], rng.integers(3, 5), replace=False)
         columns.append(cross_val_predict(classifier, features[:, chosen], labels, cv=folds))
     return np.stack(columns, axis=1)
-
-
-def digit_votes(seed: int = 0, announce: Callable[[str], None] = lambda name: None) -> DigitVotes:
-    """Return the votes of five weak classifiers on all pairs of scikit-learn's 1,797 digits."""
-    from sklearn.datasets import load_digits
-
-    data = load_digits()
-    features = data.data[:, data.data.std(axis=0) > 2.0]
-    read = machine_predictions(features, data.target, seed, announce)
-    votes = Comparisons.from_matrix(*_pairs_and_outcomes(data.target, read), annotators=CLASSIFIERS)
-    return DigitVotes(votes, features, data.target)
 
 
 def _pairs_and_outcomes(digits: IntArray, read: IntArray) -> tuple[IntArray, IntArray, FloatArray]:

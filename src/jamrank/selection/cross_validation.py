@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,18 +25,6 @@ _Z = 1.959963984540054
 # Standard errors are clustered by annotator only if there are at least this many.
 _CROWD = 20
 N_BINS = 10
-
-
-class Model(Protocol):
-    """The methods of a model that a comparison uses."""
-
-    def fit(self, votes: Any, features: Any = None) -> Any:
-        """Fit the model."""
-        ...
-
-    def vote_proba(self, votes: Comparisons, features: Any = None) -> FloatArray:
-        """Return the probability that each decided vote is for the first item of its pair."""
-        ...
 
 
 @dataclass(frozen=True)
