@@ -3,7 +3,7 @@
 from jamrank.report.analysis import Analysis
 from jamrank.report.build import describe, versions, write_report
 from jamrank.report.narrative import findings, warnings_first
-from jamrank.report.page import render
+from jamrank.report.page import render, section_markup
 from jamrank.report.record import Report, Skills, WinProbabilities
 from jamrank.report.registry import SECTIONS
 from jamrank.report.section import Section
@@ -18,6 +18,7 @@ __all__ = [
     "describe",
     "findings",
     "render",
+    "section_markup",
     "versions",
     "warnings_first",
     "write_report",
