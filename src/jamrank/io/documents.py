@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jamrank.errors import FormatError, InputError, ParameterError
+from jamrank.text import without_lone_surrogates
 
 __all__ = [
     "check_folder",
@@ -294,7 +295,7 @@ class _UnreadableError(ValueError):
 def _parse(content: bytes) -> dict[str, Any]:
     try:
         document = json.loads(
-            content.decode("utf-8"),
+            without_lone_surrogates(content.decode("utf-8")),
             object_pairs_hook=_decode_object,
             parse_constant=_decode_float,
             parse_float=_decode_float,
