@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jamrank.errors import FormatError, ParameterError
+from jamrank.text import without_lone_surrogates
 
 _HEADER = "header.json"
 _DTYPES = ("<f8", "<f4", "<i8", "<i4", "<i2", "|i1", "<u8", "<u4", "<u2", "|u1", "|b1")
@@ -97,7 +98,8 @@ def unpack(content: bytes, kind: str, version: int, source: str) -> dict[str, An
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             members = _checked_members(archive, len(content))
-            header = json.loads(_read(archive, members, _HEADER).decode("utf-8"), parse_constant=_refuse_constant)
+            text = without_lone_surrogates(_read(archive, members, _HEADER).decode("utf-8"))
+            header = json.loads(text, parse_constant=_refuse_constant)
             if not isinstance(header, dict) or header.get("format") != f"jamrank-{kind}":
                 raise _DamagedError("found another format")
             if header.get("version") != version or isinstance(header.get("version"), bool):

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jamrank.errors import FormatError, InputError, ParameterError
+from jamrank.text import without_lone_surrogates
 
 _DTYPES = ("<f8", "<f4", "<i8", "<i4", "<i2", "|i1", "<u8", "<u4", "<u2", "|u1", "|b1")
 _ARRAY_KEYS = {"dtype", "shape", "base64"}
@@ -233,7 +234,7 @@ class _UnreadableError(ValueError):
 def _parse(content: bytes) -> dict[str, Any]:
     try:
         document = json.loads(
-            content.decode("utf-8"),
+            without_lone_surrogates(content.decode("utf-8")),
             object_pairs_hook=_decode_object,
             parse_constant=_decode_float,
             parse_float=_decode_float,
