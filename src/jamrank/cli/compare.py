@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from jamrank.selection import Comparison
 
-__all__ = ["compare"]
-
 _TITLES = {
     "vote": "Single votes held out (other votes on the pair may be known)",
     "pair": "All votes on a pair held out together",

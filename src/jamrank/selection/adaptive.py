@@ -7,8 +7,6 @@ import numpy as np
 from jamrank.data.comparisons import Comparisons
 from jamrank.rows import PairCounts
 
-__all__ = ["CAUTION", "adaptivity", "looks_adaptive"]
-
 CAUTION = (
     "Items with similar results were compared more often than by chance, as if earlier votes had chosen the pairs: "
     "held-out losses cannot be trusted."
