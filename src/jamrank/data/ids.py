@@ -25,6 +25,7 @@ from jamrank.text import unicode_text
 from jamrank.typing import BoolArray, Int32Array, IntArray
 
 __all__ = [
+    "UNNAMED",
     "Column",
     "Int32Array",
     "as_array",
@@ -40,9 +41,13 @@ __all__ = [
     "keep_used",
     "locate",
     "missing_rows",
+    "names_annotators",
     "take",
     "text_series",
 ]
+
+# Who cast the votes of a file that does not say.
+UNNAMED = "unnamed"
 
 # Text stays with polars, which encodes it in threads; all else is numpy's.
 Column = NDArray[Any] | pl.Series
@@ -399,3 +404,8 @@ def keep_used(labels: NDArray[Any], *codes: Int32Array) -> tuple[NDArray[Any], l
         return labels, list(codes)
     new = (np.cumsum(used) - 1).astype(np.int32)
     return labels[used], [new[column] for column in codes]
+
+
+def names_annotators(annotators: NDArray[Any]) -> bool:
+    """Tell whether votes have annotators: those of a file that names none count as one annotator's."""
+    return not (len(annotators) == 1 and str(annotators[0]) == UNNAMED)

@@ -10,6 +10,7 @@ from scipy.sparse.linalg import lsqr
 
 from jamrank.data.color_refinement import decided
 from jamrank.data.comparisons import Comparisons
+from jamrank.data.ids import names_annotators
 from jamrank.data.storage import DenseVotes
 from jamrank.typing import BoolArray, FloatArray, IntArray
 
@@ -33,6 +34,8 @@ class Design:
         Decided votes by weight: a folded vote of weight 3 is three votes.
     n_annotators : int
         Annotators with decided votes.
+    named : bool
+        Whether the votes name their annotators.
     sides : bool
         Whether a position bias can be separated from the effects of the items.
     repeats : bool
@@ -43,6 +46,7 @@ class Design:
     n_annotators: int
     sides: bool
     repeats: bool
+    named: bool = True
 
 
 def examine_design(votes: Comparisons) -> Design:
@@ -53,6 +57,7 @@ def examine_design(votes: Comparisons) -> Design:
         int(np.count_nonzero(per_annotator > 0)),
         _sides_identified(votes),
         bool((votes.pair_weight > 1).any()),
+        names_annotators(votes.annotators),
     )
 
 

@@ -13,6 +13,8 @@ __all__ = ["side_preference"]
 # With fewer votes, an uneven share is no evidence.
 _ENOUGH_VOTES = 50
 _UNEVEN, _SLIGHTLY_UNEVEN = 0.05, 0.02
+# In standard errors.
+_SIGNIFICANT = 3.0
 
 
 def side_preference(examination: Examination) -> CheckResult:
@@ -39,7 +41,7 @@ def _findings(examination: Examination, share: float) -> list[Finding]:
         return [Finding("note", sentence, "balance")]
     findings = []
     n, off = float(examination.sides.decided.sum()), abs(share - 0.5)
-    if n >= _ENOUGH_VOTES and off > max(_SLIGHTLY_UNEVEN, 2 * np.sqrt(0.25 / n)):
+    if n >= _ENOUGH_VOTES and off > max(_SLIGHTLY_UNEVEN, _SIGNIFICANT * np.sqrt(0.25 / n)):
         sentence = (
             f"{in_percent(share)} of the decided votes are for the left. If items are assigned to sides at random, "
             "chance does not explain this: annotators may prefer a side, or items were not assigned at random."
