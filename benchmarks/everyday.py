@@ -136,7 +136,7 @@ def _bradley_terry(votes: jr.Comparisons) -> dict[str, float]:
 
 
 def _win_rates(model: Any, votes: jr.Comparisons) -> float:
-    """Return the share of pairs of candidates that are ordered as their win rates against the baseline."""
+    """Return the share of pairs of candidates in the order of their win rates, where these differ by two errors."""
     n, decided = votes.n_items, votes.vote_result < 2
     pair, weight = votes.vote_pair[decided], votes.vote_weight[decided]
     won = votes.vote_result[decided] == 1
@@ -145,8 +145,10 @@ def _win_rates(model: Any, votes: jr.Comparisons) -> float:
     total = np.bincount(first, weight, n) + np.bincount(second, weight, n)
     candidates = np.flatnonzero(np.arange(n) != total.argmax())
     rate, score = (wins / total)[candidates], model.result_.scores.scores[candidates]
+    variance = rate * (1 - rate) / total[candidates]
     one, other = np.triu_indices(len(candidates), 1)
-    return float(((rate[one] - rate[other]) * (score[one] - score[other]) >= 0).mean())
+    gap, reach = rate[one] - rate[other], 2 * np.sqrt(variance[one] + variance[other])
+    return float(((gap * (score[one] - score[other]) >= 0) | (np.abs(gap) < reach)).mean())
 
 
 def run(names: list[str], most: int, done: Path | None, jobs: int, minutes: float) -> list[dict[str, Any]]:

@@ -142,18 +142,26 @@ def star_three_judges(rng: Rng) -> Drawn:
 
 
 def alpaca_eval(rng: Rng) -> Drawn:
-    """AlpacaEval's annotations: five models against a reference on 300 instructions, by two judges."""
-    drawn = _star(rng, [0.05, 0.15])
-    frame = drawn.frame.with_columns(instruction=pl.int_range(pl.len()) % 300)
-    prefers = pl.when(pl.col("winner") == "left").then(1.0).otherwise(2.0)
-    columns = frame.select(
-        pl.format("Instruction {}", "instruction").alias("instruction"),
-        generator_1="left",
-        generator_2="right",
-        preference=prefers,
-        annotator="annotator",
+    """AlpacaEval's annotations: five models against a reference on 300 instructions, all by both judges."""
+    flips, n = np.array([0.05, 0.15]), 300
+    items, judges, scores = _names("model", 6, rng), _names("judge", 2, rng), rng.normal(0, 0.7, 6)
+    asked = np.meshgrid(np.arange(1, 6), np.arange(n), [0, 1], indexing="ij")
+    model, instruction, who = (grid.ravel() for grid in asked)
+    truth = rng.random((6, n)) < expit(scores[:, None] - scores[0])
+    prefers = truth[model, instruction] ^ (rng.random(len(who)) < flips[who])
+    names = np.array(items, dtype=object)
+    frame = pl.DataFrame(
+        {
+            "instruction": [f"Instruction {k}" for k in instruction],
+            "generator_1": [items[0]] * len(who),
+            "generator_2": names[model].tolist(),
+            "preference": np.where(prefers, 2.0, 1.0),
+            "annotator": np.array(judges, dtype=object)[who].tolist(),
+        }
     )
-    return replace(drawn, frame=columns, file="annotations.json")
+    truth_of = dict(zip(judges, flips.tolist(), strict=True))
+    drawn = Drawn(frame, dict(zip(items, scores.tolist(), strict=True)), jr.JAM(), truth_of, frozenset(judges))
+    return replace(drawn, sides=True, file="annotations.json")
 
 
 def four_models_three_judges(rng: Rng) -> Drawn:
