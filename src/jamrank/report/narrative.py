@@ -14,8 +14,6 @@ from jamrank.report.markup import percent
 from jamrank.text import many, safe_text
 from jamrank.typing import FloatArray
 
-__all__ = ["findings", "planning", "size_of", "story", "warnings_first"]
-
 _MOST_NAMED, _FIRST = 3, 5
 # Weights of soft votes add up to whole numbers but for this.
 _ROUNDING = 1e-9

@@ -11,8 +11,6 @@ from jamrank.diagnostics.examination import FEW_VOTES, Examination
 from jamrank.diagnostics.findings import CheckResult, Finding
 from jamrank.text import many
 
-__all__ = ["alone_sentence", "annotators"]
-
 
 def annotators(examination: Examination) -> CheckResult:
     """Note a single annotator, and annotators with few votes."""

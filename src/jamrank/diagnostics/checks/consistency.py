@@ -11,8 +11,6 @@ from jamrank.diagnostics.findings import CheckResult, Finding
 from jamrank.text import in_percent, many
 from jamrank.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["circular_annotators", "contradictions"]
-
 # Two votes on a pair agree this often: consistent; hardly more often than at random; as a rule.
 _CONSISTENT, _NEARLY_RANDOM, _USUAL = 0.9, 0.6, 0.7
 # Fewest repeated pairs, and fewest triads, for a finding on one annotator.

@@ -10,8 +10,6 @@ from jamrank.diagnostics.sign import orientation_of
 from jamrank.text import in_percent, many
 from jamrank.typing import FloatArray
 
-__all__ = ["sign"]
-
 # With fewer votes, an undetermined direction only means that there are few.
 _ENOUGH_VOTES = 50
 

@@ -9,8 +9,6 @@ from jamrank.diagnostics.examination import Examination
 from jamrank.diagnostics.findings import CheckResult, Finding
 from jamrank.text import in_percent, many, number
 
-__all__ = ["uninformative"]
-
 # Of fewer distinct votes, all may be there twice by chance.
 _FEWEST = 10
 
