@@ -15,7 +15,7 @@ from jamrank.typing import BoolArray, FloatArray, IntArray
 
 ACTIONS = {
     "reliable": "keep",
-    "noisy": "keep; the votes get a lower weight, and more of them help",
+    "noisy": "keep; the votes are less informative, and more of them help",
     "random": "leave out, or replace: the votes add almost nothing",
     "adversarial": "ask whether the scale was read the wrong way round; models with flips reverse these votes",
     "position-biased": "leave out, and show pairs in random order or in both orders",
