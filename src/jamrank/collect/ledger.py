@@ -22,7 +22,7 @@ from jamrank.collect.tables import (
     annotator_row,
     change_annotator,
     event_of,
-    events_where,
+    events_with_keys,
     hashed,
     item_of,
     item_row,
@@ -306,7 +306,7 @@ class Ledger:
     def with_keys(self, keys: Iterable[str]) -> dict[str, Event]:
         """Return the events that have one of some keys, by key; without the replies."""
         with reading(self._engine) as connection:
-            return events_where(connection, schema.events.c.key, set(keys))
+            return events_with_keys(connection, keys)
 
     def events(self, after: int = 0, kinds: Sequence[str] = (), *, raw: bool = True) -> Iterator[Event]:
         """Yield events in their order, a few thousand at a time.

@@ -21,7 +21,7 @@ from jamrank.jury.prompts import Prompt, render
 __all__ = ["Estimate", "ask_judges", "estimate", "example_prompt", "load_contents"]
 
 _SAMPLE = 100
-_TARGET = 0.05
+_TARGET = 0.02
 
 
 @dataclass(frozen=True)

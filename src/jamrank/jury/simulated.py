@@ -8,6 +8,7 @@ import json
 import math
 import re
 import threading
+import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -79,8 +80,10 @@ class SimulatedJudge:
 
     def p_left(self, left: str, right: str) -> float:
         """Return the probability of left where there are no ties."""
-        p = 1 / (1 + math.exp(-self.log_odds(left, right)))
-        return self.flip + (1 - 2 * self.flip) * p
+        return self._with_flip(self.log_odds(left, right))
+
+    def _with_flip(self, log_odds: float) -> float:
+        return self.flip + (1 - 2 * self.flip) / (1 + math.exp(-log_odds))
 
     def say(self, question: str, left: str, right: str) -> str:
         """Return the reply."""
@@ -89,10 +92,10 @@ class SimulatedJudge:
             return json.dumps({"verdict": "refuse", "strength": None})
         if draw.below(self.unparsable):
             return "Both answers have their merits, and it depends on what you value."
-        if abs(self.log_odds(left, right)) < self.ties:
-            word = "tie"
-        else:
-            word = "left" if draw.below(self.p_left(left, right)) else "right"
+        log_odds = self.log_odds(left, right)
+        word = "tie"
+        if abs(log_odds) >= self.ties:
+            word = "left" if draw.below(self._with_flip(log_odds)) else "right"
         return json.dumps({"verdict": word, "strength": round(draw.next(), 2)})
 
 
@@ -142,6 +145,9 @@ class _Draws:
         return int.from_bytes(digest[:7], "big") / 2**56
 
     def below(self, share: float) -> bool:
+        if share <= 0:  # No need to hash.
+            self._count += 1
+            return False
         return self.next() < share
 
 
@@ -162,7 +168,7 @@ class SimulatedServer:
     ----------
     judges : sequence of SimulatedJudge
     latency : float
-        Seconds before every reply.
+        Seconds from a request to its reply.
     faults : Faults
     key : str, optional
         The key that every request must have.
@@ -244,17 +250,20 @@ class SimulatedServer:
         try:
             while (head := await _head(reader)) is not None:
                 body = await reader.readexactly(min(int(head.get("content-length", "0")), _LARGEST_BODY))
-                writer.write(await self._answer(head, body))
+                begin = time.monotonic()
+                try:
+                    answer = self._answer(head, body)
+                finally:
+                    await asyncio.sleep(max(begin + self.latency - time.monotonic(), 0.0))
+                writer.write(answer)
                 await writer.drain()
         except (_CutError, ConnectionError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError):
             pass
         finally:
             writer.close()
 
-    async def _answer(self, head: dict[str, str], body: bytes) -> bytes:
+    def _answer(self, head: dict[str, str], body: bytes) -> bytes:
         self.requests += 1
-        if self.latency:
-            await asyncio.sleep(self.latency)
         if head["target"] != "POST /v1/chat/completions":
             return _response(404, {"error": {"message": f"no such place: {head['target']}"}})
         if self.key is not None and head.get("authorization") != f"Bearer {self.key}":
