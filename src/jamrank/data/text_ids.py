@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from jamrank.data.ids import keep_used
@@ -22,7 +23,7 @@ def encode_text(*columns: Any) -> tuple[NDArray[Any], list[Int32Array]] | None:
     Parameters
     ----------
     *columns
-        Lists, numpy arrays of text or of objects, or pandas columns.
+        Lists, numpy arrays of text or of objects, pandas columns, or polars columns of categories that are fixed.
 
     Returns
     -------
@@ -48,6 +49,8 @@ def _coded(column: Any) -> Coded | None:
     if hasattr(column, "cat") and hasattr(column.cat, "categories"):  # pandas
         codes = column.cat.codes.to_numpy()
         return (column.cat.categories.tolist(), codes.astype(np.int32)) if len(codes) and codes.min() >= 0 else None
+    if isinstance(column, pl.Series) and isinstance(column.dtype, pl.Enum) and not column.null_count():
+        return column.dtype.categories.to_list(), column.to_physical().to_numpy().astype(np.int32)
     if type(column).__module__.startswith("pandas"):
         column = column.to_numpy()
     if isinstance(column, np.ndarray) and column.ndim == 1:

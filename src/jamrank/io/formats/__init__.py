@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from jamrank.errors import InputError, ParameterError
 from jamrank.io.documents import shown
@@ -105,10 +105,11 @@ def read_ballots(
     else:
         _refuse_absent(table, mapping or {})
         if format is None:
-            table, capitals = _recognisable(table)
+            table, capitals = _recognisable(table, FORMATS.values())
             found, chosen = recognise(table), "recognised"
         else:
-            found, chosen, capitals = find_format(format), "named", False
+            found, chosen = find_format(format), "named"
+            table, capitals = _recognisable(table, [found])
         lacking = found.lacks(table)
         if lacking:
             remedy = f"leave --format out, or name the columns with {_MAP}"
@@ -116,7 +117,7 @@ def read_ballots(
         ballots, name, title = found.read(table), found.name, found.called(table)
     _refuse_unused(table, title)
     mapped = [f"{role}s are {column!r}" for role, column in (mapping or {}).items()] if chosen != "mapped" else []
-    if chosen == "recognised" and capitals:
+    if chosen != "mapped" and capitals:
         mapped.append("capitals in the column names were ignored")
     return ballots, ReadLog(
         source,
@@ -206,12 +207,12 @@ def recognise(table: Table) -> Format:
     raise InputError(_closest(table), _hint(table))
 
 
-def _recognisable(table: Table) -> tuple[Table, bool]:
+def _recognisable(table: Table, formats: Collection[Format]) -> tuple[Table, bool]:
     """Return the table, or the same with its column names in lower case where only then a format matches."""
-    if any(format.matches(table) for format in FORMATS.values()):
+    if any(format.matches(table) for format in formats):
         return table, False
     lowered = table.lowered()
-    if lowered is not None and any(format.matches(lowered) for format in FORMATS.values()):
+    if lowered is not None and any(format.matches(lowered) for format in formats):
         return lowered, True
     return table, False
 

@@ -78,7 +78,7 @@ class Rankings:
             )
         rows, who, left, right, said, question = zip(*self.votes, strict=True)
         return Ballots(
-            as_ids(who, "user_id"),
+            as_ids(who, "user_id", rows),
             pl.Series(left, dtype=pl.String),
             pl.Series(right, dtype=pl.String),
             np.array(said, dtype=np.int8),

@@ -277,9 +277,18 @@ class Table:
         return pl.Series("annotator", [self._who]).new_from_index(0, len(self)), note
 
 
-def as_ids(values: Sequence[Any], name: str) -> pl.Series:
-    """Return Python objects as ids, null for None, NaN and empty text."""
-    ids = [_id(value, name, row) for row, value in enumerate(values)]
+def as_ids(values: Sequence[Any], name: str, rows: Sequence[int] | None = None) -> pl.Series:
+    """Return Python objects as ids, null for None, NaN and empty text.
+
+    Parameters
+    ----------
+    values : sequence
+    name : str
+        What they are, for an error.
+    rows : sequence of int, optional
+        The row of the file that each came from, counted from 0; unless given, its own position.
+    """
+    ids = [_id(value, name, row) for row, value in zip(rows or range(len(values)), values, strict=True)]
     kinds = {type(value) for value in ids} - {type(None)}
     if kinds == {int} and all(-(2**63) <= value < 2**63 for value in ids if isinstance(value, int)):
         return pl.Series(name, ids, dtype=pl.Int64)
