@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from jamrank.cli.messages import lines, note, print_json
 from jamrank.cli.types import Finite
@@ -39,6 +40,7 @@ class _Request:
     target: float
     both_orders: bool
     criterion: str
+    recorded_as: str | None
     seed: str | None
     quiet: bool
 
@@ -51,10 +53,12 @@ Examples:
   jamrank jury answers.jsonl --judge gpt --judge claude --budget 5 --out results
   jamrank jury answers.jsonl --judge gpt --show-prompt
   jamrank jury --audit jury.db
+  jamrank jury --ledger photos.studio.sqlite --judge gpt --budget 5
   jamrank jury --simulate --port 8765 > judges.toml
 
 \b
 answers.jsonl has question, system and text on every line; CSV, Parquet and folders of texts or images are read too.
+Without ITEMS, those of the ledger are compared, such as those of a study of jamrank studio.
 judges.toml describes the judges:
   [judges.gpt]
   endpoint = "https://api.example.com/v1"
@@ -135,13 +139,14 @@ def jury(
         raise ParameterError(
             f"jamrank jury needs {error.name}; install it with pip install 'jamrank[jury]'"
         ) from None
-    request = _Request(items, **given)
+    request = _Request(items, recorded_as=None, **given)
+    ledger_given = context.get_parameter_source("ledger") is not ParameterSource.DEFAULT
     if audit is not None:
         _audit(audit, as_json)
-    elif simulate and items is None:
+    elif simulate and items is None and not ledger_given:
         _serve(port, latency, faults)
-    elif items is None:
-        raise ParameterError("no ITEMS; give a file of answers, or --audit LEDGER, or --simulate")
+    elif items is None and not ledger_given:
+        raise ParameterError("no ITEMS; give a file of answers, or --ledger, --audit LEDGER or --simulate")
     elif simulate:
         from jamrank.jury.simulated import SimulatedServer
 
@@ -162,9 +167,8 @@ def _jury(
     out: str | None,
 ) -> None:
     from jamrank.io import check_folder
-    from jamrank.jury import load_contents
 
-    contents = load_contents(str(request.items))
+    contents, request = _contents(request)
     if out is not None:
         check_folder(out)
     if show_prompt:
@@ -174,6 +178,30 @@ def _jury(
     else:
         _ask(contents, judges, request)
         _fit(context, request, out)
+
+
+def _contents(request: _Request) -> tuple[Contents, _Request]:
+    """Return what is compared, and the request with the question of the study where the ledger has one."""
+    from pathlib import Path
+
+    from jamrank.collect import open_ledger
+    from jamrank.io.sources import is_url
+    from jamrank.jury import load_contents
+    from jamrank.studio.brief import read_brief
+
+    if request.items is not None and not is_url(request.ledger) and not Path(request.ledger).exists():
+        return load_contents(request.items), request
+    with open_ledger(request.ledger, create=request.items is not None) as ledger:
+        recorded, questions = ledger.items(), ledger.questions()
+    brief = read_brief(request.ledger, request.criterion)
+    if brief is not None:
+        request = replace(request, criterion=brief.question, recorded_as=brief.criterion)
+        recorded = brief.items
+    if request.items is not None:
+        return load_contents(request.items), request
+    if len(recorded) < 2:
+        raise ParameterError(f"{ledger.name} has no items to compare; give ITEMS")
+    return load_contents(recorded, questions), request
 
 
 def _faults(share: float) -> Any:
@@ -265,6 +293,7 @@ def _ask(contents: Contents, judges: list[Judge], request: _Request) -> None:
                 target=request.target,
                 both_orders=request.both_orders,
                 criterion=request.criterion,
+                recorded_as=request.recorded_as,
                 seed=request.seed,
                 watch=display.show,
             )

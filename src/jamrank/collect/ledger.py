@@ -8,6 +8,7 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -362,9 +363,12 @@ class Ledger:
     # Items and annotators
 
     def add_items(self, items: Iterable[Item]) -> None:
-        """Add items, or replace their content."""
+        """Add items, or replace their content; details that are not given stay, such as those of a study."""
         with writing(self._engine) as connection:
-            put(connection, schema.items, [item_row(item) for item in items])
+            known = select(schema.items.c.id, schema.items.c.question, schema.items.c.details)
+            kept = {(name, question): json.loads(details) for name, question, details in connection.execute(known)}
+            merged = (replace(one, details={**kept.get((one.id, one.question), {}), **one.details}) for one in items)
+            put(connection, schema.items, [item_row(item) for item in merged])
 
     def items(self) -> list[Item]:
         """Return the items, in the order in which they were added."""

@@ -36,7 +36,7 @@ class SimulatedJudge:
 
     It says left with the log-odds ``scale`` × difference of the qualities + ``left_bias`` + ``verbosity`` × log2 of
     the ratio of the lengths ± ``favour`` for an answer of its own family; then the opposite with probability
-    ``flip``.
+    ``flip``. The strength of a verdict is larger the more probable it was.
 
     Attributes
     ----------
@@ -93,10 +93,11 @@ class SimulatedJudge:
         if draw.below(self.unparsable):
             return "Both answers have their merits, and it depends on what you value."
         log_odds = self.log_odds(left, right)
-        word = "tie"
-        if abs(log_odds) >= self.ties:
-            word = "left" if draw.below(self._with_flip(log_odds)) else "right"
-        return json.dumps({"verdict": word, "strength": round(draw.next(), 2)})
+        if abs(log_odds) < self.ties:
+            return json.dumps({"verdict": "tie", "strength": None})
+        # Left below its probability; the further from it, the clearer.
+        lead = self._with_flip(log_odds) - draw.next()
+        return json.dumps({"verdict": "left" if lead > 0 else "right", "strength": round(abs(lead), 2)})
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ class Study:
         Whether a judge may answer that neither is better, or decline to answer.
     grades : tuple of str
         Words for how much better, mildest first, such as ``("slightly better", "much better")``; none for a plain
-        choice. A grade is recorded with the vote; it does not change the weight of the vote in a fit.
+        choice. A fit takes them as ordered outcomes, with thresholds for each judge.
     votes_per_judge : int
         Number of votes per judge.
     practice : tuple of KnownPair
