@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -102,8 +102,8 @@ class Posterior:
         passes = [engine.expectation(theta, log_emission) for engine in self._engines]
         value, slope = self._score_prior(theta)
         value += sum(at.value for at in passes) + self.noise.log_prior(params)
-        gradient = np.sum([at.gradient for at in passes], axis=0) + slope
-        expected_counts = np.sum([at.expected_counts for at in passes], axis=0)
+        gradient = reduce(np.add, [at.gradient for at in passes]) + slope
+        expected_counts = reduce(np.add, [at.expected_counts for at in passes])
         if self.oriented and self.noise.orientation(params) < 0:
             value = -np.inf
         return value, self._joined(gradient, self.noise.slope(params, expected_counts))
