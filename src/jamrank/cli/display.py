@@ -17,8 +17,6 @@ from jamrank.inference import best_first
 from jamrank.report import Analysis, findings, warnings_first
 from jamrank.text import many, number, safe_line, safe_text
 
-__all__ = ["bullet_list", "columns_that_fit", "counting", "print_groups", "print_summary", "print_table", "stage"]
-
 _TOP, _BOTTOM = 10, 5
 # Of more groups than this, the terminal shows the first.
 _GROUPS = 5

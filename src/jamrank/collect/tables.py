@@ -13,22 +13,6 @@ from jamrank.collect import schema
 from jamrank.collect.records import Annotator, Event, Item, Lease, Spending
 from jamrank.errors import LedgerError
 
-__all__ = [
-    "AT_ONCE",
-    "annotator_of",
-    "annotator_row",
-    "change_annotator",
-    "event_of",
-    "events_with_keys",
-    "hashed",
-    "item_of",
-    "item_row",
-    "lease_of",
-    "put",
-    "related_events",
-    "spending",
-]
-
 
 # Values of one statement: databases have a limit.
 AT_ONCE = 500

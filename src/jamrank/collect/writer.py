@@ -15,8 +15,6 @@ from jamrank.collect.records import CLOSINGS, OUTCOMES, PURPOSES, Ask, Close, Ev
 from jamrank.collect.tables import AT_ONCE, related_events
 from jamrank.errors import BudgetError, LedgerError
 
-__all__ = ["record"]
-
 _FIELDS = [field.name for field in fields(Event)]
 # Statements are built once: building one takes longer than SQLite needs to execute it.
 _LAST_ID = select(func.max(schema.events.c.id))

@@ -11,8 +11,6 @@ from jamrank.data.storage import FIRST, TIE, DenseVotes
 from jamrank.diagnostics.cycles import count_triads
 from jamrank.typing import FloatArray, Int32Array, IntArray
 
-__all__ = ["SelfConsistency", "self_consistency"]
-
 # Triads are counted in this many votes; of more, for the first annotators only.
 _MOST_VOTES = 2_000_000
 # The parts of a soft vote add up to 1 but for rounding.
@@ -23,19 +21,12 @@ _ROUNDING = 1e-9
 class SelfConsistency:
     """Repeated, contradictory and circular votes, by annotator.
 
-    Attributes
-    ----------
-    repeated : ndarray
-        Pairs, within a question, on which the annotator cast more than one decided vote.
-    contradicted : ndarray
-        Those of them on which the annotator voted both ways.
-    cancelled : ndarray
-        Votes, by weight, that are cancelled by the same annotator's votes for the other item.
-    circular, ordered : ndarray
-        Circular and ordered triads, within a question, of the annotator's own votes; of very many votes, only for the
-        first annotators.
-    exact : bool
-        Whether all triads were counted.
+    repeated: Pairs, within a question, on which the annotator cast more than one decided vote.
+    contradicted: Those of them on which the annotator voted both ways.
+    cancelled: Votes, by weight, that are cancelled by the same annotator's votes for the other item.
+    circular, ordered: Circular and ordered triads, within a question, of the annotator's own votes; of very many
+        votes, only for the first annotators.
+    exact: Whether all triads were counted.
     """
 
     repeated: FloatArray

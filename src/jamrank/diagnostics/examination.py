@@ -22,8 +22,6 @@ from jamrank.typing import BoolArray, Int32Array
 if TYPE_CHECKING:
     from jamrank.inference.result import RankingResult
 
-__all__ = ["FEW_VOTES", "MOST_LISTED", "Examination", "json_ids", "named"]
-
 # An annotator with fewer votes cannot be assessed.
 FEW_VOTES = 10
 # Names in a sentence, and in the details.
@@ -33,14 +31,9 @@ _MOST_NAMED, MOST_LISTED = 3, 100
 class Examination:
     """One data set under examination.
 
-    Parameters
-    ----------
-    votes : Comparisons
-        The votes.
-    result : RankingResult, optional
-        Of a fit to these votes; without it, a quick fit of JAM is used where a check needs one.
-    target : float
-        Share of the pairs of items in the right order to plan votes for.
+    votes: The votes.
+    result: Of a fit to these votes; without it, a quick fit of JAM is used where a check needs one.
+    target: Share of the pairs of items in the right order to plan votes for.
     """
 
     def __init__(self, votes: Comparisons, result: RankingResult | None = None, target: float = 0.95) -> None:

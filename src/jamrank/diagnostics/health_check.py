@@ -14,8 +14,6 @@ from jamrank.inference.result import RankingResult
 if TYPE_CHECKING:
     from jamrank.models import RankingModel
 
-__all__ = ["check"]
-
 
 def check(votes: Comparisons, model: RankingModel | RankingResult | None = None, *, target: float = 0.95) -> Health:
     """Check votes for problems and risks.

@@ -13,8 +13,6 @@ from jamrank.errors import FeatureError, InputError
 from jamrank.io.documents import shown
 from jamrank.io.tables import load_table
 
-__all__ = ["read_features", "read_gold", "with_questions", "with_types"]
-
 # Columns with the same kind of id become integers together or not at all.
 _ID_COLUMNS = (("annotator",), ("left", "right"), ("question",))
 

@@ -23,8 +23,6 @@ from jamrank.io.row_filters import EVERYBODY, Annotators, Sieve, refuse_bad_rows
 from jamrank.io.sources import is_source, load_source
 from jamrank.io.tables import load_table, parse_table
 
-__all__ = ["read_comparisons", "read_groups"]
-
 _CANONICAL, _MAPPED = "canonical", "mapped"
 _TITLE = "jamrank's own form"
 _NO_GROUPS, _NO_GROUP = ("winner", "weight", "p_left", "grade"), "(none)"

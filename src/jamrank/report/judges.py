@@ -10,17 +10,6 @@ import polars as pl
 from jamrank.report.analysis import Analysis
 from jamrank.text import many, number, safe_text
 
-__all__ = [
-    "ADVICE",
-    "INDEPENDENT",
-    "REASONS",
-    "are_correlated",
-    "correlated_sentences",
-    "judge_sentences",
-    "listed",
-    "too_narrow",
-]
-
 # What to do about each verdict, the most urgent first.
 ADVICE = {
     "Exclude": ("random", "one-sided", "position-biased"),

@@ -12,8 +12,6 @@ from jamrank.report.markup import percent
 from jamrank.text import many, safe_text
 from jamrank.typing import FloatArray
 
-__all__ = ["findings", "planning", "story", "warnings_first"]
-
 _MOST_NAMED, _FIRST = 3, 5
 
 

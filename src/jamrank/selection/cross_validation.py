@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,6 @@ from jamrank.data.storage import FIRST, TIE
 from jamrank.errors import FeatureError, InputError, JamrankWarning
 from jamrank.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["Candidate", "Estimate", "HeldOut", "Trial", "hold_out"]
-
-
 # Upper bound on the loss of one vote: a probability of 0 may be rounding.
 _SUREST = 1e-12
 # The standard normal's 97.5 % point.
@@ -28,18 +25,6 @@ _Z = 1.959963984540054
 # Standard errors are clustered by annotator only if there are at least this many.
 _CROWD = 20
 N_BINS = 10
-
-
-class Model(Protocol):
-    """The methods of a model that a comparison uses."""
-
-    def fit(self, votes: Any, features: Any = None) -> Any:
-        """Fit the model."""
-        ...
-
-    def vote_proba(self, votes: Comparisons, features: Any = None) -> FloatArray:
-        """Return the probability that each decided vote is for the first item of its pair."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -83,15 +68,9 @@ class Trial:
 class HeldOut:
     """Decided votes that were held out fold by fold, and the predictions of each model.
 
-    Attributes
-    ----------
-    votes : Comparisons
-    fold : ndarray
-        Fold of each folded vote.
-    trials : dict
-        By name of the model.
-    left_out : dict
-        Models that could not be fitted, and why.
+    fold: Fold of each folded vote.
+    trials: By name of the model.
+    left_out: Models that could not be fitted, and why.
     """
 
     votes: Comparisons
@@ -224,22 +203,11 @@ def hold_out(
 ) -> HeldOut:
     """Fit every candidate to all folds but one, in turn, and predict that one.
 
-    Parameters
-    ----------
-    votes : Comparisons
-        The votes.
-    fold : ndarray
-        Fold of each folded vote; -1 for those that are never held out.
-    candidates : sequence of Candidate
-        What to fit.
-    features : optional
-        Features, for the candidates that use them.
-    progress : callable
-        Called with the number of finished fits and their total.
-
-    Returns
-    -------
-    HeldOut
+    votes: The votes.
+    fold: Fold of each folded vote; -1 for those that are never held out.
+    candidates: What to fit.
+    features: Features, for the candidates that use them.
+    progress: Called with the number of finished fits and their total.
     """
     found = HeldOut(votes, fold)
     parts = _parts(votes, fold)

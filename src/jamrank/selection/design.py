@@ -13,8 +13,6 @@ from jamrank.data.comparisons import Comparisons
 from jamrank.data.storage import DenseVotes
 from jamrank.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["Design", "examine_design"]
-
 # Fewest votes, and smallest share, on pairs shown in both orders for which a position bias is identified.
 _FEWEST_BOTH_WAYS, _LEAST_BOTH_WAYS = 10.0, 0.05
 # If this share of the votes is on repeated pairs always shown in one order, sides are fixed or unknown.
@@ -27,16 +25,10 @@ _LEAST_UNEXPLAINED = 0.2
 class Design:
     """What the votes can identify.
 
-    Attributes
-    ----------
-    n_decided : float
-        Decided votes by weight: a folded vote of weight 3 is three votes.
-    n_annotators : int
-        Annotators with decided votes.
-    sides : bool
-        Whether a position bias can be separated from the effects of the items.
-    repeats : bool
-        Whether any pair has several votes within a question, so that they may share one truth.
+    n_decided: Decided votes by weight: a folded vote of weight 3 is three votes.
+    n_annotators: Annotators with decided votes.
+    sides: Whether a position bias can be separated from the effects of the items.
+    repeats: Whether any pair has several votes within a question, so that they may share one truth.
     """
 
     n_decided: float

@@ -5,8 +5,6 @@ from __future__ import annotations
 from jamrank.diagnostics.examination import FEW_VOTES, Examination
 from jamrank.diagnostics.findings import CheckResult, Finding
 
-__all__ = ["annotators"]
-
 
 def annotators(examination: Examination) -> CheckResult:
     """Note a single annotator, and annotators with few votes."""

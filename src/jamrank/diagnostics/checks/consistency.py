@@ -10,8 +10,6 @@ from jamrank.diagnostics.findings import CheckResult, Finding
 from jamrank.text import in_percent, many, number
 from jamrank.typing import FloatArray, IntArray
 
-__all__ = ["circular_annotators", "contradictions"]
-
 _OFTEN, _ENOUGH_REPEATS = 0.25, 5
 
 

@@ -9,8 +9,6 @@ from jamrank.diagnostics.findings import CheckResult, Finding
 from jamrank.diagnostics.planning import expected_accuracy, more_votes, score_errors
 from jamrank.text import in_percent
 
-__all__ = ["planning"]
-
 
 def planning(examination: Examination) -> CheckResult:
     """Estimate the share of pairs of items in the right order, and how many more votes a target needs."""

@@ -8,8 +8,6 @@ from jamrank.diagnostics.examination import FEW_VOTES, Examination, json_ids, na
 from jamrank.diagnostics.findings import CheckResult, Finding
 from jamrank.text import in_percent
 
-__all__ = ["side_preference"]
-
 # With fewer votes, an uneven share is no evidence.
 _ENOUGH_VOTES = 50
 _UNEVEN, _SLIGHTLY_UNEVEN = 0.05, 0.02

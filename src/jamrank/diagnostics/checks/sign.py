@@ -9,8 +9,6 @@ from jamrank.diagnostics.findings import CheckResult, Finding
 from jamrank.diagnostics.sign import orientation_of
 from jamrank.text import in_percent, many
 
-__all__ = ["sign"]
-
 # With fewer votes, an undetermined direction only means that there are few.
 _ENOUGH_VOTES = 50
 

@@ -8,8 +8,6 @@ from jamrank.diagnostics.examination import Examination
 from jamrank.diagnostics.findings import CheckResult, Finding
 from jamrank.text import in_percent, many, number
 
-__all__ = ["uninformative"]
-
 
 def uninformative(examination: Examination) -> CheckResult:
     """Note ties, rows without a winner, votes of weight 0, duplicates, and votes that cancel out."""

@@ -15,8 +15,6 @@ from jamrank.io.formats.base import Ballots, Format
 from jamrank.io.formats.outcomes import LEFT, RIGHT
 from jamrank.io.formats.table import Table, as_ids
 
-__all__ = ["FORMAT"]
-
 # The two items of a task are fields of one name but for this ending.
 _ENDINGS = [(mark + one, mark + two) for one, two in ("12", "ab", "AB", ("left", "right")) for mark in ("", "_", "-")]
 _PROMPTS = ("prompt", "instruction", "question")

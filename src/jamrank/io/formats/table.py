@@ -16,8 +16,6 @@ from jamrank.io.documents import shown
 from jamrank.io.records import Record
 from jamrank.typing import FloatArray
 
-__all__ = ["ANNOTATORS", "QUESTIONS", "UNNAMED", "Table", "as_ids"]
-
 # Columns in which the annotators may stand, where a format does not name its own.
 ANNOTATORS = (
     "annotator", "worker", "judge", "performer", "rater", "labeler", "labeller", "assessor", "user",
@@ -280,13 +278,8 @@ class Table:
 def as_ids(values: Sequence[Any], name: str, rows: Sequence[int] | None = None) -> pl.Series:
     """Return Python objects as ids, null for None, NaN and empty text.
 
-    Parameters
-    ----------
-    values : sequence
-    name : str
-        What they are, for an error.
-    rows : sequence of int, optional
-        The row of the file that each came from, counted from 0; unless given, its own position.
+    name: What they are, for an error.
+    rows: The row of the file that each came from, counted from 0; unless given, its own position.
     """
     ids = [_id(value, name, row) for row, value in zip(rows or range(len(values)), values, strict=True)]
     kinds = {type(value) for value in ids} - {type(None)}

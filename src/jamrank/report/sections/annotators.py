@@ -26,8 +26,6 @@ from jamrank.report.tables import (
     whole_table,
 )
 
-__all__ = ["SECTION"]
-
 _DRAWN = (30, 30)
 _NAMED = 30
 # Of more annotators than this, the best and the worst are listed.
