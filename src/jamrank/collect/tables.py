@@ -13,7 +13,6 @@ from jamrank.collect import schema
 from jamrank.collect.records import Annotator, Event, Item, Lease, Spending
 from jamrank.errors import LedgerError
 
-
 # Values of one statement: databases have a limit.
 AT_ONCE = 500
 _RELATED = select(*(column for column in schema.events.c if column.name != "raw")).where(
