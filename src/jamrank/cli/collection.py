@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _GOALS = ("ranking", "top-k", "threshold", "verdicts")
-_STRATEGIES = ("information", "swiss", "random", "uncertainty", "top-two")
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,13 @@ def collection_options(command: Command) -> Command:
             show_default=True,
             help="Expected error at which the goal is reached.",
         ),
-        click.option("--strategy", type=click.Choice(_STRATEGIES), default="information", show_default=True),
+        click.option(
+            "--strategy",
+            metavar="NAME",
+            default="information",
+            show_default=True,
+            help="How pairs are chosen: information, swiss, random, uncertainty or top-two.",
+        ),
         click.option("--threshold", metavar="SCORE|ITEM", help="For --goal threshold: a score, or an item."),
         click.option("--k", type=int, help="For --goal top-k: size of the top; 5 by default."),
         click.option("--goal", type=click.Choice(_GOALS), default="ranking", show_default=True),
