@@ -24,6 +24,9 @@ from jamrank.kernels import default_threads, kernels
 from jamrank.text import unicode_text
 from jamrank.typing import BoolArray, Int32Array, IntArray
 
+# Who cast the votes of a file that does not say.
+UNNAMED = "unnamed"
+
 # Text stays with polars, which encodes it in threads; all else is numpy's.
 Column = NDArray[Any] | pl.Series
 Result = TypeVar("Result")
@@ -359,3 +362,8 @@ def keep_used(labels: NDArray[Any], *codes: Int32Array) -> tuple[NDArray[Any], l
         return labels, list(codes)
     new = (np.cumsum(used) - 1).astype(np.int32)
     return labels[used], [new[column] for column in codes]
+
+
+def names_annotators(annotators: NDArray[Any]) -> bool:
+    """Tell whether votes have annotators: those of a file that names none count as one annotator's."""
+    return not (len(annotators) == 1 and str(annotators[0]) == UNNAMED)

@@ -15,7 +15,7 @@ from jamrank.typing import BoolArray, FloatArray, IntArray
 
 ACTIONS = {
     "reliable": "keep",
-    "noisy": "keep; votes count for less, more of them help",
+    "noisy": "keep; the votes are less informative, more of them help",
     "random": "leave out, or replace: the votes add almost nothing",
     "adversarial": "ask whether the scale was read upside down; models with flips turn these votes over",
     "position-biased": "leave out, and show pairs in random order or in both orders",

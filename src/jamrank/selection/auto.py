@@ -278,7 +278,8 @@ def _polars(columns: dict[str, NDArray[Any]]) -> Any:
 def _without_comparison(chosen: str, design: Design, only: bool) -> str:
     """Return why a model was chosen without a comparison."""
     if only and design.n_annotators == 1:
-        return f"{chosen}: all decided votes are by one annotator, so there are no reliabilities to compare."
+        whose = "all decided votes are by one annotator" if design.named else "the votes name no annotators"
+        return f"{chosen}: {whose}, so there are no reliabilities to compare."
     if only:
         return f"{chosen}: no other model can be fitted to these votes."
     return f"{chosen}, the simplest model: {many(design.n_decided, 'decided vote')} are too few to compare models."

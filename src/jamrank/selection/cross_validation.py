@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 from jamrank.data.color_refinement import decided
 from jamrank.data.comparisons import Comparisons
@@ -24,6 +25,7 @@ _SUREST = 1e-12
 _Z = 1.959963984540054
 # Standard errors are clustered by annotator only if there are at least this many.
 _CROWD = 20
+_MANY_CLUSTERS = 30
 N_BINS = 10
 
 
@@ -168,7 +170,7 @@ class HeldOut:
         return float(np.nansum(gap * bins["votes"]) / bins["votes"].sum())
 
     def _mean(self, values: FloatArray) -> Estimate:
-        """Return the weighted mean and its normal interval.
+        """Return the weighted mean and its interval: normal, and with few clusters by Student's distribution.
 
         The standard error is clustered by the two items and, for a crowd, by the annotator: the variances of both
         clusterings are added, and that of their intersection, which is counted twice, is subtracted. A few annotators
@@ -183,8 +185,13 @@ class HeldOut:
             return Estimate(mean, -np.inf, np.inf)
         crowd = len(np.unique(self.clusters[1][there])) >= _CROWD
         spread = max(items + annotator - cell, items, annotator) if crowd else items
-        error = _Z * np.sqrt(spread) / total
+        error = _quantile(len(np.unique(self.clusters[0][there]))) * np.sqrt(spread) / total
         return Estimate(mean, float(mean - error), float(mean + error))
+
+
+def _quantile(n_clusters: int) -> float:
+    """Return how many standard errors an interval reaches: the variance of few clusters is itself uncertain."""
+    return _Z if n_clusters >= _MANY_CLUSTERS else float(stdtrit(n_clusters - 1, 0.975))
 
 
 def _clustered(cluster: IntArray, values: FloatArray) -> float:

@@ -10,6 +10,7 @@ from scipy.sparse.linalg import lsqr
 
 from jamrank.data.color_refinement import decided
 from jamrank.data.comparisons import Comparisons
+from jamrank.data.ids import names_annotators
 from jamrank.data.storage import DenseVotes
 from jamrank.typing import BoolArray, FloatArray, IntArray
 
@@ -27,6 +28,7 @@ class Design:
 
     n_decided: Decided votes by weight: a folded vote of weight 3 is three votes.
     n_annotators: Annotators with decided votes.
+    named: Whether the votes name their annotators.
     sides: Whether a position bias can be separated from the effects of the items.
     repeats: Whether any pair has several votes within a question, so that they may share one truth.
     """
@@ -35,6 +37,7 @@ class Design:
     n_annotators: int
     sides: bool
     repeats: bool
+    named: bool = True
 
 
 def examine_design(votes: Comparisons) -> Design:
@@ -45,6 +48,7 @@ def examine_design(votes: Comparisons) -> Design:
         int(np.count_nonzero(per_annotator > 0)),
         _sides_identified(votes),
         bool((votes.pair_weight > 1).any()),
+        names_annotators(votes.annotators),
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from jamrank.data.ids import UNNAMED
 from jamrank.errors import InputError
 from jamrank.io.documents import shown
 from jamrank.io.records import Record
@@ -23,8 +24,6 @@ ANNOTATORS = (
 )  # fmt: skip
 # Columns in which the questions may stand, in capitals or not, where a format does not name its own: finest first.
 QUESTIONS = ("question", "question_id", "prompt_id", "prompt", "instruction", "topic")
-# Who cast the votes of a file that does not say.
-UNNAMED = "unnamed"
 _EXACT = 2**53
 # How alike two names must be for one to be a misspelling of the other; 1 is the same.
 _ALIKE = 0.85
