@@ -42,7 +42,7 @@ class Study:
     criteria: Several questions on the same items, each with its own ranking.
     ties, skip: Whether a judge may answer that neither is better, or decline to answer.
     grades: Words for how much better, mildest first, such as ``("slightly better", "much better")``; none for a plain
-        choice. A grade is recorded with the vote; it does not change the weight of the vote in a fit.
+        choice. A fit takes them as ordered outcomes, with thresholds for each judge.
     votes_per_judge: Number of votes per judge.
     practice: Asked first, with the right answer shown; never part of the ranking.
     gold, gold_share: Pairs of known order, and the share of a judge's pairs that they make up.
