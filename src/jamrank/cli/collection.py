@@ -18,9 +18,8 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _GOALS = ("ranking", "top-k", "threshold", "verdicts")
-_STRATEGIES = ("information", "swiss", "random", "uncertainty", "top-two")
 _GOAL = "What to determine: the order of all items, the top k, which items pass a threshold, or verdicts."
-_STRATEGY = "How pairs are chosen."
+_STRATEGY = "How pairs are chosen: information, swiss, random, uncertainty or top-two."
 
 
 @dataclass(frozen=True)
@@ -60,9 +59,7 @@ def collection_options(command: Command) -> Command:
             show_default=True,
             help="Expected error at which the goal is reached.",
         ),
-        click.option(
-            "--strategy", type=click.Choice(_STRATEGIES), default="information", show_default=True, help=_STRATEGY
-        ),
+        click.option("--strategy", metavar="NAME", default="information", show_default=True, help=_STRATEGY),
         click.option("--threshold", metavar="SCORE|ITEM", help="For --goal threshold: a score, or an item."),
         click.option("-k", "--k", type=int, help="For --goal top-k: number of items in the top; 5 by default."),
         click.option("--goal", type=click.Choice(_GOALS), default="ranking", show_default=True, help=_GOAL),
