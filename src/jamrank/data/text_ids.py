@@ -12,23 +12,16 @@ from jamrank.data.ids import keep_used
 from jamrank.kernels import default_threads, kernels
 from jamrank.typing import Int32Array
 
-__all__ = ["encode_text"]
-
 Coded = tuple[list[str], Int32Array]
 
 
 def encode_text(*columns: Any) -> tuple[NDArray[Any], list[Int32Array]] | None:
     """Return the sorted distinct ids of the columns together, and each column in codes, where all ids are text.
 
-    Parameters
-    ----------
-    *columns
-        Lists, numpy arrays of text or of objects, pandas columns, or polars columns of categories that are fixed.
-
-    Returns
-    -------
-    tuple of labels and codes, or None
-        As :func:`jamrank.data.ids.encode` returns them; None where a column is of another type, or an id not text.
+    *columns: Lists, numpy arrays of text or of objects, pandas columns, or polars columns of categories that are
+        fixed.
+    Returns: As :func:`jamrank.data.ids.encode` returns them; None where a column is of another type, or an id not
+        text.
     """
     coded: list[Coded] = []
     for column in columns:

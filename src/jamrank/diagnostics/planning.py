@@ -15,8 +15,6 @@ from jamrank.typing import FloatArray, IntArray
 if TYPE_CHECKING:
     from jamrank.inference.result import RankingResult
 
-__all__ = ["expected_accuracy", "more_votes", "score_errors"]
-
 # The mean is over all pairs of items, or over a random sample of this many.
 _MOST_PAIRS = 20_000
 _NODES = 24
@@ -33,16 +31,11 @@ def expected_accuracy(scores: FloatArray, se: FloatArray, variance: float | None
     ``w`` its variance then. The later estimate is normal around ``d`` with variance ``v - w``, and the order is right
     with probability ``Φ(|estimate| / √w)``; the expectation of that is taken.
 
-    Parameters
-    ----------
-    scores, se : ndarray
-        Estimates and standard errors, taken as independent.
-    variance : float or None
-        Prior variance of a score; None without a prior.
-    times : float
-        Further votes, as a multiple of the present ones.
+    scores, se: Estimates and standard errors, taken as independent.
+    variance: Prior variance of a score; None without a prior.
+    times: Further votes, as a multiple of the present ones.
     """
-    first, second = _some_pairs(len(scores))
+    first, second = some_pairs(len(scores), _MOST_PAIRS)
     order = np.lexsort((se, scores))  # the sample must not depend on names
     scores, se = scores[order], se[order]
     precision = 0.0 if variance is None else 1.0 / variance
@@ -94,13 +87,14 @@ def _root(function: Callable[[float], float], low: float, below: float, high: fl
     return (low + high) / 2
 
 
-def _some_pairs(n_items: int) -> tuple[IntArray, IntArray]:
-    if n_items * (n_items - 1) // 2 <= _MOST_PAIRS:
+def some_pairs(n_items: int, most: int) -> tuple[IntArray, IntArray]:
+    """Return all pairs of items, or of more than ``most`` a random sample, always the same one."""
+    if n_items * (n_items - 1) // 2 <= most:
         first, second = np.triu_indices(n_items, 1)
         return first, second
     rng = np.random.default_rng(0)
-    first = rng.integers(0, n_items, _MOST_PAIRS)
-    return first, (first + rng.integers(1, n_items, _MOST_PAIRS)) % n_items
+    first = rng.integers(0, n_items, most)
+    return first, (first + rng.integers(1, n_items, most)) % n_items
 
 
 def score_errors(result: RankingResult) -> FloatArray:

@@ -18,8 +18,6 @@ from jamrank.noise import Noise
 from jamrank.scorers import ObjectScorer
 from jamrank.typing import FloatArray, IntArray
 
-__all__ = ["N_CHAINS", "Draws", "Posterior", "can_draw", "sample"]
-
 Density = Callable[[FloatArray], tuple[float, FloatArray]]
 
 # A chain takes thousands of passes: beyond these sizes the normal approximation is used, and is accurate.
@@ -52,19 +50,12 @@ class Posterior:
     integrated out: with an inverse chi-squared prior of two pseudo-items the scores have a joint Student t
     distribution up to a variance of 9, and are normal with that variance beyond.
 
-    Parameters
-    ----------
-    engine : Engine
-        Passes over the votes.
-    noise : Noise
-        Its parameters are drawn too.
-    theta, params : ndarray
-        The end of the fit.
-    variance : float or None
-        Prior variance of the scores; None if it was estimated.
-    oriented : bool
-        Exclude parameters of negative orientation. Negated scores with flips 1 - flip explain the votes nearly as
-        well, and a fit assumes the positive orientation.
+    engine: Passes over the votes.
+    noise: Its parameters are drawn too.
+    theta, params: The end of the fit.
+    variance: Prior variance of the scores; None if it was estimated.
+    oriented: Exclude parameters of negative orientation. Negated scores with flips 1 - flip explain the votes nearly
+        as well, and a fit assumes the positive orientation.
     """
 
     engine: Engine
@@ -206,25 +197,13 @@ def sample(
 ) -> tuple[FloatArray, float]:
     """Draw from a density by Hamiltonian Monte Carlo.
 
-    Parameters
-    ----------
-    density : callable
-        Returns the log density and its gradient.
-    x : ndarray
-        Start of the chain.
-    spread : ndarray
-        Matrix that turns independent normals into steps about as wide as the density.
-    n : int
-        Length of the chain.
-    learn : bool
-        Whether to adapt the step size; draws made meanwhile must be discarded.
-    step : float
-        Step size, or its initial value.
-
-    Returns
-    -------
-    draws : ndarray of shape (n, parameters)
-    step : float
+    density: Returns the log density and its gradient.
+    x: Start of the chain.
+    spread: Matrix that turns independent normals into steps about as wide as the density.
+    n: Length of the chain.
+    learn: Whether to adapt the step size; draws made meanwhile must be discarded.
+    step: Step size, or its initial value.
+    Returns draws, of shape (n, parameters), step.
     """
     value, slope = density(x)
     pull = slope @ spread

@@ -32,8 +32,6 @@ from jamrank.typing import FloatArray
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["RankingModel"]
-
 # Rows of the ranking that print(model) shows.
 _HEAD = 10
 
@@ -41,7 +39,8 @@ _HEAD = 10
 class RankingModel(Parameters):
     """Base of all models; follows scikit-learn's conventions.
 
-    A subclass says what it is in ``spec``, stores its arguments in ``__init__`` and returns its result from ``_fit``.
+    A subclass says what it is in ``_spec``, has its arguments as fields of a keyword-only dataclass (or stores them
+    in ``__init__``) and returns its result from ``_fit``.
     Everything known after a fit is in ``result_``; the other attributes that end in an underscore are parts of it.
     """
 

@@ -16,8 +16,6 @@ from scipy.sparse import csr_array
 
 from jamrank.typing import FloatArray, Int32Array, IntArray
 
-__all__ = ["Ballots", "Codes", "Patterns", "RaggedVotes", "as_codes", "with_gold"]
-
 # One byte where there are few patterns, else four.
 Codes = NDArray[np.uint8] | Int32Array
 FEW_PATTERNS = 256

@@ -13,16 +13,6 @@ from jamrank.kernels import kernels
 from jamrank.rows.ballots import FEW_PATTERNS, Codes, Patterns, RaggedVotes, as_codes
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
-__all__ = [
-    "few_patterns",
-    "find_patterns",
-    "find_ragged_votes",
-    "fold_sides",
-    "keep_rows",
-    "only_few_repeats",
-    "select_votes",
-]
-
 # Patterns pay if at most this share of the lists of a sample is distinct; so many pairs or fewer need no sample.
 _SAMPLE, _MOST_DISTINCT = 4096, 0.5
 # A jury of at most so many has its patterns read off the matrix; one of at most so many numbers them by a table.

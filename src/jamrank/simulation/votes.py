@@ -18,9 +18,6 @@ from jamrank.simulation.outcomes import draw_grades, draw_probabilities
 from jamrank.simulation.tastes import DrawnTastes, Tastes
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
-__all__ = ["Simulation", "simulate"]
-
-
 _SCORERS = ("objects", "linear", "linear+objects", "kernel", "kernel+objects")
 # Number of waves in a smooth function; share of the variance that features explain in a sum.
 _WAVES, _EXPLAINED = 200, 0.8
@@ -293,7 +290,7 @@ def _flips(flips: ArrayLike | None, n_annotators: int, n_clusters: int, rng: np.
 def _each(name: str, values: ArrayLike, n_annotators: int) -> FloatArray:
     own = np.asarray(values, dtype=np.float64)
     if own.shape != (n_annotators,) or not np.isfinite(own).all():
-        raise ParameterError(f"{name} has {own.size} values for {n_annotators} annotators; expected a number each")
+        raise ParameterError(f"{name} has {own.size} values for {n_annotators} annotators; expected one number each")
     if name == "ties" and not (own >= 0).all():
         raise ParameterError("a threshold for ties is a number of at least 0")
     return own

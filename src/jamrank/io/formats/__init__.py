@@ -78,24 +78,12 @@ def read_ballots(
 ) -> tuple[Ballots, ReadLog]:
     """Understand a table.
 
-    Parameters
-    ----------
-    table : Table
-        What was in the file.
-    source : str
-        Its name.
-    format : str, optional
-        The name of its format; recognised without it.
-    mapping : mapping, optional
-        Columns by what they mean, for a table of no known format. Where it has nothing but the roles ``annotator``,
-        ``question`` and ``weight``, which the table must know too, the format is recognised or named.
-
-    Returns
-    -------
-    ballots : Ballots
-        The votes.
-    reading : Reading
-        How they were understood.
+    table: What was in the file.
+    source: Its name.
+    format: The name of its format; recognised without it.
+    mapping: Columns by what they mean, for a table of no known format. Where it has nothing but the roles
+        ``annotator``, ``question`` and ``weight``, which the table must know too, the format is recognised or named.
+    Returns ballots (the votes), reading (how they were understood).
     """
     if mapping is not None and not further(mapping):
         whole = completed(table, mapping)
@@ -146,10 +134,7 @@ def named_further(mapping: Mapping[str, str] | None) -> dict[str, str]:
 def check_words(words: Mapping[str, str]) -> dict[str, int]:
     """Return outcomes by the user's own words.
 
-    Raises
-    ------
-    ParameterError
-        If a word means something else.
+    Raises ParameterError: If a word means something else.
     """
     for word, said in words.items():
         if not str(word) or str(said).lower() not in MEANINGS:
@@ -172,16 +157,13 @@ def _refuse_unused(table: Table, title: str) -> None:
         raise InputError(f"--winner: {title} has no words for the winner", "leave it out")
     for role in sorted(table.unused):
         remedy = f"leave it out, or name all columns with {_MAP}"
-        raise InputError(f"--map {role}=…: {title} has its own way to say that", remedy)
+        raise InputError(f"--map {role}=…: {title} has its own column for it", remedy)
 
 
 def find_format(name: str) -> Format:
     """Return a format by its name.
 
-    Raises
-    ------
-    ParameterError
-        If there is none of that name.
+    Raises ParameterError: If there is none of that name.
     """
     if name not in FORMATS:
         raise ParameterError(f"unknown format {name!r}; known: {', '.join(FORMATS)}")
@@ -191,10 +173,7 @@ def find_format(name: str) -> Format:
 def recognise(table: Table) -> Format:
     """Return the one format that a table has.
 
-    Raises
-    ------
-    InputError
-        If it has none, which names the closest; or if it could be of several, which names them.
+    Raises InputError: If it has none, which names the closest; or if it could be of several, which names them.
     """
     if own.FORMAT.matches(table):  # whatever else it has
         return own.FORMAT

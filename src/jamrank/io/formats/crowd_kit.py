@@ -6,8 +6,6 @@ from jamrank.io.formats.base import Ballots, Format
 from jamrank.io.formats.outcomes import LEFT, NOT_DECIDED, RIGHT, by_words_or_ids
 from jamrank.io.formats.table import Table
 
-__all__ = ["FORMAT"]
-
 _WORDS = {"left": LEFT, "right": RIGHT, **NOT_DECIDED}
 
 
@@ -23,7 +21,7 @@ def read(table: Table) -> Ballots:
         by_words_or_ids(table.words("label"), left, right, _WORDS, table.user_words),
         table.weights(),
         question,
-        notes=tuple(filter(None, (note, asked))),
+        notes=(note, asked),
     )
 
 

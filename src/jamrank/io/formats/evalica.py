@@ -6,8 +6,6 @@ from jamrank.io.formats.base import Ballots, Format
 from jamrank.io.formats.outcomes import LEFT, NOT_DECIDED, RIGHT, by_words_then_ids
 from jamrank.io.formats.table import Table
 
-__all__ = ["FORMAT"]
-
 _WORDS = {"left": LEFT, "right": RIGHT, **NOT_DECIDED}
 
 
@@ -17,15 +15,7 @@ def read(table: Table) -> Ballots:
     question, asked = table.asked("question")
     left, right = table.ids("left"), table.ids("right")
     said, named = by_words_then_ids(table.words("winner"), left, right, _WORDS, table.user_words)
-    return Ballots(
-        annotator,
-        left,
-        right,
-        said,
-        table.weights(),
-        question,
-        notes=tuple(filter(None, (note, asked, named))),
-    )
+    return Ballots(annotator, left, right, said, table.weights(), question, notes=(note, asked, named))
 
 
 def fits(table: Table) -> bool:

@@ -12,8 +12,6 @@ from jamrank.io.formats.mt_bench import asked
 from jamrank.io.formats.outcomes import LEFT, NOT_DECIDED, RIGHT, Outcomes, by_words, turned
 from jamrank.io.formats.table import Table, as_ids
 
-__all__ = ["FORMAT"]
-
 _ERROR = 100
 _WORDS = {"model_1": LEFT, "model_2": RIGHT, **NOT_DECIDED, "error": _ERROR}
 
@@ -38,7 +36,7 @@ def read(table: Table) -> Ballots:
         question=None if questions is None else questions.gather(rows[voted]),
         row=rows[voted],
         set_aside={"no verdict found in the judge's answer": failed} if failed else {},
-        notes=(note,) if note else (),
+        notes=(note,),
     )
 
 

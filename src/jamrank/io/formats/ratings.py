@@ -15,8 +15,6 @@ from jamrank.io.formats.outcomes import LEFT, RIGHT, TIE
 from jamrank.io.formats.table import ANNOTATORS, Table
 from jamrank.typing import Int32Array
 
-__all__ = ["FORMAT"]
-
 # More votes than this fit into no memory that a file of ratings should need.
 _MOST = 100_000_000
 # By the result of a vote: 0 where the second item is rated higher, 1 where the first is, 2 where neither.
@@ -45,7 +43,7 @@ def read(table: Table) -> Ballots:
         else _series(votes.questions, votes.question, question),
         sides=False,
         set_aside={"no rating": unrated} if unrated else {},
-        notes=tuple(filter(None, [note, f"every two ratings by one annotator are a vote: {len(said):,} votes"])),
+        notes=(note, f"any two ratings by one annotator are a vote: {len(said):,} votes"),
     )
 
 

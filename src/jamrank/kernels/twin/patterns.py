@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from jamrank.typing import FloatArray, Int32Array, IntArray
 
-__all__ = ["jury_patterns", "mark_sides", "mark_verdicts", "number_verdicts", "patterns", "spell_out"]
-
 
 def patterns(
     start: IntArray,
