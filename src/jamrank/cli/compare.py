@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _TITLES = {
     "vote": "Votes held out one by one (other votes on the pair are known)",
     "pair": "Pairs held out with all their votes",
+    "time": "Later votes, predicted from earlier ones",
 }
 _POOLED = ", annotators alike"
 
