@@ -71,7 +71,8 @@ def with_periods(votes: Comparisons, encoded: EncodedVotes, rank: FloatArray) ->
     earlier = np.searchsorted(np.sort(rank[cast]), rank[cast])
     period = earlier * N_PERIODS // len(earlier)
     weight = np.ones(len(entry)) if encoded.weights is None else encoded.weights[cast]
-    shares = np.bincount(entry * N_PERIODS + period, weight, len(folded) * N_PERIODS).reshape(-1, N_PERIODS)
+    counts = np.bincount(entry * N_PERIODS + period, weight, len(folded) * N_PERIODS)
+    shares: FloatArray = counts.astype(np.float64).reshape(-1, N_PERIODS)
     storage: VoteTable = replace(votes.storage.table, period=shares)
     return replace(votes, storage=storage)
 
