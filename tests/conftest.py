@@ -22,6 +22,24 @@ settings.register_profile("long", settings.get_profile("short"), max_examples=40
 settings.load_profile("short")
 
 
+# Rooms whose tests do not depend on how exact draws from a posterior are: a fifth of the draws is enough for them.
+SHORT_CHAINS = {"cli", "engines", "jury", "models", "report", "selection", "studio"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def chains(request):
+    """Shorten the chains of the rooms above, in which most of the time of a small fit goes."""
+    from jamrank.inference import canonical_sampler, posterior_draws
+
+    short = {canonical_sampler: {"_USUAL": 100, "_MANY": 100}, posterior_draws: {"_WARM_UP": 40, "_AFTER": 16}}
+    with pytest.MonkeyPatch.context() as patch:
+        if request.path.parent.name in SHORT_CHAINS:
+            for module, lengths in short.items():
+                for name, length in lengths.items():
+                    patch.setattr(module, name, length)
+        yield
+
+
 @pytest.fixture(scope="session")
 def postgresql():
     """A real PostgreSQL server of the tests' own; a function that makes an empty database and returns its URL."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,6 +23,7 @@ def kinds(values):
     yield pd.Series(values)
     yield pd.Series(values, dtype=object)
     yield pd.Series(values).astype("category")
+    yield pl.Series(values, dtype=pl.Enum([*dict.fromkeys(values), "not there"]))
     if not any(value.endswith("\0") for value in values):
         yield np.array(values)
 

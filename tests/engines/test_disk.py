@@ -61,7 +61,7 @@ def draw(n_items: int, n: int, columns: str, seed: int = 0) -> tuple[pl.DataFram
     ],
 )
 def test_a_fit_from_disk_is_the_fit_in_memory(tmp_path, name, columns):
-    frame, features = draw(60, 6000, columns)
+    frame, features = draw(30, 6000, columns)
     frame.write_parquet(tmp_path / "votes.parquet")
     stored = jr.store_comparisons(tmp_path / "votes.parquet", tmp_path, MEMORY)
     assert len(stored.part_pairs) > 4

@@ -113,12 +113,10 @@ def test_random_wins_over_tie_lazy():
 
 def test_one_annotator_is_told_what_flips_mean(tmp_path):
     votes = lone(1, 1)
-    assert any("With one annotator, the flip measures only" in told for told in jr.check(votes).sentences)
+    assert any("All votes are by one annotator" in told for told in jr.check(votes).sentences)
     model = jr.JAM().fit(votes)
-    assert any(
-        "With one annotator, the flip measures only" in told for told in findings(Analysis(model.result_, votes))
-    )
-    assert not any("With one annotator" in told for told in jr.check(lone(2, 1)).sentences)
+    assert any("All votes are by one annotator" in told for told in findings(Analysis(model.result_, votes)))
+    assert not any("All votes are by one annotator" in told for told in jr.check(lone(2, 1)).sentences)
     model.save(tmp_path / "model.jamrank")
     again = jr.load(tmp_path / "model.jamrank")
     assert again.annotators_["evidence"].to_list() == model.annotators_["evidence"].to_list()

@@ -590,3 +590,12 @@ def test_margins_and_two_scores_are_graded_votes(tmp_path):
     many = "l,r,s,t\n" + "".join(f"a,b,{k / 7},{0}\n" for k in range(1, 31))
     votes = jr.read_comparisons(save(tmp_path, many), mapping={**sides, "left_score": "s", "right_score": "t"})
     assert votes.vote_weight.tolist() == [10.0, 10.0, 10.0] and votes.vote_grade.tolist() == [1, 2, 3]
+
+
+def test_capitals_of_column_names_do_not_matter_to_groups_and_to_a_named_format(tmp_path):
+    path = save(tmp_path, "annotator,left,Right,winner,lang\nk,a,b,left,en\nk,b,c,left,en\nl,a,c,right,de\n")
+    _, groups = jr.read_groups(path, "lang")
+    assert {name: votes.n_votes for name, votes in groups.items()} == {"de": 1, "en": 2}
+    assert jr.read_comparisons(path, format="canonical").n_votes == 3
+    with pytest.raises(InputError, match="jamrank's own form needs the column 'winner'"):
+        jr.read_comparisons(save(tmp_path, "annotator,left,right\nk,a,b\n"), format="canonical")

@@ -42,7 +42,7 @@ def problem() -> Problem:
     engine = TiedEngine(GradedEngine(MemoryEngine(rows, 1), steps), MemoryEngine(ties, 1))
     n = rows.n_confusion_groups
     graded = Graded(Flip(rows.vote_counts, 1.0, 2.0), n, steps.counts, N_ANNOTATORS, True)
-    return Problem(engine, ObjectScorer(N_ITEMS, 2.0), Tied(graded, n + graded.n_params, ties.vote_counts, 1.0))
+    return Problem(engine, ObjectScorer(N_ITEMS, 2.0), Tied(graded, n + graded.n_further, ties.vote_counts, 1.0))
 
 
 def draw_point(seed: int) -> np.ndarray:

@@ -105,19 +105,18 @@ def test_search_finds(opened):
     assert len(column(page, "ranking", 2)) == 80
 
 
-@pytest.mark.parametrize("name", ["ranking", "annotators"])
-def test_tables_are_saved_as_csv(opened, written, name):
+def test_tables_are_saved_as_csv(opened, written):
     page = opened(accept_downloads=True)
-    with page.expect_download() as caught:
-        page.get_by_label(f"Download {name}.csv").click()
-    assert caught.value.suggested_filename == f"{name}.csv"
-    text = Path(caught.value.path()).read_text(encoding="utf-8")
-    expected = pl.DataFrame(getattr(written[1], f"{name}_"))
-    rows = list(csv.DictReader(io.StringIO(text)))
-    assert list(rows[0]) == expected.columns and len(rows) == expected.height
-    if name == "ranking":
-        assert [row["item"] for row in rows] == expected["item"].to_list()
-        assert [float(row["score"]) for row in rows] == expected["score"].to_list()
+    for name in ("annotators", "ranking"):
+        with page.expect_download() as caught:
+            page.get_by_label(f"Download {name}.csv").click()
+        assert caught.value.suggested_filename == f"{name}.csv"
+        text = Path(caught.value.path()).read_text(encoding="utf-8")
+        expected = pl.DataFrame(getattr(written[1], f"{name}_"))
+        rows = list(csv.DictReader(io.StringIO(text)))
+        assert list(rows[0]) == expected.columns and len(rows) == expected.height
+    assert [row["item"] for row in rows] == expected["item"].to_list()
+    assert [float(row["score"]) for row in rows] == expected["score"].to_list()
 
 
 def test_the_matrix_shows_other_items_and_says_its_cells(opened, written):
@@ -197,18 +196,20 @@ CONTRAST = """
 """
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_stands_out_from_its_ground(opened, scheme):
-    page = opened(color_scheme=scheme)
-    assert page.evaluate(CONTRAST) == []
-    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    assert (ground == "rgb(255, 255, 255)") == (scheme == "light")
+def test_text_stands_out_from_its_ground(opened):
+    page = opened()
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        assert page.evaluate(CONTRAST) == []
+        ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert (ground == "rgb(255, 255, 255)") == (scheme == "light")
 
 
-@pytest.mark.parametrize("width", [360, 390, 768])
-def test_nothing_sticks_out_of_a_narrow_screen(opened, width):
-    page = opened(viewport={"width": width, "height": 800})
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
+def test_nothing_sticks_out_of_a_narrow_screen(opened):
+    page = opened()
+    for width in (768, 390, 360):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_it_prints_without_controls(opened, tmp_path):

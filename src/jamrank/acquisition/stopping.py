@@ -17,9 +17,6 @@ from jamrank.diagnostics.sign import orientation
 from jamrank.text import many
 from jamrank.typing import FloatArray, IntArray
 
-__all__ = ["Questions", "assess", "error_of_draws", "projected_error", "questions_of"]
-
-
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(16)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 _MOST_QUESTIONS = 4_000

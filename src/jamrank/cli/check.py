@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from jamrank.diagnostics import Health
 
-__all__ = ["check"]
-
 _STYLES = {"problem": "red", "warning": "yellow", "note": "", "good": "green"}
 _COUNTS = {
     "rows": "rows read",

@@ -15,8 +15,6 @@ from jamrank.errors import InputError, ParameterError
 if TYPE_CHECKING:
     from jamrank.acquisition import Chooser
 
-__all__ = ["CollectionRequest", "collection_options", "open_chooser"]
-
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _GOALS = ("ranking", "top-k", "threshold", "verdicts")

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from jamrank.selection import Comparison
 
-__all__ = ["compare"]
-
 _TITLES = {
     "vote": "Votes held out one by one (other votes on the pair are known)",
     "pair": "Pairs held out with all their votes",

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from jamrank.models import RankingModel
     from jamrank.typing import IntArray
 
-__all__ = ["demo"]
-
 # Images of each digit, and the crowd: how often each person is wrong, and how many votes each casts.
 _OF_EACH = 10
 _CROWD = {

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jamrank.cli.files import VotesRequest, report_readings, votes_options
+from jamrank.cli.types import SCALE
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from jamrank.report import Analysis
-
-__all__ = ["diff"]
 
 
 @click.command(
@@ -30,9 +29,7 @@ Exit code 0 when done, 2 when the input cannot be used."""
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
 @click.option("--model", "model_name", default="auto", show_default=True, help="The model, as in jamrank fit.")
-@click.option(
-    "--scale", type=click.Choice(["logit", "elo"]), default="logit", show_default=True, help="Scale of the scores."
-)
+@SCALE
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 @click.option("--quiet", "-q", is_flag=True, help="Print no notes or progress.")
 def diff(a: str, b: str, model_name: str, scale: str, as_json: bool, quiet: bool, **given: Any) -> None:

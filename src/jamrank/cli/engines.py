@@ -17,19 +17,13 @@ if TYPE_CHECKING:
     from jamrank.io.out_of_core.parted import Votes
     from jamrank.models import RankingModel
 
-__all__ = ["open_votes"]
-
 _MEMORY = "2GB"
 
 
 def open_votes(model: RankingModel, request: FitRequest, console: Console) -> tuple[Votes, dict[str, Comparisons]]:
     """Choose the engine, and bring the votes to it.
 
-    Returns
-    -------
-    votes : Comparisons or PartedComparisons
-    groups : dict of str to Comparisons
-        The votes of each group, where ``--by`` was given.
+    Returns votes, groups (the votes of each group, where ``--by`` was given).
     """
     from jamrank.cli.display import stage
 

@@ -6,10 +6,8 @@ from pathlib import Path
 
 import click
 
-from jamrank.cli.types import FINITE
+from jamrank.cli.types import ANCHOR, FINITE, SCALE, SPREADSHEET_SAFE
 from jamrank.errors import ParameterError
-
-__all__ = ["export"]
 
 
 @click.command(
@@ -39,21 +37,13 @@ Exit code 0 if done, 2 if the model cannot be used."""
 @click.argument("model", metavar="MODEL")
 @click.option("--to", "kinds", metavar="KINDS", help="What to write: one or more kinds, comma-separated.")
 @click.option("--out", metavar="DIR", help="Folder to write to; by default that of MODEL.")
-@click.option(
-    "--scale", type=click.Choice(["logit", "elo"]), default="logit", show_default=True, help="Scale of the scores."
-)
-@click.option(
-    "--anchor", metavar="ITEM", help="The item with score 0 (logit) or 1000 (elo); by default the mean of all items."
-)
+@SCALE
+@ANCHOR
 @click.option(
     "--texts", metavar="FILE|DIR", help="Texts of the items for dpo: a table with columns item and text, or a folder."
 )
 @click.option("--least", type=FINITE, default=0.6, show_default=True, help="Smallest confidence of a preference.")
-@click.option(
-    "--spreadsheet-safe",
-    is_flag=True,
-    help="Make CSV files safe to open in a spreadsheet: no text becomes a formula.",
-)
+@SPREADSHEET_SAFE
 @click.option("--quiet", "-q", is_flag=True, help="Print nothing.")
 def export(
     model: str,

@@ -15,8 +15,6 @@ from jamrank.errors import ParameterError
 if TYPE_CHECKING:
     from jamrank.data.comparisons import Comparisons
 
-__all__ = ["VotesRequest", "named", "parse_map", "parse_words", "report_readings", "votes_options"]
-
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _ROLE = "left|right|winner|p_left|margin|left_score|right_score|chosen|rejected|annotator|question|weight"

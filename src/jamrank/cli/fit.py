@@ -8,15 +8,13 @@ import click
 
 from jamrank.cli.files import votes_options
 from jamrank.cli.results import MODEL_FILE, OUTPUTS
-from jamrank.cli.types import FINITE
+from jamrank.cli.types import ANCHOR, FINITE, SCALE, SPREADSHEET_SAFE
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from jamrank.cli.request import FitRequest
     from jamrank.cli.run import FitOutcome
-
-__all__ = ["fit"]
 
 
 @click.command(
@@ -68,23 +66,15 @@ Exit code 0 when done, 2 when the input cannot be used."""
     help="Error model of the annotators; two-coin has one error rate for each side.",
 )
 @click.option("--ties", type=click.Choice(["auto", "davidson", "half", "leave out"]), help="How to treat tie votes.")
-@click.option(
-    "--spreadsheet-safe",
-    is_flag=True,
-    help="Make CSV files safe to open in a spreadsheet: no text becomes a formula.",
-)
+@SPREADSHEET_SAFE
 @click.option(
     "--export",
     metavar="KINDS",
     help="With --out, also write: parquet, json, preferences, dpo, markdown (comma-separated).",
 )
 @click.option("--by", metavar="COLUMN", help="Also rank the votes of each value of that column separately.")
-@click.option(
-    "--scale", type=click.Choice(["logit", "elo"]), default="logit", show_default=True, help="Scale of the scores."
-)
-@click.option(
-    "--anchor", metavar="ITEM", help="The item with score 0 (logit) or 1000 (elo); by default the mean of all items."
-)
+@SCALE
+@ANCHOR
 @click.option(
     "--show",
     metavar="DIR|FILE",

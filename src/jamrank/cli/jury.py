@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from jamrank.jury import Contents, Judge, Outcome, Progress
 
-__all__ = ["jury"]
-
 _LEDGER = "jury.db"
 
 

@@ -17,8 +17,6 @@ from jamrank.cli.streams import prepare_streams
 from jamrank.errors import JamrankError, JamrankWarning
 from jamrank.text import safe_line
 
-__all__ = ["main"]
-
 _COMMANDS = {
     "demo": "Run a complete example on data that come with the package.",
     "fit": "Rank the items of a file of votes and assess the annotators.",

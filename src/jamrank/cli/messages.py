@@ -13,8 +13,6 @@ from jamrank.text import safe_line, safe_text
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["lines", "note", "print_json", "say"]
-
 
 def note(text: str, quiet: bool = False) -> None:
     """Print a note on standard error; nothing for an empty text."""

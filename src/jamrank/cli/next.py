@@ -12,8 +12,6 @@ from jamrank.cli.collection import CollectionRequest, collection_options, open_c
 if TYPE_CHECKING:
     from jamrank.acquisition import Assignment, Status
 
-__all__ = ["next"]
-
 EXIT_CODES = {"go": 0, "reached": 10, "futile": 11, "budget spent": 12}
 _COLUMNS = ("annotator", "left", "right", "question", "gain", "probability", "strategy", "why")
 

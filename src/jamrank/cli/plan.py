@@ -12,8 +12,6 @@ from jamrank.cli.types import FINITE
 if TYPE_CHECKING:
     from jamrank.acquisition import Plan, Status
 
-__all__ = ["plan"]
-
 
 @click.command(
     epilog="""\b

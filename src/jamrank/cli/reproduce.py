@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from jamrank.paper.runner import Report
 
-__all__ = ["reproduce"]
-
 
 @click.command(
     epilog="""\b

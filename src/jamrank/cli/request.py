@@ -10,8 +10,6 @@ from typing import Any, Self
 from jamrank.cli.files import VotesRequest, named
 from jamrank.errors import ParameterError
 
-__all__ = ["FitRequest", "export_kinds"]
-
 _MODEL_OPTIONS = ("scorer", "noise", "ties", "max_iter", "tol")
 
 

@@ -18,18 +18,6 @@ if TYPE_CHECKING:
     from jamrank.report import Analysis, Report
     from jamrank.report.pictures import ItemViews
 
-__all__ = [
-    "MODEL_FILE",
-    "OUTPUTS",
-    "command_line",
-    "earlier_files",
-    "facts_of",
-    "fit_json",
-    "judges_of",
-    "publish_fit",
-    "result_files",
-]
-
 MODEL_FILE = "model.jamrank"
 # More pairs than this are written as Parquet: as text they would take a hundred megabytes.
 _MOST_PAIRS_AS_TEXT = 200_000

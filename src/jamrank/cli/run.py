@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from jamrank.report import Analysis
     from jamrank.selection.auto import ModelChoice
 
-__all__ = ["FitOutcome", "run_fit"]
-
 # What a warm start takes over from the earlier model unless an option says otherwise.
 _TAKEN_OVER = ("scorer", "noise", "ties")
 

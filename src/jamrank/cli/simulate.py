@@ -12,8 +12,6 @@ from jamrank.errors import InputError
 if TYPE_CHECKING:
     from jamrank.simulation import Simulation
 
-__all__ = ["simulate"]
-
 
 @click.command(
     epilog="""\b

@@ -11,8 +11,6 @@ from jamrank.cli.messages import lines
 from jamrank.errors import ParameterError
 from jamrank.text import safe_line, safe_text
 
-__all__ = ["studio"]
-
 _MISSING = "the studio needs more packages; install them with pip install 'jamrank[studio]'"
 
 

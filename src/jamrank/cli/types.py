@@ -1,4 +1,4 @@
-"""Types of options."""
+"""Types of options, and options that several commands have."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import math
 from typing import Any
 
 import click
-
-__all__ = ["FINITE", "SEED", "Finite"]
 
 
 class Finite(click.FloatRange):
@@ -27,3 +25,15 @@ class Finite(click.FloatRange):
 
 
 FINITE, SEED = Finite(), click.IntRange(min=0)
+
+SCALE = click.option(
+    "--scale", type=click.Choice(["logit", "elo"]), default="logit", show_default=True, help="Scale of the scores."
+)
+ANCHOR = click.option(
+    "--anchor", metavar="ITEM", help="The item with score 0 (logit) or 1000 (elo); by default the mean of all items."
+)
+SPREADSHEET_SAFE = click.option(
+    "--spreadsheet-safe",
+    is_flag=True,
+    help="Make CSV files safe to open in a spreadsheet: no text becomes a formula.",
+)

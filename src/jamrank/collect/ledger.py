@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
 from sqlalchemy import Engine, delete, insert, select, update
 
@@ -37,9 +37,17 @@ from jamrank.errors import LedgerError
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Ledger", "open_ledger"]
-
 _BATCH = 2_000
+
+
+class ReplyDetails(TypedDict, total=False):
+    """What may be recorded with the end of a lease."""
+
+    key: str | None
+    raw: str | None
+    cost: float | None
+    seconds: float | None
+    details: Mapping[str, Any] | None
 
 
 def open_ledger(
@@ -172,34 +180,13 @@ class Ledger:
         details: Mapping[str, Any] | None = None,
     ) -> Lease:
         """Record that a pair is shown to an annotator; see :class:`Ask`."""
-        ask = Ask(
-            annotator,
-            left,
-            right,
-            key or secrets.token_hex(16),
-            question,
-            criterion,
-            purpose,
-            strategy,
-            probability,
-            seconds,
-            reserve,
-            details or {},
-        )
+        about = key or secrets.token_hex(16), question, criterion, purpose, strategy, probability
+        ask = Ask(annotator, left, right, *about, seconds, reserve, details or {})
         event = self._record_one(ask, limit)
         return lease_of(event, event.time + seconds, reserve)
 
     def answer(
-        self,
-        lease: int,
-        outcome: str,
-        *,
-        key: str | None = None,
-        strength: float | None = None,
-        raw: str | None = None,
-        cost: float | None = None,
-        seconds: float | None = None,
-        details: Mapping[str, Any] | None = None,
+        self, lease: int, outcome: str, *, strength: float | None = None, **reply: Unpack[ReplyDetails]
     ) -> Event:
         """Record the answer to a lease, also after the lease has expired; see :class:`Close`.
 
@@ -209,46 +196,30 @@ class Ledger:
             The ``id`` of the lease.
         outcome : {"left", "right", "tie", "both_bad"}
             Which side was better.
-        key : str, optional
-            Identifies repeated calls; by default a lease has one answer.
         strength : float, optional
             How clearly, from 0 to 1.
-        raw : str, optional
-            The raw reply.
-        cost : float, optional
-            Its cost; by default the reserved amount.
-        seconds : float, optional
-            Duration.
-        details : mapping, optional
-            Anything else, as JSON; nothing personal, since events cannot be deleted.
+        **reply
+            Any of ``key`` (identifies repeated calls; by default a lease has one answer), ``raw`` (the raw reply),
+            ``cost`` (by default the reserved amount), ``seconds`` (duration) and ``details`` (anything else, as JSON;
+            nothing personal, since events cannot be deleted).
         """
-        return self._record_one(
-            Close(lease, "answered", key or f"close:{lease}", outcome, strength, raw, cost, seconds, details or {})
-        )
+        return self._close(lease, "answered", reply, outcome=outcome, strength=strength)
 
-    def end(
-        self,
-        lease: int,
-        kind: str,
-        *,
-        key: str | None = None,
-        raw: str | None = None,
-        cost: float | None = None,
-        seconds: float | None = None,
-        details: Mapping[str, Any] | None = None,
-    ) -> Event:
+    def end(self, lease: int, kind: str, **reply: Unpack[ReplyDetails]) -> Event:
         """Record that a lease ended without a vote.
 
         Parameters
         ----------
+        lease, **reply
+            As in :meth:`answer`.
         kind : {"skipped", "refused", "unparsable", "failed", "expired"}
             Skipped by a person, refused by a judge, a reply without a verdict, no reply, or expired.
-        lease, key, raw, cost, seconds, details
-            As in :meth:`answer`.
         """
-        return self._record_one(
-            Close(lease, kind, key or f"close:{lease}", None, None, raw, cost, seconds, details or {})
-        )
+        return self._close(lease, kind, reply)
+
+    def _close(self, lease: int, kind: str, reply: ReplyDetails, **outcome: Any) -> Event:
+        given = {name: value for name, value in reply.items() if value is not None}
+        return self._record_one(Close(lease, kind, **{"key": f"close:{lease}", **given, **outcome}))
 
     def skip(self, lease: int, *, key: str | None = None, seconds: float | None = None) -> Event:
         """Record that a person skipped a pair."""

@@ -27,19 +27,6 @@ from sqlalchemy import (
 
 from jamrank.errors import LedgerError
 
-__all__ = [
-    "MIGRATIONS",
-    "annotators",
-    "events",
-    "items",
-    "leases",
-    "meta",
-    "metadata",
-    "prepare",
-    "questions",
-    "totals",
-]
-
 metadata = MetaData()
 
 
@@ -151,10 +138,7 @@ MIGRATIONS: Sequence[Migration] = ()
 def prepare(connection: Connection, migrations: Sequence[Migration] = MIGRATIONS, *, create: bool = True) -> None:
     """Create the tables of a new ledger, or migrate an older one, in the caller's transaction.
 
-    Raises
-    ------
-    LedgerError
-        If the database is not a ledger and none may be created, or was written by a newer jamrank.
+    Raises LedgerError: If the database is not a ledger and none may be created, or was written by a newer jamrank.
     """
     found = set(inspect(connection).get_table_names())
     newest = 1 + len(migrations)

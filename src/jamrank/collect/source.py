@@ -9,16 +9,11 @@ import polars as pl
 from jamrank.collect.ledger import open_ledger
 from jamrank.errors import InputError
 
-__all__ = ["votes_of"]
-
 
 def votes_of(where: str | os.PathLike[str]) -> pl.DataFrame:
     """Return the votes of the ledger in a file or at a URL.
 
-    Raises
-    ------
-    InputError
-        If there are none.
+    Raises InputError: If there are none.
     """
     with open_ledger(where, create=False) as ledger:
         frame = ledger.votes()

@@ -13,20 +13,6 @@ from jamrank.collect import schema
 from jamrank.collect.records import Annotator, Event, Item, Lease, Spending
 from jamrank.errors import LedgerError
 
-__all__ = [
-    "annotator_of",
-    "annotator_row",
-    "change_annotator",
-    "event_of",
-    "events_where",
-    "hashed",
-    "item_of",
-    "item_row",
-    "lease_of",
-    "put",
-    "spending",
-]
-
 
 def put(connection: Connection, table: Table, rows: list[dict[str, Any]]) -> None:
     """Insert rows in their order, or update those that are there."""

@@ -15,8 +15,6 @@ from jamrank.collect.records import CLOSINGS, OUTCOMES, PURPOSES, Ask, Close, Ev
 from jamrank.collect.tables import events_where
 from jamrank.errors import BudgetError, LedgerError
 
-__all__ = ["record"]
-
 _FIELDS = [field.name for field in fields(Event)]
 # A person may undo a skip too; comparisons that a judge failed to answer are asked again.
 _UNDOABLE = ("answered", "skipped")

@@ -37,8 +37,6 @@ from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 if TYPE_CHECKING:
     from jamrank.io.read_log import ReadLog
 
-__all__ = ["Comparisons"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparisons:

@@ -12,8 +12,6 @@ from jamrank.errors import CopiesWarning, warn
 from jamrank.kernels import default_threads, kernels
 from jamrank.typing import FloatArray, IntArray
 
-__all__ = ["find_copies", "set_aside_copies"]
-
 # Identical votes are no accident where they are less likely than this for independent annotators.
 _ACCIDENT = 1e-6
 # Fewer pairs may be decided alike by accident: 20 tosses of a coin.

@@ -11,8 +11,6 @@ from jamrank.errors import InputError
 if TYPE_CHECKING:
     import narwhals as nw
 
-__all__ = ["make_frame", "native_columns", "open_frame"]
-
 
 def open_frame(frame: Any, error: type[InputError]) -> nw.DataFrame[Any]:
     """Return a user's data frame behind one interface, whichever library it is from."""

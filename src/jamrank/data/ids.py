@@ -24,25 +24,8 @@ from jamrank.kernels import default_threads, kernels
 from jamrank.text import unicode_text
 from jamrank.typing import BoolArray, Int32Array, IntArray
 
-__all__ = [
-    "Column",
-    "Int32Array",
-    "as_array",
-    "as_column",
-    "as_objects",
-    "as_text",
-    "codes_in",
-    "distinct",
-    "encode",
-    "first_missing",
-    "id_text",
-    "is_missing",
-    "keep_used",
-    "locate",
-    "missing_rows",
-    "take",
-    "text_series",
-]
+# Who cast the votes of a file that does not say.
+UNNAMED = "unnamed"
 
 # Text stays with polars, which encodes it in threads; all else is numpy's.
 Column = NDArray[Any] | pl.Series
@@ -152,22 +135,10 @@ def is_missing(value: Any) -> bool:
 def encode(*columns: Column) -> tuple[NDArray[Any], list[Int32Array]]:
     """Return the sorted distinct values of the columns together, and each column in codes.
 
-    Parameters
-    ----------
-    *columns : ndarray or polars.Series
-        From :func:`as_column`, without missing values.
-
-    Returns
-    -------
-    labels : ndarray
-        Sorted; integers, floats or dates keep their type, others become Python objects.
-    codes : list of ndarray of int32
-        ``labels[codes[c]]`` equals ``columns[c]``, or is its text where other ids are text.
-
-    Raises
-    ------
-    InputError
-        If ids are of kinds that cannot be compared with each other.
+    *columns: From :func:`as_column`, without missing values.
+    Returns labels (sorted; integers, floats or dates keep their type, others become Python objects), codes
+        (``labels[codes[c]]`` equals ``columns[c]``, or is its text where other ids are text).
+    Raises InputError: If ids are of kinds that cannot be compared with each other.
     """
     columns = _of_one_kind(columns)
     texts = [column for column in columns if isinstance(column, pl.Series)]
@@ -220,17 +191,9 @@ def _kind_of(kind: type) -> str:
 def as_text(column: Column, of_any_kind: bool = False) -> pl.Series:
     """Return ids as text, whole numbers as they are written; missing ones stay missing.
 
-    Parameters
-    ----------
-    column : ndarray or polars.Series
-        From :func:`as_column`.
-    of_any_kind : bool
-        Whether ids may be of other kinds than text and whole numbers, as where no other id is text.
-
-    Raises
-    ------
-    InputError
-        If one is of another kind, whose text is ambiguous.
+    column: From :func:`as_column`.
+    of_any_kind: Whether ids may be of other kinds than text and whole numbers, as where no other id is text.
+    Raises InputError: If one is of another kind, whose text is ambiguous.
     """
     if isinstance(column, pl.Series):
         return column
@@ -399,3 +362,8 @@ def keep_used(labels: NDArray[Any], *codes: Int32Array) -> tuple[NDArray[Any], l
         return labels, list(codes)
     new = (np.cumsum(used) - 1).astype(np.int32)
     return labels[used], [new[column] for column in codes]
+
+
+def names_annotators(annotators: NDArray[Any]) -> bool:
+    """Tell whether votes have annotators: those of a file that names none count as one annotator's."""
+    return not (len(annotators) == 1 and str(annotators[0]) == UNNAMED)

@@ -24,26 +24,6 @@ from jamrank.data.text_ids import encode_text
 from jamrank.errors import InputError
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
-__all__ = [
-    "REQUIRED",
-    "SELF_PAIR",
-    "as_matrix",
-    "check_lengths",
-    "encode_questions",
-    "encode_votes",
-    "fill_questions",
-    "is_soft",
-    "parse_matrix",
-    "parse_outcomes",
-    "parse_ratings",
-    "parse_weights",
-    "parse_winners",
-    "refuse_empty",
-    "refuse_missing",
-    "refuse_self_pairs",
-    "require_columns",
-]
-
 # Beyond it, one vote more or less is lost to rounding, and steps of a fit overflow.
 _MOST_WEIGHT = 1e12
 # Labels, and the codes of each column; None for a column that is not there.
@@ -257,12 +237,8 @@ def refuse_self_pairs(items: NDArray[Any], left: Int32Array, right: Int32Array) 
 def fill_questions(column: Column, gaps: bool | None = None) -> Column:
     """Return the questions as text, with missing ones as one question of their own, where any is missing.
 
-    Parameters
-    ----------
-    column : ndarray or polars.Series
-        From ``as_column``.
-    gaps : bool, optional
-        Whether any is missing, here or in another part of the votes; looked up in this column unless given.
+    column: From ``as_column``.
+    gaps: Whether any is missing, here or in another part of the votes; looked up in this column unless given.
     """
     if not (first_missing(column) is not None if gaps is None else gaps):
         return column
@@ -280,12 +256,8 @@ def encode_questions(column: Column | None) -> tuple[NDArray[Any], Int32Array | 
 def encode_votes(ids: dict[str, Any], others: dict[str, Any]) -> dict[tuple[str, ...], Encoded]:
     """Return labels and codes of the ids of votes: of left and right together, of annotators, and of questions.
 
-    Parameters
-    ----------
-    ids : dict of columns
-        ``left``, ``right``, ``annotator`` and, if need be, ``question``, as they were given.
-    others : dict of columns
-        Whatever else must have one value for each vote.
+    ids: ``left``, ``right``, ``annotator`` and, if need be, ``question``, as they were given.
+    others: Whatever else must have one value for each vote.
     """
     every: list[tuple[str, ...]] = [("left", "right"), ("annotator",), ("question",)]
     roles = [role for role in every if role[0] in ids]

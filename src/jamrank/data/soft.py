@@ -19,17 +19,6 @@ from jamrank.typing import FloatArray
 if TYPE_CHECKING:
     from jamrank.data.comparisons import Comparisons
 
-__all__ = [
-    "MOST_GRADES",
-    "canonical_columns",
-    "exact_duplicates",
-    "grades_of_winners",
-    "parse_grades",
-    "parse_soft",
-    "refuse_graded",
-    "spell_out",
-]
-
 MOST_GRADES = 9
 _GRADES = f"expected a whole number from 1 to {MOST_GRADES}, higher for a clearer win, or nothing"
 _SOFT = "expected the probability that left is better, from 0 to 1, or nothing"

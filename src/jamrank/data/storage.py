@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
-__all__ = ["FIRST", "MISSING", "SECOND", "SOFT", "TIE", "DenseVotes", "VoteTable"]
-
 # How a vote came out, seen from the canonical order of its pair.
 SECOND, FIRST, TIE, MISSING = 0, 1, 2, 3
 # The grade of the two parts of a soft vote.
@@ -48,14 +46,9 @@ class VoteTable:
 class DenseVotes:
     """The votes of a few annotators on every pair, as a matrix; single votes are listed on first access.
 
-    Attributes
-    ----------
-    results : ndarray of int8, shape (pairs, annotators)
-        Seen from the canonical order of the pair; 3 where there is no vote.
-    swapped : ndarray of bool
-        Whether the pair's first item was on the right; empty where it never was.
-    decided : bool
-        Whether it is known that there are neither ties nor gaps.
+    results: Seen from the canonical order of the pair; 3 where there is no vote.
+    swapped: Whether the pair's first item was on the right; empty where it never was.
+    decided: Whether it is known that there are neither ties nor gaps.
     """
 
     results: NDArray[np.int8]

@@ -14,8 +14,6 @@ from jamrank.typing import BoolArray
 if TYPE_CHECKING:
     from jamrank.data.comparisons import Comparisons
 
-__all__ = ["only", "only_pairs", "ungraded"]
-
 
 def only(votes: Comparisons, chosen: BoolArray) -> Comparisons:
     """Return some of the folded votes; see :meth:`jamrank.Comparisons.only`."""

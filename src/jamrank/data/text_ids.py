@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from jamrank.data.ids import keep_used
 from jamrank.kernels import default_threads, kernels
 from jamrank.typing import Int32Array
-
-__all__ = ["encode_text"]
 
 Coded = tuple[list[str], Int32Array]
 
@@ -19,15 +18,10 @@ Coded = tuple[list[str], Int32Array]
 def encode_text(*columns: Any) -> tuple[NDArray[Any], list[Int32Array]] | None:
     """Return the sorted distinct ids of the columns together, and each column in codes, where all ids are text.
 
-    Parameters
-    ----------
-    *columns
-        Lists, numpy arrays of text or of objects, or pandas columns.
-
-    Returns
-    -------
-    tuple of labels and codes, or None
-        As :func:`jamrank.data.ids.encode` returns them; None where a column is of another type, or an id not text.
+    *columns: Lists, numpy arrays of text or of objects, pandas columns, or polars columns of categories that are
+        fixed.
+    Returns: As :func:`jamrank.data.ids.encode` returns them; None where a column is of another type, or an id not
+        text.
     """
     coded: list[Coded] = []
     for column in columns:
@@ -48,6 +42,8 @@ def _coded(column: Any) -> Coded | None:
     if hasattr(column, "cat") and hasattr(column.cat, "categories"):  # pandas
         codes = column.cat.codes.to_numpy()
         return (column.cat.categories.tolist(), codes.astype(np.int32)) if len(codes) and codes.min() >= 0 else None
+    if isinstance(column, pl.Series) and isinstance(column.dtype, pl.Enum) and not column.null_count():
+        return column.dtype.categories.to_list(), column.to_physical().to_numpy().astype(np.int32)
     if type(column).__module__.startswith("pandas"):
         column = column.to_numpy()
     if isinstance(column, np.ndarray) and column.ndim == 1:

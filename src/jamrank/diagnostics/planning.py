@@ -15,8 +15,6 @@ from jamrank.typing import FloatArray, IntArray
 if TYPE_CHECKING:
     from jamrank.inference.result import RankingResult
 
-__all__ = ["expected_accuracy", "more_votes", "score_errors"]
-
 # The mean is over all pairs of items, or over a random sample of this many.
 _MOST_PAIRS = 20_000
 _NODES = 24
@@ -33,14 +31,9 @@ def expected_accuracy(scores: FloatArray, se: FloatArray, variance: float | None
     ``w`` its variance then. The later estimate is normal around ``d`` with variance ``v - w``, and the order is right
     with probability ``Φ(|estimate| / √w)``; the expectation of that is taken.
 
-    Parameters
-    ----------
-    scores, se : ndarray
-        Estimates and standard errors, taken as independent.
-    variance : float or None
-        Prior variance of a score; None without a prior.
-    times : float
-        Further votes, as a multiple of the present ones.
+    scores, se: Estimates and standard errors, taken as independent.
+    variance: Prior variance of a score; None without a prior.
+    times: Further votes, as a multiple of the present ones.
     """
     first, second = _some_pairs(len(scores))
     order = np.lexsort((se, scores))  # the sample must not depend on names

@@ -12,8 +12,6 @@ from jamrank.typing import FloatArray
 if TYPE_CHECKING:
     from jamrank.inference.result import RankingResult
 
-__all__ = ["Orientation", "orientation", "orientation_of"]
-
 # In standard errors. Scores are fitted to the same votes: even of random votes, slightly more than half agree.
 _ENOUGH = 4.0
 # Annotators who vote against the scores must weigh at least this much, beside those who vote for them, to leave the
@@ -31,14 +29,10 @@ class Orientation:
     becomes one minus it. Where either could be above one half, and annotators contradict each other, the votes do not
     determine the direction.
 
-    Attributes
-    ----------
-    share, se : float
-        The share and its standard error.
-    opposed : float
-        Weight of the annotators with flips above one half, beside that of the others: votes times ``|1 - 2 flip|``.
-    by_gold : bool
-        Whether pairs of known truth determine the direction.
+    share, se: The share and its standard error.
+    opposed: Weight of the annotators with flips above one half, beside that of the others: votes times ``|1 - 2
+        flip|``.
+    by_gold: Whether pairs of known truth determine the direction.
     """
 
     share: float
@@ -60,14 +54,9 @@ class Orientation:
 def orientation(flip: FloatArray, information: FloatArray, votes: FloatArray) -> Orientation:
     """Combine the flips of all annotators.
 
-    Parameters
-    ----------
-    flip : ndarray
-        Flip of each annotator.
-    information : ndarray
-        Fisher information on the logit of each flip.
-    votes : ndarray
-        Decided votes of each annotator.
+    flip: Flip of each annotator.
+    information: Fisher information on the logit of each flip.
+    votes: Decided votes of each annotator.
     """
     spread = np.divide(flip * (1 - flip), np.sqrt(information), out=np.full(len(flip), 0.5), where=information > 0)
     total = float(votes.sum())

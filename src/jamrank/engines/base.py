@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from scipy.sparse import csr_array
 
 from jamrank.typing import FloatArray, Int32Array
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from jamrank.data.comparisons import Comparisons
     from jamrank.engines.memory import MemoryEngine
     from jamrank.rows.grade_steps import GradeSteps
-
-__all__ = ["Choice", "Curvature", "Engine", "Expectation", "Information", "Links", "Maximisation", "WrappedEngine"]
 
 # A handle of a curvature, which is as large as the votes: an engine keeps the curvature of its last pass and
 # recomputes any other. Only the engine that made a handle knows what is in it.
@@ -60,6 +59,17 @@ class Expectation(Maximisation):
 
 
 @dataclass(frozen=True)
+class MarginalExpectation(Expectation):
+    """The sums of a pass in which the margins of the rows are integrated out.
+
+    ``observed`` is, by item, the sum of the precisions that its rows contribute to its score, with the other item's
+    score uncertain too. Rows that contradict the rest contribute negative values.
+    """
+
+    observed: FloatArray
+
+
+@dataclass(frozen=True)
 class Links:
     """The distinct pairs of items between which there are rows, sorted, and a curvature for each."""
 
@@ -76,16 +86,10 @@ class Information:
     if it is for the first item. The missing information, in the margins and in the kinds, is the sum over rows of
     ``q (1 - q) B Bᵀ``, with 1 for the margin in ``B`` and the weight of each vote at its kind.
 
-    Attributes
-    ----------
-    degree : ndarray
-        Diagonal of the scores' block.
-    links : Links
-        Its other entries, negated.
-    cross : csr_array of shape (items, 2 groups)
-        Missing information between scores and kinds.
-    kinds : csr_array of shape (2 groups, 2 groups)
-        Missing information among kinds.
+    degree: Diagonal of the scores' block.
+    links: Its other entries, negated.
+    cross, of shape (items, 2 groups): Missing information between scores and kinds.
+    kinds, of shape (2 groups, 2 groups): Missing information among kinds.
     """
 
     degree: FloatArray
@@ -114,6 +118,9 @@ class Engine(ABC):
 
     has_information: bool = False
     """Whether :meth:`information` is available."""
+
+    has_marginal: bool = False
+    """Whether :meth:`marginal` is available."""
 
     choice: Choice | None = None
     """Which engine this is and why, where it was made by :func:`jamrank.engines.make_engine`."""
@@ -197,6 +204,10 @@ class Engine(ABC):
 
     def information(self, scores: FloatArray, log_emission: FloatArray) -> Information:
         """Return the joint observed information on scores and votes: for few items and groups."""
+        raise NotImplementedError
+
+    def marginal(self, scores: FloatArray, log_emission: FloatArray, variance: FloatArray) -> MarginalExpectation:
+        """Run the fused pass with the margin of each row integrated out; each item's score has a ``variance``."""
         raise NotImplementedError
 
     def local_engines(self) -> list[Engine]:
@@ -283,3 +294,41 @@ class WrappedEngine(Engine):
     def parts(self) -> Iterator[tuple[Comparisons, MemoryEngine]]:
         """Yield the votes part by part, each with an engine in memory over its rows."""
         return self.engine.parts()
+
+
+class AddedEngine(WrappedEngine):
+    """An engine over decided votes that adds a pass of its own, with further parameters.
+
+    Its ``log_emission`` is that of the decided votes, flattened, followed by the further parameters. Sums by
+    confusion group are followed by derivative and information of each further parameter.
+    """
+
+    def __init__(self, decided: Engine, n_further: int) -> None:
+        super().__init__(decided)
+        self.n_further, self.passes = n_further, 0
+
+    @property
+    def decided(self) -> Engine:
+        """The engine over the decided votes."""
+        return self.engine.decided
+
+    @property
+    def grades(self) -> GradeSteps | None:
+        """The steps of the votes' grades."""
+        return self.engine.grades
+
+    def _split(self, log_emission: FloatArray) -> tuple[FloatArray, FloatArray]:
+        at = len(log_emission) - self.n_further
+        own = log_emission[:at]
+        return (own if self.engine.flat else own.reshape(-1, 2, 2)), log_emission[at:]
+
+    def initial_step(self, scores: FloatArray) -> tuple[Maximisation, FloatArray]:
+        """Run the pass of the M-step over the decided votes alone."""
+        self.passes += 1
+        at, expected_counts = self.engine.initial_step(scores)
+        no_sums = np.zeros((self.n_further, 2))
+        return replace(at, curvature=(at.curvature, None)), np.concatenate([expected_counts, no_sums])
+
+    def truth_variance(self, scores: FloatArray, log_emission: FloatArray) -> FloatArray:
+        """Return the variance of the truths behind each group's decided votes, by confusion group and side."""
+        return self.engine.truth_variance(scores, self._split(log_emission)[0])

@@ -23,12 +23,11 @@ from jamrank.engines.marginal import PartedEngine
 from jamrank.engines.memory import MemoryEngine
 from jamrank.errors import ParameterError
 from jamrank.io.out_of_core.cluster import cluster_at_hand
-from jamrank.io.out_of_core.distributed import DistributedComparisons, Keys, distribute_comparisons
+from jamrank.io.out_of_core.distributed import DistributedComparisons, distribute_comparisons
+from jamrank.io.out_of_core.distributed_tasks import Keys
 from jamrank.io.out_of_core.parted import PartedComparisons, Votes
 from jamrank.rows import ROWS_BY, Rows
 from jamrank.typing import FloatArray
-
-__all__ = ["KIND", "DaskEngine"]
 
 
 @dataclass(frozen=True)
@@ -98,14 +97,9 @@ class DaskEngine(PartedEngine):
     Sums are added up as a tree over the parts, whose form depends on their number alone: the result has the same bits
     whichever worker did the work.
 
-    Parameters
-    ----------
-    votes : DistributedComparisons
-        What to pass over.
-    rows_by : str
-        What a row is, of ``ROWS_BY``.
-    tick : callable, optional
-        Called with the number of parts of a pass that are done, and their total.
+    votes: What to pass over.
+    rows_by: What a row is, of ``ROWS_BY``.
+    tick: Called with the number of parts of a pass that are done, and their total.
     """
 
     def __init__(self, votes: DistributedComparisons, rows_by: str, tick: Tick | None = None) -> None:

@@ -26,8 +26,6 @@ from jamrank.kernels import default_threads, kernels
 from jamrank.rows import ROWS_BY
 from jamrank.typing import Float32Array, FloatArray, Int32Array
 
-__all__ = ["KIND", "DiskEngine"]
-
 _KIND, _VERSION = "rows", 4
 
 

@@ -21,8 +21,6 @@ from jamrank.engines.passes import likelihoods
 from jamrank.rows import Patterns, RaggedVotes
 from jamrank.typing import FloatArray, IntArray
 
-__all__ = ["Launch", "PassSums", "PassTask"]
-
 # A walk multiplies eight likelihood ratios before it splits off the exponent, and exponentials of scores.
 _MILD_LOG_RATIO, _LARGEST_LOG = 80.0, 690.0
 

@@ -18,17 +18,6 @@ from jamrank.kernels.gpu_device import GpuDevice
 from jamrank.rows import Patterns, RaggedVotes, Rows
 from jamrank.typing import FloatArray, IntArray
 
-__all__ = [
-    "THREADS",
-    "WALK_ROOM",
-    "WALK_THREADS",
-    "GpuPart",
-    "GpuRows",
-    "fixed_point_scale",
-    "shared_bytes",
-    "total_weight",
-]
-
 # Threads of a block, and at most how many blocks: each block has sums to hand over at its end.
 THREADS, _MOST_BLOCKS = 256, 4096
 # Up to so many kinds of votes, a block keeps their sums in shared memory.
@@ -73,18 +62,9 @@ class GpuPart:
 class GpuRows:
     """Rows on a GPU: in one part, or in several of which some are copied again in every pass.
 
-    Parameters
-    ----------
-    rows : Rows
-        What to copy.
-    device : GpuDevice
-    memory : int, optional
-        How many bytes of the device to use; most of what is free unless given.
-
-    Raises
-    ------
-    GpuError
-        Where weights differ too much for sums in integers, or the device has too little memory.
+    rows: What to copy.
+    memory: How many bytes of the device to use; most of what is free unless given.
+    Raises GpuError: Where weights differ too much for sums in integers, or the device has too little memory.
     """
 
     def __init__(self, rows: Rows, device: GpuDevice, memory: int | None = None) -> None:

@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from jamrank.engines.base import Engine, Expectation, Links, Maximisation, WrappedEngine
+from jamrank.engines.base import AddedEngine, Engine, Expectation, Links
 from jamrank.rows.grade_steps import GradeSteps
 from jamrank.typing import FloatArray
 
-__all__ = ["GradedEngine"]
 
-
-class GradedEngine(WrappedEngine):
+class GradedEngine(AddedEngine):
     """Runs a pass over the decided votes, and one in numpy over the steps of their grades.
 
     A step of annotator ``k`` leads on with log-odds ``b_k y m - c_kj``: ``y m`` is the margin seen from the winner.
@@ -27,33 +25,19 @@ class GradedEngine(WrappedEngine):
     grades : GradeSteps
         Steps of graded votes among them.
 
-    Its ``log_emission`` is that of the decided votes, flattened, followed by the slopes ``b`` of the annotators and
-    by the thresholds ``c``, by step and annotator. Sums by confusion group are followed by derivative and information
-    of each of these.
+    Further parameters are the slopes ``b`` of the annotators, then the thresholds ``c``, by step and annotator.
     """
 
     flat = True
 
     def __init__(self, decided: Engine, grades: GradeSteps) -> None:
-        super().__init__(decided)
-        self._grades = grades
-        self.can_draw = decided.can_draw
-        self.passes = 0
-
-    @property
-    def decided(self) -> Engine:
-        """The engine over the directions of the decided votes."""
-        return self.engine.decided
+        super().__init__(decided, grades.n_annotators * (1 + grades.n_steps))
+        self._grades, self.can_draw = grades, decided.can_draw
 
     @property
     def grades(self) -> GradeSteps:
         """The steps of the grades."""
         return self._grades
-
-    def _split(self, log_emission: FloatArray) -> tuple[FloatArray, FloatArray]:
-        at = len(log_emission) - self.grades.n_annotators * (1 + self.grades.n_steps)
-        own = log_emission[:at]
-        return (own if self.engine.flat else own.reshape(-1, 2, 2)), log_emission[at:]
 
     def _bends(self, scores: FloatArray, params: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Return slope of each step, margin seen from the winner, chance of going on, and curvature by pair."""
@@ -100,13 +84,6 @@ class GradedEngine(WrappedEngine):
             at.truth_variance,
         )
 
-    def initial_step(self, scores: FloatArray) -> tuple[Maximisation, FloatArray]:
-        """Run the pass of the M-step over the directions alone."""
-        self.passes += 1
-        at, expected_counts = self.engine.initial_step(scores)
-        no_sums = np.zeros((self.grades.n_annotators * (1 + self.grades.n_steps), 2))
-        return replace(at, curvature=(at.curvature, None)), np.concatenate([expected_counts, no_sums])
-
     def curvature_times(self, curvature: tuple[Any, Any], vector: FloatArray) -> FloatArray:
         """Multiply the curvature matrix of the item scores, a graph Laplacian, with a vector."""
         product, bend = self.engine.curvature_times(curvature[0], vector), curvature[1]
@@ -135,10 +112,6 @@ class GradedEngine(WrappedEngine):
         degree, decided = self.engine.observed(scores, own, links)
         bend = self._bends(scores, params)[3]
         return degree + self._degree(bend), None if decided is None else self._together(decided, bend)
-
-    def truth_variance(self, scores: FloatArray, log_emission: FloatArray) -> FloatArray:
-        """Return the variance of the truths behind each group's decided votes, by confusion group and side."""
-        return self.engine.truth_variance(scores, self._split(log_emission)[0])
 
     def local_engines(self) -> list[Engine]:
         """Return one engine over the same rows with one thread."""

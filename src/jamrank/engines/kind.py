@@ -13,8 +13,6 @@ from jamrank.errors import ParameterError
 from jamrank.io.out_of_core.parted import PartedComparisons, Votes
 from jamrank.io.reader import read_comparisons
 
-__all__ = ["Kind", "Load", "Path", "Tick", "is_address", "read_into_memory"]
-
 Path = str | os.PathLike[str]
 Tick = Callable[[int, int], None]
 

@@ -3,61 +3,33 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
-from jamrank.engines.base import Engine, Expectation, WrappedEngine
+from jamrank.engines.base import Engine, Expectation, MarginalExpectation, WrappedEngine
 from jamrank.typing import FloatArray
-
-__all__ = ["HasMarginal", "MarginalEngine", "MarginalExpectation", "PartedEngine"]
-
-
-@dataclass(frozen=True)
-class MarginalExpectation(Expectation):
-    """The sums of such a pass.
-
-    ``observed`` is, by item, the sum of the precisions that its rows contribute to its score, with the other item's
-    score uncertain too. Rows that contradict the rest contribute negative values.
-    """
-
-    observed: FloatArray
-
-
-@runtime_checkable
-class HasMarginal(Protocol):
-    """An engine that can run such passes."""
-
-    @property
-    def marginal(self) -> Callable[[FloatArray, FloatArray, FloatArray], MarginalExpectation]:
-        """Run the fused pass at scores and log emissions, with a variance of each item's score."""
-        ...
 
 
 class MarginalEngine(WrappedEngine):
     """A wrapper of an engine whose passes integrate margins out.
 
-    Parameters
-    ----------
-    engine : Engine
-        Where passes run.
-    variance : ndarray
-        Cavity variance of each item's score.
+    engine: Where passes run.
+    variance: Cavity variance of each item's score.
     """
 
     def __init__(self, engine: Engine, variance: FloatArray) -> None:
-        assert isinstance(engine, HasMarginal)
         super().__init__(engine)
-        self.variance, self._marginal = variance, engine.marginal
+        self.variance = variance
 
     def expectation(self, scores: FloatArray, log_emission: FloatArray) -> MarginalExpectation:
         """Run the fused pass."""
         self.passes += 1
-        return self._marginal(scores, log_emission, self.variance)
+        return self.engine.marginal(scores, log_emission, self.variance)
 
 
 class PartedEngine(Engine):
     """Base of engines that add up passes over parts: the sums of a pass are one vector."""
+
+    has_marginal = True
 
     def expectation(self, scores: FloatArray, log_emission: FloatArray) -> Expectation:
         """Run the fused pass: log-likelihood, sums over votes, gradient and curvature."""

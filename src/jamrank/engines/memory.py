@@ -12,17 +12,13 @@ from scipy.sparse import csr_array
 from scipy.special import expit
 
 from jamrank.data.comparisons import Comparisons
-from jamrank.engines.base import Engine, Expectation, Information, Links, Maximisation
+from jamrank.engines.base import Engine, Expectation, Information, Links, MarginalExpectation, Maximisation
 from jamrank.engines.direct import bend_of_rows
 from jamrank.engines.kind import Kind, Load, Tick, read_into_memory
-from jamrank.engines.marginal import MarginalExpectation
 from jamrank.engines.passes import expectation, marginal
 from jamrank.kernels import default_threads, kernels
 from jamrank.rows import ROWS_BY, Codes, Patterns, Rows
 from jamrank.typing import Float32Array, FloatArray, Int32Array, IntArray
-
-__all__ = ["KIND", "LOSSES", "MemoryEngine"]
-
 
 LOSSES = {"logistic": 0, "hinge": 1}
 # Rows that numpy handles at a time, so that its temporary arrays stay small.
@@ -49,7 +45,7 @@ class MemoryEngine(Engine):
         The votes that the rows were made of, for :meth:`parts`.
     """
 
-    in_memory = can_draw = has_information = True
+    in_memory = can_draw = has_information = has_marginal = True
 
     def __init__(self, rows: Rows, threads: int | None = None, votes: Comparisons | None = None) -> None:
         self.rows, self.votes = rows, votes

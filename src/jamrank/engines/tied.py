@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from jamrank.engines.base import Engine, Expectation, Links, Maximisation, WrappedEngine
+from jamrank.engines.base import AddedEngine, Engine, Expectation, Links
 from jamrank.typing import FloatArray
 
-if TYPE_CHECKING:
-    from jamrank.rows.grade_steps import GradeSteps
 
-__all__ = ["TiedEngine"]
-
-
-class TiedEngine(WrappedEngine):
+class TiedEngine(AddedEngine):
     """Runs a pass over the decided votes, and one over all votes about whether each is a tie.
 
     Parameters
@@ -26,35 +21,18 @@ class TiedEngine(WrappedEngine):
     ties : Engine
         Over all votes, by whether they are ties: its rows have every pair of items that the others have.
 
-    Its ``log_emission`` is that of the decided votes, flattened, followed by a parameter for each annotator. Sums by
-    confusion group have the groups of the decided votes first, then the annotators.
+    There is a further parameter for each annotator.
     """
 
     def __init__(self, decided: Engine, ties: Engine) -> None:
-        super().__init__(decided)
+        super().__init__(decided, ties.n_confusion_groups)
         self._ties = ties
         self.can_draw = decided.can_draw and ties.can_draw
-        self.passes = 0
-
-    @property
-    def decided(self) -> Engine:
-        """The engine over the decided votes."""
-        return self.engine.decided
-
-    @property
-    def grades(self) -> GradeSteps | None:
-        """The steps of the votes' grades."""
-        return self.engine.grades
 
     @property
     def ties(self) -> Engine:
         """The engine over all votes, by whether they are ties."""
         return self._ties
-
-    def _split(self, log_emission: FloatArray) -> tuple[FloatArray, FloatArray]:
-        at = len(log_emission) - self.ties.n_confusion_groups
-        own = log_emission[:at]
-        return (own if self.engine.flat else own.reshape(-1, 2, 2)), log_emission[at:]
 
     @property
     def n_links(self) -> int:
@@ -74,13 +52,6 @@ class TiedEngine(WrappedEngine):
             np.concatenate([a.expected_counts, b.expected_counts]),
             a.truth_variance,
         )
-
-    def initial_step(self, scores: FloatArray) -> tuple[Maximisation, FloatArray]:
-        """Run the pass of the M-step over the decided votes: at equal scores ties have no information on scores."""
-        self.passes += 1
-        at, expected_counts = self.engine.initial_step(scores)
-        no_sums = np.zeros((self.ties.n_confusion_groups, 2))
-        return replace(at, curvature=(at.curvature, None)), np.concatenate([expected_counts, no_sums])
 
     def curvature_times(self, curvature: tuple[Any, Any], vector: FloatArray) -> FloatArray:
         """Multiply the curvature matrix of the item scores, a graph Laplacian, with a vector."""
@@ -104,10 +75,6 @@ class TiedEngine(WrappedEngine):
         more, ties = self.ties.observed(scores, params, links)
         together = None if decided is None or ties is None else self._together(decided, ties)
         return degree + more, together
-
-    def truth_variance(self, scores: FloatArray, log_emission: FloatArray) -> FloatArray:
-        """Return the variance of the truths behind each group's decided votes, by confusion group and side."""
-        return self.engine.truth_variance(scores, self._split(log_emission)[0])
 
     def local_engines(self) -> list[Engine]:
         """Return one engine over the same rows with one thread, where they are in memory."""

@@ -14,9 +14,6 @@ from jamrank.linalg.marginals import is_dense, score_variances
 from jamrank.scorers import LinearScorer, ObjectScorer, Scorer, SumScorer
 from jamrank.typing import FloatArray
 
-__all__ = ["EffectiveDof", "effective_dof"]
-
-
 # Tolerance of the conjugate gradients that project the features onto the effects.
 _CLOSE = 1e-3
 # Up to this number of items one dense solve is faster than passes for each column.
@@ -27,16 +24,11 @@ _FEW_ITEMS = 200
 class EffectiveDof:
     """Effective degrees of freedom and remaining uncertainty of the parameters.
 
-    Attributes
-    ----------
-    counts : tuple of float
-        The effective number of parameters of each block: ``Σ (1 - v / τ²)``, where ``v`` is the posterior and ``τ²``
-        the prior variance of a parameter.
-    loose : ndarray of shape (items, weights)
-        A factor of the covariance of the scores that is due to the weights: its product with its transpose is that
-        covariance. It has no columns if there are no weights.
-    weights : ndarray
-        Variance of each feature's weight.
+    counts: The effective number of parameters of each block: ``Σ (1 - v / τ²)``, where ``v`` is the posterior and
+        ``τ²`` the prior variance of a parameter.
+    loose, of shape (items, weights): A factor of the covariance of the scores that is due to the weights: its product
+        with its transpose is that covariance. It has no columns if there are no weights.
+    weights: Variance of each feature's weight.
     """
 
     counts: tuple[float, ...]

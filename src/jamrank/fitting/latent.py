@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
 import numpy as np
 
@@ -39,15 +39,13 @@ from jamrank.fitting.solution import EngineSource, NoiseState, ScorerState, Solu
 from jamrank.fitting.tie_use import NO_TIES, TieUse, resolve_ties
 from jamrank.fitting.warm_start import warm_start
 from jamrank.io.out_of_core.parted import Votes
-from jamrank.noise import Noise
+from jamrank.noise import Flip, Noise
 from jamrank.scorers import SCORERS, Features, LinearScorer, SumScorer, align_features
 from jamrank.text import many
 from jamrank.typing import FloatArray
 
 if TYPE_CHECKING:
     from jamrank.inference.result import RankingResult
-
-__all__ = ["LatentFitter", "Outcome", "has_grades", "warn_of_ties", "warn_unless"]
 
 # Only small data have a second optimum; on large data a second run would only take time.
 _FEW_ROWS, _FURTHER = 2000, 4.0
@@ -74,16 +72,9 @@ class Outcome:
 class LatentFitter:
     """Fits one model once.
 
-    Parameters
-    ----------
-    settings : FitSettings
-    choice : Choice
-        The engine.
-    votes : Comparisons or PartedComparisons
-    gold : KnownTruths or None
-        Pairs of known truth.
-    start : RankingResult or None
-        An earlier result to start from.
+    choice: The engine.
+    gold: Pairs of known truth.
+    start: An earlier result to start from.
     """
 
     def __init__(
@@ -162,7 +153,7 @@ class LatentFitter:
             return Outcome(final, fit, plain, self.noise_state, (plain, final, fit.point), fit.point.scores)
         if prior is not None:
             warn_of_loose_items(engine, self.votes.items)
-            if self._integrates(engine, noise):
+            if self._integrates(noise, engine):
                 return self.fit_marginal(engine, noise, prior)
         variances: Variances = (prior.score_variance if prior else None,)
         start = None
@@ -175,14 +166,14 @@ class LatentFitter:
         scores = fit.point.scores - fit.point.scores.mean()
         return Outcome(final, fit, own, self.noise_state, (own, final, fit.point), scores)
 
-    def _integrates(self, engine: Engine, noise: Noise) -> bool:
+    def _integrates(self, noise: Noise, engine: Engine) -> TypeGuard[Flip]:
         """Tell whether flips are fitted with the scores integrated out."""
         how = self.settings.flips
-        if how == "joint" or not can_integrate(engine, noise, self.settings.loss):
+        if how == "joint" or not can_integrate(noise, engine, self.settings.loss):
             return False
         return how == "marginal" or integration_matters(engine, self.settings.unit)
 
-    def fit_marginal(self, engine: Engine, noise: Noise, prior: Prior) -> Outcome:
+    def fit_marginal(self, engine: Engine, noise: Flip, prior: Prior) -> Outcome:
         """Fit flips with the scores integrated out; scores are the means that go with them."""
         if engine.n_rows <= MANY_ROWS:
             # Variances settle within a per cent of their limits: the end must not depend on where a fit began.
@@ -214,7 +205,7 @@ class LatentFitter:
         return Outcome(final, fit, own, noise_state, (own, final, point), scores, marginal=best)
 
     def _marginal_run(
-        self, engine: Engine, noise: Noise, start: tuple[FloatArray, FloatArray], variance: float, prior: Prior
+        self, engine: Engine, noise: Flip, start: tuple[FloatArray, FloatArray], variance: float, prior: Prior
     ) -> MarginalFit:
         return fit_marginal(
             engine,

@@ -10,19 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TypeGuard
 
 import numpy as np
 from scipy.special import expit
 
 from jamrank.engines import Engine
-from jamrank.engines.marginal import HasMarginal, MarginalEngine, MarginalExpectation
+from jamrank.engines.base import MarginalExpectation
+from jamrank.engines.marginal import MarginalEngine
 from jamrank.fitting.em import Fit, Optimizer, Point, Problem, largest, run
 from jamrank.fitting.lbfgs import Secants
 from jamrank.noise import Flip, Noise
 from jamrank.scorers import ObjectScorer
 from jamrank.typing import FloatArray
-
-__all__ = ["MANY_ROWS", "MarginalFit", "can_integrate", "fit_marginal", "integration_matters"]
 
 # Votes an item up to which flips are integrated however many votes there are, and up to which if they are few.
 _SPARSE, _RATHER_SPARSE = 100, 1000
@@ -49,32 +49,24 @@ _MAX_STEPS = 6
 class MarginalFit:
     """A fit with the scores integrated out.
 
-    Attributes
-    ----------
-    fit : Fit
-        Scores are means; objectives are the approximate log marginal likelihood plus the log prior of the flips.
-    variance : float
-        Prior variance of the scores.
-    information : ndarray
-        On the logit of each flip, prior included.
-    log_likelihood : float
-        The approximate log marginal likelihood.
-    noise : Noise
-        With the prior of the flips that was used.
+    fit: Scores are means; objectives are the approximate log marginal likelihood plus the log prior of the flips.
+    variance: Prior variance of the scores.
+    information: On the logit of each flip, prior included.
+    log_likelihood: The approximate log marginal likelihood.
+    noise: With the prior of the flips that was used.
     """
 
     fit: Fit
     variance: float
     information: FloatArray
     log_likelihood: float
-    noise: Noise
+    noise: Flip
 
     @property
     def flip_votes(self) -> tuple[float, float] | None:
         """Pseudo-votes of each annotator, wrong and right; None if there are no annotators."""
-        noise = self.noise
-        assert isinstance(noise, Flip)
-        return (float(noise.prior_errors[0]), float(noise.prior_correct[0])) if len(noise.votes) else None
+        prior = self.noise.prior_errors, self.noise.prior_correct
+        return (float(prior[0][0]), float(prior[1][0])) if len(prior[0]) else None
 
 
 @dataclass(frozen=True)
@@ -83,7 +75,7 @@ class _State:
 
     prior: float
     cavity: FloatArray
-    noise: Noise
+    noise: Flip
 
     def problem(self, engine: Engine) -> Problem:
         """Return the problem with these held fixed."""
@@ -98,9 +90,9 @@ class _Place:
     point: Point
 
 
-def can_integrate(engine: Engine, noise: Noise, loss: str) -> bool:
+def can_integrate(noise: Noise, engine: Engine, loss: str) -> TypeGuard[Flip]:
     """Return whether scores can be integrated out: only for one flip per annotator."""
-    return isinstance(engine, HasMarginal) and isinstance(noise, Flip) and loss == "logistic"
+    return noise.integrable and engine.has_marginal and loss == "logistic"
 
 
 def integration_matters(engine: Engine, unit: str) -> bool:
@@ -117,7 +109,7 @@ def integration_matters(engine: Engine, unit: str) -> bool:
 
 def fit_marginal(
     engine: Engine,
-    noise: Noise,
+    noise: Flip,
     theta: FloatArray,
     params: FloatArray,
     variance: float,
@@ -130,22 +122,13 @@ def fit_marginal(
 ) -> MarginalFit:
     """Fit flips and mean scores from initial values.
 
-    Parameters
-    ----------
-    engine : Engine
-        One for which :func:`can_integrate` holds.
-    noise : Noise
-        How votes arise from the truth.
-    theta, params : ndarray
-        Scores and parameters of the noise to start from.
-    variance : float
-        Prior variance of the scores, or its initial value.
-    estimate : bool
-        Whether to estimate it.
-    pool : bool
-        Whether to estimate mean and variance of the prior of the flips.
-    max_iter, tol, progress
-        As in :func:`jamrank.fitting.em.run`.
+    engine: One for which :func:`can_integrate` holds.
+    noise: With the prior of the flips, or with its initial value.
+    theta, params: Scores and parameters of the noise to start from.
+    variance: Prior variance of the scores, or its initial value.
+    estimate: Whether to estimate it.
+    pool: Whether to estimate mean and variance of the prior of the flips.
+    max_iter, tol, progress: As in :func:`jamrank.fitting.em.run`.
     """
     votes = 4.0 * engine.initial_step(np.zeros(engine.n_items))[0].degree
     at = engine.expectation(theta, noise.log_emission(params))
@@ -166,14 +149,9 @@ def fit_marginal(
 class _Probe:
     """How a fit changes with the prior variance.
 
-    Attributes
-    ----------
-    by_scale : ndarray
-        Change of each parameter of the noise with the logarithm of the variance.
-    information : float
-        Information on that logarithm.
-    by_noise : float
-        Change of the log-likelihood with it from integrating out the noise.
+    by_scale: Change of each parameter of the noise with the logarithm of the variance.
+    information: Information on that logarithm.
+    by_noise: Change of the log-likelihood with it from integrating out the noise.
     """
 
     by_scale: FloatArray
@@ -235,7 +213,7 @@ class _Rounds:
             prior = rate.extrapolated(prior, _prior_variance(observed, point.theta, prior))
         else:
             rate.remaining = 0.0
-        if self.pool and isinstance(noise, Flip):
+        if self.pool:
             noise = _pooled(noise, point)
         return _State(prior, _cavity(observed, self.votes, prior), noise)
 
@@ -257,16 +235,14 @@ def _with_pooled_prior(place: _Place) -> _Place:
 
     Curvature learned from the last steps of a fit that has settled may be rounding errors: it is forgotten.
     """
-    state = place.state
-    if isinstance(state.noise, Flip):
-        state = replace(state, noise=_pooled(state.noise, place.point))
+    state = replace(place.state, noise=_pooled(place.state.noise, place.point))
     return _Place(state, replace(_unguarded(place.point), secants=Secants()))
 
 
 def _prior_moved(a: _State, b: _State) -> float:
     """Return how far the prior of the flips has moved: its mean, and the logarithm of its weight."""
     one, other = a.noise, b.noise
-    if one is other or not isinstance(one, Flip) or not isinstance(other, Flip) or not len(one.votes):
+    if one is other or not len(one.votes):
         return 0.0
     (wrong, right), (its_wrong, its_right) = ((n.prior_errors[0], n.prior_correct[0]) for n in (one, other))
     mean = wrong / (wrong + right) - its_wrong / (its_wrong + its_right)
@@ -299,9 +275,7 @@ def _advance(optimizer: Optimizer, steps: int) -> Point:
     return optimizer.point
 
 
-def _log_information(noise: Noise, point: Point) -> float:
-    if not isinstance(noise, Flip):
-        return 0.0
+def _log_information(noise: Flip, point: Point) -> float:
     return float(np.log(np.maximum(_information(noise, point) + _shared(noise, point), 1e-300)).sum())
 
 
@@ -377,8 +351,8 @@ def _finished(fit: Fit, state: _State, votes: FloatArray, probe: _Probe | None) 
     by_vote = votes * np.log1p(state.cavity * observed / np.maximum(votes, 1.0))
     constant = 0.5 * float((by_vote - np.log1p(observed * state.prior)).sum())
     noise, point = state.noise, fit.point
-    information = _information(noise, point) + _shared(noise, point) if isinstance(noise, Flip) else np.empty(0)
-    if probe is not None and isinstance(noise, Flip):
+    information = _information(noise, point) + _shared(noise, point)
+    if probe is not None:
         # The uncertain scale of the scores moves all flips together.
         information = 1.0 / (1.0 / np.maximum(information, 1e-300) + probe.by_scale**2 / probe.information)
     log_likelihood = point.expectation.value - 0.5 * float((point.theta**2).sum()) / state.prior + constant

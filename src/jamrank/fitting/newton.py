@@ -12,9 +12,6 @@ from jamrank.fitting.lbfgs import dot
 from jamrank.scorers import ObjectScorer, Scorer
 from jamrank.typing import FloatArray
 
-__all__ = ["conjugate_gradients", "gradient", "maximise_hinge", "newton_step"]
-
-
 # Scores are log-odds: longer steps arise only from nearly separated votes, and could overflow.
 _LONGEST_STEP = 5.0
 # Relative tolerance of a step (the next one corrects the rest), and most conjugate-gradient iterations.

@@ -16,9 +16,6 @@ from jamrank.rows import Patterns, Rows
 from jamrank.text import safe_text
 from jamrank.typing import BoolArray, FloatArray, Int32Array
 
-__all__ = ["warn_of_loose_items"]
-
-
 _NAMED = 3
 # This many random links per item nearly always connect a connected graph.
 _ENOUGH = 8

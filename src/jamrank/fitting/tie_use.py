@@ -14,8 +14,6 @@ from jamrank.fitting.settings import FitSettings
 from jamrank.io.out_of_core.parted import Votes
 from jamrank.typing import FloatArray
 
-__all__ = ["NO_TIES", "TieMode", "TieUse", "resolve_ties", "tie_spread"]
-
 TieMode = Literal["none", "half", "each", "shared"]
 
 # With fewer votes per annotator, individual thresholds would be determined mostly by the prior.
@@ -30,12 +28,9 @@ _PSEUDO_VOTES = (-3.0, 12.0)
 class TieUse:
     """How ties enter a fit.
 
-    Attributes
-    ----------
-    mode : {"none", "half", "each", "shared"}
-        Not at all; as half a vote for either side; as an outcome with a threshold for each annotator, or one for all.
-    variance : float or None
-        Prior variance of the logarithm of an annotator's threshold around the mean; None for no prior.
+    mode ({"none", "half", "each", "shared"}): Not at all; as half a vote for either side; as an outcome with a
+        threshold for each annotator, or one for all.
+    variance: Prior variance of the logarithm of an annotator's threshold around the mean; None for no prior.
     """
 
     mode: TieMode = "none"

@@ -23,25 +23,16 @@ from jamrank.inference.vote_summary import VoteSummary, whole_numbers
 from jamrank.noise import NOISES
 from jamrank.typing import FloatArray
 
-__all__ = ["AnnotatorFit", "LatentAnnotators"]
-
 USUAL_LEVEL = 0.95
 
 
 class AnnotatorFit:
     """Counted flips: the share of each annotator's votes against the scores.
 
-    Parameters
-    ----------
-    votes : VoteSummary
-    flip : ndarray
-        Of each annotator; by annotator and cluster where flips differ between clusters.
-    predictor : LinkPredictor
-        Predicts the truths with which votes are compared.
-    traits : dict, optional
-        Other estimates for each annotator, by name: ``bias``, ``side_flip``, ``tie``, ``discrimination``.
-    overall : ndarray, optional
-        One flip for each annotator, where ``flip`` has several.
+    flip: Of each annotator; by annotator and cluster where flips differ between clusters.
+    predictor: Predicts the truths with which votes are compared.
+    traits: Other estimates for each annotator, by name: ``bias``, ``side_flip``, ``tie``, ``discrimination``.
+    overall: One flip for each annotator, where ``flip`` has several.
     """
 
     # Traits that only some noises have.
@@ -216,12 +207,8 @@ class AnnotatorFit:
 class LatentAnnotators(AnnotatorFit):
     """Flips that are estimated together with the scores.
 
-    Parameters
-    ----------
-    votes, predictor
-        As in :class:`AnnotatorFit`.
-    inference : LatentInference
-        Of the fit.
+    votes, predictor: As in :class:`AnnotatorFit`.
+    inference: Of the fit.
     """
 
     saved = (*AnnotatorFit.saved, "bias_interval", "tie_interval", "discrimination_interval", "cluster_interval")

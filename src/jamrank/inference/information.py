@@ -16,19 +16,6 @@ from jamrank.linalg.joint_information import factored, is_small, joint_informati
 from jamrank.scorers import LinearScorer, Scorer, SumScorer
 from jamrank.typing import BoolArray, FloatArray
 
-__all__ = [
-    "Observed",
-    "annotator_covariance",
-    "information_on_flips",
-    "interval",
-    "joint_covariance",
-    "observed_information",
-    "shared_variance",
-    "weight_variances",
-    "whole_covariance",
-]
-
-
 _STEP = 1e-4
 # Beyond this many parameters, or rows times passes, scores are held fixed.
 _MOST_PARAMETERS, _MOST_VISITS = 1500, 2_000_000_000
@@ -42,12 +29,8 @@ _NORMAL_95 = 1.959963984540054
 class Observed:
     """The observed information on scores and noise together, prior included.
 
-    Attributes
-    ----------
-    matrix : ndarray
-        Scores (or weights) first, then the parameters of the noise. Directions that are not identified are fixed.
-    inside : ndarray of bool
-        Which parameters of the noise are included; those without information are held fixed.
+    matrix: Scores (or weights) first, then the parameters of the noise. Directions that are not identified are fixed.
+    inside: Which parameters of the noise are included; those without information are held fixed.
     """
 
     matrix: FloatArray
@@ -154,14 +137,9 @@ def _bend(problem: Problem, at: FloatArray, direction: FloatArray, n_theta: int)
 def annotator_covariance(problem: Problem, point: Point, n_annotators: int) -> FloatArray:
     """Return the covariance of each annotator's own parameters.
 
-    Parameters
-    ----------
-    n_annotators : int
-        The noise has as many parameters of a first kind, then of a second, and so on, then those that all share.
-
-    Returns
-    -------
-    ndarray of shape (kinds, kinds, annotators)
+    n_annotators: The noise has as many parameters of a first kind, then of a second, and so on, then those that all
+        share.
+    Returns an array, of shape (kinds, kinds, annotators).
     """
     own = len(point.params) - problem.noise.n_shared
     kinds = own // n_annotators

@@ -13,9 +13,6 @@ from jamrank.data.comparisons import Comparisons
 from jamrank.data.storage import FIRST, MISSING, TIE, DenseVotes
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
-__all__ = ["ResponseBias", "VoteChunk", "chunks", "habits", "without_own_vote"]
-
-
 # Votes per chunk: enough for numpy to be fast, few enough to need little memory.
 _PIECE = 1 << 18
 # For ties, pairs are comparable if the better item's win probability is in the same of these bins.
@@ -203,12 +200,8 @@ def _ties(vote_counts: FloatArray, tied: FloatArray) -> FloatArray:
 def without_own_vote(posterior: FloatArray, chunk: VoteChunk, flip: FloatArray) -> FloatArray:
     """Return the posterior of each vote's pair without that vote.
 
-    Parameters
-    ----------
-    posterior : ndarray
-        P(first is better) of the pair of each vote, the vote included.
-    flip : ndarray
-        Probability that each vote is flipped.
+    posterior: P(first is better) of the pair of each vote, the vote included.
+    flip: Probability that each vote is flipped.
     """
     evidence = chunk.weight * np.where(chunk.result == FIRST, 1.0, -1.0) * logit(1 - np.clip(flip, 1e-9, 1 - 1e-9))
     odds = logit(np.clip(posterior, 1e-12, 1 - 1e-12))

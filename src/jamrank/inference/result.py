@@ -64,8 +64,6 @@ from jamrank.inference.vote_summary import VoteSummary, whole_numbers
 from jamrank.scorers import align_features
 from jamrank.typing import FloatArray, IntArray
 
-__all__ = ["Convergence", "RankingResult", "place_anchor"]
-
 # Beyond this many rows times passes, intervals of weights hold the flips fixed.
 _MOST_VISITS = 200_000_000
 
@@ -74,19 +72,11 @@ _MOST_VISITS = 200_000_000
 class Convergence:
     """How a fit converged, and on which engine.
 
-    Attributes
-    ----------
-    n_iter, n_passes : int
-        Iterations, and passes over the votes.
-    converged : bool
-    log_likelihoods : ndarray
-        Log-likelihood plus log prior at each iteration; empty for models without a likelihood.
-    log_likelihood : float or None
-        The last log-likelihood, without prior.
-    engine : str
-        The engine that ran the passes.
-    engine_reason : str
-        Why this engine was used.
+    n_iter, n_passes: Iterations, and passes over the votes.
+    log_likelihoods: Log-likelihood plus log prior at each iteration; empty for models without a likelihood.
+    log_likelihood: The last log-likelihood, without prior.
+    engine: The engine that ran the passes.
+    engine_reason: Why this engine was used.
     """
 
     n_iter: int = 0

@@ -13,24 +13,9 @@ from jamrank.inference.response_bias import ResponseBias
 from jamrank.text import number
 from jamrank.typing import BoolArray, FloatArray, IntArray
 
-__all__ = [
-    "ACTIONS",
-    "VERDICTS",
-    "Verdicts",
-    "actions",
-    "best_first",
-    "evidence",
-    "flip_intervals",
-    "inner_flip",
-    "judge",
-    "name_copies",
-    "verdicts",
-]
-
-
 ACTIONS = {
     "reliable": "keep",
-    "noisy": "keep; votes count for less, more of them help",
+    "noisy": "keep; the votes are less informative, more of them help",
     "random": "leave out, or replace: the votes add almost nothing",
     "adversarial": "ask whether the scale was read upside down; models with flips turn these votes over",
     "position-biased": "leave out, and show pairs in random order or in both orders",
@@ -88,16 +73,10 @@ def flip_intervals(
 ) -> tuple[FloatArray, FloatArray]:
     """Return intervals of the flips, normal on the logit scale.
 
-    Parameters
-    ----------
-    flip : ndarray
-        Estimates.
-    information : ndarray
-        Information on each flip's logit; if it is not positive, nothing is known.
-    votes : ndarray
-        Decided votes of each annotator: with none wrong in n votes the flip is about half a vote in n, not 0.
-    level : float
-        Coverage probability.
+    flip: Estimates.
+    information: Information on each flip's logit; if it is not positive, nothing is known.
+    votes: Decided votes of each annotator: with none wrong in n votes the flip is about half a vote in n, not 0.
+    level: Coverage probability.
     """
     centre = logit(inner_flip(flip, votes))
     reach = float(ndtri((1 + level) / 2)) / np.sqrt(np.maximum(information, 1e-6))

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jamrank.errors import FormatError, ParameterError
-
-__all__ = ["is_archive", "pack", "unpack"]
+from jamrank.text import without_lone_surrogates
 
 _HEADER = "header.json"
 _DTYPES = ("<f8", "<f4", "<i8", "<i4", "<i2", "|i1", "<u8", "<u4", "<u2", "|u1", "|b1")
@@ -34,14 +33,9 @@ def is_archive(content: bytes) -> bool:
 def pack(kind: str, version: int, body: Mapping[str, Any]) -> bytes:
     """Return an archive.
 
-    Parameters
-    ----------
-    kind : str
-        What it is; the header says ``"format": "jamrank-<kind>"``.
-    version : int
-        Of the layout.
-    body : mapping
-        Nested JSON values and numpy arrays of plain numbers; each array becomes a member.
+    kind: What it is; the header says ``"format": "jamrank-<kind>"``.
+    version: Of the layout.
+    body: Nested JSON values and numpy arrays of plain numbers; each array becomes a member.
     """
     arrays: dict[str, NDArray[Any]] = {}
     tree = _detach(body, "", arrays)
@@ -98,16 +92,14 @@ def _write(archive: zipfile.ZipFile, name: str, content: bytes, large: bool = Fa
 def unpack(content: bytes, kind: str, version: int, source: str) -> dict[str, Any]:
     """Return the body of an archive; no code is executed.
 
-    Raises
-    ------
-    FormatError
-        If it is something else, or damaged.
+    Raises FormatError: If it is something else, or damaged.
     """
     expected = f"this version reads 'jamrank-{kind}' of version {version}"
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             members = _checked_members(archive, len(content))
-            header = json.loads(_read(archive, members, _HEADER).decode("utf-8"), parse_constant=_refuse_constant)
+            text = without_lone_surrogates(_read(archive, members, _HEADER).decode("utf-8"))
+            header = json.loads(text, parse_constant=_refuse_constant)
             if not isinstance(header, dict) or header.get("format") != f"jamrank-{kind}":
                 raise _DamagedError("found another format")
             if header.get("version") != version or isinstance(header.get("version"), bool):

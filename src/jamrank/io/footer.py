@@ -13,8 +13,6 @@ import zlib
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Facts", "examine"]
-
 _MAGIC = b"PAR1"
 _DEEPEST = 64
 _GZIP = 2
@@ -49,15 +47,8 @@ class _DamagedError(ValueError):
 def examine(data: Buffer) -> dict[tuple[str, ...], Facts] | None:
     """Check the metadata of a Parquet file: sizes must fit into the file, and counts must agree.
 
-    Parameters
-    ----------
-    data : bytes or mmap
-        The file; of a memory map only the footer and the headers of the pages are read.
-
-    Returns
-    -------
-    dict or None
-        Facts about each column, by its path; None if the file is inconsistent.
+    data: The file; of a memory map only the footer and the headers of the pages are read.
+    Returns: Facts about each column, by its path; None if the file is inconsistent.
     """
     if len(data) < 12 or data[:4] != _MAGIC or data[-4:] != _MAGIC:
         return None

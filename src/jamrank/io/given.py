@@ -21,8 +21,6 @@ from jamrank.io.sources import source_name
 if TYPE_CHECKING:
     import narwhals as nw
 
-__all__ = ["StrPath", "VoteSource", "given_name", "is_path", "listed", "load_given", "of_pandas"]
-
 StrPath = str | os.PathLike[str]
 # A path or several, a data frame, columns by name, or a list of votes.
 VoteSource = Any
@@ -47,10 +45,7 @@ def is_path(given: Any) -> bool:
 def listed(given: VoteSource) -> list[Any]:
     """Return the sources of votes one by one: paths, or the one thing in memory.
 
-    Raises
-    ------
-    ParameterError
-        If there is none, or a file is given twice.
+    Raises ParameterError: If there is none, or a file is given twice.
     """
     several = isinstance(given, Sequence) and not is_path(given) and all(map(is_path, given))
     sources = list(given) if several else [given]
@@ -87,12 +82,8 @@ def of_pandas(given: Any) -> bool:
 def load_given(given: Any) -> pl.DataFrame | list[Record]:
     """Return votes in memory as a table or as records.
 
-    Raises
-    ------
-    ParameterError
-        If they cannot be votes.
-    InputError
-        If columns differ in length, or votes in a list are not alike.
+    Raises ParameterError: If they cannot be votes.
+    Raises InputError: If columns differ in length, or votes in a list are not alike.
     """
     if isinstance(given, Comparisons):
         given = given.to_frame()

@@ -9,8 +9,6 @@ from pathlib import Path
 from jamrank.errors import InputError
 from jamrank.io.tables import read_table
 
-__all__ = ["read_item_files"]
-
 _SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg", ".txt", ".md")
 _LARGEST = 10_000_000
 
@@ -18,23 +16,11 @@ _LARGEST = 10_000_000
 def read_item_files(where: str, items: Iterable[object]) -> dict[str, bytes]:
     """Return the content of the file of each item, or its text.
 
-    Parameters
-    ----------
-    where : str
-        A folder with files that are called like the items (``essay 7.txt``, ``cat.png``), or a table with the ids in
-        a column ``item`` and texts in a column ``text``; ``FILE:COLUMN`` for another column.
-    items : iterable
-        The ids.
-
-    Returns
-    -------
-    dict of str to bytes
-        By item, as far as there are any.
-
-    Raises
-    ------
-    InputError
-        If there is nothing for any item.
+    where: A folder with files that are called like the items (``essay 7.txt``, ``cat.png``), or a table with the ids
+        in a column ``item`` and texts in a column ``text``; ``FILE:COLUMN`` for another column.
+    items: The ids.
+    Returns: By item, as far as there are any.
+    Raises InputError: If there is nothing for any item.
     """
     names = [str(item) for item in items]
     found = _of_folder(Path(where), names) if Path(where).is_dir() else _of_table(where, names)

@@ -17,8 +17,6 @@ from jamrank.io.given import StrPath
 from jamrank.io.row_filters import refuse_bad_rows, with_all_rows
 from jamrank.io.sources import source_name
 
-__all__ = ["JSON_SUFFIXES", "file_names", "joined", "placed"]
-
 JSON_SUFFIXES = {".json", ".jsonl", ".ndjson"}
 _SUFFIXES = {*JSON_SUFFIXES, ".csv", ".tsv", ".txt", ".parquet", ".pq", ".gz", ".zst"}
 _IDS = (("annotator",), ("left", "right"), ("question",))

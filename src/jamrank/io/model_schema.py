@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from jamrank.errors import FormatError
 
-__all__ = ["VERSION", "checked"]
-
 VERSION = 2
 
 # Lengths by name, fixed, or any; "more" stands for any number of further dimensions.
@@ -226,10 +224,7 @@ _SIMPLE = {str: (str,), int: (int,), float: (float, int), bool: (bool,), dict: (
 def checked(body: dict[str, Any], source: str) -> dict[str, Any]:
     """Return the body of a model file after checking it against the schema.
 
-    Raises
-    ------
-    FormatError
-        If something is missing, or has the wrong type or shape.
+    Raises FormatError: If something is missing, or has the wrong type or shape.
     """
 
     def damaged(where: str, what: str) -> FormatError:
@@ -276,7 +271,6 @@ def checked(body: dict[str, Any], source: str) -> dict[str, Any]:
     for part in ("n_votes", "n_missing"):
         if isinstance(body.get("votes"), dict) and not 0 <= (body["votes"].get(part) or 0) < 2**62:
             raise damaged(f"votes.{part}", "out of range")
-    _name_tie_modes(body)
     check(body, _SCHEMA, "")
     for part, values in body["computed"].items():
         if part not in COMPUTED or not isinstance(values, dict) or not values.keys() <= COMPUTED[part].keys():
@@ -297,19 +291,6 @@ class _SavedTraits(dict[str, Any]):
 
     def __missing__(self, name: str) -> Any:
         raise FormatError(f"the saved model has no {name!r} of its annotators; fit again")
-
-
-def _name_tie_modes(body: dict[str, Any]) -> None:
-    """Give files of the first releases of this version, which say only whether ties are modelled, the names."""
-    fit = body.get("fit")
-    if isinstance(fit, dict) and isinstance(fit.get("tied"), bool):
-        mode, prior = "each" if fit.pop("tied") else "none", body.get("params", {}).get("prior")
-        variance = prior["prior"].get("tie_variance") if isinstance(prior, dict) else 1.0 if prior else None
-        fit["ties"] = mode
-        for part in ("fitted", "refined", "overall"):
-            if isinstance(fit.get(part), dict) and isinstance(fit[part].get("noise"), dict):
-                fit[part]["noise"].pop("tied", None)
-                fit[part]["noise"] |= {"ties": mode, "tie_variance": variance}
 
 
 def _check_array(value: Any, wanted: Array, sizes: dict[str, int], damaged: Callable[[str], FormatError]) -> None:

@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["from_version_1"]
-
 
 def from_version_1(body: dict[str, Any]) -> dict[str, Any]:
     """Return the body of a model file of version 1 in the layout of this version; it has no votes."""

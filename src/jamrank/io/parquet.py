@@ -14,8 +14,6 @@ import polars as pl
 from jamrank.errors import InputError
 from jamrank.io.footer import examine
 
-__all__ = ["ParquetFiles", "columns_of", "count_rows", "is_parquet", "parquet_files", "refuse_broken"]
-
 _SUFFIXES = (".parquet", ".pq")
 # What else votes come in, file by file.
 _OTHERS = tuple(f".{kind}{packed}" for kind in ("csv", "tsv", "jsonl", "json") for packed in ("", ".gz", ".zst"))
@@ -30,10 +28,7 @@ def is_parquet(path: str | os.PathLike[str]) -> bool:
 def parquet_files(path: str | os.PathLike[str]) -> list[Path]:
     """Return the Parquet files of a folder, by name, or the one file that is named.
 
-    Raises
-    ------
-    InputError
-        If there are none.
+    Raises InputError: If there are none.
     """
     where = Path(path)
     if not where.exists():
@@ -60,10 +55,7 @@ class ParquetFiles:
     def open(cls, path: str | os.PathLike[str]) -> ParquetFiles:
         """Open the files without reading their rows.
 
-        Raises
-        ------
-        InputError
-            If one is damaged, or has other columns than the first.
+        Raises InputError: If one is damaged, or has other columns than the first.
         """
         files = parquet_files(path)
         schemas, rows = [], []

@@ -23,8 +23,6 @@ from jamrank.io.row_filters import EVERYBODY, Annotators, Sieve, refuse_bad_rows
 from jamrank.io.sources import is_source, load_source
 from jamrank.io.tables import load_table, parse_table
 
-__all__ = ["read_comparisons", "read_groups"]
-
 _CANONICAL, _MAPPED = "canonical", "mapped"
 _TITLE = "jamrank's own form"
 _NO_GROUPS, _NO_GROUP = ("winner", "weight", "p_left", "grade"), "(none)"
@@ -315,7 +313,7 @@ def _understood(
 def _is_own(content: pl.DataFrame, format: str | None) -> bool:
     """Return whether a table is in jamrank's own form, and its winners are written as they should be."""
     if format not in (None, _CANONICAL) or not all(name in content.columns for name in REQUIRED):
-        return format == _CANONICAL
+        return False
     winner = content["winner"]
     if winner.dtype in (pl.Categorical, pl.Enum, pl.Null):
         winner = winner.cast(pl.String)

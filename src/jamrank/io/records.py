@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 from jamrank.errors import InputError
 from jamrank.io.documents import shown
 from jamrank.io.tables import first_repeated
-
-__all__ = ["looks_like_json", "parse_records"]
+from jamrank.text import without_lone_surrogates
 
 _BOM = b"\xef\xbb\xbf"
 _EXPECTED = "expected a list of records, one record a line, or a table as pandas writes it"
-
-# A surrogate as JSON escapes it: two of them are one character, one alone is none. Other escapes are passed over.
-_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-_PAIR = r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
-_ESCAPED = re.compile(rf"{_PAIR}|\\(u[dD][89a-fA-F][0-9a-fA-F]{{2}})|\\.", re.S)
 
 Record = dict[str, Any]
 
@@ -31,22 +24,10 @@ def looks_like_json(data: bytes) -> bool:
 def parse_records(data: bytes, source: str) -> list[Record]:
     """Return the records of a JSON or JSON Lines file.
 
-    Parameters
-    ----------
-    data : bytes
-        The text, in UTF-8.
-    source : str
-        Its name, for errors.
-
-    Returns
-    -------
-    list of dict
-        A record for each row; NaN has become None.
-
-    Raises
-    ------
-    InputError
-        If it is not JSON, not records, or names a field twice.
+    data: The text, in UTF-8.
+    source: Its name, for errors.
+    Returns: A record for each row; NaN has become None.
+    Raises InputError: If it is not JSON, not records, or names a field twice.
     """
     text = _as_text(data.removeprefix(_BOM), source)
     begin = text[: len(text) - len(text.lstrip())].count("\n") + 1
@@ -80,12 +61,7 @@ def _as_text(data: bytes, source: str) -> str:
     except UnicodeDecodeError as error:
         problem = f"byte 0x{data[error.start]:02X} in line {data[: error.start].count(10) + 1} is not UTF-8"
         raise InputError(problem, "save the file as UTF-8", source=source) from None
-    return _ESCAPED.sub(_without_half, text) if _SURROGATE.search(text) else text
-
-
-def _without_half(escape: re.Match[str]) -> str:
-    """Return an escape as it is, or that of a lone surrogate as text: ids that differ stay different."""
-    return rf"\\{escape[1]}" if escape[1] else escape[0]
+    return without_lone_surrogates(text)
 
 
 def _parse(text: str) -> Any:

@@ -17,8 +17,6 @@ from jamrank.io.formats.base import of_one_type
 from jamrank.io.records import Record
 from jamrank.text import many
 
-__all__ = ["EVERYBODY", "Annotators", "Sieve", "refuse_bad_rows", "with_all_rows"]
-
 # If each row has a different problem, the file is read again for each of them.
 _MOST_PASSES = 200
 # If more than this share of the rows is bad, the format was probably not recognised correctly.
@@ -75,14 +73,9 @@ def with_all_rows(
 ) -> InputError:
     """Return an error that counts all rows of its file that cannot be votes, and says how to leave them out.
 
-    Parameters
-    ----------
-    error : InputError
-        The first problem.
-    content : polars.DataFrame or list of dict
-        The file.
-    read : callable
-        Raises an :class:`InputError` at the first problem of what is left of it.
+    error: The first problem.
+    content: The file.
+    read: Raises an :class:`InputError` at the first problem of what is left of it.
     """
     sieve, problem = Sieve(content), error
     while sieve.set_aside(problem):
@@ -105,10 +98,7 @@ def with_all_rows(
 def refuse_bad_rows(frame: Any) -> None:
     """Refuse a canonical table in which a row cannot be a vote.
 
-    Raises
-    ------
-    InputError
-        With all rows of the first problem that is found.
+    Raises InputError: With all rows of the first problem that is found.
     """
     for name in ("annotator", "left", "right"):
         column = as_column(frame[name])
@@ -137,10 +127,7 @@ class Annotators:
     def checked(cls, only: object, without: object) -> Annotators:
         """Return the selection, from an id or several of each.
 
-        Raises
-        ------
-        ParameterError
-            If both are given.
+        Raises ParameterError: If both are given.
         """
         chosen = cls(_texts(only), _texts(without))
         if chosen.only and chosen.without:
@@ -153,10 +140,7 @@ class Annotators:
     def among(self, known: Collection[str]) -> Annotators:
         """Return the same selection with each annotator named alone, where names were joined by commas.
 
-        Raises
-        ------
-        ParameterError
-            If a named annotator did not vote, or no annotator is left.
+        Raises ParameterError: If a named annotator did not vote, or no annotator is left.
         """
         found = replace(self, only=self._resolved(self.only, known), without=self._resolved(self.without, known))
         if found.without and set(known) <= set(found.without):

@@ -19,8 +19,6 @@ from jamrank.jury.prompts import Prompt, render
 from jamrank.jury.recorder import Pace, Recorder
 from jamrank.jury.verdicts import Verdict, parse_verdict
 
-__all__ = ["Outcome", "Progress", "ask_all"]
-
 _RETRIES = 8
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 60.0
 # Consecutive failures after which a judge is no longer asked.
@@ -32,18 +30,11 @@ _STATE_EVERY, _WATCH_EVERY = 2.0, 1.0
 class Progress:
     """Progress of the requests.
 
-    Attributes
-    ----------
-    asked, answered, refused, unparsable, failed : int
-        Of this run.
-    spent, reserved : float
-        Of the ledger, by judges and people.
-    seconds : float
-        Since the run began.
-    seconds_left : float, optional
-        About, where it is known how many votes are still needed.
-    leaders : list of str
-        The items, best first, so far.
+    asked, answered, refused, unparsable, failed: Of this run.
+    spent, reserved: Of the ledger, by judges and people.
+    seconds: Since the run began.
+    seconds_left: About, where it is known how many votes are still needed.
+    leaders: The items, best first, so far.
     """
 
     asked: int
@@ -95,31 +86,16 @@ def ask_all(
 ) -> Outcome:
     """Ask judges the comparisons of a plan, until it is done, the budget is spent, or every judge has failed.
 
-    Parameters
-    ----------
-    ledger : Ledger
-        Records everything. A stored reply is not asked for again.
-    judges : sequence of Judge
-        Whom to ask.
-    contents : Contents
-        What to show.
-    plan : Plan
-        What to ask.
-    limit : Limit, optional
-        A hard budget for all that the ledger has recorded.
-    criterion : str
-        What to judge by.
-    salt : str
-        Seed of the delimiters around answers; a secret of the run.
-    watch : callable, optional
-        Called every few seconds.
-
-    Raises
-    ------
-    JudgeError
-        If every judge failed.
-    LedgerError
-        If the ledger cannot be written, or another process asks its judges.
+    ledger: Records everything. A stored reply is not asked for again.
+    judges: Whom to ask.
+    contents: What to show.
+    plan: What to ask.
+    limit: A hard budget for all that the ledger has recorded.
+    criterion: What to judge by.
+    salt: Seed of the delimiters around answers; a secret of the run.
+    watch: Called every few seconds.
+    Raises JudgeError: If every judge failed.
+    Raises LedgerError: If the ledger cannot be written, or another process asks its judges.
     """
     _check_images(judges, contents)
     with ledger.exclusive("jury"):

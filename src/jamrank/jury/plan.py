@@ -10,8 +10,6 @@ from typing import Any, Protocol
 
 from jamrank.collect import Item
 
-__all__ = ["ChooserPlan", "Contents", "Plan", "RandomPlan", "Task"]
-
 # Votes of a judge after which the interval of its position bias is narrower than ± 10 points.
 _SETTLED = 96
 # Votes per item before a target counts as out of reach.

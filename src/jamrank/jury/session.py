@@ -18,8 +18,6 @@ from jamrank.jury.judges import Judge
 from jamrank.jury.plan import ChooserPlan, Contents, Plan, RandomPlan, Task
 from jamrank.jury.prompts import Prompt, render
 
-__all__ = ["Estimate", "ask_judges", "estimate", "example_prompt", "load_contents"]
-
 _SAMPLE = 100
 _TARGET = 0.05
 
@@ -28,15 +26,9 @@ _TARGET = 0.05
 class Estimate:
     """The estimated cost of one judge.
 
-    Attributes
-    ----------
-    judge : str
-    cost, worst : float
-        Of a call: likely, and at most.
-    all_calls : int
-        To ask about every pair once.
-    all_cost : float
-        The expected cost of that.
+    cost, worst: Of a call: likely, and at most.
+    all_calls: To ask about every pair once.
+    all_cost: The expected cost of that.
     """
 
     judge: str

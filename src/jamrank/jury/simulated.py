@@ -16,8 +16,6 @@ from typing import Any, Self
 
 from jamrank.jury.judges import Judge, parse_judges
 
-__all__ = ["JUDGES", "Faults", "SimulatedJudge", "SimulatedServer", "marked"]
-
 _MARK = re.compile(r"\[sim quality=([-+0-9.]+)(?: family=(\w+))?\]")
 _PART = r"BEGIN {0} ([0-9a-f]{{16}})\n(.*?)\nEND {0} \1(?:\n|$)"
 _PARTS = {name: re.compile(_PART.format(name), re.DOTALL) for name in ("QUESTION", "LEFT ANSWER", "RIGHT ANSWER")}
@@ -37,23 +35,13 @@ class SimulatedJudge:
     the ratio of the lengths ± ``favour`` for an answer of its own family; then the opposite with probability
     ``flip``.
 
-    Attributes
-    ----------
-    name : str
-        The model under which it is asked.
-    scale, left_bias, verbosity, favour : float
-        In log-odds, as above.
-    family : str, optional
-        Its own.
-    flip : float
-        0.5 is random.
-    ties : float
-        It says tie where the log-odds are within ± this.
-    refusals, unparsable : float
-        Shares of comparisons that it refuses, or answers without a verdict.
-    price_in, price_out : float
-        For a million tokens.
-    seed : int
+    name: The model under which it is asked.
+    scale, left_bias, verbosity, favour: In log-odds, as above.
+    family: Its own.
+    flip: 0.5 is random.
+    ties: It says tie where the log-odds are within ± this.
+    refusals, unparsable: Shares of comparisons that it refuses, or answers without a verdict.
+    price_in, price_out: For a million tokens.
     """
 
     name: str
@@ -100,18 +88,11 @@ class SimulatedJudge:
 class Faults:
     """Shares of requests that go wrong, drawn again for every repetition of a request.
 
-    Attributes
-    ----------
-    busy : float
-        Answered 429 with Retry-After.
-    error : float
-        Answered 500.
-    cut : float
-        The connection is cut after the request was read.
-    garbage : float
-        Answered with something that is not JSON.
-    retry_after : float
-        The seconds of Retry-After.
+    busy: Answered 429 with Retry-After.
+    error: Answered 500.
+    cut: The connection is cut after the request was read.
+    garbage: Answered with something that is not JSON.
+    retry_after: The seconds of Retry-After.
     """
 
     busy: float = 0.0
@@ -158,20 +139,11 @@ class _CutError(Exception):
 class SimulatedServer:
     """The server, in a thread of its own while the ``with`` block lasts.
 
-    Attributes
-    ----------
-    judges : sequence of SimulatedJudge
-    latency : float
-        Seconds before every reply.
-    faults : Faults
-    key : str, optional
-        The key that every request must have.
-    port : int
-        0 for any that is free.
-    replies : Counter
-        How many replies were sent for each comparison put to each judge.
-    requests : int
-        How many requests came.
+    latency: Seconds before every reply.
+    key: The key that every request must have.
+    port: 0 for any that is free.
+    replies: How many replies were sent for each comparison put to each judge.
+    requests: How many requests came.
     """
 
     judges: Sequence[SimulatedJudge] = JUDGES

@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-__all__ = ["blas_threads"]
-
 # Rows of a matrix from which on further threads save time.
 _LARGE = 1500
 

@@ -32,8 +32,6 @@ from jamrank.typing import FloatArray
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["RankingModel"]
-
 # Rows of the ranking that print(model) shows.
 _HEAD = 10
 

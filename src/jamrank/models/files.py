@@ -34,8 +34,6 @@ from jamrank.noise import NOISES
 from jamrank.scorers import Features, KernelMap
 from jamrank.typing import FloatArray
 
-__all__ = ["load", "model_body", "model_bytes", "model_from_body", "restore"]
-
 # Up to this many votes are written with the model, so that it can compute further results; of a jury, whose matrix
 # compresses well, up to the second number.
 _MOST_VOTES, _MOST_JURY_VOTES = 2_000_000, 20_000_000

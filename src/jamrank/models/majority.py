@@ -19,8 +19,6 @@ from jamrank.models.base import RankingModel
 from jamrank.rows import pair_wins
 from jamrank.typing import BoolArray, FloatArray, Int32Array
 
-__all__ = ["MajorityVote"]
-
 
 class MajorityVote(RankingModel):
     """The share of votes on each pair; every annotator counts the same.
@@ -38,9 +36,6 @@ class MajorityVote(RankingModel):
     _spec: ClassVar[ModelSpec] = ModelSpec(unit="vote", capabilities=Capabilities(features="ignored", ties=True))
 
     _predictor: ClassVar[type[LinkPredictor]] = SharePredictor
-
-    def __init__(self) -> None:
-        pass
 
     def _fit(self, given: FitInput) -> RankingResult:
         votes, name = given.in_memory, type(self).__name__

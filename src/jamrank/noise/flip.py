@@ -12,8 +12,6 @@ from scipy.special import expit, logit
 from jamrank.noise.base import Noise
 from jamrank.typing import FloatArray
 
-__all__ = ["Flip"]
-
 # Flips are kept 1e-13 away from 0 and 1, so that the likelihood stays finite.
 _LARGEST_LOGIT = 30.0
 # A warm start from a flip of 0 or 1 must be able to leave it.
@@ -31,14 +29,15 @@ class Flip(Noise):
     vote_counts : ndarray of shape (groups, 2)
         Votes of each confusion group for the second and for the first item of their rows, by weight.
     errors, correct : float or ndarray
-        Pseudo-votes for each confusion group; 0 and 0 for plain maximum likelihood.
+        Pseudo-votes for each confusion group; none unless given. Defaults: :mod:`jamrank.fitting.prior`.
     """
 
     closed_form: ClassVar[bool] = True
     has_sandwich: ClassVar[bool] = True
+    integrable: ClassVar[bool] = True
 
     def __init__(
-        self, vote_counts: FloatArray, errors: float | FloatArray = 1.0, correct: float | FloatArray = 1.0
+        self, vote_counts: FloatArray, errors: float | FloatArray = 0.0, correct: float | FloatArray = 0.0
     ) -> None:
         self.vote_counts = vote_counts
         self.votes = np.asarray(vote_counts.sum(axis=1))

@@ -15,9 +15,6 @@ import numpy as np
 from jamrank.kernels import default_threads, kernels
 from jamrank.typing import FloatArray, Int32Array, IntArray
 
-__all__ = ["Clusters", "choose_clusters", "closeness", "cluster_pairs", "nearest_centroid"]
-
-
 _SAMPLE = 512
 # Centroids of more pairs are those of about so many, which changes them by less than a per cent.
 _MOST_PAIRS = 1 << 16
@@ -43,14 +40,9 @@ def cluster_pairs(
 ) -> Clusters:
     """Cluster the differences of the rows of ``matrix`` by Lloyd's algorithm.
 
-    Parameters
-    ----------
-    first, second : ndarray of int32
-        The distinct pairs.
-    matrix : ndarray of shape (items, features)
-        Standardised features.
-    n_clusters : int
-        Number of clusters; fewer are returned if there are fewer distinct differences.
+    first, second: The distinct pairs.
+    matrix, of shape (items, features): Standardised features.
+    n_clusters: Number of clusters; fewer are returned if there are fewer distinct differences.
     """
     first, second = _thinned(first, second, matrix)
     return _lloyd(first, second, matrix, _seeds(first, second, matrix, n_clusters), threads)
@@ -186,12 +178,8 @@ def choose_clusters(
 ) -> Clusters:
     """Add clusters one at a time until two centroids come too close, as the paper does.
 
-    Parameters
-    ----------
-    threshold : float
-        Two centroids are too close when their distance is below this fraction of the median distance.
-    most : int
-        Largest number of clusters tried.
+    threshold: Two centroids are too close when their distance is below this fraction of the median distance.
+    most: Largest number of clusters tried.
     """
     first, second = _thinned(first, second, matrix)
     # The greedy seeds of fewer clusters are the first of those of more.

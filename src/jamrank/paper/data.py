@@ -19,8 +19,6 @@ from jamrank.errors import InputError, ParameterError
 from jamrank.io.documents import check_folder, ensure_folder, read_bytes, write_atomically
 from jamrank.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["SOURCES", "Data", "Source", "Speakers"]
-
 _TIMEOUT = 30
 _UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 _SPEAKERS = "https://raw.githubusercontent.com/laufergall/ML_Speaker_Characteristics"
@@ -32,16 +30,10 @@ _WOMEN, _MEN = "eGeMAPSv01a_88_femalespk.csv", "eGeMAPSv01a_88_malespk.csv"
 class Source:
     """The origin of a file, and its checksum.
 
-    Attributes
-    ----------
-    folder : str
-        The data set that it belongs to, and its folder in a local copy and in the cache.
-    name : str
-        Of the file.
-    url : str
-        Its official URL.
-    sha256 : str
-        Of its content, in lower-case hexadecimal.
+    folder: The data set that it belongs to, and its folder in a local copy and in the cache.
+    name: Of the file.
+    url: Its official URL.
+    sha256: Of its content, in lower-case hexadecimal.
     """
 
     folder: str
@@ -97,20 +89,12 @@ SOURCES: dict[str, Source] = {
 class Speakers:
     """Voices, their acoustic features and their ratings.
 
-    Attributes
-    ----------
-    items : ndarray of str
-        One voice each, sorted; ``w296_avarua`` stands for the sample ``w296_avarua_stimulus.wav``.
-    features : ndarray of shape (items, features)
-        Acoustic features, in the order of ``items``.
-    feature_names : tuple of str
-        Their names.
-    female : ndarray of bool
-        Whether the speaker is a woman, for each of ``items``.
-    rater, item : ndarray of str
-        Who rated and which voice, for each rating.
-    ratings : dict of str to ndarray
-        From 0 to 100 for each rating, by slider: ``emotional`` and ``aufgesetzt`` (artificial).
+    items: One voice each, sorted; ``w296_avarua`` stands for the sample ``w296_avarua_stimulus.wav``.
+    features, of shape (items, features): Acoustic features, in the order of ``items``.
+    feature_names: Their names.
+    female: Whether the speaker is a woman, for each of ``items``.
+    rater, item: Who rated and which voice, for each rating.
+    ratings: From 0 to 100 for each rating, by slider: ``emotional`` and ``aufgesetzt`` (artificial).
     """
 
     items: NDArray[np.str_]

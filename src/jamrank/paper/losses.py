@@ -14,8 +14,6 @@ from jamrank.paper.trials import Measurement
 from jamrank.paper.wine import different_pairs, noisy_votes, wine_flips
 from jamrank.typing import FloatArray
 
-__all__ = ["CURVES", "LossTrial"]
-
 
 def _hinge(margin: FloatArray) -> FloatArray:
     return np.maximum(1 - margin, 0)

@@ -31,8 +31,6 @@ from jamrank.paper.tables import markdown
 from jamrank.paper.trials import Experiment, Measurement, Record, Trial
 from jamrank.text import many
 
-__all__ = ["Report", "choose", "reproduce"]
-
 T = TypeVar("T")
 
 _KEPT = ".trials"

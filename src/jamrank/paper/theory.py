@@ -7,8 +7,6 @@ from numpy.typing import ArrayLike
 
 from jamrank.typing import FloatArray
 
-__all__ = ["best_rule_accuracy", "majority_accuracy"]
-
 
 def majority_accuracy(flips: ArrayLike) -> float:
     """Return how often the majority is right, ties broken at random.

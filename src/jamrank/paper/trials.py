@@ -10,8 +10,6 @@ import numpy as np
 
 from jamrank.paper.data import Data
 
-__all__ = ["Estimate", "Experiment", "Measurement", "Record", "Results", "Trial", "estimate", "pick", "value_of"]
-
 
 class Measurement(NamedTuple):
     """One number that a trial found; ``setting`` says of what, where a model and a metric do not."""

@@ -14,8 +14,6 @@ from jamrank.paper.methods import fit_methods
 from jamrank.paper.trials import Measurement
 from jamrank.typing import FloatArray, Int32Array
 
-__all__ = ["COLOURS", "RankerTrial", "WineTrial", "different_pairs", "noisy_votes", "wine_flips"]
-
 COLOURS = ("red", "white")
 _MOST_NOISE = 0.95
 # Measured on two cores: seconds for a pair of wines, and for everything else.
@@ -59,16 +57,9 @@ def noisy_votes(
 class WineTrial:
     """The four methods on the votes of synthetic annotators.
 
-    Attributes
-    ----------
-    colour : str
-        ``"red"`` or ``"white"``.
-    seed : int
-    n_annotators : int
-    noise : float
-        The paper's alpha.
-    n_pairs : int, optional
-        Number of random pairs of different quality; by default all.
+    colour: ``"red"`` or ``"white"``.
+    noise: The paper's alpha.
+    n_pairs: Number of random pairs of different quality; by default all.
     """
 
     colour: str

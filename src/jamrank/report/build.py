@@ -26,8 +26,6 @@ from jamrank.report.record import Report, WinProbabilities
 from jamrank.report.sections.win_probabilities import SHOWN
 from jamrank.typing import FloatArray, IntArray
 
-__all__ = ["describe", "versions", "write_report"]
-
 
 def write_report(
     model: RankingModel,

@@ -18,8 +18,6 @@ from jamrank.text import safe_text
 if TYPE_CHECKING:
     from jamrank.models import RankingModel
 
-__all__ = ["EXPORTS", "exported", "leaderboard", "parquet_bytes", "preference_pairs", "results"]
-
 # The exports and their files.
 EXPORTS = {
     "parquet": ("ranking.parquet", "annotators.parquet", "pairs.parquet"),

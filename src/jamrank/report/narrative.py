@@ -5,16 +5,18 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from jamrank.data.ids import names_annotators
 from jamrank.diagnostics import SETTLED
+from jamrank.io.out_of_core.parted import Votes
 from jamrank.report.analysis import Analysis
 from jamrank.report.judges import are_correlated, judge_sentences, listed, too_narrow
 from jamrank.report.markup import percent
 from jamrank.text import many, safe_text
 from jamrank.typing import FloatArray
 
-__all__ = ["findings", "planning", "story", "warnings_first"]
-
 _MOST_NAMED, _FIRST = 3, 5
+# Weights of soft votes add up to whole numbers but for this.
+_ROUNDING = 1e-9
 
 
 def story(analysis: Analysis) -> dict[str, list[str]]:
@@ -54,6 +56,15 @@ def warnings_first(analysis: Analysis) -> list[str]:
     ]
 
 
+def size_of(votes: Votes) -> str:
+    """Return how many votes there are, by how many annotators and on how many pairs."""
+    cast, rows = float(votes.annotator_weight.sum()), votes.n_votes
+    same = abs(cast - rows) <= _ROUNDING * rows
+    counted = many(rows, "vote") if same else f"{many(cast, 'vote')} in {many(rows, 'row')}"
+    by = f" by {many(votes.n_annotators, 'annotator')}" if names_annotators(votes.annotators) else ""
+    return f"{counted}{by} on {many(votes.n_pairs, 'pair')} of {many(votes.n_items, 'item')}"
+
+
 def planning(analysis: Analysis, sentence: str) -> str:
     """Return the sentence about expected accuracy, with its assumption where that is not met."""
     if not are_correlated(analysis):
@@ -74,10 +85,7 @@ def _serious(analysis: Analysis) -> list[str]:
 
 def _data(analysis: Analysis) -> list[str]:
     votes = analysis.votes
-    size = (
-        f"{many(votes.n_votes, 'vote')} by {many(votes.n_annotators, 'annotator')} on {many(votes.n_pairs, 'pair')} "
-        f"of {many(votes.n_items, 'item')}"
-    )
+    size = size_of(votes)
     found = [*_serious(analysis), *_limitations(analysis)]
     if found or not analysis.in_memory:
         return [f"{size}.", *found]

@@ -12,8 +12,6 @@ from jamrank.report.record import Report
 from jamrank.report.registry import SECTIONS
 from jamrank.report.section import Section
 
-__all__ = ["render", "section_markup"]
-
 
 def render(report: Report) -> str:
     """Return a report as one self-contained HTML5 document.

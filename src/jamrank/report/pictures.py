@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from jamrank.errors import InputError
 from jamrank.report.markup import plain, shorten, tag
 
-__all__ = ["LARGEST", "ItemView", "ItemViews", "png_bytes", "view_of"]
-
 # The largest picture that is embedded, and the most of a text.
 LARGEST, _LONGEST = 200_000, 400
 _KINDS = {b"\x89PNG\r\n\x1a\n": "png", b"\xff\xd8\xff": "jpeg", b"GIF8": "gif", b"RIFF": "webp"}
@@ -48,10 +46,8 @@ class ItemViews:
 def view_of(content: bytes, name: str) -> ItemView:
     """Return the picture or the text in a file, recognised by its first bytes.
 
-    Raises
-    ------
-    InputError
-        If a picture is too large, or it is neither a picture of a known kind nor text; SVG can hold scripts.
+    Raises InputError: If a picture is too large, or it is neither a picture of a known kind nor text; SVG can hold
+        scripts.
     """
     if _kind(content):
         if len(content) > LARGEST:

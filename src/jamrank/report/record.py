@@ -10,8 +10,6 @@ import polars as pl
 from jamrank.report.pictures import ItemViews
 from jamrank.typing import FloatArray
 
-__all__ = ["Report", "Skills", "WinProbabilities"]
-
 
 @dataclass(frozen=True)
 class WinProbabilities:

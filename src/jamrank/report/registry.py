@@ -5,8 +5,6 @@ from __future__ import annotations
 from jamrank.registry import Registry
 from jamrank.report.section import Section
 
-__all__ = ["SECTIONS"]
-
 SECTIONS: Registry[Section] = Registry(
     "report section",
     {

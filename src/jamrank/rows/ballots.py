@@ -17,8 +17,6 @@ from scipy.sparse import csr_array
 from jamrank.kernels import default_threads, kernels
 from jamrank.typing import FloatArray, Int32Array, IntArray
 
-__all__ = ["Ballots", "Codes", "Patterns", "RaggedVotes", "as_codes", "code_type", "with_gold"]
-
 # One byte where there are few patterns, else four.
 Codes = NDArray[np.uint8] | Int32Array
 FEW_PATTERNS = 256
@@ -118,13 +116,16 @@ class Patterns:
 
     def log_likelihoods(self, log_emission: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the log-likelihood of each pattern if the first, or the second, item is truly better."""
-        by_vote = with_gold(log_emission, self.n_gold).reshape(-1, 2)[self.vote] * self.weight[:, None]
-        first, second = (np.bincount(self.vote_pattern, by_vote[:, truth], len(self)) for truth in (1, 0))
-        return first.astype(np.float64), second.astype(np.float64)
+        of_kind = with_gold(log_emission, self.n_gold).reshape(-1, 2)
+        first, second = (
+            np.bincount(self.vote_pattern, of_kind[:, truth][self.vote] * self.weight, len(self)) for truth in (1, 0)
+        )
+        return first.astype(np.float64, copy=False), second.astype(np.float64, copy=False)
 
     def over_patterns(self, values: FloatArray, power: int = 1) -> FloatArray:
         """Add up a value for each pattern over its votes, by confusion group and side."""
-        return _by_group(self.vote, values[self.vote_pattern] * self.weight**power, self.n_confusion_groups)
+        weight = self.weight if power == 1 else self.weight**power
+        return _by_group(self.vote, values[self.vote_pattern] * weight, self.n_confusion_groups)
 
     def over_votes(self, values: FloatArray, power: int) -> FloatArray:
         """Add up a value for each row over its votes, by confusion group and side."""

@@ -14,16 +14,6 @@ from jamrank.kernels import default_threads, kernels
 from jamrank.rows.ballots import FEW_PATTERNS, Codes, Patterns, RaggedVotes, as_codes
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
-__all__ = [
-    "few_patterns",
-    "find_patterns",
-    "find_ragged_votes",
-    "fold_sides",
-    "keep_rows",
-    "only_few_repeats",
-    "select_votes",
-]
-
 # Patterns pay if at most this share of the lists of a sample is distinct; so many pairs or fewer need no sample.
 _SAMPLE, _MOST_DISTINCT = 4096, 0.5
 # With more patterns, passes over short lists are quicker: a table of sums by pattern does not stay in cache.

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from jamrank.typing import Int32Array, IntArray
 
-__all__ = ["Layout", "Links", "fits_two_bytes", "item_start", "lay_out", "narrow", "where_pairs_begin"]
-
 # Where the rows of each first item begin, and the second items; both empty where the rows are all pairs.
 Layout = tuple[IntArray, NDArray[np.integer]]
 

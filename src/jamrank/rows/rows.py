@@ -26,8 +26,6 @@ from jamrank.rows.find_ballots import (
 from jamrank.rows.layout import Layout, Links, fits_two_bytes, item_start, lay_out, narrow, where_pairs_begin
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
-__all__ = ["Rows"]
-
 _Value = TypeVar("_Value", bound=np.generic)
 # Rows that are counted at a time.
 _COUNT_BLOCK = 1 << 18

@@ -12,8 +12,6 @@ from scipy.linalg import cho_factor, cho_solve
 from jamrank.kernels import kernels
 from jamrank.typing import FloatArray
 
-__all__ = ["LinearScorer", "row_space"]
-
 _BLOCK = 64
 # Of a row, what is less than this part of the longest is rounding.
 _LEAST_REST = 1e-10

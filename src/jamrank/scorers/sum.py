@@ -11,8 +11,6 @@ from jamrank.scorers.linear import LinearScorer
 from jamrank.scorers.objects import ObjectScorer
 from jamrank.typing import FloatArray
 
-__all__ = ["SumScorer"]
-
 
 class SumScorer:
     """Scores are ``X w + u``: the parameters are those of both parts, one after the other.

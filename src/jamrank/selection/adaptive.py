@@ -7,8 +7,6 @@ import numpy as np
 from jamrank.data.comparisons import Comparisons
 from jamrank.rows import PairCounts
 
-__all__ = ["CAUTION", "adaptivity", "looks_adaptive"]
-
 CAUTION = (
     "Items with similar results met more often than chance, as where pairs are chosen by earlier votes: held-out "
     "losses cannot be trusted."

@@ -27,8 +27,6 @@ from jamrank.selection.folds import assign_folds
 from jamrank.selection.judging import judging_body, with_judging
 from jamrank.text import many
 
-__all__ = ["Auto", "ModelChoice"]
-
 # With fewer decided votes the choice would be random.
 _FEWEST = 100
 # With more votes than this, two folds or one are enough.
@@ -41,15 +39,9 @@ _VOTES_EACH = 10
 class ModelChoice:
     """Which model was chosen, and why.
 
-    Attributes
-    ----------
-    name : str
-    reason : str
-        In a sentence.
-    uses_features : bool
-        Whether it is fitted with the features.
-    comparison : data frame or None
-        Models, losses and intervals; None where votes were too few to compare.
+    reason: In a sentence.
+    uses_features: Whether it is fitted with the features.
+    comparison: Models, losses and intervals; None where votes were too few to compare.
     """
 
     name: str
@@ -58,6 +50,7 @@ class ModelChoice:
     comparison: Any
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class Auto(RankingModel):
     """Chooses a model by its loss on held-out votes, and fits it.
 
@@ -113,24 +106,13 @@ class Auto(RankingModel):
         ),
     )
 
-    def __init__(
-        self,
-        *,
-        folds: int = 5,
-        max_votes: int = 200_000,
-        ties: str = "auto",
-        max_iter: int | None = None,
-        tol: float | None = None,
-        n_jobs: int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.folds = folds
-        self.max_votes = max_votes
-        self.ties = ties
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    folds: int = 5
+    max_votes: int = 200_000
+    ties: str = "auto"
+    max_iter: int | None = None
+    tol: float | None = None
+    n_jobs: int | None = None
+    verbose: bool = False
 
     def fit(
         self,
@@ -296,7 +278,8 @@ def _polars(columns: dict[str, NDArray[Any]]) -> Any:
 def _without_comparison(chosen: str, design: Design, only: bool) -> str:
     """Return why a model was chosen without a comparison."""
     if only and design.n_annotators == 1:
-        return f"{chosen}: all decided votes are by one annotator, so there are no reliabilities to compare."
+        whose = "all decided votes are by one annotator" if design.named else "the votes name no annotators"
+        return f"{chosen}: {whose}, so there are no reliabilities to compare."
     if only:
         return f"{chosen}: no other model can be fitted to these votes."
     return f"{chosen}, the simplest model: {many(design.n_decided, 'decided vote')} are too few to compare models."

@@ -20,8 +20,6 @@ from jamrank.selection.cross_validation import Estimate, HeldOut, frames, hold_o
 from jamrank.selection.folds import SPLITS, assign_folds
 from jamrank.text import many
 
-__all__ = ["Comparison", "compare"]
-
 _HELD_OUT = {
     "vote": "votes held out one by one",
     "pair": "pairs held out with all their votes",

@@ -12,9 +12,6 @@ from jamrank.data.comparisons import Comparisons
 from jamrank.data.storage import DenseVotes, VoteTable
 from jamrank.typing import HashArray, IntArray
 
-__all__ = ["SPLITS", "assign_folds", "split"]
-
-
 SPLITS = ("vote", "pair")
 
 _REPAIRS = 50
@@ -26,12 +23,7 @@ def assign_folds(votes: Comparisons, n_folds: int, by: str) -> tuple[Comparisons
     By vote, a folded vote of weight ``w`` is ``w`` votes, which are distributed evenly over the folds. By pair
     nothing is expanded.
 
-    Returns
-    -------
-    votes : Comparisons
-        One entry for each folded vote and fold in which it has a share.
-    fold : ndarray
-        Of each entry.
+    Returns votes (one entry for each folded vote and fold in which it has a share), fold (of each entry).
     """
     fold = split(votes, n_folds, by)
     weight = votes.vote_weight
@@ -63,21 +55,12 @@ def split(votes: Comparisons, n_folds: int, by: str) -> IntArray:
     Folds depend only on the decided votes: not on the order of rows, sides or ties, nor on the names of items,
     annotators and questions (except among exchangeable votes).
 
-    Parameters
-    ----------
-    votes : Comparisons
-        What to split.
-    n_folds : int
-        Number of folds, of about equal size.
-    by : {"vote", "pair"}
-        What stays together: the votes of one annotator on a pair within a question, or all votes on the pair within
-        the question.
-
-    Returns
-    -------
-    ndarray
-        Every annotator's votes are spread over the folds; an item or annotator with several units is not all in one
-        fold, if moving single units can avoid it.
+    votes: What to split.
+    n_folds: Number of folds, of about equal size.
+    by ({"vote", "pair"}): What stays together: the votes of one annotator on a pair within a question, or all votes
+        on the pair within the question.
+    Returns: Every annotator's votes are spread over the folds; an item or annotator with several units is not all in
+        one fold, if moving single units can avoid it.
     """
     signature, of_annotator = signatures(votes)
     new = np.ones(len(signature), dtype=bool)

@@ -17,8 +17,6 @@ from jamrank.models.base import RankingModel
 from jamrank.models.files import restore
 from jamrank.models.registry import find_model
 
-__all__ = ["judging_body", "with_judging"]
-
 _SHARED = ("ties", "n_jobs")
 
 
@@ -28,14 +26,9 @@ def with_judging(model: RankingModel, body: dict[str, Any] | None = None, source
     Shares of votes against the scores are not error rates: they grow with the number of close pairs. A single
     annotator cannot be assessed.
 
-    Parameters
-    ----------
-    model : RankingModel
-        Fitted.
-    body : dict, optional
-        The other model as a file has it, see :func:`judging_body`; otherwise it is fitted on first access.
-    source : str
-        Name of that file.
+    model: Fitted.
+    body: The other model as a file has it, see :func:`judging_body`; otherwise it is fitted on first access.
+    source: Name of that file.
     """
     result = model.result_
     votes = result.votes.source

@@ -11,8 +11,6 @@ from jamrank.io.reader import read_comparisons
 from jamrank.models.base import RankingModel
 from jamrank.models.registry import find_model
 
-__all__ = ["fit"]
-
 
 def fit(
     votes: VoteSource,

@@ -9,8 +9,6 @@ from scipy.special import expit
 from jamrank.errors import ParameterError
 from jamrank.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["draw_grades", "draw_probabilities"]
-
 
 def draw_grades(
     thresholds: ArrayLike, margin: FloatArray, says_left: BoolArray, who: IntArray, n: int, rng: np.random.Generator

@@ -10,8 +10,6 @@ import numpy as np
 from jamrank.errors import ParameterError
 from jamrank.typing import FloatArray, IntArray
 
-__all__ = ["DrawnTastes", "Effect", "Tastes"]
-
 
 @dataclass(frozen=True)
 class Effect:
@@ -129,13 +127,9 @@ class Tastes:
 class DrawnTastes:
     """What was drawn.
 
-    Attributes
-    ----------
-    scores : ndarray of shape (annotators, items)
-        The scores by which each annotator votes.
-    family : ndarray of int
-        Number of each annotator's family or camp; -1 for none.
-    effects : ndarray of shape (annotators, covariates)
+    scores, of shape (annotators, items): The scores by which each annotator votes.
+    family: Number of each annotator's family or camp; -1 for none.
+    effects, of shape (annotators, covariates).
     """
 
     scores: FloatArray

@@ -18,9 +18,6 @@ from jamrank.simulation.outcomes import draw_grades, draw_probabilities
 from jamrank.simulation.tastes import DrawnTastes, Tastes
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
-__all__ = ["Simulation", "simulate"]
-
-
 _SCORERS = ("objects", "linear", "linear+objects", "kernel", "kernel+objects")
 # Number of waves in a smooth function; share of the variance that features explain in a sum.
 _WAVES, _EXPLAINED = 200, 0.8

@@ -16,20 +16,6 @@ from jamrank.studio.media import media_type
 from jamrank.studio.study import Study, study_from
 from jamrank.studio.tables import QUEUE, SETTINGS
 
-__all__ = [
-    "STATES",
-    "Listed",
-    "add_items",
-    "catalogue",
-    "changed",
-    "load_study",
-    "read_setting",
-    "retire_item",
-    "save_study",
-    "set_setting",
-    "set_state",
-]
-
 STATES = ("open", "paused", "closed")
 
 

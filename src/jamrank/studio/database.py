@@ -27,8 +27,6 @@ from jamrank.studio.history import Histories
 from jamrank.studio.pages import page_state
 from jamrank.studio.tables import QUEUE
 
-__all__ = ["Database", "Outcome"]
-
 T = TypeVar("T")
 _AT_ONCE = 100
 # Number of pairs of the shared queue that are considered for each judge.
@@ -53,10 +51,7 @@ class _Job:
 class Database:
     """A ledger with the studio's tables.
 
-    Parameters
-    ----------
-    engine : Engine
-        As the ledger opens it.
+    engine: As the ledger opens it.
     """
 
     def __init__(self, engine: Engine) -> None:

@@ -13,8 +13,6 @@ from jamrank.studio.study import Study, as_toml
 if TYPE_CHECKING:
     from jamrank.studio.web import Studio
 
-__all__ = ["Export", "exports_of"]
-
 
 @dataclass(frozen=True)
 class Export:

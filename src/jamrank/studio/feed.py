@@ -16,8 +16,6 @@ from jamrank.studio.study import Study
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Feed", "JudgeFacts", "News", "Vote"]
-
 _COLUMNS = [
     events.c[name]
     for name in (
@@ -71,12 +69,7 @@ class JudgeFacts:
 class News:
     """What came since the last look: votes and skips (``abstain``), whether a vote was undone, and what expired.
 
-    Attributes
-    ----------
-    votes : list of Vote
-    undone : bool
-    expired : list of (str, str, str, str)
-        Judge, two items and criterion of each pair that nobody answered in time.
+    expired: Judge, two items and criterion of each pair that nobody answered in time.
     """
 
     votes: list[Vote]

@@ -10,8 +10,6 @@ from sqlalchemy import Connection, func, select
 
 from jamrank.collect.schema import events
 
-__all__ = ["AGAIN", "AHEAD", "Asked", "Histories", "History", "read_history"]
-
 _ENDED = {"answered", "skipped", "refused", "unparsable", "failed"}
 # A page holds this many pairs: the one on the screen and the next. More would last longer without a network, but
 # pairs chosen long before the answer are less informative.

@@ -13,8 +13,6 @@ from jamrank.errors import InputError
 from jamrank.io.tables import load_table
 from jamrank.studio.media import FILE_KINDS, check_file, kind_of_name, read_text_file
 
-__all__ = ["Item", "Kind", "Part", "check_items", "item_details", "item_from", "media_origins", "read_items"]
-
 Kind = Literal["text", "markdown", "image", "audio", "video"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 _ID_COLUMNS = ("item", "id", "name")

@@ -12,8 +12,6 @@ from jamrank.studio.analysis import Analysis
 from jamrank.studio.feed import Feed, JudgeFacts
 from jamrank.studio.study import Study
 
-__all__ = ["Light", "live_body"]
-
 _HEADINGS = {
     "go": "Go on",
     "reached": "Stop: the goal is reached",
@@ -40,12 +38,8 @@ class Light:
 def light_of(status: Any, study: Study, criterion: str, per_minute: float) -> Light:
     """Return the stop light of a criterion.
 
-    Parameters
-    ----------
-    status : Status
-        Of the chooser.
-    per_minute : float
-        Current votes per minute, for the time left.
+    status: Of the chooser.
+    per_minute: Current votes per minute, for the time left.
     """
     left = []
     needed = getattr(status, "votes_needed", None)

@@ -10,18 +10,6 @@ from xml.etree import ElementTree as ET
 
 from jamrank.errors import InputError
 
-__all__ = [
-    "FILE_KINDS",
-    "check_file",
-    "check_upload",
-    "kind_of_name",
-    "media_type",
-    "read_text_file",
-    "render_markdown",
-    "resolve",
-    "sanitised_svg",
-]
-
 FILE_KINDS = ("image", "audio", "video")
 _LARGEST_SVG = 2_000_000
 _LARGEST_TEXT = 400_000
@@ -181,10 +169,8 @@ _REACHES_OUT = re.compile(r"url\(\s*['\"]?(?!#)|@import|expression|javascript:|\
 def sanitised_svg(content: bytes) -> bytes:
     """Return an SVG without scripts and external resources: only known elements and internal links.
 
-    Raises
-    ------
-    InputError
-        If it is not an SVG, is too large, or has a document type (whose entities could expand without limit).
+    Raises InputError: If it is not an SVG, is too large, or has a document type (whose entities could expand without
+        limit).
     """
     if len(content) > _LARGEST_SVG:
         raise InputError(f"an SVG of more than {_LARGEST_SVG:,} bytes", "simplify it, or save it as PNG")

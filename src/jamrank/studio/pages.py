@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from jamrank.studio.items import Part
     from jamrank.studio.view import View
 
-__all__ = ["page_state", "rendered_item", "templates"]
-
 
 @cache
 def templates() -> Environment:

@@ -14,25 +14,6 @@ from jamrank.collect.schema import annotators
 from jamrank.studio.access import digest, new_token
 from jamrank.studio.tables import INVITATIONS, QUEUE, SESSIONS
 
-__all__ = [
-    "Invitation",
-    "Judge",
-    "Session",
-    "came_by",
-    "delete_judge",
-    "find_invitation",
-    "find_session",
-    "invite",
-    "invite_admin",
-    "invite_judge",
-    "judges",
-    "open_session",
-    "redeem",
-    "revoke_judge",
-    "revoke_links",
-    "revoke_open_links",
-]
-
 _JUDGE_SESSION = 90 * 86400.0
 _ADMIN_SESSION = 7 * 86400.0
 

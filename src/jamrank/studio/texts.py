@@ -6,8 +6,6 @@ from collections.abc import Mapping
 
 from jamrank.errors import InputError
 
-__all__ = ["TEXTS", "texts_of"]
-
 TEXTS = {
     "welcome": "You are invited to compare things, two at a time.",
     "how_long": "There are {total} comparisons. You can stop at any time and continue later with the same link.",

@@ -12,8 +12,6 @@ from jamrank.studio.items import media_origins
 from jamrank.studio.study import Study
 from jamrank.studio.texts import texts_of
 
-__all__ = ["View", "read_view"]
-
 
 @dataclass(frozen=True)
 class View:

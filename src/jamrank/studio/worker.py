@@ -26,8 +26,6 @@ from jamrank.studio.snapshots import report_name, save_snapshot
 from jamrank.studio.tables import QUEUE
 from jamrank.studio.view import View, read_view
 
-__all__ = ["Worker"]
-
 # Size of the shared queue.
 _POOL = 30
 _ACTIVE = 180.0
@@ -47,12 +45,8 @@ _CARELESS = ("random", "one-sided", "position-biased")
 class Worker:
     """Fits and chooses until it is stopped.
 
-    Parameters
-    ----------
-    engine : Engine
-        Of the ledger.
-    depth : int
-        Largest queue of a judge; shorter for slow judges.
+    engine: Of the ledger.
+    depth: Largest queue of a judge; shorter for slow judges.
     """
 
     engine: Engine

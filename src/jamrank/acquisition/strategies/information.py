@@ -10,9 +10,6 @@ from jamrank.acquisition.goals import relevance
 from jamrank.acquisition.view import Proposals, View
 from jamrank.typing import FloatArray
 
-__all__ = ["information"]
-
-
 # This many pairs, the best for the best annotator, are evaluated for every annotator.
 _LOOKED_AT = 100
 # Value of knowing the annotators, and the further votes of each that benefit.

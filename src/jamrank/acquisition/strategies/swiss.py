@@ -6,8 +6,6 @@ import numpy as np
 
 from jamrank.acquisition.view import Proposals, View
 
-__all__ = ["swiss"]
-
 
 def swiss(view: View) -> Proposals:
     """Prefer pairs of the fewest votes on both items, then the smallest distance in rank, new pairs first."""

@@ -6,8 +6,6 @@ import numpy as np
 
 from jamrank.acquisition.view import Proposals, View
 
-__all__ = ["top_two"]
-
 _DRAWS = 64
 
 

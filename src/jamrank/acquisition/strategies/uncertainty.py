@@ -7,8 +7,6 @@ from scipy.special import ndtr
 
 from jamrank.acquisition.view import Proposals, View
 
-__all__ = ["uncertainty"]
-
 
 def uncertainty(view: View) -> Proposals:
     """Value a pair by the uncertainty of its order; among equals, by the variance of its margin."""

@@ -8,8 +8,6 @@ from jamrank.diagnostics.examination import Examination, json_ids, named
 from jamrank.diagnostics.findings import CheckResult, Finding
 from jamrank.diagnostics.graph import separation
 
-__all__ = ["separated"]
-
 _DIVERGING = "Diverging scores (separated data)"
 
 

@@ -7,8 +7,6 @@ from jamrank.data.storage import DenseVotes
 from jamrank.diagnostics.examination import Examination
 from jamrank.diagnostics.findings import CheckResult, Finding
 
-__all__ = ["size"]
-
 
 def size(examination: Examination) -> CheckResult:
     """Count rows, items, annotators and votes; a problem where no vote is decided."""

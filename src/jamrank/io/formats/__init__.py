@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from jamrank.errors import InputError, ParameterError
 from jamrank.io.documents import shown
@@ -78,24 +78,12 @@ def read_ballots(
 ) -> tuple[Ballots, ReadLog]:
     """Understand a table.
 
-    Parameters
-    ----------
-    table : Table
-        What was in the file.
-    source : str
-        Its name.
-    format : str, optional
-        The name of its format; recognised without it.
-    mapping : mapping, optional
-        Columns by what they mean, for a table of no known format. Where it has nothing but the roles ``annotator``,
-        ``question`` and ``weight``, which the table must know too, the format is recognised or named.
-
-    Returns
-    -------
-    ballots : Ballots
-        The votes.
-    reading : Reading
-        How they were understood.
+    table: What was in the file.
+    source: Its name.
+    format: The name of its format; recognised without it.
+    mapping: Columns by what they mean, for a table of no known format. Where it has nothing but the roles
+        ``annotator``, ``question`` and ``weight``, which the table must know too, the format is recognised or named.
+    Returns ballots (the votes), reading (how they were understood).
     """
     if mapping is not None and not further(mapping):
         whole = completed(table, mapping)
@@ -105,10 +93,11 @@ def read_ballots(
     else:
         _refuse_absent(table, mapping or {})
         if format is None:
-            table, capitals = _recognisable(table)
+            table, capitals = _recognisable(table, FORMATS.values())
             found, chosen = recognise(table), "recognised"
         else:
-            found, chosen, capitals = find_format(format), "named", False
+            found, chosen = find_format(format), "named"
+            table, capitals = _recognisable(table, [found])
         lacking = found.lacks(table)
         if lacking:
             remedy = f"leave --format out, or name the columns with {_MAP}"
@@ -116,7 +105,7 @@ def read_ballots(
         ballots, name, title = found.read(table), found.name, found.called(table)
     _refuse_unused(table, title)
     mapped = [f"{role}s are {column!r}" for role, column in (mapping or {}).items()] if chosen != "mapped" else []
-    if chosen == "recognised" and capitals:
+    if chosen != "mapped" and capitals:
         mapped.append("capitals in the column names were ignored")
     return ballots, ReadLog(
         source,
@@ -145,10 +134,7 @@ def named_further(mapping: Mapping[str, str] | None) -> dict[str, str]:
 def check_words(words: Mapping[str, str]) -> dict[str, int]:
     """Return outcomes by the user's own words.
 
-    Raises
-    ------
-    ParameterError
-        If a word means something else.
+    Raises ParameterError: If a word means something else.
     """
     for word, said in words.items():
         if not str(word) or str(said).lower() not in MEANINGS:
@@ -177,10 +163,7 @@ def _refuse_unused(table: Table, title: str) -> None:
 def find_format(name: str) -> Format:
     """Return a format by its name.
 
-    Raises
-    ------
-    ParameterError
-        If there is none of that name.
+    Raises ParameterError: If there is none of that name.
     """
     if name not in FORMATS:
         raise ParameterError(f"unknown format {name!r}; known: {', '.join(FORMATS)}")
@@ -190,10 +173,7 @@ def find_format(name: str) -> Format:
 def recognise(table: Table) -> Format:
     """Return the one format that a table has.
 
-    Raises
-    ------
-    InputError
-        If it has none, which names the closest; or if it could be of several, which names them.
+    Raises InputError: If it has none, which names the closest; or if it could be of several, which names them.
     """
     if own.FORMAT.matches(table):  # whatever else it has
         return own.FORMAT
@@ -206,12 +186,12 @@ def recognise(table: Table) -> Format:
     raise InputError(_closest(table), _hint(table))
 
 
-def _recognisable(table: Table) -> tuple[Table, bool]:
+def _recognisable(table: Table, formats: Collection[Format]) -> tuple[Table, bool]:
     """Return the table, or the same with its column names in lower case where only then a format matches."""
-    if any(format.matches(table) for format in FORMATS.values()):
+    if any(format.matches(table) for format in formats):
         return table, False
     lowered = table.lowered()
-    if lowered is not None and any(format.matches(lowered) for format in FORMATS.values()):
+    if lowered is not None and any(format.matches(lowered) for format in formats):
         return lowered, True
     return table, False
 

@@ -8,8 +8,6 @@ from jamrank.io.formats.grades import GRADED, graded_note, grades_of_words
 from jamrank.io.formats.outcomes import LEFT, NOT_DECIDED, RIGHT, VERDICTS, by_words_then_ids
 from jamrank.io.formats.table import Table
 
-__all__ = ["FORMAT"]
-
 _WORDS = {"model_a": LEFT, "model_b": RIGHT, "left": LEFT, "right": RIGHT, **VERDICTS, **NOT_DECIDED, **GRADED}
 
 

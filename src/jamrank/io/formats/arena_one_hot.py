@@ -9,8 +9,6 @@ from jamrank.io.formats.base import Ballots, Format
 from jamrank.io.formats.outcomes import LEFT, MISSING, RIGHT, TIE
 from jamrank.io.formats.table import Table
 
-__all__ = ["FORMAT"]
-
 _COLUMNS = ("winner_model_a", "winner_model_b", "winner_tie")
 
 

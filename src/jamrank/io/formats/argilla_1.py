@@ -11,8 +11,6 @@ from jamrank.io.formats.base import Ballots, Format
 from jamrank.io.formats.rankings import Rankings, is_ranking, listed
 from jamrank.io.formats.table import Table
 
-__all__ = ["FORMAT"]
-
 _ANSWER = {"user_id", "value", "status"}
 
 

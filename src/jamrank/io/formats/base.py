@@ -16,8 +16,6 @@ from jamrank.io.formats.outcomes import LEFT, MISSING, OUTCOMES, RIGHT, TIE, WIN
 from jamrank.io.formats.table import Table
 from jamrank.typing import FloatArray, IntArray
 
-__all__ = ["Ballots", "Format", "of_one_type", "soft_votes"]
-
 
 @dataclass(frozen=True)
 class Ballots:

@@ -6,8 +6,6 @@ from jamrank.io.formats.base import Ballots, Format
 from jamrank.io.formats.outcomes import LEFT, NOT_DECIDED, RIGHT, by_words_then_ids
 from jamrank.io.formats.table import Table
 
-__all__ = ["FORMAT"]
-
 _WORDS = {"left": LEFT, "right": RIGHT, **NOT_DECIDED}
 
 

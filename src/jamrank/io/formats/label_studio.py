@@ -15,8 +15,6 @@ from jamrank.io.formats.base import Ballots, Format
 from jamrank.io.formats.outcomes import LEFT, RIGHT
 from jamrank.io.formats.table import Table, as_ids
 
-__all__ = ["FORMAT"]
-
 # The two items of a task are fields of one name but for this ending.
 _ENDINGS = [(mark + one, mark + two) for one, two in ("12", "ab", "AB", ("left", "right")) for mark in ("", "_", "-")]
 _PROMPTS = ("prompt", "instruction", "question")
@@ -50,9 +48,9 @@ def read(table: Table) -> Ballots:
         raise InputError("no annotation with a choice of left or right", "expected results of the type 'pairwise'")
     rows, who, left_ids, right_ids, said, questions = zip(*votes, strict=True)
     return Ballots(
-        as_ids(who, "completed_by"),
-        as_ids(left_ids, left_name),
-        as_ids(right_ids, right_name),
+        as_ids(who, "completed_by", rows),
+        as_ids(left_ids, left_name, rows),
+        as_ids(right_ids, right_name, rows),
         np.array(said, dtype=np.int8),
         question=pl.Series(questions, dtype=pl.String),
         row=np.array(rows),

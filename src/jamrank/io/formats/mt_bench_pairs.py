@@ -12,8 +12,6 @@ from jamrank.io.formats.mt_bench import asked
 from jamrank.io.formats.outcomes import LEFT, NOT_DECIDED, RIGHT, Outcomes, by_words, turned
 from jamrank.io.formats.table import Table, as_ids
 
-__all__ = ["FORMAT"]
-
 _ERROR = 100
 _WORDS = {"model_1": LEFT, "model_2": RIGHT, **NOT_DECIDED, "error": _ERROR}
 

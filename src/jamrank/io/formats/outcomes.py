@@ -14,26 +14,6 @@ from jamrank.io import read_log
 from jamrank.io.documents import shown
 from jamrank.typing import BoolArray
 
-__all__ = [
-    "ABSTAIN",
-    "BOTH_BAD",
-    "INCONSISTENT",
-    "LEFT",
-    "MEANINGS",
-    "MISSING",
-    "NOT_DECIDED",
-    "OUTCOMES",
-    "RIGHT",
-    "TIE",
-    "VERDICTS",
-    "WINNERS",
-    "Outcomes",
-    "by_words",
-    "by_words_or_ids",
-    "by_words_then_ids",
-    "turned",
-]
-
 Outcomes = NDArray[np.int8]
 
 LEFT, RIGHT, TIE, BOTH_BAD, ABSTAIN, INCONSISTENT, MISSING = range(7)
@@ -123,16 +103,8 @@ def by_words_then_ids(
 ) -> tuple[Outcomes, str]:
     """Return outcomes by words or, where not all are words for one, as :func:`by_words_or_ids` does; and a note.
 
-    Parameters
-    ----------
-    words, left, right, meaning, user_words
-        As there.
-
-    Returns
-    -------
-    said : ndarray of int8
-    note : str
-        Empty where words were enough.
+    words, left, right, meaning, user_words: As there.
+    Returns said, note (empty where words were enough).
     """
     said = _exactly(words, {**meaning, **user_words})
     if (said != _UNKNOWN).all():

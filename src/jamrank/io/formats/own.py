@@ -10,8 +10,6 @@ from jamrank.io.formats.grades import GRADED, graded_note, grades_of_words
 from jamrank.io.formats.outcomes import LEFT, NOT_DECIDED, RIGHT, VERDICTS, by_words_then_ids
 from jamrank.io.formats.table import Table
 
-__all__ = ["FORMAT"]
-
 # An item may be called A: the letters alone are no verdicts here.
 _VERDICTS = {word: side for word, side in VERDICTS.items() if len(word) > 1}
 _WORDS = {"left": LEFT, "right": RIGHT, **NOT_DECIDED, **_VERDICTS, **GRADED}

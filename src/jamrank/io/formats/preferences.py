@@ -14,8 +14,6 @@ from jamrank.io.formats.base import Ballots, Format
 from jamrank.io.formats.outcomes import LEFT
 from jamrank.io.formats.table import Table, as_ids
 
-__all__ = ["FORMAT"]
-
 _MODELS = (("chosen_model", "rejected_model"), ("chosen-model", "rejected-model"))
 
 

@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from jamrank.data.ids import UNNAMED
 from jamrank.errors import InputError
 from jamrank.io.documents import shown
 from jamrank.io.records import Record
 from jamrank.typing import FloatArray
-
-__all__ = ["ANNOTATORS", "QUESTIONS", "UNNAMED", "Table", "as_ids"]
 
 # Columns in which the annotators may stand, where a format does not name its own.
 ANNOTATORS = (
@@ -25,8 +24,6 @@ ANNOTATORS = (
 )  # fmt: skip
 # Columns in which the questions may stand, in capitals or not, where a format does not name its own: finest first.
 QUESTIONS = ("question", "question_id", "prompt_id", "prompt", "instruction", "topic")
-# Who cast the votes of a file that does not say.
-UNNAMED = "unnamed"
 _EXACT = 2**53
 # How alike two names must be for one to be a misspelling of the other; 1 is the same.
 _ALIKE = 0.85
@@ -277,9 +274,13 @@ class Table:
         return pl.Series("annotator", [self._who]).new_from_index(0, len(self)), note
 
 
-def as_ids(values: Sequence[Any], name: str) -> pl.Series:
-    """Return Python objects as ids, null for None, NaN and empty text."""
-    ids = [_id(value, name, row) for row, value in enumerate(values)]
+def as_ids(values: Sequence[Any], name: str, rows: Sequence[int] | None = None) -> pl.Series:
+    """Return Python objects as ids, null for None, NaN and empty text.
+
+    name: What they are, for an error.
+    rows: The row of the file that each came from, counted from 0; unless given, its own position.
+    """
+    ids = [_id(value, name, row) for row, value in zip(rows or range(len(values)), values, strict=True)]
     kinds = {type(value) for value in ids} - {type(None)}
     if kinds == {int} and all(-(2**63) <= value < 2**63 for value in ids if isinstance(value, int)):
         return pl.Series(name, ids, dtype=pl.Int64)

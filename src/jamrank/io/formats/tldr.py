@@ -13,8 +13,6 @@ from jamrank.io.formats.base import Ballots, Format
 from jamrank.io.formats.outcomes import LEFT, MISSING, RIGHT
 from jamrank.io.formats.table import Table, as_ids
 
-__all__ = ["FORMAT"]
-
 _SAME = "both summaries are of one policy"
 
 

@@ -11,8 +11,6 @@ from jamrank.io.formats.base import Ballots, Format
 from jamrank.io.formats.outcomes import LEFT, NOT_DECIDED, RIGHT, TIE, Outcomes, by_words
 from jamrank.io.formats.table import Table
 
-__all__ = ["FORMAT"]
-
 _NOT_ANNOTATORS = ("left", "right", "question", "question_id", "weight", "id", "pair_id", "index", "", "Unnamed: 0")
 # What would make each row a vote of its own, and the table another.
 _NOT_WIDE = ("winner", "label", "chosen", "rejected", "p_a", "preference", "choice", "annotator", "worker", "judge")

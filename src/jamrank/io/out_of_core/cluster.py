@@ -18,8 +18,6 @@ from jamrank.io.documents import check_folder
 from jamrank.io.private import own_scratch, private_folder
 from jamrank.kernels import default_threads
 
-__all__ = ["Cluster", "cluster_at_hand"]
-
 Tick = Callable[[int, int], None]
 
 _FAN_IN = 8
@@ -52,12 +50,8 @@ def _client_at_hand() -> Any:
 class Cluster:
     """A client of a scheduler.
 
-    Parameters
-    ----------
-    client : distributed.Client
-        Open.
-    own : sequence of objects with ``close``
-        What to close with it, in order; empty if the caller opened the client.
+    client: Open.
+    own: What to close with it, in order; empty if the caller opened the client.
     """
 
     def __init__(self, client: Any, own: Sequence[Any] = ()) -> None:
@@ -75,21 +69,11 @@ class Cluster:
     ) -> Cluster:
         """Connect to a scheduler, or start one here.
 
-        Parameters
-        ----------
-        scheduler : str, optional
-            Its address; by default the known client or address, otherwise a local cluster.
-        workers : int, optional
-            How many worker processes a local cluster has; one for each core unless given.
-        scratch : path-like, optional
-            Where the workers of a local cluster put what does not fit into memory.
-
-        Raises
-        ------
-        ParameterError
-            If dask is not installed.
-        ClusterError
-            If no scheduler answers at the address.
+        scheduler: Its address; by default the known client or address, otherwise a local cluster.
+        workers: How many worker processes a local cluster has; one for each core unless given.
+        scratch: Where the workers of a local cluster put what does not fit into memory.
+        Raises ParameterError: If dask is not installed.
+        Raises ClusterError: If no scheduler answers at the address.
         """
         try:
             import dask
@@ -263,10 +247,7 @@ class Cluster:
 def _temporary_keys() -> Any:
     """Return a key and a certificate for the connections of one local cluster.
 
-    Raises
-    ------
-    ParameterError
-        If they cannot be made.
+    Raises ParameterError: If they cannot be made.
     """
     from distributed import Security
 

@@ -43,8 +43,6 @@ from jamrank.io.out_of_core.distributed_tasks import (
 from jamrank.io.out_of_core.parted import PartedComparisons
 from jamrank.typing import IntArray
 
-__all__ = ["DistributedComparisons", "Keys", "distribute", "distribute_comparisons"]
-
 Progress = Callable[[str, int, int], None]
 
 _PART_VOTES, _MOST_PARTS = 1 << 21, 4096

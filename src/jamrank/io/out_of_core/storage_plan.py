@@ -15,8 +15,6 @@ from jamrank.io.documents import check_folder
 from jamrank.io.parquet import ParquetFiles, is_parquet
 from jamrank.io.private import check_private, own_scratch, refuse_shared
 
-__all__ = ["KIND", "MANIFEST", "VERSION", "StoragePlan", "parse_size", "plan_storage"]
-
 # The manifest of a scratch folder: its file and kind.
 MANIFEST, KIND, VERSION = "votes.json", "scratch", 2
 # Most memory per vote of a slice, or of a part, and the base memory of the process.
@@ -79,21 +77,11 @@ def plan_storage(
 ) -> StoragePlan:
     """Plan the storage of votes.
 
-    Parameters
-    ----------
-    path : path-like
-        A Parquet file in the canonical form, or a folder of them.
-    scratch : path-like, optional
-        Folder for the encoded votes; by default a private one in the user's cache.
-    memory : str or int
-        Memory limit, such as ``"2GB"``.
-
-    Raises
-    ------
-    InputError
-        If the files cannot be read, or the scratch folder is too small.
-    ParameterError
-        If the memory limit is too small.
+    path: A Parquet file in the canonical form, or a folder of them.
+    scratch: Folder for the encoded votes; by default a private one in the user's cache.
+    memory: Memory limit, such as ``"2GB"``.
+    Raises InputError: If the files cannot be read, or the scratch folder is too small.
+    Raises ParameterError: If the memory limit is too small.
     """
     allowed = parse_size(memory)
     if allowed < _LEAST_MEMORY:

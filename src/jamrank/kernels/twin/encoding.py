@@ -6,27 +6,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
-
-__all__ = [
-    "code_ids",
-    "code_rows",
-    "code_strings",
-    "count_pairs",
-    "count_spelled",
-    "fold_keys",
-    "mark_ids",
-    "pack_votes",
-    "prior_of_pairs",
-    "regular_lines",
-    "repeat",
-    "sort_keys",
-    "sum_by_code",
-    "sum_by_link",
-    "unpack_votes",
-]
 
 
 def pack_votes(
@@ -142,7 +123,8 @@ def prior_of_pairs(
     first: Int32Array, second: Int32Array, scores: FloatArray, prior: FloatArray, threads: int
 ) -> None:
     """Compute the probability that the first item of each pair is better, from the scores."""
-    prior[:] = expit(scores[first] - scores[second])
+    with np.errstate(over="ignore"):
+        prior[:] = 1 / (1 + np.exp(scores[second] - scores[first]))
 
 
 def sum_by_link(begin: IntArray, value: FloatArray, sums: FloatArray, threads: int) -> None:
@@ -164,21 +146,21 @@ def repeat(begin: IntArray, of_link: NDArray[Any], of_row: NDArray[Any], threads
 _QUOTE, _NEWLINE, _RETURN = b'"\n\r'
 
 
-def regular_lines(text: NDArray[np.uint8], separator: int, width: int, threads: int) -> int:
+def regular_lines(text: NDArray[np.uint8], delimiter: int, width: int, threads: int) -> int:
     """Count the lines of a text, which ends with a newline; -1 unless every one has ``width`` fields."""
     if not len(text) or text[-1] != _NEWLINE:
         return -1
     is_quote, is_return = text == _QUOTE, text == _RETURN
     if is_return[-1] or (text[1:][is_return[:-1]] != _NEWLINE).any():
         return -1
-    is_end = (text == separator) | (text == _NEWLINE)
+    is_end = (text == delimiter) | (text == _NEWLINE)
     inside = np.logical_xor.accumulate(is_quote)
     opening, closing, is_edge = is_quote & inside, is_quote & ~inside, is_quote | is_end | is_return
     # Each opening quote begins a field and each closing one ends it, or both stand for one quote.
     if inside[-1] or (opening[1:] & ~is_edge[:-1]).any() or (closing[:-1] & ~is_edge[1:]).any():
         return -1
     marks = text[is_end & ~inside]
-    expected = np.full(width, separator, dtype=np.uint8)
+    expected = np.full(width, delimiter, dtype=np.uint8)
     expected[-1] = _NEWLINE
     if len(marks) % width or (marks.reshape(-1, width) != expected).any():
         return -1

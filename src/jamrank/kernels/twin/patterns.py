@@ -9,17 +9,6 @@ from numpy.typing import NDArray
 
 from jamrank.typing import FloatArray, Int32Array, IntArray
 
-__all__ = [
-    "jury_patterns",
-    "list_votes",
-    "mark_ballots",
-    "mark_sides",
-    "mark_verdicts",
-    "number_verdicts",
-    "patterns",
-    "spell_out",
-]
-
 
 def patterns(
     start: IntArray,

@@ -15,8 +15,6 @@ from jamrank.paper.theory import best_rule_accuracy, majority_accuracy
 from jamrank.paper.trials import Record, Results, Trial, estimate, pick
 from jamrank.paper.wine import COLOURS, RankerTrial, WineTrial, wine_flips
 
-__all__ = ["Accuracy"]
-
 _MACHINES = ("SVM, raw", "SVM, standardised")
 
 

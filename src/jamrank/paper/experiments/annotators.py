@@ -10,8 +10,6 @@ from jamrank.paper.trials import Record, Results, Trial
 from jamrank.paper.wine import COLOURS, WineTrial, wine_flips
 from jamrank.typing import FloatArray
 
-__all__ = ["Annotators"]
-
 _NUMBERS = range(3, 10)
 
 

@@ -13,8 +13,6 @@ from jamrank.paper.methods import METHODS
 from jamrank.paper.tables import markdown
 from jamrank.paper.trials import Record, Results, Trial, estimate, pick
 
-__all__ = ["Digits"]
-
 _TIES = ("ties=random", "ties=left out")
 _SIGNIFICANT = 0.05
 

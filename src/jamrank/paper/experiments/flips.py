@@ -13,8 +13,6 @@ from jamrank.paper.tables import markdown
 from jamrank.paper.trials import Record, Results, Trial, estimate, pick, value_of
 from jamrank.paper.wine import COLOURS, WineTrial, wine_flips
 
-__all__ = ["Flips"]
-
 _MODELS = ("JAM", "VRJAM")
 _ANNOTATORS = range(1, 7)
 _SIZES = (300, 1000, 3000, 10_000, 30_000, 100_000)

@@ -9,8 +9,6 @@ from jamrank.paper.experiments.series import N_PAIRS, at, draw_curves, gap, seri
 from jamrank.paper.trials import Record, Results, Trial
 from jamrank.paper.wine import COLOURS, WineTrial, wine_flips
 
-__all__ = ["Noise"]
-
 # Mean flip below which the sign is safe; it passes 1/2 at alpha = 20/7.
 _SAFE = 0.48
 # Ten percent more at each step.

@@ -16,8 +16,6 @@ from jamrank.paper.trials import Record, Results, estimate, pick
 from jamrank.paper.wine import COLOURS, WineTrial, wine_flips
 from jamrank.typing import FloatArray
 
-__all__ = ["BEST", "GIVEN", "MAJORITY", "N_PAIRS", "at", "draw_curves", "gap", "series_records", "series_table"]
-
 # So many of the white wines' eight million pairs are enough for a curve.
 N_PAIRS = {"red": None, "white": 600_000}
 MAJORITY, BEST = "theory: majority vote", "theory: best rule"

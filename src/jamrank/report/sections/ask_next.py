@@ -10,8 +10,6 @@ from jamrank.report.section import Section
 from jamrank.report.sections.uncertain_pairs import order_columns
 from jamrank.report.tables import Column, Row, table
 
-__all__ = ["SECTION"]
-
 _MOST_VOTES = 1_000
 
 

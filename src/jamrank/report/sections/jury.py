@@ -9,8 +9,6 @@ from jamrank.report.record import Report
 from jamrank.report.section import Section
 from jamrank.report.tables import Column, Row, whole_table
 
-__all__ = ["SECTION"]
-
 
 def _render(report: Report) -> str:
     """Write the audit of the judges."""

@@ -10,8 +10,6 @@ from jamrank.report.pictures import ItemViews
 from jamrank.report.record import Report
 from jamrank.report.section import Section
 
-__all__ = ["SECTION"]
-
 # Of more items, some are shown, evenly from first to last.
 _SHOWN = 120
 
