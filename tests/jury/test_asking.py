@@ -301,6 +301,16 @@ def test_the_information_plan_goes_on_from_the_votes_of_people_and_judges(tmp_pa
         assert set(ledger.votes()["annotator"]) == {"a", "person"}
 
 
+def test_what_is_being_asked_is_not_asked_twice(ledger, contents):
+    class Repeating(RandomPlan):
+        def take(self, free):
+            return [task for task in super().take(free) for _ in range(2)]
+
+    outcome = ask_all(ledger, [Judge("a", lambda prompt: "left")], contents, Repeating(contents, ["a"], "1"))
+    assert outcome.progress.asked == contents.n_comparisons == ledger.votes().height
+    assert not ledger.leases()
+
+
 def test_two_items_and_one_judge(tmp_path):
     items = [Item("x", text="one"), Item("y", text="two")]
     for plan in ("random", "information"):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from jamrank.cli.messages import lines, note, print_json
 from jamrank.cli.types import Finite
@@ -37,6 +38,7 @@ class _Request:
     target: float
     both_orders: bool
     criterion: str
+    recorded_as: str | None
     seed: str | None
     quiet: bool
 
@@ -49,10 +51,12 @@ Examples:
   jamrank jury answers.jsonl --judge gpt --judge claude --budget 5 --out results
   jamrank jury answers.jsonl --judge gpt --show-prompt
   jamrank jury --audit jury.db
+  jamrank jury --ledger photos.studio.sqlite --judge gpt --budget 5
   jamrank jury --simulate --port 8765 > judges.toml
 
 \b
 answers.jsonl has question, system and text on every line; CSV, Parquet and folders of texts or images are read too.
+Without ITEMS, those of the ledger are compared, such as those of a study of jamrank studio.
 judges.toml describes the judges:
   [judges.gpt]
   endpoint = "https://api.example.com/v1"
@@ -67,7 +71,11 @@ Exit code 0 when done, 2 when something cannot be used or every judge fails, 130
 )
 @click.argument("items", metavar="[ITEMS]", required=False)
 @click.option(
-    "--judge", "judges", metavar="NAME", multiple=True, help="A judge of the file; repeat for more. By default all."
+    "--judge",
+    "judges",
+    metavar="NAME",
+    multiple=True,
+    help="Ask this judge of the file; repeat for more. By default all.",
 )
 @click.option("--judges", "judges_file", metavar="FILE", default="judges.toml", show_default=True, help="The judges.")
 @click.option(
@@ -89,19 +97,19 @@ Exit code 0 when done, 2 when something cannot be used or every judge fails, 130
     show_default=True,
     help="Goal of the collection.",
 )
-@click.option("-k", type=click.IntRange(min=1), help="With --goal top-k: size of the top.")
-@click.option("--target", type=Finite(0, 1), default=0.05, show_default=True, help="Expected error at which to stop.")
+@click.option("-k", "--k", type=click.IntRange(min=1), help="With --goal top-k: number of items in the top.")
+@click.option("--target", type=Finite(0, 1), default=0.02, show_default=True, help="Expected error at which to stop.")
 @click.option("--both-orders", is_flag=True, help="Ask every comparison in both orders, not only the first ones.")
 @click.option(
-    "--criterion", default="", metavar="TEXT", help="Criterion of the judges; by default, which answer is better."
+    "--criterion", default="", metavar="TEXT", help="Criterion for the judges; by default, which answer is better."
 )
-@click.option("--seed", metavar="TEXT", help="Random seed of the random plan and of the delimiters around answers.")
+@click.option("--seed", metavar="TEXT", help="Random seed of the plan and of the delimiters around answers.")
 @click.option("--dry-run", is_flag=True, help="Estimate the cost; send nothing.")
 @click.option("--show-prompt", is_flag=True, help="Print the prompt of the first judge; send nothing.")
 @click.option("--audit", metavar="LEDGER", help="Report on the judges of a ledger: biases, agreement, cost.")
 @click.option("--simulate", is_flag=True, help="Ask simulated judges on this machine; without ITEMS, serve them.")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="With --simulate: where to serve.")
-@click.option("--latency", type=Finite(min=0), default=0.05, help="With --simulate: seconds for a reply.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="With --simulate: port to serve on.")
+@click.option("--latency", type=Finite(min=0), default=0.05, help="With --simulate: seconds per reply.")
 @click.option("--faults", type=Finite(0, 1), default=0.0, help="With --simulate: share of failing requests.")
 @click.option("--out", metavar="DIR", help="Write the ranking and the report to that folder, as jamrank fit does.")
 @click.option("--json", "as_json", is_flag=True, help="With --audit: print JSON.")
@@ -133,13 +141,14 @@ def jury(
         raise ParameterError(
             f"jamrank jury needs {error.name}; install it with pip install 'jamrank[jury]'"
         ) from None
-    request = _Request(items, **given)
+    request = _Request(items, recorded_as=None, **given)
+    ledger_given = context.get_parameter_source("ledger") is not ParameterSource.DEFAULT
     if audit is not None:
         _audit(audit, as_json)
-    elif simulate and items is None:
+    elif simulate and items is None and not ledger_given:
         _serve(port, latency, faults)
-    elif items is None:
-        raise ParameterError("no ITEMS; give a file of answers, or --audit LEDGER, or --simulate")
+    elif items is None and not ledger_given:
+        raise ParameterError("no ITEMS; give a file of answers, or --ledger, --audit LEDGER or --simulate")
     elif simulate:
         from jamrank.jury.simulated import SimulatedServer
 
@@ -160,9 +169,8 @@ def _jury(
     out: str | None,
 ) -> None:
     from jamrank.io import check_folder
-    from jamrank.jury import load_contents
 
-    contents = load_contents(str(request.items))
+    contents, request = _contents(request)
     if out is not None:
         check_folder(out)
     if show_prompt:
@@ -172,6 +180,30 @@ def _jury(
     else:
         _ask(contents, judges, request)
         _fit(context, request, out)
+
+
+def _contents(request: _Request) -> tuple[Contents, _Request]:
+    """Return what is compared, and the request with the question of the study where the ledger has one."""
+    from pathlib import Path
+
+    from jamrank.collect import open_ledger
+    from jamrank.io.sources import is_url
+    from jamrank.jury import load_contents
+    from jamrank.studio.brief import read_brief
+
+    if request.items is not None and not is_url(request.ledger) and not Path(request.ledger).exists():
+        return load_contents(request.items), request
+    with open_ledger(request.ledger, create=request.items is not None) as ledger:
+        recorded, questions = ledger.items(), ledger.questions()
+    brief = read_brief(request.ledger, request.criterion)
+    if brief is not None:
+        request = replace(request, criterion=brief.question, recorded_as=brief.criterion)
+        recorded = brief.items
+    if request.items is not None:
+        return load_contents(request.items), request
+    if len(recorded) < 2:
+        raise ParameterError(f"{ledger.name} has no items to compare; give ITEMS")
+    return load_contents(recorded, questions), request
 
 
 def _faults(share: float) -> Any:
@@ -263,6 +295,7 @@ def _ask(contents: Contents, judges: list[Judge], request: _Request) -> None:
                 target=request.target,
                 both_orders=request.both_orders,
                 criterion=request.criterion,
+                recorded_as=request.recorded_as,
                 seed=request.seed,
                 watch=display.show,
             )

@@ -8,6 +8,7 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
@@ -22,7 +23,7 @@ from jamrank.collect.tables import (
     annotator_row,
     change_annotator,
     event_of,
-    events_where,
+    events_with_keys,
     hashed,
     item_of,
     item_row,
@@ -277,7 +278,7 @@ class Ledger:
     def with_keys(self, keys: Iterable[str]) -> dict[str, Event]:
         """Return the events that have one of some keys, by key; without the replies."""
         with reading(self._engine) as connection:
-            return events_where(connection, schema.events.c.key, set(keys))
+            return events_with_keys(connection, keys)
 
     def events(self, after: int = 0, kinds: Sequence[str] = (), *, raw: bool = True) -> Iterator[Event]:
         """Yield events in their order, a few thousand at a time.
@@ -333,9 +334,12 @@ class Ledger:
     # Items and annotators
 
     def add_items(self, items: Iterable[Item]) -> None:
-        """Add items, or replace their content."""
+        """Add items, or replace their content; details that are not given stay, such as those of a study."""
         with writing(self._engine) as connection:
-            put(connection, schema.items, [item_row(item) for item in items])
+            known = select(schema.items.c.id, schema.items.c.question, schema.items.c.details)
+            kept = {(name, question): json.loads(details) for name, question, details in connection.execute(known)}
+            merged = (replace(one, details={**kept.get((one.id, one.question), {}), **one.details}) for one in items)
+            put(connection, schema.items, [item_row(item) for item in merged])
 
     def items(self) -> list[Item]:
         """Return the items, in the order in which they were added."""

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, Table, func, insert, select, update
+from sqlalchemy import Connection, RowMapping, Table, bindparam, func, insert, or_, select, update
 
 from jamrank.collect import schema
 from jamrank.collect.records import Annotator, Event, Item, Lease, Spending
 from jamrank.errors import LedgerError
+
+# Values of one statement: databases have a limit.
+AT_ONCE = 500
+_RELATED = select(*(column for column in schema.events.c if column.name != "raw")).where(
+    or_(
+        schema.events.c.key.in_(bindparam("keys", expanding=True)),
+        schema.events.c.id.in_(bindparam("ids", expanding=True)),
+        schema.events.c.refers.in_(bindparam("ids", expanding=True)),
+    )
+)
 
 
 def put(connection: Connection, table: Table, rows: list[dict[str, Any]]) -> None:
@@ -91,15 +101,22 @@ def event_of(row: RowMapping) -> Event:
     return Event(**{**values, "details": json.loads(row["details"])})
 
 
-def events_where(connection: Connection, column: Any, values: set[Any]) -> dict[str, Event]:
-    """Return the events, without replies, whose column has one of some values; by key."""
-    found: dict[str, Event] = {}
-    wanted, columns = list(values), [column for column in schema.events.c if column.name != "raw"]
-    for start in range(0, len(wanted), 500):
-        query = select(*columns).where(column.in_(wanted[start : start + 500]))
-        for row in connection.execute(query).mappings():
-            found[row["key"]] = event_of(row)
-    return found
+def events_with_keys(connection: Connection, keys: Iterable[str]) -> dict[str, Event]:
+    """Return the events, without replies, that have one of some keys; by key."""
+    return {event.key: event for event in related_events(connection, set(keys), set())}
+
+
+def related_events(connection: Connection, keys: set[str], ids: set[int]) -> Iterator[Event]:
+    """Yield the events, without replies, that have one of some keys or ids, or refer to one of the ids."""
+    names, numbers = sorted(keys), sorted(ids)
+    for start in range(0, max(len(names), len(numbers)), AT_ONCE):
+        # An id of 0 does not exist.
+        wanted = {
+            "keys": names[start : start + AT_ONCE] or [""],
+            "ids": numbers[start : start + AT_ONCE] or [0],
+        }
+        for row in connection.execute(_RELATED, wanted).mappings():
+            yield event_of(row)
 
 
 def lease_of(event: Event, expires: float, reserved: float) -> Lease:

@@ -81,6 +81,7 @@ def ask_all(
     *,
     limit: Limit | None = None,
     criterion: str = "",
+    recorded_as: str | None = None,
     salt: str = "",
     watch: Callable[[Progress], None] | None = None,
 ) -> Outcome:
@@ -92,6 +93,7 @@ def ask_all(
     plan: What to ask.
     limit: A hard budget for all that the ledger has recorded.
     criterion: What to judge by.
+    recorded_as: The criterion of the votes in the ledger, if its name is not its text.
     salt: Seed of the delimiters around answers; a secret of the run.
     watch: Called every few seconds.
     Raises JudgeError: If every judge failed.
@@ -100,7 +102,8 @@ def ask_all(
     _check_images(judges, contents)
     with ledger.exclusive("jury"):
         lost = _recover(ledger, judges)
-        run = _Run(ledger, judges, contents, plan, limit or Limit(), criterion, salt, watch)
+        name = criterion if recorded_as is None else recorded_as
+        run = _Run(ledger, judges, contents, plan, limit or Limit(), criterion, name, salt, watch)
         state, reason = asyncio.run(run.go())
         return Outcome(state, reason, run.progress(), lost, run.given_up)
 
@@ -149,12 +152,13 @@ class _Run:
         plan: Plan,
         limit: Limit,
         criterion: str,
+        recorded_as: str,
         salt: str,
         watch: Callable[[Progress], None] | None,
     ) -> None:
         self.ledger, self.contents, self.plan, self.limit = ledger, contents, plan, limit
         self.judges = {judge.name: judge for judge in judges}
-        self.criterion, self.salt, self.watch = criterion, salt, watch
+        self.criterion, self.recorded_as, self.salt, self.watch = criterion, recorded_as, salt, watch
         self.recorder = Recorder(ledger, limit)
         self.paces = {judge.name: Pace(judge.per_minute) for judge in judges}
         self.rooms = {judge.name: asyncio.Semaphore(judge.concurrency) for judge in judges}
@@ -164,6 +168,7 @@ class _Run:
         }
         self.unsent: set[int] = set()
         self.pending: dict[str, int] = dict.fromkeys(self.judges, 0)
+        self.open_keys: set[str] = set()
         self.in_flight = 0
         self.counts = dict.fromkeys(("asked", "answered", "refused", "unparsable", "failed"), 0)
         self.failures: dict[str, int] = dict.fromkeys(self.judges, 0)
@@ -211,6 +216,7 @@ class _Run:
                     return ending
                 for request in requests:
                     self.pending[request.task.judge] += 1
+                    self.open_keys.add(request.key)
                     tasks.add(asyncio.create_task(self._handle(request)))
                 if not tasks:
                     return "all asked", "every planned comparison has been asked"
@@ -229,12 +235,12 @@ class _Run:
                 return (state, reason), []
             self.checked, self.left, self.leaders = time.monotonic(), self.plan.remaining(), self.plan.leaders()
         while wanted := self.plan.take(free):
-            requests = [self._request(task) for task in wanted]
-            stored = self.ledger.with_keys(request.key for request in requests)
-            for request in requests:
-                if request.key in stored:
-                    self.plan.tell(request.task, stored[request.key].outcome)
-            new = [request for request in requests if request.key not in stored]
+            requests = {request.key: request for request in map(self._request, wanted)}
+            stored = self.ledger.with_keys(requests)
+            for key, event in stored.items():
+                self.plan.tell(requests[key].task, event.outcome)
+            # A comparison that is being asked is not asked a second time.
+            new = [request for key, request in requests.items() if key not in stored and key not in self.open_keys]
             if new:
                 return None, new
         return None, []
@@ -257,6 +263,7 @@ class _Run:
             self.results.append((request.task, None if event is None else event.outcome))
         finally:
             self.pending[judge.name] -= 1
+            self.open_keys.discard(request.key)
 
     async def _ask(self, judge: Judge, request: _Request) -> Event | None:
         """Ask until there is a reply, and return it; None if there is none."""
@@ -307,7 +314,7 @@ class _Run:
             task.right,
             f"ask:{secrets.token_hex(12)}",
             task.question,
-            self.criterion,
+            self.recorded_as,
             strategy=task.strategy,
             probability=task.probability,
             reserve=judge.worst_cost(request.prompt),

@@ -8,6 +8,7 @@ import json
 import math
 import re
 import threading
+import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -33,7 +34,7 @@ class SimulatedJudge:
 
     It says left with the log-odds ``scale`` × difference of the qualities + ``left_bias`` + ``verbosity`` × log2 of
     the ratio of the lengths ± ``favour`` for an answer of its own family; then the opposite with probability
-    ``flip``.
+    ``flip``. The strength of a verdict is larger the more probable it was.
 
     name: The model under which it is asked.
     scale, left_bias, verbosity, favour: In log-odds, as above.
@@ -67,8 +68,10 @@ class SimulatedJudge:
 
     def p_left(self, left: str, right: str) -> float:
         """Return the probability of left where there are no ties."""
-        p = 1 / (1 + math.exp(-self.log_odds(left, right)))
-        return self.flip + (1 - 2 * self.flip) * p
+        return self._with_flip(self.log_odds(left, right))
+
+    def _with_flip(self, log_odds: float) -> float:
+        return self.flip + (1 - 2 * self.flip) / (1 + math.exp(-log_odds))
 
     def say(self, question: str, left: str, right: str) -> str:
         """Return the reply."""
@@ -77,11 +80,12 @@ class SimulatedJudge:
             return json.dumps({"verdict": "refuse", "strength": None})
         if draw.below(self.unparsable):
             return "Both answers have their merits, and it depends on what you value."
-        if abs(self.log_odds(left, right)) < self.ties:
-            word = "tie"
-        else:
-            word = "left" if draw.below(self.p_left(left, right)) else "right"
-        return json.dumps({"verdict": word, "strength": round(draw.next(), 2)})
+        log_odds = self.log_odds(left, right)
+        if abs(log_odds) < self.ties:
+            return json.dumps({"verdict": "tie", "strength": None})
+        # Left below its probability; the further from it, the clearer.
+        lead = self._with_flip(log_odds) - draw.next()
+        return json.dumps({"verdict": "left" if lead > 0 else "right", "strength": round(abs(lead), 2)})
 
 
 @dataclass(frozen=True)
@@ -123,6 +127,9 @@ class _Draws:
         return int.from_bytes(digest[:7], "big") / 2**56
 
     def below(self, share: float) -> bool:
+        if share <= 0:  # No need to hash.
+            self._count += 1
+            return False
         return self.next() < share
 
 
@@ -139,7 +146,7 @@ class _CutError(Exception):
 class SimulatedServer:
     """The server, in a thread of its own while the ``with`` block lasts.
 
-    latency: Seconds before every reply.
+    latency: Seconds from a request to its reply.
     key: The key that every request must have.
     port: 0 for any that is free.
     replies: How many replies were sent for each comparison put to each judge.
@@ -216,17 +223,20 @@ class SimulatedServer:
         try:
             while (head := await _head(reader)) is not None:
                 body = await reader.readexactly(min(int(head.get("content-length", "0")), _LARGEST_BODY))
-                writer.write(await self._answer(head, body))
+                begin = time.monotonic()
+                try:
+                    answer = self._answer(head, body)
+                finally:
+                    await asyncio.sleep(max(begin + self.latency - time.monotonic(), 0.0))
+                writer.write(answer)
                 await writer.drain()
         except (_CutError, ConnectionError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError):
             pass
         finally:
             writer.close()
 
-    async def _answer(self, head: dict[str, str], body: bytes) -> bytes:
+    def _answer(self, head: dict[str, str], body: bytes) -> bytes:
         self.requests += 1
-        if self.latency:
-            await asyncio.sleep(self.latency)
         if head["target"] != "POST /v1/chat/completions":
             return _response(404, {"error": {"message": f"no such place: {head['target']}"}})
         if self.key is not None and head.get("authorization") != f"Bearer {self.key}":

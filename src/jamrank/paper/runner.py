@@ -287,7 +287,7 @@ def _read_results(path: Path) -> list[Record]:
     except FileNotFoundError:
         return []
     except (OSError, ValueError, TypeError):
-        remedy = "move it away, or choose another --out"
+        remedy = "move or delete it, or choose another --out"
         raise InputError("is not a list of this command's records", remedy, source=str(path)) from None
 
 

@@ -21,8 +21,8 @@ from jamrank.selection.folds import SPLITS, assign_folds
 from jamrank.text import many
 
 _HELD_OUT = {
-    "vote": "votes held out one by one",
-    "pair": "pairs held out with all their votes",
+    "vote": "single held-out votes",
+    "pair": "held-out pairs",
 }
 _FEWEST = 10
 
@@ -34,7 +34,7 @@ class Comparison:
     Attributes
     ----------
     choice : str
-        The recommended model, by the votes held out one by one: the simplest that the one with the lowest loss does
+        The recommended model, by single held-out votes: the simplest that the one with the lowest loss does
         not beat by two standard errors of the difference, clustered by pair and annotator.
     sentences : list of str
         The findings, in words.
@@ -180,7 +180,7 @@ def _with_pooled_baseline(held_out: HeldOut, features: Any) -> HeldOut:
         return held_out
     best = held_out.best(telling)
     candidate = held_out.trials[best].candidate
-    twin = replace(candidate, name=f"{best}, annotators alike", annotators=False, pooled_baseline_of=best)
+    twin = replace(candidate, name=f"{best}, annotators pooled", annotators=False, pooled_baseline_of=best)
     alone = hold_out(by_one(held_out.votes), held_out.fold, [twin], features)
     return replace(held_out, trials={**held_out.trials, **alone.trials})
 
@@ -203,7 +203,7 @@ def _sentences(found: dict[str, HeldOut], votes: Comparisons, used: Comparisons)
         )
     if votes.n_ties:
         ties = many(votes.n_ties, "tie vote")
-        sentences.append(f"{ties}: losses are of decided votes, given that they are decided; ties are scored apart.")
+        sentences.append(f"{ties}: losses are those of decided votes; ties are scored separately.")
     return sentences
 
 
