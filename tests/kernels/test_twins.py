@@ -146,9 +146,7 @@ def assign(module, p, matrix: np.ndarray, centroids: np.ndarray) -> dict[str, np
         "sizes": np.empty(len(centroids)),
     }
     norms = (centroids**2).sum(axis=1)
-    value = module.assign(
-        p["first"], p["second"], np.ascontiguousarray(projections.T).ravel(), norms, *out.values(), p["threads"]
-    )
+    value = module.assign(p["first"], p["second"], projections.ravel(), norms, *out.values(), p["threads"])
     return {**out, "value": np.array(value)}
 
 

@@ -543,6 +543,9 @@ double assign(const Ints& first, const Ints& second, const Doubles& projections,
     require(clusters > 0 && sizes.size() == clusters, "one entry a cluster");
     require(counts.size() == projections.size(), "one entry an item and cluster");
     const Pairs rows{first.data(), second.data(), projections.size() / clusters};
+    std::vector<double> by_cluster(projections.size());
+    for (size_t k = 0; k < by_cluster.size(); ++k)
+        by_cluster[k % clusters * rows.items + k / clusters] = projections.data()[k];
     const size_t size = counts.size() + clusters + 1;
     const size_t blocks = block_count(n, size);
     nb::gil_scoped_release release;
@@ -550,7 +553,7 @@ double assign(const Ints& first, const Ints& second, const Doubles& projections,
     for_blocks(blocks, threads, [&](size_t block) {
         double* own = sums.clear(block);
         const Span span = span_of(block, blocks, n);
-        active->assign(rows, projections.data(), norms.data(), static_cast<int>(clusters), span.begin,
+        active->assign(rows, by_cluster.data(), norms.data(), static_cast<int>(clusters), span.begin,
                        span.end, cluster.data(), own, own + counts.size(), own[size - 1]);
     });
     sums.collect(0, counts.size(), counts.data());

@@ -79,7 +79,7 @@ def _round(
 ) -> tuple[Int32Array, FloatArray]:
     """Assign every pair and move every centroid to the mean of its pairs."""
     n_clusters = len(centroids)
-    projections = np.ascontiguousarray(np.einsum("if,cf->ic", matrix, centroids).T)
+    projections = np.einsum("if,cf->ic", matrix, centroids)
     cluster = np.empty(len(first), dtype=np.int32)
     counts, sizes = np.empty(projections.size), np.empty(n_clusters)
     norms = (centroids**2).sum(axis=1)

@@ -163,7 +163,7 @@ def _kinds(weight: FloatArray, vote: Int32Array, start: IntArray, ballots: Ragge
 
 def as_codes(of_row: NDArray[np.integer], n_patterns: int) -> Codes:
     """Return the pattern of each row in the smallest type that holds it."""
-    return of_row.astype(code_type(n_patterns))
+    return of_row.astype(np.uint8) if code_type(n_patterns) is np.uint8 else of_row.astype(np.int32)
 
 
 def code_type(n_patterns: int) -> type[np.uint8] | type[np.int32]:

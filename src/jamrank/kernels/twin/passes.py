@@ -316,7 +316,7 @@ def assign(
     threads: int,
 ) -> float:
     """Assign each difference ``x_i - x_j`` to its nearest centroid up to sign; return the sum of distances."""
-    table = projections.reshape(len(norms), -1).T
+    table = projections.reshape(-1, len(norms))
     along = table[first] - table[second]
     distance = norms - 2 * np.abs(along)
     cluster[:] = distance.argmin(axis=1)
