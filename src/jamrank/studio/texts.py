@@ -10,7 +10,7 @@ TEXTS = {
     "welcome": "You are invited to compare things, two at a time.",
     "how_long": "There are {total} comparisons. You can stop at any time and continue later with the same link.",
     "start": "Start",
-    "go_on": "Go on",
+    "go_on": "Continue",
     "agree": "I have read this and agree to take part.",
     "about_you": "About you",
     "about_note": "Stored separately from your votes; the organiser can delete it.",
