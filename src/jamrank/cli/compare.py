@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _TITLES = {
     "vote": "Single votes held out (other votes on the pair may be known)",
     "pair": "All votes on a pair held out together",
+    "time": "Later votes, predicted from earlier ones",
 }
 _POOLED = ", annotators pooled"
 

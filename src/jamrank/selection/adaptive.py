@@ -11,6 +11,10 @@ CAUTION = (
     "Items with similar results were compared more often than by chance, as if earlier votes had chosen the pairs: "
     "held-out losses cannot be trusted."
 )
+FORWARD = (
+    "Pairs look as if they were chosen by earlier votes, so models are compared by later votes, predicted from the "
+    "earlier ones."
+)
 # In standard errors: of sets with random pairs, fewer than 1 % look adaptive.
 _ENOUGH = 2.5
 
