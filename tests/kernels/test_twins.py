@@ -873,6 +873,12 @@ def test_a_missing_extension_warns_once_and_numpy_takes_over():
     assert python(BLOCKED) == "SlowKernelsWarning False"
 
 
+def test_kernels_of_an_older_build_are_not_used():
+    code = BLOCKED.replace('_native"] = None', '_native"] = type(sys)("_native")')
+    assert code != BLOCKED
+    assert python(code) == "SlowKernelsWarning False"
+
+
 @pytest.mark.parametrize(
     ("environment", "threads"),
     [
