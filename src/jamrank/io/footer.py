@@ -63,7 +63,7 @@ def examine(data: Buffer) -> dict[tuple[str, ...], Facts] | None:
         footer = _Reader(data, begin, len(data) - 8).struct()
         groups = footer.get(4, [])
         # Values of these may be missing, and pages begin with which are.
-        optional = {(field[4],) for field in footer[2] if field.get(3) == _OPTIONAL}
+        optional: set[tuple[bytes, ...]] = {(field[4],) for field in footer[2] if field.get(3) == _OPTIONAL}
         for group in groups:
             _check_group(data, group, begin, optional)
         if footer.get(3) != sum(group[3] for group in groups):
