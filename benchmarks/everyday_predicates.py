@@ -214,6 +214,11 @@ def compare_first(m: re.Match[str], c: Context) -> Found:
     return float(all(c.rank[name] != 1 for name in named)), max(1 - chance, 0.01)
 
 
+def shared_first(m: re.Match[str], c: Context) -> Found:
+    score = c.analysis.scores
+    return int((score > score.max() - 1e-9).sum()) == _number(m["n"])
+
+
 def last_only(m: re.Match[str], c: Context) -> Found:
     return m["last"] is None or str(c.analysis.ranking["item"][-1]) == m["last"]
 

@@ -39,7 +39,7 @@ TEMPLATES: tuple[tuple[str, str, Callable[[re.Match[str], Context], Found]], ...
      rf"(?P<first>{ID}) ranks first of [\d,]+ items \(probability (?P<p>[<>]?\d+ %)\); (?:(?P<last>{ID}) is last|[\d,]+ share the last)\."
      r"(?: Other candidates for the first rank: (?P<others>.*)\.)?", holds.first),
     ("first item", rf"(?P<first>{ID}) ranks first of [\d,]+ items; (?:(?P<last>{ID}) is last|[\d,]+ share the last)\.", holds.last_only),
-    ("shared first rank", r"(?:All )?[\d,]+ (?:of [\d,]+ )?items share the first rank.*", holds.never),
+    ("shared first rank", r"(?:All )?(?P<n>[\d,]+) (?:of [\d,]+ )?items share the first rank.*", holds.shared_first),
     ("rank intervals", r"Rank intervals \(95 %\)(?: of the first five)?: (?P<rest>.*)", holds.rank_intervals),
     ("median rank interval",
      r"Median 95 % rank interval: [\d.]+ of [\d,]+ ranks(?:; (?P<upper>[\d,]+) items? (?:is|are) in the upper half with "
