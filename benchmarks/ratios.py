@@ -181,15 +181,15 @@ def judge_scale(path: Path = SCALE) -> list[Judged]:
 
 def as_markdown(judged: list[Judged], found: dict[str, Any], made_with: dict[str, str]) -> str:
     lines = [
-        "# What was asked, and what was measured",
+        "# Required and measured figures",
         "",
-        "Each line is a ratio of two times, or a figure as it says, with the bound asked of it. Times of a line are",
-        "from one run, in turn. CrowdBT and JAM are timed from arrays to results, encoding included, and commands",
-        "from the start of Python to its end.",
+        "Each line is a ratio of two times, or another figure, with the bound that it must meet. The times of a line",
+        "are from one run, measured in turn. CrowdBT and JAM are timed from arrays to results, including encoding;",
+        "commands are timed from the start of Python to its end.",
         "",
         "![Each figure beside its bound](results.png)",
         "",
-        *report.table(["", "measured", "asked", "met", "behind it"], [one.cells() for one in judged]),
+        *report.table(["", "measured", "required", "met", "details"], [one.cells() for one in judged]),
         *passes.as_markdown(found["passes"]),
         *wine.as_markdown(found["wine"]),
     ]

@@ -1,4 +1,4 @@
-"""The picture of the README: what modelling the annotators buys, on simulated votes of known truth.
+"""The picture of the README: what modelling the annotators gains, on simulated votes with a known truth.
 
 ``make figure`` runs it; it prints the numbers and writes docs/images/overview.png. Needs matplotlib.
 """
@@ -15,7 +15,7 @@ import jamrank as jr
 HERE = Path(__file__).parents[1] / "docs" / "images"
 MODELS = {"win rate": jr.MajorityVote, "Bradley–Terry": jr.BradleyTerry, "jamrank (CrowdBT)": jr.CrowdBT}
 COLOURS = {"win rate": "#999999", "Bradley–Terry": "#E69F00", "jamrank (CrowdBT)": "#0072B2"}
-# Twenty annotators: twelve careful, six who toss coins, two who say the opposite.
+# Twenty annotators: twelve careful, six who vote at random, two who report the opposite.
 FLIPS = np.array([0.05, 0.06, 0.07, 0.08, 0.09, 0.1, 0.1, 0.12, 0.14, 0.16, 0.18, 0.2, *[0.5] * 6, 0.85, 0.9])
 SIZES, SEEDS = [500, 1000, 2000, 4000, 8000, 16000], range(20)
 

@@ -22,18 +22,19 @@ settings.register_profile("long", settings.get_profile("short"), max_examples=40
 settings.load_profile("short")
 
 
-# Rooms whose tests do not depend on how exact draws from a posterior are: a fifth of the draws is enough for them.
-SHORT_CHAINS = {"cli", "engines", "jury", "models", "report", "selection", "studio"}
+# Rooms, and files of others, whose tests do not depend on how exact draws from a posterior are: a fifth is enough.
+SHORT_CHAINS = {"cli", "data", "engines", "io", "jury", "models", "report", "selection", "studio"}
+SHORT_CHAINS |= {"test_benchmarks", "test_intervals", "test_order_probability", "test_rank_groups", "test_scale"}
 
 
 @pytest.fixture(scope="module", autouse=True)
 def chains(request):
-    """Shorten the chains of the rooms above, in which most of the time of a small fit goes."""
+    """Shorten the chains of the tests above, in which most of the time of a small fit goes."""
     from jamrank.inference import canonical_sampler, posterior_draws
 
     short = {canonical_sampler: {"_USUAL": 100, "_MANY": 100}, posterior_draws: {"_WARM_UP": 40, "_AFTER": 16}}
     with pytest.MonkeyPatch.context() as patch:
-        if request.path.parent.name in SHORT_CHAINS:
+        if {request.path.parent.name, request.path.stem} & SHORT_CHAINS:
             for module, lengths in short.items():
                 for name, length in lengths.items():
                     patch.setattr(module, name, length)

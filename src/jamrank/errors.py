@@ -175,7 +175,7 @@ class JamrankWarning(UserWarning):
 
 
 class GradesIgnoredWarning(JamrankWarning):
-    """Votes say by how much an item won, and the model goes by who won."""
+    """Votes say by how much an item won, and the model uses only the winners."""
 
 
 class TiesExcludedWarning(JamrankWarning):

@@ -177,7 +177,7 @@ def test_compare_says_whether_annotators_matter_and_which_model_is_best(study, t
     result = call(*arguments, *models, "--out", tmp_path / "table.csv")
     assert result.exit_code == 0, result.output
     assert "modelling annotators" in result.output.splitlines()[0]
-    for word in ("Votes held out one by one", "Pairs held out", "VRJAM", "difference", "table.csv"):
+    for word in ("Single votes held out", "All votes on a pair held out", "VRJAM", "difference", "table.csv"):
         assert word in result.output
     assert set(pl.read_csv(tmp_path / "table.csv")["split"]) == {"vote", "pair"}
 
@@ -186,7 +186,7 @@ def test_compare_as_json(study, tmp_path):
     arguments = "compare", study / "votes.csv", "--model", "bt", "--model", "CrowdBT", "--folds", 2
     told = json.loads(call(*arguments, "--json").stdout)
     assert told["choice"] in ("BradleyTerry", "CrowdBT")
-    assert {row["model"] for row in told["models"]} == {"BradleyTerry", "CrowdBT", "CrowdBT, annotators alike"}
+    assert {row["model"] for row in told["models"]} == {"BradleyTerry", "CrowdBT", "CrowdBT, annotators pooled"}
     assert len(told["reliability"]) == 10 * len(told["models"])
     result = call(*arguments, "--quiet", "--out", tmp_path / "all.json")
     assert (result.exit_code, result.output) == (0, "")

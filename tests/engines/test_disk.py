@@ -54,7 +54,7 @@ def draw(n_items: int, n: int, columns: str, seed: int = 0) -> tuple[pl.DataFram
     ("name", "columns"),
     # A chain over ties on disk is slow: once.
     [
-        pytest.param(name, columns, marks=[] if columns == "weight" else pytest.mark.long)
+        pytest.param(name, columns, marks=[] if columns == "weight" and "prior" not in name else pytest.mark.long)
         for name in MODELS
         for columns in ("", "question", "weight")
         if "ties" not in name or columns == "weight"

@@ -115,7 +115,7 @@ def test_ensure_folder_where_nobody_may_write(tmp_path, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "mkdir", refuse)
-    with pytest.raises(InputError, match=r"cannot be made \(Permission denied\)"):
+    with pytest.raises(InputError, match=r"cannot be created \(Permission denied\)"):
         ensure_folder(tmp_path / "out")
 
 

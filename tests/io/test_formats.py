@@ -282,7 +282,8 @@ def test_part_of_a_mapping_goes_with_a_form_that_is_recognised(tmp_path):
     assert "mapping has left; expected left, right and winner" in refusal(path, mapping={"left": "first"})
     # A form that has its own way to say it does not look into the column.
     path = save(tmp_path, write_records(SAMPLES["mt-bench"].records, "jsonl"), "v.jsonl")
-    assert "--map question=…: MT-Bench judgements has its own way" in refusal(path, mapping={"question": "judge"})
+    told = refusal(path, mapping={"question": "judge"})
+    assert "--map question=…: MT-Bench judgements has its own column for it" in told
 
 
 def test_mapping_takes_several_columns_for_one_id(tmp_path):
@@ -383,7 +384,7 @@ def test_files_without_annotators_are_told_apart(tmp_path):
     assert jr.read_comparisons(paths[0]).annotators.tolist() == ["unnamed"]
     votes = jr.read_comparisons(paths[:2])
     assert votes.annotators.tolist() == ["gpt-3.5", "gpt4"]
-    assert "one annotator's, called 'gpt4' like the file" in str(votes.readings[1])
+    assert "those of one annotator, named 'gpt4' after the file" in str(votes.readings[1])
     assert jr.read_comparisons(paths).annotators.tolist() == sorted(["gpt-3.5", str(paths[1]), str(paths[2])])
     named = save(tmp_path, "annotator,left,right,winner\nann,a,b,left\n", "named.csv")
     _, groups = jr.read_groups([paths[0], named], "annotator")

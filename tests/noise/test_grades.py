@@ -199,7 +199,7 @@ def test_a_saved_model_has_the_grades(tmp_path):
 
 
 def test_a_model_that_goes_by_the_winner_says_so():
-    with pytest.warns(GradesIgnoredWarning, match="AmElo goes by who won"):
+    with pytest.warns(GradesIgnoredWarning, match="AmElo uses only the winners"):
         jr.AmElo().fit(VOTES)
 
 

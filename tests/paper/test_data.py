@@ -151,9 +151,7 @@ def test_offline_names_the_file_its_home_the_reason_and_the_way_out(cache, monke
 
 def test_a_cache_that_cannot_be_written_is_found_before_the_download(home, cache):
     cache.write_text("in the way")
-    assert refusal("a.csv") == (
-        f"{cache}: is a file, not a folder; set JAMRANK_CACHE to a folder that can be written to"
-    )
+    assert refusal("a.csv") == (f"{cache}: is a file, not a folder; set JAMRANK_CACHE to a writable folder")
     assert home.asked == []
 
 

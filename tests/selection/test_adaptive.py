@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy.special import expit
 
 import jamrank as jr
 from jamrank.selection import compare
-from jamrank.selection.adaptive import CAUTION, adaptivity, looks_adaptive
+from jamrank.selection.adaptive import CAUTION, FORWARD, adaptivity, looks_adaptive
 
 
-def swiss(seed: int, n: int = 40, rounds: int = 12, adaptive: bool = True) -> jr.Comparisons:
+def swiss(seed: int, n: int = 40, rounds: int = 12, adaptive: bool = True, times: bool = False) -> jr.Comparisons:
     """Rounds in which all items meet another: one with as many wins, or any."""
     rng = np.random.default_rng(seed)
     scores, wins, rows = rng.normal(0, 1.5, n), np.zeros(n), []
@@ -21,7 +22,11 @@ def swiss(seed: int, n: int = 40, rounds: int = 12, adaptive: bool = True) -> jr
             won = rng.random() < expit(scores[a] - scores[b])
             wins[a if won else b] += 1
             rows.append((int(a), int(b), f"judge{len(rows) % 5}", float(won)))
-    return jr.Comparisons.from_arrays(*zip(*rows, strict=True))
+    if not times:
+        return jr.Comparisons.from_arrays(*zip(*rows, strict=True))
+    frame = pl.DataFrame(rows, schema=["left", "right", "annotator", "won"], orient="row").with_row_index("order")
+    side = pl.when(pl.col("won") == 1).then(pl.lit("left")).otherwise(pl.lit("right"))
+    return jr.Comparisons.from_frame(frame.with_columns(winner=side))
 
 
 def test_swiss_rounds_look_adaptive_and_random_pairs_do_not():
@@ -49,3 +54,21 @@ def test_auto_and_compare_say_so():
     assert CAUTION in jr.Auto().fit(adaptive).reason_
     assert CAUTION not in jr.Auto().fit(random).reason_
     assert compare(adaptive, models=["BradleyTerry", "CrowdBT"], splits=["vote"]).sentences[0] == CAUTION
+
+
+def test_where_the_order_is_known_later_votes_are_predicted():
+    votes = swiss(1, times=True)
+    model = jr.Auto().fit(votes)
+    assert FORWARD in model.reason_
+    assert "nats per later vote" in model.reason_
+    found = compare(votes, models=["BradleyTerry", "CrowdBT"])
+    assert list(found.held_out) == ["time"]
+    assert found.sentences[0] == FORWARD
+    held_out = found.held_out["time"]
+    predicted = ~np.isnan(held_out.trials["BradleyTerry"].proba)
+    # The first two of five periods are only learned from.
+    assert predicted.sum() == pytest.approx(0.6 * votes.n_votes, abs=20)
+
+
+def test_random_pairs_are_held_out_at_random_though_the_order_is_known():
+    assert "held-out vote" in jr.Auto().fit(swiss(1, adaptive=False, times=True)).reason_

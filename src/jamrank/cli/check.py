@@ -77,12 +77,12 @@ determined; 2 if the file cannot be used."""
     help="Share of pairs in the right order for which the number of votes is estimated.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the findings and numbers as JSON.")
-@click.option("--quiet", "-q", is_flag=True, help="Print nothing; see the exit code.")
+@click.option("--quiet", "-q", is_flag=True, help="Print nothing; the result is the exit code.")
 def check(target: float, as_json: bool, quiet: bool, **given: Any) -> None:
     """Check VOTES, one file or several, for problems before a fit.
 
     Findings come first, problems before warnings and notes, then numbers: connection of the items, circular and
-    contradictory votes, side preference, uninformative votes, and how many more votes are needed.
+    contradictory votes, position bias, uninformative votes, and how many more votes are needed.
     """
     from rich.console import Console
 

@@ -67,8 +67,8 @@ def demo(seed: int, out: str, quiet: bool) -> None:
     say(
         console,
         f"{len(names)} images of handwritten digits. 13 people cast {votes.n_votes:,} votes on which of two shows "
-        "the larger digit: 8 look, 2 guess, 3 misread the question and name the smaller one. Nobody tells jamrank "
-        "who.",
+        "the larger digit: 8 look, 2 guess, 3 misread the question and name the smaller one. jamrank does not "
+        "know who is who.",
     )
     _compare(console, votes, dict(zip(names, digits.tolist(), strict=True)), images, out)
 
@@ -142,11 +142,11 @@ def _compare(console: Console, votes: Comparisons, truth: dict[str, int], images
     print_table(console, "", heads, [[name, share, order[::2]] for name, share, order in rows])
     say(
         console,
-        "Bradley–Terry and win rates, which evalica and most leaderboards compute, count every vote alike. jamrank "
-        "found out who errs from the votes alone.",
+        "Bradley–Terry and win rates, which evalica and most leaderboards compute, weight every vote equally. "
+        "jamrank estimates who errs from the votes alone.",
     )
     orders = {
-        f"{name} (counts every vote alike): {_share_right(model, truth):.0%} of pairs in order": _order(model)
+        f"{name} (weights every vote equally): {_share_right(model, truth):.0%} of pairs in order": _order(model)
         for name, model in rivals.items()
     }
     _write(console, auto, analysis, dict(zip(truth, images, strict=bool(images))), orders, out)
@@ -178,7 +178,7 @@ def _print_annotators(console: Console, model: RankingModel, votes: Comparisons,
         [str(name), f"{flip:.2f}", f"{share:.2f}"]
         for name, flip, share in zip(votes.annotators.tolist(), model.flip_.tolist(), wrong.tolist(), strict=True)
     ]
-    say(console, "Share of wrong votes: what jamrank estimated without the truth, and the truth", "bold")
+    say(console, "Share of wrong votes: estimated by jamrank from the votes alone, and true", "bold")
     print_table(console, "", ["annotator", "estimated", "true"], rows)
 
 

@@ -33,10 +33,10 @@ Exit code 0 when done, 2 when the input cannot be used."""
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 @click.option("--quiet", "-q", is_flag=True, help="Print no notes or progress.")
 def diff(a: str, b: str, model_name: str, scale: str, as_json: bool, quiet: bool, **given: Any) -> None:
-    """Say how certain it is that item A is above item B, given VOTES or the model file of jamrank fit.
+    """Show how certain it is that item A is above item B, given VOTES or the model file of jamrank fit.
 
-    The probability of the order, the difference of the scores with its 95 % interval, and the votes between the two.
-    The order is settled at 95 % where this interval leaves out 0, which is a probability of at least 97.5 %.
+    Prints the probability of the order, the difference of the scores with its 95 % interval, and the votes between
+    the two items. The order is settled at 95 % if this interval excludes 0: a probability of at least 97.5 %.
     """
     from dataclasses import asdict
 

@@ -57,7 +57,7 @@ def _choose(model: RankingModel, request: FitRequest) -> Choice:
         if in_memory:
             raise ParameterError(
                 f"{in_memory} needs the votes in memory; fits from disk and on clusters take one Parquet file or "
-                "folder in jamrank's own form"
+                "folder in jamrank's own format"
             )
         if not out_of_core:
             raise ParameterError(

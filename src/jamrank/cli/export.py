@@ -58,7 +58,7 @@ def export(
 ) -> None:
     """Write the results of a fit for other programs; MODEL is the model file from jamrank fit.
 
-    Or the votes of a ledger: a file or the URL of a database that jamrank jury or jamrank studio has written.
+    MODEL may also be a ledger, a file or database URL of jamrank jury or jamrank studio: then its votes are written.
     """
     from rich.console import Console
 
@@ -94,7 +94,7 @@ def _results(
     from jamrank.report.result_tables import ResultTables
 
     if kinds is None:
-        raise ParameterError("--to is missing; say what to write, such as --to markdown")
+        raise ParameterError("--to is missing; choose what to write, such as --to markdown")
     wanted = export_kinds(kinds)
     recover_run(Path(model).parent)
     tables = ResultTables(load(model).result_, scale=scale, anchor=anchor)

@@ -72,27 +72,27 @@ Exit code 0 when done, 2 when the input cannot be used."""
     metavar="KINDS",
     help="With --out, also write: parquet, json, preferences, dpo, markdown (comma-separated).",
 )
-@click.option("--by", metavar="COLUMN", help="Also rank the votes of each value of that column separately.")
+@click.option("--by", metavar="COLUMN", help="Also fit a ranking for each value of this column.")
 @SCALE
 @ANCHOR
 @click.option(
     "--show",
     metavar="DIR|FILE",
-    help="Show items in the report: a folder of pictures or texts called like the items, or a table with columns "
+    help="Show items in the report: a folder of pictures or texts named after the items, or a table with columns "
     "item and text (FILE:COLUMN for another column).",
 )
-@click.option("--gold", metavar="FILE", help="Pairs of known truth: columns left, right, winner.")
+@click.option("--gold", metavar="FILE", help="Gold pairs, whose truth is known: columns left, right, winner.")
 @click.option(
     "--start",
     metavar="MODEL",
     help=f"Start from the {MODEL_FILE} of an earlier fit; faster after new votes were added.",
 )
-@click.option("--max-iter", type=int, help="Largest number of EM iterations.")
+@click.option("--max-iter", type=int, help="Maximum number of EM iterations.")
 @click.option("--tol", type=FINITE, help="Convergence tolerance.")
 @click.option(
     "--engine",
     metavar="NAME",
-    help="Where the fit runs: memory, gpu, disk, dask or auto (by the number of votes and what is available).",
+    help="Where the fit runs: memory, gpu, disk, dask or auto (by the number of votes and the hardware).",
 )
 @click.option(
     "--scheduler", metavar="ADDRESS", help="Address of a dask cluster; without it, dask runs on this machine."
@@ -108,14 +108,14 @@ def fit(**options: Any) -> None:
 
     VOTES has the columns annotator, left, right and winner (left, right or tie), and optionally weight and question;
     or it is a file of crowd-kit, Chatbot Arena, Argilla, Label Studio or another known format (see the docs).
-    Unless --model names a model, the one that predicts held-out votes best is chosen, and the output says which and
-    why. IAM, VRJAM, KernelJAM and MixedBT need --features.
+    Unless --model names a model, it is chosen by how well it predicts held-out votes, and the reason is printed.
+    IAM, VRJAM, KernelJAM and MixedBT need --features.
 
-    With --gold, pairs whose winner is known determine the direction of the ranking. With --by, the votes of each
-    value of a further column are also ranked separately.
+    With --gold, pairs whose winner is known determine the direction of the ranking. With --by, each value of a column
+    also gets its own ranking.
 
     With --memory, votes that do not fit into memory stay on disk: JAM, CrowdBT and BradleyTerry fit them part by
-    part. Give the same command again to continue a fit that was killed.
+    part. Repeat the command to continue a fit that was killed.
 
     With --engine dask, votes are fitted on a cluster, which needs jamrank[cluster]. Its workers must be able to read
     VOTES.

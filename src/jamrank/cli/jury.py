@@ -71,7 +71,11 @@ Exit code 0 when done, 2 when something cannot be used or every judge fails, 130
 )
 @click.argument("items", metavar="[ITEMS]", required=False)
 @click.option(
-    "--judge", "judges", metavar="NAME", multiple=True, help="A judge of the file; repeat for more. By default all."
+    "--judge",
+    "judges",
+    metavar="NAME",
+    multiple=True,
+    help="Ask this judge of the file; repeat for more. By default all.",
 )
 @click.option("--judges", "judges_file", metavar="FILE", default="judges.toml", show_default=True, help="The judges.")
 @click.option(
@@ -93,19 +97,19 @@ Exit code 0 when done, 2 when something cannot be used or every judge fails, 130
     show_default=True,
     help="Goal of the collection.",
 )
-@click.option("-k", type=click.IntRange(min=1), help="With --goal top-k: size of the top.")
+@click.option("-k", "--k", type=click.IntRange(min=1), help="With --goal top-k: number of items in the top.")
 @click.option("--target", type=Finite(0, 1), default=0.02, show_default=True, help="Expected error at which to stop.")
 @click.option("--both-orders", is_flag=True, help="Ask every comparison in both orders, not only the first ones.")
 @click.option(
-    "--criterion", default="", metavar="TEXT", help="Criterion of the judges; by default, which answer is better."
+    "--criterion", default="", metavar="TEXT", help="Criterion for the judges; by default, which answer is better."
 )
-@click.option("--seed", metavar="TEXT", help="Random seed of the random plan and of the delimiters around answers.")
+@click.option("--seed", metavar="TEXT", help="Random seed of the plan and of the delimiters around answers.")
 @click.option("--dry-run", is_flag=True, help="Estimate the cost; send nothing.")
 @click.option("--show-prompt", is_flag=True, help="Print the prompt of the first judge; send nothing.")
 @click.option("--audit", metavar="LEDGER", help="Report on the judges of a ledger: biases, agreement, cost.")
 @click.option("--simulate", is_flag=True, help="Ask simulated judges on this machine; without ITEMS, serve them.")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="With --simulate: where to serve.")
-@click.option("--latency", type=Finite(min=0), default=0.05, help="With --simulate: seconds for a reply.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="With --simulate: port to serve on.")
+@click.option("--latency", type=Finite(min=0), default=0.05, help="With --simulate: seconds per reply.")
 @click.option("--faults", type=Finite(0, 1), default=0.0, help="With --simulate: share of failing requests.")
 @click.option("--out", metavar="DIR", help="Write the ranking and the report to that folder, as jamrank fit does.")
 @click.option("--json", "as_json", is_flag=True, help="With --audit: print JSON.")

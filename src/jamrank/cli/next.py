@@ -34,7 +34,7 @@ budget is spent; 2 when a file cannot be used."""
 @click.option("--json", "as_json", is_flag=True, help="Print status and comparisons as JSON.")
 @click.option("--quiet", "-q", is_flag=True, help="Print nothing.")
 def next(count: int, out: str | None, as_json: bool, quiet: bool, **given: Any) -> None:
-    """Choose the next comparisons: pair, annotator and sides; and say whether to continue.
+    """Choose the next comparisons: pair, annotator and sides. Report whether to continue.
 
     VOTES are the votes so far, one file or several; without any, give --items and --annotators.
     """

@@ -24,15 +24,15 @@ Exit code 0 when done, 2 when a file cannot be used."""
 )
 @collection_options
 @click.option("--runs", type=click.IntRange(min=2), default=10, show_default=True, help="Simulated collections.")
-@click.option("--most", type=FINITE, metavar="VOTES", help="Largest number of further votes to simulate.")
+@click.option("--most", type=FINITE, metavar="VOTES", help="Maximum number of further votes to simulate.")
 @click.option("--picture", metavar="FILE", help="Draw the expected error against the votes: an SVG file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
 @click.option("--quiet", "-q", is_flag=True, help="Print nothing.")
 def plan(runs: int, most: float | None, picture: str | None, as_json: bool, quiet: bool, **given: Any) -> None:
     """Estimate how many votes, at what cost, bring the expected error to a target.
 
-    Collections are simulated from the fit to the VOTES so far, with comparisons chosen as by jamrank next. Without
-    votes give --items and --annotators.
+    The command fits the VOTES so far and simulates further collections, with comparisons chosen as by jamrank next.
+    Without votes, give --items and --annotators.
     """
     from rich.console import Console
 

@@ -68,10 +68,10 @@ def simulate(
     force: bool,
     quiet: bool,
 ) -> None:
-    """Write simulated votes to a file, and their truth beside it.
+    """Write simulated votes and their truth to files.
 
-    With votes.csv come votes-items.csv (true scores), votes-annotators.csv (true flips and other parameters of the
-    error model) and, with --features, votes-features.csv.
+    Besides votes.csv, these are votes-items.csv (true scores), votes-annotators.csv (true flips and other parameters
+    of the error model) and, with --features, votes-features.csv.
     """
     from pathlib import Path
 

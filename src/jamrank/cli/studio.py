@@ -51,12 +51,12 @@ The same command continues a study."""
     default=20,
     show_default=True,
     type=click.IntRange(1, 100_000),
-    help="Largest number of judges on the open link.",
+    help="Maximum number of judges on the open link.",
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="Port; 0 for any.")
-@click.option("--url", metavar="URL", help="Address for judges, if not host and port: that of a proxy.")
-@click.option("--proxy", is_flag=True, help="There is an https proxy on this machine.")
+@click.option("--url", metavar="URL", help="Address for judges if it is not host and port, such as that of a proxy.")
+@click.option("--proxy", is_flag=True, help="Requests come through an https proxy on this machine.")
 @click.option("--processes", default=1, show_default=True, type=click.IntRange(1, 64), help="Server processes.")
 @click.option("--password", is_flag=True, help="Ask for an admin password (or set JAMRANK_STUDIO_PASSWORD).")
 @click.option("--no-browser", is_flag=True, help="Do not open the admin page.")
@@ -134,7 +134,7 @@ def backup(database: str, copy: str) -> None:
 
 @studio.command()
 @click.argument("database")
-@click.option("--names", metavar="FILE", help="File of names, one per line; a link for each.")
+@click.option("--names", metavar="FILE", help="File of names, one per line; each gets a link.")
 @click.option(
     "--count", default=1, show_default=True, type=click.IntRange(1, 100_000), help="Number of links without names."
 )

@@ -27,6 +27,7 @@ from jamrank.data.parsing import (
     refuse_self_pairs,
     require_columns,
 )
+from jamrank.data.periods import find_times, parse_times, with_periods
 from jamrank.data.ratings import encode_ratings
 from jamrank.data.soft import canonical_columns, grades_of_winners, parse_grades, parse_soft, spell_out
 from jamrank.data.storage import MISSING, SOFT, TIE, DenseVotes, VoteTable
@@ -178,6 +179,7 @@ class Comparisons:
         question: Any,
         p_left: FloatArray | None = None,
         grades: NDArray[np.int8] | None = None,
+        times: FloatArray | None = None,
     ) -> Comparisons:
         weights = None if weight is None else parse_weights(weight)
         ids = {"left": left, "right": right, "annotator": annotator}
@@ -192,7 +194,8 @@ class Comparisons:
         encoded = EncodedVotes(
             items, annotators, questions, *codes, results, weights, grades_of_winners(grades, results)
         )
-        return cls._fold(encoded, p_left)
+        votes = cls._fold(encoded, p_left)
+        return votes if times is None else with_periods(votes, encoded, times)
 
     @classmethod
     def _fold(cls, votes: EncodedVotes, p_left: FloatArray | None = None) -> Comparisons:
@@ -274,7 +277,8 @@ class Comparisons:
         frame : data frame
             Columns ``annotator``, ``left``, ``right`` and ``winner`` (``left``, ``right``, ``tie``; ``both_bad``,
             which counts as a tie; ``abstain`` or empty for no vote), optionally ``weight``, ``question``, ``p_left``
-            (a probability, which takes the winner's place) and ``grade`` (how clearly, from 1).
+            (a probability, which takes the winner's place), ``grade`` (how clearly, from 1) and ``time``,
+            ``timestamp``, ``tstamp`` or ``order``: when a vote was cast, or as which.
 
         Returns
         -------
@@ -283,6 +287,7 @@ class Comparisons:
         """
         column, library = native_columns(frame, InputError)
         require_columns(list(column))
+        times = find_times(column)
         votes = cls._from_results(
             column["left"],
             column["right"],
@@ -292,6 +297,7 @@ class Comparisons:
             column.get("question"),
             parse_soft(as_column(column["p_left"])) if "p_left" in column else None,
             parse_grades(as_column(column["grade"])) if "grade" in column else None,
+            None if times is None else parse_times(as_column(times)),
         )
         object.__setattr__(votes, "frames", library)
         return votes

@@ -32,6 +32,7 @@ def only(votes: Comparisons, chosen: BoolArray) -> Comparisons:
             table.swapped[chosen] if len(table.swapped) else table.swapped,
             table.weight[chosen] if len(table.weight) else table.weight,
             table.grade[chosen] if len(table.grade) else table.grade,
+            table.period[chosen] if len(table.period) else table.period,
         ),
         n_votes=len(pair) - int(np.count_nonzero(votes.vote_soft[chosen])) // 2,
         n_missing=0,

@@ -35,7 +35,7 @@ def expected_accuracy(scores: FloatArray, se: FloatArray, variance: float | None
     variance: Prior variance of a score; None without a prior.
     times: Further votes, as a multiple of the present ones.
     """
-    first, second = _some_pairs(len(scores))
+    first, second = some_pairs(len(scores), _MOST_PAIRS)
     order = np.lexsort((se, scores))  # the sample must not depend on names
     scores, se = scores[order], se[order]
     precision = 0.0 if variance is None else 1.0 / variance
@@ -87,13 +87,14 @@ def _root(function: Callable[[float], float], low: float, below: float, high: fl
     return (low + high) / 2
 
 
-def _some_pairs(n_items: int) -> tuple[IntArray, IntArray]:
-    if n_items * (n_items - 1) // 2 <= _MOST_PAIRS:
+def some_pairs(n_items: int, most: int) -> tuple[IntArray, IntArray]:
+    """Return all pairs of items, or of more than ``most`` a random sample, always the same one."""
+    if n_items * (n_items - 1) // 2 <= most:
         first, second = np.triu_indices(n_items, 1)
         return first, second
     rng = np.random.default_rng(0)
-    first = rng.integers(0, n_items, _MOST_PAIRS)
-    return first, (first + rng.integers(1, n_items, _MOST_PAIRS)) % n_items
+    first = rng.integers(0, n_items, most)
+    return first, (first + rng.integers(1, n_items, most)) % n_items
 
 
 def score_errors(result: RankingResult) -> FloatArray:

@@ -34,7 +34,7 @@ def choose(engine: str, votes: Path | Votes, in_parts: bool = True) -> Choice:
         raise ParameterError(f"engine is {engine!r}; expected 'auto', {', '.join(map(repr, ENGINES))}")
     if engine != "auto":
         reason = ENGINES[engine].missing()
-        return _fall_back(engine, reason) if reason else Choice(engine, "it was asked for")
+        return _fall_back(engine, reason) if reason else Choice(engine, "it was requested")
     if not in_parts:
         return Choice("memory", "the model needs the votes in memory")
     load = Load(votes, _count(votes))

@@ -126,11 +126,11 @@ class LatentFitter:
         """Return the source of the engine, with the engine built."""
         settings, votes = self.settings, self.votes
         if not isinstance(votes, Comparisons) and settings.loss == "hinge":
-            raise ParameterError("loss is 'hinge', which needs the votes in memory; in parts only 'logistic'")
+            raise ParameterError("loss is 'hinge', which needs the votes in memory; use loss='logistic'")
         gold = None if self.gold is None else self.gold.with_truths
         graded = settings.models_ties and settings.loss == "logistic" and has_grades(votes)
         if has_grades(votes) and not graded:
-            warn(f"grades of votes are not used: {settings.model} goes by who won", GradesIgnoredWarning)
+            warn(f"grades of votes are not used: {settings.model} uses only the winners", GradesIgnoredWarning)
         source = EngineSource(votes, gold, settings.rows, self.ties.mode, self.choice, settings.n_jobs, graded=graded)
         return source.with_engine(source.build(self.progress.part))
 
@@ -268,7 +268,7 @@ class LatentFitter:
         variance, refined = free_scores(problem.engine, problem.noise, point, given)
         free = ScorerState("objects", score_variance=variance, centre=point.scores)
         own = Problem(problem.engine, free.build(problem.engine.n_items), problem.noise)
-        self.warn_unless(refined.converged, "item scores that have not converged; flips and posterior have")
+        self.warn_unless(refined.converged, "flips and posterior converged, but the item scores did not")
         return Outcome(
             problem,
             fit,
@@ -413,10 +413,10 @@ def _better(a: MarginalFit, b: MarginalFit) -> bool:
     return a.fit.objectives[-1] > b.fit.objectives[-1]
 
 
-def warn_unless(converged: bool, model: str, stopped_at: str) -> None:
+def warn_unless(converged: bool, model: str, why: str) -> None:
     """Warn that a model stopped early, unless it converged."""
     if not converged:
-        warn(f"{model} stopped at {stopped_at}", NotConvergedWarning)
+        warn(f"{model} did not converge: {why}", NotConvergedWarning)
 
 
 def has_grades(votes: Votes) -> bool:
@@ -440,5 +440,5 @@ def warn_of_ties(votes: Votes, settings: FitSettings, use: TieUse = NO_TIES) -> 
 
 def _why(fit: Fit, max_iter: int) -> str:
     if fit.n_iter >= max_iter:
-        return f"max_iter={max_iter} before reaching tol; raise max_iter"
-    return "scores that diverge, as where items only win or only lose; use a prior"
+        return f"it reached max_iter={max_iter} before tol; raise max_iter"
+    return "the scores diverge, as happens if items only win or only lose; use a prior"

@@ -20,6 +20,7 @@ from jamrank.engines.base import MarginalExpectation
 from jamrank.engines.marginal import MarginalEngine
 from jamrank.fitting.em import Fit, Optimizer, Point, Problem, largest, run
 from jamrank.fitting.lbfgs import Secants
+from jamrank.fitting.prior import Prior
 from jamrank.noise import Flip, Noise
 from jamrank.scorers import ObjectScorer
 from jamrank.typing import FloatArray
@@ -34,8 +35,8 @@ MANY_ROWS, _LESS = 300_000, 4.0
 _SMALLEST, _LARGEST = 1e-3, 9.0
 # Two pseudo-items of variance 1 keep the estimate from collapsing to 0 when votes are few.
 _PSEUDO_ITEMS = 2.0
-# Two pseudo-annotators with widely spread flips do the same for the prior of the flips.
-_PSEUDO_ANNOTATORS, _PSEUDO_LOGIT, _PSEUDO_SPREAD = 2.0, float(np.log(0.5)), 1.5
+# Two pseudo-annotators with the usual prior as mean and widely spread flips do the same for the prior of the flips.
+_PSEUDO_ANNOTATORS, _PSEUDO_LOGIT, _PSEUDO_SPREAD = 2.0, float(np.log(np.divide(*Prior().flip_votes))), 1.5
 # Lower bound on the variance of the flips' logits.
 _SMALLEST_SPREAD = 1e-3
 # Largest change of the log prior variance by extrapolation, and largest convergence rate assumed.

@@ -47,7 +47,7 @@ def resolve_ties(settings: FitSettings, votes: Votes) -> TieUse:
         return NO_TIES
     if wanted == "half":
         if not isinstance(votes, Comparisons):
-            raise ParameterError("ties is 'half', which needs the votes in memory; in parts use ties='auto'")
+            raise ParameterError("ties is 'half', which needs the votes in memory; use ties='auto'")
         return TieUse("half")
     if wanted == "davidson":
         return TieUse("each", prior.tie_variance if prior else None)

@@ -15,9 +15,9 @@ from jamrank.typing import BoolArray, FloatArray, IntArray
 
 ACTIONS = {
     "reliable": "keep",
-    "noisy": "keep; the votes are less informative, more of them help",
+    "noisy": "keep; the votes are less informative, and more of them help",
     "random": "leave out, or replace: the votes add almost nothing",
-    "adversarial": "ask whether the scale was read upside down; models with flips turn these votes over",
+    "adversarial": "ask whether the scale was read the wrong way round; models with flips reverse these votes",
     "position-biased": "leave out, and show pairs in random order or in both orders",
     "one-sided": "leave out: the votes do not depend on the items",
     "tie-lazy": "keep, and ask for a decision where there is a difference",
@@ -177,8 +177,8 @@ _BY_HABIT = ("position-biased", "one-sided", "tie-lazy")
 def _habit(verdict: str, habits: ResponseBias, k: int) -> str:
     if verdict == "tie-lazy":
         return (
-            f"tie on {number(habits.ties[k])} of {number(habits.votes[k])} votes; others would say it on "
-            f"{habits.expected_ties[k]:.1f}"
+            f"tie on {number(habits.ties[k])} of {number(habits.votes[k])} votes; "
+            f"{habits.expected_ties[k]:.1f} expected from the other annotators"
         )
     left, decided, expected = habits.left[k], habits.decided[k], habits.expected_left[k]
     side, picked, explained = (

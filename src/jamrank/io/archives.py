@@ -146,7 +146,7 @@ def _checked_members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.Z
         raise _DamagedError(f"found no {_HEADER}")
     for info in infos:
         if info.flag_bits & 1 or info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise _DamagedError("found a member that is encrypted or packed in an unknown way")
+            raise _DamagedError("found a member that is encrypted or compressed in an unknown way")
         slack = _HEADER_SLACK if info.filename == _HEADER else _SLACK
         if info.file_size > slack + _LARGEST_RATIO * info.compress_size or info.compress_size > size:
             raise _DamagedError(f"found a member of {info.file_size:,} bytes in {info.compress_size:,}")
@@ -178,7 +178,7 @@ def _attach(value: Any, archive: zipfile.ZipFile, members: dict[str, zipfile.Zip
         return _read_array(value, archive, members, seen)
     if value.keys() == {"float"}:
         if value["float"] not in ("inf", "-inf", "nan"):
-            raise _DamagedError("found a number that is none")
+            raise _DamagedError("found an invalid number")
         return float(value["float"])
     return {key: _attach(element, archive, members, seen) for key, element in value.items()}
 

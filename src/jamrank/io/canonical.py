@@ -1,4 +1,4 @@
-"""Votes and item features in jamrank's own form."""
+"""Votes and item features in jamrank's own format."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def _check_items(items: pl.Series) -> None:
     repeated = ~items.is_first_distinct()
     if repeated.any():
         row = int(repeated.arg_max() or 0)
-        raise FeatureError(f"the item {shown(items[row])} is there twice", "keep one of its rows", row=row + 1)
+        raise FeatureError(f"the item {shown(items[row])} is listed twice", "keep one of its rows", row=row + 1)
 
 
 def _parse_feature(column: pl.Series) -> pl.Series:

@@ -73,7 +73,7 @@ def check_folder(path: str | os.PathLike[str]) -> None:
     if not nearest.is_dir():
         raise InputError("is a file, not a folder", "choose another folder", source=str(nearest))
     if not os.access(nearest, os.W_OK | os.X_OK):
-        raise InputError("the folder may not be written to", "choose another one", source=str(nearest))
+        raise InputError("the folder is not writable", "choose another one", source=str(nearest))
 
 
 def ensure_folder(path: str | os.PathLike[str]) -> Path:
@@ -87,11 +87,11 @@ def ensure_folder(path: str | os.PathLike[str]) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
-        problem, remedy = "the folder cannot be made, a file is in its place", "choose another name"
+        problem, remedy = "the folder cannot be created, a file is in its place", "choose another name"
     except (OSError, ValueError) as error:
         problem, remedy = (
-            f"the folder cannot be made ({reason_of(error)})",
-            "choose a place that can be written",
+            f"the folder cannot be created ({reason_of(error)})",
+            "choose a writable folder",
         )
     else:
         return folder
@@ -125,7 +125,7 @@ def replace_all(contents: Mapping[Path, str | bytes]) -> None:
     except OSError as error:
         raise InputError(
             f"the file cannot be written ({reason_of(error)})",
-            "choose a place that can be written",
+            "choose a writable folder",
             source=str(target),
         ) from None
     finally:

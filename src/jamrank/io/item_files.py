@@ -49,6 +49,6 @@ def _of_table(where: str, names: list[str]) -> dict[str, bytes]:
     table = read_table(path)
     for name in ("item", column):
         if name not in table.columns:
-            raise InputError(f"no column {name!r}", f"there are {', '.join(table.columns)}", source=path)
+            raise InputError(f"no column {name!r}", f"the columns are {', '.join(table.columns)}", source=path)
     texts = dict(zip(map(str, table["item"].to_list()), table[column].to_list(), strict=True))
     return {name: str(texts[name]).encode() for name in names if texts.get(name) is not None}

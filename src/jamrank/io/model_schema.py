@@ -243,7 +243,7 @@ def checked(body: dict[str, Any], source: str) -> dict[str, Any]:
         sizes[name] = len(labels)
         distinct = len(np.unique(labels)) if isinstance(labels, np.ndarray) else len(set(labels))
         if distinct < len(labels) or not len(labels):
-            raise damaged(f"ids.{name}", "empty, or an id comes twice")
+            raise damaged(f"ids.{name}", "empty, or an id occurs twice")
 
     def finite(value: float, where: str) -> float:
         if not abs(value) < 1e300:

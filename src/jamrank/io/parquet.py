@@ -70,7 +70,7 @@ class ParquetFiles:
             if other is not None:
                 here, there = schema.get(other, "missing"), schemas[0][other]
                 problem = f"column {other!r} is {here} here and {there} in {files[0].name}"
-                raise InputError(problem, "write the files alike", source=str(file))
+                raise InputError(problem, "use the same column types in all files", source=str(file))
         if not sum(rows):
             raise InputError("the table has no rows", "expected at least one", source=str(path))
         return cls(files, schemas[0], rows)

@@ -50,7 +50,7 @@ def private_folder(path: Path) -> Path:
     except FileExistsError:
         pass  # a file or a broken link, which the check names
     except OSError as error:
-        problem = f"the folder cannot be made ({error.strerror or error})"
+        problem = f"the folder cannot be created ({error.strerror or error})"
         raise InputError(problem, _ELSEWHERE, source=str(error.filename or path)) from None
     check_private(path)
     return path

@@ -300,7 +300,7 @@ def _write_all(staged: Path, encoded: Mapping[str, bytes], target: Path) -> None
 
 def _cannot_write(place: Path, error: OSError) -> InputError:
     problem = f"the file cannot be written ({reason_of(error)})"
-    return InputError(problem, "choose a place that can be written", source=str(place))
+    return InputError(problem, "choose a writable folder", source=str(place))
 
 
 @dataclass

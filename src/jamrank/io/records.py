@@ -11,7 +11,7 @@ from jamrank.io.tables import first_repeated
 from jamrank.text import without_lone_surrogates
 
 _BOM = b"\xef\xbb\xbf"
-_EXPECTED = "expected a list of records, one record a line, or a table as pandas writes it"
+_EXPECTED = "expected a list of records, one record per line, or a table as pandas writes it"
 
 Record = dict[str, Any]
 
@@ -99,7 +99,7 @@ def _from_lines(text: str, source: str) -> list[Record]:
             record = _parse(line)
         except json.JSONDecodeError as error:
             problem = f"line {number} is not JSON ({error.msg})"
-            raise InputError(problem, "expected one record a line", source=source) from None
+            raise InputError(problem, "expected one record per line", source=source) from None
         except _JsonError as error:
             raise InputError(f"line {number}: {error}", error.remedy, source=source) from None
         if not isinstance(record, dict):

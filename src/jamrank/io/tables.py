@@ -96,7 +96,7 @@ def _read_parquet(data: bytes, source: str) -> pl.DataFrame:
         frame = pl.read_parquet(BytesIO(data))
     odd = next((path for path, own in facts.items() if not _agrees(frame, path, own)), None)
     if odd is not None:
-        problem = f"the Parquet file is damaged ({shown('.'.join(odd))} is not what it says of itself)"
+        problem = f"the Parquet file is damaged ({shown('.'.join(odd))} does not match its declaration)"
         raise InputError(problem, "write it again", source=source)
     return frame
 
@@ -200,7 +200,7 @@ def _read_header(data: bytes, delimiter: str, source: str) -> list[str]:
     header = [name or "" for name in first]
     twice = first_repeated(header)
     if twice is not None:
-        raise InputError(f"the column {shown(twice)} is there twice", "rename or remove one", source=source)
+        raise InputError(f"the column {shown(twice)} is listed twice", "rename or remove one", source=source)
     other = next((mark for mark in _DELIMITER_NAMES if len(header) == 1 and _width(data, mark) > 1), None)
     if other is not None:
         problem = f"the columns seem to be separated by {_DELIMITER_NAMES[other]}"

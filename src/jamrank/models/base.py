@@ -39,7 +39,8 @@ _HEAD = 10
 class RankingModel(Parameters):
     """Base of all models; follows scikit-learn's conventions.
 
-    A subclass says what it is in ``spec``, stores its arguments in ``__init__`` and returns its result from ``_fit``.
+    A subclass says what it is in ``_spec``, has its arguments as fields of a keyword-only dataclass (or stores them
+    in ``__init__``) and returns its result from ``_fit``.
     Everything known after a fit is in ``result_``; the other attributes that end in an underscore are parts of it.
     """
 

@@ -53,7 +53,7 @@ class ClosedForm(RankingModel):
         self._warn_of_groups(counts, votes.items)
         if not converged:
             warn(
-                f"{name} stopped before its scores converged: some items are connected too weakly",
+                f"{name} did not converge: some items are connected too weakly",
                 NotConvergedWarning,
             )
         slope = fit_link(values[counts.first] - values[counts.second], counts.wins, counts.votes)

@@ -91,7 +91,7 @@ class IAM(RankingModel):
             max(end.n_iter for end in ends), sum(end.n_passes for end in ends), all(end.converged for end in ends)
         )
         warn_unless(
-            convergence.converged, "IAM", f"max_iter={self.max_iter} for some annotator; raise it or use a prior"
+            convergence.converged, "IAM", f"some annotator reached max_iter={self.max_iter}; raise it or use a prior"
         )
         total = weights.sum(axis=0)
         values = scorer.scores(total)

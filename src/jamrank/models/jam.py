@@ -46,7 +46,7 @@ class JAM(LatentModel):
     n_init : int
         Number of starts, all but the first random; the best fit is kept.
     max_iter : int
-        Largest number of EM iterations.
+        Maximum number of EM iterations.
     tol : float
         Stop when every score and flip is estimated to be within ``tol`` of its limit.
     random_state : int, Generator or None

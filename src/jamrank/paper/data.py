@@ -251,7 +251,7 @@ def _cached(source: Source, announce: Callable[[str], None]) -> Path:
     try:
         check_folder(path.parent)
     except InputError as error:
-        remedy = "set JAMRANK_CACHE to a folder that can be written to"
+        remedy = "set JAMRANK_CACHE to a writable folder"
         raise InputError(error.problem, remedy, source=error.source) from None
     announce(source.name)
     content = _download(source)

@@ -37,7 +37,7 @@ _KEPT = ".trials"
 _RESULTS, _RUNS, _TABLES = "results.json", "runs.json", "results.md"
 _READING = (
     "Accuracies and shares are in percent. `±` is the half-width of the 95 % interval of the mean over seeds "
-    "(Student's t). All records, seed by seed, are in `results.json`."
+    "(Student's t). All records by seed are in `results.json`."
 )
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "matplotlib", "polars")
 # Modules that only show results: changes there do not invalidate stored ones.
@@ -287,7 +287,7 @@ def _read_results(path: Path) -> list[Record]:
     except FileNotFoundError:
         return []
     except (OSError, ValueError, TypeError):
-        remedy = "move it away, or choose another --out"
+        remedy = "move or delete it, or choose another --out"
         raise InputError("is not a list of this command's records", remedy, source=str(path)) from None
 
 

@@ -8,8 +8,12 @@ from jamrank.data.comparisons import Comparisons
 from jamrank.rows import PairCounts
 
 CAUTION = (
-    "Items with similar results met more often than chance, as where pairs are chosen by earlier votes: held-out "
-    "losses cannot be trusted."
+    "Items with similar results were compared more often than by chance, as if earlier votes had chosen the pairs: "
+    "held-out losses cannot be trusted."
+)
+FORWARD = (
+    "Pairs look as if they were chosen by earlier votes, so models are compared by later votes, predicted from the "
+    "earlier ones."
 )
 # In standard errors: of sets with random pairs, fewer than 1 % look adaptive.
 _ENOUGH = 2.5

@@ -19,11 +19,11 @@ from jamrank.io.out_of_core.sampling import sample_pairs, sample_parts
 from jamrank.models.base import RankingModel
 from jamrank.models.registry import find_model
 from jamrank.scorers import align_features
-from jamrank.selection.adaptive import CAUTION, looks_adaptive
+from jamrank.selection.adaptive import CAUTION, FORWARD, looks_adaptive
 from jamrank.selection.candidates import usual_candidates
 from jamrank.selection.cross_validation import Candidate, HeldOut, frames, hold_out
 from jamrank.selection.design import Design, examine_design
-from jamrank.selection.folds import assign_folds
+from jamrank.selection.folds import assign_folds, assign_periods
 from jamrank.selection.judging import judging_body, with_judging
 from jamrank.text import many
 
@@ -173,25 +173,34 @@ class Auto(RankingModel):
             name = candidates[0].name
             reason = _without_comparison(name, design, len(candidates) == 1)
         else:
-            found = self._compare(sample, features, candidates)
-            comparison, _ = frames({"vote": found}, votes.frame if isinstance(votes, Comparisons) else _polars)
+            adaptive = looks_adaptive(sample)
+            found, forward = self._compare(sample, features, candidates, adaptive)
+            comparison, _ = frames(
+                {"time" if forward else "vote": found}, votes.frame if isinstance(votes, Comparisons) else _polars
+            )
             name = found.choice()
             drawn = sample is not votes and sample.n_folded < votes.n_votes
-            reason = _reason(found, self.folds, votes.n_votes if drawn else None)
-            if looks_adaptive(sample):
-                reason += f" {CAUTION}"
+            reason = _reason(found, self.folds, votes.n_votes if drawn else None, forward)
+            if adaptive:
+                reason += f" {FORWARD if forward else CAUTION}"
         (chosen,) = (one for one in candidates if one.name == name)
         if features is not None and not chosen.features:
             reason += " The features are not used."
         assert isinstance(chosen.model, RankingModel)
         return chosen.model, ModelChoice(name, reason, chosen.features, comparison)
 
-    def _compare(self, sample: Comparisons, features: Any, candidates: list[Candidate]) -> HeldOut:
+    def _compare(
+        self, sample: Comparisons, features: Any, candidates: list[Candidate], adaptive: bool
+    ) -> tuple[HeldOut, bool]:
+        """Hold votes out: the later ones where pairs were chosen by earlier votes. Also return whether it was so."""
+        by_time = assign_periods(sample) if adaptive else None
+        if by_time is not None:
+            return hold_out(*by_time, candidates, features, forward=True), True
         written, fold = assign_folds(sample, self.folds, "vote")
         n_decided = float(sample.annotator_decided.sum())
         if n_decided > _MANY:
             fold[fold >= (1 if n_decided > _VERY_MANY else 2)] = -1
-        return hold_out(written, fold, candidates, features)
+        return hold_out(written, fold, candidates, features), False
 
     def _validate(self) -> None:
         for name, least in (("folds", 2), ("max_votes", 1)):
@@ -285,11 +294,12 @@ def _without_comparison(chosen: str, design: Design, only: bool) -> str:
     return f"{chosen}, the simplest model: {many(design.n_decided, 'decided vote')} are too few to compare models."
 
 
-def _reason(found: HeldOut, folds: int, drawn_from: int | None) -> str:
+def _reason(found: HeldOut, folds: int, drawn_from: int | None, forward: bool = False) -> str:
     choice, best = found.choice(), found.best()
     held_out = len(np.unique(found.fold[found.fold >= 0]))
-    which = f" ({held_out} of {folds} folds; compare holds out all)" if held_out < folds else ""
-    reason = f"{choice}: {found.log_loss(choice).value:.4f} nats per held-out vote{which}"
+    which = f" ({held_out} of {folds} folds; compare holds out all)" if held_out < folds and not forward else ""
+    vote = "later vote" if forward else "held-out vote"
+    reason = f"{choice}: {found.log_loss(choice).value:.4f} nats per {vote}{which}"
     others = [name for name in found.choices if name != choice]
     if choice != best:
         gap = found.difference(choice, best).value

@@ -26,6 +26,8 @@ _Z = 1.959963984540054
 # Standard errors are clustered by annotator only if there are at least this many.
 _CROWD = 20
 _MANY_CLUSTERS = 30
+# Forward in time, the first periods are only learned from.
+_EARLIEST = 2
 N_BINS = 10
 
 
@@ -207,6 +209,7 @@ def hold_out(
     candidates: Sequence[Candidate],
     features: Any = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
+    forward: bool = False,
 ) -> HeldOut:
     """Fit every candidate to all folds but one, in turn, and predict that one.
 
@@ -215,9 +218,10 @@ def hold_out(
     candidates: What to fit.
     features: Features, for the candidates that use them.
     progress: Called with the number of finished fits and their total.
+    forward: Fit to earlier folds only; the first ones are not predicted.
     """
     found = HeldOut(votes, fold)
-    parts = _parts(votes, fold)
+    parts = _parts(votes, fold, forward)
     total, done = len(candidates) * len(parts), 0
     for candidate in candidates:
         proba, begin = np.full(int(found.decided.sum()), np.nan), perf_counter()
@@ -235,17 +239,23 @@ def hold_out(
     return found
 
 
-def _parts(votes: Comparisons, fold: IntArray) -> list[tuple[Comparisons, Comparisons, IntArray, IntArray]]:
-    """Return for each fold the training votes, the test votes, and their indices among the decided and all votes."""
+def _parts(
+    votes: Comparisons, fold: IntArray, forward: bool = False
+) -> list[tuple[Comparisons, Comparisons, IntArray, IntArray]]:
+    """Return for each fold the training votes, the test votes, and their indices among the decided and all votes.
+
+    Forward, training votes are those of earlier folds, of which the first few are not predicted.
+    """
     counts = decided(votes)
     n_folds = int(fold.max(initial=0)) + 1
     parts = []
-    for number in range(n_folds):
+    for number in range(_EARLIEST if forward else 0, n_folds):
         out = fold == number
-        if not (counts & out).any() or not (counts & ~out).any():
+        known = fold < number if forward else ~out
+        if not (counts & out).any() or not (counts & known).any():
             continue
         there = np.flatnonzero(out & (votes.vote_weight > 0))
-        parts.append((votes.only(~out), votes.only(out), np.flatnonzero(out[counts]), there))
+        parts.append((votes.only(known), votes.only(out), np.flatnonzero(out[counts]), there))
     if not parts:
         raise InputError("too few votes to hold any out", "a comparison needs decided votes on several pairs")
     return parts

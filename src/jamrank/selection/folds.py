@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from jamrank.data.color_refinement import decided, mix, signatures
 from jamrank.data.comparisons import Comparisons
 from jamrank.data.storage import DenseVotes, VoteTable
-from jamrank.typing import HashArray, IntArray
+from jamrank.typing import FloatArray, HashArray, IntArray
 
 SPLITS = ("vote", "pair")
 
@@ -36,6 +36,20 @@ def assign_folds(votes: Comparisons, n_folds: int, by: str) -> tuple[Comparisons
     share = whole[:, None] // n_folds + (place < (whole % n_folds)[:, None])
     share[np.arange(len(fold)), fold] += part
     entry, at = np.nonzero(share)
+    return _written(votes, entry, share[entry, at]), at
+
+
+def assign_periods(votes: Comparisons) -> tuple[Comparisons, IntArray] | None:
+    """Return the votes written out by the period in which they were cast, and the period of each; None if unknown."""
+    share = votes.storage.table.period
+    if not len(share):
+        return None
+    entry, period = np.nonzero(share)
+    return _written(votes, entry, share[entry, period]), period
+
+
+def _written(votes: Comparisons, entry: IntArray, weight: FloatArray) -> Comparisons:
+    """Return votes with an entry for each share of a folded vote."""
     table = votes.storage.table
     count = np.bincount(votes.vote_pair[entry], minlength=votes.n_pairs)
     written = VoteTable(
@@ -43,10 +57,10 @@ def assign_folds(votes: Comparisons, n_folds: int, by: str) -> tuple[Comparisons
         table.annotator[entry],
         table.result[entry],
         table.swapped[entry] if len(table.swapped) else table.swapped,
-        share[entry, at],
+        weight,
         table.grade[entry] if len(table.grade) else table.grade,
     )
-    return replace(votes, storage=written), at
+    return replace(votes, storage=written)
 
 
 def split(votes: Comparisons, n_folds: int, by: str) -> IntArray:

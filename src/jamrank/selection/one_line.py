@@ -17,7 +17,7 @@ def fit(
     model: str | RankingModel = "auto",
     features: Any = None,
     *,
-    map: Mapping[str, str] | None = None,
+    mapping: Mapping[str, str] | None = None,
     format: str | None = None,
     winner_words: Mapping[str, str] | None = None,
     skip_bad_rows: bool = False,
@@ -37,7 +37,7 @@ def fit(
         The name of a model, or a model; ``"auto"`` chooses one by held-out votes.
     features, gold, start
         As in :meth:`RankingModel.fit`.
-    map : dict, optional
+    mapping : dict, optional
         Which column is what, where it is not recognised: ``{"left": "a", "right": "b", "winner": "better"}``.
     format, winner_words, skip_bad_rows, only, without
         As in :func:`jamrank.read_comparisons`.
@@ -59,7 +59,7 @@ def fit(
     chosen = _model(model, parameters)
     reading = {
         "format": format,
-        "mapping": map,
+        "mapping": mapping,
         "winner_words": winner_words,
         "skip_bad_rows": skip_bad_rows,
         "only": only,

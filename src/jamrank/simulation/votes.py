@@ -290,7 +290,7 @@ def _flips(flips: ArrayLike | None, n_annotators: int, n_clusters: int, rng: np.
 def _each(name: str, values: ArrayLike, n_annotators: int) -> FloatArray:
     own = np.asarray(values, dtype=np.float64)
     if own.shape != (n_annotators,) or not np.isfinite(own).all():
-        raise ParameterError(f"{name} has {own.size} values for {n_annotators} annotators; expected a number each")
+        raise ParameterError(f"{name} has {own.size} values for {n_annotators} annotators; expected one number each")
     if name == "ties" and not (own >= 0).all():
         raise ParameterError("a threshold for ties is a number of at least 0")
     return own

@@ -16,21 +16,14 @@ from jamrank.studio.catalogue import load_study, read_setting
 from jamrank.studio.study import Study
 from jamrank.studio.tables import SETTINGS
 
-__all__ = ["Brief", "read_brief"]
-
 
 @dataclass(frozen=True)
 class Brief:
     """A study as LLM judges are asked about it.
 
-    Attributes
-    ----------
-    items : list of Item
-        Those of the study, with the paths of their files.
-    question : str
-        What is asked.
-    criterion : str
-        The name under which votes are recorded; empty where there is a single question.
+    items: Those of the study, with the paths of their files.
+    question: What is asked.
+    criterion: The name under which votes are recorded; empty where there is a single question.
     """
 
     items: list[Item]
@@ -41,17 +34,9 @@ class Brief:
 def read_brief(where: str | os.PathLike[str], criterion: str = "") -> Brief | None:
     """Return the items and the question of the study in a ledger; None if the ledger has no study.
 
-    Parameters
-    ----------
-    where : path-like or str
-        The ledger.
-    criterion : str
-        The name of the criterion, where a study has several.
-
-    Raises
-    ------
-    InputError
-        If the study has several criteria and none of that name.
+    where: The ledger.
+    criterion: The name of the criterion, where a study has several.
+    Raises InputError: If the study has several criteria and none of that name.
     """
     engine = open_engine(locate(where), create=False)
     try:

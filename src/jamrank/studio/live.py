@@ -13,7 +13,7 @@ from jamrank.studio.feed import Feed, JudgeFacts
 from jamrank.studio.study import Study
 
 _HEADINGS = {
-    "go": "Go on",
+    "go": "Continue",
     "reached": "Stop: the goal is reached",
     "futile": "Stop: more votes of this kind will not help",
     "budget spent": "Stop: the budget is spent",
@@ -46,9 +46,9 @@ def light_of(status: Any, study: Study, criterion: str, per_minute: float) -> Li
     if needed is not None and status.state == "go":
         left.append(f"about {needed:,.0f} votes to go")
         if study.cost_per_vote:
-            left.append(f"costing about {needed * study.cost_per_vote:,.2f}")
+            left.append(f"at a cost of about {needed * study.cost_per_vote:,.2f}")
         if per_minute > 0:
-            left.append(f"at the present pace {_duration(60 * needed / per_minute)}")
+            left.append(f"at the current pace {_duration(60 * needed / per_minute)}")
     text = ", ".join(left)
     heading = _HEADINGS.get(status.state, status.state)
     return Light(_LAMPS.get(status.state, "go"), heading, status.reason, text[:1].upper() + text[1:], criterion)
@@ -119,9 +119,9 @@ def _tiles(
     tiles = [
         ("votes", count(n_votes)),
         ("votes in the last minute", count(recent)),
-        ("judges at work", count(active)),
+        ("active judges", count(active)),
         ("judges who voted", count(len(facts))),
-        ("items asked about", count(n_items)),
+        ("active items", count(n_items)),
     ]
     if study.cost_per_vote:
         tiles.append(("cost so far", f"{sum(vote.cost for vote in feed.votes.values()):,.2f}"))

@@ -95,7 +95,7 @@ def check_upload(name: str, content: bytes) -> str:
     kind = kind_of_name(name)
     if kind is None:
         raise InputError(
-            f"{name[:80]!r} is of no known kind", "expected an image, audio, video, text or Markdown file"
+            f"{name[:80]!r} is of an unknown kind", "expected an image, audio, video, text or Markdown file"
         )
     if kind in ("text", "markdown"):
         _decoded(content, name)
@@ -110,7 +110,7 @@ def check_beginning(name: str, content: bytes) -> None:
     if type_ == "image/svg+xml":
         sanitised_svg(content)
     elif type_ in _BEGINNINGS and not any(pattern.match(content) for pattern in _BEGINNINGS[type_]):
-        raise InputError(f"{name[:80]!r} does not begin as {type_} does", "rename it to what it is")
+        raise InputError(f"{name[:80]!r} does not have the content of {type_}", "rename it with the right ending")
 
 
 def read_text_file(root: Path, name: str) -> str:
@@ -183,7 +183,7 @@ def sanitised_svg(content: bytes) -> bytes:
     except (ET.ParseError, ValueError, LookupError):
         raise InputError("an SVG that is not XML", "save it again, or as PNG") from None
     if root.tag != f"{_SVG}svg":
-        raise InputError("a file named .svg that is not an SVG", "rename it to what it is")
+        raise InputError("a file named .svg that is not an SVG", "rename it with the right ending")
     _clean(root)
     ET.register_namespace("", _SVG[1:-1])
     ET.register_namespace("xlink", _XLINK[1:-1])

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
+from jamrank.acquisition.strategies import STRATEGIES
 from jamrank.errors import InputError
 
-_STRATEGIES = ("information", "swiss", "random", "uncertainty", "top-two")
 _GOALS = ("ranking", "top-k", "verdicts")
 _LONGEST = 20_000
 
@@ -223,8 +223,8 @@ def _check(study: Study) -> None:
             raise InputError(f"{name} is {getattr(study, name):g}", "expected a share from 0 to 0.5")
     if study.goal not in _GOALS:
         raise InputError(f"goal is {study.goal!r}", f"expected {' or '.join(_GOALS)}")
-    if study.strategy not in _STRATEGIES:
-        raise InputError(f"strategy is {study.strategy!r}", f"expected {' or '.join(_STRATEGIES)}")
+    if study.strategy not in STRATEGIES:
+        raise InputError(f"strategy is {study.strategy!r}", f"expected {' or '.join(STRATEGIES)}")
     if study.goal == "top-k" and study.k < 1:
         raise InputError("goal is 'top-k' without k", "expected k, the number of places that matter")
     if not 0 < study.target < 0.5:

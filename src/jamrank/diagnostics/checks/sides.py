@@ -35,8 +35,8 @@ def _findings(examination: Examination, share: float) -> list[Finding]:
     if examination.winner_on_one_side:
         side = "left" if share else "right"
         sentence = (
-            f"Every decided vote is for the {side}: the file apparently lists the winner on the {side}, so side "
-            "preference cannot be measured."
+            f"Every decided vote is for the {side}: the file apparently lists the winner on the {side}, so "
+            "position bias cannot be measured."
         )
         return [Finding("note", sentence, "balance")]
     findings = []

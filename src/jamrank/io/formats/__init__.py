@@ -157,7 +157,7 @@ def _refuse_unused(table: Table, title: str) -> None:
         raise InputError(f"--winner: {title} has no words for the winner", "leave it out")
     for role in sorted(table.unused):
         remedy = f"leave it out, or name all columns with {_MAP}"
-        raise InputError(f"--map {role}=…: {title} has its own way to say that", remedy)
+        raise InputError(f"--map {role}=…: {title} has its own column for it", remedy)
 
 
 def find_format(name: str) -> Format:

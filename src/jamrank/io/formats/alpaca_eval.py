@@ -28,7 +28,7 @@ def read(table: Table) -> Ballots:
         said,
         table.weights(),
         question,
-        notes=(note,) if note else (),
+        notes=(note,),
         p_left=p_left,
     )
 

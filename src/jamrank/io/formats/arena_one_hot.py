@@ -30,7 +30,7 @@ def read(table: Table) -> Ballots:
         np.where(empty, MISSING, said).astype(np.int8),
         table.weights(),
         table.questions("id", "question_id", "question"),
-        notes=(note,) if note else (),
+        notes=(note,),
     )
 
 

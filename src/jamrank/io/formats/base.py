@@ -36,7 +36,7 @@ class Ballots:
     set_aside : dict
         How many rows or answers are no votes, by reason.
     notes : tuple of str
-        What else a user should know.
+        What else a user should know; empty ones are dropped.
     p_left : ndarray of float64, optional
         The probability that left is better, of soft votes; NaN of others.
     grade : ndarray of int8, optional
@@ -55,6 +55,9 @@ class Ballots:
     notes: tuple[str, ...] = ()
     p_left: FloatArray | None = None
     grade: NDArray[np.int8] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "notes", tuple(filter(None, self.notes)))
 
     def __len__(self) -> int:
         return len(self.said)

@@ -21,7 +21,7 @@ def read(table: Table) -> Ballots:
         table.weights(),
         question,
         sides=False,
-        notes=tuple(filter(None, (note, asked))),
+        notes=(note, asked),
     )
 
 

@@ -21,7 +21,7 @@ def read(table: Table) -> Ballots:
         by_words_or_ids(table.words("label"), left, right, _WORDS, table.user_words),
         table.weights(),
         question,
-        notes=tuple(filter(None, (note, asked))),
+        notes=(note, asked),
     )
 
 

@@ -15,15 +15,7 @@ def read(table: Table) -> Ballots:
     question, asked = table.asked("question")
     left, right = table.ids("left"), table.ids("right")
     said, named = by_words_then_ids(table.words("winner"), left, right, _WORDS, table.user_words)
-    return Ballots(
-        annotator,
-        left,
-        right,
-        said,
-        table.weights(),
-        question,
-        notes=tuple(filter(None, (note, asked, named))),
-    )
+    return Ballots(annotator, left, right, said, table.weights(), question, notes=(note, asked, named))
 
 
 def fits(table: Table) -> bool:

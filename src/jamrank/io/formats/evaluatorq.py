@@ -18,7 +18,7 @@ def read(table: Table) -> Ballots:
         said,
         table.weights(),
         question,
-        notes=tuple(filter(None, (note, asked))),
+        notes=(note, asked),
         p_left=p_left,
     )
 

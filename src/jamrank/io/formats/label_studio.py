@@ -77,7 +77,7 @@ def _sides(tasks: list[Any]) -> tuple[str, str]:
         return named[0]
     found = ", ".join(map(shown, names)) or "nothing"
     problem = f"the tasks' data has {found}: not clear which two fields were compared"
-    raise InputError(problem, "name them alike but for the ending, such as text1 and text2")
+    raise InputError(problem, "use names that differ only in their ending, such as text1 and text2")
 
 
 def _selected(annotation: dict[str, Any], row: int) -> int | None:
@@ -103,7 +103,7 @@ def _who(annotation: dict[str, Any], row: int) -> Any:
     if isinstance(who, dict):
         who = next((who[name] for name in ("email", "id", "username") if who.get(name)), None)
     if who is None or who == "":
-        raise InputError("completed_by is missing", "every annotation needs who made it", row=row + 1)
+        raise InputError("completed_by is missing", "every annotation needs an annotator", row=row + 1)
     return who
 
 

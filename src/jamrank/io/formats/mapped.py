@@ -98,7 +98,7 @@ def read_mapped(table: Table, mapping: Mapping[str, str], whole: bool = True) ->
         weight,
         question,
         sides=sides,
-        notes=tuple(filter(None, (note, asked, graded_note(grade)))),
+        notes=(note, asked, graded_note(grade)),
         p_left=p_left,
         grade=grade,
     )

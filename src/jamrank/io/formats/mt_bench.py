@@ -23,7 +23,7 @@ def read(table: Table) -> Ballots:
         by_words(table.words("winner"), _WORDS, table.user_words),
         table.weights(),
         asked(table),
-        notes=(note,) if note else (),
+        notes=(note,),
     )
 
 

@@ -36,7 +36,7 @@ def read(table: Table) -> Ballots:
         question=None if questions is None else questions.gather(rows[voted]),
         row=rows[voted],
         set_aside={"no verdict found in the judge's answer": failed} if failed else {},
-        notes=(note,) if note else (),
+        notes=(note,),
     )
 
 

@@ -191,7 +191,7 @@ def _refuse_unknown(said: Outcomes, words: pl.Series, meaning: Mapping[str, int]
         listed = [*map(repr, list(meaning)[:_FEW_WORDS]), *(["…"] if len(meaning) > _FEW_WORDS else [])]
         word = words[row] if re.fullmatch(r"[\w.-]{1,20}", words[row]) else "WORD"
         remedy = (
-            f"expected {more}{', '.join(listed)}; say what a word means with --winner {word}=SIDE: left, "
+            f"expected {more}{', '.join(listed)}; define a word with --winner {word}=SIDE: left, "
             "right, tie, both_bad or abstain (winner_words= in Python)"
         )
         rows = (np.flatnonzero(wrong) + 1).tolist()

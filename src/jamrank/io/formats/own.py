@@ -32,7 +32,7 @@ def read(table: Table) -> Ballots:
         said,
         table.weights(),
         question,
-        notes=tuple(filter(None, (asked, named, graded_note(grade)))),
+        notes=(asked, named, graded_note(grade)),
         p_left=table.numbers("p_left", 0.0, 1.0) if "p_left" in table else None,
         grade=grade,
     )

@@ -43,7 +43,7 @@ def read(table: Table) -> Ballots:
         table.weights(),
         question,
         sides=False,
-        notes=(items, *([note] if note else [])),
+        notes=(items, note),
     )
 
 

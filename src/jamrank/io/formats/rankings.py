@@ -73,7 +73,7 @@ class Rankings:
             row=np.array(rows),
             sides=False,
             set_aside=dict(self.set_aside),
-            notes=("every two answers that were ranked are a vote",),
+            notes=("any two answers ranked by one annotator are a vote",),
         )
 
 

@@ -43,7 +43,7 @@ def read(table: Table) -> Ballots:
         else _series(votes.questions, votes.question, question),
         sides=False,
         set_aside={"no rating": unrated} if unrated else {},
-        notes=tuple(filter(None, [note, f"every two ratings by one annotator are a vote: {len(said):,} votes"])),
+        notes=(note, f"any two ratings by one annotator are a vote: {len(said):,} votes"),
     )
 
 

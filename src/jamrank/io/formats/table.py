@@ -257,7 +257,7 @@ class Table:
         others = [name for name in ANNOTATORS if name in self]
         if len(others) > 1:
             problem = f"the annotators may be in {' or '.join(map(repr, others))}"
-            raise InputError(problem, "say which, with --map annotator=…")
+            raise InputError(problem, "choose one with --map annotator=…")
         if others:
             return self.ids(others[0]), f"annotators from the column {others[0]!r}"
         column, note = self.unnamed()
@@ -268,9 +268,9 @@ class Table:
 
     def unnamed(self) -> tuple[pl.Series, str]:
         """Return one annotator for all rows, and a note that says so."""
-        note = "no annotators are named: all votes count as one annotator's"
+        note = "no annotators are named: all votes count as those of one annotator"
         if self._who != UNNAMED:
-            note += f", called {shown(self._who)} like the file"
+            note += f", named {shown(self._who)} after the file"
         return pl.Series("annotator", [self._who]).new_from_index(0, len(self)), note
 
 
@@ -298,7 +298,7 @@ def _id(value: Any, name: str, row: int) -> str | int | None:
     if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
         return int(value)
     problem = f"{name} is {shown(value)}"
-    raise InputError(problem, "expected text or a whole number", row=row + 1, reason=f"{name} is no id")
+    raise InputError(problem, "expected text or a whole number", row=row + 1, reason=f"{name} is not an id")
 
 
 _SHORTER_INTEGERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32)

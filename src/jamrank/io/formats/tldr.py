@@ -47,7 +47,7 @@ def read(table: Table) -> Ballots:
         question=(posts.cast(pl.String).fill_null("") if posts.null_count() else posts).gather(rows),
         row=rows,
         set_aside={_SAME: same} if same else {},
-        notes=(note,) if note else (),
+        notes=(note,),
     )
 
 

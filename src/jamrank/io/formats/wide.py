@@ -80,7 +80,7 @@ def _meaning(cells: list[pl.Series]) -> dict[str, int]:
         cell.name for cell in cells if {str(value) for value in cell.drop_nulls().unique()} & _NUMBERS.keys()
     )
     problem = f"the column {shown(numbers)} has numbers where others have words"
-    raise InputError(problem, "leave it out if it is no annotator's, or write its votes alike")
+    raise InputError(problem, "leave it out if it is not an annotator, or write its votes as in the other columns")
 
 
 def _refuse_items_called_like_votes(left: pl.Series, right: pl.Series) -> None:

@@ -24,7 +24,7 @@ class Flips:
     """The paper's table of flips: six annotators with b = k/20."""
 
     name = "flips"
-    title = "Flips found for six annotators who flip with chance k/20"
+    title = "Estimated flips of six annotators who flip with probability k/20"
 
     def trials(self, seeds: int, quick: bool) -> list[Trial]:
         """Return every pair of both wines, and fewer and fewer pairs of red wine."""
@@ -122,7 +122,7 @@ class Flips:
             points = grouped(found, lambda r: _TRUE[int(r.setting.split("=")[1]) - 1])
             draw_series(left, [(x + shift, value) for x, value in points], model, linestyle="none")
         draw_paper(left, _TRUE, published.FLIPS["JAM"], "JAM in the paper")
-        left.set(xlabel="true chance to flip, k/20", ylabel="found", xlim=(0, 0.35), ylim=(0, 0.35))
+        left.set(xlabel="true probability of a flip, k/20", ylabel="found", xlim=(0, 0.35), ylim=(0, 0.35))
         points = grouped(self._errors(records, "JAM"), _size)
         draw_series(right, points, "JAM")
         right.axhline(_OFF["JAM"], color="black", linewidth=1, linestyle=":")

@@ -108,7 +108,7 @@ def draw_curves(
             axis.set(ylim=window)
         axes[0, column].set_title(_describe(mine, colour))
         axes[-1, column].set(xlabel=xlabel)
-    axes[0, 0].set_ylabel("pairs inferred rightly (%)")
+    axes[0, 0].set_ylabel("pairs decided correctly (%)")
     figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
     return figure, axes
 

@@ -48,11 +48,18 @@ def _render(report: Report) -> str:
         meaning += " Lines are 95 % intervals."
     parts = (
         _by_verdict(frame),
+        _left_out(report),
         paragraph(meaning),
         figure(_chart(rows, frame.height)),
         _table(frame, report.spreadsheet_safe),
     )
     return "".join(parts) + _correlated(report)
+
+
+def _left_out(report: Report) -> str:
+    """Return what leaving out those to be excluded or reviewed changes, and how to do so."""
+    lines = (tag("li", escape(one.sentence), " ", tag("code", escape(one.command))) for one in report.left_out)
+    return tag("h3", "Leaving them out") + tag("ul", *lines) if report.left_out else ""
 
 
 def _rows(frame: pl.DataFrame) -> list[svg.Mark | svg.Gap]:

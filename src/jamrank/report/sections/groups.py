@@ -18,7 +18,7 @@ def _render(report: Report) -> str:
     text = (
         f"The rank of each item overall and in the votes of each of {plural(len(values), 'value')} of "
         f"{plain(report.by_column)}, fitted separately. A dash means no votes; by.csv also has scores, intervals and "
-        "the probability to be first."
+        "the probability of being first."
     )
     columns = [
         Column("item", lambda row: plain(row["item"]), "name"),
