@@ -600,3 +600,8 @@ def test_capitals_of_column_names_do_not_matter_to_groups_and_to_a_named_format(
     assert jr.read_comparisons(path, format="canonical").n_votes == 3
     with pytest.raises(InputError, match="jamrank's own form needs the column 'winner'"):
         jr.read_comparisons(save(tmp_path, "annotator,left,right\nk,a,b\n"), format="canonical")
+
+
+def test_words_of_the_winner_may_be_half_a_character(tmp_path):
+    path = save(tmp_path, "left,right,winner\na,b,left\nb,c,x\n")
+    assert jr.read_comparisons(path, winner_words={"\udcff": "left", "x": "right", "left": "left"}).n_votes == 2

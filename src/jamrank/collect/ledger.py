@@ -19,16 +19,14 @@ from jamrank.collect import schema
 from jamrank.collect.database import locate, only_writer, open_engine, reading, safe_name, writing
 from jamrank.collect.records import Annotator, Ask, Close, Event, Item, Lease, Limit, Question, Spending, Undo
 from jamrank.collect.tables import (
-    annotator_of,
-    annotator_row,
     change_annotator,
     event_of,
     events_with_keys,
     hashed,
-    item_of,
-    item_row,
     lease_of,
     put,
+    record_of,
+    row_of,
     spending,
 )
 from jamrank.collect.votes import COUNTED, votes_frame
@@ -339,13 +337,13 @@ class Ledger:
             known = select(schema.items.c.id, schema.items.c.question, schema.items.c.details)
             kept = {(name, question): json.loads(details) for name, question, details in connection.execute(known)}
             merged = (replace(one, details={**kept.get((one.id, one.question), {}), **one.details}) for one in items)
-            put(connection, schema.items, [item_row(item) for item in merged])
+            put(connection, schema.items, [row_of(item) for item in merged])
 
     def items(self) -> list[Item]:
         """Return the items, in the order in which they were added."""
         with reading(self._engine) as connection:
             rows = connection.execute(select(schema.items).order_by(schema.items.c.place)).mappings()
-            return [item_of(row) for row in rows]
+            return [record_of(Item, row) for row in rows]
 
     def retire_item(self, item: str, question: str | None = None, *, retired: bool = True) -> None:
         """Stop asking about an item (or ask again); its votes stay."""
@@ -357,33 +355,33 @@ class Ledger:
 
     def add_questions(self, questions: Iterable[Question]) -> None:
         """Add questions, or replace their texts."""
-        rows = [{"id": one.id, "text": one.text, "details": json.dumps(dict(one.details))} for one in questions]
         with writing(self._engine) as connection:
-            put(connection, schema.questions, rows)
+            put(connection, schema.questions, [row_of(question) for question in questions])
 
     def questions(self) -> list[Question]:
         """Return the questions, in the order in which they were added."""
         with reading(self._engine) as connection:
-            rows = connection.execute(select(schema.questions).order_by(schema.questions.c.place)).all()
-            return [Question(row.id, row.text, json.loads(row.details)) for row in rows]
+            rows = connection.execute(select(schema.questions).order_by(schema.questions.c.place)).mappings()
+            return [record_of(Question, row) for row in rows]
 
     def add_annotator(self, annotator: Annotator, token: str | None = None) -> None:
         """Add an annotator, or replace its record; a token is stored only as a hash."""
+        row = row_of(annotator) | ({} if token is None else {"token_hash": hashed(token)})
         with writing(self._engine) as connection:
-            put(connection, schema.annotators, [annotator_row(annotator, token)])
+            put(connection, schema.annotators, [row])
 
     def annotators(self) -> list[Annotator]:
         """Return the annotators, in the order in which they were added."""
         with reading(self._engine) as connection:
             rows = connection.execute(select(schema.annotators).order_by(schema.annotators.c.place)).mappings()
-            return [annotator_of(row) for row in rows]
+            return [record_of(Annotator, row) for row in rows]
 
     def annotator_with(self, token: str) -> Annotator | None:
         """Return the annotator with this token, unless it was revoked."""
         table = schema.annotators
         with reading(self._engine) as connection:
             found = connection.execute(select(table).where(table.c.token_hash == hashed(token))).mappings().first()
-            return None if found is None or found["revoked"] else annotator_of(found)
+            return None if found is None or found["revoked"] else record_of(Annotator, found)
 
     def revoke(self, annotator: str) -> None:
         """Revoke the token of an annotator; the votes stay."""

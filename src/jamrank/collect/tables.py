@@ -5,14 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from dataclasses import fields
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, RowMapping, Table, bindparam, func, insert, or_, select, update
 
 from jamrank.collect import schema
-from jamrank.collect.records import Annotator, Event, Item, Lease, Spending
+from jamrank.collect.records import Annotator, Event, Item, Lease, Question, Spending
 from jamrank.errors import LedgerError
 
+Record = TypeVar("Record", Item, Question, Annotator)
 # Values of one statement: databases have a limit.
 AT_ONCE = 500
 _RELATED = select(*(column for column in schema.events.c if column.name != "raw")).where(
@@ -59,40 +61,15 @@ def spending(connection: Connection) -> list[Spending]:
     return [Spending(r.annotator, r.asked, r.answered, r.spent, held.get(r.annotator, 0.0)) for r in rows]
 
 
-def item_row(item: Item) -> dict[str, Any]:
-    """Return the row of an item."""
-    return {
-        "id": item.id,
-        "question": item.question,
-        "text": item.text,
-        "path": item.path,
-        "media": item.media,
-        "details": json.dumps(dict(item.details)),
-        "retired": item.retired,
-    }
+def row_of(record: Item | Question | Annotator | Event) -> dict[str, Any]:
+    """Return the row of a record."""
+    return {**vars(record), "details": json.dumps(dict(record.details))}
 
 
-def item_of(row: RowMapping) -> Item:
-    """Return the item of a row."""
-    names = ("id", "question", "text", "path", "media", "retired")
-    return Item(**{name: row[name] for name in names}, details=json.loads(row["details"]))
-
-
-def annotator_row(annotator: Annotator, token: str | None) -> dict[str, Any]:
-    """Return the row of an annotator; the token is hashed, and unchanged if none is given."""
-    row = {
-        "id": annotator.id,
-        "kind": annotator.kind,
-        "name": annotator.name,
-        "details": json.dumps(dict(annotator.details)),
-        "revoked": annotator.revoked,
-    }
-    return row if token is None else row | {"token_hash": hashed(token)}
-
-
-def annotator_of(row: RowMapping) -> Annotator:
-    """Return the annotator of a row."""
-    return Annotator(row["id"], row["kind"], row["name"], json.loads(row["details"]), row["revoked"])
+def record_of(kind: type[Record], row: RowMapping) -> Record:
+    """Return the record of a row."""
+    values = {each.name: row[each.name] for each in fields(kind)}
+    return kind(**{**values, "details": json.loads(row["details"])})
 
 
 def event_of(row: RowMapping) -> Event:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
-from dataclasses import fields
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, text
 
 from jamrank.collect import schema
 from jamrank.collect.records import CLOSINGS, OUTCOMES, PURPOSES, Ask, Close, Event, Limit, Undo
-from jamrank.collect.tables import AT_ONCE, related_events
+from jamrank.collect.tables import AT_ONCE, related_events, row_of
 from jamrank.errors import BudgetError, LedgerError
 
-_FIELDS = [field.name for field in fields(Event)]
 # Statements are built once: building one takes longer than SQLite needs to execute it.
 _LAST_ID = select(func.max(schema.events.c.id))
 _PEOPLE = select(schema.annotators.c.id).where(schema.annotators.c.kind == "person")
@@ -190,7 +187,7 @@ class _Batch:
     def write(self, connection: Connection) -> None:
         """Write all queued events."""
         if self.new:
-            connection.execute(_ADD_EVENTS, [_row(event) for event in self.new])
+            connection.execute(_ADD_EVENTS, [row_of(event) for event in self.new])
         if self.closed:
             connection.execute(_END_LEASES, [{"ended": lease} for lease in self.closed])
         if self.opened:
@@ -210,10 +207,6 @@ def _reserved(connection: Connection, targets: set[int]) -> dict[int, float]:
         for row in connection.execute(_RESERVED, {"wanted": wanted[start : start + AT_ONCE]}):
             found[row.id] = row.reserved
     return found
-
-
-def _row(event: Event) -> dict[str, Any]:
-    return {name: getattr(event, name) for name in _FIELDS} | {"details": json.dumps(dict(event.details))}
 
 
 def _shared(event: Event) -> dict[str, Any]:

@@ -32,6 +32,7 @@ from jamrank.data.ratings import encode_ratings
 from jamrank.data.soft import canonical_columns, grades_of_winners, parse_grades, parse_soft, spell_out
 from jamrank.data.storage import MISSING, SOFT, TIE, DenseVotes, VoteTable
 from jamrank.errors import InputError
+from jamrank.kernels import default_threads, kernels
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
 if TYPE_CHECKING:
@@ -369,9 +370,9 @@ class Comparisons:
             if not self.n_missing:
                 return np.full(self.n_pairs, float(self.n_annotators))
             return np.asarray((self.storage.results != MISSING).sum(axis=1), dtype=np.float64)
-        if not len(self.storage.weight):
-            return np.diff(self.vote_start).astype(np.float64)
-        return np.asarray(np.bincount(self.vote_pair, self.vote_weight, self.n_pairs), dtype=np.float64)
+        total = np.empty(self.n_pairs)
+        kernels.sum_by_link(self.vote_start, self.storage.weight, total, default_threads())
+        return total
 
     @cached_property
     def annotator_weight(self) -> FloatArray:
@@ -380,8 +381,9 @@ class Comparisons:
             if not self.n_missing:
                 return np.full(self.n_annotators, float(self.n_pairs))
             return np.asarray((self.storage.results != MISSING).sum(axis=0), dtype=np.float64)
-        weight = self.vote_weight if len(self.storage.weight) else None
-        return np.bincount(self.vote_annotator, weight, self.n_annotators).astype(np.float64)
+        total = np.empty(self.n_annotators)
+        kernels.sum_by_code(self.vote_annotator, self.storage.weight, total, default_threads())
+        return total
 
     @cached_property
     def annotator_decided(self) -> FloatArray:

@@ -146,9 +146,9 @@ class MemoryEngine(Engine):
         """
         rows, ballots = self.rows, self.rows.ballots
         if isinstance(ballots, Patterns) and rows.begin is not None and rows.known_share is not None:
-            return self._initial_step_by_link(ballots, rows.begin, rows.known_share, scores)
+            return self._initial_step_by_link(rows.begin, rows.known_share, scores)
         if not isinstance(ballots, Patterns) or rows.single_votes:
-            return self.maximisation(scores, rows.share), rows.over_votes(rows.share)
+            return self.maximisation(scores, rows.share), self._share_sums()
         share = ballots.share
         return (
             self.maximisation(scores, share, pattern=ballots.of_row),
@@ -156,17 +156,23 @@ class MemoryEngine(Engine):
         )
 
     def _initial_step_by_link(
-        self, ballots: Patterns, begin: IntArray, share: FloatArray, scores: FloatArray
+        self, begin: IntArray, share: FloatArray, scores: FloatArray
     ) -> tuple[Maximisation, FloatArray]:
         """Run the initial pass by link, where all rows of a link have the same share."""
         rows = self.rows
-        vote_counts = (
-            np.add.reduceat(rows.weight, begin[:-1]) if len(rows.weight) else np.diff(begin).astype(np.float64)
-        )
-        by_kind = np.empty(len(ballots))
-        kernels.sum_by_kind(begin, ballots.of_row, rows.weight, share, by_kind, self.threads)
+        vote_counts = np.empty(len(share))
+        kernels.sum_by_link(begin, rows.weight, vote_counts, self.threads)
         at = self._maximise(rows.links.layout, vote_counts, scores, share, "logistic", None)
-        return at, ballots.over_patterns(by_kind)
+        return at, self._share_sums()
+
+    def _share_sums(self) -> FloatArray:
+        """Add up the share of each row's pair over its votes, by confusion group and side."""
+        rows, ballots = self.rows, self.rows.ballots
+        if rows.link_begin is None or rows.known_share is None or not isinstance(ballots, Patterns):
+            return rows.over_votes(rows.share)
+        by_kind = np.empty(len(ballots))
+        kernels.sum_by_kind(rows.link_begin, ballots.of_row, rows.weight, rows.known_share, by_kind, self.threads)
+        return ballots.over_patterns(by_kind)
 
     def maximisation(
         self, scores: FloatArray, posterior: FloatArray, loss: str = "logistic", pattern: Codes | None = None
@@ -240,7 +246,7 @@ class MemoryEngine(Engine):
     def pairs(self) -> tuple[Int32Array, Int32Array]:
         """The distinct pairs of items."""
         rows = self.rows
-        if rows.distinct or rows.begin is not None:
+        if rows.distinct or rows.link_begin is not None:
             return rows.link_first, rows.link_second
         return rows.first[rows.edges], rows.second[rows.edges]
 

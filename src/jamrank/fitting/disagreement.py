@@ -24,6 +24,7 @@ def disagreement(votes: Votes, opinion_on: Callable[[Comparisons], FloatArray]) 
     for part in [votes] if isinstance(votes, Comparisons) else votes.parts():
         rows = Rows.per_pair(part)
         lean = opinion_on(part)[rows.pair]
-        wrong += rows.over_votes((1 - lean) / 2)[:, 1] + rows.over_votes((1 + lean) / 2)[:, 0]
+        against, cast = rows.over_votes(lean), rows.vote_counts
+        wrong += (cast.sum(axis=1) + against[:, 0] - against[:, 1]) / 2
         total += rows.vote_counts.sum(axis=1)
     return np.asarray(np.divide(wrong, total, out=np.full(len(total), 0.5), where=total > 0))

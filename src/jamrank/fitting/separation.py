@@ -94,8 +94,8 @@ def _sides_taken(rows: Rows, threads: int) -> NDArray[np.uint8]:
     """Return for each item 1 if some pair was not won, plus 2 if some was not lost, by most of the votes on it."""
     if rows.known_share is not None:
         first, second, share = rows.link_first, rows.link_second, rows.known_share
-        codes: NDArray[np.integer] = _winner(share)
-        side = np.arange(3, dtype=np.uint8)
+        codes: NDArray[Any] = share
+        side = np.empty(0, dtype=np.uint8)
     else:
         assert isinstance(rows.ballots, Patterns)
         first, second, codes, side = rows.first, rows.second, rows.ballots.of_row, _winner(rows.ballots.share)

@@ -17,6 +17,7 @@ from jamrank.inference.latent import LatentInference
 from jamrank.inference.scores import Scores, as_ids
 from jamrank.inference.vote_query import VoteQuery, probit_adjusted_sigmoid
 from jamrank.inference.vote_summary import VoteSummary
+from jamrank.kernels import default_threads, kernels
 from jamrank.linalg.marginals import is_dense, score_variances
 from jamrank.rows import Rows
 from jamrank.scorers import SCORERS
@@ -217,7 +218,10 @@ class LatentPredictor(LinkPredictor):
         fitted = self.fit.fitted
         point, problem = fitted.point, fitted.problem
         if self.fit.settings.unit == "vote":
-            return np.asarray(expit(self.votes.margins(point.scores)))
+            pairs, prior = self.votes.pairs, np.empty(len(self.votes.pairs.first))
+            scores = np.ascontiguousarray(point.scores)
+            kernels.prior_of_pairs(pairs.first, pairs.second, scores, prior, default_threads())
+            return prior
         noise, params = problem.noise.decided(point.params)
         log_emission = noise.log_emission(params)
         parts = []

@@ -249,11 +249,22 @@ double expectation_lists(const Array<const int64_t>& start, const Seconds& secon
     require_sums(items, bent, gradient, degree);
     require(tables.size() == 2 * kinds, "two entries a kind of vote");
     const Rows rows = as_rows(start, second, n, items);
-    const RaggedVotes lists{vote_start.data(), vote.data(), vote_weight.size() ? vote_weight.data() : nullptr, tables.data()};
-    const Layout layout(rows, bent, kinds);
+    RaggedVotes lists{vote_start.data(), vote.data(), vote_weight.size() ? vote_weight.data() : nullptr, tables.data()};
+    const size_t room = kinds + kSpare;
+    std::vector<double> ratio(room, 1.0), base(room, 0.0);
+    for (size_t kind = 0; kind < kinds; ++kind) {
+        const double log_ratio = tables.data()[2 * kind] - tables.data()[2 * kind + 1];
+        ratio[kind] = std::exp(log_ratio);
+        base[kind] = tables.data()[2 * kind + 1];
+        lists.furthest = std::max(lists.furthest, std::fabs(log_ratio));
+    }
+    lists.ratio = lists.weight ? nullptr : ratio.data();
+    lists.base = base.data();
+    lists.kinds = static_cast<int32_t>(kinds);
+    const Layout layout(rows, bent, room);
     const size_t blocks = block_count(n, layout.size);
     nb::gil_scoped_release release;
-    const Exponentials exponentials(scores);
+    const Exponentials exponentials(scores, kLargestProduct);
     Accumulators sums(blocks, layout.size);
     for_blocks(blocks, threads, [&](size_t block) {
         double* own = sums.clear(block);
@@ -531,7 +542,10 @@ double assign(const Ints& first, const Ints& second, const Doubles& projections,
     require(second.size() == n && cluster.size() == n, "one entry a row");
     require(clusters > 0 && sizes.size() == clusters, "one entry a cluster");
     require(counts.size() == projections.size(), "one entry an item and cluster");
-    const Pairs rows{first.data(), second.data()};
+    const Pairs rows{first.data(), second.data(), projections.size() / clusters};
+    std::vector<double> by_cluster(projections.size());
+    for (size_t k = 0; k < by_cluster.size(); ++k)
+        by_cluster[k % clusters * rows.items + k / clusters] = projections.data()[k];
     const size_t size = counts.size() + clusters + 1;
     const size_t blocks = block_count(n, size);
     nb::gil_scoped_release release;
@@ -539,7 +553,7 @@ double assign(const Ints& first, const Ints& second, const Doubles& projections,
     for_blocks(blocks, threads, [&](size_t block) {
         double* own = sums.clear(block);
         const Span span = span_of(block, blocks, n);
-        active->assign(rows, projections.data(), norms.data(), static_cast<int>(clusters), span.begin,
+        active->assign(rows, by_cluster.data(), norms.data(), static_cast<int>(clusters), span.begin,
                        span.end, cluster.data(), own, own + counts.size(), own[size - 1]);
     });
     sums.collect(0, counts.size(), counts.data());

@@ -6,6 +6,7 @@ negative.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -15,6 +16,8 @@ from jamrank.kernels import default_threads, kernels
 from jamrank.typing import FloatArray, Int32Array, IntArray
 
 _SAMPLE = 512
+# Centroids of more pairs are those of about so many, which changes them by less than a per cent.
+_MOST_PAIRS = 1 << 16
 _MOST_ROUNDS = 50
 _FEW_MOVES = 1e-3
 
@@ -41,7 +44,21 @@ def cluster_pairs(
     matrix, of shape (items, features): Standardised features.
     n_clusters: Number of clusters; fewer are returned if there are fewer distinct differences.
     """
+    first, second = _thinned(first, second, matrix)
     return _lloyd(first, second, matrix, _seeds(first, second, matrix, n_clusters), threads)
+
+
+def _thinned(first: Int32Array, second: Int32Array, matrix: FloatArray) -> tuple[Int32Array, Int32Array]:
+    """Return at most about ``_MOST_PAIRS`` pairs, chosen by a hash of their features: in any order, the same."""
+    if len(first) <= _MOST_PAIRS:
+        return first, second
+    rows = np.round(matrix, 9) + 0.0  # without negative zeros
+    of_item = np.array([zlib.crc32(row.tobytes()) for row in rows], dtype=np.uint64)
+    one, other = of_item[first], of_item[second]
+    mixed = ((one + other) * np.uint64(0x9E3779B97F4A7C15)) ^ (one * other)
+    mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
+    kept = (mixed >> np.uint64(32)) < np.uint64((_MOST_PAIRS << 32) // len(first))
+    return first[kept], second[kept]
 
 
 def _lloyd(
@@ -164,6 +181,7 @@ def choose_clusters(
     threshold: Two centroids are too close when their distance is below this fraction of the median distance.
     most: Largest number of clusters tried.
     """
+    first, second = _thinned(first, second, matrix)
     # The greedy seeds of fewer clusters are the first of those of more.
     seeds = _seeds(first, second, matrix, most)
     clusters = _lloyd(first, second, matrix, seeds[:1], threads)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from jamrank.kernels import default_threads, kernels
 from jamrank.typing import FloatArray, Int32Array, IntArray
 
 # One byte where there are few patterns, else four.
@@ -65,10 +66,10 @@ class RaggedVotes:
 
     def over_votes(self, values: FloatArray, power: int) -> FloatArray:
         """Add up a value for each row over its votes, by confusion group and side."""
-        per_vote = np.repeat(values, np.diff(self.start))
-        if len(self.weight):
-            per_vote *= self.weight**power
-        return _by_group(self.vote, per_vote, self.n_confusion_groups)
+        weight = self.weight**power if power > 1 else self.weight
+        sums = np.empty(2 * (self.n_confusion_groups + self.n_gold))
+        kernels.sum_by_kind(self.start, self.vote, weight, np.ascontiguousarray(values), sums, default_threads())
+        return sums[: 2 * self.n_confusion_groups].reshape(-1, 2)
 
     def matrix(self, rows: slice) -> csr_array:
         """Return the weight of every vote by row, for a range of rows, and kind."""
@@ -128,7 +129,8 @@ class Patterns:
 
     def over_votes(self, values: FloatArray, power: int) -> FloatArray:
         """Add up a value for each row over its votes, by confusion group and side."""
-        by_pattern = np.bincount(self.of_row, values, len(self)).astype(np.float64)
+        by_pattern = np.empty(len(self))
+        kernels.sum_by_code(self.of_row, np.ascontiguousarray(values), by_pattern, default_threads())
         return self.over_patterns(by_pattern, power)
 
     def matrix(self, rows: slice) -> csr_array:
@@ -161,7 +163,12 @@ def _kinds(weight: FloatArray, vote: Int32Array, start: IntArray, ballots: Ragge
 
 def as_codes(of_row: NDArray[np.integer], n_patterns: int) -> Codes:
     """Return the pattern of each row in the smallest type that holds it."""
-    return of_row.astype(np.uint8) if n_patterns <= FEW_PATTERNS else of_row.astype(np.int32)
+    return of_row.astype(np.uint8) if code_type(n_patterns) is np.uint8 else of_row.astype(np.int32)
+
+
+def code_type(n_patterns: int) -> type[np.uint8] | type[np.int32]:
+    """Return the smallest type that holds codes of so many patterns."""
+    return np.uint8 if n_patterns <= FEW_PATTERNS else np.int32
 
 
 def _by_group(vote: Int32Array, values: FloatArray, n_confusion_groups: int) -> FloatArray:

@@ -15,10 +15,8 @@ Layout = tuple[IntArray, NDArray[np.integer]]
 
 @dataclass(frozen=True)
 class Links:
-    """Distinct pairs of items, sorted, and where the rows of each begin (None: one row each); see ``Rows.layout``."""
+    """Distinct pairs of items, sorted: where the rows of each begin (None: one row each), and their layout."""
 
-    first: Int32Array
-    second: Int32Array
     begin: IntArray | None
     layout: Layout
 
@@ -44,4 +42,9 @@ def item_start(first: Int32Array, n_items: int) -> IntArray:
 
 def narrow(second: Int32Array, n_items: int) -> NDArray[np.integer]:
     """Return second items in two bytes where that is enough."""
-    return second.astype(np.uint16) if n_items <= 1 << 16 else second
+    return second.astype(np.uint16) if fits_two_bytes(n_items) else second
+
+
+def fits_two_bytes(n_items: int) -> bool:
+    """Return whether the code of every item fits into two bytes."""
+    return n_items <= 1 << 16

@@ -236,6 +236,10 @@ def _validate(
 ) -> None:
     if n_items < 2 or n_annotators < 1 or n_votes < 1:
         raise ParameterError("a simulation needs at least 2 items, 1 annotator and 1 vote")
+    sizes = {"n_items": n_items, "n_annotators": n_annotators, "n_votes": n_votes}
+    for name, size in {**sizes, "n_items times n_features": n_items * n_features}.items():
+        if size >= 2**31:
+            raise ParameterError(f"{name} is {str(size)[:20]}; expected less than 2³¹, about two billion")
     if not 0 <= tie_rate <= 1:
         raise ParameterError(f"tie_rate is {tie_rate!r}; expected a share, between 0 and 1")
     if not (np.isfinite(spread) and spread >= 0):

@@ -39,8 +39,8 @@ def uninformative(examination: Examination) -> CheckResult:
         findings.append(Finding("note", sentence, "duplicates"))
     elif duplicates and not dense and _all_repeated(votes):
         sentence = (
-            "Every vote occurs an even number of times (annotator, pair, sides and winner), as where a file is "
-            "included twice."
+            "Every vote occurs an even number of times (annotator, pair, sides and winner), as if a file "
+            "was included twice."
         )
         findings.append(Finding("warning", sentence, "duplicates"))
     cancelled = one_sided = 0.0

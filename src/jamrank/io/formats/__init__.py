@@ -32,6 +32,7 @@ from jamrank.io.formats.mapped import FURTHER, ROLES, check_mapping, completed, 
 from jamrank.io.formats.outcomes import MEANINGS
 from jamrank.io.formats.table import ANNOTATORS, Table
 from jamrank.io.read_log import ReadLog
+from jamrank.text import unicode_text
 
 __all__ = [
     "FORMATS",
@@ -140,7 +141,7 @@ def check_words(words: Mapping[str, str]) -> dict[str, int]:
         if not str(word) or str(said).lower() not in MEANINGS:
             listed = ", ".join(MEANINGS)
             raise ParameterError(f"winner_words has {str(word)!r} for {said!r}; a word stands for one of {listed}")
-    return {str(word): MEANINGS[str(said).lower()] for word, said in words.items()}
+    return {unicode_text(str(word)): MEANINGS[str(said).lower()] for word, said in words.items()}
 
 
 def _refuse_absent(table: Table, mapping: Mapping[str, str]) -> None:

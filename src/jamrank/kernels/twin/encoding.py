@@ -112,6 +112,37 @@ def fold_keys(keys: IntArray, distinct: IntArray, times: FloatArray, threads: in
     distinct[:], times[:] = np.unique(keys, return_counts=True)
 
 
+def count_spelled(result: NDArray[np.int8], weight: FloatArray, threads: int) -> int:
+    """Add up the weights of decided votes; -1 where a weight is no whole number."""
+    if not len(weight):
+        return int(np.count_nonzero(result < 2))
+    return int(weight[result < 2].sum()) if (weight == np.floor(weight)).all() else -1
+
+
+def prior_of_pairs(
+    first: Int32Array, second: Int32Array, scores: FloatArray, prior: FloatArray, threads: int
+) -> None:
+    """Compute the probability that the first item of each pair is better, from the scores."""
+    with np.errstate(over="ignore"):
+        prior[:] = 1 / (1 + np.exp(scores[second] - scores[first]))
+
+
+def sum_by_link(begin: IntArray, value: FloatArray, sums: FloatArray, threads: int) -> None:
+    """Add up the values of each link's rows; without any, count them."""
+    link = np.repeat(np.arange(len(sums)), np.diff(begin))
+    sums[:] = np.bincount(link, value if len(value) else None, len(sums))
+
+
+def sum_by_code(code: NDArray[np.integer], value: FloatArray, sums: FloatArray, threads: int) -> None:
+    """Add up values (without any: count) by code."""
+    sums[:] = np.bincount(code, value if len(value) else None, len(sums))
+
+
+def repeat(begin: IntArray, of_link: NDArray[Any], of_row: NDArray[Any], threads: int) -> None:
+    """Give all rows of a link its value."""
+    of_row[:] = np.repeat(of_link, np.diff(begin))
+
+
 _QUOTE, _NEWLINE, _RETURN = b'"\n\r'
 
 
