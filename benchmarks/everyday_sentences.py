@@ -30,7 +30,7 @@ TEMPLATES: tuple[tuple[str, str, Callable[[re.Match[str], Context], Found]], ...
      _MODEL + r": (?P<loss>[\d.]+) nats per (?:held-out|later) vote(?: \([^)]*\))?, (?:the simplest of (?P<n>\d+) models that "
      r"is as good as the best \((?P<best>[^,]+), [\d.-]+ lower\)|the lowest of (?P<n2>\d+) models; next is .*?)"
      r"(?:; chosen on [\d,]+ of [\d,]+ votes)?\.", holds.chosen),
-    ("adaptive pairs", r"Items with similar results met more often than chance.*", holds.adaptive),
+    ("adaptive pairs", r"Items with similar results were compared more often than by chance.*", holds.adaptive),
     ("scored forward in time", r"Pairs look as if they were chosen by earlier votes.*", holds.adaptive),
     # the ranking
     ("groups never compared", r"The items form (?P<n>[\d,]+) groups that were never compared .*", holds.n_groups),
@@ -55,7 +55,7 @@ TEMPLATES: tuple[tuple[str, str, Callable[[re.Match[str], Context], Found]], ...
     ("who judged", r"Flips and verdicts come from CrowdBT, fitted to the same votes: (?P<model>\S+) does not .*", holds.judged),
     ("a single annotator", r"All votes are by one annotator: .*", holds.alone),
     ("no annotators named", r"The votes name no annotators: .*", holds.alone),
-    ("nobody else voted", r"Nobody else voted on the items of .*", holds.never),
+    ("no vote to compare with", r"No vote of .* is between two items on which others voted too: .*", holds.never),
     ("exclude", r"Exclude (?P<n>[\d,]+) of [\d,]+ annotators: (?P<rest>.*)\.", holds.excluded),
     ("exclude nobody", r"No annotator needs to be excluded\.", holds.none_excluded),
     ("review", r"Review or invert the votes of (?P<names>.*) \((?P<done>.*) the latter\), who .*", holds.reviewed),
@@ -76,7 +76,7 @@ TEMPLATES: tuple[tuple[str, str, Callable[[re.Match[str], Context], Found]], ...
      holds.bridge),
     ("one opponent", r"(?P<n>[\d,]+) items? (?:was|were) compared with only one other item\.", holds.one_opponent),
     ("won or lost every vote",
-     r"Diverging scores \(separated data\): (?:item |[\d,]+ items \()(?P<names>[^)]*?)\)? (?P<verb>won|lost) every vote; .*",
+     r"Diverging scores \(separated data\): (?:item |[\d,]+ items \()(?P<names>[^)]*?)\)? (?P<verb>won|lost) every decided vote; .*",
      holds.every_vote),
     ("all votes point one way",
      r"Diverging scores \(separated data\): the items form (?P<n>[\d,]+) groups between which all votes point one .*",
