@@ -217,10 +217,8 @@ def _pairs(analysis: Analysis) -> list[str]:
     if analysis.order.group is not None:
         which += " within groups"
     if len(items) == 2 and analysis.order.known:
-        certain = (
-            "not certain (probability below 97.5 %)" if found.n_open else "certain (probability of at least 97.5 %)"
-        )
-        return [f"The order of the two items is {certain}."]
+        how = "not certain (probability below 97.5 %)" if found.n_open else "certain (probability of at least 97.5 %)"
+        return [f"The order of the two items is {how}."]
     if not found.n_open:
         return [f"The order of all {which} is certain (probability of at least 97.5 %)."]
     # Of equal scores, the draws decide which is named first.
