@@ -36,10 +36,10 @@ TEMPLATES: tuple[tuple[str, str, Callable[[re.Match[str], Context], Found]], ...
     ("groups never compared", r"The items form (?P<n>[\d,]+) groups that were never compared .*", holds.n_groups),
     ("first in groups", r"First in the largest groups: (?P<rest>.*)\.", holds.firsts),
     ("first item with probability",
-     rf"(?P<first>{ID}) ranks first of [\d,]+ items \(probability (?P<p>[<>]?\d+ %)\); (?P<last>{ID}) is last\."
+     rf"(?P<first>{ID}) ranks first of [\d,]+ items \(probability (?P<p>[<>]?\d+ %)\); (?:(?P<last>{ID}) is last|[\d,]+ share the last)\."
      r"(?: Other candidates for the first rank: (?P<others>.*)\.)?", holds.first),
-    ("first item", rf"(?P<first>{ID}) ranks first of [\d,]+ items; (?P<last>{ID}) is last\.", holds.last_only),
-    ("shared first rank", r"(?:All )?[\d,]+ (?:of [\d,]+ )?items share the first rank.*", holds.never),
+    ("first item", rf"(?P<first>{ID}) ranks first of [\d,]+ items; (?:(?P<last>{ID}) is last|[\d,]+ share the last)\.", holds.last_only),
+    ("shared first rank", r"(?:All )?(?P<n>[\d,]+) (?:of [\d,]+ )?items share the first rank.*", holds.shared_first),
     ("rank intervals", r"Rank intervals \(95 %\)(?: of the first five)?: (?P<rest>.*)", holds.rank_intervals),
     ("median rank interval",
      r"Median 95 % rank interval: [\d.]+ of [\d,]+ ranks(?:; (?P<upper>[\d,]+) items? (?:is|are) in the upper half with "
@@ -47,6 +47,7 @@ TEMPLATES: tuple[tuple[str, str, Callable[[re.Match[str], Context], Found]], ...
     ("every rank possible", r"For most items every rank is possible; .* are needed\.", holds.every_rank),
     ("all pairs certain", rf"The order of all {_PAIRS} is certain .*", holds.all_certain),
     ("some pairs certain", rf"The order of (?P<sure>[\d,]+) of (?P<total>[\d,]+) {_PAIRS} is certain .*", holds.some_certain),
+    ("order of two items", r"The order of the two items is (?P<open>not )?certain .*", holds.two_items),
     ("least certain pairs", r"Least certain pairs: (?P<rest>.*)\.", holds.least_certain),
     ("what determines the first rank",
      rf"To determine the first rank, compare (?P<first>{ID}) with (?P<others>.*?)(?: under new questions)?\.", holds.compare_first),
