@@ -23,7 +23,9 @@ PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 demo: $(VENV)/demo-$(MODULES)
 	$(BIN)/jamrank demo
 
-test: lint typecheck unit
+# Types are checked while the tests run.
+test: lint
+	$(MAKE) -j 2 typecheck unit
 
 lint: $(VENV)/dev-$(MODULES)
 	$(BIN)/ruff check .
