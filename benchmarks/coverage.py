@@ -1,7 +1,7 @@
 """How often 95 % intervals hold the truth, on votes drawn from the model.
 
 Normal scores, flips from Beta(2, 8), one annotator in ten at 0.8 (``jamrank.simulate``). CrowdBT gets votes with a
-truth each, JAM votes with a truth a pair. Scores are compared about their mean. Every set that is done is kept in
+truth each, JAM votes with one truth per pair. Scores are compared about their mean. Every set that is done is kept in
 build/coverage.jsonl, and a run that was stopped goes on from there; delete that file to begin anew.
 """
 

@@ -194,6 +194,11 @@ def some_certain(m: re.Match[str], c: Context) -> Found:
     return wrong / max(sure, 1), 0.025
 
 
+def two_items(m: re.Match[str], c: Context) -> Found:
+    _, sure, wrong = c.certain
+    return (float(wrong), 0.025) if bool(sure) != bool(m["open"]) else False
+
+
 def least_certain(m: re.Match[str], c: Context) -> Found:
     found = re.findall(rf"({ID}) over ({ID}) \(([<>]?\d+ %)\)", m["rest"])
     wrong = [float(not c.above(a.strip(), b.strip())) for a, b, _ in found]
@@ -209,8 +214,13 @@ def compare_first(m: re.Match[str], c: Context) -> Found:
     return float(all(c.rank[name] != 1 for name in named)), max(1 - chance, 0.01)
 
 
+def shared_first(m: re.Match[str], c: Context) -> Found:
+    score = c.analysis.scores
+    return int((score > score.max() - 1e-9).sum()) == _number(m["n"])
+
+
 def last_only(m: re.Match[str], c: Context) -> Found:
-    return str(c.analysis.ranking["item"][-1]) == m["last"]
+    return m["last"] is None or str(c.analysis.ranking["item"][-1]) == m["last"]
 
 
 # -- predicates: annotators ------------------------------------------------------------------------------------------

@@ -30,16 +30,16 @@ TEMPLATES: tuple[tuple[str, str, Callable[[re.Match[str], Context], Found]], ...
      _MODEL + r": (?P<loss>[\d.]+) nats per (?:held-out|later) vote(?: \([^)]*\))?, (?:the simplest of (?P<n>\d+) models that "
      r"is as good as the best \((?P<best>[^,]+), [\d.-]+ lower\)|the lowest of (?P<n2>\d+) models; next is .*?)"
      r"(?:; chosen on [\d,]+ of [\d,]+ votes)?\.", holds.chosen),
-    ("adaptive pairs", r"Items with similar results met more often than chance.*", holds.adaptive),
+    ("adaptive pairs", r"Items with similar results were compared more often than by chance.*", holds.adaptive),
     ("scored forward in time", r"Pairs look as if they were chosen by earlier votes.*", holds.adaptive),
     # the ranking
     ("groups never compared", r"The items form (?P<n>[\d,]+) groups that were never compared .*", holds.n_groups),
     ("first in groups", r"First in the largest groups: (?P<rest>.*)\.", holds.firsts),
     ("first item with probability",
-     rf"(?P<first>{ID}) ranks first of [\d,]+ items \(probability (?P<p>[<>]?\d+ %)\); (?P<last>{ID}) is last\."
+     rf"(?P<first>{ID}) ranks first of [\d,]+ items \(probability (?P<p>[<>]?\d+ %)\); (?:(?P<last>{ID}) is last|[\d,]+ share the last)\."
      r"(?: Other candidates for the first rank: (?P<others>.*)\.)?", holds.first),
-    ("first item", rf"(?P<first>{ID}) ranks first of [\d,]+ items; (?P<last>{ID}) is last\.", holds.last_only),
-    ("shared first rank", r"(?:All )?[\d,]+ (?:of [\d,]+ )?items share the first rank.*", holds.never),
+    ("first item", rf"(?P<first>{ID}) ranks first of [\d,]+ items; (?:(?P<last>{ID}) is last|[\d,]+ share the last)\.", holds.last_only),
+    ("shared first rank", r"(?:All )?(?P<n>[\d,]+) (?:of [\d,]+ )?items share the first rank.*", holds.shared_first),
     ("rank intervals", r"Rank intervals \(95 %\)(?: of the first five)?: (?P<rest>.*)", holds.rank_intervals),
     ("median rank interval",
      r"Median 95 % rank interval: [\d.]+ of [\d,]+ ranks(?:; (?P<upper>[\d,]+) items? (?:is|are) in the upper half with "
@@ -47,6 +47,7 @@ TEMPLATES: tuple[tuple[str, str, Callable[[re.Match[str], Context], Found]], ...
     ("every rank possible", r"For most items every rank is possible; .* are needed\.", holds.every_rank),
     ("all pairs certain", rf"The order of all {_PAIRS} is certain .*", holds.all_certain),
     ("some pairs certain", rf"The order of (?P<sure>[\d,]+) of (?P<total>[\d,]+) {_PAIRS} is certain .*", holds.some_certain),
+    ("order of two items", r"The order of the two items is (?P<open>not )?certain .*", holds.two_items),
     ("least certain pairs", r"Least certain pairs: (?P<rest>.*)\.", holds.least_certain),
     ("what determines the first rank",
      rf"To determine the first rank, compare (?P<first>{ID}) with (?P<others>.*?)(?: under new questions)?\.", holds.compare_first),
@@ -54,7 +55,7 @@ TEMPLATES: tuple[tuple[str, str, Callable[[re.Match[str], Context], Found]], ...
     ("who judged", r"Flips and verdicts come from CrowdBT, fitted to the same votes: (?P<model>\S+) does not .*", holds.judged),
     ("a single annotator", r"All votes are by one annotator: .*", holds.alone),
     ("no annotators named", r"The votes name no annotators: .*", holds.alone),
-    ("nobody else voted", r"Nobody else voted on the items of .*", holds.never),
+    ("no vote to compare with", r"No vote of .* is between two items on which others voted too: .*", holds.never),
     ("exclude", r"Exclude (?P<n>[\d,]+) of [\d,]+ annotators: (?P<rest>.*)\.", holds.excluded),
     ("exclude nobody", r"No annotator needs to be excluded\.", holds.none_excluded),
     ("review", r"Review or invert the votes of (?P<names>.*) \((?P<done>.*) the latter\), who .*", holds.reviewed),
@@ -75,7 +76,7 @@ TEMPLATES: tuple[tuple[str, str, Callable[[re.Match[str], Context], Found]], ...
      holds.bridge),
     ("one opponent", r"(?P<n>[\d,]+) items? (?:was|were) compared with only one other item\.", holds.one_opponent),
     ("won or lost every vote",
-     r"Diverging scores \(separated data\): (?:item |[\d,]+ items \()(?P<names>[^)]*?)\)? (?P<verb>won|lost) every vote; .*",
+     r"Diverging scores \(separated data\): (?:item |[\d,]+ items \()(?P<names>[^)]*?)\)? (?P<verb>won|lost) every decided vote; .*",
      holds.every_vote),
     ("all votes point one way",
      r"Diverging scores \(separated data\): the items form (?P<n>[\d,]+) groups between which all votes point one .*",

@@ -272,7 +272,7 @@ def main() -> None:
     growths = [quicker(growth) for growth in GROWTHS] if given.quick else list(GROWTHS)
     log_emission = {growth.name: measure_growth(growth, rounds) for growth in growths}
     made_with = {
-        "votes": "drawn by data/storage.py; one truth a vote for votes of crowds, one truth a pair for juries of six",
+        "votes": "drawn by data/storage.py; one truth per vote for crowds, one truth per pair for juries of six",
         "seed": str(SEED),
         "rounds": f"{rounds}, interleaved; a new process for each size; medians",
         **about(begun_at, "polars"),

@@ -30,7 +30,7 @@ from scipy.stats import kendalltau
 
 import jamrank as jr
 from benchmarks.machine import about, commit
-from benchmarks.report import HERE, arguments, made_with, parser, say, table, write
+from benchmarks.report import HERE, arguments, holds, made_with, parser, say, table, write
 from jamrank.collect import Item, open_ledger
 from jamrank.errors import JamrankWarning
 from jamrank.jury import Contents, Judge, RandomPlan, Task, ask_judges, audit_ledger
@@ -268,10 +268,6 @@ def difference(trials: list[dict[str, Any]], name: str, key: str) -> tuple[float
     """Return the mean difference to all pairs, seed by seed, and its standard error."""
     gaps = np.array([one[name][key] - one["all"][key] for one in trials])
     return float(gaps.mean()), float(gaps.std(ddof=1) / np.sqrt(len(gaps))) if len(gaps) > 1 else 0.0
-
-
-def holds(yes: bool) -> str:
-    return "holds" if yes else "does not hold"
 
 
 def text_of(numbers: dict[str, Any], made: dict[str, str]) -> str:

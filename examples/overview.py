@@ -55,12 +55,10 @@ def plot(table: dict[str, np.ndarray]) -> None:
     right.errorbar(
         FLIPS, flip, yerr=[flip - low, high - flip], fmt="o", color="#0072B2", elinewidth=1.2, markersize=5
     )
-    for place, text in (((0.1, 0.27), "reliable"), ((0.5, 0.62), "coin tossers"), ((0.875, 0.76), "adversaries")):
+    for place, text in (((0.1, 0.27), "reliable"), ((0.5, 0.62), "random"), ((0.875, 0.76), "adversarial")):
         right.annotate(text, place, ha="center", color="#555555")
-    right.set(
-        xlabel="true chance of saying the opposite", ylabel="found, with 95 % interval", xlim=(0, 1), ylim=(0, 1.05)
-    )
-    right.set_title("and whom to trust", loc="left", fontsize=11)
+    right.set(xlabel="true error rate", ylabel="estimated error rate, 95 % interval", xlim=(0, 1), ylim=(0, 1.05))
+    right.set_title("and the reliability of each annotator", loc="left", fontsize=11)
     HERE.mkdir(parents=True, exist_ok=True)
     figure.savefig(HERE / "overview.png", dpi=150)
 

@@ -31,12 +31,18 @@ MODELS = {
 }
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[str]:
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(False, id="threads"), pytest.param(True, id="processes", marks=pytest.mark.long)],
+)
+def cluster(request) -> Iterator[str]:
+    """Two workers: threads, which start at once, and in the long suite processes."""
     from distributed import LocalCluster
 
     logging.getLogger("distributed").setLevel(logging.CRITICAL + 1)
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as local:
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=request.param, dashboard_address=None, silence_logs=50
+    ) as local:
         yield local.scheduler_address
 
 

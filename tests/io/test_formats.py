@@ -82,7 +82,7 @@ def test_formats_may_be_named(tmp_path, name):
     assert files.same(files.seen(votes), expected(sample))
 
 
-@pytest.mark.parametrize("n_files", [50, pytest.param(1000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("n_files", [20, pytest.param(1000, marks=pytest.mark.long)])
 @pytest.mark.parametrize("format", list(FORMATS))
 def test_damaged_files_end_in_one_line_or_in_the_right_votes(tmp_path, format, n_files):
     samples = [name for name in NAMES if SAMPLES[name].format == format]

@@ -74,8 +74,25 @@ MODELS = {
 # Those that count votes: a tie is half a vote for each side.
 COUNTING = ["MajorityVote", "Borda", "Copeland", "HodgeRank", "HodgeRank of shares", "RankCentrality", "WinRate"]
 EM_MODELS = [name for name in MODELS if name not in ("IAM", "IAM normalised", "Auto", *COUNTING)]
+# Combinations of parts that other names here have one by one: in the long suite.
+COMBINED = {
+    "JAM without prior",
+    "JAM of linear+objects, two-coin with ties",
+    "KernelJAM with objects",
+    "KernelJAM two-coin",
+    "MixedBT with ties",
+    "CrowdBT two-coin with ties",
+}
+
+
+def held(names, *in_long: str) -> list:
+    """Return the names, with those that are held to this in the long suite marked."""
+    long = COMBINED.union(in_long)
+    return [pytest.param(name, marks=pytest.mark.long if name in long else ()) for name in names]
+
+
 # Auto fits many of the others: what follows from the model that it chose is repeated in the long suite.
-AUTO_IN_LONG = [pytest.param(name, marks=pytest.mark.long if name == "Auto" else ()) for name in MODELS]
+AUTO_IN_LONG = held(MODELS, "Auto")
 SHARED_TRUTH = [
     "JAM",
     "JAM of linear+objects",
@@ -100,7 +117,7 @@ def fit(name: str, written: Written, votes: jr.Comparisons | None = None, **chan
     return model.fit(written.votes if votes is None else votes, written.frame if featured else None)
 
 
-@pytest.fixture(params=MODELS)
+@pytest.fixture(params=held(MODELS))
 def name(request) -> str:
     return request.param
 
@@ -411,7 +428,7 @@ def test_weight_two_is_the_vote_written_twice(name):
     assert a.annotators_.equals(b.annotators_)
 
 
-@pytest.mark.parametrize("name", [n for n in EM_MODELS if "hinge" not in n])
+@pytest.mark.parametrize("name", held(n for n in EM_MODELS if "hinge" not in n))
 @pytest.mark.parametrize(
     ("prior", "seed"),
     [

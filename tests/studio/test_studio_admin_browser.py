@@ -90,7 +90,7 @@ def test_pausing_inviting_and_retiring(page, voted, images):
     expect(page.get_by_text("The study is paused")).to_be_visible()
     page.get_by_role("button", name="Open", exact=True).click()
     page.get_by_role("link", name="Judges").click()
-    page.get_by_label("One link a judge").fill("Eve\nFred")
+    page.get_by_label("One link per judge").fill("Eve\nFred")
     page.get_by_role("button", name="Create links").click()
     links = page.locator("code.link").all_inner_texts()
     assert len(links) == 2

@@ -16,6 +16,7 @@ from jamrank.diagnostics.sides import Sides, sides
 from jamrank.errors import InputError, JamrankWarning
 from jamrank.models import JAM, BradleyTerry, CrowdBT, RankingModel
 from jamrank.rows import PairCounts
+from jamrank.selection.design import examine_design
 from jamrank.text import safe_text
 from jamrank.typing import BoolArray, Int32Array
 
@@ -70,6 +71,11 @@ class Examination:
     def sides(self) -> Sides:
         """Votes for the left, by annotator."""
         return sides(self.votes)
+
+    @cached_property
+    def has_sides(self) -> bool:
+        """Whether a preference for a side can be separated from the items."""
+        return examine_design(self.votes).sides
 
     @property
     def winner_on_one_side(self) -> bool:

@@ -158,7 +158,7 @@ def evidence(
     phrases = []
     for k, (verdict, *values) in enumerate(zip(found, flip.tolist(), low.tolist(), high.tolist(), strict=True)):
         if verdict == "alone":
-            phrases.append("nobody else voted on these items: errors cannot be distinguished from close pairs")
+            phrases.append("no vote is between two items on which others voted too: errors look like close pairs")
         elif habits is not None and verdict in _BY_HABIT:
             phrases.append(_habit(verdict, habits, k))
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import inspect
 import random
@@ -12,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from jamrank.collect import Annotator, Ask, Close, Event, Ledger, Limit
-from jamrank.errors import BudgetError, JudgeError
+from jamrank.errors import BudgetError, JudgeError, LedgerError
 from jamrank.jury.judges import Judge, JudgeFailure, Reply, reply_of
 from jamrank.jury.plan import Contents, Plan, Task
 from jamrank.jury.prompts import Prompt, render
@@ -222,8 +223,10 @@ class _Run:
                     return "all asked", "every planned comparison has been asked"
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             tasks -= done
-            for one in done:
-                one.result()
+            # All are looked at: on a full disk many fail at once, and one line is enough.
+            errors = [error for one in done if (error := one.exception()) is not None]
+            if errors:
+                raise errors[0]
         return "", ""
 
     def _next_requests(self, free: Mapping[str, int]) -> tuple[tuple[str, str] | None, list[_Request]]:
@@ -405,7 +408,9 @@ class _Run:
         """Cancel requests that were recorded and never sent, if the run ends early."""
         unsent = sorted(self.unsent)
         details = {"reason": "not sent"}
-        self.ledger.record([Close(one, "failed", f"failed:{one}", cost=0.0, details=details) for one in unsent])
+        # What cannot be recorded, as on a full disk, counts as paid in the next run.
+        with contextlib.suppress(LedgerError):
+            self.ledger.record([Close(one, "failed", f"failed:{one}", cost=0.0, details=details) for one in unsent])
 
     async def _close_clients(self) -> None:
         for judge in self.judges.values():

@@ -81,8 +81,8 @@ def _alone(analysis: Analysis) -> list[str]:
         return [alone_sentence(analysis.result.votes.annotators)]
     whose = "this annotator" if len(names) == 1 else "these annotators"
     return [
-        f"Nobody else voted on the items of {many(len(names), 'annotator')} ({listed(names, _MOST_NAMED)}): the "
-        f"flips of {whose} measure only how consistent their own votes are."
+        f"No vote of {many(len(names), 'annotator')} ({listed(names, _MOST_NAMED)}) is between two items on which "
+        f"others voted too: the flips of {whose} measure only how consistent their own votes are."
     ]
 
 

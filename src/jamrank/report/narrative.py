@@ -114,7 +114,7 @@ def _first_place(analysis: Analysis) -> list[str]:
     if analysis.order.group is not None:
         return _firsts_of_groups(analysis)
     ranking = analysis.ranking
-    first, last = safe_text(ranking["item"][0]), safe_text(ranking["item"][-1])
+    first, last = safe_text(ranking["item"][0]), _last(ranking)
     n_items = ranking.height
     if n_items == 1:
         return [f"{first} is the only item."]
@@ -122,17 +122,23 @@ def _first_place(analysis: Analysis) -> list[str]:
     if shared == n_items:
         return [f"All {n_items:,} items share the first rank."]
     if shared > 1:
-        return [f"{shared:,} of {n_items:,} items share the first rank; {last} is last."]
+        return [f"{shared:,} of {n_items:,} items share the first rank; {last}."]
     sentence = f"{first} ranks first of {many(n_items, 'item')}"
     chance = analysis.first_probability
     if not np.isfinite(chance).all():
-        return [f"{sentence}; {last} is last."]
+        return [f"{sentence}; {last}."]
     own = float(chance[np.argmax(analysis.scores)])
     sentence = f"{sentence} (probability {percent(own)})"
     if own >= SETTLED or n_items == 2:
-        return [f"{sentence}; {last} is last."]
+        return [f"{sentence}; {last}."]
     others = listed([f"{safe_text(item)} ({percent(p)})" for item, p in _rivals(analysis, chance)], _MOST_NAMED)
-    return [f"{sentence}; {last} is last. Other candidates for the first rank: {others}."]
+    return [f"{sentence}; {last}. Other candidates for the first rank: {others}."]
+
+
+def _last(ranking: pl.DataFrame) -> str:
+    """Name the last item, or say how many share the last rank."""
+    shared = int((ranking["rank"] == ranking["rank"].max()).sum())
+    return f"{safe_text(ranking['item'][-1])} is last" if shared == 1 else f"{shared:,} share the last"
 
 
 def _rivals(analysis: Analysis, chance: FloatArray) -> list[tuple[object, float]]:
@@ -210,11 +216,19 @@ def _pairs(analysis: Analysis) -> list[str]:
     which = "pairs of items" if found.whole else "pairs of near neighbours in the ranking"
     if analysis.order.group is not None:
         which += " within groups"
+    if len(items) == 2 and analysis.order.known:
+        how = "not certain (probability below 97.5 %)" if found.n_open else "certain (probability of at least 97.5 %)"
+        return [f"The order of the two items is {how}."]
     if not found.n_open:
         return [f"The order of all {which} is certain (probability of at least 97.5 %)."]
+    # Of equal scores, the draws decide which is named first.
+    closest = (
+        (b, a, 1 - p) if p < 0.5 else (a, b, p)
+        for a, b, p in zip(found.upper[:3], found.lower[:3], found.above[:3].tolist(), strict=True)
+    )
     named = ", ".join(
         f"{safe_text(items[a])} over {safe_text(items[b])}" + (f" ({percent(p)})" if np.isfinite(p) else "")
-        for a, b, p in zip(found.upper[:3], found.lower[:3], found.above[:3].tolist(), strict=True)
+        for a, b, p in closest
     )
     if not analysis.order.known:
         return [f"Pairs with the closest scores: {named}."]

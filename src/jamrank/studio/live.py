@@ -56,10 +56,10 @@ def light_of(status: Any, study: Study, criterion: str, per_minute: float) -> Li
 
 def _duration(seconds: float) -> str:
     if seconds < 90:
-        return f"{seconds:.0f} seconds"
+        return plural(round(seconds), "second")
     if seconds < 5400:
-        return f"{seconds / 60:.0f} minutes"
-    return f"{seconds / 3600:.0f} hours" if seconds < 172800 else f"{seconds / 86400:.0f} days"
+        return plural(round(seconds / 60), "minute")
+    return plural(round(seconds / 3600), "hour") if seconds < 172800 else plural(round(seconds / 86400), "day")
 
 
 def live_body(
@@ -176,7 +176,7 @@ def votes_chart(times: Sequence[float], now: float) -> str:
         for k, n in enumerate(bars)
         if n
     ]
-    what = f"{plural(len(times), 'vote')} in {_duration(span)}; at most {most:,} in {_duration(span / _BARS)}"
+    what = f"{plural(len(times), 'vote')} in {_duration(span)}; at most {most:,} within {_duration(span / _BARS)}"
     title = tag("title", "Votes over time") + tag("desc", what)
     chart = tag(
         "svg",

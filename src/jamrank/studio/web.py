@@ -87,7 +87,8 @@ class Studio:
     def page(self, name: str, status: int = 200, **values: Any) -> HTMLResponse:
         """Write a page."""
         view = self.view()
-        shown = {"study": view.study, "t": view.texts, "language": view.study.language, **values}
+        shown = {"study": view.study, "t": view.texts, "language": view.study.language}
+        shown |= {"votes_per_judge": view.votes_per_judge, **values}
         return HTMLResponse(templates().get_template(name).render(shown), status)
 
 

@@ -41,7 +41,12 @@ def _findings(examination: Examination, share: float) -> list[Finding]:
         return [Finding("note", sentence, "balance")]
     findings = []
     n, off = float(examination.sides.decided.sum()), abs(share - 0.5)
-    if n >= _ENOUGH_VOTES and off > max(_SLIGHTLY_UNEVEN, _SIGNIFICANT * _standard_error(examination.votes, n)):
+    # Where items explain who stood on the left, or nobody saw sides, the share says nothing.
+    if (
+        n >= _ENOUGH_VOTES
+        and examination.has_sides
+        and off > max(_SLIGHTLY_UNEVEN, _SIGNIFICANT * _standard_error(examination.votes, n))
+    ):
         sentence = (
             f"{in_percent(share)} of the decided votes are for the left. If items are assigned to sides at random, "
             "chance does not explain this: annotators may prefer a side, or items were not assigned at random."

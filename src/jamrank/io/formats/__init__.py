@@ -21,6 +21,7 @@ from jamrank.io.formats import (
     label_studio,
     mt_bench,
     mt_bench_pairs,
+    named_pairs,
     own,
     preferences,
     ratings,
@@ -68,6 +69,7 @@ FORMATS: dict[str, Format] = {
         evaluatorq,
         comparative_judgement,
         ratings,
+        named_pairs,
     )
 }
 
@@ -178,7 +180,9 @@ def recognise(table: Table) -> Format:
     """
     if own.FORMAT.matches(table):  # whatever else it has
         return own.FORMAT
-    found = [format for format in FORMATS.values() if format.matches(table)]
+    # The names of columns alone tell least.
+    matching = [format for format in FORMATS.values() if format.matches(table)]
+    found = [format for format in matching if format is not named_pairs.FORMAT] or matching
     if len(found) == 1:
         return found[0]
     if found:

@@ -1,4 +1,4 @@
-"""Argilla 1: feedback records, as a dataset with a column a question or as they come from its server."""
+"""Argilla 1: feedback records, as a dataset with one column per question, or as its server stores them."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ class Table:
         missing : str, optional
             What stands for an id that is not there; without it, that is an error.
 
-        Several columns joined by ``+``, where none is called so, are one id together.
+        Several columns joined by ``+`` are one id together, unless a column has that name.
 
         Returns
         -------
