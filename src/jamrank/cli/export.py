@@ -92,12 +92,13 @@ def _results(
     from jamrank.models import load
     from jamrank.report.exports import exported
     from jamrank.report.result_tables import ResultTables
+    from jamrank.selection.judging import assessed
 
     if kinds is None:
         raise ParameterError("--to is missing; choose what to write, such as --to markdown")
     wanted = export_kinds(kinds)
     recover_run(Path(model).parent)
-    tables = ResultTables(load(model).result_, scale=scale, anchor=anchor)
+    tables = ResultTables(assessed(load(model)), scale=scale, anchor=anchor)
     if texts is not None and "dpo" not in wanted:
         raise ParameterError("--texts is for --to dpo")
     written = {} if texts is None else _texts(texts, tables.result.items.tolist())

@@ -55,7 +55,7 @@ def votes_options(command: Command, required: bool = True) -> Command:
             multiple=True,
             metavar="left=…,right=…",
             help="Columns of an unknown format: left, right and winner (or p_left: 1 if left won), or chosen and "
-            "rejected; annotator, question and weight. The last three also with a known format: "
+            "rejected; annotator, question and weight. The last three can also be set for a known format: "
             "--map question=prompt.",
         ),
         click.option("--format", "form", metavar="NAME", help="Format of the files, if it is not recognised."),

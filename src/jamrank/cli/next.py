@@ -30,7 +30,7 @@ budget is spent; 2 when a file cannot be used."""
 )
 @collection_options
 @click.option("--count", type=click.IntRange(min=1), default=10, show_default=True, help="Comparisons to choose.")
-@click.option("--out", metavar="FILE", help="Write them to a CSV file.")
+@click.option("--out", metavar="FILE", help="Write the comparisons to a CSV file.")
 @click.option("--json", "as_json", is_flag=True, help="Print status and comparisons as JSON.")
 @click.option("--quiet", "-q", is_flag=True, help="Print nothing.")
 def next(count: int, out: str | None, as_json: bool, quiet: bool, **given: Any) -> None:

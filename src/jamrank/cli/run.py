@@ -51,6 +51,7 @@ def run_fit(request: FitRequest, console: Console) -> FitOutcome:
     from jamrank.report import Analysis
     from jamrank.selection import Auto
     from jamrank.selection.groups import fit_groups, group_ranking, side_by_side
+    from jamrank.selection.judging import assessed
 
     earlier = _load(request.start)
     model = _make_model(request, earlier, verbose=console.is_terminal and not request.quiet)
@@ -81,7 +82,7 @@ def run_fit(request: FitRequest, console: Console) -> FitOutcome:
     elif features is not None:
         note(features_note(features, votes, str(request.features)), request.quiet)
     note(gold_note(model.result_), request.quiet)
-    analysis = Analysis(model.result_, votes, scale=request.scale, anchor=request.anchor)
+    analysis = Analysis(assessed(model), votes, scale=request.scale, anchor=request.anchor)
     with grouped_notes(len(groups), request.quiet):
         rankings = {name: _group_ranking(name, own, request) for name, own in fitted.items()}
     table = None

@@ -92,7 +92,7 @@ def check_template(template: Template, where: str) -> None:
             )
     found = _PLACEHOLDER.search(template.system)
     if found:
-        raise JudgeError(f"{where}: the system message has {found.group()}; answers belong into the prompt")
+        raise JudgeError(f"{where}: the system message has {found.group()}; answers belong in the prompt")
 
 
 def render(

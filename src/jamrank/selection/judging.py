@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from jamrank.data.comparisons import Comparisons
 from jamrank.errors import JamrankWarning
 from jamrank.inference.bootstrap import Refit
 from jamrank.inference.result import RankingResult
@@ -18,6 +19,13 @@ from jamrank.models.files import restore
 from jamrank.models.registry import find_model
 
 _SHARED = ("ties", "n_jobs")
+
+
+def assessed(model: RankingModel) -> RankingResult:
+    """Return the result of a model that a user named, its annotators assessed as those of ``Auto`` are."""
+    result = model.result_
+    named = result.fit_judging is None and result.can.log_odds
+    return with_judging(model) if named and isinstance(result.votes.source, Comparisons) else result
 
 
 def with_judging(model: RankingModel, body: dict[str, Any] | None = None, source: str = "") -> RankingResult:
