@@ -103,7 +103,7 @@ benchmark-next: $(VENV)/dev-$(MODULES)
 benchmark-verdicts: $(RIVALS)/jamrank
 	$(RIVALS)/bin/python -m benchmarks.verdicts
 
-# The studio with 200 judges on SQLite and PostgreSQL, and killed 30 times, ten minutes: benchmarks/studio.md and .json.
+# The studio with 200 judges on SQLite and PostgreSQL, killed 30 times, and whole studies, a quarter of an hour: benchmarks/studio.md and .json.
 benchmark-studio: $(VENV)/dev-$(MODULES)
 	$(BIN)/python -m benchmarks.studio
 
@@ -132,7 +132,7 @@ benchmark-gpu: $(RIVALS)/jamrank
 	$(RIVALS)/bin/pip install -q --disable-pip-version-check ".[gpu]"
 	$(RIVALS)/bin/python -m benchmarks.gpu
 
-# What the jury saves, how fast it asks and whether its audit is right, an hour or two: benchmarks/jury.md and .json.
+# What the jury saves, how fast it asks and whether its audit is right, a quarter of an hour: benchmarks/jury.md and .json.
 benchmark-jury: $(VENV)/dev-$(MODULES)
 	$(BIN)/python -m benchmarks.jury
 

@@ -130,7 +130,7 @@ class GpuRows:
     @property
     def n_links(self) -> int:
         """Number of links: of rows, or of runs of rows with the same two items."""
-        return len(self.rows.index[1])
+        return len(self.rows) if self.rows.begin is None else len(self.rows.link_first)
 
     def _part(self, begin: int, end: int) -> GpuPart:
         """Return a range of links, as arrays to be copied."""
@@ -156,8 +156,8 @@ class GpuRows:
                 host["vote_weight"] = ballots.weight[own]
         part = GpuPart(begin, end, host, 0, vote_base=vote_base)
         if self.walks and end > begin:
-            part.first, part.last = (int(np.searchsorted(rows.index[0], at, "right")) for at in (begin, end - 1))
-            part.first -= 1
+            # A walk is over pairs, each of which is one row.
+            part.first, part.last = int(rows.link_first[begin]), int(rows.link_first[end - 1]) + 1
         # In addition to the arrays: the curvature, the cells of a walk, and the posterior when it is needed.
         part.bytes = sum(array.nbytes for array in host.values()) + 4 * self.n_cells(part)
         part.bytes += self.n_cells(part) if self.walks and not self.all_pairs else 0

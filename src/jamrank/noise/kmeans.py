@@ -153,7 +153,7 @@ def _turned(vectors: FloatArray) -> FloatArray:
 
 def _in_order(centroids: FloatArray, cluster: Int32Array) -> Clusters:
     """Order the clusters by the length of their centroids, shortest first, and drop empty ones."""
-    used = np.unique(cluster)
+    used = np.flatnonzero(np.bincount(cluster, minlength=len(centroids)))
     order = used[np.argsort((centroids[used] ** 2).sum(axis=1), kind="stable")]
     rank = np.full(len(centroids), -1, dtype=np.int32)
     rank[order] = np.arange(len(order))

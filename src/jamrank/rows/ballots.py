@@ -139,7 +139,7 @@ class Patterns:
 
     def clustered(self, cluster: Int32Array, n_clusters: int) -> Patterns:
         """Return the same votes with a confusion group for each annotator and cluster of rows."""
-        used, of_row = np.unique(self.of_row.astype(np.int64) * n_clusters + cluster, return_inverse=True)
+        used, of_row = _numbered(self.of_row.astype(np.int64) * n_clusters + cluster, len(self) * n_clusters)
         old, in_cluster = used // n_clusters, used % n_clusters
         lengths = np.diff(self.start)[old]
         start = np.concatenate([[0], np.cumsum(lengths)])
@@ -153,6 +153,15 @@ class Patterns:
             self.n_confusion_groups * n_clusters,
             self.n_gold * n_clusters,
         )
+
+
+def _numbered(code: IntArray, bound: int) -> tuple[IntArray, IntArray]:
+    """Return the distinct codes, all of them below a bound, and the place of each code among them."""
+    if bound > len(code):
+        return np.unique(code, return_inverse=True)
+    there = np.zeros(bound, dtype=np.bool_)
+    there[code] = True
+    return np.flatnonzero(there), (np.cumsum(there) - 1)[code]
 
 
 def _kinds(weight: FloatArray, vote: Int32Array, start: IntArray, ballots: RaggedVotes | Patterns) -> csr_array:
