@@ -23,7 +23,7 @@ settings.load_profile("short")
 
 
 # Rooms, and files of others, whose tests do not depend on how exact draws from a posterior are: a fifth is enough.
-SHORT_CHAINS = {"cli", "data", "engines", "io", "jury", "models", "report", "selection", "studio"}
+SHORT_CHAINS = {"cli", "collect", "data", "engines", "io", "jury", "models", "report", "selection", "studio"}
 SHORT_CHAINS |= {"test_benchmarks", "test_intervals", "test_order_probability", "test_rank_groups"}
 SHORT_CHAINS |= {"test_response_bias", "test_scale", "test_verdicts"}
 

@@ -154,6 +154,7 @@ def test_a_simulation_tells_what_was_picked():
     assert (run["cell"], run["picked"], run["ok"]) == ("CrowdBT", "CrowdBT", True)
 
 
+@pytest.mark.long
 def test_real_votes_are_held_out_from_the_choice_too():
     votes = jr.simulate(20, 8, 1500, truth="vote", random_state=0).votes
     found = heldout.measure_real(heldout.Real("made up", lambda folder: (votes, None), 0.01), heldout.SHARED, "vote")
@@ -287,6 +288,7 @@ def test_the_cluster_s_page_says_what_was_measured():
         assert told in page
 
 
+@pytest.mark.long
 def test_coverage_is_measured_on_votes_of_each_model_and_goes_on_where_it_stopped(tmp_path):
     done, cases = tmp_path / "build" / "done.jsonl", coverage.cases_of([(6, 3, 80)], 1, 2.0)
     found = coverage.run(cases[:1], done, 1)

@@ -149,6 +149,7 @@ print(count)
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="has no SIGKILL")
 def test_a_fit_that_was_killed_goes_on_where_it_was(tmp_path):
     frame, _ = draw(40, 5000, "")
