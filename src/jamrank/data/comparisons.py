@@ -33,6 +33,7 @@ from jamrank.data.soft import canonical_columns, grades_of_winners, parse_grades
 from jamrank.data.storage import MISSING, SOFT, TIE, DenseVotes, VoteTable
 from jamrank.errors import InputError
 from jamrank.kernels import default_threads, kernels
+from jamrank.text import many
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
 if TYPE_CHECKING:
@@ -429,7 +430,5 @@ class Comparisons:
         return self.frame(canonical_columns(self))
 
     def __repr__(self) -> str:
-        return (
-            f"Comparisons({self.n_votes:,} votes by {self.n_annotators:,} annotators "
-            f"on {self.n_pairs:,} pairs of {self.n_items:,} items)"
-        )
+        by = f"{many(self.n_votes, 'vote')} by {many(self.n_annotators, 'annotator')}"
+        return f"Comparisons({by} on {many(self.n_pairs, 'pair')} of {many(self.n_items, 'item')})"
