@@ -77,9 +77,20 @@ def test_by_pair_nothing_is_dealt_out():
 def test_one_annotator_has_no_reliability():
     rng = np.random.default_rng(0)
     left, shift = rng.integers(5, size=500), rng.integers(1, 5, size=500)
-    model = jr.Auto().fit(votes_of(left, (left + shift) % 5, rng.integers(2, size=500)))
+    right = (left + shift) % 5
+    # With the lower number on the left, sides say nothing beyond the items.
+    model = jr.Auto().fit(votes_of(np.minimum(left, right), np.maximum(left, right), rng.integers(2, size=500)))
     assert model.chosen_ == "BradleyTerry"
     assert "one annotator" in model.reason_
+
+
+@pytest.mark.parametrize(("bias", "chosen"), [(0.0, "BradleyTerry"), (1.0, "CrowdBT two-coin")])
+def test_one_annotator_may_prefer_a_side(bias, chosen):
+    rng = np.random.default_rng(0)
+    left, shift, scores = rng.integers(5, size=800), rng.integers(1, 5, size=800), np.arange(5) / 2
+    right = (left + shift) % 5
+    won = rng.random(800) < 1 / (1 + np.exp(scores[right] - scores[left] - bias))
+    assert jr.Auto().fit(votes_of(left, right, won.astype(float))).chosen_ == chosen
 
 
 def test_one_adversary_on_a_small_jury_is_seen():

@@ -54,13 +54,13 @@ def _suits(model: RankingModel, from_disk: bool, gold: bool) -> bool:
 def _usual(design: Design) -> list[RankingModel]:
     """Return the models whose parameters are identified, from the simplest to the most complex.
 
-    A single annotator has no relative reliability. A position bias needs sides that are not confounded with items. A
-    truth per pair differs from a truth per vote only where pairs are repeated.
+    A single annotator has no relative reliability, but may prefer a side. A position bias needs sides that are not
+    confounded with items. A truth per pair differs from a truth per vote only where pairs are repeated.
     """
     from jamrank.models import JAM, VRJAM, AmElo, BradleyTerry, CrowdBT, KernelJAM, MixedBT
 
     if design.n_annotators < 2:
-        return [BradleyTerry(), MixedBT()]
+        return [BradleyTerry(), *([CrowdBT(noise="two-coin")] if design.sides else []), MixedBT()]
     models: list[RankingModel] = [BradleyTerry(), CrowdBT(), AmElo()]
     if design.sides:
         models.append(CrowdBT(noise="two-coin"))
