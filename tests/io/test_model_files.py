@@ -174,3 +174,10 @@ def test_a_trait_that_is_missing_is_an_error_of_the_file(tmp_path):
     model = jr.load(tmp_path / "m.jamrank")
     with pytest.raises(FormatError, match="has no 'discrimination' of its annotators"):
         _ = model.result_.annotators.traits["discrimination"]
+
+
+def test_flips_by_cluster_without_clusters_are_refused(tmp_path):
+    body = jr.CrowdBT().fit(VOTES)._to_body()
+    (tmp_path / "m.jamrank").write_bytes(pack("model", 2, {**body, "flip": body["flip"][:, None]}))
+    with pytest.raises(FormatError, match="flip: an array of shape"):
+        jr.load(tmp_path / "m.jamrank")

@@ -280,6 +280,9 @@ def checked(body: dict[str, Any], source: str) -> dict[str, Any]:
     if names is not None and (len(names) != sizes.get("features") or not all(isinstance(n, str) for n in names)):
         raise damaged("scores.features.names", "not one name for each feature")
     check(body["extras"], {name: wanted for name, wanted in _EXTRAS.items() if name in body["extras"]}, "extras")
+    by_cluster = body["extras"].get("cluster_votes")
+    if body["flip"].ndim > 1 and (by_cluster is None or body["flip"].shape != by_cluster.shape):
+        raise damaged("flip", f"an array of shape {body['flip'].shape}")
     for name, value in body["traits"].items():
         check(value, Array("f", ("annotators", "more"), _finite), f"traits.{name}")
     _check_tables(body["votes"], sizes, damaged)
