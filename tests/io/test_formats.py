@@ -605,3 +605,8 @@ def test_capitals_of_column_names_do_not_matter_to_groups_and_to_a_named_format(
 def test_words_of_the_winner_may_be_half_a_character(tmp_path):
     path = save(tmp_path, "left,right,winner\na,b,left\nb,c,x\n")
     assert jr.read_comparisons(path, winner_words={"\udcff": "left", "x": "right", "left": "left"}).n_votes == 2
+
+
+def test_a_column_called_question_counts_whatever_the_others_are_called(tmp_path):
+    text = "home,away,result,question\nCity,Town,home,q1\nTown,City,draw,q2\n"
+    assert jr.read_comparisons(save(tmp_path, text)).questions.tolist() == ["q1", "q2"]
