@@ -9,6 +9,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 import itertools
 import shutil
+import signal
 import tempfile
 
 import pytest
@@ -20,6 +21,10 @@ settings.register_profile(
 )
 settings.register_profile("long", settings.get_profile("short"), max_examples=400, derandomize=False, print_blob=True)
 settings.load_profile("short")
+
+# Of a job in the background Ctrl-C is ignored, and of all that it starts, unless somebody asks for it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 # Rooms, and files of others, whose tests do not depend on how exact draws from a posterior are: a fifth is enough.
