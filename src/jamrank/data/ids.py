@@ -51,6 +51,8 @@ def as_column(values: Any) -> Column:
         wide = values.dtype in _WIDE_INTEGERS
         gaps = wide or (values.dtype.is_integer() and values.null_count() > 0)
         values = values.to_list() if values.dtype == pl.Object or gaps else values.to_numpy()
+    elif is_arrow_text(values):
+        return pl.Series(values.array.__arrow_array__(), dtype=pl.String)
     elif hasattr(values, "to_numpy"):
         values = values.to_numpy()
     if not isinstance(values, np.ndarray):
@@ -63,6 +65,11 @@ def as_column(values: Any) -> Column:
             raise InputError("ids that are times finer than a microsecond", "write them as text")
         return rounded
     return _from_objects(values.tolist()) if values.dtype.kind in "OUST" else values
+
+
+def is_arrow_text(values: Any) -> bool:
+    """Return whether a column is pandas' text in arrow's memory, which polars takes over as it is."""
+    return getattr(getattr(values, "dtype", None), "storage", None) == "pyarrow" and hasattr(values, "array")
 
 
 def as_array(values: Any) -> NDArray[Any]:

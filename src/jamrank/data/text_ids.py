@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from jamrank.data.ids import keep_used
+from jamrank.data.ids import is_arrow_text, keep_used
 from jamrank.kernels import default_threads, kernels
 from jamrank.typing import Int32Array
 
@@ -44,6 +44,8 @@ def _coded(column: Any) -> Coded | None:
         return (column.cat.categories.tolist(), codes.astype(np.int32)) if len(codes) and codes.min() >= 0 else None
     if isinstance(column, pl.Series) and isinstance(column.dtype, pl.Enum) and not column.null_count():
         return column.dtype.categories.to_list(), column.to_physical().to_numpy().astype(np.int32)
+    if is_arrow_text(column):
+        return None
     if type(column).__module__.startswith("pandas"):
         column = column.to_numpy()
     if isinstance(column, np.ndarray) and column.ndim == 1:
