@@ -46,16 +46,16 @@ def begin(run: str, place: Path, way: str) -> int:
     child = os.fork()
     if child:
         return child
-    sink = os.open(os.devnull, os.O_RDWR)
-    for stream in (0, 1, 2):
-        os.dup2(sink, stream)
-    from jamrank.cli import main
-    from jamrank.io import publish
-
-    if way == WAYS[1]:
-        publish._renameat2 = lambda: None
     code = 70
-    try:
+    try:  # Ctrl-C at any moment must end here: further up, the folder of this benchmark would be removed
+        sink = os.open(os.devnull, os.O_RDWR)
+        for stream in (0, 1, 2):
+            os.dup2(sink, stream)
+        from jamrank.cli import main
+        from jamrank.io import publish
+
+        if way == WAYS[1]:
+            publish._renameat2 = lambda: None
         options, _ = RUNS[run]
         command = ["fit", str(place.parent / f"{run}.csv"), "--model", "WinRate", "--out", str(place), *options]
         main.main(command, prog_name="jamrank")
@@ -171,6 +171,7 @@ def main() -> None:
         given.seed or list(SEEDS),
         commit(),
     )
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it otherwise
     for name in ("cli.main", "cli.fit", "cli.run", "cli.results", "cli.display", "io", "models", "report"):
         import_module(f"jamrank.{name}")  # once, and not again in every process
     rows, numbers, wrong = [], {}, []
