@@ -24,8 +24,8 @@ from jamrank.data.text_ids import encode_text
 from jamrank.errors import InputError
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
-# Beyond it, one vote more or less is lost to rounding, and steps of a fit overflow.
-_MOST_WEIGHT = 1e12
+# Beyond these, one vote more or less is lost to rounding, and reciprocals or steps of a fit overflow.
+_LEAST_WEIGHT, _MOST_WEIGHT = 1e-100, 1e12
 # Labels, and the codes of each column; None for a column that is not there.
 Encoded = tuple[NDArray[Any], list[Any]]
 
@@ -162,17 +162,18 @@ def _results(outcome: FloatArray) -> NDArray[np.int8]:
 
 
 def parse_weights(weight: Any) -> FloatArray:
-    """Return the weights as numbers; each must be at least 0 and at most a trillion."""
+    """Return the weights as numbers; each must be 0, or at least 1e-100 and at most a trillion."""
     column = as_array(weight)
     try:
         weights = column.astype(np.float64)
     except (TypeError, ValueError):
         weights = np.array([np.nan if v is None or not isinstance(v, (int, float)) else v for v in column.tolist()])
-    bad = ~((weights >= 0) & (weights <= _MOST_WEIGHT))
+    bad = ~((weights == 0) | ((weights >= _LEAST_WEIGHT) & (weights <= _MOST_WEIGHT)))
     if bad.any():
         rows = np.flatnonzero(bad)
         problem = f"weight is {column.tolist()[rows[0]]!r}"
-        expected = f"expected a number of at least 0 and at most {_MOST_WEIGHT:g}, how many votes the row stands for"
+        span = f"0, or a number from {_LEAST_WEIGHT:g} to {_MOST_WEIGHT:g}"
+        expected = f"expected how many votes the row stands for: {span}"
         raise InputError(problem, expected, **_places(rows), reason="bad weight")
     return weights
 
