@@ -19,6 +19,8 @@ from jamrank.text import many, safe_text
 
 # Each takes a fit.
 _MOST_JUDGES, _MOST_VOTES, _MOST_NAMED = 3, 200_000, 3
+# A command with a shortened id would not find the annotator.
+_LONGEST = 1000
 _ADVISED = (*ADVICE["Exclude"], *ADVICE["Review, or invert the votes"])
 
 
@@ -48,7 +50,7 @@ class LeftOut:
     @property
     def command(self) -> str:
         """The command that leaves the annotator out."""
-        return f"jamrank fit VOTES --without {shlex.quote(safe_text(self.annotator))}"
+        return f"jamrank fit VOTES --without {shlex.quote(safe_text(self.annotator, _LONGEST))}"
 
 
 def leave_out(analysis: Analysis) -> list[LeftOut]:
