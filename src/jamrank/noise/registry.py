@@ -44,11 +44,11 @@ def _flip(vote_counts: FloatArray, prior: Prior | None) -> Noise:
 
 
 def _two_coin(vote_counts: FloatArray, prior: Prior | None) -> Noise:
-    return TwoCoin(vote_counts, *((*prior.flip_votes, prior.bias_variance) if prior else ()))
+    return TwoCoin(vote_counts, *((*prior.flip_votes, *prior.bias) if prior else ()))
 
 
 def _discrimination(vote_counts: FloatArray, prior: Prior | None) -> Noise:
-    return Discrimination(vote_counts, prior.discrimination_variance if prior else None)
+    return Discrimination(vote_counts, prior.discrimination if prior else None)
 
 
 def _none(vote_counts: FloatArray, prior: Prior | None) -> Noise:
