@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from jamrank.errors import ParameterError
 
 # Default variance of the weights of the linear scorer.
@@ -54,6 +56,8 @@ class Prior:
             value = getattr(self, name)
             if value is not None and not value >= 0:
                 raise ParameterError(f"{name} is {getattr(self, name)!r}; expected a number of at least 0")
+        if self.bias_mean is not None and not abs(self.bias_mean) < np.inf:
+            raise ParameterError(f"bias_mean is {self.bias_mean!r}; expected a finite number")
         for name in (name for name in vars(self) if name.endswith("_variance")):
             value = getattr(self, name)
             if value is not None and not value > 0:
@@ -82,13 +86,13 @@ class Prior:
         """Whether the prior of the flips may be estimated."""
         return self.flip_wrong is None and self.flip_right is None
 
-    def with_estimates(self, estimates: Mapping[str, float]) -> Prior:
-        """Return the prior with estimates where no value is given: the two of the flips, or of the biases, together."""
+    def with_estimates(self, estimates: Mapping[str, float | None]) -> Prior:
+        """Return the prior with estimates where no value is given: both of the flips, or of the biases, or none."""
         together = {"flip": self.pools_flips, "bias": self.bias_variance is None and self.bias_mean is None}
         free = {
             name: value
             for name, value in estimates.items()
-            if getattr(self, name) is None and together.get(name.split("_")[0], True)
+            if value is not None and getattr(self, name) is None and together.get(name.split("_")[0], True)
         }
         return replace(self, **free)
 

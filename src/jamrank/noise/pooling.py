@@ -24,9 +24,8 @@ def pool(
 ) -> tuple[float, float]:
     """Return mean and variance of the annotators' parameters, given estimates that are shrunk by the present prior.
 
-    The variance is MacKay's fixed point: the sum of squares over the effective degrees of freedom. The mean is the one
-    from which the values would on average not be pulled away: a step of the plain mean, lengthened by what shrinking
-    took off it.
+    The variance is MacKay's fixed point: the sum of squares over the effective degrees of freedom. The step of the
+    mean is the one towards the plain mean, lengthened by what shrinking took off it.
 
     values: Of each annotator.
     information: Of the votes on each.
