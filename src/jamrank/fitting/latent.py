@@ -160,7 +160,9 @@ class LatentFitter:
             variances, start = estimate_variances(problem, self.begin(problem((guess,))), (guess,))
         final = problem(variances)
         fit, own, noise_state = self.best_run(final, start), state(variances), self.noise_state
-        if prior is not None and self.shrinks and loss == "logistic":
+        # One annotator has nobody to shrink towards.
+        several = np.count_nonzero(self.votes.annotator_decided) > 1
+        if prior is not None and several and self.shrinks and loss == "logistic":
             shrunk = shrink(noise_state, final, fit, self.settings.max_iter, self.settings.tol)
             final, fit, noise_state = shrunk.problem, shrunk.fit, shrunk.noise
             self.warn_unless(fit.converged, _why(fit, self.settings.max_iter))
