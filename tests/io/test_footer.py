@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -8,9 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import jamrank as jr
 from jamrank.errors import InputError
 from jamrank.io import footer
 from jamrank.io.footer import Facts, examine
+from jamrank.io.parquet import ParquetFiles
 from jamrank.io.tables import read_table
 
 pytest.importorskip("benchmarks", reason="benchmarks/ is found where tests run as `python -m pytest` in the checkout")
@@ -129,6 +132,41 @@ def test_texts_that_are_not_where_the_file_says(tmp_path):
         read += 1
         assert frame["cleo"].null_count() == 1 and frame["cleo"].min() == "left"
     assert read
+
+
+@pytest.mark.parametrize("way", ["file", "folder", "disk"])
+def test_an_id_outside_the_range_that_the_file_declares_is_damage_however_it_is_read(tmp_path, way):
+    rows = [("w", f"item{k % 4}", f"item{(k + 1) % 4}", "left") for k in range(20)]
+    frame = pl.DataFrame(rows, schema=["annotator", "left", "right", "winner"], orient="row")
+    content = io.BytesIO()
+    pq.write_table(frame.to_arrow(), content, compression="none", use_dictionary=False)
+    data = content.getvalue()
+    path = tmp_path / "votes" / "v.parquet"
+    path.parent.mkdir()
+
+    def read():
+        if way == "disk":
+            return jr.store_comparisons(path, tmp_path / "scratch")
+        return jr.read_comparisons(path if way == "file" else path.parent)
+
+    path.write_bytes(data)
+    assert sorted(read().items.tolist()) == ["item0", "item1", "item2", "item3"]
+    path.write_bytes(data.replace(b"\x05\0\0\0item3", b"\x05\0\0\0item8", 1))
+    with pytest.raises(InputError, match="does not match its declaration"):
+        read()
+
+
+def test_a_slice_of_a_file_has_no_more_gaps_than_the_file(tmp_path):
+    frame = pl.DataFrame({"text": ["a", None, "b", None, "c"]})
+    frame.write_parquet(tmp_path / "v.parquet")
+    table = ParquetFiles.open(tmp_path / "v.parquet")
+    assert [part.height for _, _, part in table.slices(["text"], 2)] == [2, 2, 1]
+    for missing in (0, 1):
+        wrong = replace(table, facts=[{("text",): Facts(missing, b"a", b"c")}])
+        with pytest.raises(InputError, match="does not match its declaration"):
+            list(wrong.slices(["text"], 5))
+    with pytest.raises(InputError, match="does not match its declaration"):
+        list(replace(table, facts=[{("text",): Facts(0, b"a", b"c")}]).slices(["text"], 2))
 
 
 def test_long_texts_and_many_groups_agree_with_what_is_told(tmp_path):
