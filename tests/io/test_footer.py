@@ -98,6 +98,20 @@ def test_indices_without_bits_and_counts_are_damaged(version):
     assert not whole(data[:at] + bytes(4) + data[at + 4 :])
 
 
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+@pytest.mark.parametrize("gaps", [False, True])
+def test_fewer_indices_than_values_are_damaged(version, gaps):
+    rng = np.random.default_rng(4)
+    texts = rng.choice(["left", "right", "tie", *([None] if gaps else [])], 1000).tolist()
+    table, content = pa.table({"a": texts + ["left"] * 300 + texts}), io.BytesIO()
+    pq.write_table(table, content, compression="none", data_page_version=version)
+    data = content.getvalue()
+    assert whole(data)
+    # In the first bytes of the indices: that the next 63 times eight are packed.
+    at = data.index(bytes([2, 127]), data.index(b"tie")) + 1
+    assert [bit for bit in range(8) if whole(data[:at] + bytes([data[at] ^ 1 << bit]) + data[at + 1 :])] == []
+
+
 def test_counts_that_do_not_agree():
     data = SAMPLES["evalica"].write("parquet")
     start = len(data) - 8 - int.from_bytes(data[-8:-4], "little")

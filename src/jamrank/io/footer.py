@@ -2,16 +2,17 @@
 
 polars trusts the numbers in the metadata: a damaged one can make it allocate too much memory, which kills the
 process. So the footer and the page headers are checked first: sizes must fit into the file, and counts must agree
-with each other. Checksums of pages are verified if there are any (of gzip, or added by the writer), which polars
-does not do. Other values are not checked.
+with each other. Checksums of pages are verified if there are any (of gzip, or added by the writer), and indices into
+dictionaries are counted in pages that are not compressed, which polars does not do. Other values are not checked.
 """
 
 from __future__ import annotations
 
 import mmap
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 _MAGIC = b"PAR1"
 _DEEPEST = 64
@@ -79,7 +80,10 @@ def _facts(groups: list[Struct]) -> dict[tuple[str, ...], Facts]:
         for chunk in group[1]:
             path = tuple(part.decode() for part in chunk[3][3])
             statistics = chunk[3].get(12, {})
-            here = Facts(statistics.get(3), statistics.get(6), statistics.get(5))
+            missing, low, high = (statistics.get(field) for field in (3, 6, 5))
+            if not isinstance(missing, int | None) or not all(isinstance(end, bytes | None) for end in (low, high)):
+                raise _DamagedError
+            here = Facts(missing, low, high)
             facts[path] = facts[path].joined(here) if path in facts else here
     return facts
 
@@ -152,17 +156,62 @@ def _check_content(data: Buffer, column: Struct, header: Struct, begin: int, end
 
 
 def _check_indices(data: Buffer, header: Struct, begin: int, end: int, optional: bool) -> None:
-    """Refuse indices into a dictionary that take no bits and have no count, which polars takes for zeros."""
+    """Refuse indices into a dictionary that are not as many as the page has values: polars fills up with zeros."""
     if 8 in header:
+        values = header[8][1] - header[8].get(2, 0)
         begin += header[8].get(5, 0) + header[8].get(6, 0)
-    elif optional:
-        begin += 4 + int.from_bytes(data[begin : begin + 4], "little")
-    # Where all values are missing nothing follows, or only the number of bits.
-    if begin + 1 >= end:
+    else:
+        values = header[5][1]
+        if optional:
+            levels, begin = begin + 4, begin + 4 + int.from_bytes(data[begin : begin + 4], "little")
+            values = _present(data, levels, begin, values)
+    if values <= 0:
         return
     reader = _Reader(data, begin, end)
-    if reader.byte() == 0 and reader.varint() < 2:
+    bits = reader.byte()
+    runs, found = _runs(reader, bits), 0
+    while found < values:
+        run = next(runs, None)
+        if bits > 32 or run is None or not run.values:
+            raise _DamagedError
+        found += run.values
+    if found >= values + 8:  # packed values come by eights
         raise _DamagedError
+
+
+def _present(data: Buffer, begin: int, end: int, values: int) -> int:
+    """Return how many values of a page are not missing: there is a bit for each value."""
+    if end > len(data):
+        raise _DamagedError
+    found, left = 0, values
+    for run in _runs(_Reader(data, begin, end), 1):
+        taken, bits = min(run.values, left), int.from_bytes(data[run.begin : run.end], "little")
+        found += (bits & ((1 << taken) - 1)).bit_count() if run.packed else taken * (bits & 1)
+        left -= taken
+    if left:
+        raise _DamagedError
+    return found
+
+
+class _Run(NamedTuple):
+    """A part of what Parquet's hybrid encoding writes: values packed into bits, or one that is repeated."""
+
+    values: int
+    packed: bool
+    begin: int
+    end: int
+
+
+def _runs(reader: _Reader, bits: int) -> Iterator[_Run]:
+    while reader.at < reader.stop:
+        head = reader.varint()
+        packed, begin = bool(head & 1), reader.at
+        size = (head >> 1) * bits if packed else (bits + 7) // 8
+        # Some writers cut the last packed values short.
+        reader.at = min(begin + size, reader.stop)
+        cut = packed and begin + size > reader.stop
+        count = (reader.stop - begin) * 8 // bits if cut else (head >> 1) * (8 if packed else 1)
+        yield _Run(count, packed, begin, reader.at)
 
 
 class _Reader:
