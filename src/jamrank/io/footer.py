@@ -2,29 +2,18 @@
 
 polars trusts the numbers in the metadata: a damaged one can make it allocate too much memory, which kills the
 process. So the footer and the page headers are checked first: sizes must fit into the file, and counts must agree
-with each other. Checksums of pages are verified if there are any (of gzip, or added by the writer), and indices into
-dictionaries are counted in pages that are not compressed, which polars does not do. Other values are not checked.
+with each other. What pages hold is checked in `pages`. Other values are not checked.
 """
 
 from __future__ import annotations
 
-import mmap
-import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+
+from jamrank.io.pages import check_page
+from jamrank.io.thrift import Buffer, DamagedError, Reader, Struct
 
 _MAGIC = b"PAR1"
-_DEEPEST = 64
-_UNPACKED, _GZIP = 0, 2
 _OPTIONAL = 1
-# Encodings of values as indices into a dictionary, of older and of newer files.
-_INDICES = (2, 8)
-# Thrift's compact protocol, in which Parquet writes its metadata: kinds of fields.
-_TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 12
-
-Struct = dict[int, Any]
-Buffer = bytes | mmap.mmap
 
 
 @dataclass(frozen=True)
@@ -44,14 +33,10 @@ class Facts:
         )
 
 
-class _DamagedError(ValueError):
-    pass
-
-
 def examine(data: Buffer) -> dict[tuple[str, ...], Facts] | None:
     """Check the metadata of a Parquet file: sizes must fit into the file, and counts must agree.
 
-    data: The file; of a memory map only the footer and the headers of the pages are read.
+    data: The file; of a large memory map only the footer and the headers of the pages are read.
     Returns: Facts about each column, by its path; None if the file is inconsistent.
     """
     if len(data) < 12 or data[:4] != _MAGIC or data[-4:] != _MAGIC:
@@ -61,7 +46,7 @@ def examine(data: Buffer) -> dict[tuple[str, ...], Facts] | None:
     if begin < 4:
         return None
     try:
-        footer = _Reader(data, begin, len(data) - 8).struct()
+        footer = Reader(data, begin, len(data) - 8).struct()
         groups = footer.get(4, [])
         # Values of these may be missing, and pages begin with which are.
         optional: set[tuple[bytes, ...]] = {(field[4],) for field in footer[2] if field.get(3) == _OPTIONAL}
@@ -70,7 +55,7 @@ def examine(data: Buffer) -> dict[tuple[str, ...], Facts] | None:
         if footer.get(3) != sum(group[3] for group in groups):
             return None
         return _facts(groups)
-    except (_DamagedError, KeyError, TypeError, IndexError, AttributeError, UnicodeDecodeError):
+    except (DamagedError, KeyError, TypeError, IndexError, AttributeError, UnicodeDecodeError):
         return None
 
 
@@ -82,7 +67,7 @@ def _facts(groups: list[Struct]) -> dict[tuple[str, ...], Facts]:
             statistics = chunk[3].get(12, {})
             missing, low, high = (statistics.get(field) for field in (3, 6, 5))
             if not isinstance(missing, int | None) or not all(isinstance(end, bytes | None) for end in (low, high)):
-                raise _DamagedError
+                raise DamagedError
             here = Facts(missing, low, high)
             facts[path] = facts[path].joined(here) if path in facts else here
     return facts
@@ -92,7 +77,7 @@ def _check_group(data: Buffer, group: Struct, end: int, optional: set[tuple[byte
     for chunk in group[1]:
         column = chunk[3]
         if not 0 <= group[3] <= column[5]:
-            raise _DamagedError
+            raise DamagedError
         if column[5] == column[7] == 0:
             continue  # no values, in no place
         # A dictionary comes before the pages that use it.
@@ -103,181 +88,24 @@ def _check_group(data: Buffer, group: Struct, end: int, optional: set[tuple[byte
 
 def _check_pages(data: Buffer, column: Struct, at: int, stop: int, end: int, optional: bool) -> None:
     if not 4 <= at <= stop <= end:
-        raise _DamagedError
+        raise DamagedError
     values = 0
     while at < stop:
-        reader = _Reader(data, at, stop)
+        reader = Reader(data, at, stop)
         header = reader.struct()
         written, whole = header[3], header[2]
         begin, at = reader.at, reader.at + written
         if written < 0 or at > stop or not 0 <= whole <= column[6]:
-            raise _DamagedError
-        _check_content(data, column, header, begin, at)
+            raise DamagedError
+        check_page(data, column, header, begin, at, optional)
         if 7 in header:
             # Every value of a dictionary takes space, except booleans.
             if not 0 <= header[7][1] <= 8 * whole:
-                raise _DamagedError
+                raise DamagedError
             continue
-        page = header[5] if 5 in header else header[8]
-        if page[1] < 0:
-            raise _DamagedError
-        if (
-            page[1]
-            and column.get(4) == _UNPACKED
-            and len(column[3]) == 1
-            and page[4 if 8 in header else 2] in _INDICES
-        ):
-            _check_indices(data, header, begin, at, optional)
-        values += page[1]
+        own = header[5 if 5 in header else 8][1]
+        if own < 0:
+            raise DamagedError
+        values += own
     if values != column[5]:
-        raise _DamagedError
-
-
-def _check_content(data: Buffer, column: Struct, header: Struct, begin: int, end: int) -> None:
-    """Compare a page with its checksum and, packed by gzip, with that of gzip."""
-    if 4 in header and zlib.crc32(data[begin:end]) != header[4] & 0xFFFFFFFF:
-        raise _DamagedError
-    whole, newer = header[2], header.get(8, {})
-    if column.get(4) != _GZIP or not newer.get(7, True) or not whole:
-        return
-    # Newer pages begin with levels, which are not packed.
-    levels = newer.get(5, 0) + newer.get(6, 0)
-    if not 0 <= levels <= min(whole, end - begin):
-        raise _DamagedError
-    if whole == levels:
-        return
-    unpack = zlib.decompressobj(wbits=31)
-    try:
-        content = unpack.decompress(data[begin + levels : end], whole - levels + 1)
-    except zlib.error:
-        raise _DamagedError from None
-    if not unpack.eof or len(content) != whole - levels:
-        raise _DamagedError
-
-
-def _check_indices(data: Buffer, header: Struct, begin: int, end: int, optional: bool) -> None:
-    """Refuse indices into a dictionary that are not as many as the page has values: polars fills up with zeros."""
-    if 8 in header:
-        values = header[8][1] - header[8].get(2, 0)
-        begin += header[8].get(5, 0) + header[8].get(6, 0)
-    else:
-        values = header[5][1]
-        if optional:
-            levels, begin = begin + 4, begin + 4 + int.from_bytes(data[begin : begin + 4], "little")
-            values = _present(data, levels, begin, values)
-    if values <= 0:
-        return
-    reader = _Reader(data, begin, end)
-    bits = reader.byte()
-    runs, found = _runs(reader, bits), 0
-    while found < values:
-        run = next(runs, None)
-        if bits > 32 or run is None or not run.values:
-            raise _DamagedError
-        found += run.values
-    if found >= values + 8:  # packed values come by eights
-        raise _DamagedError
-
-
-def _present(data: Buffer, begin: int, end: int, values: int) -> int:
-    """Return how many values of a page are not missing: there is a bit for each value."""
-    if end > len(data):
-        raise _DamagedError
-    found, left = 0, values
-    for run in _runs(_Reader(data, begin, end), 1):
-        taken, bits = min(run.values, left), int.from_bytes(data[run.begin : run.end], "little")
-        found += (bits & ((1 << taken) - 1)).bit_count() if run.packed else taken * (bits & 1)
-        left -= taken
-    if left:
-        raise _DamagedError
-    return found
-
-
-class _Run(NamedTuple):
-    """A part of what Parquet's hybrid encoding writes: values packed into bits, or one that is repeated."""
-
-    values: int
-    packed: bool
-    begin: int
-    end: int
-
-
-def _runs(reader: _Reader, bits: int) -> Iterator[_Run]:
-    while reader.at < reader.stop:
-        head = reader.varint()
-        packed, begin = bool(head & 1), reader.at
-        size = (head >> 1) * bits if packed else (bits + 7) // 8
-        # Some writers cut the last packed values short.
-        reader.at = min(begin + size, reader.stop)
-        cut = packed and begin + size > reader.stop
-        count = (reader.stop - begin) * 8 // bits if cut else (head >> 1) * (8 if packed else 1)
-        yield _Run(count, packed, begin, reader.at)
-
-
-class _Reader:
-    """Thrift's compact protocol, from a place in a file to another."""
-
-    def __init__(self, data: Buffer, at: int, stop: int) -> None:
-        self.data, self.at, self.stop = data, at, stop
-
-    def struct(self, depth: int = 0) -> Struct:
-        fields: Struct = {}
-        number = 0
-        while True:
-            head = self.byte()
-            if head == 0:
-                return fields
-            kind, step = head & 15, head >> 4
-            number = number + step if step else self._integer()
-            fields[number] = kind == _TRUE if kind in (_TRUE, _FALSE) else self._value(kind, depth + 1)
-
-    def _value(self, kind: int, depth: int) -> Any:
-        if depth > _DEEPEST:
-            raise _DamagedError
-        if kind in (_TRUE, _FALSE, _BYTE):
-            return self.byte()
-        if kind < _DOUBLE:
-            return self._integer()
-        if kind == _DOUBLE:
-            return self._bytes(8)
-        if kind == _BINARY:
-            return self._bytes(self.varint())
-        if kind in (_LIST, _SET):
-            head = self.byte()
-            size = head >> 4 if head >> 4 != 15 else self.varint()
-            return self._items(size, head & 15, depth)
-        if kind == _STRUCT:
-            return self.struct(depth)
-        raise _DamagedError  # Parquet has no maps
-
-    def _items(self, size: int, kind: int, depth: int) -> list[Any]:
-        if size > self.stop - self.at:
-            raise _DamagedError
-        return [self._value(kind, depth + 1) for _ in range(size)]
-
-    def byte(self) -> int:
-        if self.at >= self.stop:
-            raise _DamagedError
-        self.at += 1
-        return self.data[self.at - 1]
-
-    def varint(self) -> int:
-        value = shift = 0
-        while True:
-            byte = self.byte()
-            value |= (byte & 127) << shift
-            if byte < 128:
-                return value
-            shift += 7
-            if shift > 63:
-                raise _DamagedError
-
-    def _integer(self) -> int:
-        value = self.varint()
-        return (value >> 1) ^ -(value & 1)
-
-    def _bytes(self, size: int) -> bytes:
-        if size > self.stop - self.at:
-            raise _DamagedError
-        self.at += size
-        return self.data[self.at - size : self.at]
+        raise DamagedError

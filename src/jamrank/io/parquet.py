@@ -13,7 +13,8 @@ import polars as pl
 
 from jamrank.errors import InputError
 from jamrank.io.documents import shown
-from jamrank.io.footer import Buffer, Facts, examine
+from jamrank.io.footer import Facts, examine
+from jamrank.io.thrift import Buffer
 
 _SUFFIXES = (".parquet", ".pq")
 # What else votes come in, file by file.
