@@ -93,7 +93,7 @@ class Flip(Noise):
 
     def vote_information(self, params: FloatArray, truth_variance: FloatArray) -> FloatArray:
         """Return the information of the votes on the logit of each flip."""
-        return np.maximum(self.votes * expit(params) * expit(-params) - truth_variance, 0.0)
+        return np.asarray(np.maximum(self.votes * expit(params) * expit(-params) - truth_variance, 0.0))
 
     def prior_information(self, params: FloatArray) -> FloatArray:
         """Return the information of the prior on the logit of each flip."""
