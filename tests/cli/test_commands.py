@@ -780,3 +780,10 @@ def test_a_column_like_questions_is_not_read_from_disk_and_that_is_said(study, t
     frame.write_parquet(tmp_path / "votes.parquet")
     result = call("fit", tmp_path / "votes.parquet", *quick, "--memory", "1GB", "--scratch", tmp_path / "scratch")
     assert "column 'prompt' is not used as the question by this engine" in result.stderr
+
+
+def test_an_unknown_anchor_is_refused_before_models_are_compared(study, monkeypatch):
+    monkeypatch.setattr("jamrank.selection.Auto.choose", lambda *_, **__: pytest.fail("models were compared"))
+    result = call("fit", study / "votes.csv", "--anchor", "nobody")
+    assert result.exit_code == 2
+    assert "anchor nobody" in result.output

@@ -42,3 +42,13 @@ def test_parameters_of_the_model(table):
         jr.fit(table, "best")
     with pytest.raises(ParameterError, match="expected the name of a model"):
         jr.fit(table, 7)
+
+
+@pytest.mark.parametrize("model", ["BradleyTerry", "AmElo"])
+def test_annotators_of_a_named_model_without_flips_are_assessed_by_crowd_bt(model):
+    votes = jr.simulate(10, 6, 1500, truth="vote", flips=[0.05, 0.05, 0.1, 0.1, 0.5, 0.9], random_state=0).votes
+    found, crowd = jr.fit(votes, model), jr.CrowdBT().fit(votes)
+    assert "CrowdBT" in found.result_.judged_by
+    assert found.annotators_["verdict"].to_list() == crowd.annotators_["verdict"].to_list()
+    assert found.annotators_["verdict"].to_list()[5] == "adversarial"
+    assert jr.fit(votes, "CrowdBT").result_.judged_by == ""

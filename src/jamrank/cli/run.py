@@ -65,6 +65,7 @@ def run_fit(request: FitRequest, console: Console) -> FitOutcome:
         note(start_note(earlier, votes, str(request.start), request.model_name == "auto"), request.quiet)
     begin = perf_counter()
     try:
+        _check_anchor(model, votes, request)
         chosen, choice = _choose_model(model, votes, features, gold is not None, console, request)
         features = None if choice is not None and not choice.uses_features else features
         _check_anchor(chosen, votes, request)

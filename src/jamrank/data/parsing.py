@@ -171,11 +171,15 @@ def parse_weights(weight: Any) -> FloatArray:
     bad = ~((weights == 0) | ((weights >= _LEAST_WEIGHT) & (weights <= _MOST_WEIGHT)))
     if bad.any():
         rows = np.flatnonzero(bad)
-        problem = f"weight is {column.tolist()[rows[0]]!r}"
-        span = f"0, or a number from {_LEAST_WEIGHT:g} to {_MOST_WEIGHT:g}"
-        expected = f"expected how many votes the row stands for: {span}"
-        raise InputError(problem, expected, **_places(rows), reason="bad weight")
+        raise bad_weights(repr(column.tolist()[rows[0]]), rows)
     return weights
+
+
+def bad_weights(value: str, rows: IntArray) -> InputError:
+    """Return the error about weights that cannot be used: the first of them as it is shown, and the rows of all."""
+    span = f"0, or a number from {_LEAST_WEIGHT:g} to {_MOST_WEIGHT:g}"
+    expected = f"expected how many votes the row stands for: {span}"
+    return InputError(f"weight is {value}", expected, **_places(rows), reason="bad weight")
 
 
 def parse_ratings(rating: Any) -> NDArray[Any]:

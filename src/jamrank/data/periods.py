@@ -8,20 +8,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from jamrank.data.folding import EncodedVotes, mixed_radix
 from jamrank.data.ids import Column, as_array
-from jamrank.data.storage import MISSING, VoteTable
-from jamrank.typing import FloatArray, IntArray
+from jamrank.data.storage import MISSING, TIE, VoteTable
+from jamrank.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from jamrank.data.comparisons import Comparisons
-    from jamrank.data.folding import EncodedVotes
 
 N_PERIODS = 5
 # Columns that say when a vote was cast, or as which.
 TIMES = ("time", "timestamp", "tstamp", "order")
 # Fewer distinct values, such as the two orders in which a pair is shown, are no times.
 _FEWEST = 10
-_MOST_KEYS = 2**62
 
 
 def parse_times(column: Column) -> FloatArray | None:
@@ -50,21 +49,10 @@ def find_times(columns: dict[str, Any]) -> Any:
 
 def with_periods(votes: Comparisons, encoded: EncodedVotes, rank: FloatArray) -> Comparisons:
     """Return the votes with the share of each folded one in every period; as they are where some are soft."""
-    cast = encoded.results != MISSING
-    radix = (votes.n_items, len(votes.questions), votes.n_annotators, 3, 2, 11)
-    if votes.vote_soft.any() or votes.n_items * np.prod([float(one) for one in radix]) > _MOST_KEYS:
+    if votes.vote_soft.any():
         return votes
-    left, right = encoded.left[cast].astype(np.int64), encoded.right[cast].astype(np.int64)
-    swapped = left > right
-    question = 0 if encoded.question is None else encoded.question[cast]
-    grade = 0 if encoded.grades is None else encoded.grades[cast]
-    result = encoded.results[cast]
-    result = np.where(swapped & (result < 2), 1 - result, result)
-    pair = votes.vote_pair
-    of_row = _key(radix, np.minimum(left, right), np.maximum(left, right), question, encoded.annotator[cast], result,
-                  swapped, grade)  # fmt: skip
-    folded = _key(radix, votes.pair_first[pair].astype(np.int64), votes.pair_second[pair], votes.pair_question[pair],
-                  votes.vote_annotator, votes.vote_result, votes.vote_swapped, votes.vote_grade)  # fmt: skip
+    cast = encoded.results != MISSING
+    folded, of_row = _keys(votes, encoded, cast)
     order = np.argsort(folded)
     entry = order[np.searchsorted(folded, of_row, sorter=order)]
     # Votes cast at the same time are in the same period.
@@ -77,8 +65,30 @@ def with_periods(votes: Comparisons, encoded: EncodedVotes, rank: FloatArray) ->
     return replace(votes, storage=storage)
 
 
-def _key(radix: tuple[int, ...], first: IntArray, *digits: Any) -> IntArray:
-    key = first
-    for base, digit in zip(radix, digits, strict=True):
-        key = key * base + digit
-    return np.asarray(key)
+def _keys(votes: Comparisons, encoded: EncodedVotes, cast: BoolArray) -> tuple[IntArray, IntArray]:
+    """Return a number for each folded vote and each row that was cast: equal where the row is part of the vote."""
+    left, right, result = encoded.left[cast], encoded.right[cast], encoded.results[cast]
+    swapped, none = left > right, np.zeros(len(left), dtype=np.int8)
+    of_row = (
+        np.minimum(left, right),
+        np.maximum(left, right),
+        none if encoded.question is None else encoded.question[cast],
+        encoded.annotator[cast],
+        np.where(swapped & (result < TIE), 1 - result, result),
+        swapped,
+        none if encoded.grades is None else encoded.grades[cast],
+    )
+    pair = votes.vote_pair
+    of_vote = (
+        votes.pair_first[pair],
+        votes.pair_second[pair],
+        votes.pair_question[pair],
+        votes.vote_annotator,
+        votes.vote_result,
+        votes.vote_swapped,
+        votes.vote_grade,
+    )
+    radix = (votes.n_items, votes.n_items, len(votes.questions), votes.n_annotators, 3, 2, 11)
+    digits = [np.concatenate(both) for both in zip(of_vote, of_row, strict=True)]
+    key, _ = mixed_radix(list(zip(digits, radix, strict=True)))
+    return key[: len(pair)], key[len(pair) :]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 
+import numpy as np
 import polars as pl
 
 from jamrank.data.ids import as_column
-from jamrank.data.parsing import fill_questions
+from jamrank.data.parsing import bad_weights, fill_questions
 from jamrank.data.soft import parse_grades, parse_soft
 from jamrank.errors import FeatureError, InputError
 from jamrank.io.documents import shown
@@ -121,15 +122,9 @@ def _begins_with_text(column: pl.Series) -> bool:
 def _parse_weights(column: pl.Series) -> pl.Series:
     weights = column.cast(pl.Float64, strict=False)
     if weights.null_count():
-        rows = weights.is_null().arg_true().to_list()
-        value = "empty" if column[rows[0]] is None else shown(column[rows[0]])
-        raise InputError(
-            f"weight is {value}",
-            "expected a number of at least 0",
-            row=rows[0] + 1,
-            rows=[row + 1 for row in rows],
-            reason="bad weight",
-        )
+        rows = weights.is_null().arg_true().to_numpy().astype(np.int64)
+        first = column[int(rows[0])]
+        raise bad_weights("empty" if first is None else shown(first), rows)
     return weights
 
 

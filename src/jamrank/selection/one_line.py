@@ -10,6 +10,7 @@ from jamrank.io.given import VoteSource
 from jamrank.io.reader import read_comparisons
 from jamrank.models.base import RankingModel
 from jamrank.models.registry import find_model
+from jamrank.selection.judging import assessed
 
 
 def fit(
@@ -47,7 +48,8 @@ def fit(
     Returns
     -------
     RankingModel
-        Fitted.
+        Fitted. Where the model does not estimate flips (BradleyTerry, AmElo), the flips and verdicts of
+        ``annotators_`` come from a CrowdBT fitted to the same votes, as on the command line.
 
     Examples
     --------
@@ -67,7 +69,9 @@ def fit(
     }
     if any(bool(value) for value in reading.values()):
         votes = read_comparisons(votes, **reading)
-    return chosen.fit(votes, features, gold=gold, start=start)
+    fitted = chosen.fit(votes, features, gold=gold, start=start)
+    fitted.result_ = assessed(fitted)
+    return fitted
 
 
 def _model(model: str | RankingModel, parameters: Mapping[str, Any]) -> RankingModel:
