@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from jamrank.fitting.em import Fit, Point, Problem, run
+from jamrank.fitting.em import Fit, Optimizer, Point, Problem, run
 from jamrank.fitting.lbfgs import Secants
 from jamrank.fitting.prior import Prior
 from jamrank.fitting.prior_variances import rounded
@@ -14,9 +14,9 @@ from jamrank.fitting.solution import NoiseState
 
 _ROUNDS, _STEPS = 30, 4
 # With more rows fewer rounds must do.
-_MANY_ROWS, _FEW_ROUNDS = 300_000, 6
+_MANY_ROWS, _FEW_ROUNDS = 300_000, 4
 # With more votes in a confusion group, on average, the prior does not matter.
-_VOTES_EACH = 1000
+_VOTES_EACH = 500
 # Relative change of variances and pseudo-votes, and change of means, at which the prior has settled.
 _CLOSE = 0.02
 
@@ -37,22 +37,24 @@ def shrink(state: NoiseState, problem: Problem, fit: Fit, max_iter: int, tol: fl
     problem, fit: The fit under that prior.
     max_iter, tol: As in :func:`jamrank.fitting.em.run`, of the last run.
     """
-    given = state.prior
+    given, own = state.prior, state
     assert given is not None
-    point, found = fit.point, Shrunk(state, problem, fit)
+    # Curvature learned from the last steps of a fit that has settled may be rounding errors.
+    optimizer = Optimizer(problem, replace(fit.point, secants=Secants()))
     for _ in range(_rounds(problem)):
-        prior = _suggested(given, problem, point)
-        if prior == given or _moved(found.noise.prior or given, prior) <= _CLOSE:
+        prior = _suggested(given, optimizer.problem, optimizer.point)
+        if prior == given or _moved(own.prior or given, prior) <= _CLOSE:
             break
         own = replace(state, prior=prior)
-        problem = replace(problem, noise=own.build(problem.engine))
-        # Curvature learned from the last steps of a fit that has settled may be rounding errors.
-        start = problem.with_prior(replace(point, secants=Secants()))
-        found = Shrunk(own, problem, run(problem, start, max_iter=_STEPS, tol=tol))
-        point = found.fit.point
-    if found.noise is state:
-        return found
-    return replace(found, fit=run(problem, point, max_iter=max_iter, tol=tol))
+        optimizer.set_problem(replace(problem, noise=own.build(problem.engine)))
+        for _ in range(_STEPS):
+            optimizer.aim()
+            if not optimizer.move():
+                break
+    if own is state:
+        return Shrunk(state, problem, fit)
+    optimizer.aim()  # so that the point has what the last step teaches
+    return Shrunk(own, optimizer.problem, run(optimizer.problem, optimizer.point, max_iter=max_iter, tol=tol))
 
 
 def _rounds(problem: Problem) -> int:
