@@ -103,7 +103,7 @@ benchmark-next: $(VENV)/dev-$(MODULES)
 benchmark-verdicts: $(RIVALS)/jamrank
 	$(RIVALS)/bin/python -m benchmarks.verdicts
 
-# The studio with 200 judges on SQLite and PostgreSQL, killed 30 times, and whole studies, three quarters of an hour,
+# The studio with 200 judges on SQLite and PostgreSQL, killed 30 times, and whole studies, about half an hour,
 # resumed where it stopped: benchmarks/studio.md and .json. ONLY=load-sqlite,kills-sqlite measures some parts, QUICK=1
 # shows in two minutes that it works.
 benchmark-studio: $(VENV)/dev-$(MODULES)
