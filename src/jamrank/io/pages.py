@@ -106,7 +106,8 @@ def _check_indices(data: bytes, header: Struct, optional: bool) -> None:
         if bits > 32 or run is None or not run.values:
             raise DamagedError
         found += run.values
-    if found >= values + 8:  # packed values come by eights
+    # Packed values come by eights, of which some writers cut the last ones short.
+    if found >= values + 8 or (run.packed and (run.end - run.begin) * 8 < (values - found + run.values) * bits):
         raise DamagedError
 
 
@@ -138,8 +139,6 @@ def _runs(reader: Reader, bits: int) -> Iterator[_Run]:
         head = reader.varint()
         packed, begin = bool(head & 1), reader.at
         size = (head >> 1) * bits if packed else (bits + 7) // 8
-        # Some writers cut the last packed values short.
         reader.at = min(begin + size, reader.stop)
-        cut = packed and begin + size > reader.stop
-        count = (reader.stop - begin) * 8 // bits if cut else (head >> 1) * (8 if packed else 1)
+        count = (head >> 1) * (8 if packed else 1)
         yield _Run(count, packed, begin, reader.at)

@@ -189,7 +189,8 @@ class Table:
 
     def weights(self, name: str = "weight") -> FloatArray | None:
         """Return the weights of the rows; None where there is no such column."""
-        name = self._named("weight") or name
+        alike = (column for column in self.columns if column.strip().lower() == name)
+        name = self._named("weight") or (name if name in self else next(alike, name))
         if name not in self and name not in self._given.values():
             return None
         weights = self.numbers(name, least=0.0)
@@ -254,7 +255,7 @@ class Table:
         own = self._named("annotator") or next((name for name in names if name in self), None)
         if own is not None:
             return self.ids(own), ""
-        others = [name for name in ANNOTATORS if name in self]
+        others = [name for name in self.columns if name.strip().lower() in ANNOTATORS]
         if len(others) > 1:
             problem = f"the annotators may be in {' or '.join(map(repr, others))}"
             raise InputError(problem, "choose one with --map annotator=…")
