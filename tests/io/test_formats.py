@@ -632,7 +632,6 @@ def test_two_columns_of_which_either_could_be_the_score_are_not_guessed(tmp_path
         jr.read_comparisons(save(tmp_path, "home,away,home_goals,away_goals,home_points,away_points\na,b,1,0,3,0\n"))
 
 
-def test_annotators_and_weights_are_found_though_only_their_columns_have_capitals(tmp_path):
-    votes = jr.read_comparisons(save(tmp_path, "Annotator,left,right,winner,Weight\nk,a,b,left,2\nm,b,c,right,1\n"))
+def test_annotators_are_found_though_only_their_column_has_capitals(tmp_path):
+    votes = jr.read_comparisons(save(tmp_path, "Annotator,left,right,winner\nk,a,b,left\nm,b,c,right\n"))
     assert votes.annotators.tolist() == ["k", "m"]
-    assert votes.annotator_weight.tolist() == [2.0, 1.0]

@@ -189,8 +189,7 @@ class Table:
 
     def weights(self, name: str = "weight") -> FloatArray | None:
         """Return the weights of the rows; None where there is no such column."""
-        alike = (column for column in self.columns if column.strip().lower() == name)
-        name = self._named("weight") or (name if name in self else next(alike, name))
+        name = self._named("weight") or name
         if name not in self and name not in self._given.values():
             return None
         weights = self.numbers(name, least=0.0)
