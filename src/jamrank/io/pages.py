@@ -100,15 +100,18 @@ def _check_indices(data: bytes, header: Struct, optional: bool) -> None:
         return
     reader = Reader(data, begin, len(data))
     bits = reader.byte()
-    runs, found = _runs(reader, bits), 0
-    while found < values:
-        run = next(runs, None)
-        if bits > 32 or run is None or not run.values:
-            raise DamagedError
-        found += run.values
-    # Packed values come by eights, of which some writers cut the last ones short.
-    if found >= values + 8 or (run.packed and (run.end - run.begin) * 8 < (values - found + run.values) * bits):
+    if bits > 32:
         raise DamagedError
+    left = values
+    for run in _runs(reader, bits):
+        # Packed values come by eights, of which some writers cut the last ones short.
+        short = run.packed and (run.end - run.begin) * 8 < min(run.values, left) * bits
+        if short or not 0 < run.values < left + 8:
+            raise DamagedError
+        left -= run.values
+        if left <= 0:
+            return
+    raise DamagedError
 
 
 def _present(data: bytes, begin: int, end: int, values: int) -> int:
