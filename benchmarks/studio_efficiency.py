@@ -31,7 +31,7 @@ N_ITEMS, N_JUDGES, CARELESS = 40, 20, 6
 # Random votes whose order is the goal: 20, 30 and 60 of each judge.
 LEVELS = (400, 600, 1200)
 # Chosen votes after which the order is measured.
-COUNTS = (200, 280, 360, 440, 520, 600, 720, 840, 960)
+COUNTS = (200, 280, 360, 440, 520, 600, 720, 840, 960, 1080, 1200)
 _RESAMPLED = 400
 _URL = "http://127.0.0.1"
 
