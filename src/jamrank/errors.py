@@ -132,6 +132,10 @@ class TiesExcludedWarning(JamrankWarning):
     """Tie votes were left out of a likelihood that has no place for them."""
 
 
+class CopiesWarning(JamrankWarning):
+    """Annotators cast identical votes, which are counted once."""
+
+
 class DisconnectedWarning(JamrankWarning):
     """The items fall into groups with no vote between them, whose scores cannot be compared."""
 

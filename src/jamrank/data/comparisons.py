@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -63,6 +63,9 @@ class Comparisons:
         Votes that were listed without an outcome.
     readings : tuple of ReadLog
         How the files were read, where the votes came from files.
+    copy_of : ndarray of int
+        Of annotators whose votes are not here because they are those of another one, the code of this one; -1 for the
+        others. Empty where there are no such annotators.
     """
 
     items: NDArray[Any]
@@ -76,10 +79,11 @@ class Comparisons:
     n_missing: int
     frames: Literal["polars", "pandas"] = "polars"
     readings: tuple[ReadLog, ...] = ()
+    copy_of: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
+        for each in fields(self):
+            value = getattr(self, each.name)
             if isinstance(value, np.ndarray):
                 value.flags.writeable = False
 

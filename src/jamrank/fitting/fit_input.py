@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from jamrank.data.comparisons import Comparisons
+from jamrank.data.copies import set_aside_copies
 from jamrank.data.gold import KnownTruths, known_truths
 from jamrank.engines import Choice, bring, choose
 from jamrank.errors import ParameterError
@@ -50,7 +51,8 @@ def bring_votes(model: str, spec: ModelSpec, engine: str, votes: Any) -> tuple[C
     if not in_parts and (isinstance(votes, PartedComparisons) or choice.name in _IN_PARTS):
         where = "JAM, CrowdBT and BradleyTerry fit from disk and on clusters"
         raise ParameterError(f"{model} needs the votes in memory; {where}")
-    return choice, bring(choice, votes)
+    brought = bring(choice, votes)
+    return choice, set_aside_copies(brought) if isinstance(brought, Comparisons) else brought
 
 
 def match_gold(model: str, spec: ModelSpec, votes: Votes, gold: Any, only_voted: bool) -> KnownTruths:

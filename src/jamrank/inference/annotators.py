@@ -18,7 +18,7 @@ from jamrank.inference.latent import LatentInference
 from jamrank.inference.prediction import LinkPredictor
 from jamrank.inference.response_bias import ResponseBias, VoteChunk, habits, without_own_vote
 from jamrank.inference.uncertainty import pooled_quantiles
-from jamrank.inference.verdicts import Verdicts, flip_intervals, inner_flip, judge
+from jamrank.inference.verdicts import Verdicts, flip_intervals, inner_flip, judge, name_copies
 from jamrank.inference.vote_summary import VoteSummary, whole_numbers
 from jamrank.noise import NOISES
 from jamrank.typing import FloatArray
@@ -60,9 +60,11 @@ class AnnotatorFit:
         traits: dict[str, FloatArray] | None = None,
         overall: FloatArray | None = None,
     ) -> None:
-        self.votes, self.flip, self.predictor = votes, flip, predictor
-        self.traits = traits or {}
-        self.overall = flip if overall is None else overall
+        # Copies have no votes of their own here: what is said of them is what is said of the one they copy.
+        shown = votes.stands_for
+        self.votes, self.flip, self.predictor = votes, flip[shown], predictor
+        self.traits = {name: value[shown] for name, value in (traits or {}).items()}
+        self.overall = self.flip if overall is None else overall[shown]
 
     @property
     def counted(self) -> bool:
@@ -84,10 +86,8 @@ class AnnotatorFit:
 
     def flip_bounds(self, level: float) -> tuple[FloatArray, FloatArray]:
         """Return an interval of each annotator's overall flip."""
-        if level == USUAL_LEVEL:
-            low, high = self.flip_range
-            return low, high
-        return self._bounds(level)
+        low, high = self.flip_range if level == USUAL_LEVEL else self._shown_bounds(level)
+        return low, high
 
     def _bounds(self, level: float) -> tuple[FloatArray, FloatArray]:
         return flip_intervals(self.overall, self.flip_information, self.votes.decided_votes, level)
@@ -95,7 +95,10 @@ class AnnotatorFit:
     @cached_property
     def flip_range(self) -> FloatArray:
         """The 95 % interval of each annotator's overall flip: low and high."""
-        return np.stack(self._bounds(USUAL_LEVEL))
+        return self._shown_bounds(USUAL_LEVEL)
+
+    def _shown_bounds(self, level: float) -> FloatArray:
+        return np.stack(self._bounds(level))[:, self.votes.stands_for]
 
     # -- sides, ties, correlation -----------------------------------------------------------------------------
 
@@ -143,7 +146,8 @@ class AnnotatorFit:
     def verdicts(self) -> Verdicts:
         """What to think of each annotator, why, and what to do."""
         low, high = self.flip_range
-        return judge(self.overall, low, high, self.response_bias)
+        found = judge(self.overall, low, high, self.response_bias)
+        return name_copies(found, self.votes.annotators, self.votes.copy_of)
 
     def frame(self, more: Mapping[str, FloatArray] | None = None) -> Any:
         """Return the annotators as a frame: counts, flip, verdict, what else the noise has, and more columns."""
@@ -152,7 +156,7 @@ class AnnotatorFit:
         return self.votes.frame(
             {
                 "annotator": self.votes.annotators,
-                "votes": whole_numbers(self.votes.annotator_votes),
+                "votes": whole_numbers(self.votes.annotator_votes[self.votes.stands_for]),
                 "flip": self.overall,
                 "flip_low": low,
                 "flip_high": high,

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit, logit, ndtri
 
 from jamrank.inference.response_bias import ResponseBias
 from jamrank.text import number
-from jamrank.typing import BoolArray, FloatArray
+from jamrank.typing import BoolArray, FloatArray, IntArray
 
 __all__ = [
     "ACTIONS",
@@ -22,6 +23,7 @@ __all__ = [
     "flip_intervals",
     "inner_flip",
     "judge",
+    "name_copies",
     "verdicts",
 ]
 
@@ -66,6 +68,19 @@ def judge(flip: FloatArray, low: FloatArray, high: FloatArray, habits: ResponseB
     """Return verdicts with evidence and actions; the arguments are those of :func:`verdicts`."""
     found = verdicts(flip, low, high, habits)
     return Verdicts(found, evidence(found, flip, low, high, habits), actions(found))
+
+
+def name_copies(found: Verdicts, names: NDArray[Any], copy_of: IntArray) -> Verdicts:
+    """Return the verdicts, copies called so: ``copy_of`` has whose votes they cast, -1 for nobody's."""
+    if not (copy_of >= 0).any():
+        return found
+    verdict, evidence, action = list(found.verdict), list(found.evidence), list(found.action)
+    for k in np.flatnonzero(copy_of >= 0):
+        name = str(names[copy_of[k]])
+        verdict[k] = f"copy of {name}"
+        evidence[k] = f"every vote is the same as that of {name}; independent annotators would differ"
+        action[k] = f"leave out; the votes are counted once, as those of {name}"
+    return Verdicts(verdict, evidence, action)
 
 
 def flip_intervals(

@@ -60,6 +60,7 @@ class VoteQuery:
         item = _codes(fitted.items, votes.items)
         question = _codes(fitted.questions, votes.questions)
         annotator = _codes(fitted.annotators, votes.annotators)
+        annotator = np.where(annotator >= 0, fitted.stands_for[annotator], -1)
         known = np.append(fitted.decided_votes > 0, False)
         annotator = np.where(known[annotator], annotator, -1)
         which = np.flatnonzero((votes.vote_result != TIE) & (votes.vote_weight > 0))

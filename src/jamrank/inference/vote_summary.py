@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Self
 
@@ -14,7 +14,7 @@ from jamrank.data.frames import make_frame
 from jamrank.data.gold import KnownTruths
 from jamrank.errors import NotStoredError
 from jamrank.io.out_of_core.parted import Votes
-from jamrank.typing import BoolArray, FloatArray, Int32Array
+from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
 __all__ = ["PairArrays", "VoteSummary", "whole_numbers"]
 
@@ -51,6 +51,8 @@ class VoteSummary:
         Pairs of known truth that were used.
     stored_pairs : PairArrays or None
         The pairs, where they came from a file without the votes.
+    copy_of : ndarray of int
+        As in :class:`Comparisons`.
     """
 
     items: NDArray[Any]
@@ -64,6 +66,7 @@ class VoteSummary:
     source: Votes | None = None
     gold: KnownTruths | None = None
     stored_pairs: PairArrays | None = None
+    copy_of: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
 
     @classmethod
     def of(cls, votes: Votes, gold: KnownTruths | None = None) -> Self:
@@ -79,6 +82,7 @@ class VoteSummary:
             votes.annotator_decided,
             votes,
             gold,
+            copy_of=votes.copy_of if isinstance(votes, Comparisons) else np.empty(0, np.int64),
         )
 
     @cached_property
@@ -101,6 +105,12 @@ class VoteSummary:
         if self.source is None:
             raise NotStoredError("the saved model has no votes from which this could be computed; fit again")
         return self.source
+
+    @cached_property
+    def stands_for(self) -> IntArray:
+        """Who stands for each annotator: of a copy the one whose votes were counted, of others themselves."""
+        own = np.arange(len(self.annotators))
+        return np.where(self.copy_of >= 0, self.copy_of, own) if len(self.copy_of) else own
 
     def margins(self, scores: FloatArray) -> FloatArray:
         """Return the score of the first item less that of the second, for each pair."""

@@ -53,6 +53,10 @@ def _couples(array: NDArray[Any], sizes: Mapping[str, int]) -> bool:
     return bool(((who >= 0) & (who < sizes["annotators"])).all())
 
 
+def _annotator_or_none(array: NDArray[Any], sizes: Mapping[str, int]) -> bool:
+    return bool(((array >= -1) & (array < sizes["annotators"])).all())
+
+
 def _below(name: str) -> Callable[[NDArray[Any], Mapping[str, int]], bool]:
     return lambda array, sizes: bool(((array >= 0) & (array < sizes[name])).all())
 
@@ -102,6 +106,7 @@ _SCHEMA: dict[str, Any] = {
         "table": (_TABLE, None),
         "gold": (_TABLE, None),
         "n_gold": int,
+        "copy_of": (Array("i", ("annotators",), _annotator_or_none), None),
     },
     "scores": {
         "scores": Array("f", ("items",), _finite),

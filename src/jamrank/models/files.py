@@ -133,6 +133,7 @@ def _votes_body(votes: VoteSummary) -> dict[str, Any]:
         "table": dict(vars(known.storage.table)) if few and known is not None else None,
         "gold": dict(vars(gold.told.storage.table)) if few and gold is not None else None,
         "n_gold": 0 if gold is None else gold.n_pairs,
+        "copy_of": votes.copy_of if len(votes.copy_of) else None,
     }
 
 
@@ -223,6 +224,7 @@ def _votes(body: dict[str, Any]) -> VoteSummary:
     ids: dict[str, Any] = {name: _ids(body["ids"][name]) for name in ("items", "annotators", "questions")}
     pairs = None if told["pairs"] is None else _pair_arrays(told["pairs"])
     known = gold = None
+    copy_of = np.empty(0, np.int64) if told.get("copy_of") is None else told["copy_of"].astype(np.int64)
     if told.get("table") is not None and pairs is not None:
         codes: dict[str, Any] = {
             "pair_first": pairs.first,
@@ -230,6 +232,7 @@ def _votes(body: dict[str, Any]) -> VoteSummary:
             "pair_question": pairs.question,
         }
         rest: dict[str, Any] = {"n_votes": told["n_votes"], "n_missing": told["n_missing"], "frames": told["frames"]}
+        rest["copy_of"] = copy_of
         known = Comparisons(**ids, **codes, storage=_table(told["table"]), **rest)
         if told.get("gold") is not None:
             knowing = np.empty(len(ids["annotators"]) + 1, dtype=object)
@@ -248,6 +251,7 @@ def _votes(body: dict[str, Any]) -> VoteSummary:
         known,
         gold,
         pairs,
+        copy_of,
     )
 
 

@@ -1,0 +1,135 @@
+"""Annotators whose votes are identical, more often than independent ones' could be."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from jamrank.data.comparisons import Comparisons
+from jamrank.data.storage import FIRST, TIE
+from jamrank.errors import CopiesWarning, warn
+from jamrank.typing import FloatArray, IntArray
+
+__all__ = ["find_copies", "set_aside_copies"]
+
+# Identical votes are no accident where they are less likely than this for independent annotators.
+_ACCIDENT = 1e-6
+# Fewer pairs may be decided alike by accident: 20 tosses of a coin.
+_LEAST_PAIRS = 20
+# Pairs that two must both have judged, and how many others an annotator is compared with.
+_LEAST_COMMON, _MOST_OTHERS = 10, 50
+# Standard errors by which a skill is taken to be larger than estimated.
+_SURE = 1.0
+
+
+def set_aside_copies(votes: Comparisons) -> Comparisons:
+    """Return the votes without those of copies, who are named in ``copy_of``, and warn of them."""
+    copy_of = find_copies(votes)
+    copied = copy_of >= 0
+    if not copied.any():
+        return votes
+    known = votes.copy_of if len(votes.copy_of) else np.full(votes.n_annotators, -1)
+    kept = replace(votes.only(~copied[votes.vote_annotator]), copy_of=np.where(copied, copy_of, known))
+    first = int(np.flatnonzero(copied)[0])
+    more = f", and {np.count_nonzero(copied) - 1} more" if np.count_nonzero(copied) > 1 else ""
+    warn(
+        f"{votes.annotators[first]!s} cast the same votes as {votes.annotators[copy_of[first]]!s}{more}: copies are "
+        "counted once",
+        CopiesWarning,
+    )
+    return kept
+
+
+def find_copies(votes: Comparisons) -> IntArray:
+    """Return whose votes each annotator's are identical to, as a code; -1 for nobody's, and for the first of a group.
+
+    Annotators are called copies where identical votes on all their pairs would have a probability under one in a
+    million if they erred independently. ``c`` annotators who are right with probability ``p`` agree on a share
+    ``p^c + (1 - p)^c`` of the pairs; the probability that they agree on all is at most that share to the power of the
+    number of pairs, whatever the pairs. ``p`` follows from the first one's agreement with others; one standard error
+    is added to the square of the skill ``2 p - 1``. Where there are not two others to compare with, nobody is called
+    a copy.
+    """
+    copy_of = np.full(votes.n_annotators, -1, dtype=np.int64)
+    for group in _identical(votes):
+        chance = _chance_of_equality(votes, group, copy_of)
+        if chance < _ACCIDENT:
+            copy_of[group[1:]] = group[0]
+    return copy_of
+
+
+def _identical(votes: Comparisons) -> list[IntArray]:
+    """Return groups of annotators whose votes are the same."""
+    weight = votes.annotator_decided
+    _, at, count = np.unique(weight, return_inverse=True, return_counts=True)
+    if not ((count[at] > 1) & (weight >= _LEAST_PAIRS)).any():
+        return []
+    # Votes are sorted by pair, so that sums over the same votes are equal to the last bit.
+    mark = _mixed(4 * votes.vote_pair + votes.vote_result + 1)
+    total = np.bincount(votes.vote_annotator, mark * votes.vote_weight, votes.n_annotators)
+    order = np.lexsort((np.arange(votes.n_annotators), total, weight))
+    new = np.concatenate([[True], (np.diff(total[order]) != 0) | (np.diff(weight[order]) != 0)])
+    groups = np.split(order, np.flatnonzero(new)[1:])
+    return [group for group in groups if len(group) > 1 and weight[group[0]] >= _LEAST_PAIRS]
+
+
+def _mixed(key: IntArray) -> FloatArray:
+    """Return a number between 0 and 1 for each key that looks random: the finaliser of SplitMix64."""
+    z = key.astype(np.uint64)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        z = (z ^ (z >> np.uint64(shift))) * np.uint64(factor)
+    return np.asarray((z ^ (z >> np.uint64(31))) * 2.0**-64)
+
+
+def _chance_of_equality(votes: Comparisons, group: IntArray, copy_of: IntArray) -> float:
+    """Return a bound of the probability that somebody as skilled as the first casts the same votes."""
+    first = int(group[0])
+    mine = (votes.vote_annotator == first) & (votes.vote_result != TIE) & (votes.vote_weight > 0)
+    pairs = np.unique(votes.vote_pair[mine])
+    if len(pairs) < _LEAST_PAIRS:
+        return 1.0
+    said = _said(votes, pairs, first, np.concatenate([group[1:], np.flatnonzero(copy_of >= 0)]))
+    if said.shape[1] < 3:
+        return 1.0
+    common = np.abs(said).T @ np.abs(said)
+    agreement = (said.T @ said) / np.maximum(common, 1)
+    a, b = np.triu_indices(said.shape[1] - 1, 1)
+    a, b = a + 1, b + 1
+    kept = common[a, b] >= _LEAST_COMMON
+    if not kept.any():
+        return 1.0
+    a, b = a[kept], b[kept]
+    # What is expected of two agreements with others is the squared skill times the agreement of these two.
+    both, weight = agreement[0, a] * agreement[0, b], common[a, b]
+    between = np.sign(both) * agreement[a, b]
+    of_both = agreement[0, a] ** 2 * (1 - agreement[0, b] ** 2) / common[0, b]
+    of_both += agreement[0, b] ** 2 * (1 - agreement[0, a] ** 2) / common[0, a]
+    of_between = (1 - between**2) / weight
+    total = float((weight * between).sum())
+    if total <= _SURE * float(np.sqrt((weight**2 * of_between).sum())):
+        return 1.0
+    skill = float((weight * np.abs(both)).sum()) / total
+    error = float(np.sqrt((weight**2 * (of_both + skill**2 * of_between)).sum())) / total
+    right = (1 + np.sqrt(min(skill + _SURE * error, 1.0))) / 2
+    return float((right ** len(group) + (1 - right) ** len(group)) ** len(pairs))
+
+
+def _said(votes: Comparisons, pairs: IntArray, first: int, aside: IntArray) -> FloatArray:
+    """Return what an annotator, and those others who judged most of the same pairs, said of some pairs: 1, -1, 0."""
+    place = np.full(votes.n_pairs, -1, dtype=np.int64)
+    place[pairs] = np.arange(len(pairs))
+    telling = (place[votes.vote_pair] >= 0) & (votes.vote_result != TIE) & (votes.vote_weight > 0)
+    row, who = place[votes.vote_pair[telling]], votes.vote_annotator[telling].astype(np.int64)
+    count = np.bincount(who, minlength=votes.n_annotators)
+    count[aside] = 0
+    count[first] = 0
+    others = np.argsort(-count, kind="stable")[:_MOST_OTHERS]
+    chosen = np.concatenate([[first], others[count[others] >= _LEAST_COMMON]])
+    column = np.full(votes.n_annotators, -1, dtype=np.int64)
+    column[chosen] = np.arange(len(chosen))
+    sign = np.where(votes.vote_result[telling] == FIRST, 1.0, -1.0) * votes.vote_weight[telling]
+    kept = column[who] >= 0
+    said = np.zeros((len(pairs), len(chosen)))
+    np.add.at(said, (row[kept], column[who[kept]]), sign[kept])
+    return np.sign(said)

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import jamrank as jr
+from jamrank.data.copies import find_copies
+from jamrank.errors import CopiesWarning
+from jamrank.simulation import Tastes
+
+
+def drawn(n_annotators=8, pairs=125, copies=0, flip=0.15, seed=0, n_items=40, spread=2.0):
+    return jr.simulate(
+        n_items,
+        n_annotators,
+        1,
+        truth="vote",
+        flips=[flip] * n_annotators,
+        spread=spread,
+        tastes=Tastes(same_pairs=pairs, copies=copies),
+        random_state=seed,
+    ).votes
+
+
+@pytest.mark.parametrize(("copies", "n_annotators"), [(2, 5), (3, 5), (3, 8), (4, 8), (5, 8)])
+@pytest.mark.parametrize("pairs", [125, 600])
+def test_every_copy_is_named_and_nobody_else(copies, n_annotators, pairs):
+    first, named = n_annotators - copies, 0
+    for seed in range(10):
+        found = find_copies(drawn(n_annotators, pairs, copies, seed=seed))
+        all_of_them = [-1] * (first + 1) + [first] * (copies - 1)
+        assert found.tolist() in (all_of_them, [-1] * n_annotators)
+        named += found.tolist() == all_of_them
+    # With two others and 125 pairs, the skill of the copies may not be known well enough.
+    assert named >= (10 if pairs == 600 else 7)
+
+
+def test_independent_annotators_are_no_copies():
+    for seed in range(20):
+        assert (find_copies(drawn(seed=seed, pairs=30)) == -1).all()
+
+
+def perfect(n_perfect: int, n_noisy: int, n_pairs: int, flip: float, seed: int) -> jr.Comparisons:
+    """Annotators without any error on one truth for each pair, and others: the former's votes are all the same."""
+    rng = np.random.default_rng(seed)
+    first, second = np.triu_indices(40, 1)
+    chosen = rng.permutation(len(first))[:n_pairs]
+    wrong = rng.random((n_pairs, n_noisy)) < flip
+    truth = rng.random(n_pairs) < 0.5
+    said = np.concatenate([np.tile(truth[:, None], n_perfect), truth[:, None] ^ wrong], axis=1)
+    return jr.Comparisons.from_matrix(first[chosen], second[chosen], said.astype(float))
+
+
+@pytest.mark.parametrize("flip", [0.05, 0.2])
+def test_annotators_who_never_err_are_no_copies(flip):
+    for seed in range(10):
+        assert (find_copies(perfect(2, 6, 400, flip, seed)) == -1).all()
+
+
+def test_without_others_to_compare_with_nobody_is_a_copy():
+    assert (find_copies(drawn(2, copies=2)) == -1).all()
+    assert (find_copies(drawn(3, copies=2)) == -1).all()
+
+
+def test_few_pairs_prove_nothing():
+    assert (find_copies(drawn(pairs=15, copies=3)) == -1).all()
+
+
+def test_copies_are_counted_once_and_stay_among_the_annotators(tmp_path):
+    votes = drawn(copies=3)
+    with pytest.warns(CopiesWarning, match="ann6 cast the same votes as ann5, and 1 more"):
+        model = jr.CrowdBT().fit(votes)
+    once = jr.CrowdBT().fit(votes.only(votes.vote_annotator < 6))
+    np.testing.assert_array_equal(model.scores_, once.scores_)
+    frame = model.annotators_
+    assert frame["annotator"].to_list() == votes.annotators.tolist()
+    assert frame["votes"].to_list() == [125] * 8
+    assert frame["verdict"].to_list()[6:] == ["copy of ann5"] * 2
+    for name in ("flip", "flip_low", "flip_high"):
+        assert len(set(frame[name].to_list()[5:])) == 1
+    assert model.flip_[7] == model.flip_[5]
+    assert model.result_.annotators.effective_judges == pytest.approx(6, abs=0.3)
+    of_copy, of_first = (model.vote_proba(votes.only(votes.vote_annotator == k)) for k in (7, 5))
+    np.testing.assert_array_equal(of_copy, of_first)
+    model.save(tmp_path / "m.jamrank")
+    assert jr.load(tmp_path / "m.jamrank").annotators_.equals(frame)
+
+
+@pytest.mark.parametrize("make", [jr.Auto, jr.BradleyTerry, jr.JAM, jr.MajorityVote, jr.DawidSkene, jr.AmElo])
+def test_every_model_names_copies(make):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        frame = make().fit(drawn(copies=4)).annotators_
+    assert frame["verdict"].to_list()[5:] == ["copy of ann4"] * 3
+    assert "copy" not in " ".join(frame["verdict"].to_list()[:5])
+
+
+def test_votes_one_by_one_and_as_a_matrix_are_judged_alike():
+    votes = drawn(copies=3)
+    again = jr.Comparisons.from_frame(votes.to_frame())
+    np.testing.assert_array_equal(find_copies(votes), find_copies(again))
