@@ -17,7 +17,7 @@ PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 .PHONY: demo test test-long golden lint typecheck unit wheel format figure gallery report-figure reproduce test-oldest docs clean
 .PHONY: benchmark benchmark-rivals benchmark-growth benchmark-profile benchmark-scale benchmark-quick
 .PHONY: benchmark-verdicts benchmark-recovery benchmark-coverage benchmark-scorers benchmark-heldout
-.PHONY: benchmark-everyday benchmark-studio
+.PHONY: benchmark-everyday benchmark-studio benchmark-baseline
 .PHONY: benchmark-next benchmark-encoding benchmark-cluster benchmark-gpu benchmark-jury fuzz
 
 demo: $(VENV)/demo-$(MODULES)
@@ -50,6 +50,10 @@ format: $(VENV)/dev-$(MODULES)
 # Every ratio that jamrank is judged by, ten to twenty minutes: benchmarks/results.md, .json and .png.
 benchmark: $(RIVALS)/jamrank $(RIVALS)/rivals
 	$(RIVALS)/bin/python -m benchmarks.ratios
+
+# Whether anything is slower than at an earlier commit (COMMIT=13ef558), a quarter of an hour: benchmarks/baseline.md and .json.
+benchmark-baseline: $(RIVALS)/jamrank $(RIVALS)/rivals
+	$(RIVALS)/bin/python -m benchmarks.baseline $(if $(COMMIT),--commit $(COMMIT))
 
 # jamrank and its rivals on 10⁴ to 10⁷ votes, most of an hour: benchmarks/compare.md, .json and .png.
 benchmark-rivals: $(RIVALS)/jamrank $(RIVALS)/rivals

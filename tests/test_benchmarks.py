@@ -11,6 +11,8 @@ import pytest
 pytest.importorskip("benchmarks", reason="benchmarks/ is found where tests run as `python -m pytest` in the checkout")
 
 from benchmarks import (
+    baseline,
+    baseline_jobs,
     cluster,
     coverage,
     gpu,
@@ -152,6 +154,22 @@ def test_real_votes_are_held_out_from_the_choice_too():
     runs = [{"cell": cell.name, "picked": cell.name, "behind": 0.0, "ok": True} for cell in heldout.CELLS]
     text = heldout.as_markdown(runs, [found], ["arguments"], {"seed": "0"})
     assert "arguments: not there, left out." in text
+
+
+def test_a_line_is_slower_where_its_ratio_exceeds_the_spread_of_the_old_commit():
+    def line(old, new):
+        measured = [{"wall": seconds, "cpu": seconds} for seconds in (*old, new)]
+        return baseline.Line("", measured[:1], measured[2:], measured[1:2])
+
+    assert line((1.0, 1.2), 1.5).spread("cpu") == 1.2
+    assert line((1.0, 1.2), 1.5).slower("cpu")
+    assert not line((1.0, 1.2), 1.3).slower("cpu")
+
+
+def test_jobs_beside_an_earlier_commit_fit_flips_jointly():
+    assert baseline_jobs.joint("JAM").flips == "joint"
+    names = [baseline_jobs.as_text(kind, "left-", np.array([1, 0])) for kind in ("lists", "numpy text", "polars")]
+    assert all(list(one) == ["item-1", "item-0"] for one in names)
 
 
 def test_tables_keep_their_columns():

@@ -4,8 +4,7 @@ Start here::
 
     import jamrank as jr
 
-    votes = jr.read_comparisons("votes.csv")
-    model = jr.JAM().fit(votes)
+    model = jr.fit("votes.csv")
     model.ranking_, model.annotators_
 """
 
@@ -49,7 +48,7 @@ if TYPE_CHECKING:
     )
     from jamrank.report import write_report
     from jamrank.report.exports import preference_pairs
-    from jamrank.selection import Auto, fit_groups, side_by_side
+    from jamrank.selection import Auto, fit, fit_groups, side_by_side
     from jamrank.simulation import simulate
 
 __version__ = "0.1.0"
@@ -72,6 +71,7 @@ _HOMES = {
     "JAM": "models",
     "VRJAM": "models",
     "Auto": "selection",
+    "fit": "selection",
     "BradleyTerry": "models",
     "CrowdBT": "models",
     "KernelJAM": "models",
@@ -122,6 +122,7 @@ __all__ = [
     "WinRate",
     "check",
     "distribute_comparisons",
+    "fit",
     "fit_groups",
     "load",
     "preference_pairs",

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Sequence
+from typing import Any, Self
 
 __all__ = [
     "BudgetError",
@@ -41,6 +43,10 @@ __all__ = [
 ]
 
 
+# Of more rows with the same problem, an error names the first.
+_ROWS_NAMED = 5
+
+
 class JamrankError(ValueError):
     """Base of everything that jamrank raises on purpose."""
 
@@ -58,18 +64,50 @@ class InputError(JamrankError):
         The file, where there is one.
     row : int, optional
         The row, counted from 1 (the header of a file is not counted).
+    rows : sequence of int, optional
+        All rows with the same problem, `row` among them; only `row` unless given. Empty where the problem is not one
+        of single rows, although it was seen in one.
+    reason : str
+        The problem without what was found in one row; `problem` unless given.
     """
 
-    def __init__(self, problem: str, remedy: str = "", *, source: str | None = None, row: int | None = None) -> None:
+    def __init__(
+        self,
+        problem: str,
+        remedy: str = "",
+        *,
+        source: str | None = None,
+        row: int | None = None,
+        rows: Sequence[int] | None = None,
+        reason: str = "",
+    ) -> None:
         # What was found may be quoted from a file, line breaks and all.
         self.problem, self.remedy = " ".join(problem.splitlines()), " ".join(remedy.splitlines())
-        self.source, self.row = source, row
+        self.source, self.row, self.reason = source, row, reason or self.problem
+        self.rows: tuple[int, ...] = tuple(rows) if rows is not None else () if row is None else (row,)
         where = ", ".join(filter(None, [source, f"row {row}" if row is not None else None]))
-        super().__init__(": ".join(filter(None, [where, "; ".join(filter(None, [self.problem, self.remedy]))])))
+        more = _more_rows([other for other in self.rows if other != row])
+        what = "; ".join(filter(None, [self.problem, more, self.remedy]))
+        super().__init__(": ".join(filter(None, [where, what])))
 
-    def within(self, source: str) -> InputError:
+    def within(self, source: str) -> Self:
         """Return the same error, naming the file that it came from."""
-        return type(self)(self.problem, self.remedy, source=source, row=self.row)
+        return self.but(source=source)
+
+    def but(self, **changes: Any) -> Self:
+        """Return the same error with something said otherwise: `remedy`, `source`, `row`, `rows`."""
+        own = {name: getattr(self, name) for name in ("problem", "remedy", "source", "row", "rows", "reason")}
+        return type(self)(**{**own, **changes})
+
+
+def _more_rows(rows: Sequence[int]) -> str:
+    """Name further rows with the same problem."""
+    if not rows:
+        return ""
+    named = ", ".join(map(str, rows[:_ROWS_NAMED]))
+    if len(rows) == 1:
+        return f"the same in row {named}"
+    return f"the same in {len(rows):,} more rows: {named}{', …' if rows[_ROWS_NAMED:] else ''}"
 
 
 class FeatureError(InputError):

@@ -32,3 +32,14 @@ def test_two_items_have_one_pair():
     found = suggest_pairs(np.array([0.0, 1.0]), np.eye(2), 0.2)
     assert found.upper.tolist() == [1] and found.lower.tolist() == [0]
     assert found.above[0] == pytest.approx(0.7602, abs=1e-3)
+
+
+def test_votes_on_one_truth_say_no_more_than_the_truth():
+    margin, flip = np.array([1.0]), 0.2
+    truth = expit(1.0) * expit(-1.0)  # what one certain comparison says of the margin
+    little, much = 1.96**2 - 0.9 * truth, 1.96**2 - 1.1 * truth
+    votes = [votes_to_settle(margin, np.array([1 / known]), flip, one_truth=True)[0] for known in (little, much)]
+    assert np.isinf(votes[1]) and votes[0] > 1
+    assert votes_to_settle(margin, np.array([1 / 4.0]), flip, one_truth=True)[0] == 0.0
+    sure = votes_to_settle(margin, np.array([1 / little]), 0.0, one_truth=True)[0]
+    assert sure == 1.0

@@ -340,9 +340,12 @@ def test_simulate_repeats_and_never_overwrites_unasked(tmp_path):
     assert (tmp_path / "a.csv").read_text() != before
 
 
-def test_ties_are_told_in_one_note(tmp_path):
+def test_ties_count_unless_they_are_left_out(tmp_path):
     call("simulate", "--ties", 0.1, "--out", tmp_path / "votes.csv")
     result = call("fit", tmp_path / "votes.csv")
+    assert result.exit_code == 0
+    assert "left out" not in result.stderr
+    result = call("fit", tmp_path / "votes.csv", "--ties", "leave out")
     assert result.exit_code == 0
     assert "tie votes left out" in result.stderr
 

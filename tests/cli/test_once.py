@@ -12,9 +12,9 @@ import jamrank.diagnostics.health_check
 import jamrank.report.analysis
 from jamrank.cli import main
 from jamrank.inference.annotators import AnnotatorFit
+from jamrank.inference.order_probability import OrderProbability
 from jamrank.inference.result import RankingResult
 from jamrank.inference.score_uncertainty import LatentUncertainty
-from jamrank.report.order_probability import OrderProbability
 
 
 @pytest.fixture

@@ -178,7 +178,7 @@ def test_idle_and_repeated_votes_are_counted():
     assert counts["contradicted_pairs"] == 1
     assert counts["folded"] == 1
     assert counts["without_weight"] == 1
-    assert counts["uninformative"] == 2 + 1 + 1
+    assert counts["uninformative"] == 2 + 1
 
 
 def test_health_is_plain_data_and_depends_neither_on_names_nor_on_the_order_of_rows():

@@ -24,7 +24,7 @@ from tests.engines.test_disk import draw
 
 pytest.importorskip("distributed", reason="needs jamrank[cluster]")
 
-TO_NUMBERS = {"margin", "tie"}
+TO_NUMBERS = {"margin", "tie", "tie-shared"}
 MODELS = {
     "JAM": lambda: jr.JAM(max_iter=5),
     "BradleyTerry": lambda: jr.BradleyTerry(max_iter=3),

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import jamrank as jr
-from jamrank.cli.files import read_votes
+from jamrank.cli.files import VotesRequest
 from jamrank.errors import InputError, ParameterError
 from jamrank.io.formats import FORMATS, Table, recognise
 from jamrank.io.formats.base import soft_votes
@@ -283,7 +283,7 @@ def test_mapping_takes_several_columns_for_one_id(tmp_path):
 def test_words_of_the_users_own(tmp_path):
     path = save(tmp_path, "arg1,arg2,worker,label\nx,y,1,a1\ny,z,1,a2\nx,z,2,equal\nx,z,3,bad\nx,z,4,?\n")
     mapping = {"left": "arg1", "right": "arg2", "annotator": "worker", "winner": "label"}
-    assert "--winner a1=left,… (winner_words= in Python)" in refusal(path, mapping=mapping)
+    assert "--winner a1=SIDE" in refusal(path, mapping=mapping)
     words = {"a1": "left", "a2": "right", "equal": "tie", "bad": "both_bad", "?": "abstain"}
     votes = jr.read_comparisons(path, mapping=mapping, winner_words=words)
     assert sorted(votes.to_frame()["winner"]) == ["left", "right", "tie", "tie"] and votes.n_missing == 1
@@ -443,10 +443,10 @@ def test_a_damaged_parquet_file_says_one_line(tmp_path, capfd, monkeypatch):
     monkeypatch.setattr(pl, "read_parquet", panics)
     assert "damaged" in refusal(path)
     with pytest.raises(InputError):
-        read_votes((str(path),), None, ())
+        VotesRequest((str(path),)).read()
     assert capfd.readouterr().err == "thread panicked\n"  # of the library alone: the command line holds it back
     monkeypatch.setattr(pl, "read_parquet", warns)
-    assert read_votes((str(path),), None, ()).n_votes == 3
+    assert VotesRequest((str(path),)).read().n_votes == 3
     assert capfd.readouterr().err == "deprecated\n"
 
 

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-pytest.importorskip("httpx")
+pytest.importorskip("aiohttp")
 pytest.importorskip("sqlalchemy")
 
 from jamrank.collect import Item

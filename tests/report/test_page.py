@@ -13,6 +13,7 @@ from scipy.special import expit
 
 from jamrank.report import SECTIONS, Report, Section, Skills, WinProbabilities, render
 from jamrank.report.judges import REASONS
+from jamrank.report.markup import MISSING
 
 VOID = {"meta", "br", "hr", "img", "input", "link"}
 HOSTILE = [
@@ -150,6 +151,7 @@ def full(report):
         report,
         wins=WinProbabilities(list("abcde"), expit(odds[:, None] - odds), odds),
         uncertain=uncertain(3),
+        ask_next=uncertain(2).with_columns(gain=pl.lit(0.1), to_settle=pl.Series([12.0, float("inf")])),
         contested=contested(3),
         n_overruled=4,
         n_decided=10,
@@ -225,6 +227,11 @@ def test_every_chart_names_and_describes_itself(small):
     assert all(a.get("aria-hidden") == "true" for a in others)
 
 
+def test_a_pair_that_its_own_votes_cannot_settle_has_a_dash(small):
+    cells = Page(render(full(small))).text.split("Worth asking next")[-1].split("Most contested")[0]
+    assert cells.index("\n12\n") < cells.index(f"\n{MISSING}\n") and "\ninf\n" not in cells
+
+
 def test_sections_come_in_order_with_the_summary_first(small):
     html = render(full(small))
     sections = re.findall(r'<section id="(\w+)">', html)
@@ -234,6 +241,7 @@ def test_sections_come_in_order_with_the_summary_first(small):
         "annotators",
         "reliability",
         "uncertain",
+        "next",
         "contested",
         "groups",
         "wins",
@@ -456,7 +464,7 @@ def test_contested_pairs_count_the_votes_either_way(small):
 
 def test_the_word_for_how_sure_an_order_is_is_the_same_everywhere(small):
     heads = re.findall(r'<th scope="col"[^>]*>(P\(above\)|[^<]*beats[^<]*)</th>', render(full(small)))
-    assert heads == ["P(above)", "P(above)"]
+    assert heads == ["P(above)"] * 3
 
 
 def test_ranks_side_by_side(small):

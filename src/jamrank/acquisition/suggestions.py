@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import bdtr, ndtr, ndtri
 
 from jamrank.acquisition.channel import fisher_information, vote_information
 from jamrank.acquisition.goals import Goal, relevance
@@ -17,6 +17,8 @@ __all__ = ["Suggestions", "suggest_pairs", "votes_to_settle"]
 
 # The order of two items is settled where it is at least so sure: the interval of their difference leaves out 0.
 _SETTLED = 0.975
+# Numbers of votes on one truth, beyond which its majority is as good as certain.
+_MAJORITIES = (1, 3, 5, 7, 9, 11, 15, 21, 31)
 
 
 @dataclass(frozen=True)
@@ -42,11 +44,12 @@ class Suggestions:
     to_settle: FloatArray
 
 
-def votes_to_settle(margin: FloatArray, variance: FloatArray, flip: float) -> FloatArray:
+def votes_to_settle(margin: FloatArray, variance: FloatArray, flip: float, *, one_truth: bool = False) -> FloatArray:
     """Return how many votes on a pair would settle its order, if the margin is what it seems.
 
     With ``n`` votes of information ``λ`` each the variance falls to ``1 / (1 / v + n λ)``; the order is settled
-    where the margin is 1.96 standard deviations from 0.
+    where the margin is 1.96 standard deviations from 0. Where all votes on a pair share one truth, they say together
+    at most what that truth says, once: if that is not enough, no number of votes on this pair is.
 
     Parameters
     ----------
@@ -54,16 +57,35 @@ def votes_to_settle(margin: FloatArray, variance: FloatArray, flip: float) -> Fl
         Of the differences of scores.
     flip : float
         Of the annotators who are to vote.
+    one_truth : bool
+        Whether all votes on a pair share one truth.
     """
-    each = fisher_information(margin, np.full(len(margin), flip))
     with np.errstate(divide="ignore"):
         wanted = (ndtri(_SETTLED) / margin) ** 2 - 1.0 / variance
-        votes = np.maximum(wanted, 0.0) / np.maximum(each, 1e-300)
+    if one_truth:
+        enough = np.array(
+            [fisher_information(margin, np.full(len(margin), wrong)) for wrong in _majority_wrong(flip)]
+        )
+        n_votes = np.array([0, *_MAJORITIES])[(enough < wanted).sum(axis=0).clip(max=len(_MAJORITIES) - 1) + 1]
+        return np.where(wanted <= 0, 0.0, np.where(wanted <= enough[-1], n_votes, np.inf))
+    votes = np.maximum(wanted, 0.0) / np.maximum(fisher_information(margin, np.full(len(margin), flip)), 1e-300)
     return np.where(np.isfinite(wanted), np.ceil(np.minimum(votes, 1e9)), np.inf)
 
 
+def _majority_wrong(flip: float) -> FloatArray:
+    """Return how often a majority of annotators misses the truth of a pair, for growing numbers of them."""
+    n = np.array(_MAJORITIES)
+    return np.asarray(bdtr((n - 1) // 2, n, 1.0 - flip))
+
+
 def suggest_pairs(
-    scores: FloatArray, covariance: FloatArray, flip: float, goal: Goal | None = None, most: int = 15
+    scores: FloatArray,
+    covariance: FloatArray,
+    flip: float,
+    goal: Goal | None = None,
+    most: int = 15,
+    *,
+    one_truth: bool = False,
 ) -> Suggestions:
     """Return the pairs whose votes tell most about the goal, each with those before it counted as asked.
 
@@ -77,6 +99,8 @@ def suggest_pairs(
         The order of all items unless given.
     most : int
         How many pairs.
+    one_truth : bool
+        Whether all votes on a pair share one truth; see :func:`votes_to_settle`.
     """
     belief = GaussianScores(np.array(scores, dtype=np.float64), np.array(covariance, dtype=np.float64))
     rng = np.random.default_rng(0)
@@ -100,4 +124,6 @@ def suggest_pairs(
     )
     margin, spread = np.abs(mean[picked]), variance[picked]
     above = np.asarray(ndtr(margin / np.sqrt(spread)))
-    return Suggestions(upper, lower, above, np.array(gains), votes_to_settle(margin, spread, flip))
+    return Suggestions(
+        upper, lower, above, np.array(gains), votes_to_settle(margin, spread, flip, one_truth=one_truth)
+    )

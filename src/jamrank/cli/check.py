@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from jamrank.cli.files import named, read_votes, report_readings, votes_options
+from jamrank.cli.files import VotesRequest, report_readings, votes_options
 from jamrank.text import in_percent
 
 if TYPE_CHECKING:
@@ -78,15 +78,7 @@ determined; 2 if the file cannot be used."""
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the findings and numbers as JSON.")
 @click.option("--quiet", "-q", is_flag=True, help="Print nothing; see the exit code.")
-def check(
-    votes: tuple[str, ...],
-    form: str | None,
-    mapping: tuple[str, ...],
-    words: tuple[str, ...],
-    target: float,
-    as_json: bool,
-    quiet: bool,
-) -> None:
+def check(target: float, as_json: bool, quiet: bool, **given: Any) -> None:
     """Check VOTES, one file or several, for problems before a fit.
 
     Findings come first, problems before warnings and notes, then numbers: connection of the items, circular and
@@ -100,8 +92,9 @@ def check(
     from jamrank.diagnostics import check as check_votes
 
     console = Console(stderr=True)
-    with stage(console, f"reading {named(votes)}", quiet or as_json):
-        table = read_votes(votes, form, mapping, words)
+    request = VotesRequest(**given)
+    with stage(console, f"reading {request.source}", quiet or as_json):
+        table = request.read()
     report_readings(table, quiet)
     with stage(console, "checking", quiet or as_json):
         health = check_votes(table, target=target)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from jamrank.cli.files import read_votes, report_readings, votes_options
+from jamrank.cli.files import VotesRequest, report_readings, votes_options
 from jamrank.errors import InputError, ParameterError
 
 if TYPE_CHECKING:
@@ -23,25 +23,21 @@ _STRATEGIES = ("information", "swiss", "random", "uncertainty", "top-two")
 
 
 @dataclass(frozen=True)
-class CollectionRequest:
+class CollectionRequest(VotesRequest):
     """What was asked for on the command line."""
 
-    votes: tuple[str, ...]
-    form: str | None
-    mapping: tuple[str, ...]
-    words: tuple[str, ...]
-    items: str | None
-    annotators: str | None
-    features: str | None
-    gold: str | None
-    goal: str
-    k: int | None
-    threshold: str | None
-    strategy: str
-    target: float
-    budget: float | None
-    easy_share: float
-    seed: int | None
+    items: str | None = None
+    annotators: str | None = None
+    features: str | None = None
+    gold: str | None = None
+    goal: str = "ranking"
+    k: int | None = None
+    threshold: str | None = None
+    strategy: str = "information"
+    target: float = 0.1
+    budget: float | None = None
+    easy_share: float = 0.0
+    seed: int | None = None
 
 
 def collection_options(command: Command) -> Command:
@@ -79,7 +75,7 @@ def open_chooser(request: CollectionRequest, quiet: bool) -> Chooser:
 
     votes = None
     if request.votes:
-        votes = read_votes(request.votes, request.form, request.mapping, request.words)
+        votes = request.read()
         report_readings(votes, quiet)
     elif request.items is None:
         raise ParameterError("no votes and no items; give VOTES, or --items and --annotators to start with none")

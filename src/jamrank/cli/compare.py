@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from jamrank.cli.files import named, read_votes, report_readings, votes_options
+from jamrank.cli.files import VotesRequest, report_readings, votes_options
 from jamrank.errors import FeatureError, InputError
 
 if TYPE_CHECKING:
@@ -47,10 +47,6 @@ Exit code 0 when done, 2 when the input cannot be used."""
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON instead of tables.")
 @click.option("--quiet", "-q", is_flag=True, help="Print no tables, notes or progress.")
 def compare(
-    votes: tuple[str, ...],
-    form: str | None,
-    mapping: tuple[str, ...],
-    words: tuple[str, ...],
     features: str | None,
     models: tuple[str, ...],
     folds: int,
@@ -58,6 +54,7 @@ def compare(
     out: str | None,
     as_json: bool,
     quiet: bool,
+    **given: Any,
 ) -> None:
     """Compare models by how well they predict held-out VOTES, and say whether modelling annotators helps.
 
@@ -74,14 +71,15 @@ def compare(
     console = Console(stderr=True)
     with stage(console, f"reading {features}", quiet or features is None):
         known = None if features is None else read_features(features)
-    with stage(console, f"reading {named(votes)}", quiet):
-        table = read_votes(votes, form, mapping, words)
+    request = VotesRequest(**given)
+    with stage(console, f"reading {request.source}", quiet):
+        table = request.read()
     report_readings(table, quiet)
     try:
         with counting(console, quiet) as progress:
             found = hold_out(table, known, models or None, folds=folds, max_votes=max_votes, progress=progress)
     except InputError as error:
-        raise error.within(features if features and isinstance(error, FeatureError) else named(votes)) from None
+        raise error.within(features if features and isinstance(error, FeatureError) else request.source) from None
     if out is not None:
         write_atomically(out, as_text(found) if out.endswith(".json") else csv_text(found.table))
     if as_json:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jamrank.cli.files import parse_map, parse_words, read_votes, report_readings
+from jamrank.cli.files import report_readings
 from jamrank.cli.messages import note
 from jamrank.errors import ParameterError
 
@@ -32,7 +32,6 @@ def open_votes(model: RankingModel, request: FitRequest, console: Console) -> tu
         The votes of each group, where ``--by`` was given.
     """
     from jamrank.cli.display import stage
-    from jamrank.io import read_groups
 
     choice = _choose(model, request)
     if request.engine is None and choice.name != "memory":
@@ -44,10 +43,9 @@ def open_votes(model: RankingModel, request: FitRequest, console: Console) -> tu
     groups: dict[str, Comparisons] = {}
     with stage(console, f"reading {request.source}", request.quiet):
         if request.by is None:
-            votes = read_votes(request.votes, request.form, request.mapping, request.words)
+            votes = request.read()
         else:
-            columns = parse_map(request.mapping), parse_words(request.words)
-            votes, groups = read_groups(request.votes, request.by, request.form, *columns)
+            votes, groups = request.read_by(request.by)
     report_readings(votes, request.quiet)
     return votes, groups
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -14,7 +15,7 @@ from jamrank.errors import ParameterError
 if TYPE_CHECKING:
     from jamrank.data.comparisons import Comparisons
 
-__all__ = ["named", "parse_map", "parse_words", "read_votes", "report_readings", "votes_options"]
+__all__ = ["VotesRequest", "named", "parse_map", "parse_words", "report_readings", "votes_options"]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -24,6 +25,24 @@ _ROLE = "left|right|winner|p_left|chosen|rejected|annotator|question|weight"
 def votes_options(command: Command, required: bool = True) -> Command:
     """Add the arguments and options for reading votes to a command."""
     for option in (
+        click.option(
+            "--skip-bad-rows",
+            is_flag=True,
+            help="Set rows aside that cannot be votes (missing ids, an item against itself, unknown winners), and "
+            "say how many and why. By default they are errors.",
+        ),
+        click.option(
+            "--only",
+            multiple=True,
+            metavar="ANNOTATOR,…",
+            help="Use only the votes of these annotators; may be repeated.",
+        ),
+        click.option(
+            "--without",
+            multiple=True,
+            metavar="ANNOTATOR,…",
+            help="Leave out the votes of these annotators; may be repeated.",
+        ),
         click.option(
             "--winner",
             "words",
@@ -48,15 +67,59 @@ def votes_options(command: Command, required: bool = True) -> Command:
     return command
 
 
-def read_votes(
-    votes: tuple[str, ...], form: str | None, mapping: tuple[str, ...], words: tuple[str, ...] = ()
-) -> Comparisons:
-    """Read one or several files."""
-    from jamrank.cli.native_stderr import held_back
-    from jamrank.io import read_comparisons
+@dataclass(frozen=True)
+class VotesRequest:
+    """Files of votes and how to read them, as :func:`votes_options` parses them."""
 
-    with held_back():
-        return read_comparisons(list(votes), form, parse_map(mapping), parse_words(words))
+    votes: tuple[str, ...]
+    form: str | None = None
+    mapping: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    skip_bad_rows: bool = False
+    only: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+
+    @property
+    def source(self) -> str:
+        """The files of votes, for messages."""
+        return named(self.votes)
+
+    @property
+    def needs_memory(self) -> str:
+        """The option of reading that only votes in memory can have; empty without."""
+        given = {
+            "--format": self.form,
+            "--map": self.mapping,
+            "--winner": self.words,
+            "--skip-bad-rows": self.skip_bad_rows,
+            "--only": self.only,
+            "--without": self.without,
+        }
+        return next((option for option, value in given.items() if value), "")
+
+    def read(self) -> Comparisons:
+        """Read the votes."""
+        from jamrank.cli.native_stderr import held_back
+        from jamrank.io import read_comparisons
+
+        with held_back():
+            return read_comparisons(list(self.votes), **self._how())
+
+    def read_by(self, column: str) -> tuple[Comparisons, dict[str, Comparisons]]:
+        """Read the votes, all together and apart for each value of a column."""
+        from jamrank.io import read_groups
+
+        return read_groups(list(self.votes), column, **self._how())
+
+    def _how(self) -> dict[str, Any]:
+        return {
+            "format": self.form,
+            "mapping": parse_map(self.mapping),
+            "winner_words": parse_words(self.words),
+            "skip_bad_rows": self.skip_bad_rows,
+            "only": self.only,
+            "without": self.without,
+        }
 
 
 def report_readings(votes: Any, quiet: bool) -> None:

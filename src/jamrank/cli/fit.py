@@ -34,6 +34,8 @@ Examples:
   jamrank fit votes.csv --scale elo --anchor gpt-4 --out results --export markdown
   jamrank fit votes.csv --by language
   jamrank fit votes.csv --gold known.csv
+  jamrank fit votes.csv --without ann,bob
+  jamrank fit votes.csv --skip-bad-rows
   jamrank fit votes.csv more-votes.csv --start results/model.jamrank --out results
   jamrank fit folder-of-parquet --memory 2GB --scratch /large/disk --out results
   jamrank fit folder-of-parquet --engine dask --scheduler tcp://10.0.0.1:8786 --out results
@@ -63,7 +65,7 @@ Exit code 0 when done, 2 when the input cannot be used."""
     type=click.Choice(["flip", "two-coin"]),
     help="Error model of the annotators; two-coin has one error rate for each side.",
 )
-@click.option("--ties", type=click.Choice(["leave out", "davidson"]), help="How to treat tie votes.")
+@click.option("--ties", type=click.Choice(["auto", "davidson", "half", "leave out"]), help="How to treat tie votes.")
 @click.option(
     "--spreadsheet-safe",
     is_flag=True,

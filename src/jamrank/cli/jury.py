@@ -126,10 +126,8 @@ def jury(
     ITEMS is a file of answers or a folder. Judges are any models that speak the OpenAI-compatible protocol.
     """
     try:
-        import httpx
+        import aiohttp  # noqa: F401
         import sqlalchemy  # noqa: F401
-
-        del httpx
     except ModuleNotFoundError as error:
         raise ParameterError(
             f"jamrank jury needs {error.name}; install it with pip install 'jamrank[jury]'"

@@ -23,6 +23,7 @@ _COMMANDS = {
     "demo": "Run a complete example on data that come with the package.",
     "fit": "Rank the items of a file of votes and assess the annotators.",
     "check": "Check a file of votes for problems before a fit.",
+    "diff": "Say how certain it is that one item is above another.",
     "compare": "Compare models by how well they predict held-out votes.",
     "export": "Write the results of a fit as Parquet, JSON, preference pairs or Markdown.",
     "next": "Choose the next comparisons: which pair, of whom, and whether to go on.",

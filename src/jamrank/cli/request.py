@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Self
 
-from jamrank.cli.files import named
+from jamrank.cli.files import VotesRequest, named
 from jamrank.errors import ParameterError
 
 __all__ = ["FitRequest", "export_kinds"]
@@ -16,14 +16,10 @@ _MODEL_OPTIONS = ("scorer", "noise", "ties", "max_iter", "tol")
 
 
 @dataclass(frozen=True)
-class FitRequest:
+class FitRequest(VotesRequest):
     """The options of ``jamrank fit``, checked as far as that is possible without reading a file."""
 
-    # Votes and how to read them.
-    votes: tuple[str, ...]
-    form: str | None = None
-    mapping: tuple[str, ...] = ()
-    words: tuple[str, ...] = ()
+    # What goes with the votes.
     features: str | None = None
     gold: str | None = None
     by: str | None = None
@@ -65,11 +61,6 @@ class FitRequest:
         return request
 
     @property
-    def source(self) -> str:
-        """The files of votes, for messages."""
-        return named(self.votes)
-
-    @property
     def title(self) -> str:
         """The files of votes, for a title."""
         from jamrank.io.sources import source_name
@@ -93,10 +84,7 @@ class FitRequest:
         """The option that only votes in memory can have; empty without."""
         if self.by is not None:
             return "--by"
-        for option, given in (("--format", self.form), ("--map", self.mapping), ("--winner", self.words)):
-            if given:
-                return option
-        return "several files" if len(self.votes) > 1 else ""
+        return super().needs_memory or ("several files" if len(self.votes) > 1 else "")
 
 
 def export_kinds(text: str | None) -> tuple[str, ...]:

@@ -163,7 +163,9 @@ def fit_json(outcome: FitOutcome, by: str | None) -> str:
 
     from jamrank.report.exports import results
 
-    content = results(outcome.analysis) | {"chosen": outcome.reason}
+    readings = getattr(outcome.votes, "readings", ())
+    set_aside = {reading.source: reading.set_aside for reading in readings if reading.set_aside}
+    content = results(outcome.analysis) | {"chosen": outcome.reason, "set_aside": set_aside}
     if by is not None:
         content["by"] = {"column": by, "groups": {name: own.to_dicts() for name, own in outcome.groups.items()}}
     return json.dumps(content, indent=1, default=str, allow_nan=False)

@@ -64,7 +64,7 @@ def known_truths(gold: Any, votes: Comparisons, only_voted: bool = False) -> Kno
     try:
         left, right, first_better, question = _columns(gold)
     except InputError as error:
-        raise GoldError(error.problem, error.remedy, row=error.row) from None
+        raise GoldError(error.problem, error.remedy, row=error.row, rows=error.rows) from None
     at_left, at_right = locate(votes.items, left), locate(votes.items, right)
     asked = None if question is None else locate(votes.questions, question)
     known = (at_left >= 0) & (at_right >= 0)

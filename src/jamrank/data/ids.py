@@ -38,6 +38,7 @@ __all__ = [
     "is_missing",
     "keep_used",
     "locate",
+    "missing_rows",
     "take",
 ]
 
@@ -109,17 +110,23 @@ def _from_objects(values: list[Any]) -> Column:
 
 def first_missing(column: Column) -> int | None:
     """Return the position of the first missing value (None, NaN, NaT, NA), or None."""
+    rows = missing_rows(column)
+    return int(rows[0]) if len(rows) else None
+
+
+def missing_rows(column: Column) -> IntArray:
+    """Return the positions of the missing values (None, NaN, NaT, NA)."""
     if isinstance(column, pl.Series):
-        return column.is_null().arg_max() if column.null_count() else None
-    if column.dtype.kind == "f":
+        missing = column.is_null().to_numpy() if column.null_count() else np.zeros(0, dtype=bool)
+    elif column.dtype.kind == "f":
         missing = np.isnan(column)
     elif column.dtype.kind in "mM":
         missing = np.isnat(column)
     elif column.dtype.kind == "O":
         missing = np.fromiter(map(is_missing, column), bool, len(column))
     else:
-        return None
-    return int(missing.argmax()) if missing.any() else None
+        missing = np.zeros(0, dtype=bool)
+    return np.flatnonzero(missing)
 
 
 def is_missing(value: Any) -> bool:

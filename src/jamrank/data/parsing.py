@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-from jamrank.data.ids import Column, as_array, as_text, encode, first_missing, is_missing
+from jamrank.data.ids import Column, as_array, as_text, encode, first_missing, is_missing, missing_rows
 from jamrank.data.storage import FIRST, MISSING, SECOND, TIE
 from jamrank.errors import InputError
-from jamrank.typing import FloatArray, Int32Array
+from jamrank.typing import FloatArray, Int32Array, IntArray
 
 __all__ = [
     "REQUIRED",
+    "SELF_PAIR",
     "as_matrix",
     "check_lengths",
     "encode_questions",
@@ -32,6 +33,8 @@ __all__ = [
 ]
 
 REQUIRED = ("annotator", "left", "right", "winner")
+# Why a row is no vote, of many rows together.
+SELF_PAIR = "an item compared with itself"
 _WINNERS = {"left": FIRST, "right": SECOND, "tie": TIE}
 # Two bad items are a tie to the models, an abstention is no vote; both are rare, and looked for last.
 _RARE_WINNERS = {"both_bad": TIE, "abstain": MISSING}
@@ -62,16 +65,26 @@ def parse_winners(column: Column) -> NDArray[np.int8]:
         results[same.to_numpy()] = result
         known |= same
     if not known.all():
-        row = int((~known).arg_max() or 0)
-        _parse_winner(column[row], row)
+        rows = (~known).arg_true().to_list()
+        raise _unknown_winner(column[rows[0]], rows)
     return results
 
 
 def _parse_winner(value: Any, row: int) -> int:
     result = _WINNERS.get(value, _RARE_WINNERS.get(value)) if isinstance(value, str) else None
     if result is None and not is_missing(value):
-        raise InputError(f"winner is {value!r}", "expected 'left', 'right' or 'tie'", row=row + 1)
+        raise _unknown_winner(value, [row])
     return MISSING if result is None else result
+
+
+def _unknown_winner(value: Any, rows: list[int]) -> InputError:
+    expected = "expected 'left', 'right' or 'tie'"
+    return InputError(f"winner is {value!r}", expected, **_places(rows), reason="unknown winner")
+
+
+def _places(rows: Sequence[int] | IntArray) -> dict[str, Any]:
+    """Return rows counted from 0 as an error names them."""
+    return {"row": int(rows[0]) + 1, "rows": [int(row) + 1 for row in rows]}
 
 
 def parse_outcomes(outcome: Any) -> NDArray[np.int8]:
@@ -153,8 +166,9 @@ def parse_weights(weight: Any) -> FloatArray:
         weights = np.array([np.nan if v is None or not isinstance(v, (int, float)) else v for v in column.tolist()])
     bad = ~(np.isfinite(weights) & (weights >= 0))
     if bad.any():
-        row = int(bad.argmax())
-        raise InputError(f"weight is {column.tolist()[row]!r}", "expected a number of at least 0", row=row + 1)
+        rows = np.flatnonzero(bad)
+        problem = f"weight is {column.tolist()[rows[0]]!r}"
+        raise InputError(problem, "expected a number of at least 0", **_places(rows), reason="bad weight")
     return weights
 
 
@@ -195,24 +209,24 @@ def check_lengths(columns: dict[str, Any], of: str = "vote") -> None:
 
 def refuse_missing(name: str, column: Column, of: str = "vote") -> None:
     """Refuse a column of ids in which one is missing."""
-    row = first_missing(column)
-    if row is not None:
-        raise InputError(f"{name} is missing", f"every {of} needs an id there", row=row + 1)
+    rows = missing_rows(column)
+    if len(rows):
+        raise InputError(f"{name} is missing", f"every {of} needs an id there", **_places(rows))
 
 
 def refuse_empty(name: str, column: Column) -> None:
     """Refuse ids that are empty text, as files may have them."""
     if isinstance(column, pl.Series) and (empty := column == "").any():
-        raise InputError(f"{name} is missing", "every vote needs an id there", row=int(empty.arg_max() or 0) + 1)
+        raise InputError(f"{name} is missing", "every vote needs an id there", **_places(empty.arg_true().to_list()))
 
 
 def refuse_self_pairs(items: NDArray[Any], left: Int32Array, right: Int32Array) -> None:
     """Refuse a vote on an item and itself."""
     same = left == right
     if same.any():
-        row = int(same.argmax())
-        item = items[left[row]]
-        raise InputError(f"{item!s} is compared with itself", "left and right must be different items", row=row + 1)
+        rows = np.flatnonzero(same)
+        problem = f"{items[left[rows[0]]]!s} is compared with itself"
+        raise InputError(problem, "left and right must be different items", **_places(rows), reason=SELF_PAIR)
 
 
 def fill_questions(column: Column, gaps: bool | None = None) -> Column:

@@ -13,6 +13,7 @@ from jamrank.engines import Choice, bring, choose
 from jamrank.errors import ParameterError
 from jamrank.fitting.spec import ModelSpec
 from jamrank.io.out_of_core.parted import PartedComparisons, Votes
+from jamrank.io.reader import read_comparisons
 
 if TYPE_CHECKING:
     from jamrank.inference.result import RankingResult
@@ -43,9 +44,7 @@ class FitInput:
 def bring_votes(model: str, spec: ModelSpec, engine: str, votes: Any) -> tuple[Choice, Votes]:
     """Choose the engine of a model, and bring the votes to where it wants them."""
     if not isinstance(votes, (Comparisons, PartedComparisons, str, os.PathLike)):
-        raise ParameterError(
-            f"votes is a {type(votes).__name__}; expected jamrank.Comparisons (see Comparisons.from_frame)"
-        )
+        votes = read_comparisons(votes)
     in_parts = spec.capabilities.out_of_core
     choice = choose(engine, votes, in_parts)
     if not in_parts and (isinstance(votes, PartedComparisons) or choice.name in _IN_PARTS):

@@ -23,6 +23,7 @@ from jamrank.fitting.progress import Progress
 from jamrank.fitting.separation import warn_of_loose_items
 from jamrank.fitting.settings import FitSettings
 from jamrank.fitting.solution import EngineSource, NoiseState, ScorerState, Solution
+from jamrank.fitting.tie_use import NO_TIES, TieUse, resolve_ties
 from jamrank.fitting.warm_start import warm_start
 from jamrank.io.out_of_core.parted import Votes
 from jamrank.noise import Noise
@@ -91,12 +92,13 @@ class LatentFitter:
         with Progress(settings.model, settings.verbose, settings.tol) as self.progress:
             self.scorer = self.resolve_scorer(features is not None)
             matrix = self.standardised(features) if SCORERS[self.scorer].features else None
-            warn_of_ties(self.votes, settings)
+            self.ties = resolve_ties(settings, self.votes)
+            warn_of_ties(self.votes, settings, self.ties)
             self.source = self.engine_source()
             engine = self.source.engine
             if not engine.n_rows:
                 raise InputError(*_UNDECIDED)
-            self.noise_state = NoiseState(settings.noise, self.prior, self.source.tied)
+            self.noise_state = NoiseState(settings.noise, self.prior, self.ties)
             noise = self.noise_state.build(engine)
             if matrix is not None:
                 outcome = self.fit_features(engine, noise, matrix)
@@ -121,9 +123,8 @@ class LatentFitter:
         settings, votes = self.settings, self.votes
         if not isinstance(votes, Comparisons) and settings.loss == "hinge":
             raise ParameterError("loss is 'hinge', which needs the votes in memory; in parts only 'logistic'")
-        tied = settings.ties == "davidson" and bool(votes.n_ties)
         told = None if self.gold is None else self.gold.told
-        source = EngineSource(votes, told, settings.rows, tied, self.choice, settings.n_jobs)
+        source = EngineSource(votes, told, settings.rows, self.ties.mode, self.choice, settings.n_jobs)
         return source.with_engine(source.build(self.progress.part))
 
     # -- scorers ----------------------------------------------------------------------------------------------
@@ -388,9 +389,11 @@ class LatentFitter:
         return disagreement(self.votes, opinion)
 
     def _traits(self, noise: Noise, point: Point) -> dict[str, FloatArray]:
-        found = noise.traits(point.params)
+        found, everyone = noise.traits(point.params), np.ones(len(self.votes.annotators))
         if self.settings.ties == "davidson" and "tie" not in found:  # no vote is a tie
-            found = {**found, "tie": np.zeros(len(self.votes.annotators))}
+            found = {**found, "tie": 0.0 * everyone}
+        elif self.ties.mode == "shared":
+            found = {**found, "tie": found["tie"] * everyone}
         return found
 
 
@@ -404,15 +407,17 @@ def warn_unless(converged: bool, model: str, stopped_at: str) -> None:
         warn(f"{model} stopped at {stopped_at}", NotConvergedWarning)
 
 
-def warn_of_ties(votes: Votes, settings: FitSettings) -> None:
+def warn_of_ties(votes: Votes, settings: FitSettings, use: TieUse = NO_TIES) -> None:
     """Say how many ties are left out; refuse votes of which all are ties."""
     if votes.n_ties and not float(votes.annotator_weight.sum()) > votes.n_ties:
         raise InputError(*_UNDECIDED)
-    if votes.n_ties and settings.ties == "leave out":
+    if votes.n_ties and use.mode == "none":
         counted = many(votes.n_ties, "tie vote")
         message = f"{counted} left out: {settings.model} does not model ties"
-        if settings.models_ties:
-            message = f"{counted} left out; {settings.model}(ties='davidson') models ties"
+        if settings.ties == "auto":
+            message = f"{counted} left out: loss='hinge' cannot model ties; ties='half' uses them"
+        elif settings.models_ties:
+            message = f"{counted} left out; {settings.model}(ties='auto') models ties"
         warn(message, TiesExcludedWarning)
 
 

@@ -18,7 +18,7 @@ __all__ = ["FitSettings"]
 _CHOICES = {
     "kernel": ("rbf", "linear"),
     "loss": ("logistic", "hinge"),
-    "ties": ("leave out", "davidson"),
+    "ties": ("auto", "davidson", "half", "leave out"),
     "init": ("share", "random"),
     "flips": ("marginal", "joint"),
 }

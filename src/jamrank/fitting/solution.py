@@ -6,7 +6,7 @@ and what they belong to; the engine of the fit is kept beside them as long as th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,13 +15,17 @@ from jamrank.engines import Choice, Engine, MemoryEngine, TiedEngine, make_engin
 from jamrank.errors import NotStoredError
 from jamrank.fitting.em import Point, Problem
 from jamrank.fitting.prior import Prior
+from jamrank.fitting.tie_use import NO_TIES, TieMode, TieUse
 from jamrank.io.out_of_core.parted import Votes
 from jamrank.noise import NOISES, ClusteredFlip, Discrimination, Noise, Tied
-from jamrank.rows import ROWS_BY
+from jamrank.rows import ROWS_BY, with_halves
 from jamrank.scorers import SCORERS, Scorer
 from jamrank.typing import FloatArray, Int32Array
 
 __all__ = ["EngineSource", "NoiseState", "ScorerState", "Solution"]
+
+# Rows of the passes that ask of each vote whether it is a tie.
+TIE_ROWS = {"each": "tie", "shared": "tie-shared"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,8 +40,8 @@ class EngineSource:
         The votes with one annotator more, who states the known truths.
     rows : str
         Layout of the rows.
-    tied : bool
-        Whether ties have passes of their own.
+    ties : {"none", "half", "each", "shared"}
+        How ties enter, as in :class:`jamrank.fitting.tie_use.TieUse`.
     choice : Choice
         The engine that was chosen.
     n_jobs : int or None
@@ -50,7 +54,7 @@ class EngineSource:
     votes: Votes | None
     gold: Comparisons | None
     rows: str
-    tied: bool
+    ties: TieMode
     choice: Choice
     n_jobs: int | None
     cluster: Int32Array | None = None
@@ -65,8 +69,14 @@ class EngineSource:
         """Make the engine."""
         if self.votes is None:
             raise NotStoredError("the saved model has no votes from which this could be computed; fit again")
-        engine = self._of_rows(self.rows, tick)
-        return TiedEngine(engine, self._of_rows("tie", tick)) if self.tied else engine
+        source = self._halved() if self.ties == "half" else self
+        engine = source._of_rows(self.rows, tick)
+        layout = TIE_ROWS.get(self.ties)
+        return engine if layout is None else TiedEngine(engine, self._of_rows(layout, tick))
+
+    def _halved(self) -> EngineSource:
+        gold = None if self.gold is None else with_halves(self.gold)
+        return replace(self, votes=with_halves(self._in_memory), gold=gold)
 
     def _of_rows(self, layout: str, tick: Any) -> Engine:
         assert self.votes is not None
@@ -75,7 +85,7 @@ class EngineSource:
             return MemoryEngine(
                 rows.clustered(self.cluster[rows.pair], self.n_clusters), self.n_jobs, self._in_memory
             )
-        if self.gold is None or layout == "tie":
+        if self.gold is None or layout in TIE_ROWS.values():
             return make_engine(self.choice, self.votes, layout, self.n_jobs, tick)
         return MemoryEngine(self._gold_rows(layout), self.n_jobs, self._in_memory)
 
@@ -140,8 +150,8 @@ class NoiseState:
     name : str
         In :data:`jamrank.noise.NOISES`.
     prior : Prior or None
-    tied : bool
-        Whether thresholds for ties come on top.
+    ties : TieUse
+        How ties enter: whether thresholds come on top, and their prior.
     scale : float or None
         Of discriminations, where the fit ended with another scale than it began with.
     overall : ndarray or None
@@ -152,7 +162,7 @@ class NoiseState:
 
     name: str
     prior: Prior | None
-    tied: bool = False
+    ties: TieUse = NO_TIES
     scale: float | None = None
     overall: FloatArray | None = None
     strength: float = 0.0
@@ -160,11 +170,11 @@ class NoiseState:
     def build(self, engine: Engine) -> Noise:
         """Make the noise."""
         noise = self._decided(engine)
-        if not self.tied:
+        if engine.ties is None:
             return noise
-        assert engine.ties is not None
-        variance = self.prior.tie_variance if self.prior else None
-        return Tied(noise, engine.n_confusion_groups, engine.ties.vote_counts, variance)
+        return Tied(
+            noise, engine.n_confusion_groups, engine.ties.vote_counts, self.ties.variance, self.ties.mode == "shared"
+        )
 
     def _decided(self, engine: Engine) -> Noise:
         if self.overall is not None:

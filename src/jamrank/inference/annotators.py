@@ -301,7 +301,11 @@ class LatentAnnotators(AnnotatorFit):
         if not tie.any():
             # No tie in n votes: at most about three would have been called in as many.
             return np.stack([tie, 3.0 / (self.votes.annotator_votes + 1.0)], axis=1)
-        return np.asarray(np.exp(interval(np.log(tie), self.inference.noise_covariance[-1, -1])))
+        if self.fit.fitted.problem.noise.n_shared:
+            variance = np.full(len(tie), self.inference.shared_variance[-1])
+        else:
+            variance = self.inference.noise_covariance[-1, -1]
+        return np.asarray(np.exp(interval(np.log(tie), variance)))
 
     @cached_property
     def discrimination_interval(self) -> FloatArray | None:  # type: ignore[override]

@@ -56,7 +56,7 @@ class CanonicalSampler:
         """The posterior of the votes in that order."""
         fitted, like = self.fit.fitted, self.like
         told = None if self._gold is None else like.canonical(self._gold.told)
-        source = EngineSource(like.canonical(), told, fitted.source.rows, fitted.source.tied, Choice("memory", ""), 1)
+        source = EngineSource(like.canonical(), told, fitted.source.rows, fitted.source.ties, Choice("memory", ""), 1)
         engine = source.engine
         prior = fitted.noise.prior
         assert prior is not None
@@ -88,26 +88,22 @@ class CanonicalSampler:
         """Return the parameters of the fit, in that order."""
         theta = np.empty_like(self.fit.fitted.theta)
         theta[self.like.place] = self.fit.fitted.theta
-        params = self.fit.fitted.params
-        kinds = self._kinds(len(params))
-        if kinds:
-            ordered = np.empty((kinds, len(self.like.annotator_place)))
-            ordered[:, self.like.annotator_place] = params.reshape(kinds, -1)
-            params = ordered.ravel()
-        return theta, params
+        own, shared = self._by_annotator(self.fit.fitted.params[None])
+        ordered = np.empty_like(own)
+        ordered[:, :, self.like.annotator_place] = own
+        return theta, np.concatenate([ordered.ravel(), shared[0]])
 
-    def _kinds(self, n_params: int) -> int:
-        """Return how many parameters each annotator has; 0 where they are not by annotator."""
-        n = len(self.like.annotator_place)
-        return n_params // n if n and n_params % n == 0 else 0
+    def _by_annotator(self, params: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the parameters of each row by kind and annotator, and those that all annotators share."""
+        at = params.shape[1] - self.fit.fitted.problem.noise.n_shared
+        return params[:, :at].reshape(len(params), -1, len(self.like.annotator_place)), params[:, at:]
 
     def draw(self, n: int, random_state: Any = 0) -> Draws:
         """Return draws in the order of the fit."""
         found = self.posterior.draw(n, random_state)
-        params, kinds = found.params, self._kinds(found.params.shape[1])
-        if kinds:
-            by_kind = params.reshape(len(params), kinds, -1)[:, :, self.like.annotator_place]
-            params = by_kind.reshape(len(params), -1)
+        own, shared = self._by_annotator(found.params)
+        own = own[:, :, self.like.annotator_place].reshape(len(own), -1)
+        params = np.concatenate([own, shared], axis=1)
         return replace(found, scores=found.scores[:, self.like.place], params=params)
 
 

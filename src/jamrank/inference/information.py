@@ -21,6 +21,7 @@ __all__ = [
     "interval",
     "joint_covariance",
     "observed_information",
+    "shared_variance",
     "whole_covariance",
 ]
 
@@ -138,15 +139,17 @@ def annotator_covariance(problem: Problem, point: Point, n_annotators: int) -> F
     Parameters
     ----------
     n_annotators : int
-        The noise has as many parameters of a first kind, then of a second, and so on.
+        The noise has as many parameters of a first kind, then of a second, and so on, then those that all share.
 
     Returns
     -------
     ndarray of shape (kinds, kinds, annotators)
     """
-    kinds = len(point.params) // n_annotators
+    own = len(point.params) - problem.noise.n_shared
+    kinds = own // n_annotators
     joint = joint_covariance(problem, point)
     if joint is not None:
+        joint = joint[:own, :own]
         blocks: FloatArray = np.einsum("ikjk->ijk", joint.reshape(kinds, n_annotators, kinds, n_annotators))
         return blocks
     # With the scores known, annotators (nearly) tell nothing of each other: all of a kind are moved at once.
@@ -155,8 +158,20 @@ def annotator_covariance(problem: Problem, point: Point, n_annotators: int) -> F
     for kind in range(kinds):
         direction = np.zeros(len(at))
         direction[n_theta + kind * n_annotators : n_theta + (kind + 1) * n_annotators] = 1.0
-        information[:, kind] = -_bend(problem, at, direction, n_theta)[n_theta:].reshape(kinds, n_annotators).T
+        change = _bend(problem, at, direction, n_theta)[n_theta : n_theta + own]
+        information[:, kind] = -change.reshape(kinds, n_annotators).T
     return np.moveaxis(np.asarray(np.linalg.pinv(information, rcond=_NOTHING)), 0, 2)
+
+
+def shared_variance(problem: Problem, point: Point) -> FloatArray:
+    """Return the variance of each parameter that all annotators share; scores are uncertain too where few."""
+    n, joint = problem.noise.n_shared, joint_covariance(problem, point)
+    if joint is not None:
+        return np.diag(joint)[len(joint) - n :]
+    n_theta, at = len(point.theta), np.concatenate([point.theta, point.params])
+    last = len(at) - n + np.arange(n)
+    bends = [_bend(problem, at, np.eye(1, len(at), k)[0], n_theta)[k] for k in last.tolist()]
+    return np.asarray(1.0 / np.maximum(-np.array(bends), 1e-300))
 
 
 def interval(estimate: FloatArray, variance: FloatArray) -> FloatArray:

@@ -12,7 +12,7 @@ from jamrank.fitting.latent_fit import LatentFit
 from jamrank.fitting.solution import ScorerState, Solution
 from jamrank.inference.canonical_sampler import CanonicalSampler, n_draws
 from jamrank.inference.exchangeability import Exchangeability, find_exchangeable
-from jamrank.inference.information import Observed, annotator_covariance, observed_information
+from jamrank.inference.information import Observed, annotator_covariance, observed_information, shared_variance
 from jamrank.inference.posterior_draws import Draws, can_draw
 from jamrank.inference.vote_summary import VoteSummary
 from jamrank.scorers import SCORERS
@@ -93,6 +93,12 @@ class LatentInference:
         """Covariance of each annotator's parameters, by kind, kind and annotator."""
         fitted = self.fit.fitted
         return annotator_covariance(fitted.problem, fitted.point, len(self.votes.annotators))
+
+    @cached_property
+    def shared_variance(self) -> FloatArray:
+        """Variance of each parameter that all annotators share; with scores taken as known where they are many."""
+        fitted = self.fit.fitted
+        return shared_variance(fitted.problem, fitted.point)
 
     def loose(self) -> FloatArray | None:
         """Return how scores move with what is not known of the weights of features; None without features."""

@@ -53,6 +53,7 @@ from jamrank.inference.bootstrap import bootstrap
 from jamrank.inference.clusters import describe_cluster
 from jamrank.inference.information import interval, whole_covariance
 from jamrank.inference.latent import LatentInference
+from jamrank.inference.order_probability import OrderProbability, find_items
 from jamrank.inference.prediction import LinkPredictor
 from jamrank.inference.ranks import order_accuracy
 from jamrank.inference.scale import rescaled
@@ -61,7 +62,7 @@ from jamrank.inference.scores import Scores
 from jamrank.inference.uncertainty import Uncertainty
 from jamrank.inference.vote_summary import VoteSummary, whole_numbers
 from jamrank.scorers import align_features
-from jamrank.typing import FloatArray
+from jamrank.typing import FloatArray, IntArray
 
 __all__ = ["Convergence", "RankingResult", "place_anchor"]
 
@@ -238,6 +239,29 @@ class RankingResult:
     def groups(self) -> Any:
         """Return the items as a frame in groups; see :attr:`jamrank.RankingModel.groups_`."""
         return self.uncertainty.groups_frame()
+
+    def order(self, group: IntArray | None = None) -> OrderProbability:
+        """Return the probabilities that one item is above another.
+
+        Parameters
+        ----------
+        group : ndarray of int, optional
+            Group of each item, where items of different groups cannot be compared.
+        """
+        uncertainty = self.uncertainty
+        drawn = uncertainty.estimate.kind in ("posterior", "information") and self.votes.source is not None
+        draws = (lambda: uncertainty.score_draws) if drawn else None
+        return OrderProbability(self.scores.scores, uncertainty.estimate.score_se, draws, group)
+
+    def order_probability(self, above: Any, below: Any) -> FloatArray:
+        """Return P(above is truly above below); see :meth:`jamrank.RankingModel.order_probability`."""
+        upper, lower = np.broadcast_arrays(find_items(self.items, above), find_items(self.items, below))
+        order = self.order()
+        if not order.known:
+            raise ParameterError(
+                f"{self.model} gives no uncertainty of its scores, and so no probability of an order"
+            )
+        return np.where(upper == lower, 0.5, order.above(upper, lower))
 
     # -- more -------------------------------------------------------------------------------------------------
 

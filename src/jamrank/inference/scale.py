@@ -9,10 +9,15 @@ import narwhals as nw
 
 from jamrank.errors import ParameterError
 
-__all__ = ["rescaled"]
+__all__ = ["points_of", "rescaled"]
 
 # Points for one unit of log-odds, and what the anchor gets.
 _SCALES = {"logit": (1.0, 0.0), "elo": (400.0 / math.log(10.0), 1000.0)}
+
+
+def points_of(scale: str) -> float:
+    """Return how many points of a scale one unit of log-odds is."""
+    return _SCALES[scale][0]
 
 
 def rescaled(ranking: Any, scale: str, zero: float) -> Any:

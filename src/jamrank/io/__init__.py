@@ -10,6 +10,7 @@ from jamrank.io.documents import (
     write_atomically,
     write_document,
 )
+from jamrank.io.model_files import is_model_file
 from jamrank.io.out_of_core.store import StoredComparisons, store_comparisons
 from jamrank.io.publish import begins_with, publish_run, recover_run, write_together
 from jamrank.io.read_log import ReadLog
@@ -22,6 +23,7 @@ __all__ = [
     "begins_with",
     "check_folder",
     "ensure_folder",
+    "is_model_file",
     "publish_run",
     "read_comparisons",
     "read_document",

@@ -114,9 +114,15 @@ def _begins_with_text(column: pl.Series) -> bool:
 def _parse_weights(column: pl.Series) -> pl.Series:
     weights = column.cast(pl.Float64, strict=False)
     if weights.null_count():
-        row = int(weights.is_null().arg_max() or 0)
-        value = "empty" if column[row] is None else shown(column[row])
-        raise InputError(f"weight is {value}", "expected a number of at least 0", row=row + 1)
+        rows = weights.is_null().arg_true().to_list()
+        value = "empty" if column[rows[0]] is None else shown(column[rows[0]])
+        raise InputError(
+            f"weight is {value}",
+            "expected a number of at least 0",
+            row=rows[0] + 1,
+            rows=[row + 1 for row in rows],
+            reason="bad weight",
+        )
     return weights
 
 

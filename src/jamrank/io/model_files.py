@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 from jamrank.errors import FormatError
@@ -10,7 +11,20 @@ from jamrank.io.archives import is_archive, unpack
 from jamrank.io.documents import parse_document, read_bytes
 from jamrank.io.model_schema import VERSION, from_version_1
 
-__all__ = ["read_body"]
+__all__ = ["is_model_file", "read_body"]
+
+_BEGINNINGS = (b"PK\x03\x04", b'{\n"format": "jamrank-model"')
+
+
+def is_model_file(path: str | os.PathLike[str]) -> bool:
+    """Tell whether a file begins as saved models do; no file of votes does so."""
+    try:
+        if not Path(path).is_file():
+            return False
+        with Path(path).open("rb") as file:
+            return file.read(32).startswith(_BEGINNINGS)
+    except (OSError, ValueError):
+        return False
 
 
 def read_body(path: str | os.PathLike[str]) -> dict[str, Any]:

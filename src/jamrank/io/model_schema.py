@@ -86,7 +86,8 @@ _SOLUTION = {
     },
     "noise": {
         "name": str,
-        "tied": bool,
+        "ties": str,
+        "tie_variance": (float, None),
         "scale": (float, None),
         "overall": (Array("f", ("annotators",), _share), None),
         "strength": float,
@@ -153,7 +154,7 @@ _SCHEMA: dict[str, Any] = {
             "unit": str,
             "noise": str,
             "rows": str,
-            "tied": bool,
+            "ties": str,
             "loss": str,
             "fitted": _SOLUTION,
             "refined": (_SOLUTION, None),
@@ -267,6 +268,7 @@ def checked(body: dict[str, Any], source: str) -> dict[str, Any]:
     for part in ("n_votes", "n_missing"):
         if isinstance(body.get("votes"), dict) and not 0 <= (body["votes"].get(part) or 0) < 2**62:
             raise damaged(f"votes.{part}", "out of range")
+    _name_tie_modes(body)
     check(body, _SCHEMA, "")
     for part, values in body["computed"].items():
         if part not in COMPUTED or not isinstance(values, dict) or not values.keys() <= COMPUTED[part].keys():
@@ -280,6 +282,19 @@ def checked(body: dict[str, Any], source: str) -> dict[str, Any]:
         check(value, Array("f", ("annotators", "more"), _finite), f"traits.{name}")
     _check_tables(body["votes"], sizes, damaged)
     return body
+
+
+def _name_tie_modes(body: dict[str, Any]) -> None:
+    """Give files of the first releases of this version, which say only whether ties are modelled, the names."""
+    fit = body.get("fit")
+    if isinstance(fit, dict) and isinstance(fit.get("tied"), bool):
+        mode, prior = "each" if fit.pop("tied") else "none", body.get("params", {}).get("prior")
+        variance = prior["prior"].get("tie_variance") if isinstance(prior, dict) else 1.0 if prior else None
+        fit["ties"] = mode
+        for part in ("fitted", "refined", "overall"):
+            if isinstance(fit.get(part), dict) and isinstance(fit[part].get("noise"), dict):
+                fit[part]["noise"].pop("tied", None)
+                fit[part]["noise"] |= {"ties": mode, "tie_variance": variance}
 
 
 def _check_array(value: Any, wanted: Array, sizes: dict[str, int], damaged: Callable[[str], FormatError]) -> None:

@@ -2,39 +2,33 @@
 
 from __future__ import annotations
 
-import os
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-import numpy as np
 import polars as pl
 
 from jamrank.data.comparisons import Comparisons
-from jamrank.data.ids import as_column, as_text
 from jamrank.data.parsing import REQUIRED
 from jamrank.errors import InputError, ParameterError
 from jamrank.io.canonical import with_questions, with_types
 from jamrank.io.compression import decompressed
 from jamrank.io.documents import read_bytes
+from jamrank.io.given import StrPath, VoteSource, given_name, is_path, listed, load_given, of_pandas
+from jamrank.io.joining import JSON_SUFFIXES, file_names, joined, placed
 from jamrank.io.read_log import ABSTAINED, BOTH_BAD, NO_ANSWER, ReadLog
 from jamrank.io.records import Record, looks_like_json, parse_records
-from jamrank.io.sources import is_source, load_source, source_name
+from jamrank.io.row_filters import EVERYBODY, Annotators, Sieve, refuse_bad_rows, with_all_rows
+from jamrank.io.sources import is_source, load_source
 from jamrank.io.tables import load_table, parse_table
 
 __all__ = ["read_comparisons", "read_groups"]
 
-StrPath = str | os.PathLike[str]
-
 _CANONICAL, _MAPPED = "canonical", "mapped"
 _TITLE = "jamrank's own form"
-_JSON_SUFFIXES = {".json", ".jsonl", ".ndjson"}
-_SUFFIXES = {*_JSON_SUFFIXES, ".csv", ".tsv", ".txt", ".parquet", ".pq", ".gz", ".zst"}
 _NO_GROUPS, _NO_GROUP = ("winner", "weight"), "(none)"
 _WORDS = ("left", "right", "tie"), ("both_bad", "abstain")
-_IDS = (("annotator",), ("left", "right"), ("question",))
 
 
 @dataclass(frozen=True)
@@ -45,9 +39,19 @@ class _Way:
     mapping: Mapping[str, str] | None = None
     words: Mapping[str, int] | None = None
     who: str | None = None
+    skip: bool = False
+    annotators: Annotators = EVERYBODY
 
     @classmethod
-    def checked(cls, format: str | None, mapping: Mapping[str, str] | None, words: Mapping[str, str] | None) -> _Way:
+    def checked(
+        cls,
+        format: str | None,
+        mapping: Mapping[str, str] | None,
+        words: Mapping[str, str] | None,
+        skip: bool = False,
+        only: Any = (),
+        without: Any = (),
+    ) -> _Way:
         """Return what was said, after making sure that it can be meant."""
         meanings = None
         if mapping is not None:
@@ -64,7 +68,7 @@ class _Way:
             from jamrank.io.formats import find_format
 
             find_format(str(format))
-        return cls(format, mapping, meanings)
+        return cls(format, mapping, meanings, None, skip, Annotators.checked(only, without))
 
     @property
     def plain(self) -> bool:
@@ -79,16 +83,20 @@ class _Way:
 
 
 def read_comparisons(
-    path: StrPath | Sequence[StrPath],
+    path: VoteSource,
     format: str | None = None,
     mapping: Mapping[str, str] | None = None,
     winner_words: Mapping[str, str] | None = None,
+    *,
+    skip_bad_rows: bool = False,
+    only: Any = (),
+    without: Any = (),
 ) -> Comparisons:
-    """Read votes from a file or several.
+    """Read votes from a file or several, or from a data frame or a list.
 
     Parameters
     ----------
-    path : path-like or list of them
+    path : path-like or list of them, data frame, mapping or list of votes
         CSV, TSV, JSON, JSON Lines or Parquet, plain or compressed with gzip or zstd, or a folder of Parquet files.
         jamrank's own form is a table with the columns ``annotator``, ``left``, ``right`` and ``winner``
         (``left``, ``right``, ``tie``, ``both_bad``, ``abstain``, the id of the item that won, or empty for no
@@ -96,6 +104,9 @@ def read_comparisons(
         this form, whatever else it has; others are recognised by their columns and values. Several files may be of
         different forms; who and what is called the same is the same in all. One of several that names no annotators
         is the work of one, who is called like the file.
+        A pandas, polars or arrow frame and a mapping of columns are read as a file with these columns would be. A
+        list has records (dicts) or tuples: (winner, loser), (left, right, winner) or (annotator, left, right,
+        winner).
     format : str, optional
         The form of the files, where it is not recognised; one of ``"canonical"`` and ``jamrank.io.FORMATS``.
     mapping : dict, optional
@@ -106,6 +117,11 @@ def read_comparisons(
     winner_words : dict, optional
         What the winner's words mean, where they are others: ``{"a1": "left", "a2": "right", "equal": "tie"}``. Also
         ``both_bad`` and ``abstain``.
+    skip_bad_rows : bool
+        Whether to set rows aside that cannot be votes (an item compared with itself, a missing id, an unknown winner
+        or weight) instead of refusing the file; ``readings`` has their number and the reasons.
+    only, without : id or list of ids, optional
+        The annotators whose votes count, or those whose votes do not.
 
     Returns
     -------
@@ -117,28 +133,35 @@ def read_comparisons(
     Raises
     ------
     InputError
-        If something in a file is not as it should be; it names the row.
+        If something in a file is not as it should be; it names the rows.
+    ParameterError
+        If `path` cannot be votes, or an annotator is not among those who voted.
     """
-    way = _Way.checked(format, mapping, winner_words)
-    paths = _listed(path)
+    way = _Way.checked(format, mapping, winner_words, skip_bad_rows, only, without)
+    paths = listed(path)
     if len(paths) == 1:
         return _read_one(paths[0], way)
-    names = _names(paths)
-    return _votes_of([_read_frame(one, replace(way, who=names[k])) for k, one in enumerate(paths)], paths)
+    names = file_names(paths)
+    parts = [_read_frame(one, replace(way, who=names[k])) for k, one in enumerate(paths)]
+    return _votes_of(_chosen(parts, way), paths)
 
 
 def read_groups(
-    path: StrPath | Sequence[StrPath],
+    path: VoteSource,
     by: str,
     format: str | None = None,
     mapping: Mapping[str, str] | None = None,
     winner_words: Mapping[str, str] | None = None,
+    *,
+    skip_bad_rows: bool = False,
+    only: Any = (),
+    without: Any = (),
 ) -> tuple[Comparisons, dict[str, Comparisons]]:
     """Read votes as :func:`read_comparisons` does, and apart for each value of a further column.
 
     Parameters
     ----------
-    path, format, mapping, winner_words
+    path, format, mapping, winner_words, skip_bad_rows, only, without
         As in :func:`read_comparisons`.
     by : str
         The column: the domain, the language, the question, the annotator.
@@ -155,22 +178,24 @@ def read_groups(
     InputError
         If there is no such column, or something in a file is not as it should be.
     """
-    way = _Way.checked(format, mapping, winner_words)
-    paths = _listed(path)
-    names = _names(paths) if len(paths) > 1 else [None]
+    way = _Way.checked(format, mapping, winner_words, skip_bad_rows, only, without)
+    paths = listed(path)
+    names = file_names(paths) if len(paths) > 1 else [None]
     parts: list[tuple[pl.DataFrame, ReadLog]] = []
     groups: dict[str, list[pl.DataFrame]] = {}
     for one, who in zip(paths, names, strict=True):
         content, typed = _load(one)
         own = replace(way, who=who)
-        frame, reading = _understood(content, typed, source_name(one), own)
+        frame, reading, content = _sifted(content, typed, given_name(one), own)
         parts.append((frame, reading))
-        for name, piece in _split(frame, content, by, source_name(one)):
+        for name, piece in _split(frame, content, by, given_name(one)):
             if isinstance(piece, list) or piece.columns != frame.columns:
-                piece, _ = _understood(piece, typed, source_name(one), own.for_part_of(reading))
+                piece, _ = _understood(piece, typed, given_name(one), own.for_part_of(reading))
             groups.setdefault(name, []).append(piece)
-    votes = _votes_of(parts, paths)
-    return votes, {name: Comparisons.from_frame(_joined(groups[name])) for name in sorted(groups)}
+    votes = _votes_of(_chosen(parts, way), paths)
+    counted = Annotators(only=tuple(map(str, votes.annotators.tolist()))) if way.annotators else EVERYBODY
+    frames = {name: counted.keep(joined(groups[name])) for name in sorted(groups)}
+    return votes, {name: Comparisons.from_frame(frame) for name, frame in frames.items() if frame.height}
 
 
 def _split(
@@ -203,59 +228,77 @@ def _partition(frame: pl.DataFrame, by: str, source: str) -> list[tuple[str, pl.
     return [(str(name), part) for (name,), part in parts.items()]
 
 
-def _listed(path: StrPath | Sequence[StrPath]) -> list[StrPath]:
-    paths = [path] if isinstance(path, str | os.PathLike) else list(path)
-    if not paths:
-        raise ParameterError("no files to read; expected at least one")
-    seen = set()
-    for one in paths:
-        real = os.path.realpath(one)
-        if real in seen:
-            name = source_name(one)
-            raise ParameterError(f"{name} is given twice, and its votes would count double; give each file once")
-        seen.add(real)
-    return paths
-
-
-def _names(paths: Sequence[StrPath]) -> list[str]:
-    """Return what to call the annotator of each file that names none: the file, or the path where names are alike."""
-    stems = []
-    for one in map(Path, paths):
-        stem = one.name
-        while stem != Path(stem).stem and Path(stem).suffix.lower() in _SUFFIXES:
-            stem = Path(stem).stem
-        stems.append(stem)
-    times = Counter(stems)
-    return [stem if times[stem] == 1 else source_name(one) for stem, one in zip(stems, paths, strict=True)]
-
-
 def _votes_of(parts: list[tuple[pl.DataFrame, ReadLog]], paths: Sequence[StrPath]) -> Comparisons:
     """Return the votes of several tables as one."""
     try:
-        votes = Comparisons.from_frame(_joined([part for part, _ in parts]))
+        votes = Comparisons.from_frame(joined([part for part, _ in parts]))
     except InputError as error:
-        raise _placed(error, [part.height for part, _ in parts], [source_name(one) for one in paths]) from None
+        raise placed(error, [part for part, _ in parts], [given_name(one) for one in paths]) from None
     for (part, _), one in zip(parts, paths, strict=True):
-        _refuse_empty_ids(votes, part, source_name(one))
+        _refuse_empty_ids(votes, part, given_name(one))
     return _with_readings(votes, tuple(reading for _, reading in parts))
 
 
-def _read_one(path: StrPath, way: _Way) -> Comparisons:
-    frame, reading = _read_frame(path, way)
+def _read_one(path: Any, way: _Way) -> Comparisons:
+    ((frame, reading),) = _chosen([_read_frame(path, way)], way)
     try:
         votes = Comparisons.from_frame(frame)
     except InputError as error:
-        raise error.within(source_name(path)) from None
-    _refuse_empty_ids(votes, frame, source_name(path))
+        raise with_all_rows(error.within(given_name(path)), frame, refuse_bad_rows) from None
+    _refuse_empty_ids(votes, frame, given_name(path))
     if reading.format == _CANONICAL and not reading.outcomes and (votes.n_ties or votes.n_missing):
         reading = replace(reading, outcomes=_canonical_outcomes(frame))
+    if of_pandas(path):
+        object.__setattr__(votes, "frames", "pandas")
     return _with_readings(votes, (reading,))
 
 
-def _read_frame(path: StrPath, way: _Way) -> tuple[pl.DataFrame, ReadLog]:
+def _chosen(parts: list[tuple[pl.DataFrame, ReadLog]], way: _Way) -> list[tuple[pl.DataFrame, ReadLog]]:
+    """Return the votes of the annotators who count."""
+    if not way.annotators:
+        return parts
+    known = {str(name) for part, _ in parts for name in part["annotator"].cast(pl.String).unique()}
+    who = way.annotators.among(known)
+    kept = [(who.keep(part), reading, part.height) for part, reading in parts]
+    return [
+        (part, replace(reading, set_aside=reading.set_aside | _left_out(before - part.height)))
+        for part, reading, before in kept
+    ]
+
+
+def _left_out(count: int) -> dict[str, int]:
+    return {"votes of annotators who are left out": count} if count else {}
+
+
+def _read_frame(path: Any, way: _Way) -> tuple[pl.DataFrame, ReadLog]:
     """Return the votes of a file in the canonical form, and how it was understood."""
     content, typed = _load(path)
-    return _understood(content, typed, source_name(path), way)
+    frame, reading, _ = _sifted(content, typed, given_name(path), way)
+    return frame, reading
+
+
+def _sifted(
+    content: pl.DataFrame | list[Record], typed: bool, source: str, way: _Way
+) -> tuple[pl.DataFrame, ReadLog, pl.DataFrame | list[Record]]:
+    """Understand a table, without the rows that cannot be votes where these are to be set aside; also return it."""
+
+    def read(content: pl.DataFrame | list[Record], check: bool = True) -> tuple[pl.DataFrame, ReadLog]:
+        frame, reading = _understood(content, typed, source, way)
+        if reading.format == _CANONICAL and check:
+            refuse_bad_rows(frame)
+        return frame, reading
+
+    sieve = Sieve(content)
+    while True:
+        try:
+            frame, reading = read(sieve.content, way.skip or bool(way.annotators))
+        except InputError as error:
+            if way.skip and sieve.set_aside(error):
+                continue
+            error = sieve.placed(error).within(source)
+            raise error if way.skip else with_all_rows(error, content, read) from None
+        counts = {**reading.set_aside, **sieve.counts()}
+        return frame, replace(reading, rows=len(content), set_aside=counts), sieve.content
 
 
 def _understood(
@@ -301,14 +344,16 @@ def _read_own(content: pl.DataFrame, typed: bool, source: str) -> tuple[pl.DataF
     return frame, ReadLog(source, _CANONICAL, _TITLE, rows=frame.height, notes=notes, asked_in=asked)
 
 
-def _load(path: StrPath) -> tuple[pl.DataFrame | list[Record], bool]:
+def _load(path: Any) -> tuple[pl.DataFrame | list[Record], bool]:
+    if not is_path(path):
+        return load_given(path), True
     if is_source(path):
         return load_source(path), True
     if Path(path).is_dir():
         return load_table(path)
     source = str(path)
     data = decompressed(read_bytes(path), source)
-    named = any(suffix.lower() in _JSON_SUFFIXES for suffix in Path(path).suffixes[-2:])
+    named = any(suffix.lower() in JSON_SUFFIXES for suffix in Path(path).suffixes[-2:])
     if data and not data.isspace() and (named or looks_like_json(data)):
         return parse_records(data, source), True
     return parse_table(data, source)
@@ -333,8 +378,10 @@ def _refuse_empty_ids(votes: Comparisons, frame: pl.DataFrame, source: str) -> N
     for name in ("annotator", "left", "right"):
         empty = frame[name].cast(pl.String) == ""
         if empty.any():
-            row = int(empty.arg_max() or 0)
-            raise InputError(f"{name} is missing", "every vote needs an id there", source=source, row=row + 1)
+            rows = [row + 1 for row in empty.arg_true().to_list()]
+            problem, remedy = f"{name} is missing", "every vote needs an id there"
+            error = InputError(problem, remedy, source=source, row=rows[0], rows=rows)
+            raise with_all_rows(error, frame, refuse_bad_rows)
 
 
 def _canonical_outcomes(frame: pl.DataFrame) -> dict[str, int]:
@@ -349,36 +396,3 @@ def _canonical_outcomes(frame: pl.DataFrame) -> dict[str, int]:
 def _with_readings(votes: Comparisons, readings: tuple[ReadLog, ...]) -> Comparisons:
     object.__setattr__(votes, "readings", readings)
     return votes
-
-
-def _joined(frames: list[pl.DataFrame]) -> pl.DataFrame:
-    """Return tables as one: ids are text where any of their kind is; no weight is 1, no question an empty one."""
-    names = [*REQUIRED, *(name for name in ("weight", "question") if any(name in frame.columns for frame in frames))]
-    whole = [
-        frame.with_columns(
-            *([pl.lit(1.0).alias("weight")] if "weight" in names and "weight" not in frame.columns else []),
-            *([pl.lit("").alias("question")] if "question" in names and "question" not in frame.columns else []),
-        ).select(names)
-        for frame in frames
-    ]
-    casts: dict[str, Any] = {"winner": pl.String(), **({"weight": pl.Float64()} if "weight" in names else {})}
-    for kind in _IDS:
-        own = [name for name in kind if name in names]
-        types = {frame[name].dtype for frame in whole for name in own}
-        if len(types) > 1:
-            whole = [frame.with_columns(pl.Series(name, _text(frame[name])) for name in own) for frame in whole]
-    return pl.concat([frame.cast(cast(Any, casts)) for frame in whole])
-
-
-def _text(ids: pl.Series) -> pl.Series:
-    return as_text(as_column(ids))
-
-
-def _placed(error: InputError, heights: list[int], sources: list[str]) -> InputError:
-    """Return an error on a row of several tables as one on a row of the table that it came from."""
-    if error.row is None:
-        return error
-    ends = np.cumsum(heights)
-    file = int(np.searchsorted(ends, error.row))
-    row = error.row - int(ends[file] - heights[file])
-    return type(error)(error.problem, error.remedy, source=sources[file], row=row)

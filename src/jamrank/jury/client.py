@@ -5,17 +5,14 @@ from __future__ import annotations
 import email.utils
 import json
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
+
+import aiohttp
 
 from jamrank.collect.items import image_url
 from jamrank.jury.judges import Endpoint, JudgeFailure, Reply, Secret, is_loopback
 from jamrank.jury.prompts import VERDICT_SCHEMA, Prompt
-
-if TYPE_CHECKING:
-    import ssl
-
-    import httpx
 
 __all__ = ["Client"]
 
@@ -35,10 +32,8 @@ class Client:
 
     def __init__(self, endpoint: Endpoint, key: Secret) -> None:
         self._endpoint, self._key = endpoint, key
-        # Connections that are free. A pool of many would look at all of them for every request.
-        self._free: list[httpx.AsyncClient] = []
-        self._all: list[httpx.AsyncClient] = []
-        self._tls: ssl.SSLContext | None = None
+        self._url = endpoint.endpoint.rstrip("/") + "/chat/completions"
+        self._session: aiohttp.ClientSession | None = None
 
     def __repr__(self) -> str:
         return f"Client({self._endpoint.endpoint!r}, {self._endpoint.model!r})"
@@ -66,45 +61,34 @@ class Client:
         JudgeFailure
             If no reply came.
         """
-        import httpx
-
-        client = self._free.pop() if self._free else self._open()
+        if self._session is None:
+            self._session = self._open()
         try:
-            response = await client.post("chat/completions", json=self._body(prompt))
-        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
+            async with self._session.post(self._url, json=self._body(prompt), allow_redirects=False) as response:
+                return self._reply(response.status, response.headers.get("Retry-After"), await _content(response))
+        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
             # Nothing was sent: nothing was paid.
-            raise JudgeFailure(self._told("no connection", error), retry=True, cost=0.0) from None
-        except httpx.HTTPError as error:
-            raise JudgeFailure(self._told("the connection broke", error), retry=True) from None
-        finally:
-            self._free.append(client)
-        return self._reply(response)
+            raise JudgeFailure(self._broken("no connection", error), retry=True, cost=0.0) from None
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise JudgeFailure(self._broken("the connection broke", error), retry=True) from None
 
     async def close(self) -> None:
         """Close the connections."""
-        for client in self._all:
-            await client.aclose()
-        self._free, self._all = [], []
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
 
-    def _open(self) -> httpx.AsyncClient:
-        import httpx
-
+    def _open(self) -> aiohttp.ClientSession:
         endpoint, key = self._endpoint, self._key.reveal()
-        if self._tls is None:
-            self._tls = httpx.create_ssl_context()
         parts = urlsplit(endpoint.endpoint)
-        client = httpx.AsyncClient(
-            base_url=endpoint.endpoint.rstrip("/") + "/",
+        return aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0),
             headers={"Authorization": f"Bearer {key}"} if key else {},
-            timeout=httpx.Timeout(endpoint.timeout, connect=min(endpoint.timeout, 20.0)),
-            limits=httpx.Limits(max_connections=1, max_keepalive_connections=1),
-            verify=self._tls,
-            follow_redirects=False,
+            timeout=aiohttp.ClientTimeout(total=endpoint.timeout, sock_connect=min(endpoint.timeout, 20.0)),
+            cookie_jar=aiohttp.DummyCookieJar(),
             # A proxy of the environment would see what goes to this machine over http, the key among it.
             trust_env=parts.scheme == "https" and not is_loopback(parts.hostname or ""),
         )
-        self._all.append(client)
-        return client
 
     def _body(self, prompt: Prompt) -> dict[str, Any]:
         endpoint = self._endpoint
@@ -125,18 +109,17 @@ class Client:
             body["seed"] = endpoint.seed
         return body
 
-    def _reply(self, response: httpx.Response) -> Reply:
-        status = response.status_code
+    def _reply(self, status: int, retry_after: str | None, body: bytes) -> Reply:
         if status != 200:
             if 300 <= status < 400:
                 raise JudgeFailure(f"HTTP {status}: a redirect, which is not followed", cost=0.0, fatal=True)
-            reason = f"HTTP {status}: {self._message(response)}"
-            after = _retry_after(response.headers.get("retry-after"))
+            reason = f"HTTP {status}: {self._message(body)}"
+            after = _retry_after(retry_after)
             if after is None and status in _BUSY:
                 after = _BUSY_SECONDS
             raise JudgeFailure(reason, retry=status in _AGAIN, after=after, cost=0.0, fatal=status in _FATAL)
         try:
-            content: Any = response.json() if len(response.content) <= _LARGEST_REPLY else None
+            content: Any = json.loads(body) if len(body) <= _LARGEST_REPLY else None
             choice = content["choices"][0]
             message = choice["message"]
             text, refusal = message.get("content") or "", message.get("refusal")
@@ -163,18 +146,29 @@ class Client:
             return None
         return (tokens_in * endpoint.price_in + tokens_out * endpoint.price_out) / _MILLION
 
-    def _message(self, response: httpx.Response) -> str:
+    def _message(self, body: bytes) -> str:
         """Return what the service says, short and without the key, which some repeat."""
         try:
-            told = response.json()["error"]
-            told = told["message"] if isinstance(told, dict) else told
+            message = json.loads(body)["error"]
+            message = message["message"] if isinstance(message, dict) else message
         except (ValueError, TypeError, KeyError):
-            told = response.text
-        return " ".join(self._key.scrub(str(told)).split())[:200] or "no reason given"
+            message = body.decode(errors="replace")
+        return " ".join(self._key.scrub(str(message)).split())[:200] or "no reason given"
 
-    def _told(self, what: str, error: Exception) -> str:
+    def _broken(self, what: str, error: Exception) -> str:
         detail = self._key.scrub(str(error)) or type(error).__name__
         return f"{what} to {self._endpoint.host} ({' '.join(detail.split())[:120]})"
+
+
+async def _content(response: aiohttp.ClientResponse) -> bytes:
+    """Return the body, no more than is ever read of one."""
+    body = bytearray()
+    async for part in response.content.iter_any():
+        body += part
+        if len(body) > _LARGEST_REPLY:
+            response.close()
+            break
+    return bytes(body)
 
 
 def _count(usage: Any, name: str) -> int | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -24,6 +23,7 @@ from jamrank.inference.score_uncertainty import ScoreUncertainty, as_level
 from jamrank.inference.scores import Scores
 from jamrank.inference.uncertainty import Uncertainty, draw_ranks
 from jamrank.inference.vote_summary import VoteSummary
+from jamrank.io.given import VoteSource
 from jamrank.io.out_of_core.parted import Votes
 from jamrank.models.parameters import Parameters
 from jamrank.typing import FloatArray, IntArray
@@ -48,7 +48,7 @@ class RankingModel(Parameters):
 
     def fit(
         self,
-        votes: Votes | str | os.PathLike[str],
+        votes: Votes | VoteSource,
         features: Any = None,
         *,
         gold: Any = None,
@@ -58,8 +58,9 @@ class RankingModel(Parameters):
 
         Parameters
         ----------
-        votes : Comparisons, StoredComparisons, DistributedComparisons or path-like
-            The votes, or their file; those on disk or on a cluster only for JAM, CrowdBT and BradleyTerry.
+        votes : Comparisons, StoredComparisons, DistributedComparisons, path-like, data frame, mapping or list
+            The votes, or whatever :func:`jamrank.read_comparisons` reads; those on disk or on a cluster only for JAM,
+            CrowdBT and BradleyTerry.
         features : data frame, mapping or array, optional
             One row for each item: a frame with a column ``item`` (or, in pandas, indexed by item), a mapping from
             item to values, or an array in the order of ``votes.items``.
@@ -89,7 +90,8 @@ class RankingModel(Parameters):
         return bring_votes(type(self).__name__, self._spec, self.get_params().get("engine", "auto"), votes)
 
     def _known_truths(self, votes: Votes, gold: Any) -> KnownTruths | None:
-        only_voted = self.get_params().get("ties") == "davidson"
+        ties = self.get_params().get("ties")
+        only_voted = ties == "davidson" or (ties == "auto" and bool(votes.n_ties))
         return None if gold is None else match_gold(type(self).__name__, self._spec, votes, gold, only_voted)
 
     def _checked_start(self, start: RankingModel | None) -> RankingResult | None:
@@ -297,6 +299,27 @@ class RankingModel(Parameters):
             Columns item, rank and p_top, the probability that the item is among the ``k`` best; likeliest first.
         """
         return self.result_.uncertainty.top_frame(k)
+
+    def order_probability(self, a: Any, b: Any) -> Any:
+        """Return the probability that one item is truly above another, given the votes.
+
+        It is about the order of the scores, and goes to 0 or 1 with more votes; :meth:`predict_proba` is about a
+        single comparison. ``jamrank diff`` puts it into a sentence.
+
+        Parameters
+        ----------
+        a, b : id or array-like of ids
+            Items of the fit. Between items that no votes connect, only the prior decides.
+
+        Returns
+        -------
+        float or ndarray
+            P(a above b): the share of the posterior draws in which it is.
+        """
+        found = self.result_.order_probability(a, b)
+        return (
+            float(found[0]) if all(isinstance(one, str) or not hasattr(one, "__len__") for one in (a, b)) else found
+        )
 
     def score_intervals(self, level: float = 0.95) -> Any:
         """Return an interval for the score of each item, relative to the mean of all scores.

@@ -17,7 +17,7 @@ class BradleyTerry(LatentModel):
 
     Parameters
     ----------
-    ties : {"leave out", "davidson"}
+    ties : {"auto", "davidson", "half", "leave out"}
         As in :class:`JAM`.
     prior : "auto", Prior or None
         Normal prior on the scores, its variance estimated from the votes; None for plain maximum likelihood.
@@ -41,7 +41,7 @@ class BradleyTerry(LatentModel):
     def __init__(
         self,
         *,
-        ties: str = "leave out",
+        ties: str = "auto",
         prior: Prior | str | None = "auto",
         max_iter: int = 500,
         tol: float = 1e-8,

@@ -36,7 +36,7 @@ class CrowdBT(LatentModel):
         self,
         *,
         noise: str = "flip",
-        ties: str = "leave out",
+        ties: str = "auto",
         flips: str = "joint",
         prior: Prior | str | None = "auto",
         init: str = "share",

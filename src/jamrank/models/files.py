@@ -18,6 +18,7 @@ from jamrank.fitting.latent_fit import LatentFit
 from jamrank.fitting.prior import Prior
 from jamrank.fitting.settings import FitSettings
 from jamrank.fitting.solution import EngineSource, NoiseState, ScorerState, Solution
+from jamrank.fitting.tie_use import TieUse
 from jamrank.inference.result import Convergence, RankingResult
 from jamrank.inference.scores import Scores
 from jamrank.inference.uncertainty import Uncertainty
@@ -143,7 +144,7 @@ def _fit_body(fit: LatentFit) -> dict[str, Any]:
         "unit": fit.settings.unit,
         "noise": fit.settings.noise,
         "rows": source.rows,
-        "tied": source.tied,
+        "ties": source.ties,
         "loss": fit.fitted.loss,
         "fitted": _solution_body(fit.fitted),
         "refined": None if fit.refined is fit.fitted else _solution_body(fit.refined),
@@ -160,7 +161,8 @@ def _flip_votes(fit: LatentFit) -> Any:
 
 
 def _solution_body(solution: Solution) -> dict[str, Any]:
-    noise = {name: value for name, value in vars(solution.noise).items() if name != "prior"}
+    noise = {name: value for name, value in vars(solution.noise).items() if name not in ("prior", "ties")}
+    noise |= {"ties": solution.noise.ties.mode, "tie_variance": solution.noise.ties.variance}
     return {
         "theta": solution.theta,
         "params": solution.params,
@@ -302,7 +304,7 @@ def _fit(
     settings = FitSettings.of(cls.__name__, cls._spec, params)
     told = body["fit"]
     if told is None:  # of the first version: what was computed, and nothing to compute more from
-        source = EngineSource(None, None, settings.rows, False, Choice("memory", ""), settings.n_jobs)
+        source = EngineSource(None, None, settings.rows, "none", Choice("memory", ""), settings.n_jobs)
         none = np.empty(0)
         fitted = refined = Solution(
             source,
@@ -316,7 +318,7 @@ def _fit(
     else:
         gold = None if votes.gold is None else votes.gold.told
         source = EngineSource(
-            votes.source, gold, settings.rows, told["tied"], Choice("memory", "the model was loaded"), settings.n_jobs
+            votes.source, gold, settings.rows, told["ties"], Choice("memory", "the model was loaded"), settings.n_jobs
         )
         own = replace(settings, prior=_estimated(settings.prior, told["flip_votes"]))
         fitted = _solution(told["fitted"], source, own, body["extras"], votes)
@@ -360,13 +362,15 @@ def _solution(
     told: dict[str, Any], source: EngineSource, settings: FitSettings, extras: dict[str, Any], votes: VoteSummary
 ) -> Solution:
     n_items, n_annotators = len(votes.items), len(votes.annotators)
-    noise = NoiseState(**{**told["noise"], "prior": settings.prior, "strength": float(told["noise"]["strength"])})
+    own = dict(told["noise"])
+    ties = TieUse(own.pop("ties"), own.pop("tie_variance"))
+    noise = NoiseState(**{**own, "prior": settings.prior, "ties": ties, "strength": float(own["strength"])})
     if noise.overall is not None and source.cluster is None and "cluster" in extras:
         source = replace(source, cluster=extras["cluster"], n_clusters=len(extras["centroids"]))
     state = ScorerState(**told["scorer"])
     if len(told["theta"]) != state.build(n_items).n_params:
         raise FormatError(f"{len(told['theta'])} parameters of the scorer {state.name!r}")
-    n_params = len(told["params"])
+    n_params = len(told["params"]) - (ties.mode == "shared")
     if NOISES[noise.name].selectable and n_params > 1 and n_params % n_annotators:
         raise FormatError(f"{n_params} parameters of the noise {noise.name!r} for {n_annotators} annotators")
     return Solution(source, state, noise, settings.loss, told["theta"], told["params"])

@@ -28,9 +28,11 @@ class JAM(LatentModel):
     noise : {"flip", "two-coin"}
         How annotators err: ``flip`` as often on one side as on the other; ``two-coin`` with a bias towards the item
         shown on the left or on the right.
-    ties : {"leave out", "davidson"}
-        What to do with tie votes: leave them out, with a warning; or take them for an outcome that is likelier the
-        closer two items are, with a threshold for each annotator.
+    ties : {"auto", "davidson", "half", "leave out"}
+        What to do with tie votes. ``davidson``: a tie is an outcome that is likelier the closer two items are, with a
+        threshold for each annotator. ``auto``: the same, with one threshold for all unless the annotators' shares of
+        ties differ by more than chance. ``half``: a tie is half a vote for either side, as evalica and the arenas
+        count it. ``leave out``: ties are not used, with a warning.
     flips : {"joint", "marginal"}
         How flips are fitted where every item has a free score and annotators have one flip each: with the scores
         integrated out, approximately, so that scores do not explain errors away where items have few votes; or
@@ -107,7 +109,7 @@ class JAM(LatentModel):
         scorer: str = "auto",
         loss: str = "logistic",
         noise: str = "flip",
-        ties: str = "leave out",
+        ties: str = "auto",
         flips: str = "joint",
         prior: Prior | str | None = "auto",
         init: str = "share",

@@ -48,7 +48,7 @@ class KernelJAM(JAM):
         n_landmarks: int = 200,
         loss: str = "logistic",
         noise: str = "flip",
-        ties: str = "leave out",
+        ties: str = "auto",
         prior: Prior | str | None = "auto",
         init: str = "share",
         n_init: int = 1,

@@ -19,7 +19,7 @@ class MixedBT(BradleyTerry):
     ----------
     scorer : {"linear+objects", "kernel+objects", "linear", "kernel"}
         How scores arise, as in :class:`JAM`.
-    ties : {"leave out", "davidson"}
+    ties : {"auto", "davidson", "half", "leave out"}
         As in :class:`JAM`.
     prior : "auto", Prior or None
         Normal priors on weights and effects, their variances estimated from the votes; None frees the weights.
@@ -48,7 +48,7 @@ class MixedBT(BradleyTerry):
         self,
         *,
         scorer: str = "linear+objects",
-        ties: str = "leave out",
+        ties: str = "auto",
         prior: Prior | str | None = "auto",
         max_iter: int = 500,
         tol: float = 1e-8,

@@ -83,6 +83,8 @@ class Noise(ABC):
     """Whether draws from its posterior mean anything: not where parameters share a scale with the scores."""
     has_sandwich: ClassVar[bool] = False
     """Whether the sandwich estimator knows its parameters: one flip for each confusion group, or none."""
+    n_shared: int = 0
+    """How many parameters, the last ones, all annotators share; of the others each annotator has as many."""
     sided: ClassVar[bool] = False
     """Whether an annotator has two confusion groups, by the side on which the first item is shown."""
 

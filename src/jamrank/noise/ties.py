@@ -24,19 +24,27 @@ class Tied(Noise):
     ----------
     noise : Noise
         Of the decided votes.
-    n_coins : int
+    n_confusion_groups : int
         Number of their confusion groups.
-    cast : ndarray of shape (annotators, 2)
-        Votes of each annotator that are decided, and that are ties.
+    vote_counts : ndarray of shape (annotators, 2)
+        Votes of each annotator, or of all together, that are decided, and that are ties.
     variance : float, optional
         Prior variance of a logarithm around the mean of all; None for plain maximum likelihood.
+    shared : bool
+        Whether there is one threshold for all annotators.
     """
 
     def __init__(
-        self, noise: Noise, n_confusion_groups: int, vote_counts: FloatArray, variance: float | None
+        self,
+        noise: Noise,
+        n_confusion_groups: int,
+        vote_counts: FloatArray,
+        variance: float | None,
+        shared: bool = False,
     ) -> None:
         self.noise, self.n_confusion_groups, self.vote_counts = noise, n_confusion_groups, vote_counts
         self._precision = 0.0 if variance is None else 1.0 / variance
+        self.n_shared = 1 if shared else 0
 
     def split(self, params: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the parameters of the noise, and the logarithms of the thresholds."""
@@ -129,6 +137,6 @@ class Tied(Noise):
         return self.noise, self.split(params)[0]
 
     def traits(self, params: FloatArray) -> dict[str, FloatArray]:
-        """Return the threshold for ties of each annotator, and the traits of the noise of the decided votes."""
+        """Return the thresholds for ties, and the traits of the noise of the decided votes."""
         own, logs = self.split(params)
         return {**self.noise.traits(own), "tie": np.exp(logs)}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from jamrank.data.comparisons import Comparisons
@@ -9,9 +11,14 @@ from jamrank.models import IAM, JAM, VRJAM, MajorityVote, RankingModel
 
 __all__ = ["METHODS", "fit_methods"]
 
-METHODS: dict[str, type[RankingModel]] = {"MV": MajorityVote, "IAM": IAM, "JAM": JAM, "VRJAM": VRJAM}
+METHODS: dict[str, Callable[[], RankingModel]] = {
+    "MV": MajorityVote,
+    "IAM": IAM,
+    "JAM": partial(JAM, ties="leave out"),  # the paper's votes have a winner
+    "VRJAM": VRJAM,
+}
 
 
 def fit_methods(votes: Comparisons, features: Any) -> dict[str, RankingModel]:
-    """Return each method, fitted at its defaults."""
+    """Return each method, fitted as in the paper."""
     return {name: method().fit(votes, features) for name, method in METHODS.items()}

@@ -8,16 +8,22 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from jamrank.acquisition.suggestions import Suggestions, suggest_pairs
 from jamrank.data.comparisons import Comparisons
 from jamrank.diagnostics import Contested, Health, Unsettled, check, contested_pairs, unsettled_pairs
+from jamrank.diagnostics.graph import components_of
+from jamrank.inference.order_probability import OrderProbability
 from jamrank.inference.result import RankingResult
 from jamrank.io.out_of_core.parted import Votes
-from jamrank.report.order_probability import OrderProbability, components_of
 from jamrank.report.record import Skills
 from jamrank.report.result_tables import ResultTables
 from jamrank.typing import FloatArray, IntArray
 
 __all__ = ["Analysis"]
+
+# Up to so many items the choice of pairs knows how scores vary together.
+_MOST_JOINT = 500
+_MOST_NEXT = 10
 
 
 class Analysis(ResultTables):
@@ -88,15 +94,17 @@ class Analysis(ResultTables):
         found = self.result.uncertainty.estimate
         return (found.rank_low, found.rank_high) if (found.rank_low > 0).all() else None
 
+    @property
+    def _drawn(self) -> bool:
+        """Whether there are draws of the scores, or can be."""
+        return self.interval_kind in ("posterior", "information") and self.result.votes.source is not None
+
     @cached_property
     def order(self) -> OrderProbability:
         """Probabilities that one item is above another."""
-        uncertainty = self.result.uncertainty
-        drawn = uncertainty.estimate.kind in ("posterior", "information") and self.result.votes.source is not None
-        draws = (lambda: uncertainty.score_draws) if drawn else None
         together = self._all_votes if self.in_memory and self.result.scores.features is None else None
         group = None if together is None else components_of(together, self.scores)
-        return OrderProbability(self.scores, uncertainty.estimate.score_se, draws, group)
+        return self.result.order(group)
 
     @property
     def _all_votes(self) -> Comparisons:
@@ -116,6 +124,22 @@ class Analysis(ResultTables):
     def uncertain(self) -> Unsettled:
         """The pairs of items whose order is least certain."""
         return unsettled_pairs(self.scores, self.order.above, self.order.group)
+
+    @cached_property
+    def ask_next(self) -> Suggestions | None:
+        """The pairs on which a vote tells most about the order of the items; None where scores are no log-odds."""
+        uncertainty = self.result.uncertainty
+        if not self.in_memory or not self.order.known or not self.result.can.log_odds or len(self.items) < 2:
+            return None
+        covariance = uncertainty.estimate.score_se**2
+        if self._drawn and len(self.items) <= _MOST_JOINT:
+            covariance = np.cov(_of_one_scale(uncertainty.score_draws), rowvar=False)
+        flip = 0.0
+        if self.models_annotators:
+            flips, votes = self.result.annotators.flip, self.result.votes.decided_votes
+            flip = float(np.average(flips if flips.ndim == 1 else flips.mean(axis=1), weights=votes))
+        one_truth = self.result.spec.unit == "pair"
+        return suggest_pairs(self.scores, covariance, min(max(flip, 0.0), 0.5), most=_MOST_NEXT, one_truth=one_truth)
 
     @cached_property
     def contested(self) -> Contested | None:
@@ -143,3 +167,10 @@ class Analysis(ResultTables):
         log_odds = self.result.can.log_odds
         unit = "log-odds" if log_odds else f"the scale of {self.result.model}"
         return f"{unit}, {at} = 0{note}" if self.anchor is not None or log_odds else unit
+
+
+def _of_one_scale(draws: FloatArray) -> FloatArray:
+    """Return draws of scores, all as spread out as they are on average: how far apart scores are orders no items."""
+    centred = draws - draws.mean(axis=1, keepdims=True)
+    spread = np.linalg.norm(centred, axis=1, keepdims=True)
+    return np.asarray(centred * (spread.mean() / np.maximum(spread, 1e-300)))

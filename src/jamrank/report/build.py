@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from jamrank.data.comparisons import Comparisons
+from jamrank.diagnostics.pairs import SETTLED
 from jamrank.inference import best_first, ranks
 from jamrank.io import write_atomically
 from jamrank.io.out_of_core.parted import Votes
@@ -111,6 +112,7 @@ def describe(
         facts=facts,
         wins=_win_probabilities(analysis),
         uncertain=_uncertain(analysis) if analysis.in_memory else None,
+        ask_next=_ask_next(analysis),
         contested=_contested(analysis),
         n_overruled=0 if contested is None else contested.n_overruled,
         n_decided=0 if contested is None else contested.n_pairs,
@@ -182,14 +184,34 @@ def _log_odds(analysis: Analysis, order: IntArray) -> FloatArray | None:
 
 
 def _uncertain(analysis: Analysis) -> pl.DataFrame:
-    found, pairs = analysis.uncertain, analysis.votes
+    found = analysis.uncertain
+    votes = pl.Series(_votes_so_far(analysis, found.upper, found.lower), dtype=pl.Float64)
+    return _named_pairs(analysis, found.upper, found.lower, found.above).with_columns(votes=votes)
+
+
+def _ask_next(analysis: Analysis) -> pl.DataFrame | None:
+    found = analysis.ask_next
+    if found is None:
+        return None
+    above = analysis.order.above(found.upper, found.lower)
+    return (
+        _named_pairs(analysis, found.upper, found.lower, above)
+        .with_columns(
+            votes=pl.Series(_votes_so_far(analysis, found.upper, found.lower), dtype=pl.Float64),
+            gain=pl.Series(found.gain),
+            to_settle=pl.Series(found.to_settle),
+        )
+        .filter(pl.col("above").is_between(1 - SETTLED, SETTLED, closed="none"))
+    )
+
+
+def _votes_so_far(analysis: Analysis, upper: NDArray[Any], lower: NDArray[Any]) -> list[float]:
+    pairs, n_items = analysis.votes, len(analysis.items)
     assert isinstance(pairs, Comparisons)
-    low, high = np.minimum(found.upper, found.lower), np.maximum(found.upper, found.lower)
-    n_items = len(analysis.items)
     voted = np.minimum(pairs.pair_first, pairs.pair_second).astype(np.int64) * n_items
     voted += np.maximum(pairs.pair_first, pairs.pair_second)
-    votes = [float(pairs.pair_weight[voted == key].sum()) for key in (low * n_items + high).tolist()]
-    return _named_pairs(analysis, found.upper, found.lower, found.above).with_columns(votes=pl.Series(votes))
+    keys = np.minimum(upper, lower) * n_items + np.maximum(upper, lower)
+    return [float(pairs.pair_weight[voted == key].sum()) for key in keys.tolist()]
 
 
 def _contested(analysis: Analysis) -> pl.DataFrame | None:

@@ -84,6 +84,8 @@ class Report:
     uncertain : polars.DataFrame, optional
         Columns left, left_rank, right, right_rank, votes, above (the probability that left is truly above right; may
         be null): the pairs whose order is least certain.
+    ask_next : polars.DataFrame, optional
+        Columns left, left_rank, right, right_rank, votes, above, gain, to_settle: pairs on which a vote tells most.
     contested : polars.DataFrame, optional
         Columns left, left_rank, right, right_rank, for_left, for_right, above: pairs on which votes are split.
     n_overruled, n_decided : int
@@ -127,6 +129,7 @@ class Report:
     facts: Mapping[str, str]
     wins: WinProbabilities | None = None
     uncertain: pl.DataFrame | None = None
+    ask_next: pl.DataFrame | None = None
     contested: pl.DataFrame | None = None
     n_overruled: int = 0
     n_decided: int = 0

@@ -16,6 +16,7 @@ SECTIONS: Registry[Section] = Registry(
         "jury": "jamrank.report.sections.jury:SECTION",
         "reliability": "jamrank.report.sections.reliability:SECTION",
         "uncertain": "jamrank.report.sections.uncertain_pairs:UNCERTAIN",
+        "next": "jamrank.report.sections.ask_next:SECTION",
         "contested": "jamrank.report.sections.uncertain_pairs:CONTESTED",
         "groups": "jamrank.report.sections.groups:SECTION",
         "wins": "jamrank.report.sections.win_probabilities:SECTION",

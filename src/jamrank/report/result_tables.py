@@ -57,5 +57,7 @@ class ResultTables:
     @property
     def excluded_ties(self) -> float:
         """The number of tie votes that the model excluded."""
-        used = self.result.can.ties or "tie" in self.result.annotators.traits
+        fit = self.result.fit
+        halved = fit is not None and fit.fitted.source.ties == "half"
+        used = halved or self.result.can.ties or "tie" in self.result.annotators.traits
         return 0.0 if used else self.result.votes.n_ties

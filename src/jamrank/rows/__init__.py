@@ -4,7 +4,7 @@ from jamrank.rows.ballots import Ballots, Codes, Patterns, RaggedVotes, with_gol
 from jamrank.rows.layout import Links
 from jamrank.rows.pair_counts import PairCounts, pair_wins
 from jamrank.rows.rows import Rows
-from jamrank.rows.units import ROWS_BY, as_ties, by_side
+from jamrank.rows.units import ROWS_BY, as_ties, by_one, by_side, with_halves
 
 __all__ = [
     "ROWS_BY",
@@ -16,7 +16,9 @@ __all__ = [
     "RaggedVotes",
     "Rows",
     "as_ties",
+    "by_one",
     "by_side",
     "pair_wins",
     "with_gold",
+    "with_halves",
 ]

@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from jamrank.data.comparisons import Comparisons
-from jamrank.data.storage import TIE, VoteTable
+from jamrank.data.storage import FIRST, SECOND, TIE, VoteTable
 from jamrank.rows.rows import Rows
 
-__all__ = ["ROWS_BY", "as_ties", "by_side"]
+__all__ = ["ROWS_BY", "as_ties", "by_one", "by_side", "with_halves"]
 
 
 def by_side(votes: Comparisons) -> Comparisons:
@@ -33,6 +33,32 @@ def as_ties(votes: Comparisons) -> Comparisons:
     return replace(votes, storage=storage)
 
 
+def by_one(votes: Comparisons) -> Comparisons:
+    """Return the votes as if one annotator had cast them all."""
+    table = votes.storage.table
+    everyone = np.empty(1, dtype=object)
+    everyone[0] = "everyone"
+    storage = replace(table, annotator=np.zeros(len(table.annotator), dtype=np.int32))
+    return replace(votes, annotators=everyone, storage=storage)
+
+
+def with_halves(votes: Comparisons) -> Comparisons:
+    """Return the votes with every tie as half a vote for either item."""
+    table = votes.storage.table
+    tied = table.result == TIE
+    at = np.repeat(np.arange(len(tied)), 1 + tied)
+    result, halved = table.result[at], tied[at]
+    result[halved] = np.tile(np.array([SECOND, FIRST], dtype=np.int8), int(tied.sum()))
+    storage = VoteTable(
+        np.concatenate([[0], np.cumsum(1 + tied)])[table.start],
+        table.annotator[at],
+        result,
+        table.swapped[at] if len(table.swapped) else table.swapped,
+        votes.vote_weight[at] * np.where(halved, 0.5, 1.0),
+    )
+    return replace(votes, storage=storage)
+
+
 # A row has a latent truth shared by the votes on a pair ("pair"), one for each vote ("vote"), or votes that are the
 # truth ("side"); the first two also with a confusion group for each annotator and side. In the others votes depend on
 # the margin itself.
@@ -44,4 +70,5 @@ ROWS_BY: dict[str, Callable[[Comparisons, int | None], Rows]] = {
     "vote-by-side": lambda votes, threads: Rows.per_vote(by_side(votes)),
     "margin": lambda votes, threads: replace(Rows.per_vote(votes), about="margin"),
     "tie": lambda votes, threads: replace(Rows.per_vote(as_ties(votes)), about="tie"),
+    "tie-shared": lambda votes, threads: replace(Rows.per_vote(as_ties(by_one(votes))), about="tie"),
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -13,6 +12,7 @@ from jamrank.data.comparisons import Comparisons
 from jamrank.data.frames import make_frame
 from jamrank.errors import FormatError, NotFittedError, ParameterError
 from jamrank.fitting.spec import Capabilities, ModelSpec
+from jamrank.io.given import VoteSource
 from jamrank.io.out_of_core.parted import Votes
 from jamrank.io.out_of_core.sampling import sample_pairs, sample_parts
 from jamrank.models.base import RankingModel
@@ -73,8 +73,9 @@ class Auto(RankingModel):
     max_votes : int
         Most votes that the choice is made on, or ten for each item and annotator if that is more; of more votes,
         those on some pairs are drawn.
-    ties : {"leave out", "davidson"}
-        As in :class:`JAM`, for those models that have a place for ties. The choice is made by decided votes.
+    ties : {"auto", "davidson", "half", "leave out"}
+        As in :class:`JAM`. Unless they are left out, only models that have a place for ties are tried where there
+        are any. The choice is made by decided votes.
     max_iter, tol : optional
         As in :class:`JAM`; the chosen model's own unless given.
     n_jobs, verbose
@@ -115,7 +116,7 @@ class Auto(RankingModel):
         *,
         folds: int = 5,
         max_votes: int = 200_000,
-        ties: str = "leave out",
+        ties: str = "auto",
         max_iter: int | None = None,
         tol: float | None = None,
         n_jobs: int | None = None,
@@ -131,7 +132,7 @@ class Auto(RankingModel):
 
     def fit(
         self,
-        votes: Votes | str | os.PathLike[str],
+        votes: Votes | VoteSource,
         features: Any = None,
         *,
         gold: Any = None,
@@ -175,7 +176,9 @@ class Auto(RankingModel):
         wanted = max(self.max_votes, _VOTES_EACH * (votes.n_items + votes.n_annotators))
         sample = sample_pairs(votes, wanted) if isinstance(votes, Comparisons) else sample_parts(votes, wanted)
         design = examine_design(sample)
-        candidates = usual_candidates(features is not None, changes, design, not isinstance(votes, Comparisons), gold)
+        ties = self.ties != "leave out" and bool(votes.n_ties)
+        from_disk = not isinstance(votes, Comparisons)
+        candidates = usual_candidates(features is not None, changes, design, from_disk, gold, ties)
         comparison = None
         if len(candidates) == 1 or design.n_decided < _FEWEST:
             name = candidates[0].name

@@ -23,7 +23,12 @@ _MANY_ANNOTATORS = 300
 
 
 def usual_candidates(
-    features: bool, changes: Mapping[str, Any], design: Design, from_disk: bool = False, gold: bool = False
+    features: bool,
+    changes: Mapping[str, Any],
+    design: Design,
+    from_disk: bool = False,
+    gold: bool = False,
+    ties: bool = False,
 ) -> list[Candidate]:
     """Return the few models among which ``Auto`` chooses, from the simplest to the richest.
 
@@ -39,10 +44,12 @@ def usual_candidates(
         Only models that fit votes on disk.
     gold : bool
         Only models that can use pairs of known truth.
+    ties : bool
+        Only models that have a place for ties.
     """
     found = []
     for model in _usual(design):
-        if _suits(model, from_disk, gold):
+        if _suits(model, from_disk, gold) and (not ties or "ties" in model.get_params()):
             known = model.get_params()
             model.set_params(**{name: value for name, value in changes.items() if name in known})
             found += _ways(model, features)

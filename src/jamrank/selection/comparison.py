@@ -11,9 +11,9 @@ import numpy as np
 
 from jamrank.data.color_refinement import decided
 from jamrank.data.comparisons import Comparisons
-from jamrank.data.storage import VoteTable
 from jamrank.errors import InputError, ParameterError
 from jamrank.io.out_of_core.sampling import sample_pairs
+from jamrank.rows import by_one
 from jamrank.scorers import align_features
 from jamrank.selection.cross_validation import Estimate, HeldOut, frames, hold_out
 from jamrank.selection.folds import SPLITS, deal
@@ -181,19 +181,8 @@ def _with_twin(held_out: HeldOut, features: Any) -> HeldOut:
     best = held_out.best(telling)
     candidate = held_out.trials[best].candidate
     twin = replace(candidate, name=f"{best}, annotators alike", annotators=False, pooled_baseline_of=best)
-    alone = hold_out(_by_one(held_out.votes), held_out.fold, [twin], features)
+    alone = hold_out(by_one(held_out.votes), held_out.fold, [twin], features)
     return replace(held_out, trials={**held_out.trials, **alone.trials})
-
-
-def _by_one(votes: Comparisons) -> Comparisons:
-    """Return the votes as if one annotator had cast them all."""
-    table = votes.storage.table
-    nobody = np.zeros(len(table.annotator), dtype=np.int32)
-    one = np.empty(1, dtype=object)
-    one[0] = "everyone"
-    return replace(
-        votes, annotators=one, storage=VoteTable(table.start, nobody, table.result, table.swapped, table.weight)
-    )
 
 
 # -- in words ---------------------------------------------------------------------------------------------------

@@ -59,10 +59,9 @@ def fit_votes(frame: pl.DataFrame, gold: Sequence[tuple[str, str]], start: Any =
     from jamrank.models import CrowdBT
 
     votes = Comparisons.from_frame(frame)
-    ties = bool((frame["winner"] == "tie").any())
     known = set(votes.items.tolist())
     usable = [(better, worse) for better, worse in gold if {better, worse} <= known]
-    model = CrowdBT(ties="davidson" if ties else "leave out", engine="memory")
+    model = CrowdBT(engine="memory")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", JamrankWarning)
         model.fit(votes, gold=usable or None, start=start)

@@ -20,7 +20,7 @@ def uninformative(examination: Examination) -> CheckResult:
     if votes.n_ties:
         share = votes.n_ties / votes.annotator_weight.sum()
         verb = "is a tie" if votes.n_ties == 1 else "are ties"
-        sentence = f"{many(votes.n_ties, 'vote')} ({in_percent(share)}) {verb}; most models exclude ties and say so."
+        sentence = f"{many(votes.n_ties, 'vote')} ({in_percent(share)}) {verb}; most models use them as outcomes."
         findings.append(Finding("note", sentence, "ties"))
     if votes.n_missing:
         sentence = f"{many(votes.n_missing, 'row')} without a winner excluded."
@@ -38,10 +38,9 @@ def uninformative(examination: Examination) -> CheckResult:
     if examination.n_decided:
         cancelled = float(examination.consistency.cancelled.sum())
         one_sided = float(examination.sides.decided[examination.one_sided].sum())
-    total = votes.n_ties + weightless + cancelled + one_sided
+    total = weightless + cancelled + one_sided
     if cancelled or one_sided:
         parts = {
-            "ties": votes.n_ties,
             "cancelled by the same annotator's vote for the other item": cancelled,
             "by annotators who always choose the same side": one_sided,
             "with weight 0": weightless,

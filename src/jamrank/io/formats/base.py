@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
+from jamrank.data.parsing import SELF_PAIR
 from jamrank.errors import InputError
 from jamrank.io.documents import shown
 from jamrank.io.formats.outcomes import LEFT, MISSING, OUTCOMES, RIGHT, TIE, WINNERS, Outcomes, turned
@@ -64,10 +65,12 @@ class Ballots:
         (left, right), said = of_one_type(self.left, self.right), self.said
         same = left == right
         if same.any():
-            at = int(same.arg_max() or 0)
-            row = at if self.row is None else int(self.row[at])
-            problem = f"{shown(left[at])} is compared with itself"
-            raise InputError(problem, "left and right must be different items", row=row + 1)
+            at = same.arg_true().to_numpy()
+            rows = np.unique((at if self.row is None else self.row[at]) + 1).tolist()
+            problem = f"{shown(left[int(at[0])])} is compared with itself"
+            raise InputError(
+                problem, "left and right must be different items", row=rows[0], rows=rows, reason=SELF_PAIR
+            )
         if not self.sides:
             # Who won must not look like who stood on the left: the item that sorts first stands there.
             swap = left > right

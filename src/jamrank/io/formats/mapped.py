@@ -116,4 +116,4 @@ def _outcomes(table: Table, mapping: Mapping[str, str], left: pl.Series, right: 
         return by_words_or_ids(words, left, right, meaning, table.told)
     except InputError as error:
         remedy = f"{error.remedy}; a column of 1 (left) and 0 is mapped as p_left"
-        raise InputError(error.problem, remedy, row=error.row) from None
+        raise error.but(remedy=remedy) from None

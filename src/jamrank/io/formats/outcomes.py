@@ -185,7 +185,7 @@ def by_words_or_ids(
     if doubt.any():
         row = int(doubt.argmax())
         problem = f"{words.name} is {shown(words[row])}, which is an outcome and the name of an item"
-        raise InputError(problem, "rename the item, or write the winner's id in every row", row=row + 1)
+        raise InputError(problem, "rename the item, or write the winner's id in every row", row=row + 1, rows=())
     said = np.where(answered & (by_id != _UNKNOWN), by_id, said).astype(np.int8)
     said = np.where(by_user != _UNKNOWN, by_user, said).astype(np.int8)
     _refuse_unknown(said, words, meaning, "the id of one of the two items, or ")
@@ -227,6 +227,9 @@ def _refuse_unknown(said: Outcomes, words: pl.Series, meaning: Mapping[str, int]
         listed = [*map(repr, list(meaning)[:_FEW_WORDS]), *(["…"] if len(meaning) > _FEW_WORDS else [])]
         word = words[row] if re.fullmatch(r"[\w.-]{1,20}", words[row]) else "WORD"
         remedy = (
-            f"expected {more}{', '.join(listed)}; words of your own: --winner {word}=left,… (winner_words= in Python)"
+            f"expected {more}{', '.join(listed)}; say what a word means with --winner {word}=SIDE: left, "
+            "right, tie, both_bad or abstain (winner_words= in Python)"
         )
-        raise InputError(f"{words.name} is {shown(words[row])}", remedy, row=row + 1)
+        rows = (np.flatnonzero(wrong) + 1).tolist()
+        problem = f"{words.name} is {shown(words[row])}"
+        raise InputError(problem, remedy, row=row + 1, rows=rows, reason=f"unknown {words.name}")

@@ -150,8 +150,8 @@ class Table:
         if not column.null_count():
             return column
         if missing is None:
-            row = int(column.is_null().arg_max() or 0)
-            raise InputError(f"{name} is missing", "every vote needs an id there", row=row + 1)
+            rows = [row + 1 for row in column.is_null().arg_true().to_list()]
+            raise InputError(f"{name} is missing", "every vote needs an id there", row=rows[0], rows=rows)
         return column.cast(pl.String).fill_null(missing)
 
     def words(self, name: str) -> pl.Series:
@@ -175,11 +175,12 @@ class Table:
             raise InputError(f"the column {shown(name)} holds {series.dtype}", "expected numbers")
         wrong = np.isinf(column) | (column < least) | (column > most)
         if wrong.any():
-            row = int(wrong.argmax())
+            rows = np.flatnonzero(wrong).tolist()
             bounds = "a finite number" if math.isinf(least) else f"a number of at least {least:g}"
             if not math.isinf(most):
                 bounds = f"a number from {least:g} to {most:g}"
-            raise InputError(f"{name} is {shown(self.values(name)[row])}", f"expected {bounds}", row=row + 1)
+            problem, places = f"{name} is {shown(self.values(name)[rows[0]])}", [row + 1 for row in rows]
+            raise InputError(problem, f"expected {bounds}", row=places[0], rows=places, reason=f"bad {name}")
         return column
 
     def is_numeric(self, name: str) -> bool:
@@ -196,8 +197,8 @@ class Table:
             return None
         weights = self.numbers(name, least=0.0)
         if np.isnan(weights).any():
-            row = int(np.isnan(weights).argmax())
-            raise InputError(f"{name} is empty", "expected a number of at least 0", row=row + 1)
+            rows = (np.flatnonzero(np.isnan(weights)) + 1).tolist()
+            raise InputError(f"{name} is empty", "expected a number of at least 0", row=rows[0], rows=rows)
         return weights
 
     def questions(self, *names: str) -> pl.Series | None:
@@ -295,7 +296,8 @@ def _id(value: Any, name: str, row: int) -> str | int | None:
     # A whole number with a gap in its column becomes a float in pandas.
     if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
         return int(value)
-    raise InputError(f"{name} is {shown(value)}", "expected text or a whole number", row=row + 1)
+    problem = f"{name} is {shown(value)}"
+    raise InputError(problem, "expected text or a whole number", row=row + 1, reason=f"{name} is no id")
 
 
 def _ids_of_series(series: pl.Series) -> pl.Series:

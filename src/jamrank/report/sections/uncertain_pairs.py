@@ -10,7 +10,7 @@ from jamrank.report.record import Report
 from jamrank.report.section import Section
 from jamrank.report.tables import Column, Row, table
 
-__all__ = ["CONTESTED", "UNCERTAIN"]
+__all__ = ["CONTESTED", "UNCERTAIN", "order_columns"]
 
 _ABOVE = "P(above)"
 
@@ -24,13 +24,18 @@ def _render_uncertain(report: Report) -> str:
     if frame["above"].is_finite().any():
         text = (
             f"{_ABOVE} is the probability that the first item is truly above the second, given all votes: at 50 % "
-            "the order is unknown, from 97.5 % on it counts as certain. Further votes on these pairs improve the "
-            "ranking most. An item is listed at most twice."
+            "the order is unknown, from 97.5 % on it counts as certain. An item is listed at most twice."
         )
     else:
         text = "This model gives no probabilities of the order; these are the pairs with the closest scores."
-    columns = [*_items(), Column(_ABOVE, _chance, "cell"), Column("votes so far", _votes)]
-    return paragraph(text) + table(frame.iter_rows(named=True), columns, "Pairs of items, the least certain first")
+    return paragraph(text) + table(
+        frame.iter_rows(named=True), order_columns(), "Pairs of items, the least certain first"
+    )
+
+
+def order_columns() -> list[Column]:
+    """Return the columns of pairs of items: which, how certain their order is, and from how many votes."""
+    return [*_items(), Column(_ABOVE, _chance, "cell"), Column("votes so far", _votes)]
 
 
 def _items() -> list[Column]:

@@ -1,21 +1,23 @@
-"""The probability that one item is truly above another: one definition for the whole report."""
+"""The probability that one item is truly above another, and the difference of their scores."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from difflib import get_close_matches
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from jamrank.data.comparisons import Comparisons
-from jamrank.diagnostics.graph import components
-from jamrank.inference import draw_ranks
-from jamrank.rows import PairCounts
+from jamrank.data.ids import locate
+from jamrank.errors import UnknownItemError
+from jamrank.inference.uncertainty import draw_ranks
 from jamrank.typing import FloatArray, IntArray
 
-__all__ = ["OrderProbability", "components_of"]
+__all__ = ["OrderProbability", "find_items"]
 
 # Numbers held at a time.
 _MOST_NUMBERS = 1 << 23
@@ -27,19 +29,27 @@ _MOST_GROUPS = 300
 # In standard errors: certain.
 _FAR = 40.0
 _TAILS = [0.025, 0.975]
+_NORMAL_95 = 1.959963984540054
 
 
-def components_of(votes: Comparisons, scores: FloatArray) -> IntArray | None:
-    """Return the connected component of each item, the largest numbered 0; None where there is only one."""
-    found = components(PairCounts.decided(votes))
-    if not found.any():
-        return None
-    size = np.bincount(found)
-    best = np.full(len(size), -np.inf)
-    np.maximum.at(best, found, scores)
-    place = np.empty(len(size), dtype=np.int64)
-    place[np.lexsort((-best, -size))] = np.arange(len(size))
-    return np.asarray(place[found])
+def find_items(items: NDArray[Any], ids: Any) -> IntArray:
+    """Return the codes of one id or several.
+
+    Raises
+    ------
+    UnknownItemError
+        If no vote is about such an item; it names similar ones.
+    """
+    several = not isinstance(ids, str) and hasattr(ids, "__len__")
+    wanted = np.empty(len(ids) if several else 1, dtype=object)
+    wanted[:] = list(ids) if several else [ids]
+    found = locate(items, wanted).astype(np.int64)
+    if (found < 0).any():
+        name = str(wanted[int((found < 0).argmax())])
+        alike = get_close_matches(name, list(map(str, items.tolist())), 3, 0.6)
+        meant = f"; did you mean {' or '.join(alike)}?" if alike else ""
+        raise UnknownItemError(f"{name}: no vote is about such an item{meant}")
+    return found
 
 
 class OrderProbability:
@@ -91,6 +101,18 @@ class OrderProbability:
             one, other = self._joint[:, upper[part]], self._joint[:, lower[part]]
             found[part] = ((one > other).mean(axis=0) + (one >= other).mean(axis=0)) / 2
         return found
+
+    def difference(self, upper: int, lower: int) -> tuple[float, float, float]:
+        """Return the difference of two scores and its 95 % interval; NaN where unknown."""
+        gap = float(self.scores[upper] - self.scores[lower])
+        if not self.known:
+            return gap, np.nan, np.nan
+        if self._joint is None:
+            reach = _NORMAL_95 * float(np.hypot(self.error[upper], self.error[lower]))
+            return gap, gap - reach, gap + reach
+        drawn = self._joint[:, upper] - self._joint[:, lower]
+        low, high = np.quantile(drawn, _TAILS, method="weibull").tolist()
+        return gap, low, high
 
     def first(self, items: IntArray) -> FloatArray:
         """Return the probability that each of some items is truly the first of them; NaN where unknown."""

@@ -1,0 +1,48 @@
+"""Pairs on which the next votes tell most."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jamrank.report.markup import MISSING, count, paragraph, tag
+from jamrank.report.record import Report
+from jamrank.report.section import Section
+from jamrank.report.sections.uncertain_pairs import order_columns
+from jamrank.report.tables import Column, Row, table
+
+__all__ = ["SECTION"]
+
+_MOST_VOTES = 10_000
+
+
+def _render(report: Report) -> str:
+    frame = report.ask_next
+    if frame is None or frame.is_empty():
+        return ""
+    text = (
+        "Pairs on which a vote is expected to tell most about the order of all items, each chosen as if those above "
+        "it had been asked. "
+    )
+    columns = order_columns()
+    if frame["to_settle"].is_finite().any():
+        text += (
+            "The last column is the number of votes on the pair that would settle its order, if the difference in "
+            "scores is what it seems; a dash means that votes on this pair alone would not."
+        )
+        columns.append(Column("votes to settle", _to_settle))
+    else:
+        text += (
+            "The model assumes that all votes on a pair are about one truth, so that votes on one pair alone settle "
+            "none of these orders: it takes comparisons of these items with others too."
+        )
+    written = table(frame.iter_rows(named=True), columns, "Pairs of items, the most informative first")
+    more = tag("code", "jamrank next VOTES --count 50 --out next.csv")
+    return paragraph(text) + written + tag("p", f"{more} writes a list with annotators and sides.")
+
+
+def _to_settle(row: Row) -> str:
+    votes = row["to_settle"]
+    return count(votes) if votes is not None and np.isfinite(votes) and votes <= _MOST_VOTES else MISSING
+
+
+SECTION = Section("next", "Worth asking next", _render, link="Ask next")
