@@ -58,6 +58,7 @@ MODELS = {
     "JAM two-coin": (lambda: jr.JAM(noise="two-coin"), True),
     "AmElo": (jr.AmElo, False),
     "DawidSkene": (jr.DawidSkene, False),
+    "FamilyBT": (jr.FamilyBT, False),
     "DawidSkene two-coin": (lambda: jr.DawidSkene(noise="two-coin"), False),
     "BradleyTerry with ties": (lambda: jr.BradleyTerry(ties="davidson"), False),
     "JAM with ties": (lambda: jr.JAM(ties="davidson"), True),

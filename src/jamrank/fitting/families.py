@@ -36,7 +36,7 @@ _NO_FAMILIES, _FEW = 0.5, 1.0
 _FLIP_PRIORS = np.array([(m * c, (1 - m) * c) for m in (0.03, 0.1, 0.2, 0.3) for c in (5.0, 20.0, 80.0)]).T
 
 # Joint steps of scale and flips in a sweep.
-_STRETCHES = 4
+_STRETCHES = 3
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,7 @@ def _sweep(votes: AnnotatorPairs, state: State, search: bool, sweep: int, rng: n
     precision, shift = votes.likelihood(margin, flipped, rng)
     own = Normal(precision, shift, np.zeros(shift.shape[:2]))
     # One annotator's own effects cannot be told from the common scores.
-    if sweep % 2 and votes.n_annotators > 1:
+    if sweep % 4 == 1 and votes.n_annotators > 1:
         state = replace(state, own_sd=_draw_own_sd(own, state, rng))
     below = absorb(own, state.own_sd[:, None])
     if search:
@@ -223,7 +223,7 @@ def _sweep(votes: AnnotatorPairs, state: State, search: bool, sweep: int, rng: n
     if search and not sweep % 2:
         state = replace(state, family=_draw_membership(below, state, rng))
         state = replace(state, family=_exchange(below, state, rng))
-    if sweep % 2:
+    if sweep % 4 == 3:
         state = replace(state, family_sd=_draw_family_sd(below, state, rng))
     return _draw_scores(own, below, state, rng)
 
