@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from jamrank.io import (
         StoredComparisons,
         read_comparisons,
+        read_families,
         read_features,
         read_gold,
         read_groups,
@@ -58,6 +59,7 @@ _HOMES = {
     "Comparisons": "data.comparisons",
     "read_comparisons": "io",
     "read_features": "io",
+    "read_families": "io",
     "read_gold": "io",
     "read_groups": "io",
     "preference_pairs": "report.exports",
@@ -127,6 +129,7 @@ __all__ = [
     "load",
     "preference_pairs",
     "read_comparisons",
+    "read_families",
     "read_features",
     "read_gold",
     "read_groups",

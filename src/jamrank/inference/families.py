@@ -27,13 +27,14 @@ __all__ = ["DrawnUncertainty", "FamilyAnnotators", "FamilyPredictor", "families_
 _LIKELY = 0.5
 
 
-def summarise(draws: FamilyDraws, kept: IntArray, n_annotators: int) -> dict[str, Any]:
-    """Return what a result keeps of draws, whose annotators are some of all; arrays only.
+def summarise(draws: FamilyDraws, kept: IntArray, votes: FloatArray) -> dict[str, Any]:
+    """Return what a result keeps of draws, whose annotators are some of all; ``votes`` are those of each of these.
 
     ``same_taste`` has for any two annotators how likely neither or both have a family, and the same one;
     ``in_family`` how likely each has one; ``family`` the families to speak of, numbered, -1 for none.
     """
-    n_draws = len(draws.own)
+    n_draws, n_annotators = len(draws.own), len(votes)
+    centred = draws.own - draws.own.mean(axis=2, keepdims=True)
     same = (draws.family[:, :, None] == draws.family[:, None, :]).mean(axis=0)
     inside = (draws.family != ALONE).mean(axis=0)
     group = _groups(same)
@@ -57,14 +58,15 @@ def summarise(draws: FamilyDraws, kept: IntArray, n_annotators: int) -> dict[str
     return {
         "score_draws": draws.scores,
         "flip_draws": rates,
-        "own_scores": wide(draws.own.mean(axis=0), 0.0),
-        "own_variance": wide(draws.own.var(axis=0), 0.0),
+        "own_scores": wide(centred.mean(axis=0), 0.0),
+        "own_variance": wide(centred.var(axis=0), 0.0),
         "same_taste": together,
         "in_family": wide(inside, 0.0),
         "family": wide(family.astype(np.float64), -1.0).astype(np.int64),
         "taste": tastes_of,
         "taste_draws": np.stack(tastes) - np.stack(tastes).mean(axis=2, keepdims=True),
         "sds": draws.sds,
+        "effective_judges": effective_number(draws, votes[kept]),
     }
 
 
@@ -92,7 +94,7 @@ class DrawnUncertainty(ScoreUncertainty):
     @property
     def diagnostics(self) -> ChainDiagnostics:
         """R-hat and effective sample size of the draws."""
-        return diagnose(self.score_draws, N_CHAINS)
+        return diagnose(self.score_draws, N_CHAINS if len(self.score_draws) >= 8 * N_CHAINS else 1)
 
     def _draw(self, n: int, random_state: Any) -> FloatArray:
         at = np.random.default_rng(random_state).integers(len(self.score_draws), size=n)
@@ -158,20 +160,8 @@ class FamilyAnnotators(AnnotatorFit):
 
     @cached_property
     def effective_judges(self) -> float | None:
-        """How many independent judges the annotators are worth, by how far families share what is theirs.
-
-        Of annotators with correlations r of their deviations from the common scores, n² / Σ r: a deviation is the
-        family's effect, an own effect, and what the votes leave open.
-        """
-        some = self.votes.decided_votes > 0
-        _, family_sd, own_sd = (self.found["sds"] ** 2).mean(axis=0)
-        open_still = n_open(self.votes.decided_votes[some], len(self.votes.items))
-        inside = self.found["in_family"][some]
-        shared = self.found["same_taste"][np.ix_(some, some)] * np.minimum.outer(inside, inside)
-        spread = np.sqrt(family_sd + own_sd + open_still)
-        r = shared * family_sd / np.outer(spread, spread)
-        np.fill_diagonal(r, 1.0)
-        return float(len(r) ** 2 / r.sum())
+        """How many independent judges the annotators are worth, by how far families share what is theirs."""
+        return float(self.found["effective_judges"])
 
     @cached_property
     def verdicts(self) -> Verdicts:
@@ -188,9 +178,21 @@ class FamilyAnnotators(AnnotatorFit):
         return Verdicts(verdict, evidence, action)
 
 
-def n_open(votes: FloatArray, n_items: int) -> FloatArray:
-    """Return about which variance an annotator's own votes leave to the score of an item: a vote tells 1/5 of two."""
-    return np.asarray(5.0 * n_items / (2.0 * np.maximum(votes, 1e-300)))
+def effective_number(draws: FamilyDraws, votes: FloatArray) -> float:
+    """Return how many independent judges the annotators are worth, given how many votes each cast.
+
+    Of annotators with correlations r of their deviations from the common scores n² / Σ r, averaged over the draws. A
+    deviation is the family's effect, an own effect, and the error of a score that is known from one annotator's votes:
+    each tells about a fifth of a unit of information on two items.
+    """
+    n = len(votes)
+    error = 5.0 * draws.scores.shape[1] / (2.0 * votes)
+    together = (draws.family[:, :, None] == draws.family[:, None, :]) & (draws.family != ALONE)[:, :, None]
+    of_family, of_own = draws.sds[:, 1] ** 2, draws.sds[:, 2] ** 2
+    spread = np.sqrt((of_family + of_own)[:, None] + error)
+    r = together * of_family[:, None, None] / (spread[:, :, None] * spread[:, None, :])
+    r[:, np.arange(n), np.arange(n)] = 1.0
+    return float((n**2 / r.sum(axis=(1, 2))).mean())
 
 
 def families_ranking(votes: VoteSummary, found: dict[str, Any]) -> Any:

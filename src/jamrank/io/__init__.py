@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jamrank.io.canonical import read_features, read_gold
+from jamrank.io.canonical import read_families, read_features, read_gold
 from jamrank.io.documents import (
     check_folder,
     ensure_folder,
@@ -27,6 +27,7 @@ __all__ = [
     "publish_run",
     "read_comparisons",
     "read_document",
+    "read_families",
     "read_features",
     "read_gold",
     "read_groups",

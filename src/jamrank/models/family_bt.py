@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from jamrank.data.comparisons import Comparisons
-from jamrank.errors import NotConvergedWarning, ParameterError, TiesExcludedWarning, warn
+from jamrank.errors import InputError, NotConvergedWarning, ParameterError, TiesExcludedWarning, warn
 from jamrank.fitting.families import ALONE, FamilyDraws, sample_families
 from jamrank.fitting.family_votes import AnnotatorPairs
 from jamrank.fitting.fit_input import FitInput
@@ -24,6 +24,7 @@ from jamrank.inference.families import (
 )
 from jamrank.inference.latent import N_DRAWS
 from jamrank.inference.result import Convergence, RankingResult
+from jamrank.inference.score_uncertainty import at_least_one
 from jamrank.inference.scores import Scores
 from jamrank.inference.vote_summary import VoteSummary
 from jamrank.models.base import RankingModel
@@ -34,7 +35,7 @@ __all__ = ["FamilyBT"]
 # A sweep costs as the cube of the items, for each annotator; beyond, a fit takes more than some minutes.
 _MOST_WORK = 20_000_000
 # Chains that disagree more than this have not settled.
-_LARGEST_RHAT = 1.2
+_LARGEST_RHAT = 1.5
 
 
 class FamilyBT(RankingModel):
@@ -50,6 +51,8 @@ class FamilyBT(RankingModel):
     families : "auto" or mapping
         The family of annotators by id, or ``"auto"`` to find families in the votes. Annotators that a mapping does
         not name have none.
+    n_draws : int
+        How many draws to keep, of eight chains; a quarter as many sweeps of each are discarded first.
     random_state : int
         Seed of the draws.
 
@@ -70,8 +73,11 @@ class FamilyBT(RankingModel):
 
     _spec: ClassVar[ModelSpec] = ModelSpec(unit="vote", capabilities=Capabilities(log_odds=True, annotators=True))
 
-    def __init__(self, *, families: str | Mapping[Any, Any] | None = "auto", random_state: int = 0) -> None:
+    def __init__(
+        self, *, families: str | Mapping[Any, Any] | None = "auto", n_draws: int = N_DRAWS, random_state: int = 0
+    ) -> None:
         self.families = families
+        self.n_draws = n_draws
         self.random_state = random_state
 
     @property
@@ -94,10 +100,10 @@ class FamilyBT(RankingModel):
     def _fit(self, given: FitInput) -> RankingResult:
         if given.features is not None:
             raise ParameterError(f"{type(self).__name__} uses no features; JAM does")
-        votes = given.in_memory
+        votes, n_draws = given.in_memory, at_least_one("n_draws", self.n_draws)
         kept = np.flatnonzero(votes.annotator_decided > 0)
         if not len(kept):
-            raise ParameterError("no vote is decided; expected some that prefer an item")
+            raise InputError("no decided vote", "a ranking needs votes that prefer one item to another")
         work = len(kept) * votes.n_items**3
         if work > _MOST_WORK:
             raise ParameterError(
@@ -106,8 +112,8 @@ class FamilyBT(RankingModel):
         if votes.n_ties:
             warn(f"{votes.n_ties:,.0f} tie votes were left out", TiesExcludedWarning)
         known = self._known_families(votes)
-        draws = _draw(votes, kept, None if known is None else known[kept], self.random_state)
-        found = summarise(draws, kept, votes.n_annotators)
+        draws = _draw(votes, kept, None if known is None else known[kept], n_draws, self.random_state)
+        found = summarise(draws, kept, votes.annotator_decided)
         if known is not None:
             found["family"] = known
         scores = Scores(
@@ -133,10 +139,13 @@ class FamilyBT(RankingModel):
             return None
         if not isinstance(self.families, Mapping):
             raise ParameterError(f"families is {self.families!r}; expected 'auto', or a family for each annotator")
-        unknown = [name for name in self.families if name not in set(votes.annotators.tolist())]
+        # Ids of a file are text.
+        given = {str(name): family for name, family in self.families.items()}
+        names = [str(name) for name in votes.annotators.tolist()]
+        unknown = [name for name in given if name not in set(names)]
         if unknown:
-            raise ParameterError(f"families names {unknown[0]!s}, who cast no vote")
-        named = [self.families.get(name) for name in votes.annotators.tolist()]
+            raise ParameterError(f"families names {unknown[0]}, who cast no vote")
+        named = [given.get(name) for name in names]
         numbers = {name: g for g, name in enumerate(dict.fromkeys(name for name in named if name is not None))}
         return np.array([ALONE if name is None else numbers[name] for name in named], dtype=np.int64)
 
@@ -170,14 +179,14 @@ class FamilyBT(RankingModel):
         )
 
 
-def _draw(votes: Comparisons, kept: IntArray, families: IntArray | None, seed: int) -> FamilyDraws:
+def _draw(votes: Comparisons, kept: IntArray, families: IntArray | None, n_draws: int, seed: int) -> FamilyDraws:
     """Draw in an order that does not depend on names."""
     pairs = AnnotatorPairs.of(votes)
     place = np.full(votes.n_annotators, -1)
     place[kept] = np.arange(len(kept))
     pairs, items, annotators = replace(pairs, annotator=place[pairs.annotator], n_annotators=len(kept)).ordered()
     own = None if families is None else _renumbered(families[annotators])
-    drawn = sample_families(pairs, own, n_draws=N_DRAWS, random_state=seed)
+    drawn = sample_families(pairs, own, n_draws=n_draws, warm_up=n_draws // 4, random_state=seed)
     item, who = np.argsort(items), np.argsort(annotators)
     return FamilyDraws(
         drawn.scores[:, item],
