@@ -158,7 +158,7 @@ def test_frames_are_pandas_where_the_votes_were(name):
 def test_an_adversary_is_found(name):
     if name.startswith(("IAM", "BradleyTerry", "MixedBT")) or name in COUNTING:
         pytest.skip("believes every annotator")
-    model = fit(name, draw(3, n_votes=3000), **({"n_draws": 240} if name == "FamilyBT" else {}))
+    model = fit(name, draw(3, n_votes=3000), **({"n_draws": 160} if name == "FamilyBT" else {}))
     verdicts = model.annotators_["verdict"].to_list()
     assert verdicts[-1] == "adversarial"
     assert "adversarial" not in verdicts[:-1]

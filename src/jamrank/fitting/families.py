@@ -177,7 +177,9 @@ def sample_families(
     rng = np.random.default_rng(random_state)
     state, kept = _start(votes, families, n_chains), []
     for sweep in range(warm_up + thin * -(-n_draws // n_chains)):
-        state = _sweep(votes, state, families is None, sweep, rng)
+        # Flips settle first: an adversary would else be taken for a family of opposite taste.
+        settled = sweep >= warm_up // 3
+        state = _sweep(votes, state, families is None and settled, settled, sweep, rng)
         if sweep >= warm_up and (sweep - warm_up) % thin == thin - 1:
             kept.append(state)
 
@@ -206,7 +208,9 @@ def _start(votes: AnnotatorPairs, families: IntArray | None, chains: int) -> Sta
     )
 
 
-def _sweep(votes: AnnotatorPairs, state: State, search: bool, sweep: int, rng: np.random.Generator) -> State:
+def _sweep(
+    votes: AnnotatorPairs, state: State, search: bool, tastes: bool, sweep: int, rng: np.random.Generator
+) -> State:
     for _ in range(_STRETCHES):
         state = _stretch(votes, state, rng)
     margin = votes.margins(state.own)
@@ -215,7 +219,7 @@ def _sweep(votes: AnnotatorPairs, state: State, search: bool, sweep: int, rng: n
     precision, shift = votes.likelihood(margin, flipped, rng)
     own = Normal(precision, shift, np.zeros(shift.shape[:2]))
     # One annotator's own effects cannot be told from the common scores.
-    if sweep % 4 == 1 and votes.n_annotators > 1:
+    if tastes and sweep % 4 == 1 and votes.n_annotators > 1:
         state = replace(state, own_sd=_draw_own_sd(own, state, rng))
     below = absorb(own, state.own_sd[:, None])
     if search:
@@ -242,7 +246,9 @@ def _draw_flips(votes: AnnotatorPairs, flipped: FloatArray, state: State, rng: n
 def _stretch(votes: AnnotatorPairs, state: State, rng: np.random.Generator) -> State:
     """Propose wider scores with more flips, or the reverse: votes hardly tell these apart."""
     chains = len(state.scores)
-    by, more = 0.15 * rng.standard_normal(chains), 0.5 * rng.standard_normal(chains)
+    # Steps of all sizes: the more votes, the smaller those that are taken.
+    size = 10.0 ** -rng.uniform(0.0, 1.5, chains)
+    by, more = 0.25 * size * rng.standard_normal(chains), size * rng.standard_normal(chains)
     log_odds = logit(state.flip) + (more + 5.0 * by * (rng.random(chains) < 0.5))[:, None]
     stretched = np.exp(by)[:, None] * state.scores
     proposed = replace(

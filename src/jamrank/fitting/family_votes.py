@@ -46,7 +46,7 @@ class AnnotatorPairs:
         n_items, weight = votes.n_items, votes.vote_weight[kept]
         won = votes.vote_result[kept] == FIRST
         cell, at = np.unique((who * n_items + first) * n_items + second, return_inverse=True)
-        wins, losses = (np.bincount(at, weight * side, len(cell)) for side in (won, ~won))
+        wins, losses = (np.asarray(np.bincount(at, weight * side, len(cell)), np.float64) for side in (won, ~won))
         who, first, second = cell // n_items**2, cell // n_items % n_items, cell % n_items
         return cls(who, first, second, wins, losses, votes.n_annotators, n_items)
 
@@ -123,7 +123,7 @@ class AnnotatorPairs:
         precision = -(off + off.transpose(0, 1, 3, 2))
         at = np.arange(n)
         precision[:, :, at, at] = -precision.sum(axis=3)
-        return precision, shift.reshape(chains, k, n)
+        return np.asarray(precision, np.float64), np.asarray(shift.reshape(chains, k, n), np.float64)
 
 
 def polya_gamma(shape: FloatArray, tilt: FloatArray, rng: np.random.Generator) -> FloatArray:

@@ -182,8 +182,8 @@ def effective_number(draws: FamilyDraws, votes: FloatArray) -> float:
     """Return how many independent judges the annotators are worth, given how many votes each cast.
 
     Of annotators with correlations r of their deviations from the common scores n² / Σ r, averaged over the draws. A
-    deviation is the family's effect, an own effect, and the error of a score that is known from one annotator's votes:
-    each tells about a fifth of a unit of information on two items.
+    deviation is the family's effect, an own effect, and the error of a score that one annotator's votes leave: a vote
+    tells about a fifth of a unit of information on two items.
     """
     n = len(votes)
     error = 5.0 * draws.scores.shape[1] / (2.0 * votes)
