@@ -1,7 +1,7 @@
 """What is timed for an earlier commit and for this one: each job in a process of its own, with either's Python.
 
-``python -m benchmarks.baseline_jobs JOB RECORD SIZE`` writes a record in JSON: the least wall-clock and CPU seconds of
-its runs, after one to warm up. Only names are used that both commits have.
+``python -m benchmarks.baseline_jobs JOB RECORD SIZE`` writes a record in JSON: the least wall-clock and CPU seconds
+of its runs, after one to warm up. Only names are used that both commits have.
 """
 
 from __future__ import annotations

@@ -26,10 +26,10 @@ from scipy.special import logit
 
 import jamrank as jr
 from benchmarks import machine, report
-from jamrank.fitting.prior_variances import FixedNoise
 from jamrank.inference import Uncertainty, flip_intervals, ranks
 from jamrank.inference.latent import N_DRAWS
 from jamrank.inference.posterior_draws import Posterior
+from jamrank.noise.none import FixedNoise
 
 SIZES = [(30, 20, 1000), (100, 50, 5000), (300, 100, 50_000)]
 QUICK_SIZES = [(10, 5, 200)]
@@ -97,7 +97,7 @@ def measure(case: Case) -> dict[str, float]:
 def _with_the_truth_known(model: Any, drawn: jr.simulation.Simulation, spread: float) -> Uncertainty:
     """Return the uncertainty that is left with the true flips and variance given."""
     problem, point = model.result_.fit.fitted.problem, model.result_.fit.fitted.point
-    noise = FixedNoise(problem.noise, logit(np.clip(drawn.flips, 1e-6, 1 - 1e-6)))
+    noise = FixedNoise.of(problem.noise, logit(np.clip(drawn.flips, 1e-6, 1 - 1e-6)))
     posterior = Posterior(problem.engine, noise, point.theta, np.empty(0), spread**2)
     draws = posterior.draw(N_DRAWS).scores
     return Uncertainty.of_draws(draws.mean(axis=0), draws, "posterior")

@@ -1,4 +1,4 @@
-"""What can go wrong, by name.
+"""Typed errors and warnings.
 
 Every error that a user can cause is a :class:`JamrankError` whose text is one line that says what was found,
 where, and what would be right. The command line prints that line and exits with code 2.
@@ -52,7 +52,7 @@ class JamrankError(ValueError):
 
 
 class InputError(JamrankError):
-    """Votes that cannot be taken as they are.
+    """Invalid votes.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class InputError(JamrankError):
         rows: Sequence[int] | None = None,
         reason: str = "",
     ) -> None:
-        # What was found may be quoted from a file, line breaks and all.
+        # The value may come from a file, with line breaks.
         self.problem, self.remedy = " ".join(problem.splitlines()), " ".join(remedy.splitlines())
         self.source, self.row, self.reason = source, row, reason or self.problem
         self.rows: tuple[int, ...] = tuple(rows) if rows is not None else () if row is None else (row,)
@@ -119,7 +119,7 @@ class GoldError(InputError):
 
 
 class ScratchError(InputError):
-    """Files that a fit from disk left behind, and that are not as it left them."""
+    """Scratch files of a fit from disk that were changed or damaged."""
 
 
 class FormatError(JamrankError):
@@ -127,7 +127,7 @@ class FormatError(JamrankError):
 
 
 class ParameterError(JamrankError):
-    """A model argument outside what it may be."""
+    """An invalid argument."""
 
 
 class ClusterError(JamrankError):
@@ -135,11 +135,11 @@ class ClusterError(JamrankError):
 
 
 class NotFittedError(JamrankError, AttributeError):
-    """A result was asked for before ``fit``."""
+    """A result was requested before ``fit``."""
 
 
 class NotStoredError(JamrankError, LookupError):
-    """A saved or pickled model was asked for something that was neither computed before nor can be computed now."""
+    """A saved or pickled model has neither the requested result nor the votes to compute it."""
 
 
 class UnknownItemError(JamrankError, LookupError):
@@ -147,7 +147,7 @@ class UnknownItemError(JamrankError, LookupError):
 
 
 class GpuError(JamrankError):
-    """A GPU that is not there, or cannot do what is asked of it."""
+    """A GPU that is missing or cannot run the fit."""
 
 
 class LedgerError(JamrankError):
@@ -167,7 +167,7 @@ class JamrankWarning(UserWarning):
 
 
 class TiesExcludedWarning(JamrankWarning):
-    """Tie votes were left out of a likelihood that has no place for them."""
+    """Tie votes were left out of a likelihood without ties."""
 
 
 class CopiesWarning(JamrankWarning):
@@ -179,7 +179,7 @@ class DisconnectedWarning(JamrankWarning):
 
 
 class FeatureWarning(JamrankWarning):
-    """A feature was constant or had gaps, and what was done about it."""
+    """A feature was constant or had gaps."""
 
 
 class GoldWarning(JamrankWarning):
@@ -195,27 +195,27 @@ class NotConvergedWarning(JamrankWarning):
 
 
 class SparseVotesWarning(JamrankWarning):
-    """Votes leave the place of some items open, and only the prior or the features settle it."""
+    """Votes do not determine the scores of some items; only the prior or the features do."""
 
 
 class GpuFallbackWarning(JamrankWarning):
-    """A fit that was to run on a GPU runs in memory, and why."""
+    """A fit requested on a GPU runs in memory."""
 
 
 class ScratchWarning(JamrankWarning):
-    """Files that an earlier fit from disk left behind were damaged, and are made anew."""
+    """Scratch files of an earlier fit from disk were damaged and are recreated."""
 
 
 class SlowKernelsWarning(JamrankWarning):
-    """The compiled kernels are missing and numpy does their work."""
+    """The compiled kernels are missing, and numpy is used."""
 
 
 class UncertaintyWarning(JamrankWarning):
-    """Intervals rest on a matrix that had to be changed first, and how far."""
+    """Intervals are based on a matrix that had to be modified."""
 
 
 def warn(message: str, category: type[JamrankWarning]) -> None:
-    """Warn at the line outside jamrank that led here."""
+    """Warn with the location of the caller outside jamrank."""
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "jamrank":
         frame, level = frame.f_back, level + 1

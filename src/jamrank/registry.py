@@ -45,7 +45,7 @@ class Registry(Mapping[str, T], Generic[T]):
         del self._parts[name]
 
     def __getitem__(self, name: str) -> T:
-        """Return a part, imported if need be; a :class:`ParameterError` that lists the names if there is none."""
+        """Return a part, imported if necessary; raise a :class:`ParameterError` if there is none."""
         if name not in self._parts:
             raise ParameterError(f"{self.kind} is {name!r}; expected one of {', '.join(map(repr, self._parts))}")
         part = self._parts[name]

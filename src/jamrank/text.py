@@ -7,7 +7,7 @@ __all__ = ["LONGEST_ID", "in_percent", "many", "number", "plot_text", "safe_line
 # The longest id that a message shows in full, and the longest message.
 LONGEST_ID, _LONGEST_LINE = 60, 2000
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
-# They join letters and emoji; without them some names fall apart.
+# They join letters and emoji in names.
 _JOINERS = "\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"
 
 

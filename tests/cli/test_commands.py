@@ -416,7 +416,7 @@ def test_scratch_files_may_be_kept_for_the_next_fit(parquet, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--memory", "lots"], "no amount of memory"),
+        (["--memory", "lots"], "not an amount of memory"),
         (["--memory", "1MB"], "at least 512MiB"),
         (["--memory", "1GB", "--model", "mv"], "MajorityVote needs the votes in memory"),
     ],
@@ -692,7 +692,7 @@ def test_a_model_for_few_votes_is_not_called_chosen_by_votes(tmp_path):
     (tmp_path / "votes.csv").write_text("annotator,left,right,winner\nk,x,y,left\nk,y,z,left\n")
     result = call("fit", tmp_path / "votes.csv")
     assert (
-        "Model: BradleyTerry: all decided votes are one annotator's, so there are no reliabilities to compare."
+        "Model: BradleyTerry: all decided votes are by one annotator, so there are no reliabilities to compare."
         in result.output
     )
     assert "held-out" not in result.output

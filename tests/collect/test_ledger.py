@@ -149,7 +149,7 @@ def test_an_operation_that_fails_leaves_the_others_of_its_batch(ledger):
         f"lease {asked.id} is answered already",
         "no lease 999 in this ledger",
         "'x' is compared with itself; left and right must be different items",
-        f"event {asked.id} is no answer that could be undone",
+        f"event {asked.id} is not an answer that can be undone",
     ]
 
 
@@ -274,7 +274,7 @@ def test_only_one_process_does_a_kind_of_work(ledger_url):
         )
         try:
             assert process.stdout.readline() == "in\n"
-            with pytest.raises(LedgerError, match="another jury is at work"), ledger.exclusive("jury"):
+            with pytest.raises(LedgerError, match="another jury is using"), ledger.exclusive("jury"):
                 pass
         finally:
             process.kill()
@@ -331,7 +331,7 @@ def test_what_is_no_ledger_is_refused_and_left_alone(tmp_path):
     with sqlite3.connect(other) as connection:
         connection.execute("CREATE TABLE t (x)")
     connection.close()
-    with pytest.raises(LedgerError, match=r"other\.db: this database is no ledger of jamrank"):
+    with pytest.raises(LedgerError, match=r"other\.db: this database is not a ledger of jamrank"):
         open_ledger(other)
     (tmp_path / "text.db").write_text("hello, this is not a database" * 100)
     with pytest.raises(LedgerError, match=r"text\.db: the database answers: file is not a database"):

@@ -135,8 +135,8 @@ def test_numbers_written_as_text_are_the_same_items():
         ([("x", "y")], "no gold pair"),
         ([], "no pairs"),
         (["ab"], "no pairs"),
-        ("gold.csv", "no list of pairs"),
-        (7, "no list of pairs"),
+        ("gold.csv", "not a list of pairs"),
+        (7, "not a list of pairs"),
     ],
 )
 @pytest.mark.filterwarnings("ignore::jamrank.errors.GoldWarning")

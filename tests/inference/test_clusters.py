@@ -27,7 +27,10 @@ def test_a_centroid_and_its_opposite_are_told_alike():
 
 
 def test_pairs_that_hardly_differ_are_alike():
-    assert describe_cluster(np.array([0.2, -0.1, 0.0]), NAMES, SCALE) == "pairs that are much alike in every feature"
+    assert (
+        describe_cluster(np.array([0.2, -0.1, 0.0]), NAMES, SCALE)
+        == "pairs of items that are similar in every feature"
+    )
 
 
 def test_who_is_good_at_what_is_told():

@@ -174,7 +174,7 @@ def test_a_verdict_outside_its_range_is_refused(verdict):
 
 
 def test_a_verdict_that_is_no_number_is_refused():
-    with pytest.raises(ParameterError, match="no number"):
+    with pytest.raises(ParameterError, match="not a number"):
         group_share([0], [1], ["left"], [True, False])
 
 

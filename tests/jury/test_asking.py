@@ -249,7 +249,7 @@ def test_only_one_jury_at_a_time(ledger, contents):
     with (
         open_ledger(ledger._engine.url.render_as_string(hide_password=False)) as other,
         other.exclusive("jury"),
-        pytest.raises(LedgerError, match="another jury is at work"),
+        pytest.raises(LedgerError, match="another jury is using"),
     ):
         ask_all(ledger, [judge], contents, plan_of(contents, [judge]))
 

@@ -33,7 +33,7 @@ def test_judges_are_read_by_name(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("x = [", "this is no TOML"),
+        ("x = [", "this is not TOML"),
         ("x = 1", "no judges; expected a table"),
         ("[judges.b]\nmodel = 'm'", "no judge 'a'; there are b"),
         ("[judges.a]\nmodel = 'm'", "endpoint is missing"),
@@ -46,8 +46,8 @@ def test_judges_are_read_by_name(tmp_path, monkeypatch):
         ("[judges.a]\nendpoint = 'https://x.y/v1'\nmodel = 'm'\nmax_tokens = 0", "max_tokens must be above 0"),
         ("[judges.a]\nendpoint = 'https://x.y/v1'\nmodel = 'm'\nprice_in = -1", "must be at least 0"),
         ("[judges.a]\nendpoint = 'https://x.y/v1'\nmodel = 'm'\nkey_env = 'NO_KEY'", "NO_KEY is empty"),
-        ("[judges.a]\nendpoint = 'http://x.y/v1'\nmodel = 'm'\nkey_env = 'A_KEY'", "a key travels only over https"),
-        ("[judges.a]\nendpoint = 'http://127.0.0.1.x.y/v1'\nmodel = 'm'\nkey_env = 'A_KEY'", "a key travels only ov"),
+        ("[judges.a]\nendpoint = 'http://x.y/v1'\nmodel = 'm'\nkey_env = 'A_KEY'", "a key is sent only over https"),
+        ("[judges.a]\nendpoint = 'http://127.0.0.1.x.y/v1'\nmodel = 'm'\nkey_env = 'A_KEY'", "a key is sent only ov"),
         ("[judges.a]\nendpoint = 'https://u:p@x.y/v1'\nmodel = 'm'", "URL must be plain"),
         ("[judges.a]\nendpoint = 'https://x.y/v1?key=1'\nmodel = 'm'", "URL must be plain"),
         ("[judges.a]\nendpoint = 'https://x.y/v1'\nmodel = 'm'\nkey_env = 'sk-planted-4711'", "name of an environ"),

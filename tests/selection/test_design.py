@@ -7,7 +7,7 @@ import pytest
 
 import jamrank as jr
 from jamrank.selection.design import examine_design
-from jamrank.selection.folds import deal
+from jamrank.selection.folds import assign_folds
 
 
 def votes_of(left, right, outcome, annotator=None):
@@ -56,7 +56,7 @@ def test_dealing_keeps_every_vote_and_shares_them_out_evenly(n_folds):
     rng = np.random.default_rng(1)
     left, shift = rng.integers(4, size=3000), rng.integers(1, 4, size=3000)
     votes = votes_of(left, (left + shift) % 4, rng.integers(2, size=3000), rng.integers(3, size=3000))
-    dealt, fold = deal(votes, n_folds, "vote")
+    dealt, fold = assign_folds(votes, n_folds, "vote")
     assert dealt.vote_weight.sum() == 3000
     total = np.bincount(fold, dealt.vote_weight, n_folds)
     assert total.max() - total.min() <= votes.n_folded
@@ -69,7 +69,7 @@ def test_dealing_keeps_every_vote_and_shares_them_out_evenly(n_folds):
 
 def test_by_pair_nothing_is_dealt_out():
     votes = votes_of(["a"] * 10 + ["b"] * 10, ["b"] * 10 + ["c"] * 10, [1] * 20)
-    dealt, fold = deal(votes, 2, "pair")
+    dealt, fold = assign_folds(votes, 2, "pair")
     assert dealt is votes
     assert len(fold) == votes.n_folded
 

@@ -38,7 +38,7 @@ def test_parameters_of_the_model(table):
     assert given.get_params()["noise"] == "flip"  # left as it is
     with pytest.raises(ParameterError, match="BradleyTerry has no parameter 'nose'"):
         jr.fit(table, "bt", nose=1)
-    with pytest.raises(ParameterError, match="no such model"):
+    with pytest.raises(ParameterError, match="unknown model"):
         jr.fit(table, "best")
     with pytest.raises(ParameterError, match="expected the name of a model"):
         jr.fit(table, 7)

@@ -16,6 +16,7 @@ CHROMIUM = os.environ.get("JAMRANK_CHROMIUM") or shutil.which("chromium") or shu
 if CHROMIUM is None:
     pytest.skip("no chromium on this machine", allow_module_level=True)
 expect = playwright.expect
+expect.set_options(timeout=20_000)
 RULES = {
     "runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
 }

@@ -14,6 +14,7 @@ CHROMIUM = os.environ.get("JAMRANK_CHROMIUM") or shutil.which("chromium") or shu
 if CHROMIUM is None:
     pytest.skip("no chromium on this machine", allow_module_level=True)
 expect = playwright.expect
+expect.set_options(timeout=20_000)
 PHONE = {"viewport": {"width": 375, "height": 667}, "has_touch": True, "is_mobile": True}
 # Longer than the moment in which the page takes a second click for the end of a double click.
 GUARD = 300

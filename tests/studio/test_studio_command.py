@@ -113,7 +113,7 @@ def test_links_for_many(started, folder):
     [
         ([], "name a table or folder of items"),
         (["nowhere.csv"], "there is no such file or folder"),
-        (["items.csv", "--host", "0.0.0.0"], "say with --url"),
+        (["items.csv", "--host", "0.0.0.0"], "with --url"),
         (["items.csv", "--url", "ftp://x"], "expected http://host"),
         (["items.csv", "--url", "https://x/path"], "without a path"),
         (["items.csv", "--processes", "2"], "needs PostgreSQL"),

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import random
+import time
 
 import pytest
 from sqlalchemy import select
 from test_studio_ballots import Desk
 
+from jamrank.collect.schema import leases
 from jamrank.studio import people
 from jamrank.studio.ballots import Answer, Next, TakeBack
 from jamrank.studio.catalogue import retire_item, save_study
@@ -148,8 +150,10 @@ def test_each_criterion_has_its_ranking(desk):
     assert [light["criterion"] for light in body["lights"]] == ["large", "<b>small"]
     with desk.database.read() as connection:
         lines = read_snapshot(connection, "ranking.csv").splitlines()
+        reports = [read_snapshot(connection, name) for name in ("report.html", "report-2.html")]
     assert lines[0].endswith(",criterion")
     assert {line.rpartition(",")[2] for line in lines[1:]} == {"large", "<b>small"}
+    assert ["large" in reports[0], "&lt;b&gt;small" in reports[1]] == [True, True]
     text = "".join(body["sections"])
     assert "Criterion: &lt;b&gt;small" in text
     ids = [part.partition('"')[0] for part in text.split(' id="')[1:]]
@@ -182,3 +186,35 @@ def test_sides_are_balanced():
             lefts[pair.left] += 1
             lefts[pair.right] -= 1
     assert max(abs(lead) for lead in lefts.values()) <= 4
+
+
+def test_what_nobody_answers_in_time_is_free_again_and_a_late_answer_counts(tmp_path):
+    desk = Desk(str(tmp_path / "study.sqlite"), Study(lease_minutes=0.0005), n_items=4)
+    judge = desk.judge()
+    open_ = desk.take(judge, Next()).state["open"]
+    worker = Worker(desk.database.engine)
+    worker.step(now=True)
+    seen = worker.feed.seen[judge]
+    time.sleep(0.05)
+    worker.step(now=True)
+    worker.step(now=True)
+    with desk.database.read() as connection:
+        assert not connection.execute(select(leases)).all()
+    assert worker.feed.seen[judge] == seen
+    assert [pair["key"] for pair in desk.take(judge, Next()).state["open"]] == [pair["key"] for pair in open_]
+    desk.take(judge, Answer(open_[0]["key"], "left"))
+    worker.step(now=True)
+    assert len(worker.feed.votes) == 1
+    desk.database.close()
+
+
+def test_the_chooser_may_ask_again_what_expired(desk):
+    judge, worker = desk.judge(), Worker(desk.database.engine)
+    vote_by_number(desk, judge, 3)
+    worker.step(now=True)
+    source = worker._sources[""]
+    (pair,) = source.pairs_for(judge, 1, worker.feed.given[judge])
+    held = (judge, *pair.unordered[:2])
+    assert held in source._open
+    source.drop(judge, [(pair.left, pair.right)])
+    assert held not in source._open

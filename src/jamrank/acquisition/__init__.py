@@ -1,4 +1,4 @@
-"""Which comparison to ask for next, of whom, and when to stop."""
+"""Choice of the next comparison and its annotator, and when to stop."""
 
 from jamrank.acquisition.chooser import Chooser
 from jamrank.acquisition.picture import plan_picture

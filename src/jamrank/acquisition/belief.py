@@ -1,4 +1,4 @@
-"""What is believed of scores and annotators: a batch fit, then one step for each vote."""
+"""The posterior of scores and annotators: a batch fit, then one update for each vote."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ __all__ = ["Belief"]
 # An unfitted model, for votes with ties or without.
 NewModel = Callable[[bool], Any]
 
-# Of a score, before there are votes that could say.
+# Prior variance of a score, before there are votes to estimate it.
 _FIRST_VARIANCE = 2.0
 _ROUNDS = 2
-# Of annotators of whom a fit says nothing.
+# Flip of annotators without a fitted one.
 _USUAL_FLIP = 0.3
-# Ties of an annotator count beside so many imagined votes that tie as often as everybody's.
+# Pseudo-votes with the tie rate of all annotators, added to those of each annotator.
 _IMAGINED_TIES = 4.0
 
 
@@ -38,7 +38,7 @@ class Belief:
     pool : VotePool
         The votes.
     new_model : callable
-        Gives an unfitted model, told whether there are ties; its scores are those that the belief is built around.
+        Returns an unfitted model, given whether there are ties; the belief is centred at its scores.
     gold : optional
         Pairs of known truth, for the model.
     features : ItemFeatures, optional
@@ -50,9 +50,9 @@ class Belief:
     ) -> None:
         self.pool, self._new_model, self._gold, self._features = pool, new_model, gold, features
         self.model: Any = None
-        # Annotators of a kind share a prior; all are of one kind unless somebody says otherwise.
+        # Annotators of a kind share a prior; by default all are of one kind.
         self.kind_of_annotators: Callable[[], IntArray] = lambda: np.zeros(len(pool.annotators), np.int64)
-        # Of a score around what its features explain; and of the weight of each standardised feature.
+        # Variance of a score given its features, and of the weight of each standardised feature.
         self._own_variance, self._weight_variance = _FIRST_VARIANCE, 0.0
         self.prior_variance = _FIRST_VARIANCE
         self.scores = GaussianScores(np.empty(0), np.empty((0, 0)))
@@ -61,7 +61,7 @@ class Belief:
         self.grow()
 
     def grow(self) -> None:
-        """Take up items and annotators that have joined."""
+        """Add new items and annotators."""
         new = len(self.pool.items) - len(self.scores.mean)
         if new > 0 and self._features is not None:
             self._start_scores() if self.model is None else self.refit()
@@ -83,13 +83,13 @@ class Belief:
             self.reliability.observe(who, outcome == LEFT, truth)
 
     def expect(self, who: int, left: int, right: int) -> None:
-        """Count a vote that is asked for and not there yet: less uncertainty, the same means."""
+        """Count a pending vote: less uncertainty, the same means."""
         mean, variance = (float(value) for value in self.scores.margin(left, right))
         known = vote_information(np.asarray(mean), np.asarray(variance), self.reliability.flip[who], self.tie[who])
         self.scores.condition(left, right, mean, variance * float(np.exp(-2 * known)))
 
     def _start_scores(self) -> None:
-        """Start with what features alone allow for: items that are alike have scores that are alike."""
+        """Start with the prior given the features: similar items have similar scores."""
         n = len(self.pool.items)
         self._own_variance, self._weight_variance = 0.5 * _FIRST_VARIANCE, 0.0
         if self._features is not None:
@@ -110,7 +110,7 @@ class Belief:
         return np.asarray(self._weight_variance * matrix @ matrix.T + self._own_variance * np.eye(n))
 
     def refit(self) -> None:
-        """Start anew from a batch fit to all votes."""
+        """Restart from a batch fit to all votes."""
         kind = self.kind_of_annotators()
         if self._features is None:
             self.grow()
@@ -136,7 +136,7 @@ class Belief:
         self.scores = GaussianScores.from_information(mean, prior, left, right, information)
 
     def _fit_model(self, ties: bool) -> tuple[FloatArray, FloatArray] | None:
-        """Fit the model; return scores and flips, usual ones where there are no votes. None without decided votes."""
+        """Fit the model; return scores and flips, defaults without votes. None without decided votes."""
         model, votes = self._new_model(ties), self.pool.to_comparisons()
         known = {} if self._gold is None else {"gold": self._gold}
         if self._features is not None:
@@ -157,7 +157,7 @@ class Belief:
         return self._scores_of(model), flip
 
     def _scores_of(self, model: Any) -> FloatArray:
-        """Return the score of each item; one without votes has that of the mean item, or what its features say."""
+        """Return the score of each item; without votes, the mean score or that of its features."""
         own = model.result_.scores.score_variance
         self._own_variance = float(own if own is not None else max(model.scores_.var(), 0.1))
         mean = np.zeros(len(self.pool.items))
@@ -189,7 +189,7 @@ class Belief:
     def _left_out(
         self, left: IntArray, right: IntArray, outcome: IntArray, flip: FloatArray, information: FloatArray
     ) -> FloatArray:
-        """Return how likely left is better in each vote, that vote itself left out (to first order)."""
+        """Return P(left is better) for each vote, without that vote (to first order)."""
         mean, variance = self.scores.margin(left, right)
         truth = expected_truth(mean, np.zeros(1))
         said = flip + (1 - 2 * flip) * truth
@@ -200,7 +200,7 @@ class Belief:
         return expected_truth(mean - pull * variance / keep, variance / keep)
 
     def copy(self) -> Belief:
-        """Return a copy for votes that are only expected."""
+        """Return a copy for pending votes."""
         twin = object.__new__(Belief)
         twin.__dict__.update(self.__dict__)
         twin.scores, twin.reliability, twin.tie = self.scores.copy(), self.reliability.copy(), self.tie.copy()

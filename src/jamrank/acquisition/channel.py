@@ -1,8 +1,8 @@
-"""What one vote says: the probability of each outcome given the margin, and the information in it.
+"""The outcome probabilities of one vote given the margin, and its information.
 
 A vote on two items is a noisy channel. Its input is the margin, the difference of their scores; with probability
-``sigmoid(margin)`` the left item is better. The annotator reports that, or the opposite. Where ties are votes, a tie
-is likelier the closer the items are (Davidson).
+``sigmoid(margin)`` the left item is better. The annotator reports that, or the opposite. If ties are votes, a tie is
+more probable the closer the items are (Davidson).
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ def outcomes(
     Parameters
     ----------
     margin : ndarray
-        Score of the left item less that of the right one.
+        Score of the left item minus that of the right one.
     says_left : tuple of ndarray
         P(left is voted for) where right is better, and where left is better.
     tie : ndarray or float
-        Threshold for ties: how likely a tie between equals is, relative to a decision.
+        Threshold for ties: the odds of a tie between equal items.
     """
     wrong, right = says_left
     left = wrong + (right - wrong) * expit(margin)
@@ -54,8 +54,8 @@ def vote_information(
 ) -> FloatArray:
     """Return the mutual information of a vote with a normal margin, in nats.
 
-    The entropy of the outcome less its mean entropy given the margin, by Gauss–Hermite quadrature. What is not
-    known of the annotator enters through the mean flip alone: the probability of an outcome is linear in the flip.
+    The entropy of the outcome minus its mean entropy given the margin, by Gauss–Hermite quadrature. Of the annotator
+    only the mean flip matters, since the probability of an outcome is linear in the flip.
 
     Parameters
     ----------

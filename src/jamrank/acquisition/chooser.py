@@ -1,4 +1,4 @@
-"""Which comparison to ask for next, of whom, and whether to go on."""
+"""The chooser: the next comparison, its annotator, and whether to continue."""
 
 from __future__ import annotations
 
@@ -25,58 +25,57 @@ from jamrank.typing import IntArray
 __all__ = ["Chooser"]
 
 
-# A full refit after so many votes, or this share of those there are.
+# A full refit after this many new votes, or this share of the present ones.
 _REFIT_VOTES, _REFIT_SHARE = 10, 0.1
 # With features a fit takes longer.
 _REFIT_SHARE_WITH_FEATURES = 0.15
-# A plan looks at most so many votes an item ahead.
+# Largest horizon of a plan, in votes per item.
 _HORIZON = 200.0
 
 
 class Chooser:
-    """Chooses the next comparison worth asking for.
+    """Chooses the next comparison to ask for.
 
     Parameters
     ----------
     votes_or_model : Comparisons, data frame, iterable of votes, or fitted model, optional
-        The votes so far; a model stands for those that it was fitted to, and for how to fit further ones. Without
-        votes give ``items``.
+        The votes so far, or a fitted model, whose votes and settings are used. Without votes give ``items``.
     goal : {"ranking", "top-k", "threshold", "verdicts"}
-        What is wanted: the order of all items; the best ``k``; which items are above a threshold; or how reliable
+        The goal: the order of all items; the best ``k``; which items are above a threshold; or how reliable
         each annotator is.
     k : int, optional
         Size of the top; 5 unless given.
     threshold : float or id, optional
         A score (0 is the mean of all items), or an item whose score is the threshold.
     costs : number or mapping, optional
-        Of a vote, or of a vote by each annotator; 1 unless given.
+        Cost of a vote, or of a vote by each annotator; 1 by default.
     capacity : int or mapping, optional
-        Votes that each annotator can still give; no limit unless given.
+        Votes that each annotator can still give; by default no limit.
     strategy : str
         One of the registered ones: ``information``, ``swiss``, ``random``, ``uncertainty``, ``top-two``.
     items, annotators : iterable, optional
         Ids beyond those in the votes. More can join at any time.
     features : data frame, mapping or array, optional
-        One row for each item: a new item then starts with an opinion.
+        One row for each item: the prior of a new item then depends on its features.
     easy_share : float
         Share of assignments that are easy pairs, against fatigue and as attention checks.
     random_state : int, Generator or None
     target : float
         The error at which the goal is reached.
     budget : float, optional
-        What may be spent, in the unit of ``costs``.
+        Budget, in the unit of ``costs``.
     explore : float
-        Share of assignments that are drawn at random; not for the strategies that never look at the votes.
+        Share of assignments that are drawn at random; not used by strategies that ignore the votes.
     share_cap : float
-        No annotator is chosen for more than so many times the fair share.
+        No annotator gets more than this multiple of the equal share.
     questions : iterable or mapping, optional
         Prompts to ask about: all of them for every pair; or the one question of each item.
     gold : optional
-        Pairs of known truth, as in ``fit``: they settle which way is up.
+        Gold pairs, as in ``fit``: they determine the orientation.
     trusted : iterable, optional
-        Annotators known to mean well, which settles it too.
+        Annotators known to be reliable, who determine it too.
     repeats : bool
-        Whether an annotator may be asked the same thing again; a deterministic judge would only repeat itself.
+        Whether an annotator may be asked the same comparison again; a deterministic judge would only repeat itself.
     """
 
     def __init__(
@@ -139,17 +138,17 @@ class Chooser:
     # -- asking ---------------------------------------------------------------------------------------------
 
     def next(self, annotator: Any) -> Assignment | None:
-        """Choose a pair for an annotator who is there now.
+        """Choose a pair for a given annotator.
 
         Parameters
         ----------
         annotator : id
-            Who; may be new.
+            The annotator; may be new.
 
         Returns
         -------
         Assignment or None
-            None where the annotator has no capacity left, or has judged every pair already.
+            None if the annotator has no capacity left or has judged every pair.
         """
         who = self._pool.annotators.code(annotator)
         self._belief.grow()
@@ -158,7 +157,7 @@ class Chooser:
         return self._assign(np.array([who])) if self._desk.can_ask(who) else None
 
     def batch(self, n: int) -> list[Assignment]:
-        """Choose who is to be asked what: up to n assignments, each knowing of those before it.
+        """Choose up to n assignments, each given those before it.
 
         Parameters
         ----------
@@ -181,12 +180,12 @@ class Chooser:
         return chosen
 
     def add(self, items: Iterable[Any] = (), annotators: Iterable[Any] = (), features: Any = None) -> None:
-        """Let items and annotators join.
+        """Add items and annotators.
 
         Parameters
         ----------
         items, annotators : iterable
-            Ids; those that are there already may be among them.
+            Ids; known ones are ignored.
         features : data frame or mapping, optional
             Of the new items.
         """
@@ -201,7 +200,7 @@ class Chooser:
         self._ahead = None
 
     def tell(self, votes: Any) -> None:
-        """Take in votes, asked for or not; abstentions take back what was asked.
+        """Add votes, asked for or not; an abstention cancels its assignment.
 
         Parameters
         ----------
@@ -220,12 +219,12 @@ class Chooser:
             self.refit()
 
     def cancel(self, assignment: Assignment) -> None:
-        """Take back an assignment that nobody will answer."""
+        """Cancel an assignment that will not be answered."""
         self._desk.cancel(assignment)
         self._ahead = None
 
     def refit(self) -> Any:
-        """Fit the model to all votes; return it. This is the answer, whatever order the votes came in."""
+        """Fit the model to all votes and return it; the result does not depend on their order."""
         self._belief.refit()
         self._since_refit, self._ahead = 0, None
         return self._belief.model
@@ -233,7 +232,7 @@ class Chooser:
     # -- knowing --------------------------------------------------------------------------------------------
 
     def status(self) -> Status:
-        """Say what is known, what is still needed, and whether to go on."""
+        """Return the expected error, the votes still needed, and whether to continue."""
         if self._since_refit:
             self.refit()
         return assess(
@@ -247,14 +246,14 @@ class Chooser:
         )
 
     def plan(self, *, runs: int = 10, most_votes: float | None = None) -> Plan:
-        """Simulate the rest of the collection from what is believed: votes and cost until the target.
+        """Simulate the rest of the collection from the posterior: votes and cost until the target.
 
         Parameters
         ----------
         runs : int
-            How many simulated collections.
+            Number of simulated collections.
         most_votes : float, optional
-            Horizon; twice what :meth:`status` guesses unless given, and at least twenty votes an item.
+            Horizon; by default twice the estimate of :meth:`status`, and at least twenty votes per item.
         """
         if not len(self._pool.annotators):
             raise ParameterError("no annotators; give annotators, or votes that name some")
@@ -289,7 +288,7 @@ class Chooser:
         return self._desk.open_assignments()
 
     def scores(self) -> dict[Any, float]:
-        """Return the present score of each item: the last fit, moved by the votes since."""
+        """Return the current score of each item: the last fit, updated by the votes since."""
         return dict(zip(self._pool.items.names, self._belief.scores.mean.tolist(), strict=True))
 
     def flips(self) -> dict[Any, float]:
@@ -303,7 +302,7 @@ class Chooser:
         -------
         polars.DataFrame
             Columns annotator, left, right, winner, question, weight, order, strategy and probability; the last two
-            are empty for votes that were not asked for. ``read_comparisons`` takes it as a file of votes.
+            are empty for votes that were not asked for. ``read_comparisons`` reads it from a file.
         """
         import polars as pl
 
@@ -337,11 +336,11 @@ class Chooser:
         try:
             return Goal(name, threshold=float(self._threshold))
         except (TypeError, ValueError):
-            told = f"threshold is {self._threshold!r}; expected a score, or one of the items"
-            raise ParameterError(told) from None
+            message = f"threshold is {self._threshold!r}; expected a score, or one of the items"
+            raise ParameterError(message) from None
 
     def _expected(self) -> Belief:
-        """Return what will be believed when everything that is asked for is answered."""
+        """Return the expected posterior once all open assignments are answered."""
         if self._ahead is None:
             self._ahead = self._belief.copy()
             for who, left, right in self._desk.in_flight():

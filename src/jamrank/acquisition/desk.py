@@ -1,4 +1,4 @@
-"""The book-keeping of a collection: who has been asked what, what is in flight, sides, costs, capacities."""
+"""The bookkeeping of a collection: assignments, open ones, sides, costs, capacities."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ __all__ = ["Desk"]
 
 Pair = tuple[int, int]
 
-# Votes beyond the capped share that anybody may be asked for, so that a collection can start.
+# Votes beyond the capped share that every annotator may give, so that a collection can start.
 _HEAD_START = 2
 _FEW = 1_000
 
 
 class Desk:
-    """Hands out assignments and takes in votes.
+    """Records assignments and votes.
 
     Parameters
     ----------
@@ -33,13 +33,13 @@ class Desk:
     costs, capacity, questions
         As in :class:`Chooser`.
     repeats : bool
-        Whether an annotator may be asked the same again.
+        Whether an annotator may be asked the same comparison again.
     """
 
     def __init__(self, pool: VotePool, costs: Any, capacity: Any, repeats: bool, questions: Any) -> None:
         self.pool, self._costs, self._capacity, self._repeats = pool, costs, capacity, repeats
         self._question_of: dict[Any, Any] = dict(questions) if isinstance(questions, Mapping) else {}
-        # A list of questions says that every item has something to show for each of them.
+        # A list of questions means that every item has content for each of them.
         self._crossed = questions is not None and not isinstance(questions, Mapping)
         for name in self._question_of.values() if self._question_of else questions or ():
             pool.questions.code(name)
@@ -64,11 +64,11 @@ class Desk:
     # -- votes ----------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Count capacities from here on: the votes so far were given before."""
+        """Count capacities from now on, without the votes so far."""
         self._before = defaultdict(float, self._given)
 
     def take_in(self, vote: Vote) -> tuple[int, int, int] | None:
-        """Take in a vote; return the codes of annotator, left and right. None for an abstention."""
+        """Add a vote; return the codes of annotator, left and right. None for an abstention."""
         items, who = self.pool.items, self.pool.annotators.code(vote.annotator)
         left, right = items.code(vote.left), items.code(vote.right)
         pair = _pair(left, right)
@@ -91,14 +91,14 @@ class Desk:
         return who, left, right
 
     def _with_question(self, vote: Vote, who: int, pair: Pair) -> Vote:
-        """Return a vote that was told without its question as the answer to what was asked."""
+        """Return a vote without a question with that of its assignment."""
         if vote.question is not None or len(self.pool.questions) < 2:
             return vote
         open_ones = [question for name, two, question in self._open if (name, two) == (who, pair)]
         return replace(vote, question=open_ones[0]) if open_ones else vote
 
     def cancel(self, assignment: Assignment) -> None:
-        """Take back an assignment."""
+        """Cancel an assignment."""
         items = self.pool.items.codes
         who, left, right = (
             self.pool.annotators.codes[assignment.annotator],
@@ -114,7 +114,7 @@ class Desk:
         self._done.pop(who, None)
 
     def hand_out(self, assignment: Assignment, who: int, left: int, right: int) -> None:
-        """Record what is asked."""
+        """Record an assignment."""
         self._open[who, _pair(left, right), assignment.question] = assignment
         self._count(who, left, right, assignment.question, 1.0)
 
@@ -139,7 +139,7 @@ class Desk:
             yield who, first, second
 
     def open_assignments(self) -> list[Assignment]:
-        """Return what is not answered yet."""
+        """Return the open assignments."""
         return list(self._open.values())
 
     # -- who and what may be asked --------------------------------------------------------------------------
@@ -149,7 +149,7 @@ class Desk:
         return self._given[who] - self._before[who] < self._capacity_of(who)
 
     def eligible(self, share_cap: float) -> IntArray:
-        """Return who may be asked: capacity left, and not above the cap on shares, of all votes and of open ones."""
+        """Return who may be asked: annotators with capacity, below the cap on shares of all and of open votes."""
         able = [who for who in range(len(self.pool.annotators)) if self.can_ask(who)]
         if not able:
             return np.empty(0, np.int64)
@@ -168,9 +168,9 @@ class Desk:
         Parameters
         ----------
         pairs : ndarray
-            Places among the pairs of the view.
+            Indices of pairs of the view.
         rows : ndarray, optional
-            Places among its annotators; all of them unless given.
+            Indices of its annotators; by default all.
         """
         annotators = (view.annotators if rows is None else view.annotators[rows]).tolist()
         first, second = view.first[pairs], view.second[pairs]
@@ -183,13 +183,13 @@ class Desk:
             if who in self._last:
                 a, b = self._last[who]
                 fresh = free[row] & (first != a) & (second != a) & (first != b) & (second != b)
-                # Of two or three items one must come again; and so it may where a few pairs were picked out of many.
+                # With two or three items one must be repeated; it may be if only a few of many pairs are candidates.
                 if fresh.any() or len(pairs) < len(view.first):
                     free[row] = fresh
         return free
 
     def _exhausted(self, who: int) -> IntArray:
-        """Return the pairs about which an annotator was asked everything."""
+        """Return the pairs of which an annotator was asked all questions."""
         if self._repeats:
             return np.empty((0, 2), np.int64)
         if who not in self._done:
@@ -241,7 +241,7 @@ class Desk:
         return best[int(rng.integers(len(best)))]
 
     def sides(self, who: int, first: int, second: int, rng: np.random.Generator) -> Pair:
-        """Return left and right, so that items, pairs and annotators see both sides equally often."""
+        """Return left and right, balanced over items, pairs and annotators."""
         lead = self._left_lead[first] - self._left_lead[second]
         lead += 4 * self._pair_lead[_pair(first, second)] * (1 if first < second else -1)
         lead += 2 * (self._who_lead[who, first] - self._who_lead[who, second])
@@ -282,7 +282,7 @@ class Desk:
         return self._spent
 
     def usual_cost(self) -> float:
-        """Return the mean cost of a vote, as votes are spread now."""
+        """Return the mean cost of a vote, with the current shares of annotators."""
         votes = float(self.pool.weight.sum())
         return self._spent / votes if votes else float(self.cost.mean()) if len(self.pool.annotators) else 1.0
 
@@ -294,13 +294,13 @@ class Desk:
 
 
 class _PairIndex:
-    """Where pairs are among sorted candidates."""
+    """Index of pairs among sorted candidates."""
 
     def __init__(self, first: IntArray, second: IntArray, n: int) -> None:
         self._codes, self._n = first * n + second, n
 
     def find(self, wanted: IntArray) -> tuple[IntArray, BoolArray]:
-        """Return where each pair is, and whether it is there at all."""
+        """Return the index of each pair, and whether it is there."""
         codes = wanted[:, 0] * self._n + wanted[:, 1]
         at = np.minimum(np.searchsorted(self._codes, codes), max(len(self._codes) - 1, 0))
         return at, self._codes[at] == codes

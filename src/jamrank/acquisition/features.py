@@ -1,4 +1,4 @@
-"""Features of the items in a collection: what they say of a score before anybody voted."""
+"""Features of the items in a collection, for the prior of their scores."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ItemFeatures:
     features : data frame, mapping or array
         As in ``fit``; an array is in the order of ``items``.
     items : list
-        Ids of the items there are now; a frame or mapping may hold further ones.
+        Ids of the current items; a frame or mapping may have further ones.
     """
 
     def __init__(self, features: Any, items: list[Any]) -> None:
@@ -30,7 +30,7 @@ class ItemFeatures:
         self.add(features, items)
 
     def add(self, features: Any, items: list[Any]) -> None:
-        """Take up features of further items."""
+        """Add features of further items."""
         matrix, _ = align_features(features, as_array(items))
         known = next(iter(self._rows.values()), matrix[0])
         if len(known) != matrix.shape[1]:

@@ -1,8 +1,8 @@
-"""What a collection is for: how much each difference of scores matters, and what error is left.
+"""Goals of a collection: how much each difference of scores matters, and the remaining error.
 
-A goal asks yes-or-no questions of normal quantities: is the difference of two scores above 0, is a score above the
-threshold. With ``z`` the mean over the standard deviation of such a quantity and ``v`` its variance, a small
-reduction ``δ`` of the variance is expected to lower the entropy of the answer by ``δ φ(z)² / (2 v Φ(z) Φ(-z))``: the
+A goal is a set of binary questions about normal quantities: is the difference of two scores above 0, is a score above
+the threshold. With ``z`` the mean over the standard deviation of such a quantity and ``v`` its variance, a small
+reduction ``δ`` of the variance lowers the expected entropy of the answer by ``δ φ(z)² / (2 v Φ(z) Φ(-z))``: the
 weight of the question. The sum over all questions is a quadratic form in what a vote moves.
 """
 
@@ -21,7 +21,7 @@ __all__ = ["GOALS", "Goal", "relevance", "top_bar", "top_probability"]
 
 
 _ROOT_TWO_PI = np.sqrt(2 * np.pi)
-# With very many items a question is asked of so many others of each.
+# With very many items, each is compared with this many others.
 _OTHERS = 256
 
 
@@ -75,7 +75,7 @@ def _ranking(scores: GaussianScores, goal: Goal, others: IntArray | None) -> tup
 
 
 def top_bar(scores: GaussianScores, k: int) -> float:
-    """Return the bar above which k items are to be expected."""
+    """Return the threshold above which k items are expected."""
     mean, deviation = scores.mean, np.sqrt(scores.variance)
     if k >= len(mean):
         return float(mean.min() - 10 * deviation.max())
@@ -87,7 +87,7 @@ def top_bar(scores: GaussianScores, k: int) -> float:
 
 
 def top_probability(scores: GaussianScores, k: int) -> FloatArray:
-    """Return about how likely each item is among the best k."""
+    """Return the approximate probability that each item is among the best k."""
     return np.asarray(ndtr((scores.mean - top_bar(scores, k)) / np.sqrt(scores.variance)))
 
 
@@ -124,14 +124,14 @@ GOALS: dict[str, Callable[[GaussianScores, Goal, IntArray | None], tuple[FloatAr
 def relevance(
     scores: GaussianScores, goal: Goal, first: IntArray, second: IntArray, rng: np.random.Generator
 ) -> FloatArray:
-    """Return for each pair what knowing its margin would be worth: entropy of all answers, in nats.
+    """Return the value of knowing the margin of each pair: the entropy of all answers, in nats.
 
     Parameters
     ----------
     first, second : ndarray
         The pairs.
     rng : Generator
-        With very many items, which others are looked at.
+        With very many items, the others that are used.
     """
     n = len(scores.mean)
     if scores.dense:

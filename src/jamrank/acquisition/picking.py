@@ -1,4 +1,4 @@
-"""From proposals to one choice, with its probability: exploration, easy pairs, nothing asked twice."""
+"""From proposals to one choice with its probability: exploration, easy pairs, no repetition."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from jamrank.typing import FloatArray, IntArray
 __all__ = ["Picked", "pick"]
 
 
-# A pair is easy where its order is at least so sure.
+# A pair is easy if its order is at least this probable.
 _EASY = 0.95
 _SAME = 1e-9
-# However well an annotator is known, some votes are drawn.
+# Smallest weight of a well-known annotator in random draws.
 _LEAST_DOUBT = 0.02
 
 
@@ -43,18 +43,18 @@ def pick(
     explore: float,
     easy_share: float,
 ) -> Picked | None:
-    """Choose an annotator and a pair; None where nobody can be asked anything new."""
+    """Choose an annotator and a pair; None if there is nothing new to ask."""
     if easy_share and view.rng.random() < easy_share:
-        easy = _draw(view, desk, _easy(view), easy_share, "easy", "an easy pair, against fatigue")
+        easy = _draw(view, desk, _easy(view), easy_share, "easy", "an easy pair, against fatigue and as a check")
         if easy is not None:
             return easy
     everything = np.arange(len(view.first))
     if explore and view.rng.random() < explore:
-        why = "drawn at random, to keep the collection honest"
+        why = "drawn at random, for exploration"
         return _draw(view, desk, everything, explore * (1 - easy_share), "explore", why)
     proposals = strategy(view)
     free = desk.free(view, proposals.pairs)
-    if not free.any():  # the pairs that were looked at are all taken
+    if not free.any():  # all candidate pairs are taken
         proposals = Proposals(everything, np.zeros((len(view.annotators), len(everything))), proposals.why)
         free = desk.free(view, everything)
     if not free.any():
@@ -84,7 +84,7 @@ def _draw(view: View, desk: Desk, pairs: IntArray, share: float, name: str, why:
 
 
 def _lots(view: View) -> FloatArray:
-    """Return how likely each annotator is drawn: the less known the likelier, the dearer the rarer."""
+    """Return the probability of each annotator: higher if less known, lower if more expensive."""
     weight = (view.belief.reliability.sharpness_deviation[view.annotators] + _LEAST_DOUBT) / view.cost
     return np.asarray(weight / weight.sum())
 

@@ -68,8 +68,8 @@ def _target(place: object, plan: Plan, most_votes: float) -> list[str]:
     if plan.votes_needed is not None:
         x, bottom = place(plan.votes_needed, 0.0)
         lines.append(f'<path d="M{x} {y}V{bottom}" stroke="#d55e00" stroke-dasharray="2 3"/>')
-        told = f"{plan.votes_needed:,.0f} votes"
-        lines.append(f'<text x="{x + 6}" y="{bottom - 8}" fill="#b34d00">{told}</text>')
+        label = f"{plan.votes_needed:,.0f} votes"
+        lines.append(f'<text x="{x + 6}" y="{bottom - 8}" fill="#b34d00">{label}</text>')
     return lines
 
 

@@ -1,8 +1,8 @@
-"""How many votes a target needs, by simulating the collection from what is believed now.
+"""How many votes a target needs, by simulating the collection from the current posterior.
 
-In each run a truth is drawn from the posterior, scores and annotators. Then votes are asked for as the strategy
-would, round by round, and answered by that truth; the belief follows vote by vote, without refits. The error is that
-of the order that the belief has, against the truth of the run.
+In each run a truth is drawn from the posterior, scores and annotators. Then the strategy chooses votes, round by
+round, which are drawn from that truth; the belief is updated vote by vote, without refits. The error compares the
+order of the belief with the truth of the run.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from jamrank.typing import FloatArray, IntArray
 
 __all__ = ["Plan", "simulate_collection"]
 
-# A run ends after so many rounds.
+# Number of rounds of a run.
 _MOST_ROUNDS = 200
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a collection is expected to bring.
+    """The expected course of a collection.
 
     Attributes
     ----------
     votes, cost : ndarray
-        Further votes after each round, and what they cost on average.
+        Further votes after each round, and their mean cost.
     error, low, high : ndarray
         Mean error of the runs after each round, and the range of nine runs in ten.
     target : float
     votes_needed, cost_needed : float or None
-        Where the mean error reaches the target; None where it does not within the horizon.
+        Votes at which the mean error reaches the target; None if not within the horizon.
     runs : int
     """
 
@@ -148,7 +148,7 @@ def _ask(
 
 
 def _crossing(error: FloatArray, target: float) -> float | None:
-    """Return where a curve first reaches a target, as a place between its points."""
+    """Return where a curve first reaches a target, interpolated between its points."""
     below = np.flatnonzero(error <= target)
     if not len(below):
         return None

@@ -23,7 +23,7 @@ OUTCOME_NAMES = {LEFT: "left", RIGHT: "right", TIE: "tie", None: "abstain"}
 
 @dataclass(frozen=True)
 class Vote:
-    """One vote as it was told; an outcome of None is an abstention."""
+    """One vote; an outcome of None is an abstention."""
 
     annotator: Any
     left: Any
@@ -102,7 +102,7 @@ class VotePool:
         return self.table[:, 5]
 
     def to_comparisons(self) -> Comparisons:
-        """Return the votes as every model takes them."""
+        """Return the votes as Comparisons."""
         who, left, right, outcome = self.columns()
         item, name = _named(self.items), _named(self.annotators)
         said = np.array([0.0, 1.0, 0.5])[outcome]
@@ -121,7 +121,7 @@ def _named(ids: Ids) -> NDArray[Any]:
 
 
 def read_votes(votes: Any) -> list[Vote]:
-    """Return votes one by one, from whatever holds them.
+    """Return votes one by one, from any accepted form.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def read_votes(votes: Any) -> list[Vote]:
     if isinstance(votes, Mapping):
         return [_from_mapping(votes)]
     if hasattr(votes, "columns"):
-        Comparisons.from_frame(votes)  # whatever is wrong is said as everywhere
+        Comparisons.from_frame(votes)  # raises the usual errors
         table = open_frame(votes, InputError)
         return [_from_mapping(row) for row in table.iter_rows(named=True)]
     return [_from_mapping(row) if isinstance(row, Mapping) else _from_tuple(row) for row in votes]
@@ -160,8 +160,8 @@ def _from_mapping(row: Mapping[Any, Any]) -> Vote:
     if missing:
         raise InputError(f"a vote without {missing[0]}", "expected annotator, left, right and winner")
     weight = row.get("weight")
-    told = (row["annotator"], row["left"], row["right"], row["winner"], row.get("question"))
-    return _from_tuple(told, 1.0 if weight is None else float(weight))
+    fields = (row["annotator"], row["left"], row["right"], row["winner"], row.get("question"))
+    return _from_tuple(fields, 1.0 if weight is None else float(weight))
 
 
 def _from_tuple(row: Any, weight: float = 1.0) -> Vote:

@@ -1,4 +1,4 @@
-"""What a chooser hands out: an assignment, and where the collection stands."""
+"""Assignments, and the status of a collection."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ class Assignment:
     Attributes
     ----------
     annotator : id
-        Who is asked.
+        The annotator.
     left, right : id
-        The items, on the sides on which they are to be shown.
+        The items, on the sides on which they are shown.
     question : id or None
-        Within which question; None where there is only one.
+        The question; None if there is only one.
     gain : float
-        What the vote is worth: expected information on what the goal needs, in nats.
+        Value of the vote: expected information on the goal, in nats.
     probability : float
-        With which this annotator and pair were chosen, given what was known.
+        Probability with which this annotator and pair were chosen.
     strategy : str
         Which part chose: the strategy, ``explore`` for a pair drawn at random, ``easy`` for an easy one.
     why : str
@@ -45,23 +45,23 @@ class Assignment:
 
 @dataclass(frozen=True)
 class Status:
-    """Where a collection of votes stands.
+    """The status of a collection.
 
     Attributes
     ----------
     state : {"go", "reached", "futile", "budget spent"}
-        Whether to ask on.
+        Whether to continue.
     reason : str
         Why, in a plain sentence.
     expected_error : float
-        Error to be expected of what the goal asks for, by the posterior: the share of pairs in the wrong order, of
+        Expected error of the goal, by the posterior: the share of pairs in the wrong order, of
         the top that does not belong there, of items on the wrong side of the threshold, of verdicts that are wrong.
     votes_needed : float or None
-        About how many votes more bring the error to the target; None where it is out of reach or not known.
+        Approximate number of further votes to the target; None if it is out of reach or unknown.
     cost_needed : float or None
-        What these cost, at the mean cost of a vote.
+        Their cost, at the mean cost of a vote.
     sign_open : bool
-        Whether it is open which way the votes as a whole point.
+        Whether the orientation of the votes is undetermined.
     votes, cost : float
         So far.
     """

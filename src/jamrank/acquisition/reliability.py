@@ -1,4 +1,4 @@
-"""What is known of each annotator: a discrete posterior over flip and side bias.
+"""A discrete posterior over flip and position bias of each annotator.
 
 Every annotator has a weight for each node of a grid, flips by biases. A vote multiplies the weights by the
 probability of its outcome, which is exact given how likely the left item is better.
@@ -17,12 +17,12 @@ __all__ = ["Reliability"]
 _LOGITS = np.linspace(-4.0, 4.0, 17)
 _BIASES = np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
 _FLIP, _BIAS = (grid.ravel() for grid in np.meshgrid(_LOGITS, _BIASES, indexing="ij"))
-# Says left where right is better, and where left is better: a bias moves both.
+# P(votes left) if right is better, and if left is better: a bias moves both.
 _WRONG, _RIGHT = expit(_FLIP + _BIAS), expit(-_FLIP + _BIAS)
 _SHARPNESS = (_RIGHT - _WRONG) ** 2
-# Imagined wrong and right votes of an annotator nobody has heard of; a bias of half a log-odds is usual.
+# Pseudo-votes, wrong and right, of a new annotator; standard deviation of the bias, in log-odds.
 _WRONG_VOTES, _RIGHT_VOTES, _USUAL_BIAS = 1.0, 2.0, 0.6
-# The crowd's own annotators count against so many imagined ones of the weak prior.
+# Weight of the weak prior against the crowd's annotators, in annotators.
 _IMAGINED = 4.0
 _ASKED = np.linspace(0.0, 1.0, 21)
 _CHUNK = 20_000
@@ -53,7 +53,7 @@ class Reliability:
         self.weights = np.tile(self.prior, (count, 1))
 
     def add(self, count: int) -> None:
-        """Take up new annotators: each may be any of the crowd."""
+        """Add new annotators, with the distribution of the crowd as prior."""
         self.weights = np.concatenate([self.weights, np.tile(self.prior, (count, 1))])
 
     def observe(self, who: int, says_left: bool, left_better: float) -> None:
@@ -65,14 +65,15 @@ class Reliability:
     def refit(
         self, who: IntArray, says_left: BoolArray, left_better: FloatArray, weight: FloatArray, kind: IntArray
     ) -> None:
-        """Work out everybody's weights anew from all decided votes, with a prior that annotators of a kind share.
+        """Recompute all weights from all decided votes, with a prior that annotators of a kind share.
 
         Parameters
         ----------
         who, says_left, left_better, weight : ndarray
-            Of each vote: the annotator, what was said, how likely that is true by the other votes, and its weight.
+            For each vote: the annotator, the outcome, the probability by the other votes that it is true, and its
+            weight.
         kind : ndarray
-            Of each annotator: those who cost the same, say.
+            Kind of each annotator, such as those of equal cost.
         """
         log = np.zeros_like(self.weights)
         for start in range(0, len(who), _CHUNK):
@@ -123,7 +124,7 @@ class Reliability:
         return np.asarray(self.weights @ ((edges[0] < _FLIP) & (edges[1] >= _FLIP)))
 
     def information(self, left_better: FloatArray, who: IntArray) -> FloatArray:
-        """Return what a decided vote tells of its annotator: annotators by pairs, in nats.
+        """Return the information of a decided vote on its annotator: annotators by pairs, in nats.
 
         Parameters
         ----------
@@ -139,9 +140,9 @@ class Reliability:
         return np.stack([np.interp(left_better, _ASKED, column) for column in table.T]).reshape(len(who), -1)
 
     def draw(self, rng: np.random.Generator, votes: FloatArray) -> FloatArray:
-        """Return a flip for each annotator, drawn from what is believed.
+        """Return a flip for each annotator, drawn from the posterior.
 
-        As a whole the votes are taken to be for the truth: draws that say otherwise are drawn again, a few times.
+        Draws of negative orientation are repeated, a few times.
         """
         for _ in range(_TRIES):
             at = [rng.choice(len(_FLIP), p=row / row.sum()) for row in self.weights]

@@ -10,7 +10,7 @@ from jamrank.typing import FloatArray, IntArray
 __all__ = ["MOST_DENSE", "GaussianScores"]
 
 
-# Beyond so many items only variances are kept: scores are taken as independent.
+# Beyond this many items only variances are kept, as for independent scores.
 MOST_DENSE = 1_500
 
 
@@ -21,7 +21,7 @@ class GaussianScores:
     ----------
     mean : ndarray
     covariance : ndarray
-        A matrix; or a vector of variances, where scores are taken as independent.
+        A matrix; or a vector of variances for independent scores.
     """
 
     def __init__(self, mean: FloatArray, covariance: FloatArray) -> None:
@@ -38,13 +38,13 @@ class GaussianScores:
         prior : ndarray
             Prior covariance: a matrix, or variances.
         first, second, information : ndarray
-            What each vote says of the difference of two scores.
+            Information of each vote on the difference of two scores.
         """
         n = len(mean)
         if n > MOST_DENSE:
             own = prior if prior.ndim == 1 else np.diagonal(prior)
             spread = np.bincount(first, information, n) + np.bincount(second, information, n)
-            # An opponent's own score is not known either: half of the information is a fair guess.
+            # The opponent's score is uncertain too: about half of the information remains.
             return cls(mean.copy(), 1.0 / (1.0 / own + 0.5 * spread))
         laplacian = np.zeros((n, n))
         np.add.at(laplacian, (first, second), -information)
@@ -79,7 +79,7 @@ class GaussianScores:
         return self.mean[first] - self.mean[second], np.maximum(variance, 1e-9)
 
     def condition(self, first: int, second: int, mean: float, variance: float) -> None:
-        """Change the margin of two items to have a mean and a variance; all other scores follow."""
+        """Condition on a new mean and variance of one margin."""
         old_mean, old_variance = (float(value) for value in self.margin(first, second))
         shift, shrink = (mean - old_mean) / old_variance, (old_variance - variance) / old_variance**2
         if not self.dense:
@@ -93,7 +93,7 @@ class GaussianScores:
         self.covariance -= np.outer(along * shrink, along)
 
     def add(self, mean: FloatArray, variance: FloatArray) -> None:
-        """Take up new items, independent of the others."""
+        """Add new items, independent of the others."""
         n, new = len(self.mean), len(mean)
         self.mean = np.concatenate([self.mean, mean])
         if not self.dense or n + new > MOST_DENSE:

@@ -1,4 +1,4 @@
-"""Whether to go on: the error that is left, the votes still needed, and which way is up."""
+"""Stopping: the remaining error, the votes still needed, and the orientation."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ __all__ = ["Questions", "assess", "error_of_draws", "projected_error", "question
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(16)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 _MOST_QUESTIONS = 4_000
-# Beyond so many times the votes there are, a target is out of reach.
+# A target that needs more than this multiple of the present votes is out of reach.
 _MOST_TIMES = 1e3
-# Futile: so many votes an item, and so many times that cost again would still be needed.
+# Futile: at least this many votes per item, and this multiple of their cost still needed.
 _ENOUGH_AN_ITEM, _TIMES_AGAIN = 10.0, 30.0
-# The normal posterior says "reached" only for a closer look by draws: near the target, these are asked.
+# Near the target the error of the normal posterior is checked by draws.
 _NEAR = 1.25
 _DRAWS = 400
-# An annotator is good, a coin or an adversary by these bounds of the flip.
+# Bounds of the flip of good, random and adversarial annotators.
 _VERDICTS = ((0.0, 0.4), (0.4, 0.6), (0.6, 1.0))
 
 
@@ -63,10 +63,10 @@ def questions_of(scores: GaussianScores, goal: Goal, prior_variance: float) -> Q
 
 
 def projected_error(asked: Questions, times: float = 0.0) -> float:
-    """Return the error to be expected with ``times`` as many votes again as there are, spread alike.
+    """Return the expected error with ``times`` as many further votes, distributed like the present ones.
 
-    The information on each quantity grows by that factor, its prior stays. Where its mean will be then is not known,
-    only how it is spread: the mean over that is taken.
+    The information on each quantity grows by that factor, its prior stays. The error is averaged over the
+    distribution of the later mean.
     """
     before = 1.0 / asked.prior
     known = np.maximum(1.0 / asked.variance - before, 0.0)
@@ -105,7 +105,7 @@ def assess(
     budget: float | None,
     sign_settled: bool,
 ) -> Status:
-    """Say where a collection stands."""
+    """Return the status of a collection."""
     votes = float(belief.pool.weight.sum())
     asked = questions_of(belief.scores, goal, belief.prior_variance)
     error = _verdict_error(belief) if goal.name == "verdicts" else projected_error(asked)
@@ -131,29 +131,29 @@ def _state(
     budget: float | None,
     sign_open: bool,
 ) -> tuple[str, str]:
-    told = f"expected error {error:.1%}, target {target:.1%}"
+    figures = f"expected error {error:.1%}, target {target:.1%}"
     if error <= target and not sign_open:
-        return "reached", f"The goal is reached: {told}."
+        return "reached", f"The goal is reached: {figures}."
     if budget is not None and cost >= budget:
-        return "budget spent", f"The budget of {budget:g} is spent: {told}."
+        return "budget spent", f"The budget of {budget:g} is spent: {figures}."
     enough = votes >= _ENOUGH_AN_ITEM * len(belief.pool.items)
     far = goal.name != "verdicts" and (price is None or price > _TIMES_AGAIN * max(cost, 1e-12))
     if enough and far and error > target:
-        return "futile", f"More votes like these will not reach the target: {told}."
+        return "futile", f"More votes like these will not reach the target: {figures}."
     if sign_open:
         return (
             "go",
-            f"It is open which way the votes as a whole point; more votes or gold settle it ({told}).",
+            f"The votes do not determine the direction of the ranking: collect more or give gold ({figures}).",
         )
     more = "" if needed is None else f"; about {many(max(round(needed), 1), 'more vote')}"
-    return "go", f"{told[0].upper()}{told[1:]}{more}."
+    return "go", f"{figures[0].upper()}{figures[1:]}{more}."
 
 
 def _votes_needed(asked: Questions, votes: float, target: float, error: float) -> float | None:
-    """Return about how many votes more bring the error to the target; None where it is out of reach."""
+    """Return the approximate number of further votes to the target; None if it is out of reach."""
     if votes == 0:
         return None
-    # Draws may have found more error than the normal posterior: the same factor holds later.
+    # If draws found more error than the normal posterior, the same factor is assumed later.
     factor = error / max(projected_error(asked), 1e-12)
 
     def above(log_times: float) -> float:

@@ -1,4 +1,4 @@
-"""Pairs worth asking about, from scores and their covariance alone: for a report on votes that are in."""
+"""Suggested pairs from scores and their covariance, for the report."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from jamrank.typing import FloatArray, IntArray
 
 __all__ = ["Suggestions", "suggest_pairs", "votes_to_settle"]
 
-# The order of two items is settled where it is at least so sure: the interval of their difference leaves out 0.
+# The order of two items is certain from this probability on: the interval of their difference excludes 0.
 _SETTLED = 0.975
 # Numbers of votes on one truth, beyond which its majority is as good as certain.
 _MAJORITIES = (1, 3, 5, 7, 9, 11, 15, 21, 31)
@@ -23,7 +23,7 @@ _MAJORITIES = (1, 3, 5, 7, 9, 11, 15, 21, 31)
 
 @dataclass(frozen=True)
 class Suggestions:
-    """Pairs to ask about, the most worthwhile first.
+    """Pairs to compare next, the most valuable first.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Suggestions:
     gain : ndarray
         Expected information on the order of all items, in nats.
     to_settle : ndarray
-        Votes after which the order would be settled, if the difference is what it seems; infinite for equals.
+        Votes until the order is certain, if the estimated difference is right; infinite for equal scores.
     """
 
     upper: IntArray
@@ -45,11 +45,11 @@ class Suggestions:
 
 
 def votes_to_settle(margin: FloatArray, variance: FloatArray, flip: float, *, one_truth: bool = False) -> FloatArray:
-    """Return how many votes on a pair would settle its order, if the margin is what it seems.
+    """Return how many votes on a pair make its order certain, if the estimated margin is right.
 
-    With ``n`` votes of information ``λ`` each the variance falls to ``1 / (1 / v + n λ)``; the order is settled
-    where the margin is 1.96 standard deviations from 0. Where all votes on a pair share one truth, they say together
-    at most what that truth says, once: if that is not enough, no number of votes on this pair is.
+    With ``n`` votes of information ``λ`` each the variance falls to ``1 / (1 / v + n λ)``; the order is certain if
+    the margin is 1.96 standard deviations from 0. Where all votes on a pair share one truth, they say together at
+    most what that truth says, once: if that is not enough, no number of votes on this pair is.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def suggest_pairs(
     *,
     one_truth: bool = False,
 ) -> Suggestions:
-    """Return the pairs whose votes tell most about the goal, each with those before it counted as asked.
+    """Return the pairs with the most information on the goal, each given those before it.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a strategy sees: beliefs with the votes in flight counted, the pairs that may be asked, and of whom."""
+"""The input of a strategy: beliefs including open assignments, candidate pairs and annotators."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from jamrank.typing import FloatArray, IntArray
 __all__ = ["Proposals", "View", "candidate_pairs"]
 
 
-# With very many items each is paired with so many neighbours in the order, and with so many others at random.
+# With very many items each is paired with this many neighbours in the order and random others.
 _NEIGHBOURS, _FAR = 8, 4
 
 
 @dataclass(frozen=True)
 class View:
-    """All that a choice depends on.
+    """Everything that a choice depends on.
 
     Attributes
     ----------
     belief : Belief
-        Scores and annotators, votes in flight counted as expected.
+        Scores and annotators, with open assignments counted as expected votes.
     goal : Goal
     first, second : ndarray
         Pairs that may be asked about.
@@ -39,7 +39,7 @@ class View:
     item_votes : ndarray
         Votes on each item, in flight included.
     count_pairs : callable
-        Gives the votes on each of the pairs, in flight included.
+        Returns the votes on each pair, open assignments included.
     rng : Generator
     """
 
@@ -57,7 +57,7 @@ class View:
 
 @dataclass(frozen=True)
 class Proposals:
-    """What a strategy proposes: the highest value is asked, equal ones at random.
+    """Proposals of a strategy: the highest value is chosen, ties at random.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class Proposals:
         IntArray among the pairs of the view.
     value : ndarray of shape (annotators, pairs)
     why : str
-        The reason, with room for ``{left}``, ``{right}``, ``{annotator}`` and ``{sure}``.
+        The reason, with placeholders ``{left}``, ``{right}``, ``{annotator}`` and ``{sure}``.
     """
 
     pairs: IntArray

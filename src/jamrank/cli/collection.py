@@ -1,4 +1,4 @@
-"""A collection of votes on the command line: what ``next`` and ``plan`` have in common."""
+"""Options that ``next`` and ``plan`` share."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _STRATEGIES = ("information", "swiss", "random", "uncertainty", "top-two")
 
 @dataclass(frozen=True)
 class CollectionRequest(VotesRequest):
-    """What was asked for on the command line."""
+    """The options of the command."""
 
     items: str | None = None
     annotators: str | None = None
@@ -43,9 +43,9 @@ class CollectionRequest(VotesRequest):
 def collection_options(command: Command) -> Command:
     """Add the votes, the items, the annotators and the goal to a command."""
     for option in (
-        click.option("--seed", type=int, help="Fixes everything that is drawn at random."),
+        click.option("--seed", type=int, help="Random seed."),
         click.option("--easy-share", type=float, default=0.0, show_default=True, help="Share of easy pairs."),
-        click.option("--budget", type=float, help="What may be spent, in the unit of the costs."),
+        click.option("--budget", type=float, help="Budget, in the unit of the costs."),
         click.option(
             "--target",
             type=float,
@@ -55,14 +55,14 @@ def collection_options(command: Command) -> Command:
         ),
         click.option("--strategy", type=click.Choice(_STRATEGIES), default="information", show_default=True),
         click.option("--threshold", metavar="SCORE|ITEM", help="For --goal threshold: a score, or an item."),
-        click.option("--k", type=int, help="For --goal top-k: size of the top; 5 unless given."),
+        click.option("--k", type=int, help="For --goal top-k: size of the top; 5 by default."),
         click.option("--goal", type=click.Choice(_GOALS), default="ranking", show_default=True),
         click.option("--gold", metavar="FILE", help="Pairs of known truth: left, right, winner."),
         click.option("--features", metavar="FILE", help="One row for each item: item, then numbers."),
         click.option(
-            "--annotators", metavar="FILE", help="Who can be asked: annotator and, if need be, cost and capacity."
+            "--annotators", metavar="FILE", help="Available annotators: annotator and optionally cost and capacity."
         ),
-        click.option("--items", metavar="FILE", help="Items beyond those in VOTES: item and, if need be, question."),
+        click.option("--items", metavar="FILE", help="Items beyond those in VOTES: item and optionally question."),
     ):
         command = option(command)
     return votes_options(command, required=False)

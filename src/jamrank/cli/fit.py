@@ -144,7 +144,7 @@ def fit(**options: Any) -> None:
 
 
 def _write(outcome: FitOutcome, request: FitRequest, console: Console) -> list[str]:
-    """Write the files, if they were asked for; return their names."""
+    """Write the requested files; return their names."""
     from jamrank.cli.display import stage
     from jamrank.cli.messages import note
     from jamrank.cli.results import publish_fit

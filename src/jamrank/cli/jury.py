@@ -22,7 +22,7 @@ _LEDGER = "jury.db"
 
 @dataclass(frozen=True)
 class _Request:
-    """What was asked for on the command line."""
+    """The options of the command."""
 
     items: str | None
     judges: tuple[str, ...]
@@ -51,7 +51,7 @@ Examples:
   jamrank jury --simulate --port 8765 > judges.toml
 
 \b
-answers.jsonl has question, system and text on every line; CSV, Parquet and folders of texts or images will do too.
+answers.jsonl has question, system and text on every line; CSV, Parquet and folders of texts or images are read too.
 judges.toml describes the judges:
   [judges.gpt]
   endpoint = "https://api.example.com/v1"
@@ -60,49 +60,53 @@ judges.toml describes the judges:
   price_in = 1.25               # for a million tokens
   price_out = 10.0
 
-Everything is recorded in the ledger. Interrupted or killed, the same command goes on where it was.
+Everything is recorded in the ledger. After an interruption the same command continues.
 
 Exit code 0 when done, 2 when something cannot be used or every judge fails, 130 when interrupted."""
 )
 @click.argument("items", metavar="[ITEMS]", required=False)
 @click.option(
-    "--judge", "judges", metavar="NAME", multiple=True, help="A judge of the file; all of them unless given."
+    "--judge", "judges", metavar="NAME", multiple=True, help="A judge of the file; repeat for more. By default all."
 )
 @click.option("--judges", "judges_file", metavar="FILE", default="judges.toml", show_default=True, help="The judges.")
 @click.option(
     "--ledger", metavar="FILE|URL", default=_LEDGER, show_default=True, help="Where everything is recorded."
 )
-@click.option("--budget", type=click.FloatRange(min=0), help="Never spend more than this, in the prices' currency.")
-@click.option("--calls", type=click.IntRange(min=0), help="Never send more requests than this.")
+@click.option("--budget", type=click.FloatRange(min=0), help="Spend at most this, in the currency of the prices.")
+@click.option("--calls", type=click.IntRange(min=0), help="Send at most this many requests.")
 @click.option(
     "--plan",
     type=click.Choice(["information", "random"]),
     default="information",
     show_default=True,
-    help="What to ask: what tells most, until the goal is reached; or all pairs in a fixed random order.",
+    help="Which comparisons: the most informative ones until the goal is reached, or all pairs in random order.",
 )
 @click.option(
-    "--goal", type=click.Choice(["ranking", "top-k"]), default="ranking", show_default=True, help="What is wanted."
+    "--goal",
+    type=click.Choice(["ranking", "top-k"]),
+    default="ranking",
+    show_default=True,
+    help="Goal of the collection.",
 )
-@click.option("-k", type=click.IntRange(min=1), help="With --goal top-k: how many.")
+@click.option("-k", type=click.IntRange(min=1), help="With --goal top-k: size of the top.")
 @click.option(
     "--target", type=click.FloatRange(0, 1), default=0.05, show_default=True, help="Expected error at which to stop."
 )
-@click.option("--both-orders", is_flag=True, help="Ask every comparison both ways, not only the first ones.")
+@click.option("--both-orders", is_flag=True, help="Ask every comparison in both orders, not only the first ones.")
 @click.option(
-    "--criterion", default="", metavar="TEXT", help="What to judge by; which answer is better, unless given."
+    "--criterion", default="", metavar="TEXT", help="Criterion of the judges; by default, which answer is better."
 )
-@click.option("--seed", metavar="TEXT", help="For the random plan and the fences around answers.")
-@click.option("--dry-run", is_flag=True, help="Say what it would cost; send nothing.")
-@click.option("--show-prompt", is_flag=True, help="Print a prompt as the first judge would get it; send nothing.")
-@click.option("--audit", metavar="LEDGER", help="Say how the judges of a ledger voted: biases, agreement, cost.")
+@click.option("--seed", metavar="TEXT", help="Random seed of the random plan and of the delimiters around answers.")
+@click.option("--dry-run", is_flag=True, help="Estimate the cost; send nothing.")
+@click.option("--show-prompt", is_flag=True, help="Print the prompt of the first judge; send nothing.")
+@click.option("--audit", metavar="LEDGER", help="Report on the judges of a ledger: biases, agreement, cost.")
 @click.option("--simulate", is_flag=True, help="Ask simulated judges on this machine; without ITEMS, serve them.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="With --simulate: where to serve.")
 @click.option("--latency", type=click.FloatRange(min=0), default=0.05, help="With --simulate: seconds for a reply.")
 @click.option(
     "--faults", type=click.FloatRange(0, 1), default=0.0, help="With --simulate: share of failing requests."
 )
-@click.option("--out", metavar="DIR", help="Write the ranking and the report there, as jamrank fit does.")
+@click.option("--out", metavar="DIR", help="Write the ranking and the report to that folder, as jamrank fit does.")
 @click.option("--json", "as_json", is_flag=True, help="With --audit: print JSON.")
 @click.option("--quiet", "-q", is_flag=True, help="Print no tables, notes or progress.")
 @click.pass_context
@@ -121,9 +125,9 @@ def jury(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Ask LLM judges which of two ITEMS is better, again and again, and rank the items.
+    """Ask LLM judges which of two ITEMS is better, for many pairs, and rank the items.
 
-    ITEMS is a file of answers or a folder. Judges are any models that speak the OpenAI-compatible protocol.
+    ITEMS is a file of answers or a folder. Judges are any models with an OpenAI-compatible API.
     """
     try:
         import aiohttp  # noqa: F401
@@ -190,7 +194,7 @@ def _serve(port: int, latency: float, faults: float) -> None:
         names = " ".join(f"--judge {judge.name}" for judge in server.judges)
         click.echo(
             f"Simulated judges at {server.url}; write the above to judges.toml and run, in another terminal:\n"
-            f"  jamrank jury answers.jsonl {names} --calls 400 --out results\nCtrl-C ends them.",
+            f"  jamrank jury answers.jsonl {names} --calls 400 --out results\nCtrl-C stops them.",
             err=True,
         )
         while True:
@@ -212,11 +216,11 @@ def _estimate(contents: Contents, judges: list[Judge], request: _Request) -> Non
 
     from jamrank.jury import estimate
 
-    table = Table(title="What it would cost; nothing was sent")
+    table = Table(title="Estimated cost; nothing was sent")
     for head in ("judge", "a call", "at most", "all pairs once", "both orders"):
         table.add_column(head, justify="left" if head == "judge" else "right")
-    told = estimate(contents, judges, criterion=request.criterion)
-    for one in told:
+    summary = estimate(contents, judges, criterion=request.criterion)
+    for one in summary:
         table.add_row(
             one.judge,
             f"{one.cost:.3g}",
@@ -228,7 +232,7 @@ def _estimate(contents: Contents, judges: list[Judge], request: _Request) -> Non
     console.print(table)
     console.print(
         f"{len(contents.items)} items, {len(contents.questions)} questions, {contents.n_comparisons:,} pairs; all "
-        f"judges on all pairs in both orders: {2 * sum(one.all_cost for one in told):.3g}. The information plan "
+        f"judges on all pairs in both orders: {2 * sum(one.all_cost for one in summary):.3g}. The information plan "
         "stops when the ranking is good enough, usually after a small part of that.",
         highlight=False,
         soft_wrap=True,
@@ -244,8 +248,8 @@ def _ask(contents: Contents, judges: list[Judge], request: _Request) -> None:
     if request.budget is None and request.calls is None:
         priced = [one for one in estimate(contents, judges, criterion=request.criterion) if one.worst > 0]
         if priced:
-            told = f"{priced[0].judge} costs about {priced[0].cost:.3g} a call"
-            raise ParameterError(f"{told}; give --budget or --calls (--dry-run tells what it would cost)")
+            summary = f"{priced[0].judge} costs about {priced[0].cost:.3g} a call"
+            raise ParameterError(f"{summary}; give --budget or --calls (--dry-run estimates the cost)")
     console = Console(stderr=True)
     with _Display(console, request) as display:
         try:
@@ -277,18 +281,18 @@ def _tell(outcome: Outcome, ledger: str) -> None:
     if outcome.lost:
         click.echo(f"note: {outcome.lost} requests of an earlier run had no reply; they count as paid", err=True)
     for name, reason in (outcome.given_up or {}).items():
-        click.echo(f"note: judge {name} was given up: {reason}", err=True)
+        click.echo(f"note: judge {name} is no longer asked: {reason}", err=True)
     if progress.failed:
         click.echo(f"note: {progress.failed} comparisons failed; the same command asks them again", err=True)
     click.echo(f"{outcome.state}: {outcome.reason}", err=True)
-    told = f"{progress.asked:,} requests, {progress.answered:,} votes"
+    summary = f"{progress.asked:,} requests, {progress.answered:,} votes"
     for kind, count in (("refused", progress.refused), ("unparsable", progress.unparsable)):
-        told += f", {count:,} {kind}" if count else ""
-    click.echo(f"{told}; {progress.spent:.4g} spent in all; recorded in {ledger}", err=True)
+        summary += f", {count:,} {kind}" if count else ""
+    click.echo(f"{summary}; {progress.spent:.4g} spent in all; recorded in {ledger}", err=True)
 
 
 class _Display:
-    """One line of progress, or a line now and then where the output is no terminal."""
+    """One line of progress, or occasional lines if the output is not a terminal."""
 
     def __init__(self, console: Console, request: _Request) -> None:
         self._console, self._request, self._last = console, request, 0.0
@@ -308,7 +312,7 @@ class _Display:
             self._status.stop()
 
     def show(self, progress: Progress) -> None:
-        """Show where the asking stands."""
+        """Show the progress."""
         if self._status is not None:
             self._status.update(self._line(progress))
         elif not self._request.quiet and progress.seconds - self._last >= 30:
@@ -330,7 +334,7 @@ def _span(seconds: float) -> str:
 
 
 def _fit(context: click.Context, request: _Request, out: str | None) -> None:
-    """Rank the items by what is in the ledger, as jamrank fit does."""
+    """Rank the items by the votes in the ledger, as jamrank fit does."""
     from jamrank.cli.fit import fit
 
     if request.quiet and out is None:
@@ -398,7 +402,7 @@ _LINES: tuple[tuple[str, Any], ...] = (
     ("comparisons that people judged too", lambda row: f"{row['people']:,}" if row["people"] else "–"),
     ("agrees with people", _interval("agreement", ".0%")),
     ("votes against the truth", _plain("flip", ".0%")),
-    ("bits a vote", _plain("bits_per_vote", ".2f")),
+    ("bits per vote", _plain("bits_per_vote", ".2f")),
     ("cost", _plain("cost", ".4g")),
-    ("cost of a bit", _plain("cost_per_bit", ".3g")),
+    ("cost per bit", _plain("cost_per_bit", ".3g")),
 )

@@ -26,10 +26,10 @@ _COMMANDS = {
     "diff": "Say how certain it is that one item is above another.",
     "compare": "Compare models by how well they predict held-out votes.",
     "export": "Write the results of a fit as Parquet, JSON, preference pairs or Markdown.",
-    "next": "Choose the next comparisons: which pair, of whom, and whether to go on.",
+    "next": "Choose the next comparisons: which pair, for which annotator, and whether to continue.",
     "plan": "Estimate how many votes a target needs, by simulating the collection.",
     "jury": "Ask LLM judges which item is better, within a budget, and rank the items.",
-    "studio": "Let people vote in a browser, and watch the ranking settle.",
+    "studio": "Let people vote in a browser, and watch the ranking converge.",
     "simulate": "Write simulated votes with a known truth to a file.",
     "reproduce": "Run the experiments of the paper and compare the results.",
 }
@@ -52,7 +52,7 @@ class _Commands(click.Group):
             formatter.write_dl(list(_COMMANDS.items()))
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Run, and turn every failure into one line and an exit code."""
+        """Run a command; every failure becomes one line and an exit code."""
         _prepare()
         try:
             code = super().main(*args, **{**kwargs, "standalone_mode": False})
@@ -77,7 +77,7 @@ class _Commands(click.Group):
 
 
 def _prepare() -> None:
-    """Let every exit clean up: half-written files are removed."""
+    """Make every exit remove half-written files."""
     warnings.showwarning = _show_warning
     prepare_streams()
     if threading.current_thread() is threading.main_thread():

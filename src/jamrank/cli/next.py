@@ -27,7 +27,7 @@ Examples:
   jamrank next --items items.csv --annotators judges.csv --count 20
   while jamrank next votes.csv --out next.csv -q; do ./ask next.csv >> votes.csv; done
 
-Exit code 0 to go on, 10 when the goal is reached, 11 when more votes like these will not reach it, 12 when the
+Exit code 0 to continue, 10 when the goal is reached, 11 when more votes like these will not reach it, 12 when the
 budget is spent; 2 when a file cannot be used."""
 )
 @collection_options
@@ -36,7 +36,7 @@ budget is spent; 2 when a file cannot be used."""
 @click.option("--json", "as_json", is_flag=True, help="Print status and comparisons as JSON.")
 @click.option("--quiet", "-q", is_flag=True, help="Print nothing.")
 def next(count: int, out: str | None, as_json: bool, quiet: bool, **given: Any) -> None:
-    """Say which comparisons to ask for next, of whom, on which side, and whether to go on.
+    """Choose the next comparisons: pair, annotator and sides; and say whether to continue.
 
     VOTES are the votes so far, one file or several; without any, give --items and --annotators.
     """
@@ -46,7 +46,7 @@ def next(count: int, out: str | None, as_json: bool, quiet: bool, **given: Any) 
 
     console = Console(stderr=True)
     silent = quiet or as_json
-    with stage(console, "looking at the votes", silent):
+    with stage(console, "fitting the votes", silent):
         chooser = open_chooser(CollectionRequest(**given), silent)
         status = chooser.status()
     with stage(console, "choosing", silent):
@@ -75,8 +75,8 @@ def _print_json(status: Status, chosen: list[Assignment]) -> None:
     import json
     from dataclasses import asdict
 
-    told = {"status": asdict(status), "assignments": [asdict(one) for one in chosen]}
-    click.echo(json.dumps(told, indent=1, default=str))
+    content = {"status": asdict(status), "assignments": [asdict(one) for one in chosen]}
+    click.echo(json.dumps(content, indent=1, default=str))
 
 
 def _show(status: Status, chosen: list[Assignment], out: str | None) -> None:

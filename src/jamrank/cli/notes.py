@@ -70,7 +70,7 @@ def gold_note(result: RankingResult) -> str:
     gold = result.votes.gold
     if gold is None:
         return ""
-    votes, together = gold.votes, gold.told
+    votes, together = gold.votes, gold.with_truths
     sign = np.where(votes.vote_result == FIRST, 1.0, np.where(votes.vote_result == SECOND, -1.0, 0.0))
     sign = sign * votes.vote_weight
     balance = np.bincount(votes.vote_pair, sign, votes.n_pairs)

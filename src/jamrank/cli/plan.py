@@ -25,15 +25,15 @@ Exit code 0 when done, 2 when a file cannot be used."""
 )
 @collection_options
 @click.option("--runs", type=click.IntRange(min=2), default=10, show_default=True, help="Simulated collections.")
-@click.option("--most", type=float, metavar="VOTES", help="How many votes to look ahead.")
+@click.option("--most", type=float, metavar="VOTES", help="Largest number of further votes to simulate.")
 @click.option("--picture", metavar="FILE", help="Draw the expected error against the votes: an SVG file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
 @click.option("--quiet", "-q", is_flag=True, help="Print nothing.")
 def plan(runs: int, most: float | None, picture: str | None, as_json: bool, quiet: bool, **given: Any) -> None:
-    """Say how many votes, at what cost, bring the expected error to a target.
+    """Estimate how many votes, at what cost, bring the expected error to a target.
 
-    Collections are simulated from what the VOTES so far tell of items and annotators, votes being chosen as
-    jamrank next would. Without votes give --items and --annotators.
+    Collections are simulated from the fit to the VOTES so far, with comparisons chosen as by jamrank next. Without
+    votes give --items and --annotators.
     """
     from rich.console import Console
 
@@ -41,7 +41,7 @@ def plan(runs: int, most: float | None, picture: str | None, as_json: bool, quie
 
     console = Console(stderr=True)
     silent = quiet or as_json
-    with stage(console, "looking at the votes", silent):
+    with stage(console, "fitting the votes", silent):
         chooser = open_chooser(CollectionRequest(**given), silent)
         status = chooser.status()
     with stage(console, f"simulating {runs} collections", silent):
@@ -61,8 +61,8 @@ def _print_json(made: Plan, status: Status) -> None:
     import json
     from dataclasses import asdict
 
-    told = {name: value.tolist() if hasattr(value, "tolist") else value for name, value in asdict(made).items()}
-    click.echo(json.dumps({"status": asdict(status), "plan": told}, indent=1))
+    text = {name: value.tolist() if hasattr(value, "tolist") else value for name, value in asdict(made).items()}
+    click.echo(json.dumps({"status": asdict(status), "plan": text}, indent=1))
 
 
 def _show(made: Plan, status: Status, budget: float | None, picture: str | None) -> None:
@@ -76,12 +76,12 @@ def _show(made: Plan, status: Status, budget: float | None, picture: str | None)
     console.print(f"Now: {status.reason}", highlight=False, markup=False)
     if made.votes_needed is None or made.cost_needed is None:
         horizon = f"{many(float(made.votes[-1]), 'further vote')}"
-        told = f"The target of {made.target:.1%} is not reached within {horizon}; error then {made.error[-1]:.1%}."
+        text = f"The target of {made.target:.1%} is not reached within {horizon}; error then {made.error[-1]:.1%}."
     else:
         price = number(round(made.cost_needed, 2))
-        told = f"About {many(round(made.votes_needed), 'further vote')} at a cost of {price} bring the "
-        told += f"expected error to {made.target:.1%} (mean of {made.runs} simulated collections)."
-    console.print(told, style="bold", highlight=False, markup=False)
+        text = f"About {many(round(made.votes_needed), 'further vote')} at a cost of {price} bring the "
+        text += f"expected error to {made.target:.1%} (mean of {made.runs} simulated collections)."
+    console.print(text, style="bold", highlight=False, markup=False)
     if budget is not None:
         left = max(budget - status.cost, 0.0)
         error = float(np.interp(left, made.cost, made.error))

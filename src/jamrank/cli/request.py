@@ -1,4 +1,4 @@
-"""What the user asked of ``jamrank fit``."""
+"""The options of ``jamrank fit``."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class FitRequest(VotesRequest):
     memory: str | None = None
     scratch: str | None = None
     keep_scratch: bool = False
-    # What comes of it.
+    # Output.
     out: str | None = None
     exports: tuple[str, ...] = ()
     spreadsheet_safe: bool = False
@@ -76,7 +76,7 @@ class FitRequest(VotesRequest):
 
     @property
     def wanted_engine(self) -> str:
-        """The engine that was asked for, by name or by one of its options."""
+        """The requested engine, by name or by one of its options."""
         of_dask, of_disk = self.scheduler or self.workers, self.memory or self.scratch
         return self.engine or ("dask" if of_dask else "disk" if of_disk else "auto")
 

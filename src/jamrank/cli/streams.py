@@ -1,4 +1,4 @@
-"""Standard output and error of the command: odd terminals and closed pipes do no harm."""
+"""Standard output and error of the command: unusual encodings and closed pipes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["prepare_streams"]
 class _Pipe(io.FileIO):
     """A file descriptor whose reader may go away: what is written after that is dropped.
 
-    The command goes on and ends with its own exit code: ``jamrank fit … --out results | head`` writes its results.
+    The command continues and returns its own exit code: ``jamrank fit … --out results | head`` writes its results.
     """
 
     def write(self, data: object, /) -> int:
@@ -23,7 +23,7 @@ class _Pipe(io.FileIO):
 
 
 def prepare_streams() -> None:
-    """Replace standard output and error, unless somebody else did before."""
+    """Replace standard output and error, unless already replaced."""
     sys.stdout, sys.stderr = _prepared(sys.stdout, 1), _prepared(sys.stderr, 2)
 
 

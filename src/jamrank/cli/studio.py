@@ -15,7 +15,7 @@ _MISSING = "the studio needs more packages; install them with pip install 'jamra
 
 
 class _Studio(click.Group):
-    """A group whose first word is a command, or else what is to be served."""
+    """A group whose first argument is a command, or else the items to serve."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if (args and args[0] in ("-h", "--help")) or not args or args[0] not in self.commands:
@@ -40,21 +40,23 @@ Examples:
   jamrank studio backup items.studio.sqlite copy.sqlite
   jamrank studio invite items.studio.sqlite --names judges.txt --url https://study.example.org
 
-Started again with the same words, a study goes on where it was."""
+The same command continues a study."""
 )
 @click.argument("items", required=False)
 @click.option("--study", metavar="FILE", help="Settings of the study, TOML: question, criteria, ties, gold pairs …")
-@click.option(
-    "--database", metavar="WHERE", help="SQLite file or postgresql:// URL; NAME.studio.sqlite unless given."
-)
+@click.option("--database", metavar="WHERE", help="SQLite file or postgresql:// URL; NAME.studio.sqlite by default.")
 @click.option("--demo", is_flag=True, help="Try it with handwritten digits.")
 @click.option(
-    "--judges", default=20, show_default=True, type=click.IntRange(1, 100_000), help="Who may use the open link."
+    "--judges",
+    default=20,
+    show_default=True,
+    type=click.IntRange(1, 100_000),
+    help="Largest number of judges on the open link.",
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="Port; 0 for any.")
-@click.option("--url", metavar="URL", help="Where judges find it, if not at host and port: the address of a proxy.")
-@click.option("--proxy", is_flag=True, help="A proxy on this machine is in front and speaks https.")
+@click.option("--url", metavar="URL", help="Address for judges, if not host and port: that of a proxy.")
+@click.option("--proxy", is_flag=True, help="There is an https proxy on this machine.")
 @click.option("--processes", default=1, show_default=True, type=click.IntRange(1, 64), help="Server processes.")
 @click.option("--password", is_flag=True, help="Ask for an admin password (or set JAMRANK_STUDIO_PASSWORD).")
 @click.option("--no-browser", is_flag=True, help="Do not open the admin page.")
@@ -110,7 +112,7 @@ def serve(
             click.echo(f"Admin page  {links.admin}")
             click.echo(f"Judges      {links.judges}  (for up to {judges})")
             click.echo(
-                f"{links.n_items} items; votes are kept in {_shown(where)}. Stop with Ctrl-C; start again to go on."
+                f"{links.n_items} items; votes are kept in {_shown(where)}. Ctrl-C stops; restart to continue."
             )
         if not no_browser and not quiet:
             import webbrowser
@@ -134,11 +136,13 @@ def backup(database: str, copy: str) -> None:
 
 @studio.command()
 @click.argument("database")
-@click.option("--names", metavar="FILE", help="Names, one a line; a link for each.")
-@click.option("--count", default=1, show_default=True, type=click.IntRange(1, 100_000), help="So many without names.")
-@click.option("--url", default="http://127.0.0.1:8000", show_default=True, help="Where judges find the study.")
+@click.option("--names", metavar="FILE", help="File of names, one per line; a link for each.")
+@click.option(
+    "--count", default=1, show_default=True, type=click.IntRange(1, 100_000), help="Number of links without names."
+)
+@click.option("--url", default="http://127.0.0.1:8000", show_default=True, help="Address of the study for judges.")
 def invite(database: str, names: str | None, count: int, url: str) -> None:
-    """Print secret links for judges, one a judge; they are stored nowhere else."""
+    """Print secret links, one per judge; they are not stored anywhere else."""
     require_studio()
     from jamrank.collect.database import writing
     from jamrank.studio.people import invite_judge
@@ -156,7 +160,7 @@ def invite(database: str, names: str | None, count: int, url: str) -> None:
 
 
 def require_studio() -> None:
-    """Say what to install where something is missing."""
+    """Say what to install if something is missing."""
     try:
         import jinja2  # noqa: F401
         import markdown_it  # noqa: F401
@@ -173,7 +177,7 @@ def _default_database(items: str | None, study: str | None, demo: bool) -> str:
         return "jamrank-studio-demo.sqlite"
     named = items or study
     if named is None:
-        raise ParameterError("name a table or folder of items, a study file, or --database of a study that was begun")
+        raise ParameterError("name a table or folder of items, a study file, or --database of an existing study")
     return f"{Path(named).resolve().stem}.studio.sqlite"
 
 
@@ -182,7 +186,7 @@ def _checked_url(url: str | None, host: str) -> str | None:
 
     if url is None:
         if host in ("0.0.0.0", "::", ""):
-            raise ParameterError(f"--host {host} listens on all addresses; say with --url which one judges will use")
+            raise ParameterError(f"--host {host} listens on all addresses; give the one for judges with --url")
         return None
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/") or parts.query:

@@ -76,22 +76,22 @@ def _make_file(path: Path, create: bool) -> None:
     if not create:
         raise LedgerError(f"{path}: the file does not exist; check the name and the folder")
     if not path.absolute().parent.is_dir():
-        raise LedgerError(f"{path.absolute().parent}: the folder does not exist; make it first")
+        raise LedgerError(f"{path.absolute().parent}: the folder does not exist; create it first")
     try:
         with contextlib.suppress(FileExistsError):
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     except OSError as error:
-        raise LedgerError(f"{path}: the file cannot be made ({error.strerror})") from None
+        raise LedgerError(f"{path}: the file cannot be created ({error.strerror})") from None
 
 
 def _prepare_sqlite(connection: Any, record: Any) -> None:
-    connection.isolation_level = None  # transactions begin in _begin_sqlite, not by the driver's guess
+    connection.isolation_level = None  # transactions begin in _begin_sqlite, not in the driver
     for pragma in ("busy_timeout = 60000", "journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
         connection.execute(f"PRAGMA {pragma}")
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    # A write that began as a read may find that another has written since, and fails at once; IMMEDIATE waits.
+    # A transaction that starts with a read fails if another has written since; IMMEDIATE waits instead.
     waiting = "" if connection.get_execution_options().get("jamrank_reading") else " IMMEDIATE"
     connection.exec_driver_sql(f"BEGIN{waiting}")
 
@@ -104,7 +104,7 @@ def _prepare_postgresql(connection: Any, record: Any) -> None:
 
 @contextlib.contextmanager
 def writing(engine: Engine) -> Iterator[Connection]:
-    """Open a transaction in which nobody else writes; it is on disk when the block ends."""
+    """Open a transaction with exclusive writing; it is on disk when the block ends."""
     with _explained(engine), engine.begin() as connection:
         if engine.dialect.name == "postgresql":
             connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
@@ -113,7 +113,7 @@ def writing(engine: Engine) -> Iterator[Connection]:
 
 @contextlib.contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
-    """Open a transaction that sees one state of the ledger from its first statement to its last."""
+    """Open a transaction with a consistent snapshot of the ledger."""
     level: dict[str, Any] = {"isolation_level": "REPEATABLE READ"} if engine.dialect.name == "postgresql" else {}
     with (
         _explained(engine),
@@ -125,14 +125,14 @@ def reading(engine: Engine) -> Iterator[Connection]:
 
 @contextlib.contextmanager
 def only_writer(engine: Engine, what: str) -> Iterator[None]:
-    """Hold a lock that the end of the process releases, however it ends.
+    """Hold a lock that is released when the process ends, however it ends.
 
     Raises
     ------
     LedgerError
         If another process holds it.
     """
-    taken = LedgerError(f"{safe_name(engine.url)}: another {what} is at work on this ledger; wait until it has ended")
+    taken = LedgerError(f"{safe_name(engine.url)}: another {what} is using this ledger; wait until it has finished")
     if engine.dialect.name == "postgresql":
         with _explained(engine), engine.connect() as connection:
             number = _LOCK * 256 + sum(what.encode()) % 256
@@ -147,7 +147,7 @@ def only_writer(engine: Engine, what: str) -> Iterator[None]:
             connection.execute(text("SELECT pg_advisory_unlock(:lock)"), {"lock": number})
             connection.commit()
         return
-    # A database of its own, held open in an exclusive transaction: SQLite's locks work alike on every system.
+    # A separate database in an exclusive transaction: SQLite's locks work the same on every system.
     with contextlib.closing(
         sqlite3.connect(f"{engine.url.database}-{what}", timeout=0, isolation_level=None)
     ) as lock:

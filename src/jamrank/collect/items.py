@@ -29,14 +29,14 @@ _LONG = 60
 
 
 def read_items(path: str | os.PathLike[str]) -> tuple[list[Item], list[Question]]:
-    """Read what is to be compared.
+    """Read the items to compare.
 
     Parameters
     ----------
     path : path-like
         A CSV, JSON, JSON Lines or Parquet file with the columns ``item`` (or ``system``) and ``text`` (or ``path``,
         the image of each, relative to the file), and where systems answer several questions ``question``; a further
-        ``question_id`` names them, and ``family`` says whose model wrote an answer. Or a folder of texts and images,
+        ``question_id`` names them, and ``family`` is the model family of an answer. Or a folder of texts and images,
         called like the items; or with a folder for each system, in it one file for each question.
 
     Returns
@@ -48,7 +48,7 @@ def read_items(path: str | os.PathLike[str]) -> tuple[list[Item], list[Question]
     Raises
     ------
     InputError
-        If a column is missing, a row is empty, an item is there twice, or there are fewer than two items.
+        If a column is missing, a row is empty, an item is listed twice, or there are fewer than two items.
     """
     source = str(path)
     items, questions = _from_folder(Path(path)) if Path(path).is_dir() else _from_table(source)
@@ -56,7 +56,7 @@ def read_items(path: str | os.PathLike[str]) -> tuple[list[Item], list[Question]
     for row, item in enumerate(items, 1):
         if (item.id, item.question) in seen:
             what = f"{item.id!r}" + (f" for the question {item.question!r}" if item.question else "")
-            raise InputError(f"{what} is there twice", "keep one of them", source=source, row=row)
+            raise InputError(f"{what} is listed twice", "keep one of them", source=source, row=row)
         seen.add((item.id, item.question))
     if len({item.id for item in items}) < 2:
         raise InputError("fewer than two items", "there is nothing to compare", source=source)
@@ -64,7 +64,7 @@ def read_items(path: str | os.PathLike[str]) -> tuple[list[Item], list[Question]
 
 
 def image_url(item: Item) -> str:
-    """Return an image as a ``data:`` URL, which is how judges are sent images."""
+    """Return an image as a ``data:`` URL, the form in which images are sent to judges."""
     data = read_bytes(str(item.path))
     if len(data) > _LARGEST:
         raise InputError(
@@ -98,7 +98,7 @@ def _column(columns: Sequence[str], names: Sequence[str]) -> str | None:
 
 
 class _Rows:
-    """Rows of a table as items; questions get ids as they come."""
+    """Rows of a table as items; questions get ids in order of appearance."""
 
     def __init__(self, source: str, name: str, content: str, question: str | None, files: bool) -> None:
         self.source, self.name, self.content, self.question, self.files = source, name, content, question, files
@@ -124,12 +124,14 @@ class _Rows:
         name = str(row["question_id"]) if row.get("question_id") is not None else _short(text)
         known = self.questions.setdefault(name, Question(name, text))
         if known.text != text:
-            raise InputError(f"question_id {name!r} has two texts", "one id, one question", source=self.source)
+            raise InputError(
+                f"question_id {name!r} has two texts", "use one text for each question_id", source=self.source
+            )
         return name
 
 
 def _short(text: str) -> str:
-    """Return a question as its own id, or the beginning of a long one with a digest."""
+    """Return the text of a question as its id; of a long one, its beginning with a digest."""
     line = " ".join(text.split())
     if len(line) <= _LONG:
         return line

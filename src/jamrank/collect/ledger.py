@@ -45,14 +45,14 @@ _BATCH = 2_000
 def open_ledger(
     where: str | os.PathLike[str], *, create: bool = True, clock: Callable[[], float] = time.time
 ) -> Ledger:
-    """Open a ledger of votes, or make a new one.
+    """Open a ledger of votes, or create one.
 
     Parameters
     ----------
     where : path-like or str
         An SQLite file, or the URL of a PostgreSQL database (``postgresql://user:password@host/name``).
     create : bool
-        Whether to make the ledger where there is none.
+        Whether to create the ledger if there is none.
     clock : callable
         The time in seconds since 1970.
 
@@ -64,7 +64,7 @@ def open_ledger(
     Raises
     ------
     LedgerError
-        If the database cannot be opened, is no ledger, or was written by a newer jamrank.
+        If the database cannot be opened, is not a ledger, or was written by a newer jamrank.
     """
     url = locate(where)
     engine = open_engine(url, create=create)
@@ -79,10 +79,10 @@ def open_ledger(
 
 
 class Ledger:
-    """A ledger that is open; :func:`open_ledger` opens one.
+    """An open ledger; see :func:`open_ledger`.
 
-    Several threads and several processes may use one ledger. Whatever a method has written is on disk when it
-    returns, and a write that is repeated with the same key is one write.
+    Several threads and several processes may use one ledger. What a method has written is on disk when it returns;
+    repeating a write with the same key has no effect.
     """
 
     def __init__(self, engine: Engine, clock: Callable[[], float]) -> None:
@@ -109,7 +109,7 @@ class Ledger:
         self._engine.dispose()
 
     def exclusive(self, what: str) -> contextlib.AbstractContextManager[None]:
-        """Keep other processes from doing the same kind of work on this ledger, until the block or the process ends.
+        """Lock one kind of work on this ledger against other processes, until the block or the process ends.
 
         Parameters
         ----------
@@ -119,7 +119,7 @@ class Ledger:
         Raises
         ------
         LedgerError
-            When the block is entered and another process is at it.
+            If another process holds the lock.
         """
         return only_writer(self._engine, what)
 
@@ -128,7 +128,7 @@ class Ledger:
     def record(
         self, operations: Sequence[Ask | Close | Undo], limit: Limit | None = None
     ) -> list[Event | LedgerError]:
-        """Write several operations at once, with one wait for the disk.
+        """Write several operations in one transaction.
 
         Parameters
         ----------
@@ -140,8 +140,8 @@ class Ledger:
         Returns
         -------
         list of Event or LedgerError
-            For each operation, what is now in the ledger (of an operation that had been written before: what was
-            written then), or why it was not written.
+            For each operation, what is now in the ledger (for a repeated operation, what was written first), or why
+            it was not written.
         """
         if not operations:
             return []
@@ -210,15 +210,15 @@ class Ledger:
         outcome : {"left", "right", "tie", "both_bad"}
             Which side was better.
         key : str, optional
-            Makes repeated calls one; by default a lease has one answer.
+            Identifies repeated calls; by default a lease has one answer.
         strength : float, optional
             How clearly, from 0 to 1.
         raw : str, optional
-            The reply as it came.
+            The raw reply.
         cost : float, optional
-            What it cost; all that was reserved unless given.
+            Its cost; by default the reserved amount.
         seconds : float, optional
-            How long it took.
+            Duration.
         details : mapping, optional
             Anything else, as JSON; nothing personal, since events cannot be deleted.
         """
@@ -237,12 +237,12 @@ class Ledger:
         seconds: float | None = None,
         details: Mapping[str, Any] | None = None,
     ) -> Event:
-        """Record that a lease brought no vote.
+        """Record that a lease ended without a vote.
 
         Parameters
         ----------
         kind : {"skipped", "refused", "unparsable", "failed", "expired"}
-            Skipped by a person, refused by a judge, a reply that is no verdict, no reply at all, or out of time.
+            Skipped by a person, refused by a judge, a reply without a verdict, no reply, or expired.
         lease, key, raw, cost, seconds, details
             As in :meth:`answer`.
         """
@@ -255,7 +255,7 @@ class Ledger:
         return self.end(lease, "skipped", key=key, cost=0.0, seconds=seconds)
 
     def undo(self, event: int, *, key: str | None = None) -> Event:
-        """Take back an answer or a skip; the last one of somebody is :meth:`last_of`."""
+        """Undo an answer or a skip; :meth:`last_of` returns the last one of an annotator."""
         return self._record_one(Undo(event, key or f"undo:{event}"))
 
     def expire(self, leases: Iterable[Lease] | None = None) -> list[Event]:
@@ -264,7 +264,7 @@ class Ledger:
         Parameters
         ----------
         leases : iterable of Lease, optional
-            Those whose time has run out unless given.
+            By default those that have expired.
         """
         over = self.leases(expired=True) if leases is None else leases
         ended = self.record([Close(lease.id, "expired", f"expire:{lease.id}") for lease in over])
@@ -278,7 +278,7 @@ class Ledger:
         annotator : str, optional
             Those of one annotator.
         expired : bool, optional
-            Only those whose time has (True) or has not (False) run out.
+            Only those that have (True) or have not (False) expired.
         """
         query = select(schema.leases).order_by(schema.leases.c.id)
         if annotator is not None:
@@ -340,7 +340,7 @@ class Ledger:
         Parameters
         ----------
         purposes : sequence of {"vote", "practice", "gold", "repeat"}
-            Which answers count; all but practice unless given.
+            Which answers count; by default all but practice.
         after : int
             Only answers whose event has a larger id.
 
@@ -355,14 +355,14 @@ class Ledger:
             return votes_frame(connection, purposes, after)
 
     def spending(self) -> list[Spending]:
-        """Return what each annotator was asked, has answered and has cost, and what is reserved."""
+        """Return the requests, answers, costs and reservations of each annotator."""
         with reading(self._engine) as connection:
             return spending(connection)
 
     # Items and annotators
 
     def add_items(self, items: Iterable[Item]) -> None:
-        """Add items, or replace what is shown of them."""
+        """Add items, or replace their content."""
         with writing(self._engine) as connection:
             put(connection, schema.items, [item_row(item) for item in items])
 
@@ -393,7 +393,7 @@ class Ledger:
             return [Question(row.id, row.text, json.loads(row.details)) for row in rows]
 
     def add_annotator(self, annotator: Annotator, token: str | None = None) -> None:
-        """Add an annotator, or replace what is known of one; a token is kept as its hash alone."""
+        """Add an annotator, or replace its record; a token is stored only as a hash."""
         with writing(self._engine) as connection:
             put(connection, schema.annotators, [annotator_row(annotator, token)])
 
@@ -404,40 +404,40 @@ class Ledger:
             return [annotator_of(row) for row in rows]
 
     def annotator_with(self, token: str) -> Annotator | None:
-        """Return the annotator whose token this is, unless it was revoked."""
+        """Return the annotator with this token, unless it was revoked."""
         table = schema.annotators
         with reading(self._engine) as connection:
             found = connection.execute(select(table).where(table.c.token_hash == hashed(token))).mappings().first()
             return None if found is None or found["revoked"] else annotator_of(found)
 
     def revoke(self, annotator: str) -> None:
-        """Accept the token of an annotator no longer; the votes stay."""
+        """Revoke the token of an annotator; the votes stay."""
         with writing(self._engine) as connection:
             change_annotator(connection, annotator, revoked=True)
 
     def forget(self, annotator: str) -> None:
-        """Delete what is known of an annotator beside the votes, which stay under the id."""
+        """Delete the personal data of an annotator; the votes stay under the id."""
         with writing(self._engine) as connection:
             change_annotator(connection, annotator, revoked=True, name=None, token_hash=None, details="{}")
 
     # Settings and copies
 
     def setting(self, name: str) -> Any:
-        """Return a setting that belongs to the ledger, None where there is none."""
+        """Return a setting of the ledger; None if there is none."""
         query = select(schema.meta.c.value).where(schema.meta.c.key == f"setting:{name}")
         with reading(self._engine) as connection:
             value = connection.scalar(query)
             return None if value is None else json.loads(value)
 
     def set_setting(self, name: str, value: Any) -> None:
-        """Keep a setting with the ledger, as JSON; never a secret."""
+        """Store a setting in the ledger, as JSON; never a secret."""
         key = f"setting:{name}"
         with writing(self._engine) as connection:
             connection.execute(delete(schema.meta).where(schema.meta.c.key == key))
             connection.execute(insert(schema.meta), {"key": key, "value": json.dumps(value)})
 
     def backup(self, path: str | os.PathLike[str]) -> None:
-        """Copy the ledger, as it is at this moment, to a new SQLite file.
+        """Copy the current state of the ledger to a new SQLite file.
 
         Raises
         ------

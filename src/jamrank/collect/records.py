@@ -1,4 +1,4 @@
-"""What a ledger holds, as frozen records, and what may be written to it."""
+"""The records of a ledger, and the operations that write to it."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ OUTCOMES = ("left", "right", "tie", "both_bad")
 
 @dataclass(frozen=True)
 class Item:
-    """What is shown of an item.
+    """The content of an item.
 
     Attributes
     ----------
     id : str
         The item that is ranked.
     question : str
-        The prompt, scene or topic that this content answers; empty where there are no questions.
+        The prompt, scene or topic that this content answers; empty if there are no questions.
     text : str, optional
         The text to compare.
     path : str, optional
@@ -80,7 +80,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Annotator:
-    """Somebody or something that votes. Personal data live here alone; events hold nothing but the ``id``.
+    """An annotator: a person or a model. Personal data are only here; events have only the ``id``.
 
     Attributes
     ----------
@@ -151,7 +151,7 @@ class Limit:
     Attributes
     ----------
     money : float, optional
-        For everything in the ledger.
+        Total cost in the ledger.
     calls : int, optional
         For requests to judges; pairs that are shown to people do not count.
     """
@@ -162,7 +162,7 @@ class Limit:
 
 @dataclass(frozen=True)
 class Spending:
-    """What one annotator has cost so far."""
+    """The cost of one annotator so far."""
 
     annotator: str
     asked: int
@@ -178,9 +178,9 @@ class Ask:
     Attributes
     ----------
     seconds : float
-        How long the pair stays reserved for this annotator.
+        Time for which the pair is reserved for this annotator.
     reserve : float
-        The most that the answer can cost; taken from the budget until it is known what it did cost.
+        The largest possible cost of the answer; reserved in the budget until the actual cost is known.
     """
 
     annotator: str
@@ -199,12 +199,12 @@ class Ask:
 
 @dataclass(frozen=True)
 class Close:
-    """End a lease: with an answer, or with one of the ways in which there is none.
+    """End a lease: with an answer, or without one.
 
     Attributes
     ----------
     cost : float, optional
-        What it cost; all that was reserved where that is not known.
+        Its cost; the reserved amount if unknown.
     """
 
     lease: int
@@ -220,7 +220,7 @@ class Close:
 
 @dataclass(frozen=True)
 class Undo:
-    """Take back an answer; it stays in the ledger and no longer counts as a vote."""
+    """Undo an answer; it stays in the ledger and no longer counts as a vote."""
 
     event: int
     key: str

@@ -1,4 +1,4 @@
-"""The tables of a ledger, their version, and how an older ledger becomes a newer one."""
+"""The tables of a ledger, their version, and migrations."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ annotators = Table(
     Column("revoked", Boolean, nullable=False),
 )
 
-# Append-only. Ids are given while no one else can write, so they rise by one in the order of the commits.
+# Append-only. Ids are assigned under the write lock, so they increase by one in commit order.
 events = Table(
     "events",
     metadata,
@@ -104,7 +104,7 @@ events = Table(
 Index("events_refers", events.c.refers)
 Index("events_annotator", events.c.annotator, events.c.id)
 
-# Which questions are out and what they may cost: what events say already, kept at hand.
+# Open leases and their reserved costs: derived from the events, for fast access.
 leases = Table(
     "leases",
     metadata,
@@ -153,23 +153,23 @@ _after_create(
 
 Migration = Callable[[Connection], None]
 
-# MIGRATIONS[k] makes a ledger of version k + 1 one of version k + 2; a new ledger has all of it from the start.
+# MIGRATIONS[k] converts a ledger from version k + 1 to k + 2; a new ledger has the newest version.
 MIGRATIONS: Sequence[Migration] = ()
 
 
 def prepare(connection: Connection, migrations: Sequence[Migration] = MIGRATIONS, *, create: bool = True) -> None:
-    """Make the tables of a new ledger, or bring those of an older one up to date; in the caller's transaction.
+    """Create the tables of a new ledger, or migrate an older one, in the caller's transaction.
 
     Raises
     ------
     LedgerError
-        If the database is something else, has no ledger and none is to be made, or was written by a newer jamrank.
+        If the database is not a ledger and none may be created, or was written by a newer jamrank.
     """
     found = set(inspect(connection).get_table_names())
     newest = 1 + len(migrations)
     if meta.name not in found:
         if not create or (found and connection.dialect.name == "sqlite") or found & set(metadata.tables):
-            raise LedgerError("this database is no ledger of jamrank; give the file or URL of one")
+            raise LedgerError("this database is not a ledger of jamrank; give the file or URL of one")
         metadata.create_all(connection)
         connection.execute(insert(meta), {"key": "version", "value": str(newest)})
         return

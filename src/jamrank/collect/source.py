@@ -1,4 +1,4 @@
-"""A ledger as a file of votes, for everything that reads votes."""
+"""A ledger as a source of votes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["votes_of"]
 
 
 def votes_of(where: str | os.PathLike[str]) -> pl.DataFrame:
-    """Return the votes of the ledger in a file or at a URL, for those who read votes.
+    """Return the votes of the ledger in a file or at a URL.
 
     Raises
     ------

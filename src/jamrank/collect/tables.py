@@ -48,7 +48,7 @@ def put(connection: Connection, table: Table, rows: list[dict[str, Any]]) -> Non
 
 
 def change_annotator(connection: Connection, annotator: str, **values: Any) -> None:
-    """Change what is known of an annotator."""
+    """Change the record of an annotator."""
     table = schema.annotators
     if not connection.execute(update(table).where(table.c.id == annotator).values(**values)).rowcount:
         raise LedgerError(f"no annotator {annotator!r} in this ledger")
@@ -83,7 +83,7 @@ def item_of(row: RowMapping) -> Item:
 
 
 def annotator_row(annotator: Annotator, token: str | None) -> dict[str, Any]:
-    """Return the row of an annotator; the token in it is hashed, and left as it was where none is given."""
+    """Return the row of an annotator; the token is hashed, and unchanged if none is given."""
     row = {
         "id": annotator.id,
         "kind": annotator.kind,
@@ -106,7 +106,7 @@ def event_of(row: RowMapping) -> Event:
 
 
 def events_where(connection: Connection, column: Any, values: set[Any]) -> dict[str, Event]:
-    """Return the events, without their replies, of which a column has one of some values; by key."""
+    """Return the events, without replies, whose column has one of some values; by key."""
     found: dict[str, Event] = {}
     wanted, columns = list(values), [column for column in schema.events.c if column.name != "raw"]
     for start in range(0, len(wanted), 500):
@@ -123,5 +123,5 @@ def lease_of(event: Event, expires: float, reserved: float) -> Lease:
 
 
 def hashed(token: str) -> str:
-    """Return what is kept of a token; tokens are random, and need no slower hash."""
+    """Return the hash of a token; tokens are random and need no slower hash."""
     return hashlib.sha256(token.encode()).hexdigest()

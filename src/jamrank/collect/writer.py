@@ -1,4 +1,4 @@
-"""How operations become events: checked, numbered and written in one transaction."""
+"""Operations become events: checked, numbered and written in one transaction."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from jamrank.errors import BudgetError, LedgerError
 __all__ = ["record"]
 
 _FIELDS = [field.name for field in fields(Event)]
-# A person may take back a skip too; what a judge failed to answer is simply asked again.
+# A person may undo a skip too; comparisons that a judge failed to answer are asked again.
 _UNDOABLE = ("answered", "skipped")
-# An answer that comes after the lease was given up still counts.
+# An answer after the lease has expired still counts.
 _FINAL = tuple(kind for kind in CLOSINGS if kind != "expired")
 
 
 def record(
     connection: Connection, operations: Sequence[Ask | Close | Undo], limit: Limit | None, now: float
 ) -> list[Event | LedgerError]:
-    """Write operations in a transaction in which nobody else writes; see :meth:`Ledger.record`."""
+    """Write operations in an exclusive transaction; see :meth:`Ledger.record`."""
     batch = _Batch(connection, operations, limit, now)
     results = [batch.add(operation) for operation in operations]
     batch.write(connection)
@@ -35,7 +35,7 @@ def record(
 
 
 class _Batch:
-    """Operations of one transaction: what they build upon is read first, what comes of them written last."""
+    """Operations of one transaction: their context is read first, their events are written last."""
 
     def __init__(
         self, connection: Connection, operations: Sequence[Ask | Close | Undo], limit: Limit | None, now: float
@@ -68,7 +68,7 @@ class _Batch:
         self.changes: dict[str, list[float]] = {}
 
     def add(self, operation: Ask | Close | Undo) -> Event | LedgerError:
-        """Check one operation and note what it writes; return what is there where it was written before."""
+        """Check one operation and queue its events; for a repeated one, return the earlier event."""
         written = self.by_key.get(operation.key)
         if written is not None:
             return written
@@ -105,7 +105,7 @@ class _Batch:
         if limit.calls is not None and self.calls + 1 > limit.calls:
             raise BudgetError(f"the budget of {limit.calls:,} calls is spent")
         held = self.spent + self.held
-        # A sum of floats may miss the last digit of the budget that it meets exactly.
+        # Tolerance for rounding, where the sum equals the budget.
         if limit.money is not None and held + ask.reserve > limit.money * (1 + 1e-12):
             raise BudgetError(
                 f"the budget of {limit.money:g} has {max(limit.money - held, 0):.4g} left, "
@@ -121,7 +121,7 @@ class _Batch:
         if earlier:
             raise LedgerError(f"lease {close.lease} is {earlier[0].kind} already")
         held = self.reserved.pop(close.lease, None)
-        # What was reserved for a lease that had expired counted as paid then.
+        # The reservation of an expired lease was counted as paid.
         paid = math.fsum(event.cost or 0.0 for event in self.referring.get(close.lease, []))
         cost = close.cost if close.cost is not None else paid if held is None else held
         self.held -= held or 0.0
@@ -146,7 +146,7 @@ class _Batch:
     def _undo(self, undo: Undo) -> Event:
         target = self.by_id.get(undo.event)
         if target is None or target.kind not in _UNDOABLE:
-            raise LedgerError(f"event {undo.event} is no answer that could be undone")
+            raise LedgerError(f"event {undo.event} is not an answer that can be undone")
         if any(event.kind == "undone" for event in self.referring.get(undo.event, [])):
             raise LedgerError(f"event {undo.event} is undone already")
         if target.kind == "answered":
@@ -169,7 +169,7 @@ class _Batch:
         change[2] += spent
 
     def write(self, connection: Connection) -> None:
-        """Write everything that was noted."""
+        """Write all queued events."""
         if self.new:
             connection.execute(insert(schema.events), [_row(event) for event in self.new])
         if self.closed:

@@ -10,19 +10,19 @@ from jamrank.typing import BoolArray, HashArray
 
 __all__ = ["ODD", "ColorRefinement", "decided", "mix", "signatures"]
 
-# Rounds in which every item and annotator hears of those that it has votes with.
+# Rounds in which colours are updated from those of the neighbours.
 _ROUNDS = 3
 _UNIT = 2.0**20
 ODD = [np.uint64(k) for k in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB86659FD93)]
 
 
 def decided(votes: Comparisons) -> BoolArray:
-    """Tell which of the folded votes prefer an item to another, and count."""
+    """Return which of the folded votes are decided and have a positive weight."""
     return np.asarray((votes.vote_result != TIE) & (votes.vote_weight > 0))
 
 
 def signatures(votes: Comparisons) -> tuple[HashArray, HashArray]:
-    """Return a hash of each folded vote that tells where it stands among the others, and one of each annotator."""
+    """Return a hash of each folded vote that identifies its position among the others, and one of each annotator."""
     colors = ColorRefinement(votes)
     for _ in range(_ROUNDS):
         colors.refine()
@@ -30,7 +30,7 @@ def signatures(votes: Comparisons) -> tuple[HashArray, HashArray]:
 
 
 class ColorRefinement:
-    """Colour refinement: everything begins alike, and in each round takes up what its votes say.
+    """Colour refinement: all colours start equal, and each round adds the colours of neighbours.
 
     That is a sum over them, so that their order does not matter. Ties and votes of weight 0 are distinguished.
 
@@ -38,7 +38,7 @@ class ColorRefinement:
     ----------
     votes : Comparisons
     sides : bool
-        Whether it matters on which side an item was shown.
+        Whether the side of an item matters.
     """
 
     def __init__(self, votes: Comparisons, sides: bool = False) -> None:
@@ -52,13 +52,13 @@ class ColorRefinement:
         sizes = votes.n_items, votes.n_annotators, len(votes.questions)
         self.item, self.annotator, self.question = (np.full(n, odd) for n, odd in zip(sizes, ODD[:3], strict=True))
         self.vote = self._weight
-        # Of a decided vote, where the winner was; of a tie, which item was on the left.
+        # For a decided vote, the side of the winner; for a tie, the item on the left.
         on_left = votes.vote_swapped == turned
         self._side = np.where(on_left, ODD[0], ODD[1]) if sides else np.zeros(1, np.uint64)
         self._left_first = on_left if sides else None
 
     def refine(self) -> None:
-        """Have every item, annotator and question hear of those that it has votes with."""
+        """Update the colour of every item, annotator and question from its votes."""
         item, winner, loser = self.item, self._winner, self._loser
         # In a tie neither item has won: their order must not count.
         sides = np.where(
@@ -80,7 +80,7 @@ class ColorRefinement:
 
 
 def mix(values: HashArray) -> HashArray:
-    """Scatter the bits of each value, as splitmix64 does."""
+    """Hash each value by the finaliser of splitmix64."""
     mixed = values + ODD[0]
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

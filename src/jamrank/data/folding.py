@@ -17,7 +17,7 @@ __all__ = ["EncodedVotes", "compare_ratings", "count", "fold", "fold_matrix", "m
 
 @dataclass(frozen=True)
 class EncodedVotes:
-    """Votes as codes of their ids, as they were given; no codes of a single question, no weights that are all 1."""
+    """Encoded votes in input order; without codes of a single question and without weights that are all 1."""
 
     items: NDArray[Any]
     annotators: NDArray[Any]

@@ -1,4 +1,4 @@
-"""Pairs of known truth: what is known of them enters a fit as votes of somebody who never errs."""
+"""Gold pairs: their truths enter a fit as votes of an annotator who never errs."""
 
 from __future__ import annotations
 
@@ -26,31 +26,31 @@ _SHAPES = "give a frame with left, right and winner, or (better, worse) pairs of
 
 @dataclass(frozen=True)
 class KnownTruths:
-    """Votes beside what is known.
+    """Votes, and the same votes with known truths.
 
     Attributes
     ----------
     votes : Comparisons
-        The votes themselves; a pair of known truth on which nobody voted is there, without votes.
-    told : Comparisons
-        The same pairs with one annotator more, the last, who says what is known.
+        The votes; a gold pair without votes is included.
+    with_truths : Comparisons
+        The votes and those of one further annotator, the last, who states the known truths.
     n_pairs : int
-        How many truths are known.
+        Number of known truths.
     """
 
     votes: Comparisons
-    told: Comparisons
+    with_truths: Comparisons
     n_pairs: int
 
 
 def known_truths(gold: Any, votes: Comparisons, only_voted: bool = False) -> KnownTruths:
-    """Match pairs of known truth with the votes.
+    """Match gold pairs with the votes.
 
     Parameters
     ----------
     gold : data frame or iterable of (better, worse)
-        A frame has ``left``, ``right``, ``winner`` (``left`` or ``right``) and, if need be, ``question``; without it
-        a truth holds for every question under which the pair was voted on.
+        A frame has ``left``, ``right``, ``winner`` (``left`` or ``right``) and optionally ``question``; without it a
+        truth holds for all questions of the pair.
     votes : Comparisons
         The votes.
     only_voted : bool
@@ -86,11 +86,11 @@ def known_truths(gold: Any, votes: Comparisons, only_voted: bool = False) -> Kno
     if not (there >= 0).all():
         votes = _listed(votes, rows[there < 0, :3])
         there = _places(votes, rows)
-    return KnownTruths(votes, _told(votes, there, rows[:, 3]), len(rows))
+    return KnownTruths(votes, _with_truths(votes, there, rows[:, 3]), len(rows))
 
 
 def _columns(gold: Any) -> tuple[NDArray[Any], NDArray[Any], BoolArray, NDArray[Any] | None]:
-    """Return left, right, whether left is better, and questions where there are any."""
+    """Return left, right, whether left is better, and questions if there are any."""
     if not hasattr(gold, "columns") and not hasattr(gold, "column_names"):
         better, worse = _pairs(gold)
         return better, worse, np.ones(len(better), dtype=bool), None
@@ -121,7 +121,7 @@ def _pairs(gold: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     except TypeError:
         pairs = None
     if isinstance(gold, str) or pairs is None or any(len(pair) != 2 for pair in pairs):
-        raise GoldError(f"gold is a {type(gold).__name__} that is no list of pairs", _SHAPES)
+        raise GoldError(f"gold is a {type(gold).__name__} that is not a list of pairs", _SHAPES)
     if not pairs:
         raise GoldError("gold has no pairs", _SHAPES)
     better, worse = as_column([pair[0] for pair in pairs]), as_column([pair[1] for pair in pairs])
@@ -158,7 +158,7 @@ def _distinct(rows: IntArray, votes: Comparisons) -> IntArray:
 
 
 def _places(votes: Comparisons, rows: IntArray) -> IntArray:
-    """Return the pair of each row, -1 where the votes have no such pair."""
+    """Return the pair of each row; -1 if the votes have no such pair."""
     key = votes.pair_first.astype(np.int64) * votes.n_items + votes.pair_second
     wanted = rows[:, 0] * votes.n_items + rows[:, 1]
     begin, end = np.searchsorted(key, wanted, "left"), np.searchsorted(key, wanted, "right")
@@ -171,7 +171,7 @@ def _places(votes: Comparisons, rows: IntArray) -> IntArray:
 
 
 def _listed(votes: Comparisons, pairs: IntArray) -> Comparisons:
-    """Return the votes with some pairs more, on which there are none."""
+    """Return the votes with further pairs that have no votes."""
     old = votes.pair_first, votes.pair_second, votes.pair_question
     first, second, question = (np.concatenate([own, new]) for own, new in zip(old, pairs.T, strict=True))
     order = np.lexsort((question, second, first))
@@ -182,8 +182,8 @@ def _listed(votes: Comparisons, pairs: IntArray) -> Comparisons:
     return replace(votes, storage=storage, pair_first=first, pair_second=second, pair_question=question)
 
 
-def _told(votes: Comparisons, pair: IntArray, truth: IntArray) -> Comparisons:
-    """Return the votes with those of somebody who knows."""
+def _with_truths(votes: Comparisons, pair: IntArray, truth: IntArray) -> Comparisons:
+    """Return the votes with those of an annotator who states the known truths."""
     annotators = np.empty(votes.n_annotators + 1, dtype=object)
     annotators[:-1] = votes.annotators
     if isinstance(votes.storage, DenseVotes):

@@ -1,9 +1,9 @@
 """Ids of any kind to dense integer codes, in sorted order.
 
 One rule says which ids are the same, wherever they come from. Ids of one role (items on the left and on the right, or
-annotators, or questions; in all files together) are of one kind. Where some are text and others whole numbers, all
-are text: 7 is "7" then, and so is 7.0; "07" and "7" stay two ids. Any other mixture of kinds is refused. Ids that are
-looked up among others, as those of features, known truths and earlier models are, are compared in the same way.
+annotators, or questions; in all files together) are of one kind. If some are text and others whole numbers, all
+become text: 7 and 7.0 become "7"; "07" and "7" remain two ids. Any other mixture of kinds is refused. Ids of
+features, gold pairs and earlier models are compared in the same way.
 """
 
 from __future__ import annotations
@@ -51,18 +51,18 @@ _PIECE = 1 << 21
 _WIDE_INTEGERS = tuple(getattr(pl, name) for name in ("Int128", "UInt128") if hasattr(pl, name))
 _TEXT, _WHOLE, _NUMBER = "text", "whole numbers", "numbers"
 _REMEDY = "write all of them as text, or all as whole numbers"
-# Up to here a float stands for one whole number.
+# Up to this value every whole number has its own float.
 _EXACT = 2.0**53
 
 
 def as_column(values: Any) -> Column:
-    """Return ``values`` as one column without changing what any of them is: text for polars, the rest for numpy."""
+    """Return ``values`` as one column without changing any value: text in polars, the rest in numpy."""
     if isinstance(values, pl.Series):
         if values.dtype == pl.String:
             return values
         if values.dtype in (pl.Categorical, pl.Enum):
             return values.cast(pl.String)
-        # With gaps, numpy would have floats for whole numbers, and take large ones for each other.
+        # With gaps, numpy would convert whole numbers to floats and confuse large ones.
         wide = values.dtype in _WIDE_INTEGERS
         gaps = wide or (values.dtype.is_integer() and values.null_count() > 0)
         values = values.to_list() if values.dtype == pl.Object or gaps else values.to_numpy()
@@ -130,7 +130,7 @@ def missing_rows(column: Column) -> IntArray:
 
 
 def is_missing(value: Any) -> bool:
-    """Tell whether a value stands for no value: None, or one that does not equal itself (NaN, NaT, NA)."""
+    """Return whether a value is missing: None, or one that does not equal itself (NaN, NaT, NA)."""
     if value is None:
         return True
     try:
@@ -150,7 +150,7 @@ def encode(*columns: Column) -> tuple[NDArray[Any], list[Int32Array]]:
     Returns
     -------
     labels : ndarray
-        Sorted; integers, floats or dates keep their type, all else is a Python object.
+        Sorted; integers, floats or dates keep their type, others become Python objects.
     codes : list of ndarray of int32
         ``labels[codes[c]]`` equals ``columns[c]``, or is its text where other ids are text.
 
@@ -220,7 +220,7 @@ def as_text(column: Column, of_any_kind: bool = False) -> pl.Series:
     Raises
     ------
     InputError
-        If one is of another kind: who wrote it as text could have written it in several ways.
+        If one is of another kind, whose text is ambiguous.
     """
     if isinstance(column, pl.Series):
         return column
@@ -239,7 +239,7 @@ def id_text(value: Any) -> str:
     """Return an id as text: whole numbers without a point, whatever their type."""
     try:
         return str(int(value) if _kind_of(type(value)) == _NUMBER and _is_whole(value) else value)
-    except ValueError as error:  # Python writes no numbers of more than some thousand digits
+    except ValueError as error:  # Python does not convert numbers of more than some thousand digits
         raise InputError(f"an id that cannot be written as text ({error})", "use shorter ids") from None
 
 
@@ -257,7 +257,7 @@ def distinct(column: Column) -> Column:
 
 
 def codes_in(labels: NDArray[Any], column: Column) -> Int32Array:
-    """Return the codes of values that all are among the labels of :func:`encode`, if only as text."""
+    """Return the codes of values that are all among the labels of :func:`encode`, possibly as text."""
     if labels.dtype.kind == "O" and isinstance(labels[0], str):
         column = as_text(column)
     if isinstance(column, pl.Series):
@@ -327,7 +327,7 @@ def _codes_of_text(kind: pl.Enum, column: pl.Series) -> Int32Array:
 
 
 def _by_piece(column: pl.Series, call: Callable[[int, pl.Series], Result]) -> list[Result]:
-    """Call with the start and the values of each piece of a column, in threads: polars takes but one for a column."""
+    """Call a function with the start and values of each piece of a column, in threads."""
     starts = range(0, len(column), _PIECE)
     if len(starts) <= 1:
         return [call(0, column)]

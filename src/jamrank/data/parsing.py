@@ -1,4 +1,4 @@
-"""From columns of any kind to result codes, weights and ratings; bad values are refused with their row."""
+"""From columns of any kind to result codes, weights and ratings; bad values raise an error with their row."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ REQUIRED = ("annotator", "left", "right", "winner")
 # Why a row is no vote, of many rows together.
 SELF_PAIR = "an item compared with itself"
 _WINNERS = {"left": FIRST, "right": SECOND, "tie": TIE}
-# Two bad items are a tie to the models, an abstention is no vote; both are rare, and looked for last.
+# "Both bad" counts as a tie and an abstention as no vote; both are rare and checked last.
 _RARE_WINNERS = {"both_bad": TIE, "abstain": MISSING}
 _OUTCOMES = "expected 1 (left), 0 (right), 0.5 (tie) or NaN (no vote)"
 _RATINGS = "expected a finite number, higher for better, or NaN (no rating)"
@@ -113,7 +113,7 @@ def as_matrix(outcomes: ArrayLike) -> NDArray[Any]:
         if matrix.dtype.kind not in "biuf":
             matrix = matrix.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"outcomes that are no matrix of numbers ({error})", _OUTCOMES) from None
+        raise InputError(f"outcomes that are not a matrix of numbers ({error})", _OUTCOMES) from None
     if matrix.ndim != 2:
         raise InputError(f"outcomes with {matrix.ndim} dimensions", "expected pairs × annotators")
     return matrix

@@ -41,7 +41,7 @@ class VoteTable:
 
 @dataclass(frozen=True)
 class DenseVotes:
-    """What each of a few annotators said of every pair, as a matrix; votes are spelled out when they are asked for.
+    """The votes of a few annotators on every pair, as a matrix; single votes are listed on first access.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class DenseVotes:
     swapped : ndarray of bool
         Whether the pair's first item was on the right; empty where it never was.
     decided : bool
-        Whether everybody is known to have preferred one item of every pair: there are neither ties nor gaps.
+        Whether it is known that there are neither ties nor gaps.
     """
 
     results: NDArray[np.int8]
@@ -67,7 +67,7 @@ class DenseVotes:
         n_pairs, n_annotators = self.results.shape
         who = np.broadcast_to(np.arange(n_annotators, dtype=np.int32), self.results.shape)
         voted = self.results != MISSING
-        if voted.all():  # a whole jury needs no picking
+        if voted.all():  # a complete jury needs no selection
             start = np.arange(0, n_pairs * n_annotators + 1, n_annotators)
             annotator, result = who.ravel(), self.results.ravel()
         else:

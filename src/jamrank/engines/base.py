@@ -32,7 +32,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Maximisation:
-    """What a pass says of the M-step at some scores.
+    """The sums of an M-step pass at given scores.
 
     ``gradient`` and ``degree`` have one entry an item: the derivative in its score, and the diagonal of the
     curvature, which is never negative.
@@ -46,7 +46,7 @@ class Maximisation:
 
 @dataclass(frozen=True)
 class Expectation(Maximisation):
-    """What the fused pass says.
+    """The sums of the fused pass.
 
     ``value`` is the log-likelihood with the latent truths summed out. ``expected_counts`` has, by confusion group and
     side, the expected number of votes cast where the first item is truly better. ``truth_variance`` has, by confusion
@@ -82,9 +82,9 @@ class Information:
     links : Links
         Its other entries, negated.
     cross : csr_array of shape (items, 2 groups)
-        What is taken away between scores and kinds.
+        Missing information between scores and kinds.
     kinds : csr_array of shape (2 groups, 2 groups)
-        What is taken away among kinds.
+        Missing information among kinds.
     """
 
     degree: FloatArray

@@ -157,14 +157,14 @@ class DaskEngine(Engine):
 
     def expectation(self, scores: FloatArray, log_emission: FloatArray) -> Expectation:
         """Run the fused pass: log-likelihood, sums over votes, gradient and curvature."""
-        return self._taken(scores, log_emission, None)[0]
+        return self._run_pass(scores, log_emission, None)[0]
 
     def marginal(self, scores: FloatArray, log_emission: FloatArray, variance: FloatArray) -> MarginalExpectation:
         """Run the fused pass with the margin of each row integrated out; each item's score has a ``variance``."""
-        at, observed = self._taken(scores, log_emission, variance)
+        at, observed = self._run_pass(scores, log_emission, variance)
         return MarginalExpectation(**vars(at), observed=observed)
 
-    def _taken(
+    def _run_pass(
         self, scores: FloatArray, log_emission: FloatArray, variance: FloatArray | None
     ) -> tuple[Expectation, FloatArray]:
         """Run either pass; also returns what only the latter adds up."""

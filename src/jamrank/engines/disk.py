@@ -40,7 +40,7 @@ class _At:
     variance: FloatArray | None = None
 
     def question(self, name: str) -> tuple[str, *tuple[FloatArray, ...]]:
-        """Return what a journal knows it by."""
+        """Return its key in a journal."""
         log_emission = np.empty(0) if self.log_emission is None else self.log_emission
         own = name, self.scores, log_emission
         return own if self.variance is None else (f"marginal {name}", *own[1:], self.variance)
@@ -79,7 +79,7 @@ class DiskEngine(Engine):
 
     @cached_property
     def _manifest(self) -> dict[str, Any]:
-        """What was written down when the rows were made."""
+        """The manifest of the stored rows."""
         manifest = self._folder / "rows.json"
         if manifest.exists():
             try:
@@ -156,14 +156,14 @@ class DiskEngine(Engine):
 
     def expectation(self, scores: FloatArray, log_emission: FloatArray) -> Expectation:
         """Run the fused pass: log-likelihood, sums over votes, gradient and curvature."""
-        return self._taken(_At(scores, log_emission))[0]
+        return self._run_pass(_At(scores, log_emission))[0]
 
     def marginal(self, scores: FloatArray, log_emission: FloatArray, variance: FloatArray) -> MarginalExpectation:
         """Run the fused pass with the margin of each row integrated out; each item's score has a ``variance``."""
-        at, observed = self._taken(_At(scores, log_emission, variance))
+        at, observed = self._run_pass(_At(scores, log_emission, variance))
         return MarginalExpectation(**vars(at), observed=observed)
 
-    def _taken(self, at: _At) -> tuple[Expectation, FloatArray]:
+    def _run_pass(self, at: _At) -> tuple[Expectation, FloatArray]:
         """Run either pass; also returns what only the latter adds up."""
         assert at.log_emission is not None
         self.passes += 1

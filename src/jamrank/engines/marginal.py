@@ -18,10 +18,10 @@ __all__ = ["HasMarginal", "MarginalEngine", "MarginalExpectation"]
 
 @dataclass(frozen=True)
 class MarginalExpectation(Expectation):
-    """What such a pass says.
+    """The sums of such a pass.
 
-    ``observed`` adds up by item the precision that each of its rows gives to its score, the other item's score being
-    uncertain too. Rows that contradict the rest take some away.
+    ``observed`` is, by item, the sum of the precisions that its rows contribute to its score, with the other item's
+    score uncertain too. Rows that contradict the rest contribute negative values.
     """
 
     observed: FloatArray
@@ -38,14 +38,14 @@ class HasMarginal(Protocol):
 
 
 class MarginalEngine(Engine):
-    """Another engine whose passes integrate margins out.
+    """A wrapper of an engine whose passes integrate margins out.
 
     Parameters
     ----------
     engine : Engine
         Where passes run.
     variance : ndarray
-        Of each item's score, without what any one row says of it.
+        Cavity variance of each item's score.
     """
 
     def __init__(self, engine: Engine, variance: FloatArray) -> None:
@@ -96,11 +96,11 @@ class MarginalEngine(Engine):
         return self.engine.links(curvature)
 
     def observed(self, scores: FloatArray, log_emission: FloatArray, links: bool) -> tuple[FloatArray, Links | None]:
-        """Return the observed information on the scores, were they known."""
+        """Return the observed information at known scores."""
         return self.engine.observed(scores, log_emission, links)
 
     def truth_variance(self, scores: FloatArray, log_emission: FloatArray) -> FloatArray:
-        """Return the variance of the truths behind each group's votes, were the scores known."""
+        """Return the variance of the truths behind each group's votes, given the scores."""
         return self.engine.truth_variance(scores, log_emission)
 
     def parts(self) -> Iterator[tuple[Comparisons, MemoryEngine]]:

@@ -217,7 +217,7 @@ def marginal(
     rows, scores, log_emission, curvature, posterior, threads
         As in :func:`expectation`; there must be room for the curvature.
     variance : ndarray
-        Of each item's score, without what any one row says.
+        Cavity variance of each item's score.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Which engine runs a fit: the one that is named, or the first that suits the votes and the machine."""
+"""The choice of the engine: the named one, or the first that suits the votes and the machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jamrank.registry import Registry
 
 __all__ = ["ENGINES", "bring", "choose", "make_engine"]
 
-# In the order in which "auto" asks them. A new engine is a file with a KIND, and a line here.
+# In the order in which "auto" tries them. A new engine is a file with a KIND, and a line here.
 ENGINES: Registry[Kind] = Registry(
     "engine",
     {
@@ -32,7 +32,7 @@ def choose(engine: str, votes: Path | Votes, in_parts: bool = True) -> Choice:
     engine : str
         A name of ``ENGINES``, or ``"auto"``.
     votes : path-like, Comparisons or PartedComparisons
-        What is to be fitted; only its size is looked at.
+        The votes; only their number is used.
     in_parts : bool
         Whether the model can fit votes that come part by part.
 
@@ -61,7 +61,7 @@ def bring(choice: Choice, votes: Path | Votes) -> Votes:
 
 
 def make_engine(choice: Choice, votes: Votes, row: str, threads: int | None, tick: Tick | None) -> Engine:
-    """Return the engine over rows of some votes; its ``choice`` says which it really is, and why."""
+    """Return the engine over rows of some votes; its ``choice`` says which one runs, and why."""
     try:
         engine = ENGINES[choice.name].make(votes, row, threads, tick)
     except GpuError as error:  # there is a GPU, but not for these votes

@@ -19,7 +19,7 @@ __all__ = ["TiedEngine"]
 
 
 class TiedEngine(Engine):
-    """Runs a pass over the decided votes, and one over all votes that asks of each whether it is a tie.
+    """Runs a pass over the decided votes, and one over all votes about whether each is a tie.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class TiedEngine(Engine):
         )
 
     def initial_step(self, scores: FloatArray) -> tuple[Maximisation, FloatArray]:
-        """Run the pass of the M-step over the decided votes: at equal scores ties carry no information on scores."""
+        """Run the pass of the M-step over the decided votes: at equal scores ties have no information on scores."""
         self.passes += 1
         at, expected_counts = self.decided.initial_step(scores)
         no_sums = np.zeros((self.ties.n_confusion_groups, 2))

@@ -1,1 +1,1 @@
-"""The EM loop and what it is made of: Newton steps, priors, starts, convergence."""
+"""The EM loop and its parts: Newton steps, priors, initial values, convergence."""

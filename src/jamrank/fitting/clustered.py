@@ -25,7 +25,7 @@ _STRENGTH_ROUNDS = 3
 
 
 class ClusteredFitter(LatentFitter):
-    """Fits JAM, clusters the pairs, and goes on with a flip for each annotator and cluster.
+    """Fits JAM, clusters the pairs, then fits one flip per annotator and cluster.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class ClusteredFitter(LatentFitter):
     def _fit_clusters(
         self, engine: MemoryEngine, state: ScorerState, jam: Fit, posterior: FloatArray
     ) -> tuple[Problem, Fit, NoiseState]:
-        """Continue from JAM's answer with a flip for each cluster, shrunk as far as the votes suggest."""
+        """Continue from the JAM fit with a flip for each cluster, with shrinkage estimated from the votes."""
         n_clusters, overall = len(self.centroids), jam.point.rates
         plain = Flip(engine.rows.vote_counts)
         votes = plain.votes.reshape(-1, n_clusters)
@@ -98,7 +98,7 @@ class ClusteredFitter(LatentFitter):
         return point.rates.reshape(len(self.votes.annotators), -1)
 
     def finish(self, outcome: Outcome) -> LatentFit:
-        """Return what was found, clusters included."""
+        """Return the fit, including the clusters."""
         extras = {
             "centroids": self.centroids,
             "cluster": self.cluster,

@@ -22,13 +22,12 @@ def disagreement(votes: Votes, opinion_on: Callable[[Comparisons], FloatArray]) 
     votes : Comparisons or StoredComparisons
         The votes.
     opinion_on : callable
-        Gives, for each pair of some votes: 1 for the first item, -1 for the second, 0 for neither, which counts
-        half.
+        Returns 1 for each pair where the first item is better, -1 for the second, 0 for neither (counts one half).
 
     Returns
     -------
     ndarray
-        One an annotator; 1/2 for one without decided votes.
+        One value per annotator; 1/2 for an annotator without decided votes.
     """
     wrong, total = np.zeros(votes.n_annotators), np.zeros(votes.n_annotators)
     for part in [votes] if isinstance(votes, Comparisons) else votes.parts():

@@ -1,4 +1,4 @@
-"""What the votes determine of each block of a scorer's parameters, by Laplace's approximation."""
+"""Effective degrees of freedom of each block of a scorer's parameters, by Laplace's approximation."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from jamrank.linalg.marginals import is_dense, score_variances
 from jamrank.scorers import LinearScorer, ObjectScorer, Scorer, SumScorer
 from jamrank.typing import FloatArray
 
-__all__ = ["Determined", "effective_dof"]
+__all__ = ["EffectiveDof", "effective_dof"]
 
 
-# How exactly it is worked out how the effects answer to the features.
+# Tolerance of the conjugate gradients that project the features onto the effects.
 _CLOSE = 1e-3
-# Up to here a solve with the whole matrix is quicker than one by passes for each column.
+# Up to this number of items one dense solve is faster than passes for each column.
 _FEW_ITEMS = 200
 
 
 @dataclass(frozen=True)
-class Determined:
-    """What is known of the parameters.
+class EffectiveDof:
+    """Effective degrees of freedom and remaining uncertainty of the parameters.
 
     Attributes
     ----------
     counts : tuple of float
-        The effective number of parameters of each block: ``Σ (1 - v / τ²)``, ``v`` being the variance that the votes
-        leave to a parameter and ``τ²`` its prior variance.
+        The effective number of parameters of each block: ``Σ (1 - v / τ²)``, where ``v`` is the posterior and ``τ²``
+        the prior variance of a parameter.
     loose : ndarray of shape (items, weights)
-        What is not known of the weights, as it moves the scores: its product with its transpose is the covariance of
-        the scores, less what comes from the effects alone. Without weights it has no columns.
+        A factor of the covariance of the scores that is due to the weights: its product with its transpose is that
+        covariance. It has no columns if there are no weights.
     weights : ndarray
         Variance of each weight.
     """
@@ -44,45 +44,48 @@ class Determined:
     weights: FloatArray
 
 
-def effective_dof(engine: Engine, scorer: Scorer, at: Maximisation) -> Determined:
-    """Work out what the votes determine, from their curvature and the scorer's prior."""
+def effective_dof(engine: Engine, scorer: Scorer, at: Maximisation) -> EffectiveDof:
+    """Compute the effective degrees of freedom from the curvature of the votes and the scorer's prior."""
     if scorer.free:
-        left_open = _left_open(engine, cast(ObjectScorer, scorer), at)
-        count = float((1.0 - left_open * scorer.precision).sum())
-        return Determined((count,), np.empty((scorer.n_params, 0)), np.empty(0))
+        variance = _effect_variances(engine, cast(ObjectScorer, scorer), at)
+        count = float((1.0 - variance * scorer.precision).sum())
+        return EffectiveDof((count,), np.empty((scorer.n_params, 0)), np.empty(0))
     if scorer.effects() is None:
         weights = cast(LinearScorer, scorer)
         factor = _factor(weights, _curvature(engine, weights, at))
-        variances = (_loosen(np.eye(weights.n_params), factor) ** 2).sum(axis=1)
-        return Determined((_count(weights, variances),), _loosen(weights.matrix, factor), variances)
+        variances = (_times_root(np.eye(weights.n_params), factor) ** 2).sum(axis=1)
+        return EffectiveDof((_count(weights, variances),), _times_root(weights.matrix, factor), variances)
     return _of_sum(engine, cast(SumScorer, scorer), at)
 
 
-def _of_sum(engine: Engine, scorer: SumScorer, at: Maximisation) -> Determined:
-    """Work out both blocks, each knowing that the other is not known either, by eliminating the effects."""
+def _of_sum(engine: Engine, scorer: SumScorer, at: Maximisation) -> EffectiveDof:
+    """Compute both blocks jointly by eliminating the effects."""
     features, precision = scorer.features, scorer.objects.precision
-    left_open = _left_open(engine, scorer.objects, at)
+    variance = _effect_variances(engine, scorer.objects, at)
     if is_dense(engine.n_links, engine.n_items):
-        # Evenly spread comparisons leave 1 / (d + t), and the effects answer to a column by its centred part.
-        share = 1.0 - precision * left_open
-        answer = _centred(features, share) * share[:, None]
+        # With evenly spread comparisons the variance is 1 / (d + t), and the effects absorb the centred part of a
+        # column.
+        share = 1.0 - precision * variance
+        absorbed = _centred(features, share) * share[:, None]
     else:
-        answer = _answers(engine, scorer, at)
-    curvature = np.einsum("if,ig->fg", features.matrix * precision[:, None], answer)
+        absorbed = _absorbed(engine, scorer, at)
+    curvature = np.einsum("if,ig->fg", features.matrix * precision[:, None], absorbed)
     factor = _factor(features, (curvature + curvature.T) / 2)
-    variances = (_loosen(np.eye(features.n_params), factor) ** 2).sum(axis=1)
-    through_weights = (_loosen(answer, factor) ** 2).sum(axis=1)
-    of_effects = float((1.0 - precision * (left_open + through_weights)).sum())
-    return Determined((_count(features, variances), of_effects), _loosen(features.matrix - answer, factor), variances)
+    variances = (_times_root(np.eye(features.n_params), factor) ** 2).sum(axis=1)
+    through_weights = (_times_root(absorbed, factor) ** 2).sum(axis=1)
+    of_effects = float((1.0 - precision * (variance + through_weights)).sum())
+    return EffectiveDof(
+        (_count(features, variances), of_effects), _times_root(features.matrix - absorbed, factor), variances
+    )
 
 
-def _left_open(engine: Engine, scorer: ObjectScorer, at: Maximisation) -> FloatArray:
+def _effect_variances(engine: Engine, scorer: ObjectScorer, at: Maximisation) -> FloatArray:
     links = None if is_dense(engine.n_links, engine.n_items) else engine.links(at.curvature)
     return score_variances(at.degree, float(scorer.precision[0]), links)
 
 
 def _curvature(engine: Engine, scorer: LinearScorer, at: Maximisation) -> FloatArray:
-    """Return the curvature of the votes in the weights."""
+    """Return the curvature of the log-likelihood in the weights."""
     if is_dense(engine.n_links, engine.n_items):
         return np.asarray(np.einsum("if,ig->fg", scorer.matrix * at.degree[:, None], _centred(scorer, at.degree)))
     pushed = [engine.curvature_times(at.curvature, column) for column in scorer.matrix.T]
@@ -93,8 +96,8 @@ def _centred(scorer: LinearScorer, weight: FloatArray) -> FloatArray:
     return scorer.matrix - scorer.adjoint(weight) / max(float(weight.sum()), 1e-300)
 
 
-def _answers(engine: Engine, scorer: SumScorer, at: Maximisation) -> FloatArray:
-    """Return ``(L + T)⁻¹ L X``: what of each column of the features the effects would take over."""
+def _absorbed(engine: Engine, scorer: SumScorer, at: Maximisation) -> FloatArray:
+    """Return ``(L + T)⁻¹ L X``: the part of each feature column that the effects absorb."""
     if engine.n_items <= _FEW_ITEMS:
         laplacian = _laplacian(engine, at)
         held: FloatArray = cho_solve(
@@ -129,7 +132,7 @@ def _count(scorer: LinearScorer, variances: FloatArray) -> float:
     return float((1.0 - variances * scorer.precision).sum())
 
 
-def _loosen(matrix: FloatArray, factor: FloatArray) -> FloatArray:
-    """Return a matrix times a root of the covariance of the weights."""
+def _times_root(matrix: FloatArray, factor: FloatArray) -> FloatArray:
+    """Return a matrix times a square root of the covariance of the weights."""
     loose: FloatArray = solve_triangular(factor, matrix.T, trans="T").T
     return loose

@@ -1,4 +1,4 @@
-"""The one EM loop. It knows scorer, noise and engine only by what they say."""
+"""The EM loop. It uses scorer, noise and engine only through their protocols."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from jamrank.typing import FloatArray
 __all__ = ["Fit", "Optimizer", "Point", "Problem", "StoppingRule", "backtrack", "largest", "run", "typical"]
 
 
-# Two equal objectives may differ by this much, relatively, for rounding alone.
+# Relative rounding error of an objective.
 _ROUNDING = 1e-14
-# Steps shorter than this change the objective by less than rounding does: they are taken without asking it.
+# Shorter steps change the objective by less than rounding, so they are accepted without a check.
 _RESOLUTION = 1e-6
-# A step this long that gains this little (relatively) leads nowhere.
-_FAR, _NOTHING = 1e-2, 1e-12
-# However little is known of an annotator, a step is stretched no further than by the inverse of this.
-_LEAST_KNOWN = 0.1
-# After so many shorter steps of the scores those of the noise are shortened too.
-_SEVERAL = 4
-# Scores are log-odds: an extrapolation that moves one further has left the ground.
-_LONGEST_LEAP = 20.0
+# A step at least this long with a relative gain at most this small means that the scores diverge.
+_LONG_STEP, _NO_GAIN = 1e-2, 1e-12
+# A noise step is lengthened at most by the inverse of this.
+_LEAST_INFORMATION_SHARE = 0.1
+# After this many halvings of the score step, the noise step is halved too.
+_SCORE_HALVINGS = 4
+# Scores are log-odds: an extrapolation that moves one by more than this is rejected.
+_LONGEST_EXTRAPOLATION = 20.0
 
 
 def largest(change: FloatArray) -> float:
-    """Return the largest change."""
+    """Return the largest absolute value."""
     return float(np.abs(change).max(initial=0.0))
 
 
 def typical(change: FloatArray) -> float:
-    """Return the root of the mean squared change."""
+    """Return the root mean square."""
     return float(np.sqrt((change**2).mean()))
 
 
@@ -51,29 +51,29 @@ class Problem:
     noise: Noise
     loss: str = "logistic"
     size: Callable[[FloatArray], float] = largest
-    """How long a change of all scores is: convergence is judged by it."""
+    """The norm of a change of all scores, by which convergence is judged."""
 
     def evaluate(self, theta: FloatArray, params: FloatArray) -> Point:
-        """Run the E-step's pass at some parameters."""
+        """Run the E-step at the given parameters."""
         scores = self.scorer.scores(theta)
         at = self.engine.expectation(scores, self.noise.log_emission(params))
         objective = at.value + self._log_prior(theta, params)
         return Point(theta, params, scores, self.noise.rates(params), at, objective)
 
     def with_prior(self, point: Point) -> Point:
-        """Return a point that was evaluated under another prior, with its objective under this one."""
+        """Return a point evaluated under another prior with its objective under this one."""
         return replace(point, objective=point.expectation.value + self._log_prior(point.theta, point.params))
 
     def _log_prior(self, theta: FloatArray, params: FloatArray) -> float:
         return self.noise.log_prior(params) - 0.5 * float((self.scorer.precision * theta**2).sum())
 
     def posterior(self, point: Point) -> FloatArray:
-        """Return the posterior of every row's truth: the E-step's answer in full."""
+        """Return the posterior of every row's truth."""
         return self.in_memory.posterior(point.scores, self.noise.log_emission(point.params))
 
     @property
     def in_memory(self) -> MemoryEngine:
-        """The engine, where rows are wanted one by one: models see to it that they are at hand."""
+        """The engine as one in memory, where individual rows are needed."""
         assert self.engine.in_memory
         return cast(MemoryEngine, self.engine)
 
@@ -89,30 +89,30 @@ class Problem:
         by_theta = gradient(self.scorer, point.expectation, point.theta)
         return np.concatenate([by_theta, self.noise.slope(point.params, point.expectation.expected_counts)])
 
-    def stretched(self, point: Point, theta: FloatArray, params: FloatArray) -> FloatArray:
-        """Return a plain step as a change of all parameters, that of the noise as long as Newton's would be.
+    def newton_scaled(self, point: Point, theta: FloatArray, params: FloatArray) -> FloatArray:
+        """Return an EM step as a change of all parameters, with the noise part lengthened to a Newton step.
 
-        EM goes too short a way by the share of the information that is missing because truths are not known.
+        EM steps are too short by the share of the information that is missing because truths are latent.
         """
         known = np.maximum(
-            1.0 - self.noise.missing_information(params, point.expectation.truth_variance), _LEAST_KNOWN
+            1.0 - self.noise.missing_information(params, point.expectation.truth_variance), _LEAST_INFORMATION_SHARE
         )
         return np.concatenate([theta - point.theta, (params - point.params) / known])
 
     def distance(self, a: Point, theta: FloatArray, params: FloatArray) -> float:
-        """Return how far the scores, or if further the rates, are from those of ``a``."""
+        """Return the larger of the distances of scores and of rates from those of ``a``."""
         scores = self.size(self.scorer.scores(theta) - a.scores)
         return max(scores, largest(self.noise.rates(params) - a.rates))
 
     def start(self) -> tuple[FloatArray, FloatArray]:
-        """Return a first answer: to the shares of the votes, as if they were the posterior."""
+        """Return initial parameters from the vote shares, taken as the posterior."""
         if self.loss == "hinge":
             return self.start_from(self.in_memory.rows.share)
         at, expected_counts = self.engine.initial_step(self.scorer.scores(self._zero()))
         return self._first_step(at), self.noise.update(expected_counts)
 
     def start_from(self, posterior: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return a first answer to a posterior that was guessed."""
+        """Return initial parameters from a given posterior."""
         engine = self.in_memory
         if self.loss == "hinge":
             theta = maximise_hinge(engine, self.scorer, posterior, self._zero())
@@ -124,13 +124,13 @@ class Problem:
         return np.zeros(self.scorer.n_params)
 
     def _first_step(self, at: Maximisation) -> FloatArray:
-        """Return one Newton step from zero: there the curvature is largest, so that it cannot go too far."""
+        """Return one Newton step from zero, where the curvature is largest, so that it cannot overshoot."""
         return newton_step(self.engine, self.scorer, at, self._zero())
 
 
 @dataclass(frozen=True)
 class Point:
-    """Parameters, and the E-step's pass there."""
+    """Parameters and the result of the E-step there."""
 
     theta: FloatArray
     params: FloatArray
@@ -139,14 +139,14 @@ class Point:
     expectation: Expectation
     objective: float
     secants: Secants = field(default_factory=Secants)
-    """What the way here has taught: a fit that goes on from here goes on with it."""
+    """Curvature information of the steps so far, with which a continued fit starts."""
 
 
 @dataclass
 class StoppingRule:
-    """Stop once what is left to go is at most ``tol``.
+    """Stop when the estimated distance to the limit is at most ``tol``.
 
-    Steps shrink geometrically or faster: from the lengths of the last ones follows how far the limit still is.
+    Steps shrink geometrically or faster, so the lengths of the last steps give the distance to the limit.
     """
 
     tol: float
@@ -154,19 +154,19 @@ class StoppingRule:
     ratio: float = field(default=1.0, init=False)
 
     def reached(self, previous: float | None, last: float, scale: float) -> bool:
-        """Tell whether the limit is within ``tol``.
+        """Return whether the limit is within ``tol``.
 
         Parameters
         ----------
         previous : float or None
-            Length of the step before the last; None where there was none.
+            Length of the step before the last, or None.
         last : float
             Length of the last step.
         scale : float
-            Size of what moves, for rounding.
+            Size of the parameters, for rounding.
         """
         if previous is not None:
-            # One step may be short by chance: two in a row are not.
+            # A single step may be short by chance, two in a row are not.
             ratio = min(last / previous, 1.0) if previous > 0 else 1.0
             self.ratio = max(ratio, float(np.sqrt(ratio * self.ratio)) if self.ratio < 1.0 else ratio)
         if last <= 1e-14 * (1.0 + scale):
@@ -178,7 +178,7 @@ class StoppingRule:
 
 @dataclass(frozen=True)
 class Fit:
-    """Where the loop ended."""
+    """The end of the loop."""
 
     point: Point
     objectives: list[float]
@@ -191,17 +191,17 @@ class Fit:
 
 
 class Optimizer:
-    """Steps upward from a point, each the best guess that the last ones allow.
+    """Maximises the objective from a point by L-BFGS steps over EM.
 
-    With the logistic loss no step lowers the objective: one that would gives way to a plain step of EM, which is
-    halved until it does not.
+    With the logistic loss no step lowers the objective: a step that would is replaced by an EM step, which is halved
+    until it does not.
 
     Parameters
     ----------
     problem : Problem
-        What is fitted. It may change on the way, see :meth:`turn_to`.
+        What is fitted. :meth:`set_problem` may change it.
     point : Point
-        Where to begin.
+        The initial point.
     """
 
     def __init__(self, problem: Problem, point: Point) -> None:
@@ -209,18 +209,18 @@ class Optimizer:
         self.length = np.inf
         self._before: tuple[Point, FloatArray] | None = None
 
-    def turn_to(self, problem: Problem) -> None:
-        """Go on with a problem of the same parameters under another prior."""
+    def set_problem(self, problem: Problem) -> None:
+        """Continue with a problem that has the same parameters and another prior."""
         self.problem, self.point = problem, problem.with_prior(self.point)
 
     def aim(self) -> float:
-        """Work out the next step; return how long it is."""
+        """Compute the next step and return its length."""
         self._plain = self.problem.step(self.point)
         if self.problem.loss == "hinge" or not len(self.point.params):
-            # Without a noise to fit the plain step is Newton's own.
+            # Without noise parameters the EM step is a Newton step.
             self._aim, self.length = self._plain, self.problem.distance(self.point, *self._plain)
             return self.length
-        slope, plain = self.problem.slope(self.point), self.problem.stretched(self.point, *self._plain)
+        slope, plain = self.problem.slope(self.point), self.problem.newton_scaled(self.point, *self._plain)
         if self._before is not None:
             older, its_plain = self._before
             step = np.concatenate([self.point.theta - older.theta, self.point.params - older.params])
@@ -235,11 +235,11 @@ class Optimizer:
 
     @property
     def below_resolution(self) -> bool:
-        """Whether the objective cannot tell if the step is any good."""
+        """Whether rounding of the objective hides the effect of the step."""
         return self.problem.loss == "hinge" or self.length < _RESOLUTION
 
     def move(self) -> bool:
-        """Take the step, or the next best; tell whether any rises."""
+        """Take the step, or else an EM step; return whether the objective rose."""
         moved = self._trial_step()
         if moved is None:
             self.point = replace(self.point, secants=Secants())
@@ -251,9 +251,9 @@ class Optimizer:
         return True
 
     def _trial_step(self) -> Point | None:
-        """Go where the step leads; None where that is too far, or lower."""
+        """Return the point after the step; None if it is too far away or lower."""
         theta, params = self._aim
-        if not largest(self.problem.scorer.forward(theta - self.point.theta)) <= _LONGEST_LEAP:
+        if not largest(self.problem.scorer.forward(theta - self.point.theta)) <= _LONGEST_EXTRAPOLATION:
             return None
         moved = self.problem.evaluate(theta, params)
         return moved if self.below_resolution or moved.objective >= self.point.objective else None
@@ -267,7 +267,7 @@ def run(
     tol: float,
     progress: Callable[[int, float], None] = lambda iteration, objective: None,
 ) -> Fit:
-    """Climb from a point until the stopping rule is met; with the logistic loss every step is upward."""
+    """Maximise the objective from a point until the stopping rule is met; with the logistic loss it never falls."""
     optimizer, rule = Optimizer(problem, point), StoppingRule(tol)
     objectives, converged = [point.objective], False
     previous: float | None = None
@@ -278,8 +278,8 @@ def run(
             converged = True
             break
         gain, previous = optimizer.point.objective - objectives[-1], last
-        if not optimizer.below_resolution and last > _FAR and gain <= _NOTHING * (1.0 + abs(objectives[-1])):
-            # Scores run away and nothing is gained: without a prior, separated items have no optimum.
+        if not optimizer.below_resolution and last > _LONG_STEP and gain <= _NO_GAIN * (1.0 + abs(objectives[-1])):
+            # Scores diverge without gain: without a prior, separated data have no finite maximum.
             break
         objectives.append(optimizer.point.objective)
         progress(len(objectives) - 1, rule.remaining)
@@ -293,23 +293,23 @@ def backtrack(
     params: FloatArray,
     below_resolution: bool = False,
 ) -> Point | None:
-    """Go where a plain step leads, with a shorter step of the scores where that would lower the objective.
+    """Return the point after an EM step, with the score step halved while it would lower the objective.
 
-    If several shorter ones do, the noise's step is to blame, and shortened too: where truths are hidden it never is.
+    After several halvings the noise step is halved too; with latent truths this is never needed.
 
     Parameters
     ----------
     point : Point
-        Where the step began.
+        Start of the step.
     theta, params : ndarray
-        Where it leads.
-    blind : bool
-        Take the step whatever the objective says.
+        End of the step.
+    below_resolution : bool
+        Accept the step without comparing objectives.
 
     Returns
     -------
     Point or None
-        None where no step rises.
+        None if no step raises the objective.
     """
     least = point.objective - _ROUNDING * abs(point.objective)
     for tried in range(30):
@@ -317,6 +317,6 @@ def backtrack(
         if below_resolution or moved.objective >= least:
             return moved
         theta = (theta + point.theta) / 2
-        if tried >= _SEVERAL:
+        if tried >= _SCORE_HALVINGS:
             params = (params + point.params) / 2
     return None

@@ -1,4 +1,4 @@
-"""What a fit is given: checked, and brought to where the engine wants it."""
+"""The input of a fit, checked and moved to where the engine needs it."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 __all__ = ["FitInput", "bring_votes", "match_gold"]
 
-# Engines whose votes come part by part.
+# Engines that read the votes in parts.
 _IN_PARTS = ("disk", "dask")
 
 
 @dataclass(frozen=True)
 class FitInput:
-    """Votes, features, gold and the earlier result of a fit, and the engine that was chosen."""
+    """Votes, features, gold, earlier result and chosen engine of a fit."""
 
     votes: Votes
     features: Any
@@ -36,13 +36,13 @@ class FitInput:
 
     @property
     def in_memory(self) -> Comparisons:
-        """The votes, of a model that needs them in memory."""
+        """The votes, for a model that needs them in memory."""
         assert isinstance(self.votes, Comparisons)
         return self.votes
 
 
 def bring_votes(model: str, spec: ModelSpec, engine: str, votes: Any) -> tuple[Choice, Votes]:
-    """Choose the engine of a model, and bring the votes to where it wants them."""
+    """Choose the engine of a model and move the votes to where it needs them."""
     if not isinstance(votes, (Comparisons, PartedComparisons, str, os.PathLike)):
         votes = read_comparisons(votes)
     in_parts = spec.capabilities.out_of_core
@@ -55,7 +55,7 @@ def bring_votes(model: str, spec: ModelSpec, engine: str, votes: Any) -> tuple[C
 
 
 def match_gold(model: str, spec: ModelSpec, votes: Votes, gold: Any, only_voted: bool) -> KnownTruths:
-    """Match pairs of known truth with the votes, for a model that uses them."""
+    """Match gold pairs with the votes, for a model that uses them."""
     if not spec.capabilities.gold:
         raise ParameterError(f"{model} does not use gold; JAM, VRJAM, CrowdBT and DawidSkene do")
     if not isinstance(votes, Comparisons):

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LatentFitter", "Outcome", "warn_of_ties", "warn_unless"]
 
-# Second optima belong to small data; on large data a second run would only cost time.
+# Only small data have a second optimum; on large data a second run would only take time.
 _FEW_ROWS, _FURTHER = 2000, 4.0
 _FIRST_VARIANCE = 3.0
 _UNDECIDED = "no decided vote", "a ranking needs votes that prefer one item to another"
@@ -44,7 +44,7 @@ _UNDECIDED = "no decided vote", "a ranking needs votes that prefer one item to a
 
 @dataclass(frozen=True)
 class Outcome:
-    """Where the loop ended, and the free scores that follow."""
+    """The end of the EM loop, and the free scores computed from it."""
 
     problem: Problem
     fit: Fit
@@ -119,12 +119,12 @@ class LatentFitter:
         return self.features.standardise(matrix)
 
     def engine_source(self) -> EngineSource:
-        """Return the source of the engine, with the engine at hand."""
+        """Return the source of the engine, with the engine built."""
         settings, votes = self.settings, self.votes
         if not isinstance(votes, Comparisons) and settings.loss == "hinge":
             raise ParameterError("loss is 'hinge', which needs the votes in memory; in parts only 'logistic'")
-        told = None if self.gold is None else self.gold.told
-        source = EngineSource(votes, told, settings.rows, self.ties.mode, self.choice, settings.n_jobs)
+        gold = None if self.gold is None else self.gold.with_truths
+        source = EngineSource(votes, gold, settings.rows, self.ties.mode, self.choice, settings.n_jobs)
         return source.with_engine(source.build(self.progress.part))
 
     # -- scorers ----------------------------------------------------------------------------------------------
@@ -160,7 +160,7 @@ class LatentFitter:
         return Outcome(final, fit, own, self.noise_state, (own, final, fit.point), scores)
 
     def fit_marginal(self, engine: Engine, noise: Noise, prior: Prior) -> Outcome:
-        """Fit flips with the scores integrated out; scores are the means that go with them."""
+        """Fit flips with the scores integrated out; the scores are posterior means."""
         earlier = None if self.start is None else self.start.scores.score_variance
         guess = prior.score_variance or earlier or 1.0
         begun = Problem(engine, ScorerState(self.scorer, score_variance=guess).build(engine.n_items), noise)
@@ -203,14 +203,14 @@ class LatentFitter:
         )
 
     def fit_features(self, engine: Engine, noise: Noise, matrix: FloatArray) -> Outcome:
-        """Fit scores that features explain, alone or with an effect of each item."""
+        """Fit scores from features, with or without an effect of each item."""
         spec, prior = SCORERS[self.scorer], self.prior
         if self.scorer == "linear":
             return self.fit_linear(engine, noise, matrix)
         warn_of_loose_items(engine, self.votes.items)
         own_prior = prior
         if spec.kernel:
-            # A kernel is nothing but a prior: without one there are as many free weights as landmarks.
+            # A kernel is a prior: without one there are as many free weights as landmarks.
             own_prior = prior or Prior() if self.settings.kernel == "rbf" else prior
             matrix = self.mapped(matrix, engine, noise, own_prior)
             if not spec.effects and self.settings.kernel == "linear":
@@ -223,7 +223,7 @@ class LatentFitter:
         return self.with_effects(problem, fit, state) if spec.effects else self.with_free_scores(problem, fit, state)
 
     def mapped(self, matrix: FloatArray, engine: Engine, noise: Noise, prior: Prior | None) -> FloatArray:
-        """Return what the kernel makes of the features, and keep how: unseen items are mapped in the same way."""
+        """Return the kernel map of the features, and keep the map for unseen items."""
         settings = self.settings
 
         def problems(mapped: FloatArray) -> Featured:
@@ -251,7 +251,7 @@ class LatentFitter:
         variance, refined = free_scores(problem.engine, problem.noise, point, given)
         free = ScorerState("objects", score_variance=variance, centre=point.scores)
         own = Problem(problem.engine, free.build(problem.engine.n_items), problem.noise)
-        self.warn_unless(refined.converged, "item scores that had not settled; flips and posterior have")
+        self.warn_unless(refined.converged, "item scores that have not converged; flips and posterior have")
         return Outcome(
             problem,
             fit,
@@ -265,7 +265,7 @@ class LatentFitter:
         )
 
     def with_effects(self, problem: Problem, fit: Fit, state: ScorerState) -> Outcome:
-        """Take weights, and scores with the effects of the items, from one fit."""
+        """Take weights, and scores including item effects, from one fit."""
         at, scorer = problem.scorer.blocks()[0], problem.scorer
         design = scorer.design()
         assert design is not None
@@ -277,9 +277,9 @@ class LatentFitter:
     # -- starts and the end -----------------------------------------------------------------------------------
 
     def best_run(self, problem: Problem, start: Point | None = None) -> Fit:
-        """Run the loop from every start and keep the best end, its sign settled.
+        """Run the loop from every start and keep the best optimum, with its sign determined.
 
-        With ``start``, a point of a similar problem takes the place of the start from the vote shares.
+        ``start``, a point of a similar problem, replaces the start from the vote shares.
         """
         best: Fit | None = None
         for begin in self._starts(problem, start):
@@ -291,7 +291,7 @@ class LatentFitter:
         return best
 
     def begin(self, problem: Problem) -> Point:
-        """Return where a fit begins: at the vote shares or an earlier result, on the side of the known truths."""
+        """Return the initial point: from the vote shares or an earlier result, with the sign of the known truths."""
         theta, params = problem.start()
         if self.start is not None:
             kernel = SCORERS[self.scorer].kernel
@@ -303,7 +303,7 @@ class LatentFitter:
         return other if other.objective > point.objective else point
 
     def _settle_sign(self, problem: Problem, fit: Fit) -> Fit:
-        """Return the fit or its mirror image, which has the same likelihood: gold decides, else orientation."""
+        """Return the fit or its sign-flipped image of the same likelihood: gold decides, else the orientation."""
         if self.gold is None and problem.noise.orientation(fit.point.params) >= 0:
             return fit
         sign_flipped = problem.noise.sign_flipped(fit.point.params)
@@ -313,10 +313,7 @@ class LatentFitter:
         return fit
 
     def _try_rescaled_start(self, problem: Problem, fit: Fit) -> Fit:
-        """Return a better optimum where one lies further out, which happens with a handful of votes.
-
-        There the scores are larger and the annotators blamed more, or the other way round.
-        """
+        """Return a better optimum with larger scores and flips, or smaller ones, as may exist with few votes."""
         point = fit.point
         if problem.engine.n_rows > _FEW_ROWS or not len(point.params):
             return fit
@@ -347,7 +344,7 @@ class LatentFitter:
         warn_unless(converged, self.settings.model, stopped_at)
 
     def finish(self, outcome: Outcome) -> LatentFit:
-        """Return what was found."""
+        """Return the fit."""
         point, fit, marginal = outcome.fit.point, outcome.fit, outcome.marginal
         fitted = Solution.of(self.source, outcome.scorer, outcome.noise, outcome.problem, point)
         state, problem, refined = outcome.refined
@@ -379,7 +376,7 @@ class LatentFitter:
         )
 
     def flips(self, noise: Noise, point: Point) -> FloatArray:
-        """Return the flip of each annotator; where the noise has none, the share of votes against the scores."""
+        """Return the flip of each annotator; if the noise has none, the share of votes against the scores."""
         if noise.flip_kind != "counted":
             return noise.annotator_flips(point.params, len(self.votes.annotators))
 
@@ -408,7 +405,7 @@ def warn_unless(converged: bool, model: str, stopped_at: str) -> None:
 
 
 def warn_of_ties(votes: Votes, settings: FitSettings, use: TieUse = NO_TIES) -> None:
-    """Say how many ties are left out; refuse votes of which all are ties."""
+    """Warn how many ties are left out; raise if all votes are ties."""
     if votes.n_ties and not float(votes.annotator_weight.sum()) > votes.n_ties:
         raise InputError(*_UNDECIDED)
     if votes.n_ties and use.mode == "none":
@@ -424,4 +421,4 @@ def warn_of_ties(votes: Votes, settings: FitSettings, use: TieUse = NO_TIES) -> 
 def _why(fit: Fit, max_iter: int) -> str:
     if fit.n_iter >= max_iter:
         return f"max_iter={max_iter} before reaching tol; raise max_iter"
-    return "scores that grow without limit and gain nothing, as where items only win or only lose; use a prior"
+    return "scores that diverge, as where items only win or only lose; use a prior"

@@ -1,4 +1,4 @@
-"""What a fit of scorer and noise found."""
+"""The fit of a scorer and a noise."""
 
 from __future__ import annotations
 
@@ -29,28 +29,28 @@ class LatentFit:
     overall : Solution or None
         With flips by cluster, the fit with one flip for each annotator.
     scores : ndarray
-        One an item.
+        One per item.
     flip : ndarray
         Of each annotator; by annotator and cluster where flips differ between clusters.
     traits : dict
-        What else is estimated of each annotator.
+        Other estimates for each annotator.
     features : Features or None
         How features are standardised.
     coef, feature_scores : ndarray or None
         Weights in the user's units, and the part of the scores that features explain.
     kernel, kernel_weights : optional
-        How features are mapped, and the weights there.
+        The kernel map of the features and its weights.
     score_variance, weight_variance : float or None
         Prior variances, given or estimated.
     flip_information : ndarray or None
-        Information on the logit of each flip, where the fit knows it: with scores integrated out.
+        Information on the logit of each flip, if the scores were integrated out.
     log_likelihoods : ndarray
         Objective at each iteration.
     log_likelihood : float
     n_iter, n_passes : int
     converged : bool
     extras : dict
-        What only one model has.
+        Values that only one model has.
     """
 
     settings: FitSettings

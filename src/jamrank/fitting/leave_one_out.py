@@ -1,4 +1,4 @@
-"""How well each row's votes are predicted by all the others, without fitting anything again."""
+"""Approximate leave-one-out prediction of each row's votes, without refitting."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from jamrank.linalg.marginals import is_dense, margin_variances
 from jamrank.scorers import Scorer
 from jamrank.typing import FloatArray, Int32Array
 
-__all__ = ["LooPrediction", "hidden_share", "leave_one_out"]
+__all__ = ["LooPrediction", "leave_one_out", "remaining_truth_variance"]
 
 
-# The curvature of a row is at least this part of what it would be, were its truth known; as in the passes.
+# The curvature of a row is at least this share of its complete-data curvature, as in the passes.
 _LEAST_CURVATURE = 0.1
-# However much a row says of its own margin, the others are left to say this part of what is known.
+# The other rows keep at least this share of the information on a row's margin.
 _LEAST_OTHERS = 0.05
-# With few votes an item, scores may stand for the truth and yet not be known well enough to decide by their order.
+# With few votes per item, scores may be too uncertain to decide pairs by their order.
 _MOST_LOST = 0.01
 _BLOCK = 1 << 17
 
@@ -33,12 +33,12 @@ class LooPrediction:
     Attributes
     ----------
     by_chance : float
-        If the truth of a pair is drawn from the difference of its scores, as the models have it.
+        If the truth of a pair is random given its margin, as the models assume.
     by_order : float
-        If the better score is truly better, without exception.
+        If the item with the higher score is always better.
     lost : float
-        In the latter case, the share of pairs on which the order of the fitted scores would be wrong and the
-        posterior right, less those where it is the other way round.
+        In the latter case, the share of pairs that the posterior gets right and the order of the scores wrong, minus
+        the reverse.
     """
 
     by_chance: float
@@ -47,15 +47,15 @@ class LooPrediction:
 
     @property
     def recommended(self) -> str:
-        """By what to decide a pair: the order of the scores, where it stands for the truth; or the posterior."""
+        """What decides a pair better: the order of the scores, or the posterior."""
         return "scores" if self.by_order > self.by_chance and self.lost < _MOST_LOST else "posterior"
 
 
-def hidden_share(problem: Problem, point: Point) -> float:
-    """Return how much of the variance of the truths is left once the votes on them are known.
+def remaining_truth_variance(problem: Problem, point: Point) -> float:
+    """Return the share of the variance of the truths that remains given the votes.
 
-    Where that is most of it, as with one noisy vote a pair, the curvature of a row is a small difference of large
-    numbers, often negative, and what :func:`leave_one_out` makes of it is far too hopeful of large scores.
+    If most of it remains, as with one noisy vote per pair, the curvature of a row is a small difference of large
+    numbers, often negative, and :func:`leave_one_out` overrates large scores.
     """
     rows, posterior = problem.in_memory.rows, problem.posterior(point)
     chance = expit(point.scores[rows.first] - point.scores[rows.second])
@@ -65,8 +65,8 @@ def hidden_share(problem: Problem, point: Point) -> float:
 def leave_one_out(problem: Problem, point: Point) -> LooPrediction:
     """Predict the votes of each row from the rest.
 
-    At the summit a row's pull ``q - σ(m)`` on its own margin and the others' hold on it are in balance. Without the
-    row the margin would be smaller by pull times variance; that variance follows from the curvature.
+    At the maximum the gradient ``q - σ(m)`` of a row in its own margin balances that of the others. Without the row
+    the margin changes by this gradient times a variance that follows from the curvature.
     """
     engine, scorer = problem.in_memory, problem.scorer
     rows = engine.rows
@@ -87,7 +87,7 @@ def leave_one_out(problem: Problem, point: Point) -> LooPrediction:
 
 
 def _alone(scorer: Scorer, point: Point, links: Links, dense: bool) -> FloatArray:
-    """Return the variance of each link's margin that comes from the effects, were the weights known."""
+    """Return the variance of each link's margin due to the effects, given the weights."""
     if scorer.effects() is None:
         return np.zeros(len(links.first))
     precision = float(scorer.precision[-1])
@@ -106,7 +106,7 @@ def _distance(loose: FloatArray, first: Int32Array, second: Int32Array) -> Float
 def _loo_predict(
     margin: FloatArray, posterior: FloatArray, variance: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return how much likelier votes are predicted than fitted, under either idea of the truth; what order loses."""
+    """Return log ratios of predicted to fitted likelihood under both assumptions, and the loss by order."""
     fitted, opposite = expit(margin), expit(-margin)
     certain = fitted * opposite
     curvature = np.maximum(certain - posterior * (1.0 - posterior), _LEAST_CURVATURE * certain)

@@ -1,4 +1,4 @@
-"""From differences of scores without a unit to probabilities: one slope, fitted to votes."""
+"""A slope, fitted to votes, that turns differences of scores into probabilities."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ _CLOSE = 1e-14
 
 
 def fit_link(margins: FloatArray, wins: FloatArray, votes: FloatArray) -> float:
-    """Return the slope ``a`` with which ``P(first beats second) = sigmoid(a * margin)`` suits votes best.
+    """Return the slope ``a`` with which ``P(first beats second) = sigmoid(a * margin)`` fits the votes best.
 
-    It maximises the likelihood of the votes together with one imagined tie on a pair of typical margin (the root mean
-    square over votes), which keeps it finite where the scores order every vote rightly: N votes on one pair, all
-    for the same item, have the probability (N + 1/2) / (N + 1). Margins in another unit give the same probabilities.
+    It maximises the likelihood of the votes together with one pseudo-vote, a tie on a pair of typical margin (the
+    root mean square over votes), which keeps it finite where the scores agree with every vote: N votes on one pair,
+    all for the same item, have the probability (N + 1/2) / (N + 1). Margins in another unit give the same
+    probabilities.
 
     Parameters
     ----------
     margins : ndarray
-        Score of the first item less score of the second, for each pair.
+        Score of the first item minus score of the second, for each pair.
     wins : ndarray
         Votes for the first item; a tie counts half.
     votes : ndarray
@@ -33,7 +34,7 @@ def fit_link(margins: FloatArray, wins: FloatArray, votes: FloatArray) -> float:
     Returns
     -------
     float
-        At least 0: 0 where the margins say nothing of the votes, or the opposite.
+        At least 0: 0 if margins and votes are uncorrelated or contradict each other.
     """
     total = float(votes.sum())
     typical = float(np.sqrt(_sum(votes, margins, margins) / total)) if total > 0 else 0.0
@@ -41,8 +42,8 @@ def fit_link(margins: FloatArray, wins: FloatArray, votes: FloatArray) -> float:
         return 0.0
     margins = margins / typical
     slope = 0.0
-    # Turned so that no margin is negative, each term of the slope's derivative falls and is convex for a >= 0. So
-    # Newton's steps from 0 go up to the maximum and never beyond it.
+    # With margins taken as positive, each term of the derivative is decreasing and convex for a >= 0. So Newton steps
+    # from 0 rise to the maximum and never overshoot.
     for _ in range(_MOST_STEPS):
         p, tie = expit(slope * margins), float(expit(slope))
         gradient = _sum(margins, wins - votes * p) + 0.5 - tie
@@ -55,5 +56,5 @@ def fit_link(margins: FloatArray, wins: FloatArray, votes: FloatArray) -> float:
 
 
 def _sum(*factors: FloatArray) -> float:
-    # Not by BLAS, whose order of addition may change with its threads.
+    # Not BLAS, whose order of addition may change with its threads.
     return float(np.einsum(",".join("p" * len(factors)) + "->", *factors))

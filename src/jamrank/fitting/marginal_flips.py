@@ -1,9 +1,9 @@
-"""Flips with the scores integrated out, by expectation propagation over independent normal scores.
+"""Flips with the scores integrated out, by expectation propagation with independent normal scores.
 
-Where items have few votes, scores that are fitted together with flips explain every flip away. Here each vote is
-predicted from the others: its own part is removed from its margin (the *cavity*), the rest is a normal that is summed
-over. With the variances of the scores held fixed there is one objective of scores and flips, which the EM loop
-climbs; the variances follow from its curvature, the prior variance of the scores from the evidence.
+Where items have few votes, a joint fit of scores and flips overfits and underestimates the flips. Here each vote is
+predicted from the others: its own contribution is removed from its margin (the *cavity*), and the remaining normal is
+integrated over. With fixed variances of the scores, the EM loop maximises one objective of scores and flips; the
+variances follow from its curvature, the prior variance of the scores from the evidence.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ from jamrank.typing import FloatArray
 __all__ = ["MarginalFit", "can_integrate", "fit_marginal"]
 
 _ROUNDS, _STEPS = 60, 2
-# Good enough: a prior variance within 1 % of its limit, and scores and flips that move by less than this.
+# Tolerances: distance of the prior variance from its limit, and change of scores and flips.
 _CLOSE, _SETTLED = 0.01, 0.01
-# With more rows than that less will do: the last steps make up for it, and the prior hardly matters.
+# With more rows the tolerances are relaxed by this factor: the prior hardly matters there.
 _MANY_ROWS, _LESS = 300_000, 4.0
 _SMALLEST, _LARGEST = 1e-3, 9.0
-# Two imagined items of variance 1: with a handful of votes the estimate would collapse to nothing.
-_IMAGINED_ITEMS = 2.0
-# Two imagined annotators, too, whose flips are spread as widely as is assumed where none is known.
-_IMAGINED_ANNOTATORS, _IMAGINED_LOGIT, _IMAGINED_SPREAD = 2.0, float(np.log(0.5)), 1.5
-# Flips never count as more alike than if every annotator had been seen to cast so many more votes.
+# Two pseudo-items of variance 1 keep the estimate from collapsing to 0 when votes are few.
+_PSEUDO_ITEMS = 2.0
+# Two pseudo-annotators with widely spread flips do the same for the prior of the flips.
+_PSEUDO_ANNOTATORS, _PSEUDO_LOGIT, _PSEUDO_SPREAD = 2.0, float(np.log(0.5)), 1.5
+# Lower bound on the variance of the flips' logits.
 _SMALLEST_SPREAD = 1e-3
-# No extrapolation changes the prior variance by more than this factor, as a logarithm.
-_LONGEST, _SLOWEST = 0.7, 0.95
-# How far the prior variance is raised to see what that does, as a logarithm, and for how many rounds.
+# Largest change of the log prior variance by extrapolation, and largest convergence rate assumed.
+_LARGEST_STEP, _LARGEST_RATE = 0.7, 0.95
+# Change of the log prior variance in the probe, and its number of rounds.
 _PROBE, _PROBE_ROUNDS = 0.3, 3
-_MOST_CLIMBS = 6
+_MAX_STEPS = 6
 
 
 @dataclass(frozen=True)
 class MarginalFit:
-    """Where a fit ended.
+    """A fit with the scores integrated out.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class MarginalFit:
 
     @property
     def flip_votes(self) -> tuple[float, float] | None:
-        """Imagined votes of each annotator, wrong and right; None where there are no annotators."""
+        """Pseudo-votes of each annotator, wrong and right; None if there are no annotators."""
         noise = self.noise
         assert isinstance(noise, Flip)
         return (float(noise.prior_errors[0]), float(noise.prior_correct[0])) if len(noise.votes) else None
@@ -76,27 +76,27 @@ class MarginalFit:
 
 @dataclass(frozen=True)
 class _State:
-    """The prior variance of the scores, that of each without any one of its votes, and the noise with its prior."""
+    """The prior variance of the scores, the cavity variance of each score, and the noise with its prior."""
 
     prior: float
     cavity: FloatArray
     noise: Noise
 
     def problem(self, engine: Engine) -> Problem:
-        """Return what is fitted with these held fixed."""
+        """Return the problem with these held fixed."""
         return Problem(MarginalEngine(engine, self.cavity), ObjectScorer(engine.n_items, self.prior), self.noise)
 
 
 @dataclass(frozen=True)
 class _Place:
-    """How far a fit has come."""
+    """State and point of an unfinished fit."""
 
     state: _State
     point: Point
 
 
 def can_integrate(engine: Engine, noise: Noise, loss: str) -> bool:
-    """Tell whether there are passes for it: for one flip of each annotator."""
+    """Return whether scores can be integrated out: only for one flip per annotator."""
     return isinstance(engine, HasMarginal) and isinstance(noise, Flip) and loss == "logistic"
 
 
@@ -113,7 +113,7 @@ def fit_marginal(
     tol: float,
     progress: Callable[[int, float], None] = lambda iteration, objective: None,
 ) -> MarginalFit:
-    """Fit flips and mean scores from a first guess.
+    """Fit flips and mean scores from initial values.
 
     Parameters
     ----------
@@ -124,11 +124,11 @@ def fit_marginal(
     theta, params : ndarray
         Scores and parameters of the noise to start from.
     variance : float
-        Prior variance of the scores, or a first guess.
+        Prior variance of the scores, or its initial value.
     estimate : bool
         Whether to estimate it.
     pool : bool
-        Whether to estimate the prior of the flips: what they have in common, and how far they differ.
+        Whether to estimate mean and variance of the prior of the flips.
     max_iter, tol, progress
         As in :func:`jamrank.fitting.em.run`.
     """
@@ -140,7 +140,7 @@ def fit_marginal(
     probe = None
     if estimate:
         probe, rounds = rounds.probe(place), replace(rounds, estimate=False)
-        place = rounds.climb(place, probe, _MOST_CLIMBS if engine.n_rows <= _MANY_ROWS else 1)
+        place = rounds.maximise_evidence(place, probe, _MAX_STEPS if engine.n_rows <= _MANY_ROWS else 1)
     if pool:
         place = replace(rounds, estimate=False, pool=True).settle(place)
     fit = run(place.state.problem(engine), place.point, max_iter=max_iter, tol=tol, progress=progress)
@@ -149,16 +149,16 @@ def fit_marginal(
 
 @dataclass(frozen=True)
 class _Probe:
-    """How a fit answers to a larger prior variance.
+    """How a fit changes with the prior variance.
 
     Attributes
     ----------
     by_scale : ndarray
         Change of each parameter of the noise with the logarithm of the variance.
     information : float
-        On that logarithm.
+        Information on that logarithm.
     by_noise : float
-        How the log-likelihood changes with it if the noise is integrated out, too.
+        Change of the log-likelihood with it from integrating out the noise.
     """
 
     by_scale: FloatArray
@@ -168,7 +168,7 @@ class _Probe:
 
 @dataclass(frozen=True)
 class _Rounds:
-    """Rounds of a few steps of scores and noise, and then of the variances."""
+    """Alternates steps of scores and noise with updates of the variances."""
 
     engine: Engine
     votes: FloatArray
@@ -180,7 +180,7 @@ class _Rounds:
         return 1.0 if self.engine.n_rows <= _MANY_ROWS else _LESS
 
     def settle(self, place: _Place) -> _Place:
-        """Go on until nothing moves much."""
+        """Iterate until the changes are within the tolerances."""
         rate, state = _Rate(), place.state
         optimizer = Optimizer(state.problem(self.engine), place.point)
         for _ in range(_ROUNDS):
@@ -195,11 +195,11 @@ class _Rounds:
             _turn(optimizer, state.problem(self.engine))
         return _Place(state, optimizer.point)
 
-    def climb(self, place: _Place, probe: _Probe, times: int) -> _Place:
-        """Find the prior variance at which the evidence is highest, flips being integrated out, too."""
+    def maximise_evidence(self, place: _Place, probe: _Probe, times: int) -> _Place:
+        """Maximise the evidence, with the flips integrated out too, over the prior variance."""
         information, slope = probe.information, _slope(place.point, place.state.prior)
         for _ in range(times):
-            step = float(np.clip((slope + probe.by_noise) / information, -_LONGEST, _LONGEST))
+            step = float(np.clip((slope + probe.by_noise) / information, -_LARGEST_STEP, _LARGEST_STEP))
             prior = float(np.clip(place.state.prior * np.exp(step), _SMALLEST, _LARGEST))
             step = float(np.log(prior / place.state.prior))
             if abs(step) <= _CLOSE:
@@ -210,7 +210,7 @@ class _Rounds:
         return place
 
     def with_prior(self, place: _Place, prior: float) -> _Place:
-        """Return the same place under another prior variance; its pass is still that of the old one."""
+        """Return the same place under another prior variance, with the E-step of the old one."""
         cavity = _cavity(_observed(place.point), self.votes, prior)
         return _Place(replace(place.state, prior=prior, cavity=cavity), _unguarded(place.point))
 
@@ -225,7 +225,7 @@ class _Rounds:
         return _State(prior, _cavity(observed, self.votes, prior), noise)
 
     def probe(self, place: _Place) -> _Probe:
-        """See what a larger prior variance does."""
+        """Measure the effect of a larger prior variance."""
         here, there = place, self.with_prior(place, place.state.prior * np.exp(_PROBE))
         for _ in range(int(_PROBE_ROUNDS / self._loose) or 1):
             point = _advance(Optimizer(there.state.problem(self.engine), there.point), _STEPS)
@@ -233,13 +233,13 @@ class _Rounds:
         fall = _slope(here.point, here.state.prior) - _slope(there.point, there.state.prior)
         noise = place.state.noise
         known = _log_information(noise, there.point) - _log_information(noise, here.point)
-        information = max(fall / _PROBE, 0.0) + 0.5 * _IMAGINED_ITEMS
+        information = max(fall / _PROBE, 0.0) + 0.5 * _PSEUDO_ITEMS
         return _Probe((there.point.params - here.point.params) / _PROBE, information, -0.5 * known / _PROBE)
 
 
 def _turn(optimizer: Optimizer, problem: Problem) -> None:
-    """Go on with a problem whose variances differ a little: the next step cannot be compared with the last."""
-    optimizer.turn_to(problem)
+    """Continue with other variances, under which objectives cannot be compared with earlier ones."""
+    optimizer.set_problem(problem)
     optimizer.point = _unguarded(optimizer.point)
 
 
@@ -251,8 +251,8 @@ def _slope(point: Point, variance: float) -> float:
     """Return how the log marginal likelihood changes with the logarithm of the prior variance."""
     observed = _observed(point)
     determined = float((observed / (observed + 1.0 / variance)).sum())
-    excess = float((point.theta**2).sum()) + _IMAGINED_ITEMS
-    return 0.5 * (excess / variance - determined - _IMAGINED_ITEMS)
+    excess = float((point.theta**2).sum()) + _PSEUDO_ITEMS
+    return 0.5 * (excess / variance - determined - _PSEUDO_ITEMS)
 
 
 def _advance(optimizer: Optimizer, steps: int) -> Point:
@@ -279,10 +279,10 @@ def _cavity(observed: FloatArray, votes: FloatArray, variance: float) -> FloatAr
     return np.asarray(1.0 / (1.0 / variance + np.maximum(observed, 0.0) * (1.0 - 1.0 / np.maximum(votes, 1.0))))
 
 
-def _prior_variance(heard: FloatArray, theta: FloatArray, variance: float) -> float:
-    """Return MacKay's fixed point: the sum of squares of the means over the number of scores that votes determine."""
-    determined = float((heard / (heard + 1.0 / variance)).sum())
-    fixed_point = (float((theta**2).sum()) + _IMAGINED_ITEMS) / (determined + _IMAGINED_ITEMS)
+def _prior_variance(observed: FloatArray, theta: FloatArray, variance: float) -> float:
+    """Return MacKay's fixed point: the sum of squares of the means over the effective degrees of freedom."""
+    determined = float((observed / (observed + 1.0 / variance)).sum())
+    fixed_point = (float((theta**2).sum()) + _PSEUDO_ITEMS) / (determined + _PSEUDO_ITEMS)
     return float(np.clip(fixed_point, _SMALLEST, _LARGEST))
 
 
@@ -298,52 +298,52 @@ def _shared(noise: Flip, point: Point) -> FloatArray:
 
 
 def _pooled(noise: Flip, point: Point) -> Flip:
-    """Return the noise with a prior that has the mean and the spread of the flips, both on the scale of logits.
+    """Return the noise with the mean and variance of the flips, on the logit scale, as its prior.
 
-    The spread is MacKay's fixed point: the sum of squares over the number of flips that votes determine.
+    The variance is MacKay's fixed point: the sum of squares over the effective degrees of freedom.
     """
     information, logits = _information(noise, point), point.params
     known = information + _shared(noise, point)
     determined = float((information / np.maximum(known, 1e-300)).sum())
-    n = len(logits) + _IMAGINED_ANNOTATORS
-    mean = (float(logits.sum()) + _IMAGINED_ANNOTATORS * _IMAGINED_LOGIT) / n
-    squares = float(((logits - mean) ** 2).sum()) + _IMAGINED_ANNOTATORS * (
-        _IMAGINED_SPREAD + (_IMAGINED_LOGIT - mean) ** 2
+    n = len(logits) + _PSEUDO_ANNOTATORS
+    mean = (float(logits.sum()) + _PSEUDO_ANNOTATORS * _PSEUDO_LOGIT) / n
+    squares = float(((logits - mean) ** 2).sum()) + _PSEUDO_ANNOTATORS * (
+        _PSEUDO_SPREAD + (_PSEUDO_LOGIT - mean) ** 2
     )
-    spread = max(squares / (determined + _IMAGINED_ANNOTATORS), _SMALLEST_SPREAD)
+    spread = max(squares / (determined + _PSEUDO_ANNOTATORS), _SMALLEST_SPREAD)
     rate = float(expit(mean))
     votes = 1.0 / (spread * rate * (1.0 - rate))
     return Flip(noise.vote_counts, votes * rate, votes * (1.0 - rate))
 
 
 class _Rate:
-    """How quickly the logarithm of a variance approaches its limit, and how far that still is."""
+    """Convergence rate of the logarithm of a variance, and its distance to the limit."""
 
     def __init__(self) -> None:
         self.remaining = np.inf
         self._last: float | None = None
 
     def extrapolated(self, old: float, new: float) -> float:
-        """Return where the steps lead that began with the one from old to new."""
+        """Return the extrapolated limit of the steps after the one from old to new."""
         step = float(np.log(new / old))
         ratio = step / self._last if self._last else 0.0
         self._last = step
-        # Steps that grow, or turn round, do not say where they lead.
-        ratio = ratio if 0.0 < ratio < _SLOWEST else 0.0
+        # Steps that grow or change direction cannot be extrapolated.
+        ratio = ratio if 0.0 < ratio < _LARGEST_RATE else 0.0
         self.remaining = abs(step) / (1.0 - ratio)
-        further = float(np.clip(step / (1.0 - ratio), -_LONGEST, _LONGEST))
+        further = float(np.clip(step / (1.0 - ratio), -_LARGEST_STEP, _LARGEST_STEP))
         return float(np.clip(old * np.exp(further), _SMALLEST, _LARGEST))
 
 
 def _finished(fit: Fit, state: _State, votes: FloatArray, probe: _Probe | None) -> MarginalFit:
     observed = _observed(fit.point)
-    # What normal scores add to the log-likelihood of the votes: one factor an item and vote, one an item.
+    # Contribution of the normal scores to the log-likelihood: one factor per item and vote, one per item.
     by_vote = votes * np.log1p(state.cavity * observed / np.maximum(votes, 1.0))
     constant = 0.5 * float((by_vote - np.log1p(observed * state.prior)).sum())
     noise, point = state.noise, fit.point
     information = _information(noise, point) + _shared(noise, point) if isinstance(noise, Flip) else np.empty(0)
     if probe is not None and isinstance(noise, Flip):
-        # All flips rise and fall together with the scale of the scores, which is not known either.
+        # The uncertain scale of the scores moves all flips together.
         information = 1.0 / (1.0 / np.maximum(information, 1e-300) + probe.by_scale**2 / probe.information)
     log_likelihood = point.expectation.value - 0.5 * float((point.theta**2).sum()) / state.prior + constant
     ended = Fit(point, [value + constant for value in fit.objectives], fit.converged)

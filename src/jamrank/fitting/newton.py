@@ -1,4 +1,4 @@
-"""Steps of the M-step for the scores: Newton's for the logistic loss, scipy's L-BFGS for the hinge."""
+"""M-step of the scores: Newton steps for the logistic loss, scipy's L-BFGS for the hinge."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from jamrank.typing import FloatArray
 __all__ = ["conjugate_gradients", "gradient", "maximise_hinge", "newton_step"]
 
 
-# Scores are log-odds: an honest step hardly moves one further, and near-separated votes must not overflow.
+# Scores are log-odds: longer steps arise only from nearly separated votes, and could overflow.
 _LONGEST_STEP = 5.0
-# How exactly a step is worked out; the next one makes up for the rest.
+# Relative tolerance of a step (the next one corrects the rest), and most conjugate-gradient iterations.
 _STEP_TOLERANCE, _MOST_STEPS = 0.1, 100
 
 
@@ -28,7 +28,7 @@ def gradient(scorer: Scorer, at: Maximisation, theta: FloatArray) -> FloatArray:
 
 
 def newton_step(engine: Engine, scorer: Scorer, at: Maximisation, theta: FloatArray) -> FloatArray:
-    """Return Newton's step from ``theta``, without ever forming the curvature matrix."""
+    """Return the Newton step from ``theta`` without forming the curvature matrix."""
 
     def curvature_times(vector: FloatArray) -> FloatArray:
         pushed = engine.curvature_times(at.curvature, scorer.forward(vector))
@@ -59,8 +59,7 @@ def conjugate_gradients(
 ) -> FloatArray:
     """Solve ``A x = target`` for a positive semi-definite ``A`` given by its products.
 
-    scipy's would do, were it not for BLAS: its dot products may change in the last bit with the number of
-    threads, and results must not.
+    scipy's version uses BLAS, whose dot products may change in the last bit with the number of threads.
     """
     x, residual = np.zeros_like(target), target.copy()
     z = precondition(residual)
@@ -70,10 +69,10 @@ def conjugate_gradients(
         if rho <= enough:
             break
         product = times(direction)
-        bend = dot(direction, product)
-        if bend <= 0:
+        curvature = dot(direction, product)
+        if curvature <= 0:
             break
-        alpha = rho / bend
+        alpha = rho / curvature
         x = x + alpha * direction
         residual = residual - alpha * product
         z = precondition(residual)

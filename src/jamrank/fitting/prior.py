@@ -1,4 +1,4 @@
-"""What is assumed before the first vote."""
+"""Prior distributions of scores, weights and noise parameters."""
 
 from __future__ import annotations
 
@@ -8,25 +8,24 @@ from jamrank.errors import ParameterError
 
 __all__ = ["Prior", "linear_variance", "resolve_prior"]
 
-# Of the weights of the linear scorer, unless given.
+# Default variance of the weights of the linear scorer.
 _WEIGHT_VARIANCE = 6.25
-# Imagined votes of each annotator, unless given.
+# Default pseudo-votes of each annotator.
 _WRONG, _RIGHT = 1.0, 2.0
 
 
 @dataclass(frozen=True)
 class Prior:
-    """Weak assumptions that keep estimates finite and steady where votes are few.
+    """Weak priors that keep estimates finite and stable where votes are few.
 
     Parameters
     ----------
     flip_wrong, flip_right : float, optional
-        Imagined votes of each annotator, wrong and right: a Beta(1 + flip_wrong, 1 + flip_right) prior on the flip.
-        Unless given, 1 and 2, more right than wrong, so that a single vote is taken for what it says; where flips are
-        fitted with the scores integrated out, they are then estimated: flips shrink towards a common value, the more
-        the less annotators differ.
+        Pseudo-votes of each annotator, wrong and right: a Beta(1 + flip_wrong, 1 + flip_right) prior on the flip. By
+        default 1 and 2: an annotator is more often right than wrong. With ``flips="marginal"`` the default is to
+        estimate them: flips shrink towards a common value, the more so the less annotators differ.
     weight_variance : float, optional
-        Variance of the normal prior on the weight of each standardised feature, or of what a kernel makes of them.
+        Variance of the normal prior on the weight of each standardised feature, or of its kernel map.
         Unless given, 6.25 for the linear scorer, and estimated from the votes for kernels and sums.
     score_variance : float, optional
         Variance of the normal prior on free item scores; estimated from the votes unless given.
@@ -58,7 +57,7 @@ class Prior:
 
     @property
     def flip_votes(self) -> tuple[float, float]:
-        """Imagined votes of each annotator, wrong and right."""
+        """Pseudo-votes of each annotator, wrong and right."""
         return (
             _WRONG if self.flip_wrong is None else self.flip_wrong,
             _RIGHT if self.flip_right is None else self.flip_right,
@@ -76,7 +75,7 @@ def linear_variance(prior: Prior | None) -> float | None:
 
 
 def resolve_prior(prior: Prior | str | None) -> Prior | None:
-    """Return the prior that a model's argument stands for."""
+    """Return the prior for a model's argument."""
     if prior is None or isinstance(prior, Prior):
         return prior
     if prior == "auto":

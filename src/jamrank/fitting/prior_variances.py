@@ -13,10 +13,10 @@ from jamrank.fitting.em import Fit, Optimizer, Point, Problem, run, typical
 from jamrank.fitting.lbfgs import Secants
 from jamrank.fitting.leave_one_out import leave_one_out
 from jamrank.noise import Noise
+from jamrank.noise.none import FixedNoise
 from jamrank.scorers import ObjectScorer, Scorer
-from jamrank.typing import FloatArray
 
-__all__ = ["FixedNoise", "Variances", "estimate_variances", "free_scores", "refine_variance"]
+__all__ = ["Variances", "estimate_variances", "free_scores", "refine_variance", "rounded"]
 
 # The prior variance of each block of a scorer's parameters; None where it has no prior.
 Variances = tuple[float | None, ...]
@@ -24,62 +24,19 @@ Variances = tuple[float | None, ...]
 _FIRST_GUESS = 3.0
 _ROUNDS = 30
 _STEPS = 2
-# Good enough: a variance within 2 %, and scores that move by as much of their spread.
+# Relative tolerance of variances, and of scores in units of their spread.
 _CLOSE, _SETTLED = 0.02, 0.02
-# Beyond a standard deviation of 3 log-odds a larger variance tells nothing about the order.
+# Beyond a standard deviation of 3 log-odds a larger variance hardly changes the order.
 _SMALLEST, _LARGEST = 1e-3, 9.0
-# Features may explain more: all of a clear order.
+# Features may explain a clear order completely, so their variance may be larger.
 _LARGEST_EXPLAINED = 1e3
-# Two imagined items of variance 1: with a handful of votes the estimate would collapse to nothing.
-_IMAGINED_ITEMS = 2.0
-# How far scores may be from their limit, on average and in units of the smallest standard error of any.
+# Two pseudo-items of variance 1 keep the estimate from collapsing to 0 when votes are few.
+_PSEUDO_ITEMS = 2.0
+# Tolerance of scores: average distance from the limit, in units of the smallest standard error.
 _SCORE_TOL = 0.05
-# Variances of effects among which one is chosen by leaving rows out, and how near the summit that is judged.
+# Candidate variances of effects for leave-one-out, and the precision of the fits compared.
 _GRID = np.logspace(-2, 1.5, 22)
 _LOOK_STEPS, _LOOK_TOL = 100, 1e-3
-
-
-class FixedNoise(Noise):
-    """A noise that is known: it has no parameters."""
-
-    def __init__(self, noise: Noise, params: FloatArray) -> None:
-        self._tables, self._rates = noise.log_emission(params), noise.rates(params)
-
-    def log_emission(self, params: FloatArray) -> FloatArray:
-        """Return the known likelihoods."""
-        return self._tables
-
-    def update(self, expected_counts: FloatArray, params: FloatArray | None = None) -> FloatArray:
-        """Return no parameters."""
-        return np.empty(0)
-
-    def slope(self, params: FloatArray, expected_counts: FloatArray) -> FloatArray:
-        """Return no parameters."""
-        return params
-
-    def missing_information(self, params: FloatArray, truth_variance: FloatArray) -> FloatArray:
-        """Return no parameters."""
-        return params
-
-    def log_prior(self, params: FloatArray) -> float:
-        """Return zero."""
-        return 0.0
-
-    def rates(self, params: FloatArray) -> FloatArray:
-        """Return the known rates."""
-        return self._rates
-
-    def random(self, rng: np.random.Generator) -> FloatArray:
-        """Return no parameters."""
-        return np.empty(0)
-
-    def orientation(self, params: FloatArray) -> float:
-        """Return good will: what is known is not in question."""
-        return 1.0
-
-    def sign_flipped(self, params: FloatArray) -> FloatArray:
-        """Return no parameters."""
-        return params
 
 
 def estimate_variances(
@@ -87,14 +44,13 @@ def estimate_variances(
 ) -> tuple[Variances, Point]:
     """Estimate the prior variance of each block of parameters by MacKay's fixed point.
 
-    A variance is the sum of squares of its parameters over the number of them that the votes determine, with two
-    imagined ones of variance 1, which keep it from collapsing where votes are very few. It is updated as the fit
-    goes along, every few steps.
+    A variance is the sum of squares of its parameters over their effective degrees of freedom. Two pseudo-parameters
+    of variance 1 keep it from collapsing when votes are few. It is updated every few steps of the fit.
 
     Parameters
     ----------
     problem : callable
-        Gives the problem to fit at given variances.
+        Returns the problem to fit at given variances.
     point : Point
         Where to start.
     variances : tuple of float or None
@@ -125,7 +81,7 @@ def estimate_variances(
         variances = updated
         if close and (settled or variances[-1] == _LARGEST):
             break
-        optimizer.turn_to(problem(variances))
+        optimizer.set_problem(problem(variances))
     return variances, point
 
 
@@ -136,13 +92,13 @@ def _mackay(problem: Problem, point: Point, variances: Variances, free: Sequence
         if not free[block]:
             continue
         squares = float((point.theta[own] ** 2).sum())
-        fixed_point = (squares + _IMAGINED_ITEMS) / (max(count, 0.0) + _IMAGINED_ITEMS)
+        fixed_point = (squares + _PSEUDO_ITEMS) / (max(count, 0.0) + _PSEUDO_ITEMS)
         updated[block] = float(np.clip(fixed_point, _SMALLEST, _largest(problem.scorer, block)))
     return tuple(updated)
 
 
 def _largest(scorer: Scorer, block: int) -> float:
-    """Return the largest variance worth having: one for effects, for weights what makes scores as large as ever."""
+    """Return the upper bound of a variance: fixed for effects; for weights, the one that bounds the scores."""
     matrix = scorer.design()
     if block == 1 or matrix is None:
         return _LARGEST
@@ -156,18 +112,18 @@ def refine_variance(
     free: Sequence[bool],
     farthest: float = np.inf,
 ) -> tuple[Variances, Point]:
-    """Choose the variance of the effects of a sum by how well each row's votes are predicted by the others.
+    """Choose the variance of the effects of a sum by leave-one-out prediction of each row.
 
-    The fixed point of :func:`estimate_variances`, from which this goes on, takes the summit for the middle of the
-    posterior. With few votes an item it is far from it, and the variance comes out several times too small.
+    The fixed point of :func:`estimate_variances`, where this starts, takes the mode for the mean of the posterior.
+    With few votes per item they are far apart, and the variance is several times too small.
 
     Parameters
     ----------
     problem, point, variances, free
-        As in :func:`estimate_variances`, and what it found; the effects are the last block. The variances of the
-        others follow by the fixed point.
+        As in :func:`estimate_variances`, and its result; the effects are the last block. The other variances follow
+        by the fixed point.
     farthest : float
-        The variance of the effects is multiplied by this at most.
+        Largest factor by which the variance of the effects is multiplied.
     """
     found: dict[int, tuple[float, Variances, Point]] = {}
 
@@ -179,7 +135,7 @@ def refine_variance(
             start = problem(variances).with_prior(replace(point, secants=Secants()))
             if any(others):
                 variances, start = estimate_variances(problem, start, variances, others)
-                variances = (*[_rounded(variance) for variance in variances[:-1]], variances[-1])
+                variances = (*[rounded(variance) for variance in variances[:-1]], variances[-1])
             here = problem(variances)
             point = run(here, here.with_prior(start), max_iter=_LOOK_STEPS, tol=_LOOK_TOL).point
             found[rank] = leave_one_out(here, point).by_chance, variances, point
@@ -194,13 +150,13 @@ def refine_variance(
     return found[rank][1:]
 
 
-def _rounded(variance: float | None) -> float | None:
-    """Return three digits: more are not known, and rounding further down must not decide anything."""
+def rounded(variance: float | None) -> float | None:
+    """Return a value to three digits, so that rounding errors decide nothing."""
     return None if variance is None else float(f"{variance:.2e}")
 
 
 def free_scores(engine: Engine, noise: Noise, near: Point, variance: float | None) -> tuple[float, Fit]:
-    """Fit a free score for each item, drawn towards the scores of a fit, with the noise as it found it.
+    """Fit a free score for each item, shrunk towards the scores of a fit, with the noise of that fit.
 
     Parameters
     ----------
@@ -215,7 +171,7 @@ def free_scores(engine: Engine, noise: Noise, near: Point, variance: float | Non
     fit : Fit
         Its ``point.scores`` are the scores.
     """
-    centre, fixed = near.scores, FixedNoise(noise, near.params)
+    centre, fixed = near.scores, FixedNoise.of(noise, near.params)
 
     def problem(variances: Variances) -> Problem:
         return Problem(engine, ObjectScorer(len(centre), variances[0], centre), fixed, size=typical)

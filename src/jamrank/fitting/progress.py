@@ -11,7 +11,7 @@ __all__ = ["Progress"]
 
 
 class Progress:
-    """A line on the terminal with the iteration, how far there is to go and how long; nothing where it is not wanted.
+    """A line on the terminal with the iteration and the remaining time; nothing if not shown.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class Progress:
         return self
 
     def __call__(self, iteration: int, remaining: float) -> None:
-        """Note an iteration; distance falls geometrically, so the bar moves with its logarithm."""
+        """Show an iteration; the distance falls geometrically, so the bar moves with its logarithm."""
         if self._bar is None:
             return
         done = 0.0
@@ -65,23 +65,23 @@ class Progress:
         self._show("")
 
     def part(self, done: int, total: int) -> None:
-        """Note how much of a pass over votes on disk is done."""
+        """Show how much of a pass over votes on disk is done."""
         if self._bar is None:
             return
         self._passes += done == 0
         self._show(f"pass {self._passes}: {done} of {total} parts")
 
     def refit(self, done: int, total: int) -> None:
-        """Note how many fits of several are done."""
+        """Show how many of several fits are done."""
         self._share, self._iteration = done / total, f"fit {done + 1} of {total}"
         if self._bar is not None:
             self._show("")
 
     def _show(self, part: str) -> None:
-        told = [self._iteration, part]
+        state = [self._iteration, part]
         if 0.05 < self._share < 1.0:
-            told.append(f"about {_duration((monotonic() - self._counted) * (1 / self._share - 1))} left")
-        self._bar.update(self._task, completed=self._share, state=", ".join(filter(None, told)))
+            state.append(f"about {_duration((monotonic() - self._counted) * (1 / self._share - 1))} left")
+        self._bar.update(self._task, completed=self._share, state=", ".join(filter(None, state)))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -1,4 +1,4 @@
-"""Items whose scores the likelihood leaves without a finite maximum, or without a common scale."""
+"""Items whose scores have no finite maximum likelihood, or no common scale."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ __all__ = ["warn_of_loose_items"]
 
 
 _NAMED = 3
-# So many links an item, drawn by chance, nearly always connect what can be connected.
+# This many random links per item nearly always connect a connected graph.
 _ENOUGH = 8
 
 
 def warn_of_loose_items(engine: Engine, items: NDArray[Any]) -> None:
-    """Warn where items fall into groups without a vote between them, or never lost or never won a vote.
+    """Warn if items are not connected, or never lost or never won a vote.
 
     Their scores are finite only because of the prior. Votes on disk are not checked.
     """
@@ -37,7 +37,7 @@ def warn_of_loose_items(engine: Engine, items: NDArray[Any]) -> None:
     if (groups := len(one_of_each)) > 1:
         warn(
             f"the items fall into {groups:,} groups with no vote between them ({_named(items[one_of_each])} are in "
-            "different ones): only the prior, and features where they are used, compare across groups",
+            "different groups): only the prior, and features if used, compare items of different groups",
             DisconnectedWarning,
         )
     for verb, never in zip(("lost", "won"), _never(memory), strict=True):
@@ -50,7 +50,7 @@ def warn_of_loose_items(engine: Engine, items: NDArray[Any]) -> None:
 def _never(engine: MemoryEngine) -> tuple[BoolArray, BoolArray]:
     """Return which items never lost and which never won a vote, of those that have votes.
 
-    Majorities, which are quick to tell, single out the items that may have; votes are added up only if there are any.
+    Majorities, which are quick to compute, give the candidates; votes are added up only if there are any.
     """
     rows = engine.rows
     seen = _sides_taken(rows, engine.threads)
@@ -68,16 +68,16 @@ def _never(engine: MemoryEngine) -> tuple[BoolArray, BoolArray]:
 
 
 def _groups(first: Int32Array, second: Int32Array, n_items: int) -> Int32Array:
-    """Return the number of the group of each item: those that links connect are in one.
+    """Return the connected component of each item.
 
-    A sample of the links comes first. What it connects is connected, and the others only matter between its groups.
+    A sample of the links is used first; other links matter only between its components.
     """
     if 2 * len(first) > (n_items - 1) * (n_items - 2):
-        # More pairs than there are among all items but one.
+        # More pairs than there are among all items but one, so that the graph is connected.
         return np.zeros(n_items, dtype=np.int32)
     if len(first) <= 2 * _ENOUGH * n_items:
         return _connected(first, second, n_items)
-    # Not every so many-th: those of a regular table may miss the same items again and again.
+    # Random and not evenly spaced: evenly spaced rows of a regular table may always miss the same items.
     drawn = np.random.default_rng(0).integers(0, len(first), _ENOUGH * n_items)
     group = _connected(first[drawn], second[drawn], n_items)
     if not group.any():

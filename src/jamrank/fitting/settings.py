@@ -27,7 +27,7 @@ _WHOLE = ("n_init", "max_iter", "n_landmarks", "n_jobs")
 
 @dataclass(frozen=True)
 class FitSettings:
-    """Parameters of a model with a scorer and a noise; those that a model does not have keep their defaults.
+    """Parameters of a model with a scorer and a noise; parameters that a model lacks keep their defaults.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class FitSettings:
 
     @property
     def rows(self) -> str:
-        """The layout of rows that the noise needs."""
+        """The row layout that the noise needs."""
         return NOISES[self.noise].rows_of(self.unit)
 
     def _check(self, noise_given: bool) -> None:

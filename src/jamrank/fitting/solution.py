@@ -1,7 +1,7 @@
-"""Where a fit ended, as plain data from which the problem can be built again.
+"""The end of a fit, as plain data from which the problem can be rebuilt.
 
-An engine holds as much as the votes are large, and cannot be pickled or written to a file. So a fit keeps parameters
-and what they belong to; the engine of the fit is kept beside them as long as the process runs.
+An engine is as large as the votes and cannot be pickled or written to a file. So a fit keeps its parameters and what
+they refer to; the engine is kept beside them while the process runs.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class EngineSource:
     Attributes
     ----------
     votes : Comparisons, PartedComparisons or None
-        The votes; None where a saved model came without them.
+        The votes; None for a model that was saved without them.
     gold : Comparisons or None
-        The votes with one annotator more, who states the known truths.
+        The votes and one further annotator, who states the known truths.
     rows : str
         Layout of the rows.
     ties : {"none", "half", "each", "shared"}
@@ -62,7 +62,7 @@ class EngineSource:
 
     @cached_property
     def engine(self) -> Engine:
-        """The engine; built again where this one came from a pickle or a file."""
+        """The engine; rebuilt after a pickle or a file."""
         return self.build()
 
     def build(self, tick: Any = None) -> Engine:
@@ -100,12 +100,12 @@ class EngineSource:
         return rows.with_gold(rows.n_confusion_groups // self.gold.n_annotators)
 
     def with_engine(self, engine: Engine) -> EngineSource:
-        """Return the same source with its engine at hand."""
+        """Return the same source with its engine set."""
         vars(self)["engine"] = engine
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        # Votes on disk and on clusters belong to this process; a copy elsewhere has what was computed.
+        # Votes on disk and on clusters belong to this process; a copy has only the computed results.
         votes = self.votes if isinstance(self.votes, Comparisons) else None
         choice = Choice("memory", self.choice.why)
         return {name: vars(self)[name] for name in self.__dataclass_fields__} | {"votes": votes, "choice": choice}
@@ -125,9 +125,9 @@ class ScorerState:
     weight_variance, score_variance : float or None
         Prior variances of weights and of free scores or effects; None for no prior.
     matrix : ndarray or None
-        Standardised features, or what a kernel makes of them.
+        Standardised features, or their kernel map.
     centre : ndarray or None
-        Where free scores are drawn to.
+        Prior mean of free scores.
     """
 
     name: str
@@ -153,11 +153,11 @@ class NoiseState:
     ties : TieUse
         How ties enter: whether thresholds come on top, and their prior.
     scale : float or None
-        Of discriminations, where the fit ended with another scale than it began with.
+        Scale of the discriminations, if it changed during the fit.
     overall : ndarray or None
-        Flips of the annotators towards which those of each cluster are drawn.
+        Overall flips of the annotators, the prior means of those by cluster.
     strength : float
-        How strongly.
+        Strength of that prior, in votes.
     """
 
     name: str
@@ -200,20 +200,20 @@ class Solution:
 
     @cached_property
     def problem(self) -> Problem:
-        """The problem, built again where it is not at hand."""
+        """The problem, rebuilt if necessary."""
         engine = self.source.engine
         return Problem(engine, self.scorer.build(engine.n_items), self.noise.build(engine), self.loss)
 
     @cached_property
     def point(self) -> Point:
-        """The parameters with the pass there."""
+        """The parameters with the E-step there."""
         return self.problem.evaluate(self.theta, self.params)
 
     @classmethod
     def of(
         cls, source: EngineSource, scorer: ScorerState, noise: NoiseState, problem: Problem, point: Point
     ) -> Solution:
-        """Return the solution of a fit that has just ended: problem and point are at hand."""
+        """Return the solution of a fit that has just ended, with its problem and point set."""
         found = cls(source, scorer, noise, problem.loss, point.theta, point.params)
         vars(found).update(problem=problem, point=point)
         return found

@@ -1,4 +1,4 @@
-"""What a named model is: data that the fit and everything after it may ask."""
+"""The specification of a named model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Capabilities:
     Attributes
     ----------
     features : {"refused", "ignored", "optional", "always"}
-        What becomes of features of the items.
+        How features of the items are treated.
     gold : bool
         Whether it uses pairs of known truth.
     ties : bool
@@ -25,7 +25,7 @@ class Capabilities:
     out_of_core : bool
         Whether it fits votes on disk and on a cluster.
     log_odds : bool
-        Whether scores are log-odds: such can be shown as Elo, and another fit can start from them.
+        Whether scores are log-odds, which can be shown as Elo and used for a warm start.
     annotators : bool
         Whether it estimates how reliable each annotator is.
     likelihood : bool
@@ -43,7 +43,7 @@ class Capabilities:
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """What a model believes, and what it can do.
+    """The assumptions of a model, and what it can do.
 
     Attributes
     ----------

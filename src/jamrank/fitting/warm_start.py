@@ -1,4 +1,4 @@
-"""Where a fit begins that goes on from an earlier result."""
+"""Initial values of a fit from an earlier result."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def warm_start(
 ) -> tuple[FloatArray, FloatArray]:
     """Return scores and noise of an earlier result, where its ids and those of the votes match.
 
-    What is new, or cannot be taken over, begins as it would without: new items at the mean of the old ones.
+    Parameters without an earlier value keep their usual start; new items start at the mean of the old ones.
 
     Parameters
     ----------
     problem : Problem
         What is to be fitted.
     theta, params : ndarray
-        Where it would start otherwise.
+        The usual start.
     earlier : RankingResult
         What to start from.
     votes : Comparisons or PartedComparisons
@@ -44,7 +44,7 @@ def warm_start(
     features : Features or None
         Of the new fit.
     kernel : bool
-        Whether features go through a kernel: then there are other weights, of other landmarks.
+        Whether features go through a kernel, whose weights cannot be reused.
     """
     item = locate(earlier.items, votes.items)
     old = earlier.scores

@@ -1,4 +1,4 @@
-"""What follows from a fit: ranks, standard errors, intervals, draws, verdicts on annotators."""
+"""Inference from a fit: ranks, standard errors, intervals, draws, verdicts on annotators."""
 
 from jamrank.inference.clusters import describe_cluster
 from jamrank.inference.error_correlation import Links, correlated

@@ -1,4 +1,4 @@
-"""What a result says of the annotators: flips, intervals, habits, correlations, verdicts."""
+"""The annotators of a result: flips, intervals, response bias, error correlations, verdicts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ USUAL_LEVEL = 0.95
 
 
 class AnnotatorFit:
-    """Flips that are counted: the share of each annotator's votes against the scores.
+    """Counted flips: the share of each annotator's votes against the scores.
 
     Parameters
     ----------
@@ -37,14 +37,14 @@ class AnnotatorFit:
     flip : ndarray
         Of each annotator; by annotator and cluster where flips differ between clusters.
     predictor : LinkPredictor
-        Knows the truths against which sides are judged.
+        Predicts the truths with which votes are compared.
     traits : dict, optional
-        What else is estimated of each annotator, by name: ``bias``, ``side_flip``, ``tie``, ``discrimination``.
+        Other estimates for each annotator, by name: ``bias``, ``side_flip``, ``tie``, ``discrimination``.
     overall : ndarray, optional
         One flip for each annotator, where ``flip`` has several.
     """
 
-    # Of traits that only some noises have.
+    # Traits that only some noises have.
     bias_interval: FloatArray | None = None
     tie_interval: FloatArray | None = None
     discrimination_interval: FloatArray | None = None
@@ -72,14 +72,14 @@ class AnnotatorFit:
         return True
 
     def trait(self, name: str) -> FloatArray | None:
-        """Return a trait of each annotator; None where the noise does not have it."""
+        """Return a trait of each annotator; None if the noise does not have it."""
         return self.traits.get(name)
 
     # -- flips ------------------------------------------------------------------------------------------------
 
     @cached_property
     def flip_information(self) -> FloatArray:
-        """Information on the logit of each annotator's overall flip: here as if the truths were known."""
+        """Information on the logit of each annotator's overall flip, here the complete-data information."""
         decided = self.votes.decided_votes
         flip = inner_flip(self.overall, decided)
         return np.asarray(decided * flip * (1 - flip))
@@ -104,7 +104,7 @@ class AnnotatorFit:
 
     @cached_property
     def response_sums(self) -> FloatArray:
-        """Sums over sides and ties, as in :class:`ResponseBias`; empty where votes stay on disk."""
+        """Sums over sides and ties, as in :class:`ResponseBias`; empty for votes on disk."""
         self.votes.require()
         votes = self.votes.in_memory
         if votes is None:
@@ -113,15 +113,15 @@ class AnnotatorFit:
 
     @property
     def response_bias(self) -> ResponseBias | None:
-        """How annotators treat sides and ties; None where votes stay on disk."""
+        """How annotators treat sides and ties; None for votes on disk."""
         return ResponseBias(self.response_sums) if len(self.response_sums) else None
 
     def _chance(self) -> FloatArray:
-        """Return how likely the first item of each pair is better, before the votes on it: here not known."""
+        """Return the prior probability that the first item of each pair is better; here unknown."""
         return np.full(len(self.votes.pairs.first), 0.5)
 
     def _truth_of_votes(self, chunk: VoteChunk) -> FloatArray:
-        """Return for each vote how likely the first item is better: the opinion that flips are counted against."""
+        """Return for each vote the probability that the first item is better, with which flips are counted."""
         return np.heaviside(self.predictor.posterior[chunk.pair] - 0.5, 0.5)
 
     @cached_property
@@ -132,25 +132,25 @@ class AnnotatorFit:
 
     @cached_property
     def effective_judges(self) -> float | None:
-        """How many independent judges the annotators are worth; None where votes stay on disk."""
+        """How many independent annotators the annotators are worth; None for votes on disk."""
         return None if self._links is None else self._links.effective_judges
 
     @cached_property
     def link_rows(self) -> FloatArray:
-        """Couples of judges whose errors are correlated, as rows of numbers."""
+        """Annotator pairs with correlated errors, as rows of numbers."""
         return np.empty((0, 6)) if self._links is None else self._links.to_array()
 
     # -- frames -----------------------------------------------------------------------------------------------
 
     @cached_property
     def verdicts(self) -> Verdicts:
-        """What to think of each annotator, why, and what to do."""
+        """The verdict on each annotator, with evidence and action."""
         low, high = self.flip_range
         found = judge(self.overall, low, high, self.response_bias)
         return name_copies(found, self.votes.annotators, self.votes.copy_of)
 
     def frame(self, more: Mapping[str, FloatArray] | None = None) -> Any:
-        """Return the annotators as a frame: counts, flip, verdict, what else the noise has, and more columns."""
+        """Return the annotators as a frame: counts, flip, verdict, traits of the noise, and more columns."""
         low, high = self.flip_range
         verdicts = self.verdicts
         return self.votes.frame(
@@ -175,7 +175,7 @@ class AnnotatorFit:
         return self.votes.frame({"annotator": names, "flip": self.overall, "flip_low": low, "flip_high": high})
 
     def correlated_frame(self) -> Any:
-        """Return judges whose errors are correlated as a frame, the strongest couple first."""
+        """Return annotators with correlated errors as a frame, highest correlation first."""
         first, second, common, agreed, expected, correlation = self.link_rows.reshape(-1, 6).T
         names = self.votes.annotators
         return self.votes.frame(
@@ -216,14 +216,8 @@ class LatentAnnotators(AnnotatorFit):
     saved = (*AnnotatorFit.saved, "bias_interval", "tie_interval", "discrimination_interval", "cluster_interval")
 
     def __init__(self, votes: VoteSummary, predictor: LinkPredictor, inference: LatentInference) -> None:
-        fit = inference.fit
-        super().__init__(votes, fit.flip, predictor, fit.traits, _overall(fit))
-        self.inference = inference
-
-    @property
-    def fit(self) -> LatentFit:
-        """What was fitted."""
-        return self.inference.fit
+        self.inference, self.fit = inference, inference.fit
+        super().__init__(votes, self.fit.flip, predictor, self.fit.traits, _overall(self.fit))
 
     @property
     def counted(self) -> bool:
@@ -232,7 +226,7 @@ class LatentAnnotators(AnnotatorFit):
 
     @cached_property
     def flip_information(self) -> FloatArray:
-        """Information on each annotator's flip: of the complete data, less what scores and truths hide."""
+        """Information on each annotator's flip: complete-data minus missing information."""
         fitted = self.fit.fitted
         kind = fitted.problem.noise.flip_kind
         if kind == "counted":
@@ -247,7 +241,7 @@ class LatentAnnotators(AnnotatorFit):
         problem, point = solution.problem, solution.point
         observed, n = self.inference.observed_at(solution), len(self.votes.annotators)
         if self.fit.flip_information is not None:
-            # Neither knows of all that is uncertain: the one of no score but their scale, the other of no variance.
+            # Each ignores something: one the uncertainty of scores except their scale, the other that of variances.
             own = self.fit.flip_information[:n]
             return own if observed is None else np.minimum(own, observed.marginal()[:n])
         if observed is not None:
@@ -258,7 +252,8 @@ class LatentAnnotators(AnnotatorFit):
         return np.asarray(np.maximum(complete - hidden, 0.0))
 
     def _bounds(self, level: float) -> tuple[FloatArray, FloatArray]:
-        # Of two sides the joint information is at hand, and holds their mean better than a few hundred draws do.
+        # With two sides the joint information is available, and gives their mean more precisely than a few hundred
+        # draws.
         noise = self.fit.fitted.problem.noise
         if not self.inference.can_draw or noise.flip_kind != "parameter":
             return super()._bounds(level)
@@ -272,7 +267,7 @@ class LatentAnnotators(AnnotatorFit):
         return np.asarray(expit(self.votes.margins(self.fit.scores)))
 
     def _truth_of_votes(self, chunk: VoteChunk) -> FloatArray:
-        """Return what a pair's other votes and the scores say: the posterior has the vote itself in it."""
+        """Return the probability given the scores and the other votes on the pair, without the vote itself."""
         if self.fit.fitted.problem.noise.flip_kind == "counted":
             return super()._truth_of_votes(chunk)
         posterior = self.predictor.posterior[chunk.pair]
@@ -288,18 +283,18 @@ class LatentAnnotators(AnnotatorFit):
 
     @cached_property
     def bias_interval(self) -> FloatArray | None:  # type: ignore[override]
-        """95 % interval of each annotator's bias, from low to high; None where the noise knows no sides."""
+        """95 % interval of each annotator's bias, from low to high; None if the noise has no sides."""
         bias = self.trait("bias")
         return None if bias is None else interval(bias, self.inference.noise_covariance[1, 1])
 
     @cached_property
     def tie_interval(self) -> FloatArray | None:  # type: ignore[override]
-        """95 % interval of each annotator's threshold for ties, from low to high; None where ties are left out."""
+        """95 % interval of each annotator's threshold for ties, from low to high; None if ties are left out."""
         tie = self.trait("tie")
         if tie is None:
             return None
         if not tie.any():
-            # No tie in n votes: at most about three would have been called in as many.
+            # No tie in n votes: the upper bound is about 3 ties in n votes.
             return np.stack([tie, 3.0 / (self.votes.annotator_votes + 1.0)], axis=1)
         if self.fit.fitted.problem.noise.n_shared:
             variance = np.full(len(tie), self.inference.shared_variance[-1])
@@ -318,9 +313,9 @@ class LatentAnnotators(AnnotatorFit):
             return np.ones((1, 2))
         covariance = joint_covariance(problem, point)
         if covariance is None:
-            # Scores taken as known.
+            # Given the scores.
             return interval(point.rates, 1.0 / np.maximum(point.expectation.expected_counts[:, 1], 1e-300))
-        # The parameters are these discriminations but for their common scale, which has no meaning.
+        # The parameters are these discriminations up to a common scale, which is not identified.
         value, n = point.params, len(point.params)
         size = float(np.abs(value).mean())
         turn = (np.eye(n) - np.outer(value, np.sign(value)) / (n * size)) / size
@@ -328,10 +323,10 @@ class LatentAnnotators(AnnotatorFit):
 
     @cached_property
     def cluster_interval(self) -> FloatArray | None:  # type: ignore[override]
-        """95 % interval of each flip, by annotator and cluster; None without clusters, or where it costs too much.
+        """95 % interval of each flip, by annotator and cluster; None without clusters, or if it is too expensive.
 
-        A flip is drawn towards the annotator's overall one, and inherits what is not known of that. Where a cluster
-        is easier or harder for everyone, flips are drawn the wrong way; the interval makes up for it.
+        A flip is shrunk towards the annotator's overall flip and inherits its uncertainty. If a cluster is easier or
+        harder for everyone, this shrinkage is biased; the interval includes the bias.
         """
         if self.flip.ndim == 1 or self.fit.overall is None:
             return None
@@ -352,9 +347,9 @@ class LatentAnnotators(AnnotatorFit):
     def _common_to_all(
         self, variance: FloatArray, pull: FloatArray, strength: float
     ) -> tuple[FloatArray, FloatArray]:
-        """Return how far the pull has kept each flip, on its logit, from what its cluster does to all annotators.
+        """Return the shrinkage bias of each flip's logit that comes from an effect of its cluster on all annotators.
 
-        Votes and pull are weighed as normals. The second value is the variance of the first.
+        Votes and prior are weighted as normals. The second value is the variance of the first.
         """
         if not strength > 0:
             return np.zeros_like(pull), np.zeros_like(pull)

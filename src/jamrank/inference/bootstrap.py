@@ -1,4 +1,4 @@
-"""How far scores move when other annotators are asked: a bootstrap over annotators."""
+"""A bootstrap over annotators: how scores vary with the choice of annotators."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class Refit:
 
 
 def bootstrap(result: RankingResult, n_resamples: int, random_state: Any) -> Uncertainty:
-    """Refit to annotators drawn with replacement; one drawn twice counts twice.
+    """Refit to annotators drawn with replacement; an annotator drawn twice counts twice.
 
-    Features and gold are not kept with a result, so those that were fitted with some are refused.
+    A result does not keep features and gold, so results fitted with them are refused.
     """
     votes = result.votes.require()
     if not isinstance(votes, Comparisons) or result.scores.features is not None or result.votes.gold is not None:
@@ -54,7 +54,7 @@ def bootstrap(result: RankingResult, n_resamples: int, random_state: Any) -> Unc
             try:
                 scores = result.refit(_counted(votes, counts))
             except InputError:
-                continue  # nobody was drawn who ever decided
+                continue  # no drawn annotator has a decided vote
         found.append(scores - scores.mean())
     if len(found) < 2:
         raise ParameterError("too few resamples with decided votes; raise n_resamples")

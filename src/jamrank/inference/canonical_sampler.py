@@ -1,8 +1,8 @@
-"""Draws that do not depend on names.
+"""Posterior draws that do not depend on names.
 
-Rounding steers a Markov chain: sums over votes in another order end in other draws. So chains run on the votes with
-places for names, in an order of items and annotators that names do not change, from a fit of these votes. Whatever
-the names were, that is the same computation, to the last bit.
+A Markov chain amplifies rounding: sums over votes in another order give other draws. So chains run on votes whose ids
+are replaced by ranks in an order of items and annotators that does not depend on names. For any names this is the
+same computation, to the last bit.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from jamrank.typing import FloatArray
 
 __all__ = ["CanonicalSampler", "n_draws"]
 
-# Where passes are short, more draws: intervals vary less with the seed.
+# More draws where passes are short, so that intervals vary less with the seed.
 _USUAL, _MANY, _SHORT_ROWS = 400, 800, 1000
 _MOST_ITERATIONS, _TOL, _VARIANCE = 500, 1e-7, 3.0
-# A fit from the usual start that ends this much lower has found another optimum than the user's fit.
+# A fit from the usual start that ends lower by this much is at another optimum than the user's fit.
 _LOWER = 1e-3
 
 
 def n_draws(engine: Engine) -> int:
-    """Return how many draws to make: more where passes over the votes are short."""
+    """Return the number of draws: more where passes over the votes are short."""
     return _MANY if engine.n_rows <= _SHORT_ROWS else _USUAL
 
 
 class CanonicalSampler:
-    """Draws from the posterior of a fit, in an order that names do not change.
+    """Draws from the posterior of a fit, in an order that does not depend on names.
 
     Parameters
     ----------
@@ -55,12 +55,14 @@ class CanonicalSampler:
     def posterior(self) -> Posterior:
         """The posterior of the votes in that order."""
         fitted, like = self.fit.fitted, self.like
-        told = None if self._gold is None else like.canonical(self._gold.told)
-        source = EngineSource(like.canonical(), told, fitted.source.rows, fitted.source.ties, Choice("memory", ""), 1)
+        gold_votes = None if self._gold is None else like.canonical(self._gold.with_truths)
+        source = EngineSource(
+            like.canonical(), gold_votes, fitted.source.rows, fitted.source.ties, Choice("memory", ""), 1
+        )
         engine = source.engine
         prior = fitted.noise.prior
         assert prior is not None
-        # Chains have their own variance; where they begin any will do, and an estimate would carry rounding.
+        # Chains draw the variance; for their start any value will do, and an estimate would carry rounding errors.
         scorer = ScorerState(fitted.scorer.name, score_variance=prior.score_variance or _VARIANCE)
         problem = Problem(engine, scorer.build(engine.n_items), fitted.noise.build(engine), fitted.loss)
         point = self._near(problem)
@@ -69,7 +71,7 @@ class CanonicalSampler:
         )
 
     def _near(self, problem: Problem) -> Point:
-        """Return the fit of the votes in that order: from the usual start, or if that ends lower, from the fit."""
+        """Return the fit of the votes in that order, from the usual start or, if that ends lower, from the fit."""
         best: Point | None = None
         for start in (problem.start(), self._start()):
             point = self._oriented(problem, _fit(problem, *start))
@@ -79,7 +81,7 @@ class CanonicalSampler:
         return best
 
     def _oriented(self, problem: Problem, point: Point) -> Point:
-        """Return the fit or its mirror image, in which the votes as a whole point the right way; as fits do."""
+        """Return the fit or its sign-flipped image, whichever has a positive orientation."""
         if self._gold is not None or problem.noise.orientation(point.params) >= 0:
             return point
         return _fit(problem, -point.theta, problem.noise.sign_flipped(point.params))

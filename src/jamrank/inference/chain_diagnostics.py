@@ -1,4 +1,4 @@
-"""Whether chains agree, and how many independent draws they are worth."""
+"""Convergence diagnostics of Markov chains: R-hat and effective sample size."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ChainDiagnostics:
 
 
 def diagnose(draws: FloatArray, n_chains: int) -> ChainDiagnostics:
-    """Return the diagnostics of draws, row ``i`` being of chain ``i % n_chains``."""
+    """Return the diagnostics of draws; row ``i`` is of chain ``i % n_chains``."""
     length = len(draws) // n_chains
     chains = draws[: length * n_chains].reshape(length, n_chains, -1)
     return ChainDiagnostics(

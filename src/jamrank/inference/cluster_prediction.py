@@ -1,4 +1,4 @@
-"""Votes whose reliability depends on the cluster of their pair, and votes on pairs without scores."""
+"""Predictors with flips by cluster of pairs, and with independent truths of pairs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ClusterPredictor(LatentPredictor):
     """A flip for each annotator and cluster of pairs: VRJAM."""
 
     def confusion(self, query: VoteQuery, features: Any) -> FloatArray:
-        """Return the probability of a vote for the first item, by the truth; of all clusters where none is known."""
+        """Return the probability of a vote for the first item, by the truth; a mean if the cluster is unknown."""
         found = super().confusion(query, features)
         lost = self.group(query, features) < 0
         if lost.any():
@@ -53,7 +53,7 @@ class ClusterPredictor(LatentPredictor):
 
 
 class PairPredictor(LatentPredictor):
-    """One truth a pair that says nothing of other pairs: Dawid and Skene. New pairs go by the scores."""
+    """Truths of pairs are independent (Dawid and Skene); new pairs are predicted from the scores."""
 
     def of_query(self, query: VoteQuery, features: Any) -> FloatArray:
         """Return the probability of a vote for the first item; on a new pair, through a link from the scores."""

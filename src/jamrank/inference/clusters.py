@@ -1,4 +1,4 @@
-"""Clusters of pairs, told in the user's features."""
+"""Clusters of pairs, described in the user's features."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from jamrank.typing import FloatArray
 __all__ = ["describe_cluster"]
 
 
-# A feature is worth a word where its difference is at least half of the largest one, up to so many words.
+# A feature is named if its difference is at least half of the largest one; at most so many are named.
 _WORTH, _MOST_NAMED = 0.5, 3
-# Below half a standard deviation in every feature, two items are much alike.
+# Below half a standard deviation in every feature, two items are called similar.
 _ALIKE = 0.5
 
 
 def describe_cluster(centroid: FloatArray, names: Sequence[str], scale: FloatArray) -> str:
-    """Say in what the pairs of a cluster differ.
+    """Describe how the items of a cluster's pairs differ.
 
     Parameters
     ----------
@@ -36,11 +36,11 @@ def describe_cluster(centroid: FloatArray, names: Sequence[str], scale: FloatArr
     """
     size = np.abs(centroid)
     if not size.max(initial=0.0) >= _ALIKE:
-        return "pairs that are much alike in every feature"
+        return "pairs of items that are similar in every feature"
     order = np.argsort(-size, kind="stable")
     named = [f for f in order[:_MOST_NAMED] if size[f] >= _WORTH * size[order[0]]]
-    told = [_feature(names[f], float(size[f] * scale[f]), _way(f, named, centroid)) for f in named]
-    listed = told[0] if len(told) == 1 else f"{', '.join(told[:-1])} and {told[-1]}"
+    described = [_feature(names[f], float(size[f] * scale[f]), _way(f, named, centroid)) for f in named]
+    listed = described[0] if len(described) == 1 else f"{', '.join(described[:-1])} and {described[-1]}"
     return f"pairs that differ mostly in {listed}"
 
 

@@ -26,7 +26,7 @@ def logistic_effects(design: FloatArray, outcome: FloatArray, cluster: IntArray)
     outcome : ndarray
         0 or 1.
     cluster : ndarray of int
-        Observations with the same number may depend on one another.
+        Observations with the same number may be dependent.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Judges who err together, and how many independent ones they are worth."""
+"""Annotators with correlated errors, and the number of effective judges."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from jamrank.typing import BoolArray, FloatArray, IntArray
 __all__ = ["Links", "correlated"]
 
 
-# Fewest pairs that two must both have judged, and how likely independent judges may have any two linked.
+# Fewest common pairs of two judges, and the probability of any false link among independent judges.
 _LEAST_COMMON, _FALSE_ALARM = 10, 0.02
-# Couples of votes on one pair that are looked at: beyond, an even sample of the pairs.
+# Most couples of votes on one pair that are used; beyond that, an even sample of the pairs.
 _MOST_COUPLES = 10_000_000
-# Judges that are compared with each other: the table of couples grows with their square.
+# Most judges that are compared; the number of couples grows with their square.
 _MOST_JUDGES = 3_000
 _ROUNDS, _ITERATIONS = 30, 500
-# Of many couples, those whose surplus is near the largest are set aside together.
+# Of many couples, those whose surplus is near the largest are removed together.
 _FEW_COUPLES, _NEAR = 500, 0.8
-# Third parties that both judges of a couple must share pairs with: their skills are told by these.
+# Fewest third judges with whom both judges of a couple share pairs; the skills are estimated from these.
 _LEAST_OTHERS = 2
-# As many imagined common pairs draw a judge's skill to the first guess.
+# Pseudo-counts of common pairs that shrink a judge's skill to its initial value.
 _IMAGINED = 1.0
-# Skills that differ, by so many standard errors, more than they can: they are not the same on all pairs.
+# If skills differ by so many standard errors more than possible, they vary between pairs.
 _TOO_FAR = 3.0
 # A skill of 1 would leave no errors to correlate.
 _LARGEST_SKILL = 0.98
@@ -39,12 +39,12 @@ _LARGEST_SKILL = 0.98
 
 @dataclass(frozen=True)
 class Links:
-    """Couples of judges who agree more than the truth explains.
+    """Couples of judges whose errors are correlated.
 
     Attributes
     ----------
     first, second : ndarray of int
-        The two judges, as places in ``votes.annotators``; strongest couple first.
+        The two judges, as indices into ``votes.annotators``; highest correlation first.
     common : ndarray
         Pairs that both judged.
     agreed : ndarray
@@ -52,7 +52,7 @@ class Links:
     expected : ndarray
         On how many they would have if they erred independently.
     correlation : ndarray
-        Of their errors, drawn towards 0 as far as chance could have made it.
+        Correlation of their errors, shrunk towards 0 by its sampling error.
     effective_judges : float
         How many independent judges all of them are worth.
     """
@@ -73,7 +73,7 @@ class Links:
 
 @dataclass(frozen=True)
 class _Couples:
-    """Couples of judges, on how many pairs both voted, and how far they agreed there, from -1 to 1."""
+    """Couples of judges: number of common pairs, and agreement on them from -1 to 1."""
 
     first: IntArray
     second: IntArray
@@ -94,18 +94,18 @@ class _Couples:
 
 
 def correlated(votes: Comparisons, flip: Any = None) -> Links:
-    """Find judges who agree with each other more than the truth explains.
+    """Find judges whose errors are correlated.
 
     Judges who err independently agree on a pair, less disagree, as often as the product of their skills 1 - 2 flip,
-    whatever the truth is. So the agreements of all couples tell the skills; a couple that agrees surely more than
-    its product is linked and set aside, until no other does.
+    whatever the truth is. So the skills can be estimated from the agreements of all couples. A couple that agrees
+    significantly more than its product is linked and removed, until there is no such couple left.
 
     Parameters
     ----------
     votes : Comparisons
-        The votes; ties are left out. Four judges with common pairs are needed for any couple to stand out.
+        The votes; ties are left out. At least four judges with common pairs are needed to detect any couple.
     flip : array-like, optional
-        First guess of each judge's flip.
+        Initial value of each judge's flip.
 
     Returns
     -------
@@ -138,7 +138,7 @@ def _agreements(votes: Comparisons) -> _Couples:
 
 
 def _busiest(said: csr_array) -> IntArray:
-    """Return the judges with pairs enough to be compared; of very many, those with the most pairs."""
+    """Return the judges with enough pairs to be compared; of very many, those with the most pairs."""
     judged = np.bincount(said.indices, minlength=said.shape[1])
     busy = np.flatnonzero(judged >= _LEAST_COMMON)
     if len(busy) > _MOST_JUDGES:
@@ -147,9 +147,9 @@ def _busiest(said: csr_array) -> IntArray:
 
 
 def _ballots(votes: Comparisons) -> csr_array:
-    """Return what each judge said of each pair that is looked at: 1 first, -1 second.
+    """Return each judge's vote on each pair that is used: 1 first, -1 second.
 
-    Of a judge who voted more than once on a pair the balance counts.
+    If a judge voted more than once on a pair, the mean counts.
     """
     kept = _sample(votes)
     place = np.cumsum(kept) - 1
@@ -167,7 +167,7 @@ def _ballots(votes: Comparisons) -> csr_array:
 
 
 def _sample(votes: Comparisons) -> BoolArray:
-    """Tell which pairs to look at: all with more than one vote, or so many that the work stays bounded."""
+    """Return which pairs are used: all with more than one vote, or a sample that bounds the work."""
     if isinstance(votes.storage, DenseVotes):
         count = np.broadcast_to(float(votes.n_annotators), votes.n_pairs)
     else:
@@ -180,7 +180,7 @@ def _sample(votes: Comparisons) -> BoolArray:
 
 
 def _surplus(couples: _Couples, guess: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the correlation of errors of each couple, shrunk, or 0 where it may be chance; and what is explained.
+    """Return the shrunken error correlation of each couple, 0 if not significant; and the explained agreement.
 
     Explained is the agreement, less disagreement, of judges with these skills who err independently.
     """
@@ -212,11 +212,11 @@ def _surplus(couples: _Couples, guess: FloatArray) -> tuple[FloatArray, FloatArr
 
 
 def _excess(one: FloatArray, other: FloatArray, agreement: FloatArray) -> FloatArray:
-    """Return by how much the skills of each couple differ more than they can on the pairs that both judged.
+    """Return by how much the difference in skill of each couple exceeds the maximum on their common pairs.
 
-    Errors that occur r and s times cannot fall together more often than |r - s| allows: two who agree as they do
-    differ in skill by 1 less their agreement at most. A good judge and a bad one who agree on half of their pairs
-    have other skills there than elsewhere; without this it would look like errors in common.
+    Error rates r and s limit the agreement to 1 - 2 |r - s|, so the skills of two judges differ by at most 1 minus
+    their agreement. A good and a bad judge who agree more than that have other skills on their common pairs than
+    elsewhere, which must not be taken for correlated errors.
     """
     gap = one - other
     return np.asarray(np.sign(gap) * np.maximum(np.abs(gap) - (1 - agreement), 0.0))
@@ -225,31 +225,31 @@ def _excess(one: FloatArray, other: FloatArray, agreement: FloatArray) -> FloatA
 def _skills(
     couples: _Couples, aside: BoolArray, guess: FloatArray, few: bool
 ) -> tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]:
-    """Return the skills of both judges of each couple, as far as the other couples tell them, with their variances.
+    """Return the skills of both judges of each couple, estimated from the other couples, with their variances.
 
-    Where couples are few, skills are fitted anew without each of them. Where they are many, a couple hardly moves the
-    skills of third parties, and only the last step is taken without it.
+    If couples are few, skills are refitted without each of them. If they are many, a couple hardly changes the skills
+    of third judges, and only the last step leaves it out.
     """
     a, b = couples.first, couples.second
-    weight, told = (couples.matrix(v, ~aside) for v in (couples.common, couples.common * couples.agreement))
+    weight, agreed = (couples.matrix(v, ~aside) for v in (couples.common, couples.common * couples.agreement))
     own_weight, own_told = (np.where(aside, 0.0, v) for v in (couples.common, couples.common * couples.agreement))
     start = np.clip(guess, -_LARGEST_SKILL, _LARGEST_SKILL)
     skill = np.tile(start, (len(a) if few else 1, 1))
     row = np.arange(len(a)) if few else np.zeros(len(a), dtype=np.int64)
     if few:
-        weight, told = weight.toarray(), told.toarray()
+        weight, agreed = weight.toarray(), agreed.toarray()
     for _ in range(_ITERATIONS):
-        above, below = skill @ told, skill**2 @ weight
+        above, below = skill @ agreed, skill**2 @ weight
         if few:
             for k, j in ((a, b), (b, a)):
                 above[row, k] -= own_told * skill[row, j]
                 below[row, k] -= own_weight * skill[row, j] ** 2
         fitted = _ratio(above, below, start)
-        # Half steps: plain ones may go to and fro.
+        # Half steps, since full steps may oscillate.
         moved, skill = float(np.abs(fitted - skill).max()), (fitted + skill) / 2
         if moved < 1e-7:
             break
-    above, below = skill @ told, skill**2 @ weight
+    above, below = skill @ agreed, skill**2 @ weight
     found = []
     for k, j in ((a, b), (b, a)):
         known = np.maximum(below[row, k] - own_weight * skill[row, j] ** 2, 0.0)
@@ -263,7 +263,7 @@ def _ratio(above: FloatArray, below: FloatArray, start: FloatArray) -> FloatArra
 
 
 def _shared(first: IntArray, second: IntArray, linked: FloatArray, n: int) -> float:
-    """Return how many judges are lost to agreement: of a group of m, all but m / (1 + (m - 1) mean correlation)."""
+    """Return the loss of effective judges: a group of m is worth m / (1 + (m - 1) mean correlation)."""
     graph = coo_array((np.ones(len(first)), (first, second)), shape=(n, n))
     _, group = connected_components(graph, directed=False)
     size = np.bincount(group).astype(np.float64)

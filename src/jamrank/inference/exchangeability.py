@@ -1,4 +1,4 @@
-"""Items that nothing but their names tells apart, and an order of items that does not hang on names."""
+"""Exchangeable items and annotators, and an order that does not depend on names."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ __all__ = ["Exchangeability", "all_distinct", "by_group", "codes", "find_exchang
 
 _SAME = 9  # decimals in which scores of exchangeable items agree
 _MOST_ROUNDS = 30
-# Of more items than that which are alike, the rest go by their place.
+# Of more exchangeable items than this, the rest are ordered by index.
 _MOST_SINGLED_OUT = 40
 
 
 @dataclass(frozen=True)
 class Exchangeability:
-    """What the votes say of who is like whom.
+    """Which items and annotators are exchangeable given the votes.
 
     Attributes
     ----------
     group : ndarray of int
-        Equal for items with the same score that the votes do not tell apart.
+        Equal for exchangeable items: same score, same votes.
     place : ndarray of int
-        The place of each item in an order that names do not change, but for exchanging items that are alike.
+        The position of each item in an order that depends on names only among exchangeable items.
     annotator : ndarray of uint64
-        Equal for annotators that the votes do not tell apart, once items have their places.
+        Equal for annotators that are exchangeable once items are ordered.
     annotator_place, question_place : ndarray of int
-        The places of annotators and questions in such an order.
+        The positions of annotators and questions in such an order.
     table : Comparisons
         The votes.
     """
@@ -50,9 +50,9 @@ class Exchangeability:
     table: Comparisons
 
     def canonical(self, votes: Comparisons | None = None) -> Comparisons:
-        """Return the votes with places for names: whatever the names were, these votes are the same to the last bit.
+        """Return the votes with positions instead of ids; the result does not depend on names.
 
-        ``votes`` may be others on the same pairs by the same annotators, and by one more, who comes last.
+        ``votes`` may be other votes on the same pairs by the same annotators and one more, who comes last.
         """
         votes = self.table if votes is None else votes
         who = np.append(self.annotator_place, len(self.annotator_place))
@@ -79,11 +79,10 @@ def all_distinct(n_items: int) -> IntArray:
 
 
 def find_exchangeable(votes: Votes, scores: FloatArray, sides: bool = False) -> Exchangeability:
-    """Tell items apart by scores and votes, and put them in an order.
+    """Find exchangeable items and order all items, by scores and votes.
 
-    Items with one score are coloured by what votes say of them, of those they were compared with, and so on. One of
-    those that are still alike, whichever it is, is then singled out and the others are coloured anew, by how they
-    stand to it, until all differ.
+    Colour refinement: items of equal score are coloured by their votes, then by the colours of the items they were
+    compared with, and so on. While items share a colour, one of them gets its own and the refinement is repeated.
     """
     table = votes if isinstance(votes, Comparisons) else sample_parts(votes, votes.n_votes)
     colors = ColorRefinement(table, sides)
@@ -118,14 +117,14 @@ def _single_out_questions(colors: ColorRefinement) -> HashArray:
 
 
 def _places(values: NDArray[Any]) -> IntArray:
-    """Return the place of each value in their order."""
+    """Return the position of each value in sorted order."""
     place = np.empty(len(values), np.int64)
     place[np.argsort(values, kind="stable")] = np.arange(len(values))
     return place
 
 
 def by_group(values: FloatArray, group: IntArray) -> FloatArray:
-    """Return values with one row an item, each row the mean over those that are alike."""
+    """Return values with one row per item, averaged over exchangeable items."""
     count = np.bincount(group)
     if count.max(initial=0) <= 1:
         return values
@@ -145,7 +144,7 @@ def _settle(colors: ColorRefinement) -> None:
 
 
 def codes(first: NDArray[np.generic], second: HashArray) -> IntArray:
-    """Return numbers for the distinct couples of values, in their order."""
+    """Return codes of the distinct couples of values, in sorted order."""
     order = np.lexsort((second, first))
     new = np.ones(len(order), dtype=bool)
     new[1:] = (first[order][1:] != first[order][:-1]) | (second[order][1:] != second[order][:-1])

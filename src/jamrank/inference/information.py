@@ -1,4 +1,4 @@
-"""How surely the parameters of a noise are known: the observed information, from differences of the slope."""
+"""The observed information on scores and noise."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ __all__ = [
 
 
 _STEP = 1e-4
-# Beyond so many parameters, or visits of rows, scores are taken as known.
+# Beyond this many parameters, or rows times passes, scores are held fixed.
 _MOST_PARAMETERS, _MOST_VISITS = 1500, 2_000_000_000
-# Scores have an approximation that is nearly as good, so differences must be quick for them.
+# Scores have an approximation that is nearly as good, so their differences must be cheap.
 _MOST_VISITS_FOR_SCORES = 200_000_000
 _NOTHING = 1e-10
 _NORMAL_95 = 1.959963984540054
@@ -42,16 +42,16 @@ class Observed:
     Attributes
     ----------
     matrix : ndarray
-        Scores (or weights) first, then the parameters of the noise. Directions that mean nothing are pinned.
+        Scores (or weights) first, then the parameters of the noise. Directions that are not identified are fixed.
     inside : ndarray of bool
-        Which parameters of the noise are in it: one of which nothing is known is taken as it is.
+        Which parameters of the noise are included; those without information are held fixed.
     """
 
     matrix: FloatArray
     inside: BoolArray
 
     def marginal(self) -> FloatArray:
-        """Return the information on each parameter of the noise, all others being unknown; 0 for those not inside."""
+        """Return the marginal information on each parameter of the noise; 0 for those not included."""
         spread = factored(self.matrix).spread()[len(self.matrix) - int(self.inside.sum()) :]
         information = np.zeros(len(self.inside))
         information[self.inside] = 1.0 / (spread**2).sum(axis=1)
@@ -59,9 +59,9 @@ class Observed:
 
 
 def observed_information(problem: Problem, point: Point) -> Observed | None:
-    """Return the observed information at a point; None where that costs too much.
+    """Return the observed information at a point; None if that is too expensive.
 
-    In closed form where the noise says how its parameters are known, else by differences of the slope.
+    In closed form if the noise has one, otherwise by differences of the gradient.
     """
     noise, params = problem.noise, point.params
     if problem.engine.has_information and (noise.closed_form or not len(params)):
@@ -73,9 +73,9 @@ def observed_information(problem: Problem, point: Point) -> Observed | None:
         return None
     n_theta = len(point.theta)
     if not problem.scorer.level_matters:
-        # Only differences of scores mean anything.
+        # Only differences of scores are identified.
         matrix[:n_theta, :n_theta] += 1.0 / n_theta
-    unit = noise.meaningless(params)
+    unit = noise.unidentified_direction(params)
     if unit is not None:
         matrix[n_theta:, n_theta:] += np.abs(matrix).max() * np.outer(unit, unit)
     return Observed(matrix, inside)
@@ -97,7 +97,7 @@ def _in_closed_form(problem: Problem, engine: MemoryEngine, point: Point) -> tup
 
 
 def _by_differences(problem: Problem, point: Point, most_visits: int) -> FloatArray | None:
-    """Return the observed information, each column a central difference of the slope: two passes a parameter."""
+    """Return the observed information, each column a central difference of the gradient: two passes per parameter."""
     n_theta, n_params = len(point.theta), len(point.params)
     total = n_theta + n_params
     if total > _MOST_PARAMETERS or 2 * total * problem.engine.n_rows > most_visits:
@@ -108,26 +108,26 @@ def _by_differences(problem: Problem, point: Point, most_visits: int) -> FloatAr
 
 
 def joint_covariance(problem: Problem, point: Point) -> FloatArray | None:
-    """Return the covariance of the noise's parameters, scores being uncertain too; None where that costs too much."""
+    """Return the covariance of the noise's parameters, with uncertain scores; None if that is too expensive."""
     covariance, n_theta = whole_covariance(problem, point), len(point.theta)
     return None if covariance is None else covariance[n_theta:, n_theta:]
 
 
 def whole_covariance(problem: Problem, point: Point, most_visits: int = _MOST_VISITS) -> FloatArray | None:
-    """Return the covariance of the scorer's parameters, then the noise's; None where that costs too much.
+    """Return the covariance of the scorer's, then the noise's parameters; None if that is too expensive.
 
-    The posterior is taken for a normal with the observed information, prior included. Each of its columns is a
-    central difference of the slope of the objective, which the fused pass hands back: two passes a parameter.
+    A normal approximation with the observed information, prior included. Each of its columns is a central difference
+    of the gradient: two passes per parameter.
     """
     information = _by_differences(problem, point, most_visits)
     if information is None:
         return None
-    # What nothing is known of, as the common level of free scores without a prior, takes no part.
+    # Directions without information, such as the common level of free scores without a prior, are left out.
     return np.asarray(np.linalg.pinv(information, rcond=_NOTHING, hermitian=True))
 
 
 def _bend(problem: Problem, at: FloatArray, direction: FloatArray, n_theta: int) -> FloatArray:
-    """Return how the slope changes along a direction."""
+    """Return the derivative of the gradient along a direction."""
     ends = [at + step * direction for step in (_STEP, -_STEP)]
     ahead, behind = (problem.slope(problem.evaluate(end[:n_theta], end[n_theta:])) for end in ends)
     return np.asarray((ahead - behind) / (2 * _STEP))
@@ -152,7 +152,7 @@ def annotator_covariance(problem: Problem, point: Point, n_annotators: int) -> F
         joint = joint[:own, :own]
         blocks: FloatArray = np.einsum("ikjk->ijk", joint.reshape(kinds, n_annotators, kinds, n_annotators))
         return blocks
-    # With the scores known, annotators (nearly) tell nothing of each other: all of a kind are moved at once.
+    # Given the scores, annotators are (nearly) independent, so all parameters of a kind are changed at once.
     n_theta, at = len(point.theta), np.concatenate([point.theta, point.params])
     information = np.empty((n_annotators, kinds, kinds))
     for kind in range(kinds):
@@ -175,7 +175,7 @@ def shared_variance(problem: Problem, point: Point) -> FloatArray:
 
 
 def interval(estimate: FloatArray, variance: FloatArray) -> FloatArray:
-    """Return normal 95 % intervals, from low to high; endless where nothing is known."""
+    """Return normal 95 % intervals, from low to high; infinite where nothing is known."""
     reach = _NORMAL_95 * np.sqrt(np.where(variance > 0, variance, np.inf))
     return np.stack([estimate - reach, estimate + reach], axis=1)
 

@@ -1,4 +1,4 @@
-"""What follows from a fit of scorer and noise and is needed more than once: information, draws, covariances."""
+"""Information, draws and covariances of a fit of scorer and noise."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ N_DRAWS = 400
 
 
 class LatentInference:
-    """Information and draws of a fit, each worked out once when it is asked for.
+    """Information and draws of a fit, each computed once on first access.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class LatentInference:
 
     @cached_property
     def can_draw(self) -> bool:
-        """Whether draws come from the posterior; else the normal approximation has to do."""
+        """Whether draws come from the posterior; otherwise from the normal approximation."""
         fitted = self.fit.fitted
         problem = fitted.problem
         free = problem.scorer.free and problem.loss == "logistic"
@@ -51,23 +51,23 @@ class LatentInference:
 
     @cached_property
     def exchangeability(self) -> Exchangeability:
-        """Which items and annotators nothing but their names tells apart, and an order that names do not change."""
+        """Which items and annotators are exchangeable, and an order that does not depend on names."""
         votes = self.votes.require()
         return find_exchangeable(votes, self.fit.scores, self.fit.fitted.problem.noise.sided)
 
     @cached_property
     def sampler(self) -> CanonicalSampler:
-        """What draws come from."""
+        """The sampler of the draws."""
         return CanonicalSampler(self.fit, self.exchangeability, self.votes.gold)
 
     @cached_property
     def draws(self) -> Draws:
-        """Draws of the scores, each about its mean, and of the noise's parameters."""
+        """Draws of the scores, each centred, and of the noise's parameters."""
         return self.sampler.draw(n_draws(self.fit.fitted.problem.engine))
 
     @property
     def free(self) -> tuple[Problem, Point]:
-        """Free scores and the noise, where the fit ended; what features say is taken as it is."""
+        """Free scores and the noise at the end of the fit, given the contribution of features."""
         refined = self.fit.refined
         problem, point = refined.problem, refined.point
         effects = problem.scorer.effects()
@@ -79,7 +79,7 @@ class LatentInference:
 
     @cached_property
     def observed(self) -> Observed | None:
-        """The observed information on scores and noise together; None where there are too many."""
+        """The joint observed information on scores and noise; None if there are too many parameters."""
         return observed_information(*self.free)
 
     def observed_at(self, solution: Solution) -> Observed | None:
@@ -101,7 +101,7 @@ class LatentInference:
         return shared_variance(fitted.problem, fitted.point)
 
     def loose(self) -> FloatArray | None:
-        """Return how scores move with what is not known of the weights of features; None without features."""
+        """Return the factor of the scores' covariance due to the weights of features; None without features."""
         if not SCORERS[self.fit.scorer].features:
             return None
         refined, state = self.fit.refined, self.fit.fitted.scorer

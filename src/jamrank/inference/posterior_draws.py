@@ -21,24 +21,24 @@ __all__ = ["N_CHAINS", "Draws", "Posterior", "can_draw", "sample"]
 
 Density = Callable[[FloatArray], tuple[float, FloatArray]]
 
-# A chain runs thousands of passes: beyond these the normal approximation has to do, and is closer too.
+# A chain takes thousands of passes: beyond these sizes the normal approximation is used, and is accurate.
 _MOST_VOTES, _MOST_PARAMETERS = 100_000, 1000
-# As in the estimate of the variance: imagined items of variance 1, and the largest variance that is believed in.
+# As in the estimate of the variance: pseudo-items of variance 1, and the largest variance.
 _IMAGINED_ITEMS, _LARGEST_VARIANCE = 2.0, 9.0
 _WARM_UP, _AFTER = 160, 50
-# Chains that go on from the warm-up, and draws that all but the first leave out until they have settled.
+# Chains after the warm-up, and draws that all but the first discard as burn-in.
 N_CHAINS, _BURN_IN = 4, 15
 _WANTED_ACCEPTANCE = 0.8
-# In units of the posterior's spread: a quarter of a turn makes the next draw independent of the last.
+# In units of the posterior's spread: a quarter turn makes the next draw independent of the last.
 _TRAJECTORY = 1.6
 _MOST_STEPS = 16
-# In units of the scores' prior precision: where the information is less, or negative, steps are as if it were this.
+# In units of the scores' prior precision: a lower bound on the information for the length of steps.
 _LEAST_CURVED = 0.5
 _SAME = 9  # decimals in which exchangeable parameters agree
 
 
 def can_draw(engine: Engine, n_params: int) -> bool:
-    """Tell whether a chain over the posterior ends in good time."""
+    """Return whether sampling from the posterior is fast enough."""
     few = max(float(engine.vote_counts.sum()), engine.n_rows) <= _MOST_VOTES
     return few and engine.n_items + n_params <= _MOST_PARAMETERS and engine.can_draw
 
@@ -47,9 +47,9 @@ def can_draw(engine: Engine, n_params: int) -> bool:
 class Posterior:
     """The posterior of free scores and of the noise, near the fit.
 
-    The noise has the prior of the fit, on the scale of its parameters. Where the variance of the scores was not
-    given, it is summed out: with an inverse chi-squared prior of two imagined items, scores are together a Student t,
-    up to a variance of 9, and normal with that variance beyond.
+    The noise has the prior of the fit, on the scale of its parameters. A variance of the scores that was not given is
+    integrated out: with an inverse chi-squared prior of two pseudo-items the scores have a joint Student t
+    distribution up to a variance of 9, and are normal with that variance beyond.
 
     Parameters
     ----------
@@ -58,12 +58,12 @@ class Posterior:
     noise : Noise
         Its parameters are drawn too.
     theta, params : ndarray
-        Where the fit ended.
+        The end of the fit.
     variance : float or None
-        Prior variance of the scores, where it was given; None where it is estimated.
+        Prior variance of the scores; None if it was estimated.
     oriented : bool
-        Leave out parameters under which the votes as a whole point the wrong way. Negated scores and other flips
-        explain the votes nearly as well, and a fit takes it for granted which of the two is meant.
+        Exclude parameters of negative orientation. Negated scores with flips 1 - flip explain the votes nearly as
+        well, and a fit assumes the positive orientation.
     """
 
     engine: Engine
@@ -80,7 +80,7 @@ class Posterior:
 
     @cached_property
     def _order(self) -> tuple[IntArray, IntArray]:
-        """Parameters by value: what a draw is must not depend on names."""
+        """Parameters sorted by value, so that draws do not depend on names."""
         by_coin = self.noise.closed_form
         votes = self.engine.vote_counts.sum(axis=1) if by_coin else np.zeros(len(self.params))
         scores, params = np.round(self.theta, _SAME), np.round(self.params, _SAME)
@@ -115,11 +115,11 @@ class Posterior:
         ratio = total / (n_all * _LARGEST_VARIANCE)
         if ratio < 1.0:
             return float(-0.5 * n_all * np.log(ratio)), -theta * (n_all / total)
-        # Votes that no score can be too large for: the variance stays where it is believed in.
+        # For separated votes the variance stays at its largest value.
         return float(-0.5 * n_all * (ratio - 1.0)), -theta / _LARGEST_VARIANCE
 
     def _spread(self, x: FloatArray) -> FloatArray:
-        """Return what turns independent normals into steps as long as the posterior is wide near a point."""
+        """Return a matrix that turns independent normals into steps as wide as the posterior near a point."""
         theta, params = self._split(x)
         n, squares = len(theta), float(theta @ theta)
         variance = (_IMAGINED_ITEMS + squares) / (n + _IMAGINED_ITEMS) if self.variance is None else self.variance
@@ -133,9 +133,9 @@ class Posterior:
         return _wide(matrix[np.ix_(place, place)], _LEAST_CURVED / variance)
 
     def _stretched(self, spread: FloatArray, draws: FloatArray) -> FloatArray:
-        """Return the spread, made as wide as some draws are in the direction that is the least normal: the scale.
+        """Return the spread, widened to that of some draws along the least normal direction, the scale.
 
-        Larger scores and more flips say nearly the same as smaller scores and fewer flips.
+        Larger scores with larger flips have nearly the likelihood of smaller scores with smaller flips.
         """
         centre = draws.mean(axis=0)
         scale = centre.copy()
@@ -149,14 +149,14 @@ class Posterior:
         return np.asarray(spread + np.outer(spread @ along, along) * (max(wide, 1.0) - 1.0) / length**2)
 
     def draw(self, n: int, random_state: Any = 0) -> Draws:
-        """Return draws of the scores, each about its mean, and of the noise's parameters: from several chains."""
+        """Return draws of the scores, each centred, and of the noise's parameters, from several chains."""
         rng = np.random.default_rng(random_state)
         x = self._joined(self.theta, self.params)
         warm, step = sample(self.density, x, self._spread(x), _WARM_UP, rng, learn=True)
         settled = warm[_WARM_UP // 4 :]
         spread = self._stretched(self._spread(settled.mean(axis=0)), settled)
         warm, step = sample(self.density, warm[-1], spread, _AFTER, rng, learn=True, step=step)
-        # Chains begin far from each other: at draws of the warm-up that are far apart in time.
+        # Chains start at draws of the warm-up that are far apart in time.
         starts = [warm[-1], *(settled[(k * len(settled)) // (N_CHAINS - 1)] for k in range(N_CHAINS - 1))]
         length = -(-n // N_CHAINS)
         chains = []
@@ -164,7 +164,7 @@ class Posterior:
             n_own = length + (_BURN_IN if k else 0)
             own, _ = sample(self.density, begin, spread, n_own, rng, step=step)
             chains.append(own[-length:])
-        # Draw by draw: any first part of them has something of every chain.
+        # Interleaved, so that the first draws include all chains.
         kept = np.stack(chains, axis=1).reshape(N_CHAINS * length, -1)[:n]
         parts = [self._split(x) for x in kept]
         scores = np.stack([theta - theta.mean() for theta, _ in parts])
@@ -181,7 +181,7 @@ class Draws:
 
 
 def _wide(matrix: FloatArray, least: float) -> FloatArray:
-    """Return a square root of the inverse of a matrix whose eigenvalues are raised to some least value."""
+    """Return a square root of the inverse of a matrix, with eigenvalues raised to a lower bound."""
     if not factored(matrix - least * np.eye(len(matrix))).raised:
         return factored(matrix).spread()
     values, vectors = np.linalg.eigh(matrix)
@@ -204,17 +204,17 @@ def sample(
     Parameters
     ----------
     density : callable
-        Gives the log density and its gradient.
+        Returns the log density and its gradient.
     x : ndarray
-        Where the chain begins.
+        Start of the chain.
     spread : ndarray
-        Matrix that turns independent normals into steps of about the width of the density.
+        Matrix that turns independent normals into steps about as wide as the density.
     n : int
         Length of the chain.
     learn : bool
-        Whether to adapt the length of steps on the way; draws made meanwhile are not to be kept.
+        Whether to adapt the step size; draws made meanwhile must be discarded.
     step : float
-        Length of a step, or where to begin to learn it.
+        Step size, or its initial value.
 
     Returns
     -------

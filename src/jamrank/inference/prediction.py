@@ -1,4 +1,4 @@
-"""How likely truths and votes are, given a fit: one small class for each idea of how votes arise."""
+"""Probabilities of truths and votes given a fit: one small class for each model of votes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from scipy.special import expit, logit
 from jamrank.data.comparisons import Comparisons
 from jamrank.data.ids import locate
 from jamrank.errors import ParameterError, UnknownItemError
-from jamrank.fitting.latent_fit import LatentFit
 from jamrank.fitting.link import fit_link
 from jamrank.inference.latent import LatentInference
 from jamrank.inference.scores import Scores, as_ids
@@ -32,19 +31,19 @@ __all__ = [
     "SlopePredictor",
 ]
 
-# Log-odds of a posterior that is 0 or 1 to all digits.
+# Log-odds of a posterior that is 0 or 1 in float64.
 _SURELY_NOT = 1e-15
 
 
 class LinkPredictor:
-    """Votes follow ``sigmoid(a · margin)``, the slope ``a`` fitted to the votes: for scores without a unit.
+    """Votes follow ``sigmoid(a · margin)``, the slope ``a`` fitted to the votes: for scores that are not log-odds.
 
     Parameters
     ----------
     votes : VoteSummary
     scores : Scores
     posterior : ndarray, optional
-        P(left truly beats right) for each pair, where it is known already.
+        P(left truly beats right) for each pair, if already known.
     """
 
     saved = ("posterior", "link", "score_variances", "vote_tables")
@@ -71,7 +70,7 @@ class LinkPredictor:
 
     @cached_property
     def score_variances(self) -> FloatArray:
-        """Variance that the votes leave to each score; 0 where the model has none."""
+        """Posterior variance of each score; 0 if the model has none."""
         return np.zeros(len(self.votes.items))
 
     @cached_property
@@ -85,18 +84,18 @@ class LinkPredictor:
         return np.asarray(expit(self.scores.log_odds(a, features) - self.scores.log_odds(b, features)))
 
     def vote(self, votes: Comparisons, features: Any = None) -> FloatArray:
-        """Return for each decided vote how likely it is to be for the first item of its pair."""
+        """Return the probability that each decided vote is for the first item of its pair."""
         if not isinstance(votes, Comparisons):
             raise ParameterError(f"votes is a {type(votes).__name__}; expected jamrank.Comparisons")
         return self.of_query(VoteQuery.of(self.votes, votes), features)
 
     def of_query(self, query: VoteQuery, features: Any) -> FloatArray:
-        """Return how likely each vote is to be for the first item of its pair."""
+        """Return the probability that each vote is for the first item of its pair."""
         margin, variance = self.margins(query, features)
         return probit_adjusted_sigmoid(self.link * margin, self.link**2 * variance)
 
     def margins(self, query: VoteQuery, features: Any) -> tuple[FloatArray, FloatArray]:
-        """Return the difference of the scores behind each vote, and the variance that is left of it."""
+        """Return the margin of each vote and its posterior variance."""
         known, spread = self.scores, self.score_variances
         sides = []
         for item, of_pair in ((query.first, query.votes.pair_first), (query.second, query.votes.pair_second)):
@@ -114,12 +113,12 @@ class LinkPredictor:
         return a - b, var_a + var_b
 
     def _unseen_variance(self) -> float:
-        """Return the variance of the score of an item of which nothing is known."""
+        """Return the variance of the score of an item without votes."""
         known = self.scores
         return float(known.scores.var()) if known.score_variance is None else known.score_variance
 
     def outcomes(self, left: Any, right: Any, annotator: Any, flip: FloatArray, traits: dict[str, Any]) -> FloatArray:
-        """Return how likely an annotator votes for left, for right, and calls a tie: one row a vote.
+        """Return the probabilities of a vote for left, for right, and of a tie: one row per vote.
 
         Parameters
         ----------
@@ -146,7 +145,7 @@ class LinkPredictor:
     def says_left(
         self, better: FloatArray, who: NDArray[np.intp], flip: FloatArray, traits: dict[str, Any]
     ) -> FloatArray:
-        """Return how likely decided votes are for left, where left is better with probability ``better``."""
+        """Return the probability that decided votes are for left, if left is better with probability ``better``."""
         on_left, on_right = traits["side_flip"].T if "side_flip" in traits else (flip, flip)
         return np.asarray(better * (1 - on_left[who]) + (1 - better) * on_right[who])
 
@@ -172,7 +171,7 @@ class SlopePredictor(LinkPredictor):
 
 
 class SharePredictor(SlopePredictor):
-    """Votes follow the share of the votes on their pair: majority vote."""
+    """Votes are predicted by the share of votes on their pair: majority vote."""
 
     def truth(self, left: Any, right: Any, features: Any = None) -> FloatArray:
         """Return the share of votes for left on each pair, over all questions; 1/2 without votes."""
@@ -192,14 +191,14 @@ class SharePredictor(SlopePredictor):
         return np.where(a < b, share, 1 - share)
 
     def of_query(self, query: VoteQuery, features: Any) -> FloatArray:
-        """Return the share on the pair within its question, with one more vote for each side."""
+        """Return the share on the pair within its question, with one pseudo-vote for each side."""
         votes = self.votes.pairs.votes
         share = (self.posterior * votes + 1) / (votes + 2)
         return 0.5 + query.seen_from_first(share - 0.5, np.zeros(len(query)))
 
 
 class LatentPredictor(LinkPredictor):
-    """Votes distort a latent truth, as scorer and noise have it.
+    """Votes distort a latent truth, by a scorer and a noise.
 
     Parameters
     ----------
@@ -211,16 +210,11 @@ class LatentPredictor(LinkPredictor):
 
     def __init__(self, votes: VoteSummary, scores: Scores, inference: LatentInference) -> None:
         super().__init__(votes, scores)
-        self.inference = inference
-
-    @property
-    def fit(self) -> LatentFit:
-        """What was fitted."""
-        return self.inference.fit
+        self.inference, self.fit = inference, inference.fit
 
     @cached_property
     def posterior(self) -> FloatArray:
-        """P(left truly beats right) for each pair; where votes share no truth, from the scores."""
+        """P(left truly beats right) for each pair; from the scores if each vote has its own truth."""
         fitted = self.fit.fitted
         point, problem = fitted.point, fitted.problem
         if self.fit.settings.unit == "vote":
@@ -230,7 +224,7 @@ class LatentPredictor(LinkPredictor):
         parts = []
         for votes, engine in problem.engine.parts():
             of_rows = engine.posterior(point.scores, log_emission)
-            if len(of_rows) < votes.n_pairs:  # a pair without decided votes gets what its scores say
+            if len(of_rows) < votes.n_pairs:  # a pair without decided votes is predicted from its scores
                 of_pairs = expit(point.scores[votes.pair_first] - point.scores[votes.pair_second])
                 of_pairs[engine.rows.pair] = of_rows
                 of_rows = np.asarray(of_pairs)
@@ -244,7 +238,7 @@ class LatentPredictor(LinkPredictor):
 
     @cached_property
     def score_variances(self) -> FloatArray:
-        """Variance that the votes leave to each score."""
+        """Posterior variance of each score."""
         refined = self.fit.refined
         problem, point = refined.problem, refined.point
         engine = problem.engine
@@ -269,8 +263,8 @@ class LatentPredictor(LinkPredictor):
     def truth_of_query(self, query: VoteQuery, features: Any) -> FloatArray:
         """Return P(first truly beats second), given the scores and the votes that were fitted on the same pair.
 
-        What those votes say is the posterior's log-odds less the margin that went into it: where features explain
-        the truths alone that was theirs, and the scores know more.
+        The evidence of those votes is the posterior's log-odds minus the margin in it: if only features explain the
+        truths, that is the margin of their part of the scores, not of the scores.
         """
         margin, variance = self.margins(query, features)
         if self.fit.settings.unit == "pair":
@@ -285,14 +279,14 @@ class LatentPredictor(LinkPredictor):
         return probit_adjusted_sigmoid(margin, variance)
 
     def confusion(self, query: VoteQuery, features: Any) -> FloatArray:
-        """Return the probability of a vote for the first item, by the truth; unknown annotators are the mean one."""
+        """Return the probability of a vote for the first item, by the truth; for unknown annotators, the mean."""
         for_first = self.vote_tables[:, 1].reshape(len(self.votes.annotators), -1, 2)
         weight = np.maximum(self.votes.decided_votes, 0.0)
         mean = np.einsum("a,akz->kz", weight / max(float(weight.sum()), 1e-300), for_first)
         return np.asarray(np.concatenate([for_first, mean[None]])[query.annotator, self.group(query, features)])
 
     def group(self, query: VoteQuery, features: Any) -> Any:
-        """Return which of an annotator's confusion groups each vote is in: by side where the noise knows sides."""
+        """Return each vote's confusion group within its annotator: by side if the noise has sides."""
         two_sides = len(self.vote_tables) == 2 * len(self.votes.annotators)
         return query.swapped.astype(np.int64) if two_sides else 0
 
@@ -324,7 +318,7 @@ class DiscriminationPredictor(CertainPredictor):
         return np.empty((0, 2, 2))
 
     def of_query(self, query: VoteQuery, features: Any) -> FloatArray:
-        """Return the probability of a vote for the first item; an unknown annotator is a typical one."""
+        """Return the probability of a vote for the first item; for an unknown annotator, of a typical one."""
         margin, variance = self.margins(query, features)
         sharpness = np.append(self._discrimination, 1.0)[query.annotator]
         return probit_adjusted_sigmoid(sharpness * margin, sharpness**2 * variance)
@@ -339,5 +333,5 @@ class DiscriminationPredictor(CertainPredictor):
 def _two_sides(left: Any, right: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     a, b = as_ids(left), as_ids(right)
     if len(a) != len(b):
-        raise ParameterError(f"left has {len(a)} items and right {len(b)}; expected as many")
+        raise ParameterError(f"left has {len(a)} items and right {len(b)}; expected the same number")
     return a, b

@@ -51,11 +51,10 @@ def group_share(
 ) -> GroupShare:
     """Return how often items of group A rank above items of group B, over the pairs between them.
 
-    With every pair once, and verdicts by a score, this is the statistic of Mann and Whitney divided by its
-    largest value. The interval is a percentile bootstrap over items, not pairs: pairs that share an item say
-    much the same. Items of A and of B are drawn with replacement, separately, and a pair counts as often as
-    both its items together were drawn: the product of the two counts. Verdicts are taken as they are; that
-    they may be wrong is not in the interval.
+    With every pair once, and verdicts by a score, this is the statistic of Mann and Whitney divided by its largest
+    value. The interval is a percentile bootstrap over items, not pairs: pairs that share an item are dependent. Items
+    of A and of B are drawn with replacement, separately, and a pair counts as often as both its items together were
+    drawn: the product of the two counts. Verdicts are taken as known; their errors are not in the interval.
 
     Parameters
     ----------
@@ -68,7 +67,7 @@ def group_share(
     member : array-like of bool
         For each item, True for group A, False for group B.
     level : float
-        Probability that the interval is to cover.
+        Coverage probability of the interval.
     n_resamples : int
         Bootstrap resamples. Those in which no pair is left are dropped.
     random_state : int, Generator or None
@@ -94,7 +93,7 @@ def group_share(
 def _members(member: ArrayLike) -> BoolArray:
     in_a = np.asarray(member)
     if in_a.dtype.kind != "b" or in_a.ndim != 1:
-        raise ParameterError("member is no list of truth values; expected True or False for each item")
+        raise ParameterError("member is not a list of booleans; expected True or False for each item")
     return in_a
 
 
@@ -106,14 +105,16 @@ def _pairs(
     try:
         above = np.asarray(verdict, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ParameterError("a verdict is no number; expected one between 0 and 1 for each pair") from None
+        raise ParameterError("a verdict is not a number; expected one between 0 and 1 for each pair") from None
     shapes = {name: column.shape for name, column in {**codes, "verdict": above}.items()}
     if len(set(shapes.values())) > 1 or above.ndim != 1:
-        told = ", ".join(f"{name} {'×'.join(map(str, shape))}" for name, shape in shapes.items())
-        raise ParameterError(f"columns that do not match ({told}); expected one value for each pair")
+        listed = ", ".join(f"{name} {'×'.join(map(str, shape))}" for name, shape in shapes.items())
+        raise ParameterError(f"columns that do not match ({listed}); expected one value for each pair")
     for name, column in codes.items():
         if len(column) and (column.dtype.kind not in "iu" or column.min() < 0 or column.max() >= n_items):
-            raise ParameterError(f"{name} holds what is no code of an item; expected whole numbers below {n_items}")
+            raise ParameterError(
+                f"{name} has a value that is not the code of an item; expected whole numbers below {n_items}"
+            )
     outside = ~((above >= 0) & (above <= 1))
     if outside.any():
         pair = int(outside.argmax())
@@ -139,7 +140,7 @@ def _resampled(
     a: IntArray, b: IntArray, above: FloatArray, n_a: int, n_b: int, n_resamples: int, rng: np.random.Generator
 ) -> FloatArray:
     """Return the share in each resample that has a pair."""
-    # Sums of verdicts, and beside them numbers of pairs: one product serves both.
+    # One product gives both the sums of verdicts and the numbers of pairs.
     rows, columns = np.concatenate([a, a]), np.concatenate([b, b + n_b])
     sums = csr_array((np.concatenate([above, np.ones(len(above))]), (rows, columns)), shape=(n_a, 2 * n_b))
     chunk = max(1, _MOST_NUMBERS // (n_a + 2 * n_b))
@@ -154,7 +155,7 @@ def _resampled(
 def _totals(sums: Any, n_a: int, n_b: int, n_resamples: int, rng: np.random.Generator) -> FloatArray:
     """Return the sum of verdicts and the number of pairs in each of some resamples."""
     n_items = n_a + n_b
-    # Row by row from one stream, so that the draws do not depend on the size of the chunks.
+    # Row by row from one stream, so that the draws do not depend on the chunk size.
     drawn = rng.integers(np.repeat([n_a, n_b], [n_a, n_b]), size=(n_resamples, n_items))
     drawn[:, n_a:] += n_a
     drawn += np.arange(n_resamples)[:, None] * n_items

@@ -12,7 +12,7 @@ __all__ = ["order_accuracy", "ranks"]
 def ranks(scores: FloatArray, within: float = 0.0) -> IntArray:
     """Return the rank of each item, 1 for the highest score; equal scores share the better rank.
 
-    Scores no further apart than ``within``, one from the next, count as equal.
+    Neighbouring scores that differ by at most ``within`` count as equal.
     """
     order = np.argsort(-scores, kind="stable")
     with np.errstate(invalid="ignore"):  # infinite scores are equal to each other
@@ -24,13 +24,13 @@ def ranks(scores: FloatArray, within: float = 0.0) -> IntArray:
 
 
 def order_accuracy(scores: FloatArray, truth: FloatArray) -> float:
-    """Return the share of all pairs of different true value that the scores order rightly.
+    """Return the share of all pairs with different true values that the scores order correctly.
 
-    A pair with equal scores counts one half. Runs in the time of a sort, without listing the pairs.
+    A pair with equal scores counts one half. The cost is that of a sort; the pairs are not enumerated.
     """
     order = np.lexsort((scores, truth))
     value, level = truth[order], np.unique(scores, return_inverse=True)[1][order] + 1
-    # Walk the items by rising truth; a Fenwick tree counts those already passed by level of score.
+    # Visit the items by increasing truth; a Fenwick tree counts those visited by level of score.
     tree = np.zeros(int(level.max()) + 1)
     seen, right, total = 0, 0.0, 0
     starts = np.flatnonzero(np.concatenate([[True], value[1:] != value[:-1]]))

@@ -1,4 +1,4 @@
-"""How annotators treat sides and ties, beside what the items they saw explain."""
+"""How annotators treat sides and ties, beyond what the items explain."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 __all__ = ["ResponseBias", "VoteChunk", "chunks", "habits", "without_own_vote"]
 
 
-# Votes looked at together: enough for numpy to be quick, few enough to need no memory to speak of.
+# Votes per chunk: enough for numpy to be fast, few enough to need little memory.
 _PIECE = 1 << 18
-# Pairs are comparable, for ties, where the better item's chance falls between two of these.
+# For ties, pairs are comparable if the better item's win probability is in the same of these bins.
 _CHANCES = np.array([0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.9])
 _COLUMNS = 9
 
@@ -35,7 +35,7 @@ class VoteChunk:
 
 
 def chunks(votes: Comparisons) -> Iterator[VoteChunk]:
-    """Yield all votes, a bounded number at a time; those of a jury are never spelled out as a whole."""
+    """Yield all votes in chunks of bounded size; the votes of a jury are never expanded as a whole."""
     if isinstance(votes.storage, DenseVotes):
         yield from _pieces_of_jury(votes.storage)
         return
@@ -80,7 +80,7 @@ class ResponseBias:
 
     @property
     def expected_left(self) -> FloatArray:
-        """As many as the items shown, and the annotator's flip, explain."""
+        """Expected number, given the items and the annotator's flip."""
         return self.sums[:, 2]
 
     @property
@@ -100,7 +100,7 @@ class ResponseBias:
 
     @property
     def expected_ties(self) -> FloatArray:
-        """As many as the others say on comparable pairs."""
+        """Expected number, given the ties of others on comparable pairs."""
         return self.sums[:, 6]
 
     @property
@@ -110,25 +110,25 @@ class ResponseBias:
 
     @property
     def checked(self) -> FloatArray:
-        """Decided votes between items on both of which somebody else voted too."""
-        # Models of an earlier version have no such column in their files.
+        """Decided votes between items on both of which another annotator voted too."""
+        # Model files of earlier versions have no such column.
         return self.sums[:, 8] if self.sums.shape[1] > 8 else self.decided
 
 
 def habits(
     votes: Comparisons, chance: FloatArray | None, truth: Callable[[VoteChunk], FloatArray], flip: FloatArray
 ) -> ResponseBias:
-    """Add up what annotators did with sides and ties, and what was to be expected.
+    """Sum each annotator's votes by side and ties, and their expected numbers.
 
     Parameters
     ----------
     votes : Comparisons
         The votes.
     chance : ndarray or None
-        For each pair, how likely its first item is better by the scores: pairs with like chances are comparable. None
-        where there are no ties to compare.
+        For each pair, the probability by the scores that its first item is better: pairs with similar probabilities
+        are comparable. None if there are no ties to compare.
     truth : callable
-        Gives for each vote of a piece how likely the first item is better, as far as it is known without that vote.
+        Returns, for each vote of a chunk, the probability that the first item is better, without using that vote.
     flip : ndarray
         Of each annotator.
     """
@@ -174,7 +174,7 @@ def _checked(votes: Comparisons, decided: FloatArray) -> FloatArray:
 def _sides(
     chunk: VoteChunk, decided: BoolArray, truth: Callable[[VoteChunk], FloatArray], flip: FloatArray, n: int
 ) -> FloatArray:
-    """Return decided votes, those for the left, as many as expected and the variance of that, by annotator."""
+    """Return decided votes, those for the left, their expected number and its variance, by annotator."""
     if not decided.all():
         chunk = VoteChunk(*(getattr(chunk, name)[decided] for name in VoteChunk.__dataclass_fields__))
     who, weight = chunk.annotator, chunk.weight
@@ -192,7 +192,7 @@ def _sides(
 
 
 def _ties(vote_counts: FloatArray, tied: FloatArray) -> FloatArray:
-    """Return the ties of each annotator, as many as the others' shares predict, and the variance of that."""
+    """Return the ties of each annotator, their expected number from the others' shares, and its variance."""
     others, theirs = vote_counts.sum(axis=0) - vote_counts, tied.sum(axis=0) - tied
     rate = (theirs + 0.5) / (others + 1)
     return np.stack(
@@ -201,15 +201,15 @@ def _ties(vote_counts: FloatArray, tied: FloatArray) -> FloatArray:
 
 
 def without_own_vote(posterior: FloatArray, chunk: VoteChunk, flip: FloatArray) -> FloatArray:
-    """Take each vote back out of the posterior of its pair.
+    """Return the posterior of each vote's pair without that vote.
 
     Parameters
     ----------
     posterior : ndarray
         P(first is better) of the pair of each vote, the vote included.
     flip : ndarray
-        Chance of each vote to say the opposite.
+        Probability that each vote is flipped.
     """
-    told = chunk.weight * np.where(chunk.result == FIRST, 1.0, -1.0) * logit(1 - np.clip(flip, 1e-9, 1 - 1e-9))
+    evidence = chunk.weight * np.where(chunk.result == FIRST, 1.0, -1.0) * logit(1 - np.clip(flip, 1e-9, 1 - 1e-9))
     odds = logit(np.clip(posterior, 1e-12, 1 - 1e-12))
-    return np.asarray(expit(odds - told))
+    return np.asarray(expit(odds - evidence))

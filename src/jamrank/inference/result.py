@@ -1,4 +1,4 @@
-"""The one result of a fit: everything that report, command line, exports and files may see.
+"""The result of a fit: everything that report, command line, exports and files use.
 
 A fitted model has it as ``model.result_``. Its public surface:
 
@@ -26,8 +26,8 @@ A fitted model has it as ``model.result_``. Its public surface:
   ``clusters()``.
 - ``result.extras``: what only one model has, by name.
 
-Arrays follow ``votes.items``, ``votes.annotators`` and ``votes.pairs``. Expensive parts are computed once, when they
-are asked for.
+Arrays follow ``votes.items``, ``votes.annotators`` and ``votes.pairs``. Expensive parts are computed once, on first
+access.
 """
 
 from __future__ import annotations
@@ -66,13 +66,13 @@ from jamrank.typing import FloatArray, IntArray
 
 __all__ = ["Convergence", "RankingResult", "place_anchor"]
 
-# With more visits of rows than that, intervals of weights take the flips as known.
+# Beyond this many rows times passes, intervals of weights hold the flips fixed.
 _MOST_VISITS = 200_000_000
 
 
 @dataclass(frozen=True, eq=False)
 class Convergence:
-    """How a fit ended, and where it ran.
+    """How a fit converged, and on which engine.
 
     Attributes
     ----------
@@ -84,9 +84,9 @@ class Convergence:
     log_likelihood : float or None
         The last log-likelihood, without prior.
     engine : str
-        The engine that really ran the passes.
+        The engine that ran the passes.
     engine_reason : str
-        Why it is that one.
+        Why this engine was used.
     """
 
     n_iter: int = 0
@@ -99,7 +99,7 @@ class Convergence:
 
     @classmethod
     def of(cls, fit: LatentFit, engine: Engine, choice: Choice) -> Convergence:
-        """Return how a fit of scorer and noise ended."""
+        """Return the convergence of a fit of scorer and noise."""
         used = engine.decided.choice or choice
         return cls(
             fit.n_iter, fit.n_passes, fit.converged, fit.log_likelihoods, fit.log_likelihood, used.name, used.why
@@ -108,7 +108,7 @@ class Convergence:
 
 @dataclass(frozen=True, eq=False)
 class RankingResult:
-    """What a fit found; see the module for its surface."""
+    """The result of a fit; the module lists its members."""
 
     model: str
     spec: ModelSpec
@@ -121,7 +121,7 @@ class RankingResult:
     inference: LatentInference | None = None
     extras: dict[str, Any] = field(default_factory=dict)
     refit: Callable[[Comparisons], FloatArray] | None = None
-    """Gives the scores of the same model for other votes: for the bootstrap."""
+    """Returns the scores of the same model for other votes, for the bootstrap."""
     fit_judging: Callable[[], RankingResult] | None = None
     """Fits a model of annotators to the same votes, where this one does not estimate flips."""
 
@@ -132,7 +132,7 @@ class RankingResult:
 
     @property
     def judged_by(self) -> str:
-        """Where flips and verdicts come from, as a sentence; empty where they are this model's own."""
+        """Where flips and verdicts come from, as a sentence; empty if from this model."""
         if self.judging is not self:
             return (
                 f"Flips and verdicts come from {self.judging.model}, fitted to the same votes: {self.model} does not "
@@ -229,10 +229,10 @@ class RankingResult:
         return self.judging.annotators.frame(own)
 
     def correlated(self) -> Any:
-        """Return the judges whose errors are correlated as a frame, the strongest couple first.
+        """Return annotators with correlated errors as a frame, highest correlation first.
 
-        Columns first, second, pairs, agreed, expected, correlation: ``pairs`` are those that both judged, ``agreed``
-        on how many they agreed, ``expected`` on how many they would have if they erred independently.
+        Columns first, second, pairs, agreed, expected, correlation: ``pairs`` is the number of common pairs,
+        ``agreed`` on how many they agreed, ``expected`` that number for independent errors.
         """
         return self.judging.annotators.correlated_frame()
 
@@ -266,7 +266,7 @@ class RankingResult:
     # -- more -------------------------------------------------------------------------------------------------
 
     def of_kind(self, kind: str, n_resamples: int = 100, random_state: Any = 0) -> Uncertainty:
-        """Return how sure scores and ranks are, in one of several ways; see :meth:`RankingModel.uncertainty`."""
+        """Return the uncertainty of scores and ranks of a given kind; see :meth:`RankingModel.uncertainty`."""
         if kind == "posterior":
             return self.uncertainty.estimate
         if kind == "information":
@@ -314,10 +314,10 @@ class RankingResult:
         return float(((side * np.sign(gap) + 1) / 2)[gap != 0].mean())
 
     def recommended(self) -> str:
-        """Return by what to decide a pair that was voted on: ``"posterior"``, or ``"scores"``, by their order.
+        """Return what decides voted pairs better: ``"posterior"``, or the order of the ``"scores"``.
 
-        The order of the scores, where votes are predicted better by the other votes if the better score is always
-        truly better; otherwise the posterior.
+        It is ``"scores"`` if votes are predicted better under the assumption that the item with the higher score is
+        always better.
         """
         fit = self.fit
         if fit is None or fit.settings.unit != "pair" or fit.refined is not fit.fitted:
@@ -328,7 +328,7 @@ class RankingResult:
         return leave_one_out(problem, fit.fitted.point).recommended
 
     def predict_votes(self, left: Any, right: Any, annotator: Any) -> FloatArray:
-        """Return how likely an annotator is to vote for left, for right, and to call a tie, from the scores.
+        """Return the probabilities that an annotator votes for left, for right, or a tie, from the scores.
 
         Parameters
         ----------
@@ -346,7 +346,7 @@ class RankingResult:
 
 
 def place_anchor(model: str, can: Capabilities, scale: str, anchor: Any, items: NDArray[Any]) -> int | None:
-    """Return the code of an anchor, or say why there can be no such scale: before a fit, if need be."""
+    """Return the code of an anchor; raise if there is no such scale."""
     if scale != "logit" and not can.log_odds:
         raise ParameterError(f"{model} scores are not log-odds; Elo is undefined for them.")
     if anchor is None:
@@ -358,7 +358,7 @@ def place_anchor(model: str, can: Capabilities, scale: str, anchor: Any, items: 
 
 
 def _by_item(truth: Any) -> Any:
-    """Return truth as something that features may be; a pandas series becomes a mapping."""
+    """Return truth in a form accepted for features; a pandas series becomes a mapping."""
     if hasattr(truth, "index") and hasattr(truth, "to_dict") and not hasattr(truth, "columns"):
         return truth.to_dict()
     return truth.to_numpy() if hasattr(truth, "to_numpy") and not hasattr(truth, "columns") else truth

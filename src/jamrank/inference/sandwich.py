@@ -1,4 +1,4 @@
-"""How much each annotator's votes pull at the fit."""
+"""Gradient contributions of each annotator's votes."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ __all__ = ["pulls"]
 
 
 def pulls(engine: MemoryEngine, scores: FloatArray, log_emission: FloatArray, flip: FloatArray) -> FloatArray:
-    """Return how the gradient of the log-likelihood would change without each coin's votes, negated.
+    """Return the contribution of each confusion group's votes to the gradient of the log-likelihood.
 
     Parameters
     ----------
     engine : MemoryEngine
-        Its rows know who cast each vote.
+        Its rows have the annotator of each vote.
     scores : ndarray
         One an item.
     tables : ndarray of shape (coins, 2, 2)
-        Log-likelihood of a vote by coin, side and truth.
+        Log-likelihood of a vote by confusion group, side and truth.
     flip : ndarray
-        Of each coin; empty where flips are not fitted.
+        Of each confusion group; empty if flips are not fitted.
 
     Returns
     -------
@@ -37,7 +37,7 @@ def pulls(engine: MemoryEngine, scores: FloatArray, log_emission: FloatArray, fl
     lean = (votes[:, 0::2] - votes[:, 1::2]).tocsr()
     q, margin = engine.posterior(scores, log_emission), scores[rows.first] - scores[rows.second]
     own = rows.weight if len(rows.weight) else np.ones(len(rows))
-    # Of every row and coin that voted on it: what all its votes say for the first item.
+    # Log-likelihood ratio for the first item, by row and confusion group.
     there = abs(votes[:, 0::2]) + abs(votes[:, 1::2])
     row, confusion_group = there.tocoo().row, there.tocoo().col
     if rows.single_votes:
@@ -69,7 +69,7 @@ def _by_row(engine: MemoryEngine) -> csr_array:
 
 
 def _spread_out(by_coin: FloatArray) -> csr_array:
-    """Return values by coin and side as a matrix of kinds by coins."""
+    """Return values by confusion group and side as a matrix of kinds by groups."""
     n_confusion_groups = len(by_coin)
     return csr_array(
         (by_coin.ravel(), (np.arange(2 * n_confusion_groups), np.repeat(np.arange(n_confusion_groups), 2)))

@@ -1,4 +1,4 @@
-"""Scores on the scales that people know."""
+"""Scores on familiar scales."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jamrank.errors import ParameterError
 
 __all__ = ["points_of", "rescaled"]
 
-# Points for one unit of log-odds, and what the anchor gets.
+# Points for one unit of log-odds, and the score of the anchor.
 _SCALES = {"logit": (1.0, 0.0), "elo": (400.0 / math.log(10.0), 1000.0)}
 
 
@@ -29,7 +29,7 @@ def rescaled(ranking: Any, scale: str, zero: float) -> Any:
         Columns that begin with ``score`` are in log-odds; those that end in ``_se`` are distances.
     scale : {"logit", "elo"}
     zero : float
-        The score of what is to be 0 (logit) or 1000 (elo).
+        The score that becomes 0 (logit) or 1000 (elo).
     """
     if scale not in _SCALES:
         raise ParameterError(f"scale is {scale!r}; expected {' or '.join(map(repr, _SCALES))}")

@@ -1,4 +1,4 @@
-"""How sure the scores and ranks of a result are: intervals, draws, the top, groups."""
+"""Uncertainty of scores and ranks: intervals, draws, top k, groups."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from scipy.special import ndtri
 
 from jamrank.engines import MemoryEngine
 from jamrank.errors import ParameterError, UncertaintyWarning, warn
-from jamrank.fitting.latent_fit import LatentFit
 from jamrank.inference.chain_diagnostics import ChainDiagnostics, diagnose
 from jamrank.inference.exchangeability import all_distinct, by_group
 from jamrank.inference.latent import N_DRAWS, LatentInference
@@ -45,7 +44,7 @@ class ScoreUncertainty:
     votes : VoteSummary
     scores : Scores
     se : ndarray or None
-        Standard error of each score; None where the model gives none.
+        Standard error of each score; None if the model gives none.
     """
 
     saved: tuple[str, ...] = ("exchangeable", "score_draws")
@@ -57,7 +56,7 @@ class ScoreUncertainty:
 
     @cached_property
     def estimate(self) -> Uncertainty:
-        """Standard errors, and 95 % intervals of scores and ranks: what the ranking shows."""
+        """Standard errors, and 95 % intervals of scores and ranks, as the ranking shows them."""
         if self._se is None:
             return Uncertainty.unknown(len(self.votes.items))
         return independent(self.scores.scores, self._se)
@@ -68,7 +67,7 @@ class ScoreUncertainty:
         return all_distinct(len(self.votes.items))
 
     def bounds(self, level: float) -> tuple[FloatArray, FloatArray]:
-        """Return an interval of each score: quantiles of the posterior where there are draws, else normal."""
+        """Return an interval of each score: posterior quantiles if there are draws, otherwise normal."""
         found = self.estimate
         if level == 0.95:
             return found.score_low, found.score_high
@@ -80,28 +79,28 @@ class ScoreUncertainty:
         return self.scores.scores - reach, self.scores.scores + reach
 
     def information(self) -> Uncertainty:
-        """Return the normal around the fit with the observed information."""
+        """Return the normal approximation with the observed information."""
         raise ParameterError(f"{self.scores.model} has no likelihood, and so no information; try kind='bootstrap'")
 
     def sandwich(self) -> Uncertainty:
-        """Return the same with the spread between annotators in the middle."""
+        """Return the normal approximation with the sandwich covariance, clustered by annotator."""
         raise ParameterError(f"{self.scores.model} has no likelihood, and so no sandwich; try kind='bootstrap'")
 
     # -- draws ------------------------------------------------------------------------------------------------
 
     @cached_property
     def score_draws(self) -> FloatArray:
-        """Draws of the scores, one row each, with the usual number and seed."""
+        """Draws of the scores, one per row, with the default number and seed."""
         return self._draw(N_DRAWS, 0)
 
     def draw(self, n: int = N_DRAWS, random_state: Any = 0) -> FloatArray:
         """Draw scores from their posterior: one row a draw, in the order of the items."""
         at_least_one("n", n)
         usual = n <= N_DRAWS and isinstance(random_state, int) and random_state == 0
-        # Draws are one sequence: fewer are its beginning.
+        # Draws are one sequence: fewer draws are its beginning.
         if not usual:
             return self._draw(n, random_state)
-        # Evenly from all chains, which follow one another.
+        # Evenly from all chains, which are concatenated.
         return self.score_draws[np.arange(n) * len(self.score_draws) // n]
 
     def _draw(self, n: int, random_state: Any) -> FloatArray:
@@ -113,12 +112,12 @@ class ScoreUncertainty:
 
     @property
     def diagnostics(self) -> ChainDiagnostics | None:
-        """R-hat and effective sample size of the draws; None where they come from no chains."""
+        """R-hat and effective sample size of the draws; None if they are not from chains."""
         return None
 
     @cached_property
     def rank_draws(self) -> IntArray:
-        """The rank of every item in each of the usual draws."""
+        """The rank of every item in each of the default draws."""
         return draw_ranks(self.score_draws)
 
     def rank_distribution(self) -> FloatArray:
@@ -142,7 +141,7 @@ class ScoreUncertainty:
         return ranks(self.scores.scores, within=SAME_SCORE)
 
     def top_frame(self, k: int) -> Any:
-        """Return the items as a frame with the probability to be among the best, likeliest first."""
+        """Return the items as a frame with the probability of being among the best, highest first."""
         likely, rank = self.top(k), self.rank
         order = np.lexsort((np.arange(len(rank)), rank, -likely))
         columns = {"item": self.votes.items, "rank": rank, "p_top": likely}
@@ -163,7 +162,7 @@ class ScoreUncertainty:
         return self.votes.frame({name: column[order] for name, column in columns.items()})
 
     def groups_frame(self) -> Any:
-        """Return the items as a frame, best first, in groups whose neighbours cannot be told apart."""
+        """Return the items as a frame, best first, in groups whose neighbours are not significantly different."""
         scores = self.scores.scores
         order = np.lexsort((np.arange(len(scores)), -scores))
         draws = self.score_draws[:, order]
@@ -187,7 +186,7 @@ class ScoreUncertainty:
 
 
 class LatentUncertainty(ScoreUncertainty):
-    """Draws from the posterior of scorer and noise or, where votes are many, a normal around the fit.
+    """Draws from the posterior of scorer and noise or, with many votes, a normal approximation.
 
     Parameters
     ----------
@@ -199,12 +198,7 @@ class LatentUncertainty(ScoreUncertainty):
 
     def __init__(self, votes: VoteSummary, scores: Scores, inference: LatentInference) -> None:
         super().__init__(votes, scores)
-        self.inference = inference
-
-    @property
-    def fit(self) -> LatentFit:
-        """What was fitted."""
-        return self.inference.fit
+        self.inference, self.fit = inference, inference.fit
 
     @cached_property
     def estimate(self) -> Uncertainty:
@@ -221,14 +215,14 @@ class LatentUncertainty(ScoreUncertainty):
 
     @cached_property
     def score_draws(self) -> FloatArray:
-        """Draws of the scores, one row each, with the usual seed: 400, or 800 where votes are few."""
+        """Draws of the scores, one per row, with the default seed: 400, or 800 if votes are few."""
         if (self.votes.source is None and self.estimate.kind == "independent") or not self.inference.can_draw:
             return self._draw(N_DRAWS, 0)
         return np.asarray(self.scores.scores.mean() + self.inference.draws.scores)
 
     @property
     def diagnostics(self) -> ChainDiagnostics | None:
-        """R-hat and effective sample size of the draws; None where they come from no chains."""
+        """R-hat and effective sample size of the draws; None if they are not from chains."""
         return diagnose(self.score_draws, N_CHAINS) if self.estimate.kind == "posterior" else None
 
     def _draw(self, n: int, random_state: Any) -> FloatArray:
@@ -242,7 +236,7 @@ class LatentUncertainty(ScoreUncertainty):
         return normal_draws(scores, inference.observed.matrix, n, random_state)[1]
 
     def information(self) -> Uncertainty:
-        """Return a normal around the fit with the observed information of scores and noise."""
+        """Return the normal approximation with the observed information of scores and noise."""
         inference, scores = self.inference, self.scores.scores
         if inference.observed is not None:
             found = from_information(scores, inference.observed.matrix, inference.loose())
@@ -257,14 +251,14 @@ class LatentUncertainty(ScoreUncertainty):
             found = laplace(scores, *information, precision, inference.loose())
         if found.raised:
             warn(
-                "the information on the scores is not positive definite, as where votes are very few: "
+                "the information on the scores is not positive definite, as with very few votes: "
                 f"{found.raised:.2g} was added to its diagonal, and intervals are only a rough guide",
                 UncertaintyWarning,
             )
         return found
 
     def sandwich(self) -> Uncertainty:
-        """Return that normal with the spread between annotators for the variance of the gradient."""
+        """Return the normal approximation with the sandwich covariance, clustered by annotator."""
         self.votes.require()
         observed, votes, settings = self.inference.observed, self.votes.in_memory, self.fit.settings
         noise, point = self.fit.fitted.problem.noise, self.fit.fitted.point
@@ -283,7 +277,7 @@ class LatentUncertainty(ScoreUncertainty):
 
 
 def as_level(value: Any) -> float:
-    """Return the level of an interval, if it is one."""
+    """Return the level of an interval, checked."""
     try:
         fine = 0 < value < 1
     except TypeError:
@@ -294,7 +288,7 @@ def as_level(value: Any) -> float:
 
 
 def at_least_one(name: str, value: Any) -> int:
-    """Return a whole number of at least 1, if it is one."""
+    """Return a whole number of at least 1, checked."""
     if not (isinstance(value, (int, np.integer)) and value >= 1):
         raise ParameterError(f"{name} is {value!r}; expected a whole number of at least 1")
     return int(value)

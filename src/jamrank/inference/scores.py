@@ -15,13 +15,13 @@ from jamrank.typing import FloatArray
 
 __all__ = ["SAME_SCORE", "Scores", "as_ids"]
 
-# Scores closer than this differ by rounding alone.
+# Scores closer than this differ only by rounding.
 SAME_SCORE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """Scores by item, and what they are made of.
+    """Scores by item, and their parts.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Scores:
     features : Features or None
         How features are standardised.
     kernel, kernel_weights : optional
-        How features are mapped, and the weights there.
+        The kernel map of the features and its weights.
     score_variance, weight_variance : float or None
         Prior variances, given or estimated.
     scorer : str or None

@@ -29,12 +29,12 @@ __all__ = [
 ]
 
 
-# Up to here the whole covariance of the scores is formed; beyond it only its diagonal is approximated.
+# Up to this number of items the covariance of the scores is formed; beyond it only its diagonal is approximated.
 _MOST_ITEMS_DENSE = 2000
 _DRAWS = 400
 _TAILS = [0.025, 0.975]
 _NORMAL_95 = 1.959963984540054
-# Scores closer than this differ by rounding alone.
+# Scores closer than this differ only by rounding.
 _SAME_SCORE = 1e-9
 
 
@@ -45,14 +45,14 @@ class Uncertainty:
     Attributes
     ----------
     score_se : ndarray
-        Standard error: the score lies within 1.96 of them of what it may be with a probability of about 95 %. Of
-        draws it is their distance from the score that counts, which need not be their middle.
+        Standard error: the true score is within 1.96 standard errors with a probability of about 95 %. With draws, it
+        is based on their distance from the score, which need not be their mean.
     rank_low, rank_high : ndarray of int
         Interval of each rank.
     score_low, score_high : ndarray
         Interval of each score.
     kind : str
-        How they were found: ``posterior``, ``information``, ``independent``, ``sandwich`` or ``bootstrap``.
+        The method: ``posterior``, ``information``, ``independent``, ``sandwich`` or ``bootstrap``.
     raised : float
         What was added to the diagonal of an information matrix that was not positive definite; 0 where none was.
     """
@@ -67,21 +67,21 @@ class Uncertainty:
 
     @classmethod
     def unknown(cls, n_items: int) -> Uncertainty:
-        """Return no knowledge at all."""
+        """Return an unknown uncertainty."""
         gaps = np.full(n_items, np.nan)
         return cls(gaps, np.zeros(n_items, np.int64), np.zeros(n_items, np.int64), gaps, gaps)
 
     @classmethod
     def of_draws(cls, scores: FloatArray, draws: FloatArray, kind: str, alike: IntArray | None = None) -> Uncertainty:
-        """Return what draws say of scores; one row a draw, about the same level as the scores.
+        """Return the uncertainty from draws, one per row, centred like the scores.
 
         ``alike`` has a number for each item, the same for those that are exchangeable: the draws of all of these are
         draws of each.
         """
-        # (n + 1) p and not n p: with few draws the tails would be cut short.
+        # (n + 1) p and not n p, which would cut the tails with few draws.
         low, high = pooled_quantiles(draws, _TAILS, alike, "weibull")
-        # The score is not the middle of its draws. What holds 95 % of them around it is short on one side; what
-        # reaches both ends of their interval is long on the other: half way between, 95 % of simulated truths are.
+        # The score is not the median of its draws. The symmetric range with 95 % of them is too short on one side,
+        # the one that covers their interval too long on the other: half way between covers 95 % of simulated truths.
         (least,) = pooled_quantiles(np.abs(draws - scores), [0.95], alike, "weibull")
         reach = 0.5 * (least + np.maximum(high - scores, scores - low))
         return cls(reach / _NORMAL_95, *rank_bounds(scores, draws, alike), low, high, kind)
@@ -90,13 +90,13 @@ class Uncertainty:
     def of_normal(
         cls, scores: FloatArray, se: FloatArray, draws: FloatArray, kind: str, raised: float = 0.0
     ) -> Uncertainty:
-        """Return what a normal says of which the standard errors are known, and draws."""
+        """Return the uncertainty from a normal with known standard errors and draws."""
         reach = _NORMAL_95 * se
         return cls(se, *rank_bounds(scores, draws), scores - reach, scores + reach, kind, raised)
 
 
 def pooled_quantiles(draws: NDArray[Any], levels: list[float], alike: IntArray | None, method: Any) -> FloatArray:
-    """Return quantiles of each item's draws, those of items that are alike put together: one row a level."""
+    """Return quantiles of each item's draws, pooled over exchangeable items: one row per level."""
     found = np.asarray(np.quantile(draws, levels, axis=0, method=method), dtype=np.float64)
     if alike is not None:
         for group in np.flatnonzero(np.bincount(alike) > 1):
@@ -106,7 +106,7 @@ def pooled_quantiles(draws: NDArray[Any], levels: list[float], alike: IntArray |
 
 
 def rank_bounds(scores: FloatArray, draws: FloatArray, alike: IntArray | None = None) -> tuple[IntArray, IntArray]:
-    """Return the 95 % interval of each rank over draws, wide enough to hold the rank of the score itself."""
+    """Return the 95 % interval of each rank over draws, extended to include the rank of the score."""
     low, high = pooled_quantiles(draw_ranks(draws), _TAILS, alike, "inverted_cdf").astype(np.int64)
     rank = ranks(scores) if alike is None else ranks(scores, within=_SAME_SCORE)
     return np.minimum(low, rank), np.maximum(high, rank)
@@ -118,7 +118,7 @@ def draw_ranks(draws: FloatArray) -> IntArray:
 
 
 def needs_links(n_links: int, n_items: int) -> bool:
-    """Tell whether :func:`laplace` needs the information by pair of items, or only by item."""
+    """Return whether :func:`laplace` needs the information by pair of items, or only by item."""
     return n_items <= _MOST_ITEMS_DENSE or not is_dense(n_links, n_items)
 
 
@@ -132,14 +132,13 @@ def laplace(
     scores : ndarray
         Where the posterior is highest.
     degree : ndarray
-        How sharply the log-likelihood bends in each score.
+        Curvature of the log-likelihood in each score.
     links : Links or None
-        How sharply it bends in the difference of two scores; None where :func:`needs_links` says so.
+        Curvature in the difference of two scores; None if :func:`needs_links` is False.
     precision : float
         Prior precision of each score.
     loose : ndarray of shape (items, columns), optional
-        What moves many scores together and is not known either: its product with its transpose is added to the
-        covariance.
+        Factor of a further covariance shared by many scores: its product with its transpose is added.
     """
     n_items = len(scores)
     if n_items > _MOST_ITEMS_DENSE:
@@ -160,7 +159,7 @@ def from_information(scores: FloatArray, information: FloatArray, loose: FloatAr
         Precision of the scores, or of scores and other parameters, scores first. The scores' common level is left
         out: only differences mean anything.
     loose : ndarray of shape (items, weights), optional
-        How scores move with what else is not known.
+        Factor of a further covariance of the scores.
     """
     factor, spread = _spread(scores, information)
     if loose is not None and loose.size:
@@ -170,13 +169,13 @@ def from_information(scores: FloatArray, information: FloatArray, loose: FloatAr
 
 
 def normal_draws(scores: FloatArray, information: FloatArray, n: int, random_state: Any) -> tuple[float, FloatArray]:
-    """Draw scores from that normal; also returns by how much the information had to be raised."""
+    """Draw scores from that normal; also return what was added to the diagonal of the information."""
     factor, spread = _spread(scores, information)
     return factor.raised, _normal(scores, spread, n, random_state)
 
 
 def sandwich(scores: FloatArray, information: FloatArray, pulls: FloatArray) -> Uncertainty:
-    """Take the spread between clusters of votes for the variance of the gradient.
+    """Return the sandwich estimate, with votes clustered.
 
     Parameters
     ----------
@@ -185,7 +184,7 @@ def sandwich(scores: FloatArray, information: FloatArray, pulls: FloatArray) -> 
     information : ndarray
         Precision of scores and other parameters, scores first.
     pulls : ndarray of shape (clusters, parameters)
-        How the gradient would change without the votes of each cluster, negated.
+        Contribution of each cluster's votes to the gradient.
     """
     pinned = information.copy()
     pinned[: len(scores), : len(scores)] += 1.0 / len(scores)
@@ -197,12 +196,12 @@ def sandwich(scores: FloatArray, information: FloatArray, pulls: FloatArray) -> 
 
 
 def _order(scores: FloatArray) -> IntArray:
-    """Items by score: draws go by it, so that they do not depend on names."""
+    """Items sorted by score, so that draws do not depend on names."""
     return np.argsort(np.round(scores, 9), kind="stable")
 
 
 def _spread(scores: FloatArray, information: FloatArray) -> tuple[Factored, FloatArray]:
-    """Return the factor of the information, items in order, and what turns independent normals into scores."""
+    """Return the factor of the information, items in order, and the map from independent normals to scores."""
     n_items, order = len(scores), _order(scores)
     place = np.concatenate([order, np.arange(n_items, len(information))])
     pinned = information[np.ix_(place, place)]
@@ -221,7 +220,7 @@ def _normal(scores: FloatArray, spread: FloatArray, n: int, random_state: Any) -
 
 
 def independent(scores: FloatArray, se: FloatArray, loose: FloatArray | None = None) -> Uncertainty:
-    """Take the scores as independent normals with the given standard errors, but for what moves them together."""
+    """Return the uncertainty of independent normal scores, apart from a shared covariance."""
     rng = np.random.default_rng(0)
     noise = np.empty((len(scores), _DRAWS if len(scores) <= 20_000 else 100))
     noise[np.lexsort((np.round(se, 9), np.round(scores, 9)))] = rng.standard_normal(noise.shape)

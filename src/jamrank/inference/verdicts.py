@@ -1,4 +1,4 @@
-"""What to think of an annotator, from the flip and how surely it is known."""
+"""Verdicts on annotators, from the flip and its interval."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ __all__ = [
 ACTIONS = {
     "reliable": "keep",
     "noisy": "keep; votes count for less, more of them help",
-    "random": "leave out, or replace: the votes add next to nothing",
+    "random": "leave out, or replace: the votes add almost nothing",
     "adversarial": "ask whether the scale was read upside down; models with flips turn these votes over",
     "position-biased": "leave out, and show pairs in random order or in both orders",
-    "one-sided": "leave out: the votes tell nothing of the items",
+    "one-sided": "leave out: the votes do not depend on the items",
     "tie-lazy": "keep, and ask for a decision where there is a difference",
     "too few votes": "collect more votes before judging",
     "alone": "have others vote on the same items",
 }
 VERDICTS = tuple(ACTIONS)
 
-# A flip up to here is what careful people have; a vote is worth a quarter of a perfect one at least.
+# Careful people have flips up to this; a vote is then worth at least a quarter of a perfect one.
 _RELIABLE = 0.25
-# Between these a flip that cannot be told from 1/2 is a coin's. Lower, careful people would be accused; higher, it is
-# twice as often wrong as right.
+# A flip between these whose interval includes 1/2 is called random. Below, careful people would be accused; above, an
+# annotator is wrong twice as often as right.
 _COIN, _AGAINST = 0.4, 2 / 3
-# An interval wider than this says nothing about whom to trust.
+# A wider interval is too uncertain for a verdict.
 _TOO_WIDE = 0.5
-# How likely a crowd without any such habit may have one annotator accused of a side, or of ties.
+# Probability that any annotator of an unbiased crowd is called biased to a side or to ties.
 _FALSE_ALARM = 0.02
-# Least votes to judge anybody by, and least surplus as a share of them for a habit to be worth a word.
+# Fewest votes for a verdict, and smallest surplus, as a share of them, that is reported as a bias.
 _LEAST_VOTES, _LEAST_LEAN, _LEAST_TIES = 10, 0.1, 0.2
 _ALWAYS = 0.96
 
@@ -93,11 +93,11 @@ def flip_intervals(
     flip : ndarray
         Estimates.
     information : ndarray
-        Information on each flip's logit; where it is not positive nothing is known.
+        Information on each flip's logit; if it is not positive, nothing is known.
     votes : ndarray
-        Decided votes of each annotator: from none wrong in n follows a flip of about half a vote in n, not of 0.
+        Decided votes of each annotator: with none wrong in n votes the flip is about half a vote in n, not 0.
     level : float
-        Probability that they are to cover.
+        Coverage probability.
     """
     centre = logit(inner_flip(flip, votes))
     reach = float(ndtri((1 + level) / 2)) / np.sqrt(np.maximum(information, 1e-6))
@@ -106,7 +106,7 @@ def flip_intervals(
 
 
 def inner_flip(flip: FloatArray, votes: FloatArray) -> FloatArray:
-    """Return the flips, those nearer to 0 or 1 than half a vote moved to there."""
+    """Return the flips, kept at least half a vote away from 0 and 1."""
     least = 0.5 / (votes + 1)
     return np.clip(flip, least, 1 - least)
 
@@ -118,23 +118,23 @@ def verdicts(flip: FloatArray, low: FloatArray, high: FloatArray, habits: Respon
     ----------
     flip, low, high : ndarray
         Of each annotator, with the ends of the interval.
-    habits : Habits, optional
-        How they treat sides and ties; without it none is called position-biased, one-sided or tie-lazy.
+    habits : ResponseBias, optional
+        How they treat sides and ties; without it nobody is called position-biased, one-sided or tie-lazy.
     """
-    told = [_by_flip(*values) for values in zip(flip.tolist(), low.tolist(), high.tolist(), strict=True)]
+    found = [_by_flip(*values) for values in zip(flip.tolist(), low.tolist(), high.tolist(), strict=True)]
     if habits is None:
-        return told
+        return found
     for k in np.flatnonzero(habits.decided < _LEAST_VOTES):
-        told[k] = told[k] if told[k] == "adversarial" else "too few votes"
+        found[k] = found[k] if found[k] == "adversarial" else "too few votes"
     limit = -float(ndtri(_FALSE_ALARM / (2 * max(len(flip), 1))))
     for k in np.flatnonzero(_tie_lazy(habits, limit)):
-        told[k] = told[k] if told[k] in ("adversarial", "random") else "tie-lazy"
+        found[k] = found[k] if found[k] in ("adversarial", "random") else "tie-lazy"
     one_sided = np.maximum(habits.left, habits.decided - habits.left) >= _ALWAYS * habits.decided
     for k in np.flatnonzero(_leaning(habits, limit)):
-        told[k] = "one-sided" if one_sided[k] else "position-biased"
+        found[k] = "one-sided" if one_sided[k] else "position-biased"
     for k in np.flatnonzero((habits.decided > 0) & (habits.checked == 0)):
-        told[k] = "alone"
-    return told
+        found[k] = "alone"
+    return found
 
 
 def _by_flip(flip: float, low: float, high: float) -> str:
@@ -150,46 +150,46 @@ def _by_flip(flip: float, low: float, high: float) -> str:
 
 
 def _leaning(habits: ResponseBias, limit: float) -> BoolArray:
-    """Tell who picks a side more often than the items explain: surely, and by more than a trifle."""
+    """Return who picks a side more often than the items explain, significantly and by a relevant amount."""
     surplus = np.abs(habits.left - habits.expected_left)
     sure = surplus > limit * np.sqrt(habits.left_variance)
     return sure & (habits.decided >= _LEAST_VOTES) & (surplus >= _LEAST_LEAN * habits.decided)
 
 
 def _tie_lazy(habits: ResponseBias, limit: float) -> BoolArray:
-    """Tell who ties far more often than others on comparable pairs."""
+    """Return who ties far more often than others on comparable pairs."""
     surplus = habits.ties - habits.expected_ties
-    # One tie more in the variance: where the others never tie, a single tie must not weigh much.
+    # The variance of one more tie, so that a single tie does not count much if the others never tie.
     sure = surplus > limit * np.sqrt(habits.tie_variance + 1)
     return sure & (habits.votes >= _LEAST_VOTES) & (surplus >= _LEAST_TIES * habits.votes)
 
 
 def evidence(
-    told: list[str], flip: FloatArray, low: FloatArray, high: FloatArray, habits: ResponseBias | None = None
+    found: list[str], flip: FloatArray, low: FloatArray, high: FloatArray, habits: ResponseBias | None = None
 ) -> list[str]:
-    """Return what speaks for each verdict, as a phrase with the numbers.
+    """Return the evidence for each verdict, as a phrase with numbers.
 
     Parameters
     ----------
-    told : list of str
-        What :func:`verdicts` returned for the same arguments.
+    found : list of str
+        The result of :func:`verdicts` for the same arguments.
     flip, low, high, habits
         As there.
     """
-    found = []
-    for k, (verdict, *values) in enumerate(zip(told, flip.tolist(), low.tolist(), high.tolist(), strict=True)):
+    phrases = []
+    for k, (verdict, *values) in enumerate(zip(found, flip.tolist(), low.tolist(), high.tolist(), strict=True)):
         if verdict == "alone":
-            found.append("nobody else voted on these items: errors cannot be distinguished from close pairs")
+            phrases.append("nobody else voted on these items: errors cannot be distinguished from close pairs")
         elif habits is not None and verdict in _BY_HABIT:
-            found.append(_habit(verdict, habits, k))
+            phrases.append(_habit(verdict, habits, k))
         else:
-            found.append(_flip(verdict, *values))
-    return found
+            phrases.append(_flip(verdict, *values))
+    return phrases
 
 
-def actions(told: list[str]) -> list[str]:
-    """Return what to do about each annotator, as :func:`verdicts` judged them."""
-    return [ACTIONS[verdict] for verdict in told]
+def actions(found: list[str]) -> list[str]:
+    """Return the action for each verdict."""
+    return [ACTIONS[verdict] for verdict in found]
 
 
 _BY_HABIT = ("position-biased", "one-sided", "tie-lazy")
@@ -209,13 +209,13 @@ def _habit(verdict: str, habits: ResponseBias, k: int) -> str:
 
 
 def _flip(verdict: str, flip: float, low: float, high: float) -> str:
-    told = f"flip {flip:.2f}, between {low:.2f} and {high:.2f}"
+    found = f"flip {flip:.2f}, between {low:.2f} and {high:.2f}"
     meanings = {
-        "random": ": one half is among them",
+        "random": ": the interval includes 0.5",
         "adversarial": ": more wrong than right",
-        "too few votes": ": too little to tell",
+        "too few votes": ": too few votes for a verdict",
     }
-    return told + meanings.get(verdict, "")
+    return found + meanings.get(verdict, "")
 
 
 def best_first(frame: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Votes about which a fitted model is asked, in the codes of the model."""
+"""Votes to be predicted by a fitted model, in the codes of the model."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ __all__ = ["VoteQuery", "probit_adjusted_sigmoid"]
 
 
 def probit_adjusted_sigmoid(margin: FloatArray, variance: FloatArray) -> FloatArray:
-    """Return sigmoid(margin), averaged over a margin that is known only up to a normal error.
+    """Return the mean of sigmoid(margin) for a margin with a normal error.
 
-    By MacKay's approximation sigmoid(m / sqrt(1 + pi v / 8)), v being the variance of the error.
+    By MacKay's approximation sigmoid(m / sqrt(1 + pi v / 8)), where v is the variance of the error.
     """
     return np.asarray(expit(margin / np.sqrt(1.0 + np.pi * variance / 8.0)))
 
@@ -33,17 +33,17 @@ class VoteQuery:
     Attributes
     ----------
     votes : Comparisons
-        Where they come from.
+        Their source.
     which : ndarray
-        Their places among the folded votes.
+        Their indices in the folded votes.
     first, second : ndarray
-        The items of their pairs, in the model's codes; -1 where the model never saw the item.
+        The items of their pairs, in the model's codes; -1 for an unknown item.
     annotator : ndarray
-        Who voted, in the model's codes; -1 where the model knows nothing of the annotator.
+        Who voted, in the model's codes; -1 for an unknown annotator.
     pair : ndarray
-        The pair within its question, in the order of the model's ``pairs_``; -1 where the model never saw it.
+        The pair within its question, in the order of the model's ``pairs_``; -1 for an unknown pair.
     turned : ndarray of bool
-        Whether the model has that pair the other way round.
+        Whether the model has that pair in the other order.
     """
 
     votes: Comparisons
@@ -56,7 +56,7 @@ class VoteQuery:
 
     @classmethod
     def of(cls, fitted: VoteSummary, votes: Comparisons) -> VoteQuery:
-        """Look the votes up among those of a fit."""
+        """Find the votes among those of a fit."""
         item = _codes(fitted.items, votes.items)
         question = _codes(fitted.questions, votes.questions)
         annotator = _codes(fitted.annotators, votes.annotators)
@@ -87,7 +87,7 @@ class VoteQuery:
         return self.votes.vote_swapped[self.which]
 
     def seen_from_first(self, of_pairs: FloatArray, unseen: FloatArray) -> FloatArray:
-        """Return what the model has for each of its pairs, such as log-odds, with the sign of the votes' order."""
+        """Return a value of each vote's pair, such as log-odds, with the sign of the vote's order."""
         known = self.pair >= 0
         values = unseen.astype(np.float64)
         values[known] = of_pairs[self.pair[known]] * np.where(self.turned[known], -1.0, 1.0)
@@ -101,7 +101,7 @@ def _codes(labels: NDArray[Any], wanted: NDArray[Any]) -> IntArray:
 
 
 def _find_pairs(fitted: VoteSummary, first: IntArray, second: IntArray, question: IntArray) -> IntArray:
-    """Return the place of each pair among the model's, which are sorted; -1 where it is not there."""
+    """Return the index of each pair among the model's sorted pairs; -1 if it is not there."""
     n_items, n_questions = len(fitted.items), len(fitted.questions)
     low, high = np.minimum(first, second), np.maximum(first, second)
     pairs = fitted.pairs
@@ -110,7 +110,7 @@ def _find_pairs(fitted: VoteSummary, first: IntArray, second: IntArray, question
         return np.full(len(low), -1)
     pair = np.concatenate([pairs.first.astype(np.int64), low]) * n_items
     pair += np.concatenate([pairs.second, high])
-    if n_items**2 * n_questions >= 2**63:  # too wide for one integer: the ranks of the pairs are not
+    if n_items**2 * n_questions >= 2**63:  # too large for one integer, so ranks of the pairs are used
         pair = np.unique(pair, return_inverse=True)[1]
     key = pair * n_questions + np.concatenate([pairs.question, question])
     known, wanted = key[:n_known], key[n_known:]

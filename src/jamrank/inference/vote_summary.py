@@ -1,4 +1,4 @@
-"""What a result keeps of the votes: ids, counts, pairs; and the votes themselves where they are at hand."""
+"""The votes of a result: ids, counts, pairs; and the votes themselves if available."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class VoteSummary:
     items, annotators, questions : ndarray
         The ids.
     frames : {"polars", "pandas"}
-        The kind of data frame that the votes came as, and results are returned as.
+        The kind of data frame of votes and results.
     n_votes : int
         Votes as given, before equal ones were folded.
     n_ties : float
@@ -46,11 +46,11 @@ class VoteSummary:
     annotator_votes, decided_votes : ndarray
         Votes, and decided votes, of each annotator, by weight.
     source : Comparisons, PartedComparisons or None
-        The votes; None where they are not at hand, as in some saved models.
+        The votes; None if not available, as in some saved models.
     gold : KnownTruths or None
         Pairs of known truth that were used.
     stored_pairs : PairArrays or None
-        The pairs, where they came from a file without the votes.
+        The pairs, if they came from a file without votes.
     copy_of : ndarray of int
         As in :class:`Comparisons`.
     """
@@ -87,7 +87,7 @@ class VoteSummary:
 
     @cached_property
     def pairs(self) -> PairArrays:
-        """The pairs; those of votes on disk are read when they are asked for."""
+        """The pairs; those of votes on disk are read on first access."""
         if self.stored_pairs is not None:
             return self.stored_pairs
         if self.source is None:
@@ -101,7 +101,7 @@ class VoteSummary:
         return self.source if isinstance(self.source, Comparisons) else None
 
     def require(self) -> Votes:
-        """Return the votes, or say that they are not at hand."""
+        """Return the votes; raise if they are not available."""
         if self.source is None:
             raise NotStoredError("the saved model has no votes from which this could be computed; fit again")
         return self.source
@@ -113,15 +113,15 @@ class VoteSummary:
         return np.where(self.copy_of >= 0, self.copy_of, own) if len(self.copy_of) else own
 
     def margins(self, scores: FloatArray) -> FloatArray:
-        """Return the score of the first item less that of the second, for each pair."""
+        """Return the margin of each pair: score of the first item minus score of the second."""
         return np.asarray(scores[self.pairs.first] - scores[self.pairs.second])
 
     def frame(self, columns: dict[str, Any]) -> Any:
-        """Return a data frame of the kind that the votes came as."""
+        """Return a data frame of the same kind as the votes."""
         return make_frame(columns, self.frames)
 
     def with_gaps(self, values: NDArray[Any], known: BoolArray) -> NDArray[Any]:
-        """Return values with what their kind of frame takes for missing: NaN in pandas, null in polars."""
+        """Return values with missing ones as NaN for pandas and null for polars."""
         if known.all():
             return values
         if self.frames == "pandas":

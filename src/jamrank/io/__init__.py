@@ -1,4 +1,4 @@
-"""Files in and out: tables of votes and features, JSON documents, writing that leaves nothing half done."""
+"""Files in and out: tables of votes and features, JSON documents, atomic writing."""
 
 from __future__ import annotations
 

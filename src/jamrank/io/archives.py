@@ -1,4 +1,4 @@
-"""Zip archives of a JSON header and ``.npy`` members: data, no code, every size checked before memory is taken."""
+"""Zip archives of a JSON header and ``.npy`` members: data, no code, sizes are checked before memory is allocated."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ __all__ = ["is_archive", "pack", "unpack"]
 
 _HEADER = "header.json"
 _DTYPES = ("<f8", "<f4", "<i8", "<i4", "<i2", "|i1", "<u8", "<u4", "<u2", "|u1", "|b1")
-# A member that shrinks further is stored as it is: so a larger ratio on reading is a bomb and nothing else.
+# Members that compress better are stored uncompressed, so a larger ratio on reading is a decompression bomb.
 _LARGEST_RATIO, _SLACK = 100, 1 << 20
 _MOST_MEMBERS = 1000
 _DATE = (1980, 1, 1, 0, 0, 0)
 
 
 def is_archive(content: bytes) -> bool:
-    """Tell whether content is a zip archive, by its first bytes."""
+    """Return whether content is a zip archive, by its first bytes."""
     return content[:4] == b"PK\x03\x04"
 
 
@@ -40,7 +40,7 @@ def pack(kind: str, version: int, body: Mapping[str, Any]) -> bytes:
     version : int
         Of the layout.
     body : mapping
-        JSON values and numpy arrays of plain numbers, nested at will; each array becomes a member.
+        Nested JSON values and numpy arrays of plain numbers; each array becomes a member.
     """
     arrays: dict[str, NDArray[Any]] = {}
     tree = _detach(body, "", arrays)
@@ -94,7 +94,7 @@ def _write(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
 
 
 def unpack(content: bytes, kind: str, version: int, source: str) -> dict[str, Any]:
-    """Return the body of an archive; nothing in it is ever run.
+    """Return the body of an archive; no code is executed.
 
     Raises
     ------
@@ -134,7 +134,7 @@ def unpack(content: bytes, kind: str, version: int, source: str) -> dict[str, An
 
 
 class _DamagedError(ValueError):
-    """What is wrong with an archive, before the file is named."""
+    """A damaged archive, without the name of the file."""
 
 
 def _refuse_constant(text: str) -> float:
@@ -163,7 +163,7 @@ def _checked_members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.Z
 def _read(archive: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo], name: str) -> bytes:
     info = members[name]
     with archive.open(info) as file:
-        # One byte more than was promised, at most: a member that is larger than it says is a bomb.
+        # At most one byte more than stated: a larger member is a decompression bomb.
         content = file.read(info.file_size + 1)
     if len(content) != info.file_size:
         raise _DamagedError(f"found a member {name[:60]!r} that is not as long as it says")
@@ -186,9 +186,9 @@ def _attach(value: Any, archive: zipfile.ZipFile, members: dict[str, zipfile.Zip
 
 
 def _read_array(
-    told: dict[str, Any], archive: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo], seen: set[str]
+    spec: dict[str, Any], archive: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo], seen: set[str]
 ) -> NDArray[Any]:
-    name, dtype, shape = told["npy"], told["dtype"], told["shape"]
+    name, dtype, shape = spec["npy"], spec["dtype"], spec["shape"]
     if not isinstance(name, str) or name not in members or name in seen:
         raise _DamagedError(f"found no member {str(name)[:60]!r} for an array, or one for several")
     seen.add(name)

@@ -14,7 +14,7 @@ from jamrank.io.tables import load_table
 
 __all__ = ["read_families", "read_features", "read_gold", "with_questions", "with_types"]
 
-# Columns that hold the same kind of id become integers together or not at all.
+# Columns with the same kind of id become integers together or not at all.
 _ID_COLUMNS = (("annotator",), ("left", "right"), ("question",))
 
 
@@ -29,7 +29,7 @@ def with_types(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def with_questions(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return a table whose rows without a question have one that they share."""
+    """Return a table in which rows without a question share one."""
     if "question" not in frame.columns or not frame["question"].null_count():
         return frame
     return frame.with_columns(pl.Series("question", fill_questions(as_column(frame["question"]))))
@@ -46,7 +46,7 @@ def read_gold(path: str | os.PathLike[str]) -> pl.DataFrame:
     Returns
     -------
     polars.DataFrame
-        Ids of a CSV are text; a fit takes 7 and "7" for the same.
+        Ids of a CSV are text; a fit treats 7 and "7" as equal.
 
     Raises
     ------
@@ -116,7 +116,7 @@ def read_features(path: str | os.PathLike[str]) -> pl.DataFrame:
     Raises
     ------
     FeatureError
-        If a feature is not a number, an id is missing or there twice, or there are no features.
+        If a feature is not a number, an id is missing or duplicate, or there are no features.
     InputError
         If the file cannot be read as a table.
     """
@@ -134,14 +134,14 @@ def _with_integer_ids(frame: pl.DataFrame, names: tuple[str, ...]) -> pl.DataFra
     integers = [frame[name].cast(pl.Int64, strict=False) for name in names]
     for name, integer in zip(names, integers, strict=True):
         given = frame[name]
-        # Written back, "007", "+7" and numbers too large for 64 bits are not what was given.
+        # "007", "+7" and numbers too large for 64 bits would change when written back.
         if not (given.is_null() | (integer.cast(pl.String) == given).fill_null(False)).all():
             return frame
     return frame.with_columns(integers)
 
 
 def _begins_with_text(column: pl.Series) -> bool:
-    """Tell from the first value whether a column is no integers, as most are not; False where that is not known."""
+    """Return whether the first value shows that a column is not integers; False if unknown."""
     first = column[0] if len(column) else None
     return isinstance(first, str) and not first.lstrip("-").isdigit()
 
@@ -187,7 +187,7 @@ def _check_items(items: pl.Series) -> None:
 
 
 def _parse_feature(column: pl.Series) -> pl.Series:
-    # polars would take a date for its number of days.
+    # polars would convert a date to its number of days.
     if not (column.dtype.is_numeric() or column.dtype in (pl.String, pl.Boolean, pl.Null)):
         remedy = "expected numbers; leave the column out if it is not a feature"
         raise FeatureError(f"the column {shown(column.name)} holds {column.dtype}", remedy)

@@ -11,10 +11,10 @@ from jamrank.errors import InputError
 __all__ = ["decompressed"]
 
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
-# Tables of votes shrink to a tenth. What grows more than this when decompressed is refused.
+# Tables of votes shrink to a tenth. Files that expand by more than this are refused.
 _SPARE, _RATIO = 64 << 20, 60
 _CHUNK = 1 << 20
-# A zstd block of 4 bytes may stand for 128 KiB: small slices bound what one call can return.
+# A zstd block of 4 bytes may expand to 128 KiB: small slices limit what one call returns.
 _SLICE = 2048
 
 
@@ -23,7 +23,7 @@ class _TooLargeError(ValueError):
 
 
 def decompressed(data: bytes, source: str) -> bytes:
-    """Return the content of a gzip or zstd file, and any other as it is.
+    """Return the decompressed content of a gzip or zstd file; other content unchanged.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def _joined(kind: str, chunks: Iterator[bytes], data: bytes, source: str) -> byt
         problem = f"the {kind} file expands to more than {_RATIO} times its size"
         raise InputError(problem, "decompress it first if it is genuine", source=source) from None
     except Exception:
-        # Each library has an error of its own for this.
+        # Each library has its own error for this.
         raise InputError(f"the {kind} file is damaged or cut off", "compress it again", source=source) from None
     return bytes(content)
 
@@ -103,7 +103,7 @@ def _zstandard_chunks(data: bytes) -> Iterator[bytes]:
     zstandard = import_module("zstandard")
     at = 0
     while at < len(data):
-        # Its decompress() would take a frame that is cut off for a whole one, and stop after the first.
+        # Its decompress() accepts truncated frames, and stops after the first one.
         frame = zstandard.ZstdDecompressor().decompressobj()
         while not frame.eof:
             if at >= len(data):

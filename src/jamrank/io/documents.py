@@ -1,4 +1,4 @@
-"""Writing that leaves nothing half done, and JSON documents whose arrays come back bit for bit."""
+"""Atomic writing, and JSON documents whose arrays are preserved bit for bit."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ _HEADER_KEYS = {"format", "version"}
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
-    """Return what is in a file.
+    """Return the content of a file.
 
     Parameters
     ----------
     path : path-like
-        The file; a pipe will do.
+        The file, or a pipe.
 
     Returns
     -------
@@ -86,13 +86,13 @@ def load_text(path: str | os.PathLike[str]) -> str:
 
 
 def shown(value: object) -> str:
-    """Return a value as an error message shows it: in quotes, on one line, cut where it is long."""
+    """Return a value as an error message shows it: in quotes, on one line, shortened."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
 def check_folder(path: str | os.PathLike[str]) -> None:
-    """Make sure that a folder can be written to, or made, without making it.
+    """Check that a folder can be written to or created, without creating it.
 
     Raises
     ------
@@ -110,7 +110,7 @@ def check_folder(path: str | os.PathLike[str]) -> None:
 
 
 def ensure_folder(path: str | os.PathLike[str]) -> Path:
-    """Make a folder, and those above it, where it does not exist yet.
+    """Create a folder and its parents if they do not exist.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def replace_all(contents: Mapping[Path, str | bytes]) -> None:
 
 def checked_target(path: Path) -> Path:
     """Return the file behind any links, after making sure that it may be replaced."""
-    # Renaming onto a device such as /dev/null would take its place.
+    # Renaming onto a device such as /dev/null would replace it.
     if path.exists() and not path.is_file():
         kind = "a folder" if path.is_dir() else "not an ordinary file"
         raise InputError(f"this is {kind}", "give the name of a file", source=str(path))
@@ -200,7 +200,7 @@ def checked_target(path: Path) -> Path:
 def write_durably(temporary: Path, content: bytes, like: Path) -> None:
     """Write a new file to the disk, with the permissions of the file that it will replace."""
     replaced = like.exists()
-    # What replaces a private file is private from its first byte on.
+    # The replacement of a private file is private from the start.
     mode = stat.S_IMODE(like.stat().st_mode) if replaced else 0o666
     with open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
         file.write(content)
@@ -231,19 +231,19 @@ def document_text(kind: str, version: int, body: Mapping[str, Any]) -> str:
     version : int
         Of the document's layout.
     body : mapping
-        JSON values and numpy arrays of plain numbers, nested at will. Tuples come back as lists, numpy
+        Nested JSON values and numpy arrays of plain numbers. Tuples come back as lists, numpy
         scalars as Python's.
 
     Raises
     ------
     ParameterError
-        If the body holds something that would not come back as it was.
+        If the body has a value that would not be preserved.
     """
     taken = _HEADER_KEYS & body.keys()
     if taken:
         raise ParameterError(f"the body has the key {min(taken)!r}, which the header needs; rename it")
     document = {"format": f"jamrank-{kind}", "version": version, **_encode(body)}
-    # One line for each key: quick to write, and a difference between two files shows where it is.
+    # One line for each key, so that files can be compared by line.
     lines = (f"{json.dumps(key)}: {json.dumps(value, allow_nan=False)}" for key, value in document.items())
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
@@ -284,7 +284,7 @@ def _encode_array(array: NDArray[Any]) -> dict[str, Any]:
 
 
 def read_document(path: str | os.PathLike[str], kind: str, version: int) -> dict[str, Any]:
-    """Read a document that :func:`write_document` wrote; nothing in the file is ever run.
+    """Read a document that :func:`write_document` wrote; no code is executed.
 
     Parameters
     ----------
@@ -293,12 +293,12 @@ def read_document(path: str | os.PathLike[str], kind: str, version: int) -> dict
     kind : str
         What it must be.
     version : int
-        The one layout that the caller understands.
+        The layout version that the caller reads.
 
     Returns
     -------
     dict
-        The body: arrays are bit for bit what was written, and may be changed.
+        The body: arrays are identical to those written, and may be changed.
 
     Raises
     ------
@@ -322,7 +322,7 @@ def parse_document(content: bytes, kind: str, version: int, source: str) -> dict
 
 
 class _UnreadableError(ValueError):
-    """What is wrong with a document, before the file is named."""
+    """An unreadable document, without the name of the file."""
 
 
 def _parse(content: bytes) -> dict[str, Any]:

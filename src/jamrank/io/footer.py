@@ -1,8 +1,8 @@
 """Whether a Parquet file is consistent, before polars reads it.
 
-polars trusts the numbers in the metadata: a damaged one can make it allocate more memory than there is, and the whole
-process ends. So the footer and the page headers are checked first: sizes must fit into the file, and counts must
-agree with each other. Values are not checked.
+polars trusts the numbers in the metadata: a damaged one can make it allocate too much memory, which kills the
+process. So the footer and the page headers are checked first: sizes must fit into the file, and counts must agree
+with each other. Values are not checked.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Buffer = bytes | mmap.mmap
 
 @dataclass(frozen=True)
 class Facts:
-    """How many values of a column are missing, and between which they lie; None for what is not stored."""
+    """Number of missing values of a column, and its range; None for what is not stored."""
 
     missing: int | None
     low: bytes | None
@@ -54,7 +54,7 @@ def examine(data: Buffer) -> dict[tuple[str, ...], Facts] | None:
     Returns
     -------
     dict or None
-        What the file tells of each column, by its path; None where the file does not hold together.
+        Facts about each column, by its path; None if the file is inconsistent.
     """
     if len(data) < 12 or data[:4] != _MAGIC or data[-4:] != _MAGIC:
         return None
@@ -79,8 +79,8 @@ def _facts(groups: list[Struct]) -> dict[tuple[str, ...], Facts]:
     for group in groups:
         for chunk in group[1]:
             path = tuple(part.decode() for part in chunk[3][3])
-            told = chunk[3].get(12, {})
-            here = Facts(told.get(3), told.get(6), told.get(5))
+            statistics = chunk[3].get(12, {})
+            here = Facts(statistics.get(3), statistics.get(6), statistics.get(5))
             facts[path] = facts[path].joined(here) if path in facts else here
     return facts
 
@@ -108,7 +108,7 @@ def _check_pages(data: Buffer, column: Struct, at: int, stop: int, end: int) -> 
         if written < 0 or at > stop or not 0 <= whole <= column[6]:
             raise _DamagedError
         if 7 in header:
-            # Every value of a dictionary takes room, but for that of bits.
+            # Every value of a dictionary takes space, except booleans.
             if not 0 <= header[7][1] <= 8 * whole:
                 raise _DamagedError
             continue

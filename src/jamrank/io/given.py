@@ -37,7 +37,7 @@ _EXPECTED = (
 
 
 def is_path(given: Any) -> bool:
-    """Tell whether votes are given by where they are."""
+    """Return whether votes are given by where they are."""
     return isinstance(given, str | os.PathLike)
 
 
@@ -71,7 +71,7 @@ def given_name(given: Any) -> str:
 
 
 def of_pandas(given: Any) -> bool:
-    """Tell whether votes come as a pandas frame: results are then pandas frames too."""
+    """Return whether votes come as a pandas frame: results are then pandas frames too."""
     if isinstance(given, Comparisons):
         return given.frames == "pandas"
     return type(given).__module__.partition(".")[0] == "pandas"

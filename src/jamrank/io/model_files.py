@@ -28,12 +28,12 @@ def is_model_file(path: str | os.PathLike[str]) -> bool:
 
 
 def read_body(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return what is in a model file, in the layout of this version; it is not checked yet.
+    """Return the content of a model file in the layout of this version, unchecked.
 
     Raises
     ------
     FormatError
-        If it is no model file, or damaged.
+        If it is not a model file, or damaged.
     """
     content, source = read_bytes(path), str(path)
     return unpack(content, "model", VERSION, source) if is_archive(content) else _from_json(content, source)

@@ -1,4 +1,4 @@
-"""The layout of a model file: what must be there, of which type and shape, and how the first version is read."""
+"""The layout of a model file: required entries, types and shapes, and conversion of the first version."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ _SCHEMA: dict[str, Any] = {
     "extras": dict,
     "computed": dict,
 }
-# What may have been computed before a model was saved, by part.
+# Results that may have been computed before saving, by part.
 COMPUTED: dict[str, dict[str, Any]] = {
     "predictor": {
         "posterior": Array("f", ("pairs",), _share),
@@ -221,7 +221,7 @@ def checked(body: dict[str, Any], source: str) -> dict[str, Any]:
     Raises
     ------
     FormatError
-        If something is missing, or of another type or shape than it must be.
+        If something is missing, or has the wrong type or shape.
     """
 
     def damaged(where: str, what: str) -> FormatError:
@@ -317,7 +317,7 @@ def _check_array(value: Any, wanted: Array, sizes: dict[str, int], damaged: Call
 
 
 def _check_tables(votes: dict[str, Any], sizes: dict[str, int], damaged: Callable[[str, str], FormatError]) -> None:
-    """Check that votes are where their pairs say, and by annotators that there are."""
+    """Check that votes match their pairs, and that their annotators exist."""
     for name, n_annotators in (("table", sizes["annotators"]), ("gold", sizes["annotators"] + 1)):
         table = votes.get(name)
         if table is None:

@@ -23,7 +23,7 @@ _BROKEN = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, Val
 
 
 def is_parquet(path: str | os.PathLike[str]) -> bool:
-    """Tell by its name whether a file is Parquet; a folder is taken for one of Parquet files."""
+    """Return whether a file is Parquet by its name; folders are assumed to contain Parquet files."""
     return Path(path).is_dir() or Path(path).suffix.lower() in _SUFFIXES
 
 
@@ -58,7 +58,7 @@ class ParquetFiles:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> ParquetFiles:
-        """Look at the files without reading their rows.
+        """Open the files without reading their rows.
 
         Raises
         ------
@@ -110,7 +110,7 @@ def _refuse_inconsistent(file: Path) -> None:
 
 @contextmanager
 def refuse_broken(source: str) -> Iterator[None]:
-    """Turn whatever polars raises over a damaged file into one typed error."""
+    """Convert any error of polars on a damaged file to one typed error."""
     try:
         yield
     except _BROKEN as error:
@@ -120,7 +120,7 @@ def refuse_broken(source: str) -> Iterator[None]:
 
 
 def columns_of(path: str | os.PathLike[str]) -> list[str]:
-    """Return the columns of a Parquet file or a folder of them; none where there is no such file here."""
+    """Return the columns of a Parquet file or a folder of them; none if there is no such file."""
     return list(ParquetFiles.open(path).columns) if Path(path).exists() else []
 
 

@@ -1,4 +1,4 @@
-"""Folders and files that nobody else on the machine can read, change or put something into."""
+"""Private folders and files, which no other user can read or change."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _NO_LINK, _NO_CHILD = getattr(os, "O_NOFOLLOW", 0), getattr(os, "O_CLOEXEC", 0) 
 
 
 def own_scratch() -> Path:
-    """Return this user's own folder for scratch files: in the cache or, where none can be had, among temporary files.
+    """Return this user's own folder for scratch files: in the cache or, if there is none, among temporary files.
 
     Raises
     ------
     InputError
-        If neither is a place that others cannot interfere with.
+        If neither is safe from other users.
     """
     try:
         return private_folder(_cache() / "scratch")
@@ -39,12 +39,12 @@ def _cache() -> Path:
     if given:
         return Path(given)
     shared = os.environ.get("XDG_CACHE_HOME") or (os.environ.get("LOCALAPPDATA") if os.name == "nt" else None)
-    # The specification has relative ones ignored.
+    # By the specification relative paths are ignored.
     return (Path(shared) if shared and Path(shared).is_absolute() else Path.home() / ".cache") / "jamrank"
 
 
 def private_folder(path: Path) -> Path:
-    """Make a folder for this user alone, or make sure that the one that is there is such a folder.
+    """Create a private folder, or check that an existing one is private.
 
     Raises
     ------
@@ -65,7 +65,7 @@ def private_folder(path: Path) -> Path:
 
 
 def check_private(path: Path) -> None:
-    """Make sure that an existing folder is a folder of this user alone; take away what others may read of it.
+    """Check that an existing folder belongs to this user alone; remove read access of others.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def check_private(path: Path) -> None:
 
 
 def refuse_shared(folder: Path) -> None:
-    """Refuse a place in which others could put their own folder in place of one of ours.
+    """Raise for a place where others could replace a folder of ours.
 
     Such places are folders and links that belong to another user (root excepted), and folders that others may write
     to, unless only the owner of an entry may replace it (mode +t): at any level of the path.
@@ -105,9 +105,7 @@ def refuse_shared(folder: Path) -> None:
     for place, about in _way_to(folder):
         if about.st_uid not in trusted:
             what = "is a link of" if stat.S_ISLNK(about.st_mode) else "belongs to"
-            raise InputError(
-                f"{what} another user, who could exchange what lies there", _ELSEWHERE, source=str(place)
-            )
+            raise InputError(f"{what} another user, who could replace its content", _ELSEWHERE, source=str(place))
         if stat.S_ISLNK(about.st_mode) or about.st_mode & stat.S_ISVTX:
             continue
         if about.st_mode & _OTHERS_WRITE and not _own_group_only(about):
@@ -123,7 +121,7 @@ def _way_to(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
 
 
 def _own_group_only(about: os.stat_result) -> bool:
-    """Tell whether only a group that has nobody in it but this user may write: many systems give each user one."""
+    """Return whether the writing group has no other member than this user, as on many systems."""
     if about.st_mode & stat.S_IWOTH:
         return False
     import grp
@@ -137,7 +135,7 @@ def _own_group_only(about: os.stat_result) -> bool:
 
 
 def private_open(path: Path, mode: str, buffering: int = -1) -> BinaryIO:
-    """Open a file of a private folder: new ones for this user alone, links never.
+    """Open a file of a private folder: new files are private, links are not followed.
 
     Parameters
     ----------
@@ -156,7 +154,7 @@ def private_open(path: Path, mode: str, buffering: int = -1) -> BinaryIO:
 
 
 def hold(path: Path) -> Any:
-    """Hold a lock file as long as the result lives; None where the system has no such locks.
+    """Hold a lock file while the result lives; None if the system has no such locks.
 
     Raises
     ------
@@ -182,7 +180,7 @@ def hold(path: Path) -> Any:
                 "wait for it, or give another with --scratch",
             )
             raise InputError(problem, remedy, source=str(path.parent)) from None
-        # A run that ended in between has removed what was opened here.
+        # A run that ended in the meantime has removed the opened file.
         if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.lstat()):
             return file
         file.close()

@@ -44,7 +44,7 @@ _TEMPORARY = re.compile(rf"\.jamrank-{_TOKEN}\.tmp")
 _STAGED = re.compile(rf"\.jamrank-{_TOKEN}")
 _COMMITTED = re.compile(rf"\.jamrank-{_TOKEN}\.commit")
 _OUTDATED = "outdated"
-# A temporary file of this age, in seconds, has no writer any more.
+# A temporary file of this age, in seconds, is abandoned.
 _ABANDONED = 60.0
 # A folder with more files than this is not only for results, and is left in place.
 _MOST_FILES = 1000
@@ -67,7 +67,7 @@ def publish_run(
     contents: Mapping[str, str | bytes],
     others: Mapping[str, Recognizer] | None = None,
 ) -> list[str]:
-    """Replace an earlier run's files in a folder by a new run's, all at once.
+    """Replace the files of an earlier run in a folder atomically.
 
     Files that are neither are kept. The folder is made where it does not exist.
 
@@ -78,8 +78,8 @@ def publish_run(
     contents : mapping of str to str or bytes
         Content by file name.
     others : mapping of str to callable, optional
-        Names of files that an earlier run may have written, each with a test of whether a file is such a one. Those
-        that are not in `contents` are removed.
+        Names of files that an earlier run may have written, each with a test that recognises such a file. Those not
+        in `contents` are removed.
 
     Returns
     -------
@@ -129,7 +129,7 @@ def write_together(folder: str | os.PathLike[str], contents: Mapping[str, str | 
 
 
 def recover_run(folder: str | os.PathLike[str]) -> None:
-    """Complete or undo what a killed process was writing to a folder."""
+    """Complete or undo the interrupted write of a killed process."""
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in list(entries):
             path = Path(entry.path)
@@ -159,7 +159,7 @@ def _is_file(path: Path, ours: Recognizer) -> bool:
 
 
 def _exchange_folder(target: Path, encoded: Mapping[str, bytes], outdated: Collection[str]) -> bool:
-    """Prepare the folder anew beside the old one and exchange the two; False where that cannot be done."""
+    """Prepare a new folder beside the old one and exchange the two; False if that is not possible."""
     if not _can_be_exchanged(target, encoded):
         return False
     replaced, switched = {*encoded, *outdated}, False
@@ -195,7 +195,7 @@ def _can_be_exchanged(target: Path, encoded: Mapping[str, bytes]) -> bool:
 
 
 def _is_in_use(folder: Path) -> bool:
-    """Tell whether the working directory of any process is the folder: it would be left in a removed one."""
+    """Return whether the folder is the working directory of any process."""
     for process in Path("/proc").glob("[0-9]*/cwd"):
         with contextlib.suppress(OSError):
             if process.readlink() == folder:
@@ -246,7 +246,7 @@ def _remove_leftovers(target: Path, known: Collection[str]) -> None:
 
 
 def _discard(old: Path, target: Path, replaced: Collection[str]) -> None:
-    """Remove a folder that was replaced; a file that somebody put there at the last moment goes into the new one."""
+    """Remove a folder that was replaced; files added in the meantime are moved to the new one."""
     with contextlib.suppress(OSError):
         for path in list(old.iterdir()):
             with contextlib.suppress(OSError):
@@ -328,7 +328,7 @@ def _cannot_write(place: Path, error: OSError) -> InputError:
 
 @dataclass
 class _Staging:
-    """A folder of new files, and whether it has become part of what is published."""
+    """A folder of new files, and whether it was published."""
 
     path: Path
     used: bool = False
@@ -336,7 +336,7 @@ class _Staging:
 
 @contextlib.contextmanager
 def _staging(parent: Path, prefix: str) -> Iterator[_Staging]:
-    """Make a folder for new files; remove it again unless it was used."""
+    """Create a folder for new files; remove it unless it was used."""
     made: _Staging | None = None
     lock = -1
     try:
@@ -353,7 +353,7 @@ def _staging(parent: Path, prefix: str) -> Iterator[_Staging]:
 
 
 def _make_locked(parent: Path, prefix: str) -> tuple[Path, int]:
-    """Make a folder of a new name, and return it with a lock on it: as long as it is held, its owner is alive."""
+    """Create a folder with a new name and return it with a lock, which shows that its owner is alive."""
     while True:
         path = parent / f"{prefix}{secrets.token_hex(8)}"
         path.mkdir()
@@ -369,7 +369,7 @@ def _make_locked(parent: Path, prefix: str) -> tuple[Path, int]:
 
 
 def _has_no_owner(path: Path) -> bool:
-    """Tell whether the process that made a folder is gone."""
+    """Return whether the process that created a folder is gone."""
     if fcntl is None:
         return time.time() - path.stat().st_mtime > _ABANDONED
     try:
@@ -396,7 +396,7 @@ def _sync(folder: Path) -> None:
 
 @contextlib.contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Let signals that end the process wait until a short piece of work is done."""
+    """Delay terminating signals until a short task is done."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

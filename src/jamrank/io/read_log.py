@@ -1,4 +1,4 @@
-"""How a file of votes was understood."""
+"""How a file of votes was read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TAKEN = {BOTH_BAD: "counts as a tie", INCONSISTENT: "counts as a tie", ABSTAINE
 
 @dataclass(frozen=True)
 class ReadLog:
-    """How a file was understood.
+    """How a file was read.
 
     Attributes
     ----------
@@ -24,18 +24,18 @@ class ReadLog:
     format : str
         The name of the format.
     title : str
-        The format as people call it.
+        Title of the format.
     chosen : str
         ``"recognised"``, ``"named"`` (with ``format=``) or ``"mapped"``.
     rows : int
         Rows or records of the file.
     outcomes : dict
-        How many votes came out in which way; both bad, abstained and no answer are counted separately. Empty for a
+        Number of votes by outcome; both bad, abstained and no answer are counted separately. Empty for a
         canonical file without any of these.
     set_aside : dict
-        How many rows or answers are no votes, by reason.
+        Number of rows or answers that are not votes, by reason.
     notes : tuple of str
-        What else to know.
+        Further notes.
     sides : bool
         Whether the file says which item was shown on which side.
     asked_in : str, optional
@@ -55,13 +55,13 @@ class ReadLog:
 
     @property
     def plain(self) -> bool:
-        """Whether there is nothing to tell: the canonical form, and every row a vote or left empty."""
+        """Whether nothing needs a note: the canonical format, and every row a vote or empty."""
         return self.format == "canonical" and not (self.outcomes or self.set_aside or self.notes)
 
     def __str__(self) -> str:
-        told = [f"{self.source}: {self.title}, {many(self.rows, 'row')}"]
+        parts = [f"{self.source}: {self.title}, {many(self.rows, 'row')}"]
         counts = [
             f"{self.outcomes[name]:,} {name} ({taken})" for name, taken in _TAKEN.items() if name in self.outcomes
         ]
         counts += [f"{count:,} set aside ({reason})" for reason, count in self.set_aside.items()]
-        return "; ".join([*told, *([", ".join(counts)] if counts else []), *self.notes])
+        return "; ".join([*parts, *([", ".join(counts)] if counts else []), *self.notes])

@@ -313,7 +313,7 @@ def _understood(
 
 
 def _is_own(content: pl.DataFrame, format: str | None) -> bool:
-    """Tell whether a table is in jamrank's own form, and its winners are written as they should be."""
+    """Return whether a table is in jamrank's own form, and its winners are written as they should be."""
     if format not in (None, _CANONICAL) or not all(name in content.columns for name in REQUIRED):
         return format == _CANONICAL
     winner = content["winner"]

@@ -18,7 +18,7 @@ Record = dict[str, Any]
 
 
 def looks_like_json(data: bytes) -> bool:
-    """Tell whether a text begins as JSON does; no CSV of votes does so."""
+    """Return whether a text begins as JSON does; no CSV of votes does so."""
     return data[:4096].removeprefix(_BOM).lstrip()[:1] in (b"[", b"{")
 
 

@@ -23,12 +23,12 @@ _LEDGER = "jamrank.collect.source"
 
 
 def is_url(where: str | os.PathLike[str]) -> bool:
-    """Tell whether a name is the URL of a database."""
+    """Return whether a name is the URL of a database."""
     return isinstance(where, str) and _URL.match(where) is not None
 
 
 def is_source(where: str | os.PathLike[str]) -> bool:
-    """Tell whether votes are in a database: by its URL, or by how the file begins."""
+    """Return whether votes are in a database: by its URL, or by how the file begins."""
     if is_url(where):
         return True
     try:

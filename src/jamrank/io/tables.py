@@ -123,15 +123,15 @@ def _read_parquet(data: bytes, source: str) -> pl.DataFrame:
         raise InputError("the Parquet file is damaged or cut off", "write it again", source=source)
     with refuse_broken(source):
         frame = pl.read_parquet(BytesIO(data))
-    odd = next((path for path, told in facts.items() if not _agrees(frame, path, told)), None)
+    odd = next((path for path, own in facts.items() if not _agrees(frame, path, own)), None)
     if odd is not None:
         problem = f"the Parquet file is damaged ({shown('.'.join(odd))} is not what it says of itself)"
         raise InputError(problem, "write it again", source=source)
     return frame
 
 
-def _agrees(frame: pl.DataFrame, path: tuple[str, ...], told: Facts) -> bool:
-    """Tell whether a column, or a field of records, has the gaps and the range that the file says it has."""
+def _agrees(frame: pl.DataFrame, path: tuple[str, ...], own: Facts) -> bool:
+    """Return whether a column, or a field of records, has the gaps and the range that the file says it has."""
     if path[0] not in frame.columns:
         return True
     column = frame[path[0]]
@@ -141,13 +141,13 @@ def _agrees(frame: pl.DataFrame, path: tuple[str, ...], told: Facts) -> bool:
         column = column.struct.field(name)
     if column.dtype.is_nested():
         return True
-    if told.missing is not None and column.null_count() != told.missing:
+    if own.missing is not None and column.null_count() != own.missing:
         return False
     if column.dtype != pl.String or len(column) > _FEW_ROWS:
         return True
     # The range may have been rounded outwards, where texts are long.
     ends = [str(end).encode() for end in (column.min(), column.max()) if end is not None]
-    return not ends or ((told.low is None or told.low <= ends[0]) and (told.high is None or ends[-1] <= told.high))
+    return not ends or ((own.low is None or own.low <= ends[0]) and (own.high is None or ends[-1] <= own.high))
 
 
 def _separator(data: bytes) -> str:

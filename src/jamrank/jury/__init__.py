@@ -1,4 +1,4 @@
-"""LLM judges: asked what is worth asking, within a budget, recorded reply by reply, and audited."""
+"""LLM judges: informative comparisons within a budget, every reply recorded, and an audit of the judges."""
 
 from __future__ import annotations
 

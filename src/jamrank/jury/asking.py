@@ -1,4 +1,4 @@
-"""The asking loop: every request is recorded and its cost reserved before it is sent, every reply when it came."""
+"""The asking loop: every request is recorded and its cost reserved before it is sent, every reply when it arrives."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ __all__ = ["Outcome", "Progress", "ask_all"]
 
 _RETRIES = 8
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 60.0
-# Failures in a row, without a single reply between them, after which a judge is given up.
+# Consecutive failures after which a judge is no longer asked.
 _GIVE_UP = 12
 _STATE_EVERY, _WATCH_EVERY = 2.0, 1.0
 
 
 @dataclass(frozen=True)
 class Progress:
-    """Where the asking stands.
+    """Progress of the requests.
 
     Attributes
     ----------
     asked, answered, refused, unparsable, failed : int
         Of this run.
     spent, reserved : float
-        Of the ledger, by judges and people together.
+        Of the ledger, by judges and people.
     seconds : float
         Since the run began.
     seconds_left : float, optional
@@ -60,7 +60,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How the asking ended.
+    """The outcome of a run.
 
     Attributes
     ----------
@@ -93,12 +93,12 @@ def ask_all(
     salt: str = "",
     watch: Callable[[Progress], None] | None = None,
 ) -> Outcome:
-    """Ask judges what a plan says, until it is done, the budget is spent, or every judge has failed.
+    """Ask judges the comparisons of a plan, until it is done, the budget is spent, or every judge has failed.
 
     Parameters
     ----------
     ledger : Ledger
-        Where all of it is recorded. A reply that is stored there is not asked for again.
+        Records everything. A stored reply is not asked for again.
     judges : sequence of Judge
         Whom to ask.
     contents : Contents
@@ -110,7 +110,7 @@ def ask_all(
     criterion : str
         What to judge by.
     salt : str
-        From which the fences around answers are made; a secret of the run.
+        Seed of the delimiters around answers; a secret of the run.
     watch : callable, optional
         Called every few seconds.
 
@@ -130,7 +130,7 @@ def ask_all(
 
 
 def request_key(judge: Judge, prompt: Prompt) -> str:
-    """Return what is the same for the same comparison put to the same judge in the same words."""
+    """Return a key of the comparison, the judge and the words of the prompt."""
     return "reply:" + hashlib.sha256(f"{judge.name}\0{judge.model}\0{prompt.digest}".encode()).hexdigest()[:32]
 
 
@@ -145,7 +145,7 @@ def _check_images(judges: Sequence[Judge], contents: Contents) -> None:
 
 
 def _recover(ledger: Ledger, judges: Sequence[Judge]) -> int:
-    """Give up what an earlier run left in flight: nobody knows whether it was paid, so it counts as paid."""
+    """Close requests that an earlier run left open; whether they were paid is unknown, so they count as paid."""
     models = {one.id for one in ledger.annotators() if one.kind == "model"} | {judge.name for judge in judges}
     for judge in judges:
         details = {"model": judge.model, **({"family": judge.family} if judge.family else {})}
@@ -182,7 +182,7 @@ class _Run:
         self.recorder = Recorder(ledger, limit)
         self.paces = {judge.name: Pace(judge.per_minute) for judge in judges}
         self.rooms = {judge.name: asyncio.Semaphore(judge.concurrency) for judge in judges}
-        # A few more are recorded than can be sent at once: nobody waits for the disk between two requests.
+        # A few more are recorded than can be sent at once, so that no request waits for the disk.
         self.ahead = {
             judge.name: asyncio.Semaphore(judge.concurrency + max(2, judge.concurrency // 4)) for judge in judges
         }
@@ -210,8 +210,8 @@ class _Run:
             await asyncio.gather(*tasks)
             self._tell_plan()
             if not self.over and len(self.given_up) == len(self.judges):
-                told = "; ".join(f"{name}: {self.given_up[name]}" for name in self.judges)
-                raise JudgeError(f"every judge failed: {told}")
+                reasons = "; ".join(f"{name}: {self.given_up[name]}" for name in self.judges)
+                raise JudgeError(f"every judge failed: {reasons}")
             return ("budget spent", self.over) if self.over else ending
         finally:
             for task in (watcher, *tasks):
@@ -221,7 +221,7 @@ class _Run:
             await self._close_clients()
 
     async def _dispatch(self, tasks: set[asyncio.Task[None]]) -> tuple[str, str]:
-        """Keep every judge busy with what the plan says."""
+        """Keep every judge busy with comparisons of the plan."""
         enough = max(sum(judge.concurrency for judge in self.judges.values()) // 2, 1)
         while not self.over and len(self.given_up) < len(self.judges):
             free = {
@@ -245,7 +245,7 @@ class _Run:
         return "", ""
 
     def _next_requests(self, free: Mapping[str, int]) -> tuple[tuple[str, str] | None, list[_Request]]:
-        """Tell the plan what came, and return why to stop or what to send; not what is stored already."""
+        """Pass new outcomes to the plan; return why to stop, or the requests that are not stored yet."""
         self._tell_plan()
         if time.monotonic() - self.checked > _STATE_EVERY:
             state, reason = self.plan.state()
@@ -283,7 +283,7 @@ class _Run:
             self.pending[judge.name] -= 1
 
     async def _ask(self, judge: Judge, request: _Request) -> Event | None:
-        """Ask until there is a reply, and return it; None where there is none to be had."""
+        """Ask until there is a reply, and return it; None if there is none."""
         for attempt in range(_RETRIES + 1):
             async with self.ahead[judge.name]:
                 lease = await self._lease(judge, request)
@@ -306,7 +306,7 @@ class _Run:
         return None
 
     async def _send(self, judge: Judge, request: _Request, lease: Event) -> tuple[Reply | JudgeFailure, float]:
-        """Wait for room and for the judge's pace, and send what was recorded; return what came, and the time."""
+        """Wait for a free slot and the rate limit, send a recorded request, and return the reply and the time."""
         self.unsent.add(lease.id)
         async with self.rooms[judge.name]:
             await self.paces[judge.name].turn()
@@ -323,7 +323,7 @@ class _Run:
             return reply, time.monotonic() - begin
 
     async def _lease(self, judge: Judge, request: _Request) -> Event | None:
-        """Record a request and reserve its cost; wait for what others have reserved if that may make room."""
+        """Record a request and reserve its cost; wait for open requests if the budget is reserved."""
         task = request.task
         ask = Ask(
             task.judge,
@@ -391,10 +391,10 @@ class _Run:
         )
 
     def _count_failure(self, judge: Judge, failure: JudgeFailure) -> None:
-        """Wait as long as the service says, with every request to it; give it up where nothing but failures comes."""
+        """Pause all requests as long as the service says; stop asking after failures only."""
         if failure.after is not None:
             self.paces[judge.name].pause(min(failure.after, 10 * _LONGEST_WAIT))
-        else:  # A service that says when to come back is alive.
+        else:  # A service with a Retry-After header is alive.
             self.failures[judge.name] += 1
         if failure.fatal or self.failures[judge.name] >= max(_GIVE_UP, 2 * judge.concurrency):
             self.given_up.setdefault(judge.name, failure.reason)
@@ -405,7 +405,7 @@ class _Run:
             self.watch(await asyncio.to_thread(self.progress))
 
     def progress(self) -> Progress:
-        """Return where the run stands."""
+        """Return the progress."""
         spending = self.ledger.spending()
         seconds = time.monotonic() - self.begin
         rate = (self.counts["asked"] or 1) / max(seconds, 1e-9)
@@ -419,7 +419,7 @@ class _Run:
         )
 
     def _take_back_unsent(self) -> None:
-        """Free what was recorded and never sent, where the run ends early."""
+        """Cancel requests that were recorded and never sent, if the run ends early."""
         unsent = sorted(self.unsent)
         details = {"reason": "not sent"}
         self.ledger.record([Close(one, "failed", f"failed:{one}", cost=0.0, details=details) for one in unsent])

@@ -1,4 +1,4 @@
-"""Which judge is worth its price: position, verbosity, self-preference, agreement with people, cost of a bit."""
+"""Audit of judges: position bias, verbosity, self-preference, agreement with people, cost per bit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from jamrank.typing import FloatArray
 
 __all__ = ["COLUMNS", "audit", "audit_ledger"]
 
-# Fewer decided votes say nothing about habits.
+# With fewer decided votes, biases are not estimated.
 _FEWEST = 20
 
 COLUMNS = (
@@ -67,7 +67,7 @@ def audit(
     costs: Mapping[str, float] | None = None,
     without_vote: Mapping[str, Mapping[str, int]] | None = None,
 ) -> pl.DataFrame:
-    """Say for each judge how its votes depend on what should not count.
+    """Measure the biases, agreement and cost of each judge.
 
     Parameters
     ----------
@@ -87,11 +87,12 @@ def audit(
     polars.DataFrame
         A row for each judge. ``left_share`` is the share of its decided votes for the left, sides being balanced: 0.5
         without a position bias. ``order_changed`` is the share of the ``both_orders`` comparisons asked both ways
-        whose verdict changed with the order. ``longer`` and ``own_family`` are log-odds: what an answer of twice the
-        length, or of the judge's own family, gains at equal quality; quality is what the other annotators see (of a
-        single judge, what it sees itself). ``agreement`` is with people's votes on the same ``people`` comparisons.
-        ``flip`` is its probability to vote against the truth; ``bits_per_vote`` is what a vote then tells, and
-        ``cost_per_bit`` the price of that. Columns that end in ``_low`` and ``_high`` are 95 % intervals.
+        whose verdict changed with the order. ``longer`` and ``own_family`` are log-odds: the gain of an answer of
+        twice the length, or of the judge's own family, at equal quality; quality is estimated from the other
+        annotators (for a single judge, from its own votes). ``agreement`` is with people's votes on the same
+        ``people`` comparisons. ``flip`` is the probability of a vote against the truth; ``bits_per_vote`` is the
+        information of a vote with that flip, and ``cost_per_bit`` its price. Columns that end in ``_low`` and
+        ``_high`` are 95 % intervals.
 
     Raises
     ------
@@ -99,7 +100,7 @@ def audit(
         If no judge has voted.
     """
     with warnings.catch_warnings():
-        # The fits behind the audit are not the ranking; what is odd about the votes is said there.
+        # Warnings of these auxiliary fits are not shown; the ranking shows its own.
         warnings.simplefilter("ignore", JamrankWarning)
         return _audit(votes, items, annotators, costs or {}, without_vote or {})
 
@@ -146,7 +147,7 @@ def _flips(votes: pl.DataFrame) -> dict[str, float]:
 
 
 def _scores(votes: pl.DataFrame, judge: str, others: bool) -> dict[str, float]:
-    """Return the scores of the items by the votes of the others; by all where there are no others."""
+    """Return the scores of the items by the votes of the others; by all if there are no others."""
     from jamrank.models import JAM
 
     seen = votes.filter(pl.col("annotator") != judge) if others else votes
@@ -165,7 +166,7 @@ def _position(decided: pl.DataFrame) -> dict[str, float | None]:
 
 
 def _order(decided: pl.DataFrame) -> dict[str, float | int | None]:
-    """Return how often a verdict changed with the order, of the comparisons that were asked both ways."""
+    """Return how often a verdict changed with the order, among comparisons asked in both orders."""
     first = pl.col("left") < pl.col("right")
     cells = decided.select(
         "question",
@@ -244,7 +245,7 @@ def _agreement(decided: pl.DataFrame, people: pl.DataFrame) -> dict[str, float |
 
 
 def _price(flip: float | None, n_votes: int, cost: float | None) -> dict[str, float | None]:
-    """Return what a vote tells, as the capacity of a channel that flips it, and what that costs."""
+    """Return the information of a vote, as the capacity of a binary symmetric channel, and its cost per bit."""
     bits = None if flip is None else 0.0 if flip >= 0.5 else 1 - _entropy(flip)
     known = bits and cost is not None
     price = cost / (bits * n_votes) if known and bits and cost is not None else None

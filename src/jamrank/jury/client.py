@@ -39,14 +39,14 @@ class Client:
         return f"Client({self._endpoint.endpoint!r}, {self._endpoint.model!r})"
 
     def worst_cost(self, prompt: Prompt) -> float:
-        """Return the most that a prompt can cost: every byte a token, and the longest reply."""
+        """Return the largest possible cost of a prompt: every byte a token, and the longest reply."""
         endpoint = self._endpoint
         size = len(prompt.system.encode()) + len(prompt.text.encode()) + _OVERHEAD
         tokens = size * endpoint.price_in + endpoint.max_tokens * endpoint.price_out
         return tokens / _MILLION + len(prompt.images) * endpoint.price_image
 
     def usual_cost(self, prompt: Prompt) -> float:
-        """Return what a prompt is likely to cost: four bytes a token, and a short reply."""
+        """Return the expected cost of a prompt: four bytes per token, and a short reply."""
         endpoint = self._endpoint
         size = (len(prompt.system.encode()) + len(prompt.text.encode())) / 4
         reply = min(_USUAL_REPLY, endpoint.max_tokens)
@@ -86,7 +86,7 @@ class Client:
             headers={"Authorization": f"Bearer {key}"} if key else {},
             timeout=aiohttp.ClientTimeout(total=endpoint.timeout, sock_connect=min(endpoint.timeout, 20.0)),
             cookie_jar=aiohttp.DummyCookieJar(),
-            # A proxy of the environment would see what goes to this machine over http, the key among it.
+            # A proxy of the environment would see http requests to this machine, including the key.
             trust_env=parts.scheme == "https" and not is_loopback(parts.hostname or ""),
         )
 
@@ -125,7 +125,7 @@ class Client:
             text, refusal = message.get("content") or "", message.get("refusal")
             usage = content.get("usage") or {}
         except (ValueError, TypeError, KeyError, IndexError, AttributeError):
-            # It answered, and may have been paid, but not in the protocol: ask again.
+            # An answer outside the protocol, perhaps paid: ask again.
             raise JudgeFailure("a reply that is not in the protocol", retry=True) from None
         if not isinstance(text, str):
             text = json.dumps(text)
@@ -147,7 +147,7 @@ class Client:
         return (tokens_in * endpoint.price_in + tokens_out * endpoint.price_out) / _MILLION
 
     def _message(self, body: bytes) -> str:
-        """Return what the service says, short and without the key, which some repeat."""
+        """Return the message of the service, shortened and without the key, which some services repeat."""
         try:
             message = json.loads(body)["error"]
             message = message["message"] if isinstance(message, dict) else message

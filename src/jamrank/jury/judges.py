@@ -23,16 +23,16 @@ __all__ = ["Endpoint", "Judge", "JudgeFailure", "Reply", "Secret", "parse_judges
 
 @dataclass(frozen=True)
 class Reply:
-    """What came back.
+    """The reply of a judge.
 
     Attributes
     ----------
     text : str
-        The reply as it came.
+        The raw reply.
     cost : float, optional
         What it cost; all that was reserved where that is not known.
     refused : bool
-        Whether the service says that the model refused, whatever the text.
+        Whether the service reports a refusal, independent of the text.
     tokens_in, tokens_out : int, optional
     """
 
@@ -44,7 +44,7 @@ class Reply:
 
 
 class JudgeFailure(Exception):  # noqa: N818 - it is no error of the user's, and never leaves the jury
-    """No reply, and what to do about it.
+    """A failed request, and what to do about it.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class JudgeFailure(Exception):  # noqa: N818 - it is no error of the user's, and
     after : float, optional
         The seconds to wait that the service asked for.
     cost : float, optional
-        What was paid for nothing; None where that is not known, and then all that was reserved counts.
+        Cost of the failed request; None if unknown, then the reserved amount counts.
     fatal : bool
         Whether every other request would fail in the same way.
     """
@@ -75,7 +75,7 @@ class JudgeFailure(Exception):  # noqa: N818 - it is no error of the user's, and
 
 @dataclass(frozen=True)
 class Judge:
-    """Somebody to ask: any function of a prompt, sync or async.
+    """A judge: any function of a prompt, sync or async.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class Judge:
         Takes a :class:`Prompt`; returns the reply as text (``"left"``, ``"right"``, ``"tie"``, ``"refuse"``, or as
         the prompt asks) or as a :class:`Reply`. A plain function runs in a thread.
     cost : float or callable
-        The most that a call can cost: a number, or a function of the prompt.
+        The largest possible cost of a call: a number, or a function of the prompt.
     template : Template
         The words around the answers.
     concurrency : int
@@ -93,12 +93,12 @@ class Judge:
     per_minute : float, optional
         Calls in a minute.
     family : str, optional
-        Whose model it is; answers of its own family are looked at in the audit.
+        Its model family; the audit measures its preference for answers of that family.
     sees_images : bool
     model : str
-        What answers, in words; a reply of another model is asked for anew.
+        Description of the model; stored replies of another model are not used.
     usual_cost : callable, optional
-        What a call is likely to cost, for estimates; the most unless given.
+        Expected cost of a call, for estimates; by default the largest possible one.
     """
 
     name: str
@@ -120,16 +120,16 @@ class Judge:
         check_template(self.template, f"judge {self.name}")
 
     def worst_cost(self, prompt: Prompt) -> float:
-        """Return the most that a call can cost."""
+        """Return the largest possible cost of a call."""
         return float(self.cost(prompt) if callable(self.cost) else self.cost)
 
     def likely_cost(self, prompt: Prompt) -> float:
-        """Return what a call is likely to cost."""
+        """Return the expected cost of a call."""
         return self.worst_cost(prompt) if self.usual_cost is None else float(self.usual_cost(prompt))
 
 
 async def reply_of(judge: Judge, prompt: Prompt) -> Reply:
-    """Ask a judge, whatever kind of function it is; whatever it raises is no reply."""
+    """Ask a judge, sync or async; any exception counts as a failure."""
     try:
         if inspect.iscoroutinefunction(judge.ask):
             answer: Any = await judge.ask(prompt)
@@ -149,7 +149,7 @@ async def reply_of(judge: Judge, prompt: Prompt) -> Reply:
 
 
 class Secret:
-    """A key that shows itself to nobody but the one who sends it."""
+    """An API key that is never shown in text."""
 
     def __init__(self, value: str) -> None:
         self._value = value
@@ -179,7 +179,7 @@ class Endpoint:
     key_env : str, optional
         The environment variable that holds the key. The key itself is never written anywhere.
     prompt, system : str, optional
-        The template; built in unless given. ``prompt_file`` names a file instead.
+        The template; by default the built-in one. ``prompt_file`` names a file instead.
     temperature : float
     max_tokens : int
         The longest reply.
@@ -245,19 +245,19 @@ class Endpoint:
 
 
 def read_judges(path: str | os.PathLike[str], names: Sequence[str] = ()) -> list[Judge]:
-    """Read judges from a TOML file with a table ``[judges.NAME]`` for each; :class:`Endpoint` says what it may have.
+    """Read judges from a TOML file with a table ``[judges.NAME]`` for each; see :class:`Endpoint` for its settings.
 
     Parameters
     ----------
     path : path-like
         The file.
     names : sequence of str
-        Which judges; all unless given.
+        Which judges; by default all.
 
     Raises
     ------
     JudgeError
-        If the file is no TOML, a judge is missing or described wrongly, a key is not in the environment, or would
+        If the file is not TOML, a judge is missing or described wrongly, a key is not in the environment, or would
         travel over http to another machine.
     """
     return parse_judges(load_text(path), str(path), names, Path(path).parent)
@@ -268,7 +268,7 @@ def parse_judges(text: str, where: str, names: Sequence[str] = (), folder: Path 
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise JudgeError(f"{where}: this is no TOML ({' '.join(str(error).split())})") from None
+        raise JudgeError(f"{where}: this is not TOML ({' '.join(str(error).split())})") from None
     tables = content.get("judges")
     if not isinstance(tables, dict) or not tables:
         raise JudgeError(f"{where}: no judges; expected a table [judges.NAME] with endpoint and model")
@@ -344,7 +344,7 @@ def _expected(kind: str) -> str:
 
 
 def check_transport(endpoint: Endpoint, keyed: bool, where: str) -> None:
-    """Refuse an endpoint to which a key would travel in the clear, or whose URL holds a secret."""
+    """Refuse an endpoint to which a key would be sent unencrypted, or whose URL contains a secret."""
     parts = urlsplit(endpoint.endpoint)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise JudgeError(f"{where}: the endpoint must be an https URL (http on this machine)")
@@ -353,11 +353,11 @@ def check_transport(endpoint: Endpoint, keyed: bool, where: str) -> None:
             f"{where}: the endpoint's URL must be plain; put the key into an environment variable (key_env)"
         )
     if keyed and parts.scheme == "http" and not is_loopback(parts.hostname):
-        raise JudgeError(f"{where}: a key travels only over https, or to this machine; {parts.hostname} is neither")
+        raise JudgeError(f"{where}: a key is sent only over https, or to this machine; {parts.hostname} is neither")
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether a host is this machine."""
+    """Return whether a host is this machine."""
     if host == "localhost":
         return True
     try:

@@ -1,4 +1,4 @@
-"""What to ask whom: a fixed random plan, or the chooser's."""
+"""Plans of comparisons: a fixed random one, or the chooser's."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from jamrank.collect import Item
 
 __all__ = ["ChooserPlan", "Contents", "Plan", "RandomPlan", "Task"]
 
-# Votes of a judge after which the interval of its side bias is narrower than ± 10 points.
+# Votes of a judge after which the interval of its position bias is narrower than ± 10 points.
 _SETTLED = 96
-# Votes an item before a target is taken to be out of reach.
+# Votes per item before a target counts as out of reach.
 _PATIENCE = 100
-# Votes of a judge after which it is chosen by what it is worth.
+# Votes of a judge after which it is chosen by value and cost.
 _FIRST_LOOK = 24
 
 
@@ -38,7 +38,7 @@ class Task:
 
 
 class Contents:
-    """What is shown of each item for each question, and which pairs that allows."""
+    """The content of each item for each question, and the possible pairs."""
 
     def __init__(self, items: Sequence[Item], questions: Mapping[str, str]) -> None:
         self.by_place = {(item.id, item.question): item for item in items if not item.retired}
@@ -54,7 +54,7 @@ class Contents:
         return self.by_place[task.left, task.question], self.by_place[task.right, task.question]
 
     def has(self, left: str, right: str, question: str) -> bool:
-        """Tell whether both items have something to show for a question."""
+        """Return whether both items have content for a question."""
         return (left, question) in self.by_place and (right, question) in self.by_place
 
     @property
@@ -68,29 +68,29 @@ class Contents:
 
 
 class Plan(Protocol):
-    """What the asking loop needs to know."""
+    """The protocol of a plan."""
 
     def take(self, free: Mapping[str, int]) -> list[Task]:
-        """Return comparisons to ask next, no more for a judge than it has room for; none where all is asked."""
+        """Return comparisons to ask next, at most as many per judge as it has free slots; none if all are asked."""
 
     def tell(self, task: Task, outcome: str | None) -> None:
-        """Say what came of a comparison: an outcome, or none."""
+        """Record the outcome of a comparison, or None."""
 
     def state(self) -> tuple[str, str]:
         """Return ``"go"`` or why to stop, and a sentence."""
 
     def remaining(self) -> float | None:
-        """Return about how many votes are still needed, where that is known."""
+        """Return the approximate number of votes still needed, if known."""
 
     def leaders(self) -> list[str]:
-        """Return the items, best first, as far as it is known."""
+        """Return the items, best first, as far as known."""
 
 
 class RandomPlan:
-    """All pairs by all judges in a random order that depends on the seed alone.
+    """All pairs by all judges in a random order that depends only on the seed.
 
-    Sides are drawn in blocks of two, so that every item order is as frequent as the other; with ``both_orders``
-    every pair is asked both ways.
+    Sides are drawn in blocks of two, so that both orders are equally frequent; with ``both_orders`` every pair is
+    asked in both.
     """
 
     def __init__(self, contents: Contents, judges: Sequence[str], seed: str, *, both_orders: bool = False) -> None:
@@ -131,7 +131,7 @@ class RandomPlan:
                 self._wins[item][1] += 1
 
     def state(self) -> tuple[str, str]:
-        """Go on until all is asked."""
+        """Continue until all comparisons are asked."""
         return "go", f"{self._total:,} comparisons are planned"
 
     def remaining(self) -> float | None:
@@ -144,7 +144,7 @@ class RandomPlan:
 
 
 class ChooserPlan:
-    """The chooser's comparisons; both orders while the side bias of a judge is unsettled."""
+    """The chooser's comparisons; in both orders while the position bias of a judge is uncertain."""
 
     def __init__(
         self,
@@ -161,7 +161,7 @@ class ChooserPlan:
         self._needed: float | None = None
 
     def take(self, free: Mapping[str, int]) -> list[Task]:
-        """Return what the chooser assigns, and the other order of what was asked in one where that is wanted."""
+        """Return the chooser's assignments, and the reversed order of earlier ones if required."""
         room = dict(free)
         taken = [self._twins.pop(k) for k in self._fitting_twins(room)]
         new = {judge: min(places, _FIRST_LOOK) for judge, places in room.items() if self._is_new(judge)}
@@ -186,11 +186,11 @@ class ChooserPlan:
         return taken
 
     def _is_new(self, judge: str) -> bool:
-        """Tell whether it is not known yet what a judge is worth: until then, price does not count."""
+        """Return whether the value of a judge is still unknown; until then its price does not count."""
         return self._votes.get(judge, 0) < _FIRST_LOOK
 
     def _fitting_twins(self, room: dict[str, int]) -> list[int]:
-        """Return which twins there is room for, last first, and take the room."""
+        """Return the reversed comparisons for which there are free slots, last first, and use the slots."""
         fitting = []
         for k, twin in enumerate(self._twins):
             if room.get(twin.judge, 0) > 0:
@@ -199,7 +199,7 @@ class ChooserPlan:
         return fitting[::-1]
 
     def _idle(self, room: Mapping[str, int]) -> list[str]:
-        """Return the judges to keep busy while others, no cheaper, have no room: a slow judge holds nobody up."""
+        """Return the judges to use while others that are not cheaper have no free slot."""
         full = max((self._costs.get(judge, 1.0) for judge, places in room.items() if not places), default=-1.0)
         return [judge for judge, places in room.items() if places and self._costs.get(judge, 1.0) <= full]
 
@@ -217,22 +217,22 @@ class ChooserPlan:
         )
 
     def tell(self, task: Task, outcome: str | None) -> None:
-        """Pass a vote on; a comparison without one stays assigned, so that it is not chosen again."""
+        """Pass a vote to the chooser; a comparison without one stays assigned, so that it is not chosen again."""
         if outcome is not None:
             question = (task.question,) if task.question else ()
             self._chooser.tell([(task.judge, task.left, task.right, outcome, *question)])
 
     def state(self) -> tuple[str, str]:
-        """Ask the chooser whether to go on."""
+        """Return the chooser's status."""
         status = self._chooser.status()
         self._needed = status.votes_needed
-        # How many votes a target needs is a guess from those there are; of a few votes, a bad one.
+        # The estimated number of votes is unreliable while votes are few.
         if status.state == "futile" and status.votes < _PATIENCE * len(self._contents.items):
             return "go", status.reason
         return status.state, status.reason
 
     def remaining(self) -> float | None:
-        """Return about how many votes the goal still needs."""
+        """Return the approximate number of votes that the goal still needs."""
         return self._needed
 
     def leaders(self) -> list[str]:

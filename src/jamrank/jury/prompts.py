@@ -1,4 +1,4 @@
-"""What a judge is sent: a template, two answers between random fences, and the verdict that is asked for."""
+"""Prompts for judges: a template, two answers between random delimiters, and the format of the verdict."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _PLACEHOLDER = re.compile(r"\{(criterion|question|left|right)\}")
 
 @dataclass(frozen=True)
 class Template:
-    """The words around the answers, with the places ``{left}``, ``{right}``, ``{question}`` and ``{criterion}``."""
+    """The text around the answers, with placeholders ``{left}``, ``{right}``, ``{question}`` and ``{criterion}``."""
 
     prompt: str = PROMPT
     system: str = SYSTEM
@@ -71,7 +71,7 @@ class Prompt:
     Attributes
     ----------
     system, text : str
-        The messages, answers and fences in place.
+        The messages, with answers and delimiters inserted.
     left, right : Item
         What is compared.
     question : str
@@ -79,7 +79,7 @@ class Prompt:
     images : tuple of Item
         Those of the two that are images, left first.
     digest : str
-        The same for the same comparison under the same words, whatever the fences.
+        Digest of comparison and template, without the delimiters.
     """
 
     system: str
@@ -92,7 +92,7 @@ class Prompt:
 
 
 def check_template(template: Template, where: str) -> None:
-    """Refuse a template without a place for both answers."""
+    """Raise for a template without placeholders for both answers."""
     for name in ("left", "right"):
         count = template.prompt.count("{" + name + "}")
         if count != 1:
@@ -107,20 +107,20 @@ def check_template(template: Template, where: str) -> None:
 def render(
     template: Template, left: Item, right: Item, *, question: str = "", criterion: str = "", salt: str = ""
 ) -> Prompt:
-    """Put two answers into a template.
+    """Insert two answers into a template.
 
     Parameters
     ----------
     template : Template
         The words.
     left, right : Item
-        The answers. Their text is never looked at for placeholders.
+        The answers. Placeholders in their text are not replaced.
     question : str
         The text of the question that they answer.
     criterion : str
         What to judge by.
     salt : str
-        Nobody who writes answers may know it: the fences come from it.
+        The seed of the delimiters; authors of answers must not know it.
     """
     parts = [template.system, template.prompt, question, criterion, *map(_content, (left, right))]
     digest = hashlib.sha256("\0".join(f"{len(part)}:{part}" for part in parts).encode()).hexdigest()[:32]
@@ -132,7 +132,7 @@ def render(
         "right": _fenced("RIGHT ANSWER", _shown(right, 1 + _is_image(left)), code),
     }
     words = template.prompt if question else template.prompt.replace("{question}\n\n", "")
-    # One pass over the template: what is put in is not searched again.
+    # One pass over the template, so that inserted text is not searched again.
     text = _PLACEHOLDER.sub(lambda found: places[found.group(1)], words)
     images = tuple(item for item in (left, right) if _is_image(item))
     return Prompt(template.system, text, left, right, question, images, digest)
@@ -144,7 +144,7 @@ def _code(salt: str, digest: str, parts: list[str]) -> str:
         code = hashlib.sha256(f"{salt}:{digest}:{attempt}".encode()).hexdigest()[:16]
         if not any(code in part for part in parts):
             return code
-    raise JudgeError("no fence was found that the answers do not contain")
+    raise JudgeError("no delimiter was found that the answers do not contain")
 
 
 def _fenced(name: str, content: str, code: str) -> str:

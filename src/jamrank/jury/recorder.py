@@ -12,7 +12,7 @@ __all__ = ["Pace", "Recorder"]
 
 
 class Recorder:
-    """Writes what many tasks want written, together: one wait for the disk for all that has come meanwhile."""
+    """Writes the operations of many tasks together, with one commit for all that are waiting."""
 
     def __init__(self, ledger: Ledger, limit: Limit) -> None:
         self._ledger, self._limit = ledger, limit
@@ -46,7 +46,7 @@ class Recorder:
 
 
 class Pace:
-    """When a judge may be asked next: a rate, and what the service told to wait."""
+    """When a judge may be asked next: by its rate limit and the waiting time that the service asked for."""
 
     def __init__(self, per_minute: float | None) -> None:
         self._step = 0.0 if per_minute is None else 60.0 / per_minute
@@ -59,5 +59,5 @@ class Pace:
         self._next = max(self._next, time.monotonic()) + self._step
 
     def pause(self, seconds: float) -> None:
-        """Let nobody ask for so long."""
+        """Pause all requests for some seconds."""
         self._next = max(self._next, time.monotonic() + seconds)

@@ -1,4 +1,4 @@
-"""From items and judges to votes in a ledger: the parts of the jury put together."""
+"""From items and judges to votes in a ledger."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TARGET = 0.05
 
 @dataclass(frozen=True)
 class Estimate:
-    """What asking one judge would cost.
+    """The estimated cost of one judge.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Estimate:
     all_calls : int
         To ask about every pair once.
     all_cost : float
-        What that is likely to cost.
+        The expected cost of that.
     """
 
     judge: str
@@ -47,7 +47,7 @@ class Estimate:
 
 
 def load_contents(items: str | os.PathLike[str] | Iterable[Item], questions: Iterable[Question] = ()) -> Contents:
-    """Return what is to be compared, from a file or folder (see :func:`read_items`) or from items."""
+    """Return the items to compare, from a file or folder (see :func:`read_items`) or from items."""
     if isinstance(items, str | os.PathLike):
         found, asked = read_items(items)
     else:
@@ -56,19 +56,19 @@ def load_contents(items: str | os.PathLike[str] | Iterable[Item], questions: Ite
 
 
 def estimate(contents: Contents, judges: Sequence[Judge], *, criterion: str = "") -> list[Estimate]:
-    """Return what each judge would cost, from a sample of prompts; nothing is sent."""
-    told = []
+    """Return the estimated cost of each judge, from a sample of prompts; nothing is sent."""
+    estimates = []
     for judge in judges:
         tasks = list(islice(_sample(contents, judge.name), _SAMPLE))
         prompts = [_prompt(contents, judge, task, criterion) for task in tasks]
         cost = sum(judge.likely_cost(prompt) for prompt in prompts) / len(prompts)
         worst = max(judge.worst_cost(prompt) for prompt in prompts)
-        told.append(Estimate(judge.name, cost, worst, contents.n_comparisons, contents.n_comparisons * cost))
-    return told
+        estimates.append(Estimate(judge.name, cost, worst, contents.n_comparisons, contents.n_comparisons * cost))
+    return estimates
 
 
 def example_prompt(contents: Contents, judge: Judge, *, criterion: str = "") -> Prompt:
-    """Return a prompt as the judge would get it."""
+    """Return an example of a judge's prompt."""
     return _prompt(contents, judge, next(iter(_sample(contents, judge.name))), criterion)
 
 
@@ -115,23 +115,24 @@ def ask_judges(
     judges : sequence of Judge
         Whom to ask; :func:`read_judges` reads them from a file, ``Judge(name, function)`` makes one.
     ledger : path-like, str or Ledger
-        Where everything is recorded. Votes that are there already, of people too, count.
+        Where everything is recorded. Votes already in it, including those of people, count.
     budget : float, optional
-        The most money that the ledger may have spent in the end; in the currency of the prices.
+        Largest total cost of the ledger, in the currency of the prices.
     calls : int, optional
         The most requests.
     plan : {"information", "random"}
         What is asked: the most informative comparisons, until the goal is reached; or all pairs in a random order
         that depends on the seed alone.
     goal, k, target
-        What is wanted, and how good; see :class:`jamrank.Chooser`.
+        The goal and its target; see :class:`jamrank.Chooser`.
     both_orders : bool
-        Ask every comparison both ways. Without it, only the first ones of each judge are, until its side bias is
-        known to within 10 points; sides are balanced after that.
+        Ask every comparison in both orders. Otherwise only the first ones of each judge are, until its position bias
+        is known to within 10 points; after that sides are balanced.
     criterion : str
         What to judge by, in words.
     seed : str or int, optional
-        For the random plan and for the fences; kept in the ledger. Choose one that writers of answers cannot know.
+        Seed of the random plan and the delimiters; stored in the ledger. Choose one that authors of answers cannot
+        know.
     watch : callable, optional
         Called with a :class:`Progress` every second.
 
@@ -160,7 +161,7 @@ def ask_judges(
 
 
 def _seed(ledger: Ledger, seed: str | int | None) -> str:
-    """Return the seed that was given, or that of the ledger, which gets one where it has none."""
+    """Return the given seed, or that of the ledger, which is created if missing."""
     stored = ledger.setting("jury_seed")
     value = str(seed) if seed is not None else stored or secrets.token_hex(16)
     if value != stored:

@@ -1,4 +1,4 @@
-"""Judges to try everything with: a local server that speaks the protocol, with known habits, prices and faults."""
+"""Simulated judges: a local server with the same protocol, and known biases, prices and faults."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _LARGEST_BODY = 8_000_000
 
 
 def marked(text: str, quality: float, family: str | None = None) -> str:
-    """Return an answer with the mark from which simulated judges see how good it is: they cannot read."""
+    """Return an answer with a mark of its quality, which simulated judges read."""
     return f"{text} [sim quality={quality:+.3f}{'' if family is None else f' family={family}'}]"
 
 
 @dataclass(frozen=True)
 class SimulatedJudge:
-    """A judge of known habits. What it says depends on the comparison and on its seed alone.
+    """A judge with known biases. Its votes depend only on the comparison and on its seed.
 
     It says left with the log-odds ``scale`` × difference of the qualities + ``left_bias`` + ``verbosity`` × log2 of
     the ratio of the lengths ± ``favour`` for an answer of its own family; then the opposite with probability
@@ -46,7 +46,7 @@ class SimulatedJudge:
     family : str, optional
         Its own.
     flip : float
-        0.5 is a coin.
+        0.5 is random.
     ties : float
         It says tie where the log-odds are within ± this.
     refusals, unparsable : float
@@ -98,7 +98,7 @@ class SimulatedJudge:
 
 @dataclass(frozen=True)
 class Faults:
-    """Shares of requests that go wrong, each drawn anew when a request is repeated.
+    """Shares of requests that go wrong, drawn again for every repetition of a request.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ class Faults:
     cut : float
         The connection is cut after the request was read.
     garbage : float
-        Answered with something that is no JSON.
+        Answered with something that is not JSON.
     retry_after : float
         The seconds of Retry-After.
     """
@@ -121,7 +121,7 @@ class Faults:
     retry_after: float = 0.05
 
 
-# Two judges to begin with: one careful, one hasty and fond of the left, of long answers and of its family.
+# Two default judges: a reliable one, and a noisy one with a preference for the left, long answers and its family.
 JUDGES = (
     SimulatedJudge("careful", scale=4.0, price_in=2.5, price_out=10.0, seed=1),
     SimulatedJudge(
@@ -131,7 +131,7 @@ JUDGES = (
 
 
 class _Draws:
-    """Numbers from 0 to 1 that depend on a text alone."""
+    """Numbers from 0 to 1 that depend only on a text."""
 
     def __init__(self, text: str) -> None:
         self._text, self._count = text, 0
@@ -151,7 +151,7 @@ def _read(text: str) -> tuple[float, str | None]:
 
 
 class _CutError(Exception):
-    """The connection is to be cut."""
+    """The connection is closed without a reply."""
 
 
 @dataclass

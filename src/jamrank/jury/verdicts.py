@@ -1,4 +1,4 @@
-"""Replies as verdicts: strict, so that what is no verdict is never taken for one."""
+"""Strict parsing of replies as verdicts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BLOCK = re.compile(r"\s*```(?:json)?\s*\n(.*?)\n\s*```\s*", re.DOTALL | re.IGNO
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a reply says.
+    """The verdict of a reply.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ def parse_verdict(reply: str) -> Verdict:
     """Return the verdict of a reply.
 
     A reply is one JSON object with ``verdict``, alone or in a code block; or has exactly one line ``verdict: left``;
-    or is that one word. Anything else, two verdicts among it, is unparsable.
+    or is that one word. Anything else, including two verdicts, is unparsable.
     """
     text = reply.strip()
     block = _BLOCK.fullmatch(text)
@@ -53,7 +53,7 @@ def parse_verdict(reply: str) -> Verdict:
 
 
 def _of_json(text: str) -> Verdict | None:
-    """Return what a JSON object says; None where the text is none."""
+    """Return the verdict of a JSON object; None if the text is not one."""
     try:
         content = json.loads(text)
     except (ValueError, RecursionError):
@@ -67,7 +67,7 @@ def _of_json(text: str) -> Verdict | None:
 
 
 def _strength(value: Any) -> float | None:
-    """Return a number from 0 to 1; what is none is left out, since the verdict stands without it."""
+    """Return a number from 0 to 1, or None if invalid; the verdict is valid without it."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if 0 <= value <= 1 else None

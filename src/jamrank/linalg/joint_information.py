@@ -14,14 +14,14 @@ from jamrank.typing import FloatArray, Int32Array
 __all__ = ["Factored", "factored", "is_small", "joint_information", "score_information"]
 
 
-# Up to here matrices over all parameters are formed, in less time than people notice.
+# Up to this number of parameters dense matrices are formed.
 _MOST_PARAMETERS, _MOST_ROWS = 1200, 3_000_000
-# A matrix is raised by no less than this share of its largest diagonal entry: less is lost in rounding.
+# Smallest addition to the diagonal, relative to its largest entry: less is lost in rounding.
 _LEAST_RAISE = 1e-10
 
 
 def is_small(n_params: int, n_rows: int) -> bool:
-    """Tell whether the covariance of all parameters may be formed."""
+    """Return whether the covariance of all parameters may be formed."""
     return n_params <= _MOST_PARAMETERS and n_rows <= _MOST_ROWS
 
 
@@ -42,21 +42,21 @@ def joint_information(
 ) -> FloatArray:
     """Return the observed information on scores and noise, prior included.
 
-    By Louis' identity it is what would be known were the truths seen, less the variance of the derivative over the
-    truths that are not.
+    By Louis' identity it is the complete-data information minus the variance of the complete-data gradient over the
+    latent truths.
 
     Parameters
     ----------
     at : Information
-        What the rows say.
+        Sums over the rows.
     known : ndarray
-        Information on each parameter of the noise if the truths were known, prior included.
+        Complete-data information on each parameter of the noise, prior included.
     leaning : csr_array of shape (2 coins, parameters)
-        How the log-odds of the truth change with each of these, by kind of vote.
+        Derivative of the log-odds of the truth in each of these, by kind of vote.
     precision : float or ndarray
         Of the prior of each score; with features, of each weight.
     features : ndarray of shape (items, features), optional
-        Where scores are linear in them: the information is on the weights then.
+        Features; if given, the information is on their weights.
     """
     scores = score_information(at.degree, at.links.first, at.links.second, at.links.curvature)
     cross = -(at.cross @ loglik_jacobian).toarray()
@@ -88,7 +88,7 @@ class Factored:
         return np.asarray(half @ half.T)
 
     def spread(self) -> FloatArray:
-        """Return the matrix that turns independent normals into ones with the inverse for covariance."""
+        """Return the matrix that turns independent normals into normals whose covariance is the inverse."""
         return np.asarray(solve_triangular(self.lower, np.eye(len(self.lower)), lower=True).T)
 
 

@@ -1,4 +1,4 @@
-"""Least squares on a graph, and linear systems that leave the level of each component open."""
+"""Least squares on a graph, and linear systems that are singular on each component."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from jamrank.typing import FloatArray, Int32Array
 __all__ = ["potentials", "solve_singular"]
 
 
-# Up to here a matrix is solved directly; beyond it by Krylov steps, each a pass over the pairs.
+# Up to this size systems are solved directly, beyond it by Krylov methods.
 _MOST_ITEMS_DENSE = 2000
 _RTOL, _ATOL = 1e-10, 1e-14
 _RESTART, _MOST_RESTARTS = 60, 100
 
 
 def potentials(counts: PairCounts, flow: FloatArray, weight: FloatArray) -> tuple[FloatArray, bool]:
-    """Return the scores whose differences are nearest to a flow on each pair, by weighted least squares.
+    """Return the scores whose differences fit a flow on each pair best, by weighted least squares.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def potentials(counts: PairCounts, flow: FloatArray, weight: FloatArray) -> tupl
     matrix = csr_array(diags_array(degree) - between - between.T)
     pull = counts.by_item(weight * flow, -weight * flow)
     scores, converged = solve_singular(matrix, pull, counts.component, symmetric=True)
-    # Once more for what rounding left.
+    # A second solve reduces the rounding error.
     correction, _ = solve_singular(matrix, pull - matrix @ scores, counts.component, symmetric=True)
     return counts.centred(scores + correction), converged
 
@@ -51,7 +51,7 @@ def potentials(counts: PairCounts, flow: FloatArray, weight: FloatArray) -> tupl
 def solve_singular(
     matrix: csr_array, right_side: FloatArray, component: Int32Array, symmetric: bool
 ) -> tuple[FloatArray, bool]:
-    """Solve a system whose solution is open by a constant in each component, and which has a solution.
+    """Solve a consistent system whose solution is determined up to a constant in each component.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def solve_singular(
 
 
 def _solve_directly(matrix: csr_array, right_side: FloatArray, component: Int32Array) -> FloatArray:
-    """Ask for mean 0 in each component, and solve."""
+    """Solve directly, with mean 0 in each component."""
     level = max(float(matrix.diagonal().mean()), np.finfo(float).tiny) / np.bincount(component)[component]
     dense = matrix.toarray()
     dense += np.where(component[:, None] == component, level, 0.0)

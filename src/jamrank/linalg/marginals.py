@@ -12,12 +12,12 @@ __all__ = ["is_dense", "margin_variances", "score_variances"]
 
 _ROUNDS = 50
 _CLOSE = 1e-3
-# With so many links an item, what comes back along any one of them is lost among the rest.
+# With this many links per item, feedback along a single link is negligible.
 _DENSE = 50
 
 
 def is_dense(n_links: int, n_items: int) -> bool:
-    """Tell whether there are so many pairs of items that variances do not depend on which."""
+    """Return whether there are so many pairs of items that variances depend only on degrees."""
     return n_links > _DENSE * n_items
 
 
@@ -28,8 +28,8 @@ def score_variances(
 ) -> FloatArray:
     """Approximate the diagonal of the inverse of Laplacian plus prior by Gaussian belief propagation.
 
-    Exact where the comparisons form a tree, close on sparse random graphs, and on dense ones the same as the
-    inverse of the diagonal, which is right there.
+    Exact on trees, close on sparse random graphs, and on dense ones equal to the inverse of the diagonal, which is
+    accurate there.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def margin_variances(degree: FloatArray, precision: float, links: Links, dense: 
     degree, precision, links
         As in :func:`score_variances`.
     dense : bool
-        Whether the graph is dense: then what comes back along links is neglected.
+        Whether the graph is dense: then feedback along links is neglected.
 
     Returns
     -------
@@ -81,13 +81,13 @@ def _held(degree: FloatArray, precision: float) -> FloatArray:
 
 
 def _messages(degree: FloatArray, precision: float, links: Links) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the precision of each item were its neighbours fixed, and what it hears from either end of each link."""
+    """Return the precision of each item given its neighbours, and the messages along each link."""
     n_items, own = len(degree), _held(degree, precision)
     a, b = links.first, links.second
     link = np.maximum(links.curvature, 0.0)
-    # Where a negative curvature was cut off, the sums must follow.
+    # Sums change where a negative curvature was set to 0.
     own = np.maximum(own, np.bincount(a, link, n_items) + np.bincount(b, link, n_items) + precision)
-    # What each item tells the other about how far it gives way.
+    # Message of each item to the other.
     into_a, into_b = np.zeros(len(link)), np.zeros(len(link))
     for _ in range(_ROUNDS):
         heard = _heard(links, into_a, into_b, n_items)

@@ -1,4 +1,4 @@
-"""Bradley–Terry with annotators who tell items apart more or less sharply."""
+"""Bradley–Terry with a discrimination for each annotator."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ class UnitMeanFitter(LatentFitter):
 class AmElo(LatentModel):
     """Free item scores, and a discrimination for each annotator: votes follow ``sigmoid(b * margin)``.
 
-    An annotator with a large ``b`` tells close items apart, one with 0 is at a loss, one below 0 prefers the worse.
-    The scale is fixed by a mean of 1 of their absolute values, so that ``scores_`` are the log-odds of a typical
-    annotator. This is the model of am-ELO, fitted by maximum posterior.
+    An annotator with a large ``b`` distinguishes close items, one with 0 votes at random, one below 0 prefers the
+    worse item. The scale is fixed by a mean of 1 of their absolute values, so that ``scores_`` are the log-odds of a
+    typical annotator. This is the model of am-ELO, fitted by maximum a posteriori estimation.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class AmElo(LatentModel):
 
     @property
     def discrimination_(self) -> FloatArray:
-        """How sharply each annotator tells items apart."""
+        """Discrimination of each annotator."""
         return self.result_.annotators.traits["discrimination"]
 
     @property

@@ -1,4 +1,4 @@
-"""The interface of every model: parameters the scikit-learn way, ``fit``, and lines over the result of the fit."""
+"""The interface of every model: parameters as in scikit-learn, ``fit``, and properties of its result."""
 
 from __future__ import annotations
 
@@ -65,11 +65,10 @@ class RankingModel(Parameters):
             One row for each item: a frame with a column ``item`` (or, in pandas, indexed by item), a mapping from
             item to values, or an array in the order of ``votes.items``.
         gold : data frame or iterable of (better, worse), optional
-            Pairs of known truth: a frame with ``left``, ``right`` and ``winner`` and, if need be, ``question``. They
-            settle which way the votes as a whole point. For JAM, VRJAM, CrowdBT and DawidSkene.
+            Pairs of known truth: a frame with ``left``, ``right`` and ``winner`` and optionally ``question``. They
+            determine the orientation of the votes. For JAM, VRJAM, CrowdBT and DawidSkene.
         start : RankingModel, optional
-            A fitted model to start from, matched by ids: new votes need fewer iterations then, and the end is the
-            same.
+            A fitted model to start from, matched by ids: new votes then need fewer iterations, with the same result.
 
         Returns
         -------
@@ -86,7 +85,7 @@ class RankingModel(Parameters):
         raise NotImplementedError
 
     def _bring(self, votes: Any) -> tuple[Choice, Votes]:
-        """Choose the engine, and bring the votes to where it wants them."""
+        """Choose the engine, and move the votes to where it needs them."""
         return bring_votes(type(self).__name__, self._spec, self.get_params().get("engine", "auto"), votes)
 
     def _known_truths(self, votes: Votes, gold: Any) -> KnownTruths | None:
@@ -118,7 +117,7 @@ class RankingModel(Parameters):
         return f"{self!r}\n{as_text(self.result_, _HEAD)}"
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: the ranking and the annotators, or before a fit the arguments."""
+        """Return the HTML for a notebook: ranking and annotators, or before a fit the parameters."""
         if "_result" not in vars(self):
             return f"<pre>{escape(repr(self))}</pre>"
         from jamrank.report.notebook import as_table
@@ -129,7 +128,7 @@ class RankingModel(Parameters):
 
     @property
     def result_(self) -> RankingResult:
-        """Everything that the fit found; see :class:`jamrank.inference.RankingResult`."""
+        """The result of the fit; see :class:`jamrank.inference.RankingResult`."""
         result: RankingResult | None = vars(self).get("_result")
         if result is None:
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first")
@@ -140,7 +139,7 @@ class RankingModel(Parameters):
         self._result = result
 
     def _forget(self) -> None:
-        """Drop the result of an earlier fit: one that fails must not leave it behind."""
+        """Drop the result of an earlier fit, so that a failed fit leaves none."""
         vars(self).pop("_result", None)
 
     @property
@@ -150,7 +149,7 @@ class RankingModel(Parameters):
 
     @property
     def scores_(self) -> FloatArray:
-        """One score an item: votes and features together."""
+        """Score of each item, from votes and features."""
         return self.result_.scores.scores
 
     @property
@@ -170,7 +169,7 @@ class RankingModel(Parameters):
 
     @property
     def posterior_(self) -> FloatArray:
-        """P(left truly beats right) for each pair of ``pairs_``; computed when it is asked for."""
+        """P(left truly beats right) for each pair of ``pairs_``, computed on first access."""
         return self.result_.predictor.posterior
 
     @property
@@ -203,9 +202,9 @@ class RankingModel(Parameters):
 
     @property
     def annotators_(self) -> Any:
-        """Frame of the annotators: annotator, votes, flip, flip_low, flip_high, verdict, evidence, action; and more.
+        """Frame of the annotators: annotator, votes, flip, flip_low, flip_high, verdict, evidence, action, traits.
 
-        What follows after that depends on the noise.
+        Further columns depend on the noise.
         """
         return self.result_.annotators_frame()
 
@@ -223,11 +222,10 @@ class RankingModel(Parameters):
     def groups_(self) -> Any:
         """Frame of the items, best first, in groups: item, rank, group, apart_from.
 
-        Two items are told apart where one is above the other in at least 97.5 % of the draws: the 95 % interval of
-        the difference of their scores leaves out 0. A new group begins where an item is told apart from the one
-        before it, so neighbours within a group are not told apart (items further from each other may be).
-        ``apart_from`` is the rank of the first item below from which on all can be told apart from this one; empty
-        where there is none.
+        Two items differ significantly if one is above the other in at least 97.5 % of the draws: the 95 % interval of
+        the difference of their scores excludes 0. A new group begins where an item differs significantly from the one
+        before it, so neighbours within a group do not (items further apart may). ``apart_from`` is the rank from
+        which on all lower items differ significantly from this one; empty if there is none.
         """
         return self.result_.groups()
 
@@ -239,7 +237,7 @@ class RankingModel(Parameters):
         scale : {"elo", "logit"}
             ``elo``: 400 points for odds of ten to one; ``logit``: natural log-odds, as ``scores_`` are.
         anchor : id, optional
-            The item that gets 1000 (elo) or 0 (logit); the mean of the items unless given. Standard errors stay those
+            The item that gets 1000 (elo) or 0 (logit); by default the mean of the items. Standard errors remain those
             of the distance to the mean of the items.
 
         Returns
@@ -286,17 +284,17 @@ class RankingModel(Parameters):
         return draw_ranks(self.score_draws(n, random_state))
 
     def top(self, k: int) -> Any:
-        """Return how likely each item is to be among the best.
+        """Return the probability that each item is among the best.
 
         Parameters
         ----------
         k : int
-            How many are the best.
+            Number of best items.
 
         Returns
         -------
         data frame
-            Columns item, rank and p_top, the probability that the item is among the ``k`` best; likeliest first.
+            Columns item, rank and p_top, the probability that the item is among the ``k`` best; highest first.
         """
         return self.result_.uncertainty.top_frame(k)
 
@@ -337,7 +335,7 @@ class RankingModel(Parameters):
         return self.result_.uncertainty.intervals_frame(level)
 
     def flip_intervals(self, level: float = 0.95) -> Any:
-        """Return an interval for the flip of each annotator, from the posterior where votes are few enough.
+        """Return an interval for the flip of each annotator, from posterior draws if votes are few enough.
 
         Parameters
         ----------
@@ -352,16 +350,15 @@ class RankingModel(Parameters):
         return self.result_.judging.annotators.intervals_frame(as_level(level))
 
     def uncertainty(self, kind: str = "posterior", *, n_resamples: int = 100, random_state: Any = 0) -> Uncertainty:
-        """Return how sure the scores and ranks are, in one of several ways.
+        """Return the uncertainty of scores and ranks, by one of several methods.
 
         Parameters
         ----------
         kind : {"posterior", "information", "sandwich", "bootstrap"}
-            ``posterior``: draws from the posterior where the votes are few enough, which ``ranking_`` shows.
-            ``information``: a normal around the fit with the observed information of scores and noise, which
-            ``ranking_`` shows where they are not. ``sandwich``: the same with the spread between annotators in the
-            middle, where votes of an annotator may depend on each other. ``bootstrap``: refits to annotators drawn
-            with replacement.
+            ``posterior``: draws from the posterior; if votes are few enough, ``ranking_`` shows these.
+            ``information``: a normal approximation with the observed information of scores and noise; otherwise
+            ``ranking_`` shows these. ``sandwich``: the same with a covariance clustered by annotator, for votes of an
+            annotator that are dependent. ``bootstrap``: refits to annotators drawn with replacement.
         n_resamples : int
             Refits of the bootstrap.
         random_state : int, Generator or None
@@ -382,7 +379,7 @@ class RankingModel(Parameters):
         Parameters
         ----------
         left, right : id or array-like of ids
-            Any items; those that the votes did not name are scored through their features.
+            Items; those without votes are scored by their features.
         features : data frame or mapping, optional
             Features of the unseen items.
 
@@ -394,25 +391,23 @@ class RankingModel(Parameters):
         return self.result_.predictor.truth(left, right, features)
 
     def vote_proba(self, votes: Comparisons, features: Any = None) -> FloatArray:
-        """Return how likely it is that each vote goes to the first item of its pair, given the fitted model.
+        """Return the probability that each vote is for the first item of its pair, given the fitted model.
 
-        Unlike :meth:`predict_proba` it is about a vote and not about the truth: it knows who votes, and the votes on
-        the same pair to which the model was fitted.
+        Unlike :meth:`predict_proba` it predicts a vote and not the truth: it uses the annotator, and the votes on the
+        same pair to which the model was fitted.
 
         Parameters
         ----------
         votes : Comparisons
-            Whose items, annotators and questions have the ids of those that the model was fitted to. An annotator
-            that the model never saw is taken for the mean annotator; an item that it never saw is scored through
-            its features, or taken for any item.
+            Votes with the same ids as those of the fit. For an unknown annotator the mean annotator is used; an
+            unknown item is scored by its features, or has an unknown score.
         features : data frame or mapping, optional
             Features of the unseen items.
 
         Returns
         -------
         ndarray
-            One for each decided vote of positive weight, in the order of the votes; ``votes`` says how they came
-            out.
+            One for each decided vote of positive weight, in the order of the votes; ``votes`` has their outcomes.
         """
         return self.result_.predictor.vote(votes, features)
 
@@ -424,10 +419,10 @@ class RankingModel(Parameters):
         truth : array-like, mapping or data frame
             The true value of each item, higher is better: in the order of ``items_``, or by item id.
         by : {"posterior", "scores", "recommended"}
-            ``posterior``: the share of the voted pairs on whose side the posterior is; ``scores``: the share of
-            all pairs of items that ``scores_`` orders rightly; ``recommended``: the share of the voted pairs that
-            are decided rightly by the posterior or by the order of the scores, as ``result_.recommended()`` says.
-            Pairs of equal value do not count; a tie of the model counts one half.
+            ``posterior``: the share of the voted pairs that the posterior decides correctly; ``scores``: the share of
+            all pairs of items that ``scores_`` orders correctly; ``recommended``: the share of the voted pairs
+            decided correctly by the posterior or the order of the scores, whichever ``result_.recommended()``
+            returns. Pairs of equal value do not count; a tie of the model counts one half.
 
         Returns
         -------
@@ -447,9 +442,9 @@ class RankingModel(Parameters):
             intervals, lowest first, in the colours of the verdicts. ``reliability``: for :class:`VRJAM` the flip of
             each annotator on each kind of pairs; for other models the flip over the number of votes.
         ax : matplotlib Axes, optional
-            Where to draw; a new figure unless given.
+            Where to draw; by default a new figure.
         most : int, optional
-            Draw at most so many items (40) or annotators (60).
+            Largest number of items (40) or annotators (60) drawn.
 
         Returns
         -------
@@ -460,10 +455,10 @@ class RankingModel(Parameters):
         return plots.plot(self, what, ax, most)
 
     def save(self, path: str | Path) -> None:
-        """Write the fitted model to a file: data, not code.
+        """Write the fitted model to a file that contains only data.
 
         The file has what was computed so far and, up to two million folded votes in memory, the votes: from these a
-        loaded model computes everything else when it is asked for. Saving itself computes nothing.
+        loaded model computes everything else on access. Saving itself computes nothing.
 
         Parameters
         ----------
@@ -483,7 +478,7 @@ class RankingModel(Parameters):
 
     @classmethod
     def _from_body(cls, body: dict[str, Any], source: str) -> RankingModel:
-        """Return the model that plain data describe."""
+        """Return the model from plain data."""
         from jamrank.models.files import model_from_body
 
         return model_from_body(cls, body, source)
@@ -505,7 +500,7 @@ class RankingModel(Parameters):
         extras: dict[str, Any] | None = None,
         posterior: FloatArray | None = None,
     ) -> RankingResult:
-        """Return the result of a model whose flips are counted and whose scores have independent errors, or none."""
+        """Return the result of a model with counted flips and scores with independent errors, or none."""
         predictor = cls._predictor(votes, scores, posterior)
         return RankingResult(
             cls.__name__,

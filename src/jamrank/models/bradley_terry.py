@@ -1,4 +1,4 @@
-"""Bradley–Terry: every annotator is believed equally."""
+"""Bradley–Terry: all annotators are equally reliable."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["BradleyTerry"]
 
 
 class BradleyTerry(LatentModel):
-    """Free item scores, and votes that are taken for the truth.
+    """Free item scores, and votes without noise.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ class BradleyTerry(LatentModel):
     prior : "auto", Prior or None
         Normal prior on the scores, its variance estimated from the votes; None for plain maximum likelihood.
     max_iter, tol, engine, n_jobs, verbose
-        As in :class:`JAM`; ``tol`` is smaller, for without hidden truths every step gains digits.
+        As in :class:`JAM`; ``tol`` is smaller, since without latent truths convergence is quadratic.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What the models that count votes share: everything but the scores."""
+"""Base of the models that count votes."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _MOST_NAMED = 3
 
 
 class ClosedForm(RankingModel):
-    """Base of models whose scores follow from counts of votes, whoever cast them and under whatever question.
+    """Base of models whose scores follow from counts of votes by pair of items.
 
-    A subclass gives the scores, in ``_score``, and standard errors if it has them, in ``_standard_errors``. Ties
-    count half a vote for each side. Where votes leave the items in several groups, a warning says so: scores of
-    different groups cannot be compared.
+    A subclass returns the scores in ``_score``, and standard errors, if any, in ``_standard_errors``. Ties count half
+    a vote for each side. If items are not all connected, a warning says that scores of different groups cannot be
+    compared.
 
     Attributes
     ----------
@@ -61,7 +61,8 @@ class ClosedForm(RankingModel):
         self._warn_of_groups(counts, votes.items)
         if not converged:
             warn(
-                f"{name} stopped before its scores had settled: some items are linked too weakly", NotConvergedWarning
+                f"{name} stopped before its scores converged: some items are connected too weakly",
+                NotConvergedWarning,
             )
         slope = fit_link(values[counts.first] - values[counts.second], counts.wins, counts.votes)
 
@@ -77,11 +78,11 @@ class ClosedForm(RankingModel):
         return self._counted_result(summary, scores, flip, ended, self.get_params(), se=se, extras=extras)
 
     def _score(self, counts: PairCounts) -> tuple[FloatArray, bool, dict[str, Any]]:
-        """Return the scores, whether they have settled, and what else the model says."""
+        """Return the scores, whether they converged, and further results of the model."""
         raise NotImplementedError
 
     def _standard_errors(self, counts: PairCounts, scores: FloatArray, slope: float) -> FloatArray | None:
-        """Return the standard error of each score; None where nothing simple is honest."""
+        """Return the standard error of each score; None if there is no simple valid one."""
         return None
 
     def _warn_of_groups(self, counts: PairCounts, items: NDArray[Any]) -> None:
@@ -98,7 +99,7 @@ class ClosedForm(RankingModel):
 
 
 def require_smoothing(smoothing: float) -> None:
-    """Refuse a smoothing under which a score could be infinite."""
+    """Raise for a smoothing with which a score could be infinite."""
     try:
         fine = 0 < smoothing < float("inf")
     except TypeError:

@@ -13,14 +13,14 @@ from jamrank.typing import FloatArray
 
 __all__ = ["Borda", "Copeland", "WinRate"]
 
-# Sums of fractional weights are rounded, and rounding must not make a majority.
+# Sums of fractional weights have rounding errors, which must not decide a majority.
 _ROUNDING = 1e-9
 
 
 class WinRate(ClosedForm):
     """The share of its votes that each item won; a tie counts half, and nothing is smoothed.
 
-    An item without votes has 1/2. It rewards weak opponents: use it where all items met much the same ones.
+    An item without votes has 1/2. It rewards weak opponents: use it if all items had similar opponents.
 
     Attributes
     ----------
@@ -45,10 +45,10 @@ class WinRate(ClosedForm):
 
 
 class Borda(ClosedForm):
-    """The mean, over the opponents that an item met, of the share of votes that it won against each.
+    """The mean over opponents of the share of votes that an item won against each.
 
-    Every opponent counts the same, however many votes there are. Where all items met all others it is the classic
-    Borda count divided by the number of opponents. An item without votes has 1/2.
+    Every opponent counts the same, however many votes there are. If all items met all others it is the classic Borda
+    count divided by the number of opponents. An item without votes has 1/2.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class Borda(ClosedForm):
         return _ratio(counts.by_item(share, 1 - share), counts.opponents), True, {}
 
     def _standard_errors(self, counts: PairCounts, scores: FloatArray, slope: float) -> FloatArray:
-        """Binomial for each opponent, at the probability that the scores give: shares of few votes are no guide."""
+        """Binomial for each opponent, at the probability that the scores give: shares of few votes are too noisy."""
         p = expit(slope * (scores[counts.first] - scores[counts.second]))
         spread = p * (1 - p) / counts.votes
         se = np.sqrt(counts.by_item(spread, spread)) / np.maximum(counts.opponents, 1)
@@ -74,14 +74,14 @@ class Borda(ClosedForm):
 
 
 class Copeland(ClosedForm):
-    """The opponents that an item beat by majority, less those that beat it; a tied pair counts for neither.
+    """The number of opponents that an item beat by majority, minus those that beat it; tied pairs count 0.
 
     Sizes of majorities do not count. Neither does the number of opponents: an item that met few stays near 0.
 
     Attributes
     ----------
     scores_ : ndarray
-        Opponents beaten less opponents lost to: whole numbers.
+        Opponents beaten minus opponents lost to: whole numbers.
     slope_, posterior_, flip_
         As in :class:`HodgeRank`.
     """

@@ -12,7 +12,7 @@ __all__ = ["CrowdBT"]
 
 
 class CrowdBT(LatentModel):
-    """Free item scores, a truth drawn anew for each vote, a flip probability for each annotator.
+    """Free item scores, a latent truth of each vote, a flip probability for each annotator.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ class PairFitter(LatentFitter):
     """Fits truths and errors, and scores items by their shares of pairs won."""
 
     def finish(self, outcome: Outcome) -> LatentFit:
-        """Return what was found, with scores."""
+        """Return the fit, with scores."""
         rows, first_won = outcome.problem.in_memory.rows, outcome.problem.posterior(outcome.fit.point)
         n_items = len(self.votes.items)
         won = np.bincount(rows.first, first_won, n_items) + np.bincount(rows.second, 1 - first_won, n_items)
@@ -37,15 +37,15 @@ class PairFitter(LatentFitter):
 
 
 class DawidSkene(LatentModel):
-    """One truth a pair, which says nothing of other pairs, and annotators who err.
+    """Independent truths of pairs, and annotators who err.
 
-    Before its votes each truth is even, for a pair has no order of its own. Items are ranked by their shares of pairs
+    The prior probability of each truth is 1/2. Items are ranked by their shares of pairs
     won, each pair by its posterior.
 
     Parameters
     ----------
     noise : {"flip", "two-coin"}
-        ``flip`` is the one-coin model; ``two-coin`` has an error rate for each side on which the better item is.
+        ``flip`` is the one-coin model; ``two-coin`` has an error rate for each side of the better item.
     prior : "auto", Prior or None
         Weak prior on the errors; None for plain maximum likelihood.
     init, n_init, max_iter, tol, random_state, n_jobs, verbose
@@ -54,7 +54,7 @@ class DawidSkene(LatentModel):
     Attributes
     ----------
     scores_ : ndarray
-        Log-odds of each item's share of pairs won, one won and one lost imagined.
+        Log-odds of each item's share of pairs won, with one pseudo-win and one pseudo-loss.
     flip_ : ndarray
         As in :class:`JAM`.
     """
@@ -90,7 +90,7 @@ class DawidSkene(LatentModel):
 
     @classmethod
     def _uncertainty_of(cls, votes: VoteSummary, scores: Scores, inference: LatentInference) -> ScoreUncertainty:
-        """Take the pairs of an item for independent."""
+        """Return standard errors for independent pairs."""
         share = 1.0 / (1.0 + np.exp(-scores.scores))
         pairs = inference.fit.extras["item_pairs"]
         return ScoreUncertainty(votes, scores, 1.0 / np.sqrt((pairs + 2) * share * (1 - share)))

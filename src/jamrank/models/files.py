@@ -35,7 +35,7 @@ from jamrank.typing import FloatArray
 
 __all__ = ["load", "model_body", "model_bytes", "model_from_body"]
 
-# Votes up to so many are written with the model, so that it can compute what was not computed before.
+# Up to this many votes are written with the model, so that it can compute further results.
 _MOST_VOTES = 2_000_000
 
 
@@ -55,9 +55,8 @@ def load(path: str | Path) -> RankingModel:
     Returns
     -------
     RankingModel
-        A model of the class that was saved, with the same predictions bit for bit. What was not computed before it
-        was saved is computed from the votes in the file when it is asked for; where the file has none, a
-        :class:`jamrank.errors.NotStoredError` says so.
+        A model of the class that was saved, with the same predictions bit for bit. Other results are computed on
+        access from the votes in the file; if the file has none, a :class:`jamrank.errors.NotStoredError` is raised.
     """
     body, source = read_body(path), str(path)
     name = str(body.get("class"))
@@ -76,7 +75,7 @@ def load(path: str | Path) -> RankingModel:
 
 
 def model_body(model: RankingModel) -> dict[str, Any]:
-    """Return everything that is known of a fitted model, as JSON values and arrays."""
+    """Return a fitted model as JSON values and arrays."""
     result = model.result_
     votes, scores = result.votes, result.scores
     features = scores.features
@@ -113,7 +112,7 @@ def _computed(result: RankingResult) -> dict[str, dict[str, Any]]:
     parts["uncertainty"] = {name: unsure[name] for name in ("exchangeable", "score_draws") if name in unsure}
     if "estimate" in unsure:
         parts["uncertainty"]["estimate"] = dict(vars(unsure["estimate"]))
-    if result.votes.in_memory is None:  # what votes in parts have for each pair stays there
+    if result.votes.in_memory is None:  # values by pair of votes in parts are not stored
         parts["predictor"].pop("posterior", None)
     return parts
 
@@ -132,7 +131,7 @@ def _votes_body(votes: VoteSummary) -> dict[str, Any]:
         "decided_votes": votes.decided_votes,
         "pairs": pairs,
         "table": dict(vars(known.storage.table)) if few and known is not None else None,
-        "gold": dict(vars(gold.told.storage.table)) if few and gold is not None else None,
+        "gold": dict(vars(gold.with_truths.storage.table)) if few and gold is not None else None,
         "n_gold": 0 if gold is None else gold.n_pairs,
         "copy_of": votes.copy_of if len(votes.copy_of) else None,
     }
@@ -176,7 +175,7 @@ def _plain_param(value: Any) -> Any:
         return {"prior": asdict(value)}
     if isinstance(value, np.generic):
         return value.item()
-    # A generator that was used once cannot be written down; the fitted results do not need it.
+    # A used generator cannot be stored; the fitted results do not need it.
     return value if value is None or isinstance(value, (bool, int, float, str)) else None
 
 
@@ -193,7 +192,7 @@ def _plain_ids(labels: NDArray[Any]) -> Any:
 
 
 def model_from_body(cls: type[RankingModel], body: dict[str, Any], source: str) -> RankingModel:
-    """Return the model that plain data describe."""
+    """Return the model from plain data."""
     body = checked(body, source)
     model = cls(**{str(name): _param(value) for name, value in body["params"].items()})
     votes = _votes(body)
@@ -222,34 +221,34 @@ def _param(value: Any) -> Any:
 
 
 def _votes(body: dict[str, Any]) -> VoteSummary:
-    told = body["votes"]
+    data = body["votes"]
     ids: dict[str, Any] = {name: _ids(body["ids"][name]) for name in ("items", "annotators", "questions")}
-    pairs = None if told["pairs"] is None else _pair_arrays(told["pairs"])
+    pairs = None if data["pairs"] is None else _pair_arrays(data["pairs"])
     known = gold = None
-    copy_of = np.empty(0, np.int64) if told.get("copy_of") is None else told["copy_of"].astype(np.int64)
-    if told.get("table") is not None and pairs is not None:
+    copy_of = np.empty(0, np.int64) if data.get("copy_of") is None else data["copy_of"].astype(np.int64)
+    if data.get("table") is not None and pairs is not None:
         codes: dict[str, Any] = {
             "pair_first": pairs.first,
             "pair_second": pairs.second,
             "pair_question": pairs.question,
         }
-        rest: dict[str, Any] = {"n_votes": told["n_votes"], "n_missing": told["n_missing"], "frames": told["frames"]}
+        rest: dict[str, Any] = {"n_votes": data["n_votes"], "n_missing": data["n_missing"], "frames": data["frames"]}
         rest["copy_of"] = copy_of
-        known = Comparisons(**ids, **codes, storage=_table(told["table"]), **rest)
-        if told.get("gold") is not None:
+        known = Comparisons(**ids, **codes, storage=_table(data["table"]), **rest)
+        if data.get("gold") is not None:
             knowing = np.empty(len(ids["annotators"]) + 1, dtype=object)
             knowing[:-1], knowing[-1] = ids["annotators"], "gold"
-            stated = Comparisons(**{**ids, "annotators": knowing}, **codes, storage=_table(told["gold"]), **rest)
-            gold = KnownTruths(known, stated, told["n_gold"])
+            stated = Comparisons(**{**ids, "annotators": knowing}, **codes, storage=_table(data["gold"]), **rest)
+            gold = KnownTruths(known, stated, data["n_gold"])
     return VoteSummary(
         ids["items"],
         ids["annotators"],
         ids["questions"],
-        "pandas" if told["frames"] == "pandas" else "polars",
-        told["n_votes"],
-        float(told["n_ties"]),
-        told["annotator_votes"],
-        told["decided_votes"],
+        "pandas" if data["frames"] == "pandas" else "polars",
+        data["n_votes"],
+        float(data["n_ties"]),
+        data["annotator_votes"],
+        data["decided_votes"],
         known,
         gold,
         pairs,
@@ -257,18 +256,18 @@ def _votes(body: dict[str, Any]) -> VoteSummary:
     )
 
 
-def _pair_arrays(told: dict[str, Any]) -> PairArrays:
-    first, second, question = (np.asarray(told[name], dtype=np.int32) for name in ("first", "second", "question"))
-    return PairArrays(first, second, question, told["votes"])
+def _pair_arrays(data: dict[str, Any]) -> PairArrays:
+    first, second, question = (np.asarray(data[name], dtype=np.int32) for name in ("first", "second", "question"))
+    return PairArrays(first, second, question, data["votes"])
 
 
-def _table(told: dict[str, Any]) -> VoteTable:
+def _table(data: dict[str, Any]) -> VoteTable:
     return VoteTable(
-        told["start"].astype(np.int64),
-        told["annotator"].astype(np.int32),
-        told["result"].astype(np.int8),
-        told["swapped"],
-        told["weight"],
+        data["start"].astype(np.int64),
+        data["annotator"].astype(np.int32),
+        data["result"].astype(np.int8),
+        data["swapped"],
+        data["weight"],
     )
 
 
@@ -281,15 +280,15 @@ def _ids(value: Any) -> NDArray[Any]:
 
 
 def _scores(body: dict[str, Any], model: str) -> Scores:
-    told = dict(body["scores"])
-    features, kernel = told.pop("features", None), told.pop("kernel", None)
+    data = dict(body["scores"])
+    features, kernel = data.pop("features", None), data.pop("kernel", None)
     known = {each.name for each in fields(Scores)}
     return Scores(
         _ids(body["ids"]["items"]),
         model=model,
         features=features and Features(tuple(features["names"]), features["mean"], features["scale"]),
         kernel=kernel and KernelMap(**{each.name: kernel[each.name] for each in fields(KernelMap)}),
-        **{name: value for name, value in told.items() if name in known},
+        **{name: value for name, value in data.items() if name in known},
     )
 
 
@@ -302,8 +301,8 @@ def _fit(
     votes: VoteSummary,
 ) -> LatentFit:
     settings = FitSettings.of(cls.__name__, cls._spec, params)
-    told = body["fit"]
-    if told is None:  # of the first version: what was computed, and nothing to compute more from
+    data = body["fit"]
+    if data is None:  # first version: only computed results
         source = EngineSource(None, None, settings.rows, "none", Choice("memory", ""), settings.n_jobs)
         none = np.empty(0)
         fitted = refined = Solution(
@@ -316,14 +315,14 @@ def _fit(
         )
         overall = None
     else:
-        gold = None if votes.gold is None else votes.gold.told
+        gold = None if votes.gold is None else votes.gold.with_truths
         source = EngineSource(
-            votes.source, gold, settings.rows, told["ties"], Choice("memory", "the model was loaded"), settings.n_jobs
+            votes.source, gold, settings.rows, data["ties"], Choice("memory", "the model was loaded"), settings.n_jobs
         )
-        own = replace(settings, prior=_estimated(settings.prior, told["flip_votes"]))
-        fitted = _solution(told["fitted"], source, own, body["extras"], votes)
-        refined = fitted if told["refined"] is None else _solution(told["refined"], fitted.source, own, {}, votes)
-        overall = None if told["overall"] is None else _solution(told["overall"], source, settings, {}, votes)
+        own = replace(settings, prior=_estimated(settings.prior, data["flip_votes"]))
+        fitted = _solution(data["fitted"], source, own, body["extras"], votes)
+        refined = fitted if data["refined"] is None else _solution(data["refined"], fitted.source, own, {}, votes)
+        overall = None if data["overall"] is None else _solution(data["overall"], source, settings, {}, votes)
     return LatentFit(
         settings,
         scores.scorer or "objects",
@@ -346,12 +345,12 @@ def _fit(
         scores.score_variance,
         scores.weight_variance,
         body["extras"],
-        None if told is None else told["flip_information"],
+        None if data is None else data["flip_information"],
     )
 
 
 def _estimated(prior: Prior | None, flip_votes: FloatArray | None) -> Prior | None:
-    """Return the prior with what was estimated of it."""
+    """Return the prior with its estimated values."""
     if prior is None or flip_votes is None:
         return prior
     wrong, right = flip_votes.tolist()
@@ -359,21 +358,21 @@ def _estimated(prior: Prior | None, flip_votes: FloatArray | None) -> Prior | No
 
 
 def _solution(
-    told: dict[str, Any], source: EngineSource, settings: FitSettings, extras: dict[str, Any], votes: VoteSummary
+    data: dict[str, Any], source: EngineSource, settings: FitSettings, extras: dict[str, Any], votes: VoteSummary
 ) -> Solution:
     n_items, n_annotators = len(votes.items), len(votes.annotators)
-    own = dict(told["noise"])
+    own = dict(data["noise"])
     ties = TieUse(own.pop("ties"), own.pop("tie_variance"))
     noise = NoiseState(**{**own, "prior": settings.prior, "ties": ties, "strength": float(own["strength"])})
     if noise.overall is not None and source.cluster is None and "cluster" in extras:
         source = replace(source, cluster=extras["cluster"], n_clusters=len(extras["centroids"]))
-    state = ScorerState(**told["scorer"])
-    if len(told["theta"]) != state.build(n_items).n_params:
-        raise FormatError(f"{len(told['theta'])} parameters of the scorer {state.name!r}")
-    n_params = len(told["params"]) - (ties.mode == "shared")
+    state = ScorerState(**data["scorer"])
+    if len(data["theta"]) != state.build(n_items).n_params:
+        raise FormatError(f"{len(data['theta'])} parameters of the scorer {state.name!r}")
+    n_params = len(data["params"]) - (ties.mode == "shared")
     if NOISES[noise.name].selectable and n_params > 1 and n_params % n_annotators:
         raise FormatError(f"{n_params} parameters of the noise {noise.name!r} for {n_annotators} annotators")
-    return Solution(source, state, noise, settings.loss, told["theta"], told["params"])
+    return Solution(source, state, noise, settings.loss, data["theta"], data["params"])
 
 
 def _restore(result: RankingResult, computed: dict[str, dict[str, Any]]) -> None:

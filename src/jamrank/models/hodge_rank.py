@@ -16,7 +16,7 @@ __all__ = ["HodgeRank"]
 
 
 class HodgeRank(ClosedForm):
-    """The scores whose differences are nearest to what the votes on each pair say, by least squares.
+    """Least-squares scores: their differences fit the flow of votes on each pair best.
 
     Every pair of items counts as often as it has votes. After Jiang, Lim, Yao and Ye, *Statistical ranking and
     combinatorial Hodge theory*, 2011.
@@ -24,15 +24,15 @@ class HodgeRank(ClosedForm):
     Parameters
     ----------
     flow : {"log-odds", "share"}
-        What the votes on a pair say: the log-odds of its smoothed share, or the share of wins less the share of
-        losses, in which case the scores are those of Massey's method for votes of +1 and -1.
+        The flow on a pair: the log-odds of its smoothed share, or the share of wins minus the share of losses, in
+        which case the scores are those of Massey's method for votes of +1 and -1.
     smoothing : float
-        Imagined votes for each side of every compared pair, for the log-odds.
+        Pseudo-votes for each side of every compared pair, for the log-odds.
 
     Attributes
     ----------
     scores_ : ndarray
-        With mean 0 in each group of items that votes link; 0 for an item without votes.
+        With mean 0 in each connected component; 0 for an item without votes.
     inconsistency_ : float
         Share, from 0 to 1, of the squared flow that no scores can explain: cycles such as a over b over c over a,
         and noise.

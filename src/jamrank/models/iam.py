@@ -34,8 +34,8 @@ class IAM(RankingModel):
     Parameters
     ----------
     normalise : bool
-        Divide each annotator's scores by their standard deviation before the sum, so that none dominates it by
-        scale alone. The paper adds them as they are.
+        Divide each annotator's scores by their standard deviation before the sum, so that none dominates by its
+        scale. The paper adds them as they are.
     loss, prior, max_iter, tol, n_jobs, verbose
         As in :class:`JAM`.
 
@@ -84,7 +84,7 @@ class IAM(RankingModel):
         votes, settings = given.in_memory, FitSettings.of("IAM", self._spec, self.get_params())
         if given.features is None:
             raise FeatureError(
-                "IAM needs features", "give one row an item (--features FILE), or use JAM, which needs none"
+                "IAM needs features", "give one row per item (--features FILE), or use JAM, which needs none"
             )
         matrix, names = align_features(given.features, votes.items)
         features = Features.of(matrix, names)
@@ -125,7 +125,7 @@ class IAM(RankingModel):
 def _own_ranker(
     votes: Comparisons, annotator: int, scorer: LinearScorer, settings: FitSettings
 ) -> tuple[FloatArray, Convergence]:
-    """Fit one annotator's votes as if they were the truth; return the weights and how the fit ended."""
+    """Fit one annotator's votes without noise; return the weights and whether the fit converged."""
     rows = Rows.per_vote(votes, annotator)
     if not len(rows):
         return np.zeros(scorer.n_params), Convergence()

@@ -12,37 +12,37 @@ __all__ = ["JAM"]
 
 
 class JAM(LatentModel):
-    """Joint Annotator Modeling: one truth a pair, a flip probability for each annotator.
+    """Joint Annotator Modeling: one latent truth per pair, a flip probability for each annotator.
 
-    With features the truth of a pair depends on them linearly, as in the paper; without, every item has a free
-    score. Other ways from features to scores are a choice of ``scorer``.
+    With features, scores are linear in them, as in the paper; without, every item has a free score. ``scorer`` has
+    other choices.
 
     Parameters
     ----------
     scorer : {"auto", "linear", "objects", "kernel", "linear+objects", "kernel+objects"}
-        How scores arise: from the features, linearly or through a kernel; freely, one for each object; or as a sum
-        of both, fitted together. ``auto``: ``linear`` with features, ``objects`` without.
+        Where scores come from: features, linearly or through a kernel; a free score for each item; or a sum of both,
+        fitted jointly. ``auto``: ``linear`` with features, ``objects`` without.
     loss : {"logistic", "hinge"}
         How the scores are fitted to the truths. ``logistic`` is exact EM; ``hinge`` is the paper's support vector
         ranker in Rennie's smooth form, an approximation whose log-likelihood may fall.
     noise : {"flip", "two-coin"}
-        How annotators err: ``flip`` as often on one side as on the other; ``two-coin`` with a bias towards the item
-        shown on the left or on the right.
+        How annotators err: ``flip`` with the same probability on both sides; ``two-coin`` with a bias towards the
+        item shown on the left or on the right.
     ties : {"auto", "davidson", "half", "leave out"}
         What to do with tie votes. ``davidson``: a tie is an outcome that is likelier the closer two items are, with a
         threshold for each annotator. ``auto``: the same, with one threshold for all unless the annotators' shares of
         ties differ by more than chance. ``half``: a tie is half a vote for either side, as evalica and the arenas
         count it. ``leave out``: ties are not used, with a warning.
     flips : {"joint", "marginal"}
-        How flips are fitted where every item has a free score and annotators have one flip each: with the scores
-        integrated out, approximately, so that scores do not explain errors away where items have few votes; or
-        together with them, by the highest joint posterior density. Otherwise always the latter.
+        How flips are fitted where every item has a free score and annotators have one flip each: ``marginal``
+        integrates the scores out, approximately, which avoids overfitting where items have few votes; ``joint``
+        maximises the joint posterior of scores and flips. In all other cases it is always ``joint``.
     prior : "auto", Prior or None
         Weak prior; None for plain maximum likelihood.
     init : {"share", "random"}
         Start from the shrunken vote share of each pair, or at random as in the paper.
     n_init : int
-        Number of starts, of which the best is kept; all but the first are random.
+        Number of starts, all but the first random; the best fit is kept.
     max_iter : int
         Largest number of EM iterations.
     tol : float
@@ -50,18 +50,17 @@ class JAM(LatentModel):
     random_state : int, Generator or None
         For random starts.
     engine : {"auto", "memory", "gpu", "disk", "dask"}
-        Where passes over the votes run; ``auto`` goes by their number and by what is there. With ``dask`` on the
-        client at hand, on ``DASK_SCHEDULER_ADDRESS`` or on a local cluster; :func:`jamrank.distribute_comparisons`
-        says more.
+        Where passes over the votes run; ``auto`` chooses by the number of votes and the hardware. ``dask`` uses the
+        current client, ``DASK_SCHEDULER_ADDRESS`` or a local cluster; see :func:`jamrank.distribute_comparisons`.
     n_jobs : int, optional
-        Threads; every core unless given. Results do not depend on it.
+        Number of threads; by default every core. Results do not depend on it.
     verbose : bool
         Show progress.
 
     Attributes
     ----------
     scores_ : ndarray
-        One an item: votes and features together.
+        Score of each item, from votes and features.
     feature_scores_ : ndarray or None
         The part that the features explain.
     coef_ : ndarray or None

@@ -18,20 +18,20 @@ class KernelJAM(JAM):
     Parameters
     ----------
     scorer : {"kernel", "kernel+objects"}
-        Whether the features explain the truths alone, or together with an effect of each item. The former is better
-        where annotators misread items: the effects would learn their mistakes.
+        ``kernel``: scores from features only; ``kernel+objects``: with an effect of each item. The former is better
+        if annotators share misjudgements of items, which the effects would learn.
     kernel : {"rbf", "linear"}
-        ``rbf``: items are alike that are near each other, how near being chosen from the votes; ``linear`` is
-        :class:`JAM`'s own.
+        ``rbf``: nearby items have similar scores, with a bandwidth chosen from the votes; ``linear`` is that of
+        :class:`JAM`.
     n_landmarks : int
-        Largest number of items to which all others are compared.
+        Largest number of landmarks of the kernel.
     loss, noise, ties, prior, init, n_init, max_iter, tol, random_state, engine, n_jobs, verbose
         As in :class:`JAM`.
 
     Attributes
     ----------
     feature_scores_ : ndarray
-        What the features say, through the kernel; unseen items get the same from theirs.
+        The part of the scores that the features explain; unseen items are scored by it.
     result_.scores.weight_variance : float
         Prior variance of such a score, estimated from the votes.
     """

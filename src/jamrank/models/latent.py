@@ -1,4 +1,4 @@
-"""What all models with a scorer and a noise share: from settings to the result."""
+"""Base of all models with a scorer and a noise."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["LatentModel"]
 
 
 class LatentModel(RankingModel):
-    """Base of the models that are a scorer and a noise; a subclass says which in its spec."""
+    """Base of models with a scorer and a noise, which a subclass names in its spec."""
 
     _fitter: ClassVar[type[LatentFitter]] = LatentFitter
     _predictor: ClassVar[type[LatentPredictor]] = LatentPredictor
@@ -43,7 +43,7 @@ class LatentModel(RankingModel):
         name, use = type(self).__name__, self._spec.capabilities.features
         if features is None and use == "always":
             raise FeatureError(
-                f"{name} needs features", "give one row an item (--features FILE), or use JAM, which needs none"
+                f"{name} needs features", "give one row per item (--features FILE), or use JAM, which needs none"
             )
         if features is not None and use == "refused":
             raise ParameterError(f"{name} uses no features; JAM does")
@@ -55,7 +55,7 @@ class LatentModel(RankingModel):
     def _assemble(
         cls, fit: LatentFit, votes: VoteSummary, convergence: Convergence, params: dict[str, Any]
     ) -> RankingResult:
-        """Return the result of a fit, its parts put together."""
+        """Assemble the result of a fit."""
         inference = LatentInference(fit, votes)
         scores = Scores(
             votes.items,

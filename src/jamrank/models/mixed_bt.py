@@ -13,16 +13,16 @@ __all__ = ["MixedBT"]
 
 
 class MixedBT(BradleyTerry):
-    """Scores that are a sum of what the features say and an effect of each item; votes are taken for the truth.
+    """Scores are a sum of a linear function of the features and an effect of each item; votes without noise.
 
     Parameters
     ----------
     scorer : {"linear+objects", "kernel+objects", "linear", "kernel"}
-        How scores arise, as in :class:`JAM`.
+        Where scores come from, as in :class:`JAM`.
     ties : {"auto", "davidson", "half", "leave out"}
         As in :class:`JAM`.
     prior : "auto", Prior or None
-        Normal priors on weights and effects, their variances estimated from the votes; None frees the weights.
+        Normal priors on weights and effects, their variances estimated from the votes; None: no prior on the weights.
     max_iter, tol, engine, n_jobs, verbose
         As in :class:`BradleyTerry`.
 

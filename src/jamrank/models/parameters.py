@@ -1,4 +1,4 @@
-"""Parameters the scikit-learn way: what the constructor takes is what a model is told."""
+"""Parameters as in scikit-learn: the arguments of the constructor."""
 
 from __future__ import annotations
 

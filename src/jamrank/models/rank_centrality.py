@@ -1,4 +1,4 @@
-"""Rank Centrality: where a walk from losers to winners dwells."""
+"""Rank Centrality: the stationary distribution of a walk from losers to winners."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ __all__ = ["RankCentrality"]
 
 _MOST_ROUNDS = 30
 _SETTLED, _NEARLY = 1e-12, 1e-8
-# No probability changes by more than this factor in one round.
+# Largest factor by which a probability changes in one round.
 _SMALLEST = 1e-9
 
 
 class RankCentrality(ClosedForm):
-    """The logarithm of how often a random walk from losers to winners is at each item.
+    """The log stationary probability of each item in a random walk from losers to winners.
 
-    From an item the walk goes to each opponent with a probability in proportion to the share of votes that the
-    opponent won against it. Were the shares those of a Bradley–Terry model, the scores would be its scores. After
-    Negahban, Oh and Shah, *Rank centrality: ranking from pairwise comparisons*, 2017.
+    From an item the walk moves to each opponent with a probability proportional to the share of votes that the
+    opponent won against it. If the shares follow a Bradley–Terry model, the scores are its scores. After Negahban, Oh
+    and Shah, *Rank centrality: ranking from pairwise comparisons*, 2017.
 
     Parameters
     ----------
     smoothing : float
-        Imagined votes for each side of every compared pair: (wins + smoothing) / (votes + 2 smoothing) is the share.
-        It lets the walk go both ways, so that every score is finite where items only win or only lose.
+        Pseudo-votes for each side of every compared pair: (wins + smoothing) / (votes + 2 smoothing) is the share.
+        With it, scores are finite even if items only win or only lose.
 
     Attributes
     ----------
     scores_ : ndarray
-        Log of the stationary probability within each group of items that votes link, less its mean over the group;
-        0 for an item without votes.
+        Log of the stationary probability within each connected component, minus its mean there; 0 for an item without
+        votes.
     slope_, posterior_, flip_
         As in :class:`HodgeRank`.
     """
@@ -56,16 +56,16 @@ class RankCentrality(ClosedForm):
 def log_stationary(counts: PairCounts, to_first: FloatArray, to_second: FloatArray) -> tuple[FloatArray, bool]:
     """Return the logarithm of the stationary distribution of a walk, with mean 0 in each component.
 
-    Probabilities may differ by more orders of magnitude than a float64 has. So they are never formed: from scores
-    ``s`` near the answer (exact where the walk is reversible), the system for ``exp(-s)`` times the distribution is
-    solved, and its logarithm added to ``s``, until nothing moves.
+    Probabilities may differ by more orders of magnitude than a float64 has. So they are never formed: from
+    approximate scores ``s`` (exact if the walk is reversible), the system for ``exp(-s)`` times the distribution is
+    solved and its logarithm added to ``s``, until convergence.
 
     Parameters
     ----------
     tally : Tally
         The pairs.
     to_first, to_second : ndarray
-        How often the walk goes from the second item of each pair to the first, and back; above 0.
+        Transition rates from the second item of each pair to the first, and back; above 0.
 
     Returns
     -------

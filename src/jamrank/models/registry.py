@@ -39,14 +39,14 @@ _ALIASES = {"mv": "MajorityVote", "bt": "BradleyTerry"}
 
 
 def find_model(name: str) -> type[RankingModel]:
-    """Return the class of a model by its name, in whatever case."""
+    """Return the class of a model by its name, ignoring case."""
     wanted = _ALIASES.get(name.lower(), name).lower()
     for known in MODELS:
         if known.lower() == wanted:
             return MODELS[known]
-    raise ParameterError(f"{name}: no such model; known are {', '.join(MODELS)}")
+    raise ParameterError(f"unknown model {name}; expected one of {', '.join(MODELS)}")
 
 
 def spec_of(model: RankingModel | type[RankingModel]) -> ModelSpec:
-    """Return what a model is and can do, fitted or not."""
+    """Return the specification of a model, fitted or not."""
     return model._spec

@@ -25,9 +25,9 @@ __all__ = ["VRJAM"]
 class VRJAM(JAM):
     """Variable Reliability JAM: a flip probability for each annotator and cluster of pairs.
 
-    Pairs are clustered by K-means on the differences of their standardised features, a difference and its opposite
-    being one. Each annotator's flips are drawn towards the annotator's overall flip, as far as the votes suggest.
-    With one cluster it is JAM.
+    Pairs are clustered by K-means on the differences of their standardised features, where a difference and its
+    negative are equivalent. Each annotator's flips are shrunk towards the annotator's overall flip, with a strength
+    estimated from the votes. With one cluster it is JAM.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class VRJAM(JAM):
     centroid_gap : float
         That threshold.
     max_clusters : int
-        Most clusters that "auto" may take.
+        Largest number of clusters for "auto".
     loss, prior, init, n_init, max_iter, tol, random_state, n_jobs, verbose
         As in :class:`JAM`.
 
@@ -46,7 +46,7 @@ class VRJAM(JAM):
     flip_ : ndarray of shape (annotators, clusters)
         Flip probabilities.
     centroids_ : ndarray of shape (clusters, features)
-        In units of standardised features; a centroid stands for itself and its opposite.
+        In units of standardised features; a centroid represents itself and its negative.
     cluster_ : ndarray
         Cluster of each pair of ``pairs_``.
     flip_interval_ : ndarray of shape (annotators, clusters, 2)
@@ -104,12 +104,12 @@ class VRJAM(JAM):
 
     @property
     def flip_interval_(self) -> FloatArray | None:
-        """95 % interval of each flip, by annotator and cluster, from low to high; None where that costs too much."""
+        """95 % interval of each flip, by annotator and cluster, from low to high; None if that is too expensive."""
         return self.result_.annotators.cluster_interval
 
     @property
     def centroids_(self) -> FloatArray:
-        """Centroids in units of standardised features; each stands for itself and its opposite."""
+        """Centroids in units of standardised features; each represents itself and its negative."""
         centroids: FloatArray = self.result_.extras["centroids"]
         return centroids
 
@@ -131,7 +131,7 @@ class VRJAM(JAM):
 
     @property
     def skills_(self) -> Any:
-        """Frame of who is good at what: annotator, cluster, votes, flip."""
+        """Frame of flips by annotator and cluster: annotator, cluster, votes, flip."""
         result = self.result_
         n_annotators, n_clusters = self.flip_.shape
         return result.votes.frame(

@@ -1,4 +1,4 @@
-"""How annotators distort the truth: each noise is one small file and one line in the registry."""
+"""How votes arise from the truth: each noise is one file and one line in the registry."""
 
 from jamrank.noise.base import Noise
 from jamrank.noise.clustered import ClusteredFlip

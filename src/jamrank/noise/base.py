@@ -13,13 +13,13 @@ from jamrank.typing import FloatArray
 
 __all__ = ["FlipKind", "Noise"]
 
-# How the flip of an annotator follows from a noise: it is a parameter of its own, the mean of two sides, or it is no
-# parameter, and the share of votes against the scores is shown instead.
+# How the flip of an annotator follows from a noise: it is a parameter, the mean of two sides, or not a parameter;
+# then the share of votes against the scores is shown instead.
 FlipKind = Literal["parameter", "mean of sides", "counted"]
 
 
 class Noise(ABC):
-    """How votes arise from the truth: nine methods that a noise must have, then what it may say of itself.
+    """How votes arise from the truth: nine required methods, then optional ones.
 
     A *confusion group* is a set of votes that distort the truth in the same way: an annotator, or an annotator within
     a cluster of pairs or on a side. Parameters are one vector on an unbounded scale, so that the EM loop may
@@ -68,7 +68,7 @@ class Noise(ABC):
 
     @abstractmethod
     def orientation(self, params: FloatArray) -> float:
-        """Return a number below zero where the votes as a whole point the wrong way: the sign to settle."""
+        """Return a negative number if the votes as a whole point the wrong way."""
 
     @abstractmethod
     def sign_flipped(self, params: FloatArray) -> FloatArray:
@@ -80,9 +80,9 @@ class Noise(ABC):
     closed_form: ClassVar[bool] = False
     """Whether it has ``complete_information`` and ``loglik_jacobian``; without them gradients are differenced."""
     can_draw: ClassVar[bool] = True
-    """Whether draws from its posterior mean anything: not where parameters share a scale with the scores."""
+    """Whether its posterior can be sampled: not if parameters share a scale with the scores."""
     has_sandwich: ClassVar[bool] = False
-    """Whether the sandwich estimator knows its parameters: one flip for each confusion group, or none."""
+    """Whether it has a sandwich estimator: one flip for each confusion group, or none."""
     n_shared: int = 0
     """How many parameters, the last ones, all annotators share; of the others each annotator has as many."""
     sided: ClassVar[bool] = False
@@ -101,7 +101,7 @@ class Noise(ABC):
         return information[:n_annotators]
 
     def traits(self, params: FloatArray) -> dict[str, FloatArray]:
-        """Return what else is estimated of each annotator, by name."""
+        """Return other estimates for each annotator, by name."""
         return {}
 
     def warm_start(
@@ -112,15 +112,15 @@ class Noise(ABC):
         Parameters
         ----------
         params : ndarray
-            Where the fit would start otherwise.
+            The usual start.
         at : ndarray of int
-            For each annotator the place in the earlier fit; -1 for a new one.
+            For each annotator the index in the earlier fit; -1 for a new one.
         flip, traits
-            What :meth:`annotator_flips` and :meth:`traits` returned there.
+            Results of :meth:`annotator_flips` and :meth:`traits` there.
         """
         return params
 
-    def meaningless(self, params: FloatArray) -> FloatArray | None:
+    def unidentified_direction(self, params: FloatArray) -> FloatArray | None:
         """Return a direction of the parameters along which the likelihood does not change; None without one."""
         return None
 

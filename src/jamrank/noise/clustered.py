@@ -14,7 +14,7 @@ _STRENGTHS = np.logspace(0, 5, 41)
 
 
 class ClusteredFlip(Flip):
-    """Flips by annotator and cluster, drawn towards the annotator's own.
+    """Flips by annotator and cluster, shrunk towards the annotator's overall flip.
 
     The prior of each flip has its mode at the annotator's overall flip (and the weak prior of :class:`Flip`),
     as if ``strength`` further votes had been cast at exactly that rate.
@@ -46,15 +46,15 @@ class ClusteredFlip(Flip):
         super().__init__(vote_counts, wrong + strength * overall, right + strength * (1 - overall))
 
     def orientation(self, params: FloatArray) -> float:
-        """Return good will: the overall flips have settled the sign."""
+        """Return 1: the overall flips determine the orientation."""
         return 1.0
 
 
 def choose_strength(errors: FloatArray, votes: FloatArray, flip: FloatArray) -> float:
-    """Choose how far cluster flips are drawn towards the annotator's own, from the votes alone.
+    """Estimate how strongly cluster flips are shrunk towards the annotator's overall flip.
 
-    The strength maximises the beta-binomial likelihood of the expected errors: large where the clusters differ
-    no more than chance would have it, small where they truly differ.
+    The strength maximises the beta-binomial likelihood of the expected errors: large if the clusters differ no more
+    than by chance, small if they really differ.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def choose_strength(errors: FloatArray, votes: FloatArray, flip: FloatArray) -> 
     flip : ndarray of shape (annotators,)
         Overall flips.
     """
-    # A grid, not an optimiser: where all strengths are as good, the choice must not depend on rounding.
+    # A grid, not an optimiser: if all strengths are equally good, rounding must not decide.
     mean = np.clip(flip, 1e-6, 1 - 1e-6)[:, None, None]
     a, b = _STRENGTHS * mean, _STRENGTHS * (1 - mean)
     errors, votes = errors[:, :, None], votes[:, :, None]

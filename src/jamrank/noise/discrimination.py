@@ -1,4 +1,4 @@
-"""How sharply each annotator tells items apart: votes that follow the margin, with no truth in between."""
+"""The discrimination of each annotator: votes depend on the margin, without a latent truth."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from jamrank.typing import FloatArray
 __all__ = ["Discrimination"]
 
 
-# A longer step of the parameters, which are about 1, has left the ground.
+# The parameters are about 1, so longer steps are not trusted.
 _LONGEST = 1.0
 
 
 class Discrimination(Noise):
     """A vote is for the first item with log-odds ``b m``: margin times the annotator's discrimination.
 
-    It is 0 for one who cannot tell items apart, and negative for one who prefers the worse. Scores and discrimination
-    share a scale, so the parameters are scaled to a mean square of 1: their own length says nothing. The prior is
-    normal around 1. Rows must be votes about the margin.
+    It is 0 for an annotator who votes at random, and negative for one who prefers the worse item. Scores and
+    discrimination share a scale, so the parameters are scaled to a mean square of 1: their length is not identified.
+    The prior is normal around 1. Rows must be votes about the margin.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class Discrimination(Noise):
     variance : float, optional
         Prior variance; None for plain maximum likelihood.
     scale : float
-        Root of the mean square of the discriminations.
+        Root mean square of the discriminations.
     """
 
     flip_kind: ClassVar[FlipKind] = "counted"
@@ -42,7 +42,7 @@ class Discrimination(Noise):
         self._precision = 0.0 if variance is None else 1.0 / variance
 
     def _scaled(self, params: FloatArray) -> tuple[FloatArray, float]:
-        """Return the parameters with a mean square of 1, and the root of what it was."""
+        """Return the parameters scaled to a mean square of 1, and the factor."""
         length = float(np.sqrt((params**2).mean()))
         return (params / length, length) if length > 0 else (np.ones_like(params), 1.0)
 
@@ -51,14 +51,14 @@ class Discrimination(Noise):
         return self.scale * self._scaled(params)[0]
 
     def update(self, expected_counts: FloatArray, params: FloatArray | None = None) -> FloatArray:
-        """Return better parameters: a Newton step of each that leaves the common scale alone."""
+        """Return the parameters after a Newton step that keeps the common scale."""
         if params is None:
             return np.ones(len(self.votes))
         unit, _ = self._scaled(params)
         slope = self._slope(unit, expected_counts)
         information = self.scale**2 * expected_counts[:, 1] + self._precision
         give = np.divide(1.0, information, out=np.zeros_like(information), where=information > 0)
-        # Along the parameters themselves nothing but the scale would change.
+        # Along the parameters themselves only the scale would change.
         along = float((unit**2 * give).sum())
         hold = float((unit * give * slope).sum()) / along if along > 0 else 0.0
         step = give * (slope - hold * unit)
@@ -78,7 +78,7 @@ class Discrimination(Noise):
         return np.zeros_like(params)
 
     def log_prior(self, params: FloatArray) -> float:
-        """Return the log density relative to its highest value."""
+        """Return the log density relative to its maximum."""
         return -0.5 * self._precision * float(((self._scaled(params)[0] - 1.0) ** 2).sum())
 
     def rates(self, params: FloatArray) -> FloatArray:
@@ -86,11 +86,11 @@ class Discrimination(Noise):
         return self.log_emission(params)
 
     def random(self, rng: np.random.Generator) -> FloatArray:
-        """Return discriminations drawn evenly between 1/2 and 3/2, for a random start."""
+        """Return discriminations drawn uniformly from 1/2 to 3/2, for a random start."""
         return rng.uniform(0.5, 1.5, len(self.votes))
 
     def orientation(self, params: FloatArray) -> float:
-        """Return the sum of the discriminations over votes: below zero most prefer the worse item."""
+        """Return the sum of the discriminations over votes: negative if most prefer the worse item."""
         return float((self.votes * params).sum())
 
     def sign_flipped(self, params: FloatArray) -> FloatArray:
@@ -101,6 +101,6 @@ class Discrimination(Noise):
         """Return the discrimination of each annotator."""
         return {"discrimination": self.rates(params)}
 
-    def meaningless(self, params: FloatArray) -> FloatArray:
+    def unidentified_direction(self, params: FloatArray) -> FloatArray:
         """Return the parameters themselves, with length 1: along them only the common scale changes."""
         return np.asarray(params / np.linalg.norm(params))

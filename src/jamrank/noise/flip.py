@@ -14,9 +14,9 @@ from jamrank.typing import FloatArray
 
 __all__ = ["Flip"]
 
-# A flip closer to 0 or 1 than 1e-13 is a certainty; the likelihood stays finite there.
+# Flips are kept 1e-13 away from 0 and 1, so that the likelihood stays finite.
 _LARGEST_LOGIT = 30.0
-# An earlier flip of 0 or 1 may prove wrong: a fit must be able to leave it.
+# A warm start from a flip of 0 or 1 must be able to leave it.
 _SURE = 1e-6
 
 
@@ -63,18 +63,20 @@ class Flip(Noise):
         return self._logit(errors + self.prior_errors, correct + self.prior_correct)
 
     def slope(self, params: FloatArray, expected_counts: FloatArray) -> FloatArray:
-        """Return expected errors, pseudo-votes included, less those that the flips predict."""
-        imagined = self.prior_errors + self.prior_correct
-        slope: FloatArray = self.errors(expected_counts) + self.prior_errors - (self.votes + imagined) * expit(params)
+        """Return expected errors, pseudo-votes included, minus those that the flips predict."""
+        pseudo_votes = self.prior_errors + self.prior_correct
+        slope: FloatArray = (
+            self.errors(expected_counts) + self.prior_errors - (self.votes + pseudo_votes) * expit(params)
+        )
         return slope
 
     def complete_information(self, params: FloatArray) -> FloatArray:
-        """Return the information on each flip's logit if the truths were known, that of pseudo-votes included."""
+        """Return the complete-data information on each flip's logit, including pseudo-votes."""
         votes = self.votes + self.prior_errors + self.prior_correct
         return np.asarray(votes * expit(params) * expit(-params))
 
     def loglik_jacobian(self, params: FloatArray) -> csr_array:
-        """Return 1 for a vote for the second item, -1 for one for the first: it says less where flips are more."""
+        """Return 1 for a vote for the second item, -1 for one for the first: larger flips weaken the evidence."""
         n_confusion_groups = len(params)
         sign = np.tile([1.0, -1.0], n_confusion_groups)
         return csr_array((sign, (np.arange(2 * n_confusion_groups), np.repeat(np.arange(n_confusion_groups), 2))))
@@ -88,13 +90,13 @@ class Flip(Noise):
     def _logit(errors: FloatArray, correct: FloatArray) -> FloatArray:
         with np.errstate(divide="ignore", invalid="ignore"):
             odds = np.log(errors) - np.log(correct)
-        # A confusion group without votes or prior carries no information: a flip of 1/2 leaves the rest unchanged.
+        # A confusion group without votes or prior has no information: a flip of 1/2 does not affect the rest.
         odds[(errors == 0) & (correct == 0)] = 0.0
         return np.asarray(np.clip(odds, -_LARGEST_LOGIT, _LARGEST_LOGIT))
 
     def log_prior(self, params: FloatArray) -> float:
-        """Return the log of the Beta densities, each relative to its highest value."""
-        # By the distance from the mode: a strong prior times the difference of two logarithms would drown the
+        """Return the log of the Beta densities, each relative to its maximum."""
+        # From the distance to the mode: a strong prior times the difference of two logarithms would lose the
         # likelihood in rounding.
         away = np.clip(params, -_LARGEST_LOGIT, _LARGEST_LOGIT) - self._mode
         flip, keep = expit(self._mode), expit(-self._mode)
@@ -107,12 +109,12 @@ class Flip(Noise):
         return flips
 
     def random(self, rng: np.random.Generator) -> FloatArray:
-        """Return flips drawn evenly between 0 and 1/2, for a random start."""
+        """Return flips drawn uniformly from 0 to 1/2, for a random start."""
         flips = rng.uniform(0.01, 0.49, len(self.votes))
         return np.log(flips) - np.log1p(-flips)
 
     def orientation(self, params: FloatArray) -> float:
-        """Return the sum over votes of 1 - 2 flip: below zero the votes as a whole point the wrong way."""
+        """Return the sum over votes of 1 - 2 flip: negative if the votes as a whole point the wrong way."""
         return float((self.votes * (1 - 2 * expit(params))).sum())
 
     def sign_flipped(self, params: FloatArray) -> FloatArray:
@@ -122,7 +124,7 @@ class Flip(Noise):
     def warm_start(
         self, params: FloatArray, at: NDArray[np.intp], flip: FloatArray, traits: dict[str, FloatArray]
     ) -> FloatArray:
-        """Return the flips of the earlier fit for the annotators that it knows."""
+        """Return the flips of the earlier fit for the annotators in it."""
         if len(params) != len(at):
             return params
         return np.where(at >= 0, logit(np.clip(flip[at], _SURE, 1 - _SURE)), params)

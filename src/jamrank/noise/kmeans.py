@@ -1,7 +1,7 @@
-"""K-means of difference vectors ``x_i - x_j``, exactly and without ever forming them all.
+"""K-means of difference vectors ``x_i - x_j``, exact, without forming them all.
 
-A pair has no natural order, so ``x_i - x_j`` and ``x_j - x_i`` belong together: a centroid stands for itself and
-its opposite.
+A pair has no natural order, so ``x_i - x_j`` and ``x_j - x_i`` belong together: a centroid represents itself and its
+negative.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def cluster_pairs(
     matrix : ndarray of shape (items, features)
         Standardised features.
     n_clusters : int
-        Number of clusters; fewer come back where there are not so many distinct differences.
+        Number of clusters; fewer are returned if there are fewer distinct differences.
     """
     return _lloyd(first, second, matrix, _seeds(first, second, matrix, n_clusters), threads)
 
@@ -55,7 +55,7 @@ def cluster_pairs(
 def _lloyd(
     first: Int32Array, second: Int32Array, matrix: FloatArray, centroids: FloatArray, threads: int | None
 ) -> Clusters:
-    """Assign pairs and move centroids in turn, until hardly any pair moves."""
+    """Alternate assignment of pairs and update of centroids, until hardly any pair moves."""
     previous = np.full(len(first), -1, dtype=np.int32)
     for _ in range(_MOST_ROUNDS):
         cluster, centroids = _round(first, second, matrix, centroids, threads)
@@ -68,7 +68,7 @@ def _lloyd(
 def _round(
     first: Int32Array, second: Int32Array, matrix: FloatArray, centroids: FloatArray, threads: int | None
 ) -> tuple[Int32Array, FloatArray]:
-    """Assign every pair and move every centroid to the mean of its own."""
+    """Assign every pair and move every centroid to the mean of its pairs."""
     n_clusters = len(centroids)
     projections = np.einsum("if,cf->ic", matrix, centroids)
     cluster = np.empty(len(first), dtype=np.int32)
@@ -89,7 +89,7 @@ def nearest_centroid(
 
 
 def _seeds(first: Int32Array, second: Int32Array, matrix: FloatArray, n_clusters: int) -> FloatArray:
-    """Choose starts by value, never by position: the greedy build of k-medoids on an even sample."""
+    """Choose initial centroids by value, not by position: the greedy build of k-medoids on an even sample."""
     sample = _even_sample(first, second, matrix)
     squares = (sample**2).sum(axis=1)
     along = np.abs(np.einsum("sf,tf->st", sample, sample))
@@ -97,7 +97,7 @@ def _seeds(first: Int32Array, second: Int32Array, matrix: FloatArray, n_clusters
     nearest, chosen = squares.copy(), []
     for _ in range(min(n_clusters, len(sample))):
         cost = np.minimum(distance, nearest[:, None]).sum(axis=0)
-        # Rounded, so that ties between candidates are broken by their place in the sorted sample alone.
+        # Rounded, so that ties between candidates are broken only by their position in the sorted sample.
         best = int(np.argmin(np.round(cost / max(float(squares.sum()), 1e-300), 12)))
         chosen.append(best)
         nearest = np.minimum(nearest, distance[:, best])
@@ -107,7 +107,7 @@ def _seeds(first: Int32Array, second: Int32Array, matrix: FloatArray, n_clusters
 
 
 def _even_sample(first: Int32Array, second: Int32Array, matrix: FloatArray) -> FloatArray:
-    """Return differences of pairs at even steps of their length, each turned to a sign of its own."""
+    """Return differences of pairs at even steps of their length, each with a canonical sign."""
     length = np.empty(len(first))
     for begin in range(0, len(first), 1 << 16):
         rows = slice(begin, begin + (1 << 16))
@@ -136,7 +136,7 @@ def _break_ties(
 
 
 def _turned(vectors: FloatArray) -> FloatArray:
-    """Return each vector or its opposite, whichever has its largest entry positive."""
+    """Return each vector or its negative, whichever has a positive largest entry."""
     largest = np.abs(vectors).argmax(axis=1)
     sign = np.where(vectors[np.arange(len(vectors)), largest] < 0, -1.0, 1.0)
     return vectors * sign[:, None]
@@ -172,7 +172,7 @@ def choose_clusters(
     Parameters
     ----------
     threshold : float
-        Two centroids are too close when their distance is below this part of the median distance.
+        Two centroids are too close when their distance is below this fraction of the median distance.
     most : int
         Largest number of clusters tried.
     """

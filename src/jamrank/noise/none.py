@@ -1,36 +1,39 @@
-"""No noise: a vote is the truth."""
+"""Noises without parameters: votes that are the truth, and a noise that is known already."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
 from jamrank.noise.base import FlipKind, Noise
 from jamrank.typing import FloatArray
 
-__all__ = ["NoNoise"]
+__all__ = ["FixedNoise", "NoNoise"]
 
 
-class NoNoise(Noise):
-    """Every vote reports the truth of its own row, so rows must be single votes.
+class FixedNoise(Noise):
+    """A noise without free parameters.
 
     Parameters
     ----------
-    n_coins : int
-        Number of confusion groups.
+    log_emission : ndarray
+        Log-likelihood of a vote, as :meth:`Noise.log_emission` returns it.
+    rates : ndarray
+        Known rates.
     """
 
-    flip_kind: ClassVar[FlipKind] = "counted"
-    has_sandwich: ClassVar[bool] = True
+    def __init__(self, log_emission: FloatArray, rates: FloatArray) -> None:
+        self._log_emission, self._rates = log_emission, rates
 
-    def __init__(self, n_confusion_groups: int) -> None:
-        certain = np.where(np.eye(2, dtype=bool), 0.0, -np.inf)
-        self._tables = np.broadcast_to(certain, (n_confusion_groups, 2, 2))
+    @classmethod
+    def of(cls, noise: Noise, params: FloatArray) -> Self:
+        """Return a noise fixed at some parameters."""
+        return cls(noise.log_emission(params), noise.rates(params))
 
     def log_emission(self, params: FloatArray) -> FloatArray:
-        """Return certainty: the vote says which item is better."""
-        return self._tables
+        """Return the known log-likelihoods."""
+        return self._log_emission
 
     def update(self, expected_counts: FloatArray, params: FloatArray | None = None) -> FloatArray:
         """Return no parameters."""
@@ -49,17 +52,28 @@ class NoNoise(Noise):
         return 0.0
 
     def rates(self, params: FloatArray) -> FloatArray:
-        """Return no parameters."""
-        return params
+        """Return the known rates."""
+        return self._rates
 
     def random(self, rng: np.random.Generator) -> FloatArray:
         """Return no parameters."""
         return np.empty(0)
 
     def orientation(self, params: FloatArray) -> float:
-        """Return good will: votes are the truth."""
+        """Return 1: the orientation is known."""
         return 1.0
 
     def sign_flipped(self, params: FloatArray) -> FloatArray:
         """Return no parameters."""
         return params
+
+
+class NoNoise(FixedNoise):
+    """Every vote reports the truth of its own row, so rows must be single votes."""
+
+    flip_kind: ClassVar[FlipKind] = "counted"
+    has_sandwich: ClassVar[bool] = True
+
+    def __init__(self, n_confusion_groups: int) -> None:
+        certain = np.where(np.eye(2, dtype=bool), 0.0, -np.inf)
+        super().__init__(np.broadcast_to(certain, (n_confusion_groups, 2, 2)), np.empty(0))

@@ -22,12 +22,12 @@ __all__ = ["NOISES", "NoiseSpec"]
 
 @dataclass(frozen=True)
 class NoiseSpec:
-    """A noise as models name it.
+    """A noise in the registry.
 
     Parameters
     ----------
     make : callable
-        Gives the noise for the vote counts of an engine (confusion groups × 2) and a prior, or None without one.
+        Returns the noise for the vote counts of an engine (confusion groups × 2) and a prior, or None without one.
     rows : str
         The layout of the rows that it needs, by the unit that shares a latent truth: ``"{unit}"``,
         ``"{unit}-by-side"``, or a layout of its own, as in :data:`jamrank.rows.rows.ROWS_BY`.

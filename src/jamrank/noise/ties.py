@@ -57,7 +57,7 @@ class Tied(Noise):
         return np.concatenate([self.noise.log_emission(own).ravel(), logs])
 
     def update(self, expected_counts: FloatArray, params: FloatArray | None = None) -> FloatArray:
-        """Return better parameters: for the thresholds a Newton step, so short that it cannot lead down."""
+        """Return updated parameters: for the thresholds a Newton step, short enough not to lower the objective."""
         if params is None:
             return np.concatenate([self.noise.update(expected_counts[: self.n_confusion_groups]), self._first()])
         own, logs = self.split(params)
@@ -100,7 +100,7 @@ class Tied(Noise):
         return self.noise.log_prior(own) - 0.5 * self._precision * float(((logs - logs.mean()) ** 2).sum())
 
     def rates(self, params: FloatArray) -> FloatArray:
-        """Return the rates of the noise, then how often each annotator calls equals a tie."""
+        """Return the rates of the noise, then each annotator's probability of a tie between equal items."""
         own, logs = self.split(params)
         return np.concatenate([self.noise.rates(own), 1.0 / (1.0 + np.exp(-logs))])
 
@@ -109,11 +109,11 @@ class Tied(Noise):
         return np.concatenate([self.noise.random(rng), self._first()])
 
     def orientation(self, params: FloatArray) -> float:
-        """Return the good will of the decided votes."""
+        """Return the orientation of the decided votes."""
         return self.noise.orientation(self.split(params)[0])
 
     def sign_flipped(self, params: FloatArray) -> FloatArray:
-        """Return the mirror image of the noise; ties have no side."""
+        """Return the sign-flipped parameters of the noise; ties have no side."""
         own, logs = self.split(params)
         return np.concatenate([self.noise.sign_flipped(own), logs])
 
@@ -129,7 +129,7 @@ class Tied(Noise):
 
     @property
     def can_draw(self) -> bool:  # type: ignore[override]
-        """Whether draws of the noise of the decided votes mean anything."""
+        """Whether the posterior of the noise of the decided votes can be sampled."""
         return self.noise.can_draw
 
     def decided(self, params: FloatArray) -> tuple[Noise, FloatArray]:

@@ -15,7 +15,7 @@ from jamrank.typing import FloatArray
 __all__ = ["TwoCoin"]
 
 
-# An earlier flip of 0 or 1 may prove wrong: a fit must be able to leave it.
+# A warm start from a flip of 0 or 1 must be able to leave it.
 _SURE = 1e-6
 _ROUNDS, _ENOUGH = 100, 1e-13
 _LARGEST_LOGIT = 30.0
@@ -24,7 +24,7 @@ _SHARPEST = np.sqrt(2.0)
 
 
 class TwoCoin(Noise):
-    """An annotator errs with one probability where the left item is better, and with another where the right is.
+    """An annotator errs with one probability if the left item is better, and with another if the right one is.
 
     Parameters are the logits ``f`` of the flips, then the biases ``d``: errors have the logit ``f - d`` where the
     truth is on the left and ``f + d`` where it is on the right, so that a positive bias prefers the left. The prior
@@ -59,7 +59,7 @@ class TwoCoin(Noise):
         return flip - bias, flip + bias
 
     def log_emission(self, params: FloatArray) -> FloatArray:
-        """Return the log-likelihood of a vote that is true, and of one that is not, by where the truth was shown."""
+        """Return the log-likelihood of a true and of a false vote, by the side of the better item."""
         left, right = self._split(params)
         # By annotator, side of the first item, and truth.
         odds = np.stack([np.stack([right, left], axis=1), np.stack([left, right], axis=1)], axis=1)
@@ -91,7 +91,7 @@ class TwoCoin(Noise):
             params = np.zeros(2 * self.n_annotators)
         for _ in range(_ROUNDS):
             step = self._newton(params, expected_counts)
-            # So short that the objective, whose curvature cannot change faster, never falls.
+            # Short enough that the objective, whose change of curvature is bounded, never falls.
             length = _SHARPEST * np.tile(np.hypot(*step.reshape(2, -1)), 2)
             step *= np.divide(np.log1p(length), length, out=np.ones_like(length), where=length > 0)
             params = params + step
@@ -101,7 +101,7 @@ class TwoCoin(Noise):
         return params
 
     def _newton(self, params: FloatArray, expected_counts: FloatArray) -> FloatArray:
-        """Return Newton's step of the M-step for each annotator."""
+        """Return the Newton step of the M-step for each annotator."""
         assert self._precision is not None
         by_flip, by_bias = self.slope(params, expected_counts).reshape(2, -1)
         flip, cross, bias = self._information(params, expected_counts)
@@ -113,19 +113,19 @@ class TwoCoin(Noise):
     def _information(
         self, params: FloatArray, expected_counts: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the information on flip and bias of each annotator, were the truths known: of both, and between."""
+        """Return the complete-data information on flip and bias of each annotator: diagonal and off-diagonal."""
         left_wrong, left_right, right_wrong, right_right = self.errors(expected_counts)
         left, right = self._split(params)
         on_left = (left_wrong + left_right) * expit(left) * expit(-left)
         on_right = (right_wrong + right_right) * expit(right) * expit(-right)
         flip = params[: self.n_annotators]
-        imagined = (self._flip.prior_errors + self._flip.prior_correct) * expit(flip) * expit(-flip)
-        # A flip of which nothing is known stays where it is.
-        known = on_left + on_right + imagined + 1e-12
+        pseudo_votes = (self._flip.prior_errors + self._flip.prior_correct) * expit(flip) * expit(-flip)
+        # A flip without information is not changed.
+        known = on_left + on_right + pseudo_votes + 1e-12
         return known, on_right - on_left, on_left + on_right + (self._precision or 0.0) + 1e-12
 
     def slope(self, params: FloatArray, expected_counts: FloatArray) -> FloatArray:
-        """Return expected errors, pseudo-votes included, less those that flips and biases predict."""
+        """Return expected errors, pseudo-votes included, minus those that flips and biases predict."""
         left_wrong, left_right, right_wrong, right_right = self.errors(expected_counts)
         left, right = self._split(params)
         on_left = left_wrong - (left_wrong + left_right) * expit(left)
@@ -136,14 +136,14 @@ class TwoCoin(Noise):
         return np.concatenate([by_flip, on_right - on_left - (self._precision or 0.0) * bias])
 
     def missing_information(self, params: FloatArray, truth_variance: FloatArray) -> FloatArray:
-        """Return the share of the information on each parameter that is missing; nearly so, for a small bias."""
+        """Return the share of the information on each parameter that is missing, approximately for small biases."""
         of_flip = self._flip.missing_information(
             params[: self.n_annotators], truth_variance.reshape(-1, 2).sum(axis=1)
         )
         return np.concatenate([of_flip, of_flip * (1 - 2 * expit(params[: self.n_annotators])) ** 2])
 
     def log_prior(self, params: FloatArray) -> float:
-        """Return the log density of the flips and of the biases, each relative to its highest value."""
+        """Return the log density of the flips and of the biases, each relative to its maximum."""
         bias = params[self.n_annotators :]
         of_bias = 0.5 * (self._precision or 0.0) * float((bias**2).sum())
         return self._flip.log_prior(params[: self.n_annotators]) - of_bias
@@ -154,11 +154,11 @@ class TwoCoin(Noise):
         return np.concatenate([(expit(left) + expit(right)) / 2, params[self.n_annotators :]])
 
     def random(self, rng: np.random.Generator) -> FloatArray:
-        """Return flips drawn evenly between 0 and 1/2, and no bias, for a random start."""
+        """Return flips drawn uniformly from 0 to 1/2, and no bias, for a random start."""
         return np.concatenate([self._flip.random(rng), np.zeros(self.n_annotators)])
 
     def orientation(self, params: FloatArray) -> float:
-        """Return the sum over votes of 1 - 2 flip: below zero the votes as a whole point the wrong way."""
+        """Return the sum over votes of 1 - 2 flip: negative if the votes as a whole point the wrong way."""
         flips = self.rates(params)[: self.n_annotators]
         return float((self._flip.votes * (1 - 2 * flips)).sum())
 
@@ -174,7 +174,7 @@ class TwoCoin(Noise):
     def warm_start(
         self, params: FloatArray, at: NDArray[np.intp], flip: FloatArray, traits: dict[str, FloatArray]
     ) -> FloatArray:
-        """Return flips and biases of the earlier fit for the annotators that it knows, if it knew sides too."""
+        """Return flips and biases of the earlier fit for the annotators in it, if it had sides too."""
         if "side_flip" not in traits:
             return params
         own, bias = params.reshape(2, -1)

@@ -111,7 +111,7 @@ class Analysis(ResultTables):
         """The votes, together with pairs of known truth where there are some."""
         gold = self.result.votes.gold
         assert isinstance(self.votes, Comparisons)
-        return self.votes if gold is None else gold.told
+        return self.votes if gold is None else gold.with_truths
 
     @cached_property
     def health(self) -> Health | None:

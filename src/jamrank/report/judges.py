@@ -140,7 +140,7 @@ def _kept(names: dict[str, list[object]]) -> str:
 
 
 def are_correlated(analysis: Analysis) -> bool:
-    """Tell whether the errors of the annotators are so correlated that intervals are too narrow."""
+    """Return whether the errors of the annotators are so correlated that intervals are too narrow."""
     found = analysis.effective_judges
     return found is not None and found < INDEPENDENT * analysis.n_judges
 

@@ -1,4 +1,4 @@
-"""How the score of an item arises: each scorer is one small file and one line in the registry."""
+"""Where scores come from: each scorer is one file and one line in the registry."""
 
 from jamrank.scorers.base import Scorer
 from jamrank.scorers.features import Features, align_features

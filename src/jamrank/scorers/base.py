@@ -16,7 +16,7 @@ class Scorer(Protocol):
     free: ClassVar[bool]
     """Whether every item has its own parameter and there are no others."""
     level_matters: ClassVar[bool]
-    """Whether a common level of all scores changes anything: not where every item has a free score."""
+    """Whether a common shift of all scores changes the likelihood or prior: not if every item has a free score."""
 
     n_params: int
     precision: FloatArray
@@ -27,11 +27,11 @@ class Scorer(Protocol):
         ...
 
     def forward(self, direction: FloatArray) -> FloatArray:
-        """Return ``Φ`` times a direction of the parameters: how every item's score moves."""
+        """Return ``Φ`` times a direction of the parameters: the change of every item's score."""
         ...
 
     def clip_step(self, step: FloatArray, longest: float) -> FloatArray:
-        """Return a step of the parameters that moves no score further than ``longest``."""
+        """Return a step of the parameters that changes no score by more than ``longest``."""
         ...
 
     def adjoint(self, per_item: FloatArray) -> FloatArray:
@@ -43,11 +43,11 @@ class Scorer(Protocol):
         ...
 
     def design(self) -> FloatArray | None:
-        """Return the features by item and weight; None where no weight of a feature is among the parameters."""
+        """Return the features by item and weight; None if there are no weights of features."""
         ...
 
     def effects(self) -> tuple[FloatArray, slice] | None:
-        """Return the prior precision of the free effects of the items and their place; None without such."""
+        """Return the prior precision of the free effects of the items and their indices; None if there are none."""
         ...
 
     def warm_start(
@@ -58,11 +58,11 @@ class Scorer(Protocol):
         Parameters
         ----------
         theta : ndarray
-            Where the fit would start otherwise.
+            The usual start.
         scores, feature_scores : ndarray
-            Of the items of this fit; NaN for those that the earlier fit did not know. None without features there.
+            Of the items of this fit; NaN for those not in the earlier fit. None without features there.
         weights : ndarray or None
-            Of the standardised features; None where the earlier fit had other ones.
+            Of the standardised features; None if the earlier fit had other features.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""Features as users have them, aligned with the items and standardised."""
+"""Features of the user, aligned with the items and standardised."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ __all__ = ["Features", "align_features"]
 
 @dataclass(frozen=True)
 class Features:
-    """What is needed to turn a user's features into standardised ones, and weights back into the user's units.
+    """The transformation of the user's features to standardised ones, and of weights back to the user's units.
 
     Attributes
     ----------
     names : tuple of str
         Names of the features.
     mean, scale : ndarray
-        Over the items of the fit; ``scale`` is 0 for a feature that is constant there and tells nothing.
+        Over the items of the fit; ``scale`` is 0 for a feature that is constant there.
     """
 
     names: tuple[str, ...]
@@ -36,7 +36,7 @@ class Features:
 
     @classmethod
     def of(cls, matrix: FloatArray, names: Sequence[str]) -> Features:
-        """Measure the features, saying which of them are constant or have gaps."""
+        """Compute mean and scale of the features; warn of those that are constant or have gaps."""
         # Sorted columns: the last bit of a mean must not depend on the order of the items.
         ordered = np.sort(matrix, axis=0)
         counts = (~np.isnan(matrix)).sum(axis=0)
@@ -46,7 +46,7 @@ class Features:
         _tell("constant over the items and left out", names, scale == 0)
         _tell("missing for some items, which get its mean", names, (counts < len(matrix)) & (scale > 0))
         if len(names) and not scale.any():
-            raise FeatureError("every feature is constant over the items", "give features that differ")
+            raise FeatureError("every feature is constant over the items", "give features that differ between items")
         return cls(tuple(names), mean, scale)
 
     def standardise(self, matrix: FloatArray) -> FloatArray:
@@ -67,8 +67,8 @@ def _mean(values: FloatArray) -> float:
 
 def _tell(what: str, names: Sequence[str], which: BoolArray) -> None:
     if which.any():
-        told = ", ".join(name for name, chosen in zip(names, which, strict=True) if chosen)
-        warn(f"feature {told}: {what}", FeatureWarning)
+        listed = ", ".join(name for name, chosen in zip(names, which, strict=True) if chosen)
+        warn(f"feature {listed}: {what}", FeatureWarning)
 
 
 def align_features(
@@ -110,7 +110,7 @@ def _from_mapping(features: dict[Any, Any]) -> tuple[NDArray[Any], FloatArray]:
     except (TypeError, ValueError):
         raise FeatureError("features that are not numbers", "give each item a list of numbers") from None
     if len({value.shape for value in values}) != 1:
-        raise FeatureError("items with different numbers of features, or none", "give each the same ones")
+        raise FeatureError("items with different numbers of features, or none", "give each item the same features")
     return as_array(list(features)), np.stack(values)
 
 
@@ -119,14 +119,14 @@ def _from_array(features: Any, items: NDArray[Any], expected: tuple[str, ...] | 
         matrix = np.array(features, dtype=np.float64)
     except (TypeError, ValueError):
         raise FeatureError(
-            "features that are not numbers", "give a frame or an array of numbers, one row an item"
+            "features that are not numbers", "give a frame or an array of numbers, one row per item"
         ) from None
     if matrix.ndim == 1:
         matrix = matrix[:, None]
     if matrix.ndim != 2 or len(matrix) != len(items):
         raise FeatureError(
             f"an array of features of shape {matrix.shape} for {len(items)} items",
-            "expected one row an item, in the order of votes.items, or a frame indexed by item",
+            "expected one row per item, in the order of votes.items, or a frame indexed by item",
         )
     names = list(expected or (f"x{f}" for f in range(matrix.shape[1])))
     return _checked(matrix, names, items), names
@@ -135,7 +135,7 @@ def _from_array(features: Any, items: NDArray[Any], expected: tuple[str, ...] | 
 def _from_frame(features: Any) -> tuple[NDArray[Any], FloatArray, list[str]]:
     if hasattr(features, "index") and not features.columns.is_unique:
         twice = features.columns[features.columns.duplicated()][0]
-        raise FeatureError(f"two columns are called {twice!r}", "give each feature a name of its own")
+        raise FeatureError(f"two columns are called {twice!r}", "give each feature a different name")
     table = open_frame(features, FeatureError)
     if "item" in table.columns:
         key = "item"
@@ -158,7 +158,7 @@ def _numbers(name: str, column: Any) -> FloatArray:
     present = [np.nan if is_missing(value) else value for value in values.tolist()]
     if values.dtype.kind != "O" or not all(isinstance(value, (int, float, np.number, Decimal)) for value in present):
         raise FeatureError(
-            f"feature {name!r} is not numeric", "encode it as numbers (one column a category) or leave it out"
+            f"feature {name!r} is not numeric", "encode it as numbers (one column per category) or leave it out"
         )
     return np.array(present, dtype=np.float64)
 

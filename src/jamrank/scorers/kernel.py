@@ -1,4 +1,4 @@
-"""Nyström features: a kernel over the features as if it were linear in some more of them."""
+"""Nyström features: an approximate feature map of a kernel."""
 
 from __future__ import annotations
 
@@ -12,33 +12,32 @@ __all__ = ["KernelMap", "typical_distance"]
 
 
 _MOST_LANDMARKS = 200
-# What landmarks leave of the kernel's trace, relatively, once there are enough of them.
+# Landmarks are added until this share of the kernel's trace is left.
 _ENOUGH = 1e-3
-# A pivot below this part of the largest is rounding.
+# A pivot below this fraction of the largest is rounding.
 _LEAST_PIVOT = 1e-10
 _SAMPLE = 512
-# Landmarks are chosen among so many items, at even steps in the order of their values.
+# Landmarks are chosen among at most this many items, at even steps in the order of their values.
 _MOST_CANDIDATES = 10_000
 
 
 @dataclass(frozen=True)
 class KernelMap:
-    """A map from standardised features to such that their scalar product is the kernel.
+    """A map of standardised features whose scalar product is the kernel.
 
-    It is exact at the landmarks, items that were chosen by the values of their features, and everywhere else as close
-    as they allow (Nyström's approximation).
+    It is exact at the landmarks, a selection of the items, and approximate elsewhere (Nyström's approximation).
 
     Attributes
     ----------
     kind : {"rbf", "linear"}
         ``rbf``: ``exp(-|x - y|² / (2 bandwidth²))``; ``linear``: ``x · y``, for which the map is a rotation.
     bandwidth : float
-        How far apart items may be and still be alike.
+        Length scale of the kernel.
     landmarks : ndarray of shape (landmarks, features)
     root : ndarray of shape (landmarks, landmarks)
         Cholesky factor of the kernel between landmarks.
     centre : ndarray of shape (landmarks,)
-        Mean of the mapped items of the fit, which is taken away: a common level means nothing.
+        Mean of the mapped items of the fit, which is subtracted.
     """
 
     kind: str
@@ -51,12 +50,12 @@ class KernelMap:
     def of(
         cls, standardised: FloatArray, bandwidth: float = 1.0, kind: str = "rbf", most: int = _MOST_LANDMARKS
     ) -> KernelMap:
-        """Choose landmarks among items, greedily where the kernel is explained worst, until little is left.
+        """Choose landmarks among items greedily, where the approximation is worst, until the error is small.
 
-        This is the Cholesky factorisation with pivots of the kernel matrix, of which only the pivots' columns are
-        ever worked out.
+        This is the pivoted Cholesky factorisation of the kernel matrix, of which only the columns of pivots are
+        computed.
         """
-        # Items in the order of their values, each value once: position and name cannot matter.
+        # Items in the order of their values, each value once, so that position and name do not matter.
         values, counts = np.unique(standardised, axis=0, return_counts=True)
         candidates = values[_evenly(len(values), _MOST_CANDIDATES)]
         chosen, root = _pivoted_cholesky(candidates, bandwidth, kind, most)
@@ -65,7 +64,7 @@ class KernelMap:
         return replace(plain, centre=centre)
 
     def __call__(self, standardised: FloatArray) -> FloatArray:
-        """Return the mapped features of items, seen or not, one column a landmark."""
+        """Return the mapped features of items, seen or not, one column per landmark."""
         mapped = _kernel(self.landmarks, standardised, self.bandwidth, self.kind)
         # Forward substitution by einsum: BLAS may add in another order with another number of threads.
         for row, factor in enumerate(self.root):
@@ -80,7 +79,7 @@ def _pivoted_cholesky(values: FloatArray, bandwidth: float, kind: str, most: int
     left = squares.copy() if kind == "linear" else np.ones(len(values))
     least, enough = _LEAST_PIVOT * float(left.max()), 0.0 if kind == "linear" else _ENOUGH * len(values)
     columns = np.empty((min(most, len(values)), len(values)))
-    # To begin with, a smooth kernel leaves the same of all: the one nearest the middle comes first.
+    # At first all pivots of a smooth kernel are equal: the item nearest to the mean comes first.
     pivot = int(np.argmax(left) if kind == "linear" else np.argmin(squares))
     chosen: list[int] = []
     while len(chosen) < len(columns):
@@ -117,7 +116,7 @@ def _kernel(items: FloatArray, landmarks: FloatArray, bandwidth: float, kind: st
 
 
 def _squared_distances(items: FloatArray, landmarks: FloatArray) -> FloatArray:
-    """Return squared distances, a feature at a time: by no BLAS, and exactly 0 where two are the same."""
+    """Return squared distances, one feature at a time: without BLAS, and exactly 0 for equal items."""
     total = np.zeros((len(items), len(landmarks)))
     for f in range(items.shape[1]):
         total += (items[:, f, None] - landmarks[None, :, f]) ** 2

@@ -31,7 +31,7 @@ class LinearScorer:
     level_matters: ClassVar[bool] = True
 
     # einsum instead of @: BLAS may add in another order with another number of threads, and results must not
-    # depend on that. It is quicker along features that lie in one piece.
+    # depend on that. It is faster along contiguous features.
 
     def __init__(self, standardised: FloatArray, variance: float | None) -> None:
         self.matrix = standardised
@@ -49,7 +49,7 @@ class LinearScorer:
         return scores
 
     def clip_step(self, step: FloatArray, longest: float) -> FloatArray:
-        """Return a step in the same direction that moves no score too far."""
+        """Return a step in the same direction that changes no score by too much."""
         far = float(np.abs(self.forward(step)).max(initial=0.0))
         return step if far <= longest else step * (longest / far)
 
@@ -67,7 +67,7 @@ class LinearScorer:
         return self.matrix
 
     def effects(self) -> None:
-        """Return None: items have no effects of their own."""
+        """Return None: there are no item effects."""
 
     def warm_start(
         self, theta: FloatArray, scores: FloatArray, feature_scores: FloatArray | None, weights: FloatArray | None
@@ -95,7 +95,7 @@ class LinearScorer:
     def _factor(self, block: slice, degree: FloatArray, mean: FloatArray) -> tuple[FloatArray, bool]:
         centred = self._columns[block] - mean[:, None]
         curvature = np.zeros((len(centred), len(centred)))
-        # Only what lies above the diagonal is looked at.
+        # Only the part above the diagonal is used.
         kernels.weighted_gram(centred.ravel(), np.ascontiguousarray(degree), curvature.ravel())
         diagonal = np.einsum("ff->f", curvature)
         diagonal += self.precision[block] + 1e-9 * max(float(diagonal.max(initial=0.0)), 1e-9)

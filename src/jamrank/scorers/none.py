@@ -1,4 +1,4 @@
-"""No scores: every pair is as open as any other."""
+"""No scores: all items are equal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["NoScorer"]
 
 
 class NoScorer:
-    """Every item has a score of 0, so that each truth is even before its votes.
+    """Every item has a score of 0, so that the prior probability of each truth is 1/2.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class NoScorer:
         return self._none
 
     def clip_step(self, step: FloatArray, longest: float) -> FloatArray:
-        """Return the step, which goes nowhere."""
+        """Return the step, which is empty."""
         return step
 
     def adjoint(self, per_item: FloatArray) -> FloatArray:
@@ -63,5 +63,5 @@ class NoScorer:
         return theta
 
     def preconditioner(self, degree: FloatArray) -> Callable[[FloatArray], FloatArray]:
-        """Return what changes nothing."""
+        """Return the identity."""
         return lambda vector: vector

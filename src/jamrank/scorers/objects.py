@@ -12,12 +12,12 @@ from jamrank.typing import FloatArray
 __all__ = ["ObjectScorer"]
 
 
-# Below this share of the votes' hold the prior's is lost in rounding, and the common level is left alone.
+# If prior precision over degree is below this, the prior is lost in rounding, and the common level is not changed.
 _HARDLY = 1e-9
 
 
 class ObjectScorer:
-    """Every item has a score of its own, normal around ``centre`` with a common variance.
+    """Every item has its own score, normal around ``centre`` with a common variance.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ class ObjectScorer:
     variance : float, optional
         Prior variance; None for no prior.
     centre : ndarray, optional
-        Where the scores are drawn to; 0 without it.
+        Prior mean of the scores; 0 by default.
     """
 
     free: ClassVar[bool] = True
@@ -46,7 +46,7 @@ class ObjectScorer:
         return direction
 
     def clip_step(self, step: FloatArray, longest: float) -> FloatArray:
-        """Return the step with each score held back on its own: one that runs away must not keep the others."""
+        """Return the step with each score clipped separately, so that a diverging score does not slow the others."""
         return np.clip(step, -longest, longest)
 
     def adjoint(self, per_item: FloatArray) -> FloatArray:
@@ -74,7 +74,7 @@ class ObjectScorer:
     def preconditioner(self, degree: FloatArray) -> Callable[[FloatArray], FloatArray]:
         """Return the inverse curvature of comparisons that spread evenly over the items; see :class:`LinearScorer`.
 
-        Items without votes stay where they are.
+        Items without votes are not changed.
         """
         inverse, share, held = self.evened(degree)
 
@@ -84,10 +84,10 @@ class ObjectScorer:
         return solve if held < np.inf else lambda vector: inverse * vector
 
     def evened(self, degree: FloatArray) -> tuple[FloatArray, FloatArray, float]:
-        """Return that inverse as a diagonal, and a vector whose outer square, divided by a number, comes on top."""
+        """Return that inverse as a diagonal, and a vector whose outer product, divided by a number, is added."""
         diagonal = degree + self.precision
         inverse = np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0)
-        # Less d dᵀ / Σd: together with the diagonal it knows that votes do not hold a common level.
+        # The term - d dᵀ / Σd: votes have no information on the common level.
         share = inverse * degree
         held = float((degree * (1.0 - share)).sum())
         return inverse, share, held if held > _HARDLY * float(degree.sum()) else np.inf

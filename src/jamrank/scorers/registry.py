@@ -21,12 +21,12 @@ __all__ = ["SCORERS", "ScorerSpec"]
 
 @dataclass(frozen=True)
 class ScorerSpec:
-    """A scorer as models name it.
+    """A scorer in the registry.
 
     Parameters
     ----------
     make : callable
-        Gives the scorer for a number of items, and variances, features and centre.
+        Returns the scorer for a number of items, and variances, features and centre.
     features : bool
         Whether it needs features.
     kernel : bool

@@ -1,4 +1,4 @@
-"""A sum of two scorers: what the features say, and a free effect for each item on top of it."""
+"""A sum of two scorers: a score from features, and a free effect of each item."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class SumScorer:
     Parameters
     ----------
     features : LinearScorer
-        What the features say, as they are or through a kernel.
+        The score from features, directly or through a kernel.
     objects : ObjectScorer
-        The effects of the items, which need a prior: without one they would explain everything.
+        The effects of the items, which need a prior; without one they would explain everything.
     """
 
     free: ClassVar[bool] = False
@@ -43,19 +43,19 @@ class SumScorer:
         return self.features.scores(weights) + self.objects.scores(effects)
 
     def forward(self, direction: FloatArray) -> FloatArray:
-        """Return how every item's score moves, through either part."""
+        """Return the change of every item's score, through both parts."""
         weights, effects = self.split(direction)
         return self.features.forward(weights) + self.objects.forward(effects)
 
     def clip_step(self, step: FloatArray, longest: float) -> FloatArray:
-        """Return a step of which each part moves no score further than half of ``longest``."""
+        """Return a step of which each part changes no score by more than half of ``longest``."""
         weights, effects = self.split(step)
         return np.concatenate(
             [self.features.clip_step(weights, longest / 2), self.objects.clip_step(effects, longest / 2)]
         )
 
     def adjoint(self, per_item: FloatArray) -> FloatArray:
-        """Return the transpose of :meth:`spread` times a vector over items."""
+        """Return the transpose of :meth:`forward` times a vector over items."""
         return np.concatenate([self.features.adjoint(per_item), self.objects.adjoint(per_item)])
 
     def blocks(self) -> list[slice]:
@@ -68,13 +68,13 @@ class SumScorer:
         return self.features.matrix
 
     def effects(self) -> tuple[FloatArray, slice]:
-        """Return the precision of the effects, and their place after the weights."""
+        """Return the precision of the effects, and their indices after the weights."""
         return self.objects.precision, slice(self.features.n_params, self.n_params)
 
     def warm_start(
         self, theta: FloatArray, scores: FloatArray, feature_scores: FloatArray | None, weights: FloatArray | None
     ) -> FloatArray:
-        """Return the earlier weights, and what of the earlier scores features did not explain."""
+        """Return the earlier weights, and the part of the earlier scores that features did not explain."""
         own, effects = self.split(theta)
         if feature_scores is not None:
             effects = np.where(np.isfinite(scores), scores - feature_scores, effects)
@@ -83,8 +83,8 @@ class SumScorer:
     def preconditioner(self, degree: FloatArray) -> Callable[[FloatArray], FloatArray]:
         """Return the inverse curvature of comparisons that spread evenly over the items, by eliminating the effects.
 
-        What is left for the weights then is the curvature of comparisons that spread evenly too, an item's degree
-        ``d`` being in series with the prior's precision ``t``: ``d t / (d + t)``.
+        What remains for the weights is again the curvature of evenly spread comparisons, with the degree ``d t / (d +
+        t)`` for degree ``d`` and prior precision ``t`` of an item.
         """
         held = self.objects.precision
         both = degree + held

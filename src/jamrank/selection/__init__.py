@@ -1,4 +1,4 @@
-"""Choosing a model: folds, held-out losses, comparison, the automatic choice, fits by group."""
+"""Model selection: folds, held-out losses, comparison, automatic choice, fits by group."""
 
 from jamrank.selection.auto import Auto
 from jamrank.selection.comparison import Comparison, compare

@@ -21,17 +21,17 @@ from jamrank.scorers import align_features
 from jamrank.selection.candidates import usual_candidates
 from jamrank.selection.cross_validation import Candidate, HeldOut, frames, hold_out
 from jamrank.selection.design import Design, examine_design
-from jamrank.selection.folds import deal
+from jamrank.selection.folds import assign_folds
 from jamrank.selection.judging import judging_body, with_judging
 from jamrank.text import many
 
 __all__ = ["Auto", "ModelChoice"]
 
-# With fewer decided votes the choice would be chance.
+# With fewer decided votes the choice would be random.
 _FEWEST = 100
-# With more than so many it is clear enough after two folds, or one.
+# With more votes than this, two folds or one are enough.
 _MANY, _VERY_MANY = 5_000, 50_000
-# A sample must leave every item and annotator with votes enough to be known by.
+# A sample must keep enough votes of every item and annotator.
 _VOTES_EACH = 10
 
 
@@ -45,7 +45,7 @@ class ModelChoice:
     reason : str
         In a sentence.
     uses_features : bool
-        Whether it is to be fitted with the features.
+        Whether it is fitted with the features.
     comparison : data frame or None
         Models, losses and intervals; None where votes were too few to compare.
     """
@@ -57,7 +57,7 @@ class ModelChoice:
 
 
 class Auto(RankingModel):
-    """Chooses a model by votes that were held out, and fits it.
+    """Chooses a model by its loss on held-out votes, and fits it.
 
     BradleyTerry, AmElo, and CrowdBT and JAM with either noise are tried; with features also JAM with them, by the
     linear scorer or linear+objects, KernelJAM and VRJAM. The one with the lowest loss of a held-out vote (minus the
@@ -68,23 +68,23 @@ class Auto(RankingModel):
     Parameters
     ----------
     folds : int
-        Into how many folds votes are split for the choice. Of more than 5,000 decided votes only two folds are held
+        Number of folds for the choice. Of more than 5,000 decided votes only two folds are held
         out, of more than 50,000 only one.
     max_votes : int
-        Most votes that the choice is made on, or ten for each item and annotator if that is more; of more votes,
-        those on some pairs are drawn.
+        Most votes used for the choice, or ten for each item and annotator if that is more; if there are more, a
+        sample of the pairs is used.
     ties : {"auto", "davidson", "half", "leave out"}
         As in :class:`JAM`. Unless they are left out, only models that have a place for ties are tried where there
         are any. The choice is made by decided votes.
     max_iter, tol : optional
-        As in :class:`JAM`; the chosen model's own unless given.
+        As in :class:`JAM`; by default that of the chosen model.
     n_jobs, verbose
         As in :class:`JAM`.
 
     Attributes
     ----------
     model_ : RankingModel
-        The chosen model, fitted: what only that model has is found there.
+        The chosen model, fitted: with its own attributes.
     chosen_ : str
         Its name, as in ``comparison_``.
     reason_ : str
@@ -159,14 +159,14 @@ class Auto(RankingModel):
         votes, features
             As in :meth:`RankingModel.fit`.
         gold : bool
-            Only among the models that can use pairs of known truth.
+            Choose only among models that can use gold pairs.
 
         Returns
         -------
         model : RankingModel
             Not fitted.
         choice : ModelChoice
-            Its name, and why it was chosen.
+            Name of the model, and why it was chosen.
         """
         self._validate()
         if features is not None:
@@ -196,7 +196,7 @@ class Auto(RankingModel):
         return chosen.model, ModelChoice(name, reason, chosen.features, comparison)
 
     def _compare(self, sample: Comparisons, features: Any, candidates: list[Candidate]) -> HeldOut:
-        written, fold = deal(sample, self.folds, "vote")
+        written, fold = assign_folds(sample, self.folds, "vote")
         n_decided = float(sample.annotator_decided.sum())
         if n_decided > _MANY:
             fold[fold >= (1 if n_decided > _VERY_MANY else 2)] = -1
@@ -283,30 +283,30 @@ def _polars(columns: dict[str, NDArray[Any]]) -> Any:
 
 
 def _without_comparison(chosen: str, design: Design, only: bool) -> str:
-    """Say why a model was taken that was not compared with others."""
+    """Return why a model was chosen without a comparison."""
     if only and design.n_annotators == 1:
-        return f"{chosen}: all decided votes are one annotator's, so there are no reliabilities to compare."
+        return f"{chosen}: all decided votes are by one annotator, so there are no reliabilities to compare."
     if only:
         return f"{chosen}: no other model can be fitted to these votes."
-    return f"{chosen}, the simplest model: {many(design.n_decided, 'decided vote')} cannot tell models apart."
+    return f"{chosen}, the simplest model: {many(design.n_decided, 'decided vote')} are too few to compare models."
 
 
 def _reason(found: HeldOut, folds: int, drawn_from: int | None) -> str:
     choice, best = found.choice(), found.best()
     held_out = len(np.unique(found.fold[found.fold >= 0]))
     which = f" ({held_out} of {folds} folds; compare holds out all)" if held_out < folds else ""
-    told = f"{choice}: {found.log_loss(choice).value:.4f} nats a held-out vote{which}"
+    reason = f"{choice}: {found.log_loss(choice).value:.4f} nats per held-out vote{which}"
     others = [name for name in found.choices if name != choice]
     if choice != best:
         gap = found.difference(choice, best).value
-        told += f", the simplest of {len(others) + 1} models that is as good as the best ({best}, {gap:.4f} lower)"
+        reason += f", the simplest of {len(others) + 1} models that is as good as the best ({best}, {gap:.4f} lower)"
     elif others:
         next_best = found.best(others)
         behind = found.difference(next_best, choice)
-        told += (
+        reason += (
             f", the lowest of {len(others) + 1} models; next is {next_best}, {behind.value:.4f} higher "
             f"({behind.low:.4f} to {behind.high:.4f})"
         )
     if drawn_from is not None:
-        told += f"; chosen on {len(found.votes.vote_result):,} of {drawn_from:,} votes"
-    return f"{told}."
+        reason += f"; chosen on {len(found.votes.vote_result):,} of {drawn_from:,} votes"
+    return f"{reason}."

@@ -1,4 +1,4 @@
-"""Which models a comparison tries."""
+"""The candidate models of a comparison."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ def usual_candidates(
     gold: bool = False,
     ties: bool = False,
 ) -> list[Candidate]:
-    """Return the few models among which ``Auto`` chooses, from the simplest to the richest.
+    """Return the models among which ``Auto`` chooses, from the simplest to the most complex.
 
     Parameters
     ----------
     features : bool
         Whether there are features.
     changes : mapping
-        Arguments for those models that have them.
+        Parameters for the models that have them.
     design : Design
-        What the votes can tell: models with parameters that they cannot are left out.
+        What the votes can identify: models with other parameters are left out.
     from_disk : bool
         Only models that fit votes on disk.
     gold : bool
@@ -62,10 +62,10 @@ def _suits(model: RankingModel, from_disk: bool, gold: bool) -> bool:
 
 
 def _usual(design: Design) -> list[RankingModel]:
-    """Return the models whose parameters the votes can tell, from the simplest to the richest.
+    """Return the models whose parameters are identified, from the simplest to the most complex.
 
-    One annotator has no reliability that could be compared with others'. A bias towards a side needs sides that are
-    not confounded with items. One truth for a pair differs from a truth for each vote only where pairs are repeated.
+    A single annotator has no relative reliability. A position bias needs sides that are not confounded with items. A
+    truth per pair differs from a truth per vote only where pairs are repeated.
     """
     from jamrank.models import JAM, VRJAM, AmElo, BradleyTerry, CrowdBT, KernelJAM, MixedBT
 
@@ -84,13 +84,13 @@ def _usual(design: Design) -> list[RankingModel]:
 def as_candidates(
     models: Mapping[str, RankingModel] | Iterable[RankingModel | str] | None, features: bool, n_annotators: int
 ) -> tuple[list[Candidate], dict[str, str]]:
-    """Return candidates of whatever a user names, and which models were left out and why.
+    """Return the candidates for a user's argument, and which models were left out and why.
 
     Parameters
     ----------
     models : mapping, iterable or None
-        Models by name, models, names of models; or None for every model that can be fitted, from the simplest to
-        the richest, with and without features.
+        Models by name, models, names of models; or None for every model that can be fitted, from the simplest to the
+        most complex, with and without features.
     features : bool
         Whether there are features.
     n_annotators : int
@@ -117,7 +117,7 @@ def as_candidates(
 
 
 def _all() -> list[RankingModel]:
-    """Return the models that tell no annotators apart, then those that do, the usual ones of each first."""
+    """Return the models without annotator parameters, then those with, the usual ones of each first."""
     from jamrank.models import MODELS
     from jamrank.selection import Auto
 
@@ -131,13 +131,13 @@ def _may(model: RankingModel) -> bool:
 
 
 def _takes(model: RankingModel) -> FeatureUse:
-    """Return what becomes of features, the scorer that was chosen being known."""
+    """Return how features are treated, given the chosen scorer."""
     asked_for = model.get_params().get("scorer", "auto") not in ("auto", "objects")
     return "always" if asked_for else model._spec.capabilities.features
 
 
 def _ways(model: RankingModel, features: bool) -> list[Candidate]:
-    """Return the model as it can be fitted: with features where it needs them, both ways where it may use them."""
+    """Return the variants of a model: with features if it needs them, with and without if they are optional."""
     name, takes = _name(model), _takes(model)
     if takes == "always":
         return [_candidate(model, True, name)] if features else []

@@ -1,4 +1,4 @@
-"""Models side by side, by how well they predict votes that were held out."""
+"""Comparison of models by their loss on held-out votes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from jamrank.io.out_of_core.sampling import sample_pairs
 from jamrank.rows import by_one
 from jamrank.scorers import align_features
 from jamrank.selection.cross_validation import Estimate, HeldOut, frames, hold_out
-from jamrank.selection.folds import SPLITS, deal
+from jamrank.selection.folds import SPLITS, assign_folds
 from jamrank.text import many
 
 __all__ = ["Comparison", "compare"]
@@ -30,18 +30,18 @@ _FEWEST = 10
 
 @dataclass(frozen=True)
 class Comparison:
-    """How well each model predicts votes that it has not seen.
+    """How well each model predicts held-out votes.
 
     Attributes
     ----------
     choice : str
-        The model to take, by the votes held out one by one: the simplest that the one with the lowest loss does not
-        beat by two standard errors of the difference, clustered by pair and annotator.
+        The recommended model, by the votes held out one by one: the simplest that the one with the lowest loss does
+        not beat by two standard errors of the difference, clustered by pair and annotator.
     sentences : list of str
-        What was found, in words.
+        The findings, in words.
     table : data frame
-        One row a split and model, lowest loss first: split, model, log_loss (nats a vote), behind (how much higher
-        than that of the best, on the same votes), accuracy, each with its 95 % interval, calibration_error,
+        One row per split and model, lowest loss first: split, model, log_loss (nats per vote), behind (how much
+        higher than that of the best, on the same votes), accuracy, each with its 95 % interval, calibration_error,
         annotators and features (whether it uses them), seconds.
     reliability : data frame
         Ten bins for each: split, model, low and high (of the probability of the likelier side), votes, expected and
@@ -49,7 +49,7 @@ class Comparison:
     left_out : dict
         Models that could not be compared, and why.
     n_votes, n_compared : int
-        Folded votes there are, and how many were used.
+        Number of folded votes, and how many were used.
     """
 
     choice: str
@@ -62,7 +62,7 @@ class Comparison:
     held_out: dict[str, HeldOut]
 
     def difference(self, model: str, than: str, split: str = "vote") -> Estimate:
-        """Return by how many nats a vote the loss of one model is higher than that of another, on the same votes.
+        """Return the difference in loss of two models on the same votes, in nats per vote.
 
         Parameters
         ----------
@@ -93,10 +93,10 @@ def compare(
     max_votes: int | None = 1_000_000,
     progress: Callable[[str, int, int], None] = lambda what, done, total: None,
 ) -> Comparison:
-    """Compare models by the votes that they have not seen.
+    """Compare models by held-out votes.
 
-    Votes are split into folds. Each model is fitted to all folds but one and asked how likely every decided vote of
-    that one was; so for all folds. The loss of a vote is minus the logarithm of its probability.
+    Votes are split into folds. Each model is fitted to all folds but one and predicts every decided vote of that one,
+    for all folds in turn. The loss of a vote is minus the logarithm of its probability.
 
     Parameters
     ----------
@@ -105,16 +105,16 @@ def compare(
     features : data frame, mapping or array, optional
         As in :meth:`RankingModel.fit`; models that may use features are tried with and without them.
     models : list of models or names, or dict of models by name, optional
-        What to compare; every model that can be fitted unless given.
+        What to compare; by default every model that can be fitted.
     folds : int
         Number of folds.
     splits : sequence of {"vote", "pair"}
-        What is held out together: the votes of one annotator on a pair, others on the pair being known; or all votes
+        What is held out together: the votes of one annotator on a pair, while those of others are kept; or all votes
         on a pair within a question.
     max_votes : int, optional
-        Of more votes, about so many are compared: those on pairs drawn by what votes there are.
+        If there are more votes, about this many are used: those on a sample of the pairs.
     progress : callable, optional
-        Told what is being done, how many fits are done and of how many.
+        Called with the current step, the number of finished fits and their total.
 
     Returns
     -------
@@ -135,12 +135,12 @@ def compare(
         raise ParameterError("no model to compare; those named need features")
     found: dict[str, HeldOut] = {}
     for by in splits:
-        written, fold = deal(used, folds, by)
+        written, fold = assign_folds(used, folds, by)
         held_out = hold_out(written, fold, candidates, features, partial(progress, _HELD_OUT[by]))
         if not held_out.trials:
             name, why = next(iter(held_out.left_out.items()))
             raise InputError(f"{name} could not be fitted: {why}")
-        found[by] = _with_twin(held_out, features)
+        found[by] = _with_pooled_baseline(held_out, features)
     table, reliability = frames(found, votes.frame)
     leading = found[splits[0]]
     return Comparison(
@@ -167,13 +167,13 @@ def _validate(votes: Any, folds: Any, splits: Sequence[str]) -> None:
         raise ParameterError("no split; expected 'vote', 'pair' or both")
 
 
-# -- does it help to tell annotators apart? ---------------------------------------------------------------------
+# -- does it help to model annotators? --------------------------------------------------------------------------
 
 
-def _with_twin(held_out: HeldOut, features: Any) -> HeldOut:
-    """Add the twin of the best model that tells annotators apart: the same model, all votes taken for one person's.
+def _with_pooled_baseline(held_out: HeldOut, features: Any) -> HeldOut:
+    """Add the pooled baseline of the best model with annotators: the same model with all votes as one annotator's.
 
-    The two differ in nothing else, so that their difference is what knowing the annotators is worth.
+    The two differ in nothing else, so their difference is the gain from modelling annotators.
     """
     telling = [name for name, trial in held_out.trials.items() if trial.candidate.annotators]
     if not telling or held_out.votes.n_annotators < 2:
@@ -189,22 +189,24 @@ def _with_twin(held_out: HeldOut, features: Any) -> HeldOut:
 
 
 def _sentences(found: dict[str, HeldOut], votes: Comparisons, used: Comparisons) -> list[str]:
-    told = [sentence for by, held_out in found.items() for sentence in _on_annotators(by, held_out)]
+    sentences = [sentence for by, held_out in found.items() for sentence in _on_annotators(by, held_out)]
     for by, held_out in found.items():
-        told += _on_the_best(by, held_out)
+        sentences += _on_the_best(by, held_out)
     leading = next(iter(found.values()))
     choice = leading.choice()
     if choice != leading.best():
-        told.append(f"{choice} is simpler than {leading.best()} and as good: it is the one to take.")
+        sentences.append(f"{choice} is simpler than {leading.best()} and as good: it is recommended.")
     if used is not votes:
-        told.append(f"Compared on {used.n_folded:,} of {votes.n_folded:,} votes, those on pairs drawn at random.")
+        sentences.append(
+            f"Compared on {used.n_folded:,} of {votes.n_folded:,} votes, those on pairs drawn at random."
+        )
     if votes.n_ties:
-        told.append(f"{many(votes.n_ties, 'tie vote')} not predicted: losses are those of decided votes.")
-    return told
+        sentences.append(f"{many(votes.n_ties, 'tie vote')} left out: losses are of decided votes.")
+    return sentences
 
 
 def _on_annotators(by: str, held_out: HeldOut) -> list[str]:
-    """Say whether telling annotators apart helps."""
+    """Say whether modelling annotators helps."""
     twins = [
         (name, trial.candidate.pooled_baseline_of)
         for name, trial in held_out.trials.items()
@@ -219,7 +221,7 @@ def _on_annotators(by: str, held_out: HeldOut) -> list[str]:
         return [f"{where} lowers the loss by {_range(gain)}: it helps here."]
     if gain.high < 0:
         return [f"{where} raises the loss by {_range(_negative(gain))}: it does not help here."]
-    return [f"{where} changes the loss by {_range(_negative(gain))}: these votes do not show that it helps."]
+    return [f"{where} changes the loss by {_range(_negative(gain))}: no significant difference."]
 
 
 def _negative(estimate: Estimate) -> Estimate:
@@ -227,14 +229,14 @@ def _negative(estimate: Estimate) -> Estimate:
 
 
 def _range(estimate: Estimate) -> str:
-    return f"{estimate.value:.4f} nats a vote ({estimate.low:.4f} to {estimate.high:.4f})"
+    return f"{estimate.value:.4f} nats per vote ({estimate.low:.4f} to {estimate.high:.4f})"
 
 
 def _on_the_best(by: str, held_out: HeldOut) -> list[str]:
     best = held_out.best()
     loss, accuracy = held_out.log_loss(best), held_out.accuracy(best)
-    told = f"On {_HELD_OUT[by]}, {best} has the lowest loss: {_range(loss)}, {accuracy.value:.1%} right"
+    sentences = f"On {_HELD_OUT[by]}, {best} has the lowest loss: {_range(loss)}, {accuracy.value:.1%} correct"
     equals = [name for name in held_out.choices if name != best and held_out.difference(name, best).low <= 0]
     if equals:
-        told += f"; within chance of it: {', '.join(equals)}"
-    return [f"{told}."]
+        sentences += f"; not significantly worse: {', '.join(equals)}"
+    return [f"{sentences}."]

@@ -1,4 +1,4 @@
-"""How well models predict votes that they have not seen."""
+"""Cross-validation: losses of models on held-out votes."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from jamrank.typing import BoolArray, FloatArray, IntArray
 __all__ = ["Candidate", "Estimate", "HeldOut", "Trial", "hold_out"]
 
 
-# However sure a model is, one vote cannot cost it more than this: a probability of 0 may be rounding.
+# Upper bound on the loss of one vote: a probability of 0 may be rounding.
 _SUREST = 1e-12
 # The standard normal's 97.5 % point.
 _Z = 1.959963984540054
-# With fewer annotators a standard error clustered by them means nothing.
+# Standard errors are clustered by annotator only if there are at least this many.
 _CROWD = 20
 N_BINS = 10
 
 
 class Model(Protocol):
-    """What a comparison asks of a model."""
+    """The methods of a model that a comparison uses."""
 
     def fit(self, votes: Any, features: Any = None) -> Any:
         """Fit the model."""
         ...
 
     def vote_proba(self, votes: Comparisons, features: Any = None) -> FloatArray:
-        """Return how likely it is that each decided vote goes to the first item of its pair."""
+        """Return the probability that each decided vote is for the first item of its pair."""
         ...
 
 
@@ -52,7 +52,7 @@ class Candidate:
     annotators: bool = False
     model: Any = None
     pooled_baseline_of: str | None = None
-    """The model of which it is a copy that takes all votes for one person's: for comparison, never a choice."""
+    """The model of which this is the pooled baseline: for comparison, never chosen."""
 
 
 @dataclass(frozen=True)
@@ -69,17 +69,17 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Trial:
-    """What a model said of the votes that were held out from it, one entry a decided vote."""
+    """The predictions of a model for held-out votes, one entry per decided vote."""
 
     candidate: Candidate
     proba: FloatArray
-    """P(the vote goes to the first item of its pair); NaN where the model was not asked."""
+    """P(the vote is for the first item of its pair); NaN if there is no prediction."""
     seconds: float
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Decided votes that were held out fold by fold, and what each model said of them.
+    """Decided votes that were held out fold by fold, and the predictions of each model.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ class HeldOut:
 
     @cached_property
     def first_won(self) -> BoolArray:
-        """How each decided vote came out."""
+        """The outcome of each decided vote."""
         return np.asarray(self.votes.vote_result[self.decided] == FIRST)
 
     @cached_property
@@ -123,7 +123,7 @@ class HeldOut:
         return items, annotator, cell
 
     def losses(self, name: str) -> FloatArray:
-        """Return the loss of each decided vote: minus the logarithm of the probability that it had."""
+        """Return the loss of each decided vote: minus the logarithm of its predicted probability."""
         proba = self.trials[name].proba
         return np.asarray(-np.log(np.clip(np.where(self.first_won, proba, 1 - proba), _SUREST, 1.0)))
 
@@ -132,17 +132,17 @@ class HeldOut:
         return self._mean(self.losses(name))
 
     def difference(self, name: str, than: str) -> Estimate:
-        """Return by how much the loss of one model is higher than that of another, on the same votes."""
+        """Return the difference in loss of two models on the same votes."""
         return self._mean(self.losses(name) - self.losses(than))
 
     def accuracy(self, name: str) -> Estimate:
-        """Return the share of votes on the side that the model held likelier; one half for a vote on neither."""
+        """Return the share of votes for the likelier item; equal probabilities count one half."""
         lean = np.sign(self.trials[name].proba - 0.5) * np.where(self.first_won, 1.0, -1.0)
         return self._mean((lean + 1) / 2)
 
     def best(self, names: Sequence[str] | None = None) -> str:
-        """Return the model with the lowest loss; of equals the first."""
-        # Rounding must not decide: losses that agree to ten digits are equal.
+        """Return the model with the lowest loss; the first of equal ones."""
+        # Losses that agree to ten digits are equal, so that rounding does not decide.
         return min(names or self.choices, key=lambda name: round(self.log_loss(name).value, 10))
 
     def choice(self) -> str:
@@ -152,11 +152,11 @@ class HeldOut:
 
     @property
     def choices(self) -> list[str]:
-        """Models that can be chosen, the simplest first: all but twins."""
+        """Models that can be chosen, the simplest first: all but pooled baselines."""
         return [name for name, trial in self.trials.items() if trial.candidate.pooled_baseline_of is None]
 
     def reliability(self, name: str) -> dict[str, FloatArray]:
-        """Return what happened where the model was so sure: by ten bins of the probability of the likelier side."""
+        """Return expected and observed shares in ten bins of the probability of the likelier side."""
         proba = self.trials[name].proba
         there = ~np.isnan(proba)
         proba, won, weight = proba[there], self.first_won[there], self.weight[there]
@@ -181,9 +181,9 @@ class HeldOut:
     def _mean(self, values: FloatArray) -> Estimate:
         """Return the weighted mean and its normal interval.
 
-        The standard error is clustered by the two items and, of a crowd, by the annotator: the variances of either
-        way of clustering are added, and that of both together, which is counted twice, is taken off. A few annotators
-        are not a sample of annotators: what one of them does is a fact, and no error.
+        The standard error is clustered by the two items and, for a crowd, by the annotator: the variances of both
+        clusterings are added, and that of their intersection, which is counted twice, is subtracted. A few annotators
+        are a fixed set and not a sample, so their differences are not sampling error.
         """
         there = ~np.isnan(values)
         values, weight = values[there], self.weight[there]
@@ -199,7 +199,7 @@ class HeldOut:
 
 
 def _clustered(cluster: IntArray, values: FloatArray) -> float:
-    """Return the variance of a sum whose terms depend on each other within clusters; infinite for one cluster."""
+    """Return the variance of a sum of terms that are dependent within clusters; infinite for one cluster."""
     sums, size = np.bincount(cluster, values), np.bincount(cluster)
     n_clusters = int(np.count_nonzero(size))
     return n_clusters / (n_clusters - 1) * float((sums**2).sum()) if n_clusters > 1 else np.inf
@@ -212,7 +212,7 @@ def hold_out(
     features: Any = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> HeldOut:
-    """Fit every candidate to all folds but one, in turn, and ask it about the one.
+    """Fit every candidate to all folds but one, in turn, and predict that one.
 
     Parameters
     ----------
@@ -223,9 +223,9 @@ def hold_out(
     candidates : sequence of Candidate
         What to fit.
     features : optional
-        For the candidates that use them.
+        Features, for the candidates that use them.
     progress : callable
-        Told how many fits are done, and of how many.
+        Called with the number of finished fits and their total.
 
     Returns
     -------
@@ -249,7 +249,7 @@ def hold_out(
 
 
 def _parts(votes: Comparisons, fold: IntArray) -> list[tuple[Comparisons, Comparisons, IntArray]]:
-    """Return for each fold what is fitted, what is asked, and which of the decided votes these are."""
+    """Return for each fold the training votes, the test votes, and their indices among the decided votes."""
     counts = decided(votes)
     n_folds = int(fold.max(initial=0)) + 1
     parts = []
@@ -271,7 +271,7 @@ def _loo_predict(candidate: Candidate, train: Comparisons, test: Comparisons, fe
 
 
 def frames(found: Mapping[str, HeldOut], make_frame: Callable[[dict[str, Any]], Any]) -> tuple[Any, Any]:
-    """Return the figures, and the bins of reliability, of all models and splits as frames, best first."""
+    """Return the losses, and the reliability bins, of all models and splits as frames, best first."""
     table: dict[str, list[Any]] = {}
     bins: dict[str, list[Any]] = {}
     for by, held_out in found.items():

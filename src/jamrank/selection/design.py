@@ -1,4 +1,4 @@
-"""What votes can tell at all, before any model is fitted: annotators, sides, repeated pairs."""
+"""What votes can identify, before any fit: annotators, sides, repeated pairs."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from jamrank.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["Design", "examine_design"]
 
-# Votes on pairs shown both ways, as a count and as a share of all, from which on a bias towards a side is identified.
+# Fewest votes, and smallest share, on pairs shown in both orders for which a position bias is identified.
 _FEWEST_BOTH_WAYS, _LEAST_BOTH_WAYS = 10.0, 0.05
-# Where this share of the votes is on repeated pairs that were never turned round, sides are fixed or unknown.
+# If this share of the votes is on repeated pairs always shown in one order, sides are fixed or unknown.
 _OFTEN_REPEATED = 0.2
-# Of the variance of sides, the share that items must leave unexplained.
+# Smallest share of the variance of sides that items do not explain.
 _LEAST_UNEXPLAINED = 0.2
 
 
 @dataclass(frozen=True)
 class Design:
-    """What the votes can tell.
+    """What the votes can identify.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Design:
     n_annotators : int
         Annotators with decided votes.
     sides : bool
-        Whether a bias towards the left or the right can be told from the items that stood there.
+        Whether a position bias can be separated from the effects of the items.
     repeats : bool
         Whether any pair has several votes within a question, so that they may share one truth.
     """
@@ -46,7 +46,7 @@ class Design:
 
 
 def examine_design(votes: Comparisons) -> Design:
-    """Return what the votes can tell."""
+    """Return what the votes can identify."""
     per_annotator = votes.annotator_decided
     return Design(
         float(per_annotator.sum()),
@@ -57,11 +57,10 @@ def examine_design(votes: Comparisons) -> Design:
 
 
 def _sides_identified(votes: Comparisons) -> bool:
-    """Tell whether sides are not confounded with items.
+    """Return whether sides are not confounded with items.
 
-    They are identified where the same two items were shown both ways. Where pairs are hardly ever repeated, they are
-    if a score for each item does not explain which item stood on the left: no potential has the same difference along
-    every vote.
+    They are identified if the same two items were shown in both orders. If pairs are rarely repeated, they are
+    identified unless a score for each item explains which item was on the left.
     """
     if isinstance(votes.storage, DenseVotes) and not len(votes.storage.swapped):
         return False
@@ -91,7 +90,7 @@ def _by_items(
 
 
 def _unexplained(first: IntArray, second: IntArray, shown: FloatArray, n_items: int) -> float:
-    """Return the share of the variance of sides that differences of item effects leave."""
+    """Return the share of the variance of sides that item effects do not explain."""
     total = shown.sum(axis=1)
     side, root = (shown[:, 0] - shown[:, 1]) / total, np.sqrt(total)
     row = np.arange(len(first))

@@ -1,4 +1,4 @@
-"""Votes split into folds, by what the votes are and not by their names or order."""
+"""Folds of votes that do not depend on names or order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jamrank.data.comparisons import Comparisons
 from jamrank.data.storage import DenseVotes, VoteTable
 from jamrank.typing import HashArray, IntArray
 
-__all__ = ["SPLITS", "deal", "split"]
+__all__ = ["SPLITS", "assign_folds", "split"]
 
 
 SPLITS = ("vote", "pair")
@@ -20,11 +20,11 @@ SPLITS = ("vote", "pair")
 _REPAIRS = 50
 
 
-def deal(votes: Comparisons, n_folds: int, by: str) -> tuple[Comparisons, IntArray]:
-    """Return the votes with those that stand for many written out, and the fold of each.
+def assign_folds(votes: Comparisons, n_folds: int, by: str) -> tuple[Comparisons, IntArray]:
+    """Return the votes with weights expanded, and the fold of each.
 
-    By vote, a folded vote of weight ``w`` is ``w`` votes, which are dealt out over the folds in equal shares, as they
-    would be had they been written one by one under other names. By pair nothing is written out.
+    By vote, a folded vote of weight ``w`` is ``w`` votes, which are distributed evenly over the folds. By pair
+    nothing is expanded.
 
     Returns
     -------
@@ -39,9 +39,9 @@ def deal(votes: Comparisons, n_folds: int, by: str) -> tuple[Comparisons, IntArr
         return votes, fold
     whole, part = np.divmod(weight, 1.0)
     place = (np.arange(n_folds) - fold[:, None]) % n_folds
-    dealt = whole[:, None] // n_folds + (place < (whole % n_folds)[:, None])
-    dealt[np.arange(len(fold)), fold] += part
-    entry, at = np.nonzero(dealt)
+    share = whole[:, None] // n_folds + (place < (whole % n_folds)[:, None])
+    share[np.arange(len(fold)), fold] += part
+    entry, at = np.nonzero(share)
     table = votes.storage.table
     count = np.bincount(votes.vote_pair[entry], minlength=votes.n_pairs)
     written = VoteTable(
@@ -49,7 +49,7 @@ def deal(votes: Comparisons, n_folds: int, by: str) -> tuple[Comparisons, IntArr
         table.annotator[entry],
         table.result[entry],
         table.swapped[entry] if len(table.swapped) else table.swapped,
-        dealt[entry, at],
+        share[entry, at],
     )
     return replace(votes, storage=written), at
 
@@ -57,8 +57,8 @@ def deal(votes: Comparisons, n_folds: int, by: str) -> tuple[Comparisons, IntArr
 def split(votes: Comparisons, n_folds: int, by: str) -> IntArray:
     """Return the fold of each folded vote.
 
-    Folds hang on what decided votes there are: not on the order of the rows, nor on sides or ties, nor on the names
-    of items, annotators and questions (but where votes cannot be told apart except by names).
+    Folds depend only on the decided votes: not on the order of rows, sides or ties, nor on the names of items,
+    annotators and questions (except among exchangeable votes).
 
     Parameters
     ----------
@@ -73,8 +73,8 @@ def split(votes: Comparisons, n_folds: int, by: str) -> IntArray:
     Returns
     -------
     ndarray
-        Every annotator's votes are spread over the folds; an item or annotator with several units is never all in
-        one fold, where that can be had by moving single units.
+        Every annotator's votes are spread over the folds; an item or annotator with several units is not all in one
+        fold, if moving single units can avoid it.
     """
     signature, of_annotator = signatures(votes)
     new = np.ones(len(signature), dtype=bool)
@@ -99,9 +99,9 @@ def split(votes: Comparisons, n_folds: int, by: str) -> IntArray:
 
 
 def _spread(fold: IntArray, key: HashArray, n_folds: int, *members: tuple[IntArray, NDArray[np.integer]]) -> None:
-    """Move single units, so that no group of several units lies in one fold alone.
+    """Move single units, so that no group of several units is all in one fold.
 
-    ``members`` are units and the groups that they are in, such as items.
+    ``members`` are units and their groups, such as items.
     """
     for turn in range(_REPAIRS):
         settled = True
@@ -119,7 +119,7 @@ def _spread(fold: IntArray, key: HashArray, n_folds: int, *members: tuple[IntArr
             settled = False
             held = stuck[group]
             unit_held, group_held = unit[held], group[held]
-            # Another unit, and another fold, each time: two groups must not pass one unit to and fro.
+            # Another unit, and another fold, each time: otherwise two groups could exchange one unit forever.
             order = np.lexsort((mix(key[unit_held] + np.uint64(turn)), group_held))
             first = np.ones(len(order), dtype=bool)
             first[1:] = np.diff(group_held[order]) != 0

@@ -1,4 +1,4 @@
-"""A ranking for each group of votes, side by side."""
+"""Rankings by group of votes."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ __all__ = ["about_group", "fit_groups", "side_by_side"]
 def fit_groups(
     model: RankingModel, groups: Mapping[Any, Comparisons], features: Any = None, gold: Any = None
 ) -> dict[Any, RankingModel]:
-    """Fit a model of its own to each group of votes.
+    """Fit a model to each group of votes.
 
     Parameters
     ----------
     model : RankingModel
-        What to fit; it is left as it is.
+        The model; it is not changed.
     groups : mapping of group to Comparisons
         The votes of each, as from :func:`jamrank.read_groups`.
     features, gold : optional
-        As in :meth:`RankingModel.fit`, for all groups alike.
+        As in :meth:`RankingModel.fit`, the same for all groups.
 
     Returns
     -------
     dict
-        A fitted model for each group; a group whose votes cannot be ranked is left out, with a warning.
+        A fitted model for each group; a group that cannot be ranked is left out with a warning.
     """
     fitted = {}
     for name, votes in groups.items():
@@ -48,7 +48,7 @@ def fit_groups(
 
 
 class about_group:  # noqa: N801
-    """Let jamrank's warnings inside a ``with`` say which group they are about.
+    """A context manager that adds the name of the group to jamrank's warnings.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class about_group:  # noqa: N801
         The group.
     """
 
-    # Not by contextlib: its frames would stand between a warning and the user's line to which it points.
+    # Not contextlib, whose frames would come between a warning and the user's line.
     def __init__(self, name: Any) -> None:
         self.name, self._catching = name, warnings.catch_warnings(record=True)
 

@@ -21,14 +21,14 @@ __all__ = ["Simulation", "simulate"]
 
 
 _SCORERS = ("objects", "linear", "linear+objects", "kernel", "kernel+objects")
-# Waves of which a smooth function is made; the share of the variance that features explain in a sum.
+# Number of waves in a smooth function; share of the variance that features explain in a sum.
 _WAVES, _EXPLAINED = 200, 0.8
 _NOISES = ("flip", "two-coin", "clustered flip", "discrimination", "none")
 
 
 @dataclass(frozen=True)
 class Simulation:
-    """Votes, and what they were drawn from.
+    """Simulated votes with their true parameters.
 
     Attributes
     ----------
@@ -101,20 +101,20 @@ def simulate(
         How scores arise: freely, linearly from the features, as a smooth function of them, or as a sum. Unless given,
         ``linear+objects`` with features and ``objects`` without.
     tie_rate : float
-        Share of votes that are ties whatever the pair.
+        Share of votes that are ties, for any pair.
     truth : {"pair", "vote"}
-        Whether one truth is drawn for each pair, as JAM has it, or one for each vote, as CrowdBT has it.
+        Whether a truth is drawn for each pair, as in JAM, or for each vote, as in CrowdBT.
     noise : {"flip", "two-coin", "clustered flip", "discrimination", "none"}
-        How annotators err. With ``discrimination`` there is no truth to err about: a vote is for the better item as
-        surely as the annotator tells items apart. With ``none`` a vote is the truth.
+        How annotators err. With ``discrimination`` there is no latent truth: the log-odds of a vote are margin times
+        discrimination. With ``none`` a vote is the truth.
     bias : array-like, optional
         Bias of each annotator towards the left, in log-odds; drawn from a normal with deviation 1/2 unless given.
     discrimination : array-like, optional
         Of each annotator, scaled so that the mean of the absolute values is 1; drawn from a log-normal, every tenth
         annotator negative, unless given.
     ties : array-like, optional
-        Threshold of each annotator: how likely a tie between equals is, relative to a decision (Davidson). Beside
-        ``tie_rate``, which has ties at random.
+        Threshold of each annotator: the odds of a tie between equal items (Davidson), in addition to the random ties
+        of ``tie_rate``.
     n_clusters : int
         With ``clustered flip``, clusters of pairs by their features.
     tastes : Tastes, optional
@@ -292,7 +292,7 @@ def _sharpness(discrimination: ArrayLike | None, n_annotators: int, rng: np.rand
         drawn = _each("discrimination", discrimination, n_annotators)
     size = float(np.abs(drawn).mean())
     if not size > 0:
-        raise ParameterError("discrimination is 0 for everyone; expected someone to tell items apart")
+        raise ParameterError("discrimination is 0 for every annotator; expected at least one other value")
     return drawn / size
 
 
@@ -306,14 +306,14 @@ def _clusters(left: IntArray, right: IntArray, features: FloatArray | None, n_cl
     ends = (pairs // len(features)).astype(np.int32), (pairs % len(features)).astype(np.int32)
     found = cluster_pairs(*ends, matrix, n_clusters)
     if found.n_clusters != n_clusters:
-        raise ParameterError(f"n_clusters is {n_clusters}; there are not so many different pairs")
+        raise ParameterError(f"n_clusters is {n_clusters}; there are fewer different pairs")
     return np.asarray(found.cluster[of_vote])
 
 
 def _scores(
     n_items: int, n_features: int, spread: float, scorer: str, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray | None, FloatArray | None]:
-    """Return the scores, the features, and the weights of these where scores are linear in them."""
+    """Return the scores, the features, and their weights if scores are linear in them."""
     features = rng.standard_normal((n_items, n_features)) if n_features else None
     if features is None or scorer == "objects":
         return spread * rng.standard_normal(n_items), features, None
@@ -335,7 +335,7 @@ def _scores(
 
 
 def _smooth(features: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Draw a smooth function of the features: waves in all directions, as a Gaussian process of bandwidth 1 has."""
+    """Draw a smooth function of the features: random waves that approximate a Gaussian process of bandwidth 1."""
     waves = rng.standard_normal((_WAVES, features.shape[1]))
     phase, size = rng.uniform(0, 2 * np.pi, _WAVES), rng.standard_normal(_WAVES)
     return np.asarray(np.cos(features @ waves.T + phase) @ size)

@@ -1,4 +1,4 @@
-"""Who may: random tokens that are stored as hashes only, sessions in cookies, protection against forged forms."""
+"""Access: random tokens stored as hashes, sessions in cookies, CSRF protection."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ def new_token() -> str:
 
 
 def digest(token: str) -> str:
-    """Return what is stored of a token. It has 256 random bits, so that a plain hash cannot be searched."""
+    """Return the hash of a token; with 256 random bits a plain hash is enough."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def csrf_of(session: str) -> str:
-    """Return what forms of a session must carry: derived from the cookie, which other sites cannot read."""
+    """Return the CSRF token of a session, derived from the cookie, which other sites cannot read."""
     return hmac.new(session.encode(), b"jamrank form", hashlib.sha256).hexdigest()
 
 
 def check_csrf(session: str, given: str) -> bool:
-    """Tell whether a form is of this session, in constant time."""
+    """Return whether a form belongs to this session, in constant time."""
     return hmac.compare_digest(csrf_of(session).encode(), given.encode("utf-8", "replace"))
 
 
@@ -55,7 +55,7 @@ def hashed_password(password: str) -> str:
 
 
 def is_password(password: str, stored: str) -> bool:
-    """Tell whether a password is the one that was stored."""
+    """Return whether a password matches the stored hash."""
     salt, _, expected = stored.partition(":")
     return hmac.compare_digest(_scrypt(password, bytes.fromhex(salt)).hex(), expected)
 
@@ -71,7 +71,7 @@ class _Bucket:
 
 
 class RateLimit:
-    """A token bucket for each judge, in memory: a few actions a second, with room for what waited offline."""
+    """A token bucket for each judge, in memory: a few actions per second, with a reserve for votes stored offline."""
 
     def __init__(self, per_second: float, burst: float) -> None:
         self._per_second, self._burst = per_second, burst
@@ -79,7 +79,7 @@ class RateLimit:
         self._lock = Lock()
 
     def allows(self, who: str) -> bool:
-        """Take one from the bucket, if there is one."""
+        """Take one token from the bucket, if there is one."""
         now = monotonic()
         with self._lock:
             if len(self._buckets) > 100_000:

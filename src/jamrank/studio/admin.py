@@ -1,4 +1,4 @@
-"""The pages of whoever runs the study."""
+"""The admin pages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from jamrank.errors import InputError, JamrankError
 from jamrank.studio import people
 from jamrank.studio.access import csrf_of, is_password
 from jamrank.studio.catalogue import add_items, read_setting, retire_item, save_study, set_state
-from jamrank.studio.exports import EXPORTS
+from jamrank.studio.exports import exports_of
 from jamrank.studio.forms import study_of_form
 from jamrank.studio.items import Item, Kind, Part
 from jamrank.studio.media import check_upload
@@ -59,13 +59,13 @@ async def enter(request: Request) -> Response:
 
     session = await studio.database.write_soon(work)
     if session is None:
-        problem = "This admin link is not valid any more: a new one is printed at every start."
+        problem = "This admin link is no longer valid; a new one is printed at every start."
         return studio.page("admin_login.html", 404, token="", problem=problem, password=False)
     return _let_in(studio, session)
 
 
 async def login(request: Request) -> Response:
-    """Take the password, where one was set."""
+    """Log in with the password, if one was set."""
     studio, fields = _studio(request), await form_of(request)
     if not same_origin(request.headers):
         raise Refused(403, "This form was not made by this page.")
@@ -106,7 +106,7 @@ async def _admin(request: Request) -> str | Response:
 
 
 async def overview(request: Request) -> Response:
-    """Show the ranking, the judges and whether to go on."""
+    """Show the ranking, the judges and whether to continue."""
     token = await _admin(request)
     if isinstance(token, Response):
         return token
@@ -125,7 +125,7 @@ async def live(request: Request) -> Response:
 
 
 async def events(request: Request) -> Response:
-    """Say whenever there is something new to show."""
+    """Stream an event for every update."""
     await who(request, "admin")
     studio = _studio(request)
 
@@ -178,33 +178,34 @@ async def _items_page(request: Request, **values: Any) -> Response:
 
 
 async def items(request: Request) -> Response:
-    """List the items and take new ones."""
+    """List the items, with a form to add new ones."""
     return await _items_page(request)
 
 
 async def settings(request: Request) -> Response:
-    """Show what the study asks."""
+    """Show the settings of the study."""
     return await _page(request, "admin_settings.html", "/admin/settings")
 
 
 async def exports(request: Request) -> Response:
-    """List what can be taken away."""
-    return await _page(request, "admin_export.html", "/admin/export")
+    """List the exports."""
+    files = exports_of(_studio(request).view().study)
+    return await _page(request, "admin_export.html", "/admin/export", files=files)
 
 
 async def export(request: Request) -> Response:
     """Send votes, ranking, report or settings as a file."""
     await who(request, "admin")
-    name = request.path_params["name"]
-    if name not in EXPORTS:
+    studio, name = _studio(request), request.path_params["name"]
+    file = exports_of(studio.view().study).get(name)
+    if file is None:
         raise Refused(404, "There is no such file.")
-    type_, make = EXPORTS[name]
-    content = await run_in_threadpool(make, _studio(request))
+    content = await run_in_threadpool(file.make, studio)
     if content is None:
         raise Refused(404, "There is nothing yet: the first fit needs votes.")
     policy = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
     headers = {"Content-Disposition": f'attachment; filename="{name}"', "Content-Security-Policy": policy}
-    return Response(content, media_type=type_, headers=headers)
+    return Response(content, media_type=file.type, headers=headers)
 
 
 # -- changes ----------------------------------------------------------------------------------------------------
@@ -237,7 +238,7 @@ async def change_settings(request: Request) -> Response:
 
 
 async def invite(request: Request) -> Response:
-    """Make links; they are shown now and never again."""
+    """Create links; they are shown only once."""
     studio = _studio(request)
 
     def work(connection: Connection, fields: dict[str, str]) -> list[tuple[str, str]]:
@@ -263,7 +264,7 @@ async def invite(request: Request) -> Response:
 
 
 async def change_judge(request: Request) -> Response:
-    """Shut a judge out, let one in, make a new link, delete what is known of one."""
+    """Revoke or restore a judge, create a new link, or delete personal data."""
     studio = _studio(request)
 
     def work(connection: Connection, fields: dict[str, str]) -> list[tuple[str, str]]:
@@ -294,7 +295,7 @@ async def change_item(request: Request) -> Response:
 
 
 async def upload(request: Request) -> Response:
-    """Take new items: files that are what their names say, or lines of text."""
+    """Add items: files whose content matches their names, or lines of text."""
     studio = _studio(request)
     form = await request.form(max_files=1000, max_fields=20)
     fields = {name: value for name, value in form.items() if isinstance(value, str)}
@@ -319,7 +320,7 @@ def _texts(text: str) -> list[str]:
 
 
 async def _uploaded(studio: Studio, name: str, content: bytes) -> Item:
-    """Keep an upload under a name of our own; the name that it came with becomes the item's id, and only that."""
+    """Store an upload under a generated name; its original name is used only as the item's id."""
     kind = check_upload(name, content)
     path = PurePath(name.replace("\\", "/"))
     id_ = path.stem[:150] or "item"

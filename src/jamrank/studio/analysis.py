@@ -1,4 +1,4 @@
-"""A fit of the votes so far, as the admin page and the exports show it: the report's own result and sections."""
+"""A fit of the votes so far for admin page and exports, with the sections of the report."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 __all__ = ["Analysis", "analyse", "fit_votes"]
 
 # Of the report's sections, those on the admin page.
-_SECTIONS = ("ranking", "uncertain", "annotators")
-# The report writes how far a chart shrinks in print as a style, which the policy of these pages does not let through.
+_SECTIONS = ("ranking", "next", "uncertain", "annotators")
+# The report sets the print size of a chart as an inline style, which the policy of these pages blocks.
 _STYLE = re.compile(r' style="--fit:[0-9.]+"')
 
 
 @dataclass(frozen=True)
 class Analysis:
-    """What the votes on one criterion say.
+    """The results for one criterion.
 
     Parameters
     ----------
     criterion : str
     model : RankingModel or None
-        Fitted; None where the votes are too few for any.
+        Fitted; None if there are too few votes.
     why : str
         Why there is none.
     sections : tuple of str
@@ -69,7 +69,7 @@ def fit_votes(frame: pl.DataFrame, gold: Sequence[tuple[str, str]], start: Any =
 
 
 def analyse(model: RankingModel, votes: Any, study: Study, criterion: str, seconds: float) -> Analysis:
-    """Return what is shown of a fit."""
+    """Return the displayed results of a fit."""
     import polars as pl
 
     from jamrank import report as reports
@@ -104,5 +104,5 @@ def _csv(frame: pl.DataFrame, criterion: str) -> str:
 
 
 def failed(criterion: str, error: JamrankError) -> Analysis:
-    """Return that there is no fit, and why."""
+    """Return results without a fit, with the reason."""
     return Analysis(criterion, why=str(error))

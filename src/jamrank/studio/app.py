@@ -35,7 +35,7 @@ def create_app(studio: Studio, hosts: tuple[str, ...] = ()) -> ASGIApp:
     studio : Studio
         Its database and settings.
     hosts : tuple of str
-        Names by which the server may be called, beside that of its URL and the loopback names.
+        Further allowed host names, beside that of its URL and the loopback names.
     """
 
     @asynccontextmanager
@@ -63,7 +63,7 @@ def create_app(studio: Studio, hosts: tuple[str, ...] = ()) -> ASGIApp:
 
 
 async def health(request: Request) -> Response:
-    """Say whether the database answers."""
+    """Return whether the database answers."""
     studio: Studio = request.app.state.studio
     try:
         await run_in_threadpool(_count, studio)
@@ -81,7 +81,7 @@ def _count(studio: Studio) -> dict[str, float]:
 
 
 async def metrics(request: Request) -> Response:
-    """Send counts and times, to whoever has an admin token (``Authorization: Bearer``)."""
+    """Send counts and times to clients with an admin token (``Authorization: Bearer``)."""
     studio: Studio = request.app.state.studio
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
 
@@ -100,7 +100,7 @@ async def _refused(request: Request, error: Refused) -> Response:
 
 
 async def _not_stored(request: Request, error: JamrankError) -> Response:
-    """Answer what a user did wrong with 400, and what the database could not do with 503: nothing was stored."""
+    """Answer user errors with 400 and database errors with 503; nothing was stored."""
     if isinstance(error, InputError):
         return refusal(request, Refused(400, str(error)))
     studio: Studio = request.app.state.studio

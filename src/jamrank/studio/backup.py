@@ -20,12 +20,12 @@ _BATCH = 2000
 
 
 def back_up(where: str | os.PathLike[str], copy: Path) -> int:
-    """Copy everything, as it is at one moment, from a SQLite file or PostgreSQL to a new SQLite file.
+    """Copy a consistent state from a SQLite file or PostgreSQL to a new SQLite file.
 
     Returns
     -------
     int
-        How many events were copied.
+        Number of events copied.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def back_up(where: str | os.PathLike[str], copy: Path) -> int:
                 for part in old.execute(select(table)).mappings().partitions(_BATCH):
                     new.execute(insert(table), [dict(row) for row in part])
             n_events = new.scalar(select(func.count()).select_from(schema.events)) or 0
-        # The last connection that closes brings everything into the one file.
+        # Closing the last connection merges the log into the file.
         goal.dispose()
         unfinished.rename(copy)
     finally:

@@ -1,4 +1,4 @@
-"""Asking and answering: what a judge's request writes to the ledger. Plans only; the database carries them out."""
+"""What a judge's request writes to the ledger. Only plans; the database executes them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Answer", "Next", "Pair", "Plan", "TakeBack", "Turn", "plan"]
 
-# A pair is repeated only after so many others.
+# Fewest other pairs before a pair is repeated.
 _REPEAT_AFTER = 5
 _DRAWS = 40
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a judge says of the pair with that key."""
+    """A judge's answer to the pair with that key."""
 
     key: str
     said: str
@@ -34,14 +34,14 @@ class Answer:
 
 @dataclass(frozen=True)
 class TakeBack:
-    """A judge wants to answer the pair with that key again."""
+    """A judge undoes the answer to the pair with that key."""
 
     key: str
 
 
 @dataclass(frozen=True)
 class Next:
-    """A judge who has no pair wants one."""
+    """A judge requests a pair."""
 
 
 @dataclass(frozen=True)
@@ -67,13 +67,13 @@ class Pair:
 
     @property
     def unordered(self) -> tuple[str, str, str]:
-        """The pair whichever way round."""
+        """The pair in canonical order."""
         return (min(self.left, self.right), max(self.left, self.right), self.criterion)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a turn writes, or the name of the text that says why it is refused."""
+    """What a turn writes, or the name of the text for its refusal."""
 
     operations: list[Ask | Close | Undo] = field(default_factory=list)
     used: list[int] = field(default_factory=list)
@@ -88,9 +88,9 @@ def plan(turn: Turn, history: History, offers: Sequence[Pair]) -> Plan:
     ----------
     turn : Turn
     history : History
-        Of the judge, as of this transaction.
+        History of the judge in this transaction.
     offers : sequence of Pair
-        Pairs from the queue, best first: those for this judge, then those for anybody.
+        Pairs from the queue, best first: those for this judge, then those for any judge.
     """
     action = turn.action
     if isinstance(action, Answer):
@@ -157,7 +157,7 @@ def _ask(turn: Turn, pair: Pair, prefix: str = "") -> Ask:
 def _asks(
     turn: Turn, history: History, offers: Sequence[Pair], closing: set[int]
 ) -> tuple[list[Ask | Close | Undo], list[int]]:
-    """Lease pairs until the judge's page has enough of them, or the judge as many as asked for."""
+    """Lease pairs until the judge's page is full, or the judge has the requested number."""
     if turn.view.status != "open":
         return [], []
     open_ = [one for one in history.open if one.id not in closing]
@@ -182,14 +182,14 @@ def _asks(
 def _candidates(
     turn: Turn, history: History, offers: Sequence[Pair], given: set[tuple[str, str, str]]
 ) -> Iterator[Pair]:
-    """Yield pairs for a judge: practice first, then the chosen ones, with gold pairs and repeats among them."""
+    """Yield pairs for a judge: practice first, then chosen pairs mixed with gold pairs and repeats."""
     study, view = turn.view.study, turn.view
     usable = {id_ for id_, listed in view.items.items() if not listed.retired}
     yield from _practice(turn, history, usable)
     offered = iter(offers)
     number = sum(one.purpose != "practice" for one in history.asked)
     while True:
-        # The same draw whenever it is repeated, so that a request that is tried again asks the same.
+        # Seeded by judge and number, so that a repeated request gets the same pairs.
         draw = random.Random(f"{turn.judge} {number}")
         number += 1
         share, pair = draw.random(), None
@@ -228,7 +228,7 @@ def _gold(study: Study, usable: set[str], given: set[tuple[str, str, str]], draw
 
 
 def _repeat(history: History, draw: random.Random) -> Pair | None:
-    """Return an earlier pair of the judge with its sides swapped; no pair comes a third time."""
+    """Return an earlier pair of the judge with its sides swapped; no pair is shown a third time."""
     counts: dict[tuple[str, str, str], int] = {}
     for one in history.asked:
         counts[one.pair] = counts.get(one.pair, 0) + 1
@@ -241,7 +241,7 @@ def _repeat(history: History, draw: random.Random) -> Pair | None:
 
 
 def _random(study: Study, usable: list[str], given: set[tuple[str, str, str]], draw: random.Random) -> Pair | None:
-    """Return any pair that the judge has not had: for a judge whose queue the worker has not filled yet."""
+    """Return a random new pair, for a judge whose queue is still empty."""
     criteria = [criterion.name for criterion in study.asked()]
     if len(usable) < 2:
         return None

@@ -35,7 +35,7 @@ STATES = ("open", "paused", "closed")
 
 @dataclass(frozen=True)
 class Listed:
-    """An item of the study, with the key that stands for it in pages, and whether it is still asked about."""
+    """An item of the study, with its key in pages, and whether it is still compared."""
 
     item: Item
     key: str
@@ -60,7 +60,7 @@ def set_setting(connection: Connection, name: str, value: str) -> None:
 
 
 def changed(connection: Connection) -> None:
-    """Say that the study or its items are not what they were, so that all processes read them anew."""
+    """Mark study and items as changed, so that all processes reload them."""
     set_setting(connection, "version", str(1 + int(read_setting(connection, "version", "0"))))
 
 
@@ -90,7 +90,7 @@ def catalogue(connection: Connection) -> list[Listed]:
     listed = []
     for id_, text, retired in rows:
         details = json.loads(text)
-        # Items that another program put into the ledger have no key yet, and are not shown to people.
+        # Items that another program added to the ledger have no key and are not shown to people.
         if "key" in details:
             listed.append(Listed(item_from(id_, details), details["key"], retired))
     return listed
@@ -99,7 +99,7 @@ def catalogue(connection: Connection) -> list[Listed]:
 def add_items(connection: Connection, added: Sequence[Item], source: str, *, again: bool = False) -> int:
     """Add items and return how many are new.
 
-    With `again`, items that are there already get the content that they have now; otherwise they are refused.
+    With `again`, existing items get the new content; otherwise they are refused.
     """
     check_items(added, source)
     known = {listed.id: listed.key for listed in catalogue(connection)}
@@ -120,7 +120,7 @@ def add_items(connection: Connection, added: Sequence[Item], source: str, *, aga
 
 
 def _row(item: Item, key: str) -> dict[str, object]:
-    """Return a row of the ledger: text or path of the first part, for judges who are programs, and all of it."""
+    """Return a row of the ledger: text or path of the first part, for LLM judges, and the whole content."""
     part = item.parts[0]
     kind = {"text": "text/plain", "markdown": "text/markdown"}.get(part.kind)
     return {
@@ -133,7 +133,7 @@ def _row(item: Item, key: str) -> dict[str, object]:
 
 
 def retire_item(connection: Connection, item: str, retired: bool = True) -> None:
-    """Ask no more about an item, or ask again; its votes stay."""
+    """Retire an item, or restore it; its votes stay."""
     connection.execute(update(items).where(items.c.id == item).values(retired=retired))
     connection.execute(delete(QUEUE).where((QUEUE.c.left == item) | (QUEUE.c.right == item)))
     changed(connection)

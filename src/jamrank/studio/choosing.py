@@ -1,4 +1,4 @@
-"""Pairs for the judges of one criterion: from the chooser, or easy and gold ones for judges who look careless."""
+"""Pairs for the judges of one criterion: from the chooser, or easy and gold pairs for suspicious judges."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PairSource", "known_pairs"]
 
-# Somebody who may come: pairs for whoever has no queue yet are chosen for a judge of whom nothing is known.
+# A placeholder for new judges: pairs of the shared queue are chosen for an unknown judge.
 _ANYBODY = "anybody"
 _TRIES = 5
 
@@ -29,7 +29,7 @@ def known_pairs(study: Study, criterion: str) -> list[tuple[str, str]]:
 
 
 class PairSource:
-    """Chooses pairs among the items that are asked about.
+    """Chooses pairs among the active items.
 
     Parameters
     ----------
@@ -45,11 +45,11 @@ class PairSource:
         self._study, self._criterion, self._items = study, criterion, frozenset(items)
         self._open: dict[tuple[str, str, str], Assignment] = {}
         self._draw = random.Random()
-        told = self._rows(votes)
+        rows = self._rows(votes)
         gold = [pair for pair in known_pairs(study, criterion) if set(pair) <= self._items]
-        self._chooser = self._new(told, items, gold)
+        self._chooser = self._new(rows, items, gold)
 
-    def _new(self, told: list[tuple[str, ...]], items: Sequence[str], gold: list[tuple[str, str]]) -> Chooser:
+    def _new(self, rows: list[tuple[str, ...]], items: Sequence[str], gold: list[tuple[str, str]]) -> Chooser:
         from jamrank.acquisition import Chooser
 
         settings: dict[str, Any] = {
@@ -65,10 +65,10 @@ class PairSource:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", JamrankWarning)
             try:
-                return Chooser(told or None, gold=gold or None, **settings)
+                return Chooser(rows or None, gold=gold or None, **settings)
             except JamrankError:
-                # Gold on items that have no votes yet; those of the next start will do.
-                return Chooser(told or None, **settings)
+                # Gold pairs on items without votes; they are used after the next restart.
+                return Chooser(rows or None, **settings)
 
     def _rows(self, votes: Iterable[Vote]) -> list[tuple[str, ...]]:
         return [
@@ -78,14 +78,14 @@ class PairSource:
         ]
 
     def tell(self, votes: Iterable[Vote]) -> None:
-        """Take in new votes and skips."""
-        told = self._rows(votes)
-        if not told:
+        """Add new votes and skips."""
+        rows = self._rows(votes)
+        if not rows:
             return
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", JamrankWarning)
-            self._chooser.tell(told)
-        for judge, left, right, _ in told:
+            self._chooser.tell(rows)
+        for judge, left, right, _ in rows:
             self._open.pop((judge, min(left, right), max(left, right)), None)
 
     def pairs_for(self, judge: str, n: int, given: set[tuple[str, str, str]]) -> list[Pair]:
@@ -97,20 +97,20 @@ class PairSource:
                 break
             pair = self._pair(assignment)
             self._open[judge, pair.unordered[0], pair.unordered[1]] = assignment
-            # What the judge has on the screen and has not answered, the chooser does not know of; now it does.
+            # Tell the chooser about pairs on the judge's screen that are not answered yet.
             if pair.unordered not in given:
                 pairs.append(pair)
         return pairs
 
     def pool(self, n: int) -> list[Pair]:
-        """Choose pairs for whoever comes."""
+        """Choose pairs for new judges."""
         chosen = [one for one in (self._chooser.next(_ANYBODY) for _ in range(n)) if one is not None]
         for assignment in chosen:
             self._chooser.cancel(assignment)
         return [self._pair(assignment) for assignment in chosen]
 
     def checks_for(self, judge: str, n: int, given: set[tuple[str, str, str]]) -> list[Pair]:
-        """Return gold pairs and easy ones, for a judge who may not be looking."""
+        """Return gold pairs and easy ones, for a judge who may be careless."""
         gold = [
             Pair(*self._sides(better, worse), self._criterion, "gold", "gold")
             for better, worse in known_pairs(self._study, self._criterion)
@@ -137,14 +137,14 @@ class PairSource:
         return (first, second) if self._draw.random() < 0.5 else (second, first)
 
     def drop(self, judge: str, pairs: Iterable[tuple[str, str]]) -> None:
-        """Take back pairs that a judge will not be asked."""
+        """Cancel pairs that a judge will not be asked."""
         for left, right in pairs:
             assignment = self._open.pop((judge, min(left, right), max(left, right)), None)
             if assignment is not None:
                 self._chooser.cancel(assignment)
 
     def status(self) -> Status:
-        """Say whether to go on."""
+        """Return the chooser's status."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", JamrankWarning)
             return self._chooser.status()

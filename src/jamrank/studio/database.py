@@ -1,7 +1,7 @@
-"""The database as the server uses it: reads side by side, writes by one thread that commits several at once.
+"""The database of the server: concurrent reads, and one writing thread that commits several writes at once.
 
-A transaction ends with a wait for the disk, which may take longer than all the rest of a request. So writes that
-wait for each other anyway share one, and all are answered when the commit has reached the disk.
+A commit waits for the disk, which may take longer than the rest of a request. So waiting writes share one
+transaction, and all are answered when it is on disk.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ __all__ = ["Database", "Outcome"]
 
 T = TypeVar("T")
 _AT_ONCE = 100
-# Of the pairs for anybody, how many are looked at for each judge.
+# Number of pairs of the shared queue that are considered for each judge.
 _POOL = 6
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a turn: the state of the page, or the name of the text that says why it was refused."""
+    """The outcome of a turn: the state of the page, or the name of the text for its refusal."""
 
     state: dict[str, Any]
     refused: str = ""
@@ -71,7 +71,7 @@ class Database:
         return reading(self.engine)
 
     def submit(self, work: Callable[[Connection], Any] | Turn) -> Future[Any]:
-        """Have something written; the future is done when it is on disk, or has the reason why it is not."""
+        """Queue a write; the future is done when it is on disk, or has the error."""
         with self._lock:
             if self._thread is None:
                 self._thread = Thread(target=self._run, name="jamrank-writer", daemon=True)
@@ -81,22 +81,22 @@ class Database:
         return job.future
 
     def write(self, work: Callable[[Connection], T]) -> T:
-        """Write something and wait until it is on disk."""
+        """Write and wait until it is on disk."""
         result: T = self.submit(work).result()
         return result
 
     async def write_soon(self, work: Callable[[Connection], T]) -> T:
-        """Write something without holding up other requests."""
+        """Write without blocking other requests."""
         result: T = await asyncio.wrap_future(self.submit(work))
         return result
 
     async def take(self, turn: Turn) -> Outcome:
-        """Carry out a judge's turn."""
+        """Execute a judge's turn."""
         outcome: Outcome = await asyncio.wrap_future(self.submit(turn))
         return outcome
 
     def close(self) -> None:
-        """Write what waits, and let go of the database."""
+        """Write what is queued, and close the database."""
         if self._thread is not None:
             self._waiting.put(None)
             self._thread.join(timeout=30)
@@ -121,7 +121,7 @@ class Database:
         try:
             with writing(self.engine) as connection:
                 self._carry_out(connection, batch, results)
-        except BaseException as error:  # whatever it is, those who wait must hear of it, and the thread must go on
+        except BaseException as error:  # any error must reach those who wait, and the thread must continue
             self._histories.forget()
             results = dict.fromkeys(range(len(batch)), error)
         for number, job in enumerate(batch):
@@ -173,7 +173,7 @@ class Database:
 
 
 def _attempt(connection: Connection, work: Callable[[Connection], Any]) -> Any:
-    """Run one piece of work; if it fails, what it wrote is undone and the others go on."""
+    """Run one task; if it fails, its writes are rolled back and the others continue."""
     savepoint = connection.begin_nested()
     try:
         result = work(connection)
@@ -185,7 +185,7 @@ def _attempt(connection: Connection, work: Callable[[Connection], Any]) -> Any:
 
 
 def _offers(connection: Connection, judges: Sequence[str]) -> dict[str, list[Pair]]:
-    """Return queued pairs by judge, those for anybody under the empty name."""
+    """Return queued pairs by judge, the shared ones under the empty name."""
     offers: dict[str, list[Pair]] = {"": []}
     own = select(QUEUE).where(QUEUE.c.judge.in_(judges)).order_by(QUEUE.c.id)
     pool = select(QUEUE).where(QUEUE.c.judge == "").order_by(QUEUE.c.id).limit(_POOL * len(judges))

@@ -1,24 +1,32 @@
-"""What can be taken away from a study."""
+"""Exports of a study."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from jamrank.studio.snapshots import read_snapshot
-from jamrank.studio.study import as_toml
+from jamrank.studio.snapshots import read_snapshot, report_name
+from jamrank.studio.study import Study, as_toml
 
 if TYPE_CHECKING:
     from jamrank.studio.web import Studio
 
-__all__ = ["EXPORTS"]
+__all__ = ["Export", "exports_of"]
 
-Export = Callable[["Studio"], str | None]
+
+@dataclass(frozen=True)
+class Export:
+    """A file: its type, what it holds, and what makes its text (None where there is nothing yet)."""
+
+    type: str
+    about: str
+    make: Callable[[Studio], str | None]
 
 
 def _votes(studio: Studio) -> str:
-    """Write every vote that stands, whatever it was asked for, straight from the ledger."""
+    """Write every valid vote of any purpose, from the ledger."""
     from jamrank.collect.votes import votes_frame
 
     with studio.database.read() as connection:
@@ -37,11 +45,16 @@ def _settings(studio: Studio) -> str:
     return as_toml(studio.view().study)
 
 
-# By the name of the file: its type, and what makes it (None where there is nothing yet).
-EXPORTS: dict[str, tuple[str, Export]] = {
-    "votes.csv": ("text/csv", _votes),
-    "ranking.csv": ("text/csv", partial(_found, "ranking.csv")),
-    "annotators.csv": ("text/csv", partial(_found, "annotators.csv")),
-    "report.html": ("text/html", partial(_found, "report.html")),
-    "study.toml": ("application/toml", _settings),
-}
+def exports_of(study: Study) -> dict[str, Export]:
+    """Return the files of a study by name; each criterion has a report of its own."""
+    votes = "every vote that counts, in jamrank's own form, with time, order and how the pair was chosen"
+    files = {
+        "votes.csv": Export("text/csv", votes, _votes),
+        "ranking.csv": Export("text/csv", "the ranking as of the last fit", partial(_found, "ranking.csv")),
+        "annotators.csv": Export("text/csv", "the judges, by pseudonym", partial(_found, "annotators.csv")),
+    }
+    for place, criterion in enumerate(study.asked()):
+        name = report_name(place)
+        about = "the whole report as one file" + (f": {criterion.name}" if criterion.name else "")
+        files[name] = Export("text/html", about, partial(_found, name))
+    return {**files, "study.toml": Export("application/toml", "the settings", _settings)}

@@ -1,10 +1,10 @@
-"""What the worker knows of the ledger: all events, read as they come, as votes and as facts about judges."""
+"""The worker's view of the ledger: all events, read incrementally, as votes and facts about judges."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +30,7 @@ _BATCH = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """An answer that stands."""
+    """An answer that was not undone."""
 
     id: int
     time: float
@@ -45,7 +45,7 @@ class Vote:
 
     @property
     def pair(self) -> tuple[str, str, str]:
-        """The pair whichever way round."""
+        """The pair in canonical order."""
         return (min(self.left, self.right), max(self.left, self.right), self.criterion)
 
     @property
@@ -56,7 +56,7 @@ class Vote:
 
 @dataclass(frozen=True)
 class JudgeFacts:
-    """What can be said of a judge without a model."""
+    """Statistics of a judge that need no model."""
 
     votes: int
     seconds: float | None
@@ -69,10 +69,19 @@ class JudgeFacts:
 
 @dataclass(frozen=True)
 class News:
-    """What came since the last look: votes and skips (``abstain``), and whether a vote was taken back."""
+    """What came since the last look: votes and skips (``abstain``), whether a vote was undone, and what expired.
+
+    Attributes
+    ----------
+    votes : list of Vote
+    undone : bool
+    expired : list of (str, str, str, str)
+        Judge, two items and criterion of each pair that nobody answered in time.
+    """
 
     votes: list[Vote]
     undone: bool
+    expired: list[tuple[str, str, str, str]] = field(default_factory=list)
 
     def __bool__(self) -> bool:
         return bool(self.votes) or self.undone
@@ -80,7 +89,7 @@ class News:
 
 @dataclass
 class Feed:
-    """All answers that stand, and whom they are from."""
+    """All valid answers and their judges."""
 
     votes: dict[int, Vote] = field(default_factory=dict)
     cursor: int = 0
@@ -100,6 +109,9 @@ class Feed:
                 return news
 
     def _add(self, row: Any, news: News) -> News:
+        if row.kind == "expired":
+            news.expired.append((row.annotator, row.left, row.right, row.criterion))
+            return news
         self.seen[row.annotator] = max(row.time, self.seen.get(row.annotator, 0.0))
         if row.kind == "asked":
             pair = (min(row.left, row.right), max(row.left, row.right), row.criterion)
@@ -114,11 +126,11 @@ class Feed:
             if row.purpose != "practice":
                 news.votes.append(vote)
         elif row.kind == "undone":
-            return News(news.votes, self.votes.pop(row.refers, None) is not None or news.undone)
+            return replace(news, undone=self.votes.pop(row.refers, None) is not None or news.undone)
         return news
 
     def counted(self, criterion: str) -> list[Vote]:
-        """Return the votes that a ranking is made of: all but practice."""
+        """Return the votes that count for the ranking: all but practice."""
         return [v for v in self.votes.values() if v.criterion == criterion and v.purpose != "practice"]
 
     def latest(self, since: float) -> Iterator[Vote]:
@@ -144,7 +156,7 @@ class Feed:
         )
 
     def judges(self, study: Study) -> dict[str, JudgeFacts]:
-        """Return what each judge did."""
+        """Return the statistics of each judge."""
         gold = {(p.better, p.worse, p.criterion or study.asked()[0].name) for p in study.gold}
         by_judge: dict[str, list[Vote]] = defaultdict(list)
         for vote in self.votes.values():

@@ -1,4 +1,4 @@
-"""The settings form of the admin page, as the values that a study takes."""
+"""The settings form of the admin page, as settings of a study."""
 
 from __future__ import annotations
 

@@ -13,8 +13,8 @@ from jamrank.collect.schema import events
 __all__ = ["AGAIN", "AHEAD", "Asked", "Histories", "History", "read_history"]
 
 _ENDED = {"answered", "skipped", "refused", "unparsable", "failed"}
-# A page holds this many pairs: the one on the screen and the next. More would last longer without a network, but a
-# pair that was chosen long before it is answered tells less.
+# A page holds this many pairs: the one on the screen and the next. More would last longer without a network, but
+# pairs chosen long before the answer are less informative.
 AHEAD = 2
 # How the keys of pairs begin that are asked again after an undo; they are shown before all others.
 AGAIN = "again-"
@@ -23,7 +23,7 @@ _MOST_KNOWN = 20_000
 
 @dataclass(slots=True)
 class Asked:
-    """A pair that was shown to a judge, and what became of it."""
+    """A pair that was shown to a judge, and its outcome."""
 
     id: int
     key: str
@@ -39,13 +39,13 @@ class Asked:
 
     @property
     def pair(self) -> tuple[str, str, str]:
-        """The pair whichever way round, with its criterion."""
+        """The pair in canonical order, with its criterion."""
         return (min(self.left, self.right), max(self.left, self.right), self.criterion)
 
 
 @dataclass
 class History:
-    """All that one judge was shown, in order."""
+    """All pairs shown to one judge, in order."""
 
     judge: str
     asked: list[Asked] = field(default_factory=list)
@@ -54,7 +54,7 @@ class History:
     _by_answer: dict[int, Asked] = field(default_factory=dict)
 
     def add(self, event: Any) -> None:
-        """Take in a further event of the judge."""
+        """Add an event of the judge."""
         if event.kind == "asked":
             one = Asked(event.id, event.key, event.left, event.right, event.criterion, event.purpose, event.strategy)
             self.asked.append(one)
@@ -78,7 +78,7 @@ class History:
 
     @property
     def answered(self) -> list[Asked]:
-        """Pairs with an answer that stands, skipped ones among them."""
+        """Pairs with a valid answer, including skipped ones."""
         return [one for one in self.asked if one.ended and not one.undone]
 
     @property
@@ -88,7 +88,7 @@ class History:
 
     @property
     def last_answered(self) -> Asked | None:
-        """What an undo would take back."""
+        """The answer that an undo would cancel."""
         return max(self.answered, key=lambda one: one.answer, default=None)
 
     def find(self, key: str) -> Asked | None:
@@ -115,7 +115,7 @@ _COLUMNS = [
 
 
 def read_history(connection: Connection, judge: str) -> History:
-    """Read the history of a judge anew."""
+    """Read the history of a judge from the ledger."""
     history = History(judge)
     for row in connection.execute(select(*_COLUMNS).where(events.c.annotator == judge).order_by(events.c.id)):
         history.add(row)
@@ -123,7 +123,7 @@ def read_history(connection: Connection, judge: str) -> History:
 
 
 class Histories:
-    """Histories at hand, for the one thread that writes: it reads only what other processes wrote since."""
+    """Cached histories for the writing thread, which reads only events of other processes."""
 
     def __init__(self) -> None:
         self._known: dict[str, History] = {}
@@ -143,7 +143,7 @@ class Histories:
         return {judge: self._known[judge] for judge in judges}
 
     def add(self, new: Iterable[Any]) -> None:
-        """Take in events in their order, those that were just written or those of others."""
+        """Add events in their order, own ones or those of other processes."""
         for event in new:
             if event.id > self._cursor:
                 self._cursor = event.id
@@ -151,6 +151,6 @@ class Histories:
                     self._known[event.annotator].add(event)
 
     def forget(self) -> None:
-        """Start anew, after a transaction that failed."""
+        """Clear the cache after a failed transaction."""
         self._known.clear()
         self._cursor = -1

@@ -31,7 +31,7 @@ class Part:
 
     @property
     def is_url(self) -> bool:
-        """Whether the content lies elsewhere on the web."""
+        """Whether the content is an external URL."""
         return self.kind in FILE_KINDS and urlsplit(self.content).scheme in ("http", "https")
 
     @property
@@ -42,7 +42,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Item:
-    """One thing to be compared.
+    """An item to compare.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class Item:
     parts : tuple of Part
         What judges see.
     alt : str
-        A description of an image for those who do not see it. It must not give the answer away.
+        A description of an image for people who cannot see it. It must not reveal the answer.
     """
 
     id: str
@@ -77,7 +77,7 @@ def read_items(path: Path) -> tuple[list[Item], Path]:
     Raises
     ------
     InputError
-        If there are fewer than two items, an id is there twice, or a file is missing, outside the folder or not
+        If there are fewer than two items, an id is listed twice, or a file is missing, outside the folder or not
         what its name says.
     """
     if not path.exists():
@@ -93,7 +93,7 @@ def read_items(path: Path) -> tuple[list[Item], Path]:
 
 
 def check_items(items: Sequence[Item], source: str) -> None:
-    """Refuse ids that are missing, too long or there twice."""
+    """Raise for ids that are missing, too long or duplicate."""
     seen: set[str] = set()
     for row, item in enumerate(items, start=1):
         if not item.id.strip() or len(item.id) > _LONGEST_ID:
@@ -101,7 +101,7 @@ def check_items(items: Sequence[Item], source: str) -> None:
                 f"the id has {len(item.id)} characters", f"expected 1 to {_LONGEST_ID}", source=source, row=row
             )
         if item.id in seen:
-            raise InputError(f"the item {item.id!r} is there twice", "keep one of its rows", source=source, row=row)
+            raise InputError(f"the item {item.id!r} is listed twice", "keep one of its rows", source=source, row=row)
         seen.add(item.id)
 
 
@@ -109,7 +109,7 @@ def _from_folder(folder: Path) -> list[Item]:
     names = sorted(p.name for p in folder.iterdir() if p.is_file() and not p.name.startswith("."))
     known = [name for name in names if kind_of_name(name) is not None]
     stems = [Path(name).stem for name in known]
-    # Two files that differ in their ending alone keep it in their id.
+    # Files that differ only in their extension keep it in their id.
     ids = stems if len(set(stems)) == len(stems) else known
     return [Item(id_, (_file_part(folder, name),)) for id_, name in zip(ids, known, strict=True)]
 
@@ -148,14 +148,14 @@ def _table_rows(path: Path) -> list[dict[str, Any]]:
 
 
 def _json_rows(path: Path) -> list[dict[str, Any]]:
-    """Read a list of objects, or an object a line."""
+    """Read a list of objects, or one object per line."""
     with path.open(encoding="utf-8-sig") as file:
         text = file.read()
     try:
         whole = path.suffix == ".json"
         values = json.loads(text) if whole else [json.loads(line) for line in text.splitlines() if line.strip()]
     except (ValueError, RecursionError):
-        raise InputError("not JSON", "expected a list of objects, or an object a line", source=str(path)) from None
+        raise InputError("not JSON", "expected a list of objects, or one object per line", source=str(path)) from None
     if not isinstance(values, list) or not all(isinstance(value, dict) for value in values):
         raise InputError("no list of objects", 'expected [{"item": …, "text": …}, …]', source=str(path))
     return values
@@ -174,7 +174,7 @@ def _part(root: Path, column: str, content: str) -> Part:
 
 
 def _bare(root: Path, id_: str) -> Part:
-    """Take an item that has only an id: a file of that name, where there is one, else a text."""
+    """Return an item that has only an id: the file of that name if there is one, otherwise a text."""
     if kind_of_name(id_) is not None and "/" not in id_ and (root / id_).is_file():
         return _file_part(root, id_)
     return Part("text", id_)
@@ -190,17 +190,17 @@ def _check_url(url: str) -> None:
     parts = urlsplit(url)
     host = parts.hostname or ""
     if not host or any(c in url for c in "\"'<>;, \t\r\n\\") or "@" in parts.netloc:
-        raise InputError(f"{url[:80]!r} is no plain URL", "expected https://host/path without spaces or quotes")
+        raise InputError(f"{url[:80]!r} is not a plain URL", "expected https://host/path without spaces or quotes")
 
 
 def media_origins(items: Iterable[Item]) -> tuple[str, ...]:
-    """Return where items lie that are not here, for the page's content-security policy."""
+    """Return the external origins of items, for the content-security policy of the page."""
     urls = (urlsplit(part.content) for item in items for part in item.parts if part.is_url)
     return tuple(sorted({f"{url.scheme}://{url.netloc}" for url in urls}))
 
 
 def item_details(item: Item) -> dict[str, Any]:
-    """Return what judges see of an item, as JSON has it."""
+    """Return the content of an item as JSON values."""
     return {"parts": [[p.kind, p.content] for p in item.parts], "alt": item.alt}
 
 

@@ -28,7 +28,7 @@ _SHOWN_JUDGES = 200
 
 @dataclass(frozen=True)
 class Light:
-    """Whether to go on, with the reason."""
+    """Whether to continue, with the reason."""
 
     lamp: str
     heading: str
@@ -45,7 +45,7 @@ def light_of(status: Any, study: Study, criterion: str, per_minute: float) -> Li
     status : Status
         Of the chooser.
     per_minute : float
-        Votes a minute of late, for the time left.
+        Current votes per minute, for the time left.
     """
     left = []
     needed = getattr(status, "votes_needed", None)
@@ -55,9 +55,9 @@ def light_of(status: Any, study: Study, criterion: str, per_minute: float) -> Li
             left.append(f"costing about {needed * study.cost_per_vote:,.2f}")
         if per_minute > 0:
             left.append(f"at the present pace {_duration(60 * needed / per_minute)}")
-    told = ", ".join(left)
+    text = ", ".join(left)
     heading = _HEADINGS.get(status.state, status.state)
-    return Light(_LAMPS.get(status.state, "go"), heading, status.reason, told[:1].upper() + told[1:], criterion)
+    return Light(_LAMPS.get(status.state, "go"), heading, status.reason, text[:1].upper() + text[1:], criterion)
 
 
 def _duration(seconds: float) -> str:
@@ -162,7 +162,7 @@ def _ago(seconds: float) -> str:
 
 
 def votes_chart(times: Sequence[float], now: float) -> str:
-    """Draw how many votes came when, from the first to now."""
+    """Draw the number of votes over time."""
     if not times:
         return tag("p", "No votes yet.")
     begin = min(times)

@@ -1,4 +1,4 @@
-"""Files and markup that come from elsewhere, made safe to show: what a file is, Markdown, SVG."""
+"""External files and markup, made safe to show: file types, Markdown, SVG."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FILE_KINDS = ("image", "audio", "video")
 _LARGEST_SVG = 2_000_000
 _LARGEST_TEXT = 400_000
 
-# By ending: the kind of item, and the type that it is served as.
+# By extension: the kind of item, and its media type.
 _ENDINGS = {
     "png": ("image", "image/png"),
     "jpg": ("image", "image/jpeg"),
@@ -49,7 +49,7 @@ _ENDINGS = {
     "txt": ("text", "text/plain"),
     "md": ("markdown", "text/markdown"),
 }
-# How files begin, by type; a file that begins otherwise is not what its name says.
+# First bytes of files, by type.
 _BEGINNINGS: dict[str, tuple[re.Pattern[bytes], ...]] = {
     "image/png": (re.compile(rb"\x89PNG\r\n\x1a\n"),),
     "image/jpeg": (re.compile(rb"\xff\xd8\xff"),),
@@ -72,7 +72,7 @@ def _ending(name: str) -> str:
 
 
 def kind_of_name(name: str) -> Any:
-    """Return the kind of item that a file is, by the ending of its name; None for others."""
+    """Return the kind of item by the extension of a file; None for others."""
     return _ENDINGS.get(_ending(name), (None, ""))[0]
 
 
@@ -82,7 +82,7 @@ def media_type(name: str) -> str:
 
 
 def resolve(root: Path, name: str) -> Path:
-    """Return the path of a file below the media folder, and nothing outside it, whatever its name."""
+    """Return the path of a file below the media folder; raise for any path outside it."""
     if "\x00" in name:
         raise InputError("a file name has a zero byte", "rename the file")
     path = (root / name).resolve()
@@ -92,18 +92,18 @@ def resolve(root: Path, name: str) -> Path:
 
 
 def check_file(root: Path, name: str, kind: str) -> None:
-    """Refuse a file that is missing, outside the folder, or not what its name says."""
+    """Raise for a file that is missing, outside the folder, or does not match its extension."""
     path = resolve(root, name)
     if not path.is_file():
         raise InputError(f"the file {name!r} is not there", f"expected it in {root}")
     if kind_of_name(name) != kind:
-        raise InputError(f"{name!r} is no {kind}", f"its ending says {kind_of_name(name) or 'nothing known'}")
+        raise InputError(f"{name!r} is not {kind}", f"its ending says {kind_of_name(name) or 'nothing known'}")
     with path.open("rb") as file:
         check_beginning(name, file.read(_LARGEST_SVG + 1 if _ending(name) == "svg" else 64))
 
 
 def check_upload(name: str, content: bytes) -> str:
-    """Refuse an upload that is not what its name says; return its kind."""
+    """Raise for an upload that does not match its extension; return its kind."""
     kind = kind_of_name(name)
     if kind is None:
         raise InputError(
@@ -117,7 +117,7 @@ def check_upload(name: str, content: bytes) -> str:
 
 
 def check_beginning(name: str, content: bytes) -> None:
-    """Refuse a file whose first bytes are not those of its type; an SVG that cannot be made safe, too."""
+    """Raise for a file whose first bytes do not match its type, or an SVG that cannot be made safe."""
     type_ = media_type(name)
     if type_ == "image/svg+xml":
         sanitised_svg(content)
@@ -179,12 +179,12 @@ _REACHES_OUT = re.compile(r"url\(\s*['\"]?(?!#)|@import|expression|javascript:|\
 
 
 def sanitised_svg(content: bytes) -> bytes:
-    """Return an SVG with nothing in it that runs or loads: known elements only, links within the file only.
+    """Return an SVG without scripts and external resources: only known elements and internal links.
 
     Raises
     ------
     InputError
-        If it is no SVG, too large, or has a document type (whose entities could grow without bounds).
+        If it is not an SVG, is too large, or has a document type (whose entities could expand without limit).
     """
     if len(content) > _LARGEST_SVG:
         raise InputError(f"an SVG of more than {_LARGEST_SVG:,} bytes", "simplify it, or save it as PNG")
@@ -195,9 +195,9 @@ def sanitised_svg(content: bytes) -> bytes:
     try:
         root = ET.fromstring(content)
     except (ET.ParseError, ValueError, LookupError):
-        raise InputError("an SVG that is no XML", "save it again, or as PNG") from None
+        raise InputError("an SVG that is not XML", "save it again, or as PNG") from None
     if root.tag != f"{_SVG}svg":
-        raise InputError("a file named .svg that is no SVG", "rename it to what it is")
+        raise InputError("a file named .svg that is not an SVG", "rename it to what it is")
     _clean(root)
     ET.register_namespace("", _SVG[1:-1])
     ET.register_namespace("xlink", _XLINK[1:-1])

@@ -19,7 +19,7 @@ __all__ = ["page_state", "rendered_item", "templates"]
 
 @cache
 def templates() -> Environment:
-    """Return the templates; whatever they show is escaped unless it was made safe."""
+    """Return the templates; everything is escaped unless marked as safe."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -32,14 +32,14 @@ def templates() -> Environment:
 
 
 def page_state(view: View, history: History) -> dict[str, Any]:
-    """Return what the voting page shows, for the template and for the script alike."""
+    """Return the state of the voting page, for the template and the script."""
     study = view.study
     total = study.votes_per_judge
     shown = [one for one in history.open[: AHEAD + 1] if one.left in view.items and one.right in view.items]
     last = history.last_answered
     status = view.status
     if status == "open" and not shown and history.asked:
-        # Every pair was answered, or all that there are.
+        # All pairs of the judge are answered.
         status = "done"
     done = history.done
     return {
@@ -66,7 +66,7 @@ def page_state(view: View, history: History) -> dict[str, Any]:
 
 
 def _feedback(view: View, last: Asked) -> str:
-    """Say after a practice pair whether the answer was the expected one."""
+    """Return after a practice pair whether the answer was correct."""
     if last.purpose != "practice":
         return ""
     better = {"left": last.left, "right": last.right}.get(last.outcome or "", "")
@@ -76,7 +76,7 @@ def _feedback(view: View, last: Asked) -> str:
 
 
 def rendered_item(view: View, id_: str, name: str) -> str:
-    """Write what a judge sees of an item; neither its id nor the name of its file is in it."""
+    """Render an item for judges, without its id and file name."""
     listed = view.items[id_]
     texts = tuple(view.texts[text] for text in (name, "image_alt", "audio_label", "video_label"))
     return _rendered(listed.item.parts, listed.item.alt, listed.key, texts)

@@ -50,13 +50,13 @@ class Invitation:
 
     @property
     def used_up(self) -> bool:
-        """Whether an open link has let in as many as it may."""
+        """Whether an open link has reached its limit."""
         return self.most is not None and self.used >= self.most
 
 
 @dataclass(frozen=True)
 class Session:
-    """Who is behind a cookie."""
+    """The session of a cookie."""
 
     role: str
     judge: str
@@ -64,7 +64,7 @@ class Session:
 
 @dataclass(frozen=True)
 class Judge:
-    """A judge, as the admin sees one. The id is a random pseudonym; all else is personal and can be deleted."""
+    """A judge, for the admin page. The id is a random pseudonym; all else is personal and can be deleted."""
 
     id: str
     name: str
@@ -74,7 +74,7 @@ class Judge:
 
 
 def invite_judge(connection: Connection, name: str = "") -> tuple[str, str]:
-    """Add a judge with a link of their own; return the pseudonym and the link's token, which is stored nowhere."""
+    """Add a judge with a personal link; return the pseudonym and the token, which is not stored."""
     judge = _new_judge(connection, name)
     return judge, invite(connection, "judge", judge=judge)
 
@@ -112,7 +112,7 @@ def invite(
 
 
 def invite_admin(connection: Connection) -> str:
-    """Make a new admin link; the links of earlier starts end."""
+    """Create a new admin link; earlier ones become invalid."""
     connection.execute(update(INVITATIONS).where(INVITATIONS.c.role == "admin").values(revoked=True))
     return invite(connection, "admin")
 
@@ -155,7 +155,7 @@ def open_session(connection: Connection, role: str, judge: str, invitation: str 
 
 
 def find_session(connection: Connection, token: str, role: str) -> Session | None:
-    """Return who is behind a cookie; None where it is unknown or expired, or its judge or link was revoked."""
+    """Return the session of a cookie; None if it is unknown or expired, or its judge or link was revoked."""
     query = (
         select(SESSIONS.c.role, SESSIONS.c.judge)
         .outerjoin(annotators, annotators.c.id == SESSIONS.c.judge)
@@ -178,7 +178,7 @@ def end_session(connection: Connection, token: str) -> None:
 
 
 def came_by(connection: Connection, token: str, invitation: str) -> bool:
-    """Tell whether a session is valid and was opened by that invitation."""
+    """Return whether a session is valid and was opened by that invitation."""
     query = select(SESSIONS.c.digest).where(SESSIONS.c.digest == digest(token), SESSIONS.c.invitation == invitation)
     return connection.scalar(query) is not None and find_session(connection, token, "judge") is not None
 
@@ -188,7 +188,7 @@ def _change(connection: Connection, judge: str, **values: object) -> None:
 
 
 def revoke_judge(connection: Connection, judge: str, revoked: bool = True) -> None:
-    """Shut a judge out, or let one in again; their votes stay."""
+    """Revoke or restore a judge; the votes stay."""
     _change(connection, judge, revoked=revoked)
     connection.execute(delete(QUEUE).where(QUEUE.c.judge == judge))
 
@@ -204,7 +204,7 @@ def revoke_open_links(connection: Connection) -> None:
 
 
 def delete_judge(connection: Connection, judge: str) -> None:
-    """Delete what is known of a judge. The votes stay, under a pseudonym that now means nobody."""
+    """Delete the personal data of a judge; the votes stay under the pseudonym."""
     _change(connection, judge, name=None, details='{"deleted": true}', token_hash=None, revoked=True)
     for table in (SESSIONS, INVITATIONS, QUEUE):
         connection.execute(delete(table).where(table.c.judge == judge))

@@ -1,4 +1,4 @@
-"""What surrounds every request: the host it is for, its size, the headers of the answer, one line in the log."""
+"""Middleware of every request: host check, size limit, response headers, one log line."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _HEADERS = {
 
 
 class BodyTooLargeError(Exception):
-    """A request with more in it than this address takes."""
+    """A request body above the size limit."""
 
 
 def policy(media: Iterable[str] = ()) -> str:
-    """Return the content-security policy of the pages; `media` are origins of items that lie elsewhere."""
+    """Return the content-security policy of the pages; `media` are the external origins of items."""
     elsewhere = "".join(f" {origin}" for origin in media)
     return (
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -43,7 +43,7 @@ def policy(media: Iterable[str] = ()) -> str:
 
 
 def same_origin(headers: Headers) -> bool:
-    """Tell whether a browser says that a form comes from our own pages; other programs say nothing."""
+    """Return whether a form comes from the same origin, by the headers of a browser; other clients send none."""
     site = headers.get("sec-fetch-site")
     if site is not None and site not in ("same-origin", "none"):
         return False
@@ -58,7 +58,7 @@ class Guard:
     ----------
     app : ASGI app
     hosts : set of str
-        Names by which this server may be called.
+        Allowed host names.
     limit_of : callable
         Most bytes that a request to a path may have.
     media : callable
@@ -66,7 +66,7 @@ class Guard:
     secure : bool
         Whether browsers reach it by https only.
     observe : callable
-        Told of every answer: endpoint, status, seconds.
+        Called for every response: endpoint, status, seconds.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class Guard:
             if not started:
                 await _plain(answer, 413, "The request is too large.")
         except Exception as error:
-            # Where it happened, and not with what: values may be personal.
+            # Only the location, since values may be personal.
             log.error("failed", extra={"facts": {"error": type(error).__name__, "where": _where(error)}})
             if not started:
                 await _plain(answer, 500, "Something went wrong here. It was noted; please try again.")
@@ -148,7 +148,7 @@ def _where(error: Exception) -> str:
 
 
 def _limited(receive: Receive, limit: int) -> Receive:
-    """Count what comes in, for requests that do not say how long they are."""
+    """Count the bytes of requests without a Content-Length."""
     seen = 0
 
     async def counted() -> Message:
@@ -170,7 +170,7 @@ async def _plain(send: Send, status: int, text: str) -> None:
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a line: when, how grave, what; nothing about persons."""
+    """One JSON object per line: time, level, message; no personal data."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Write a record."""

@@ -20,13 +20,13 @@ from jamrank.errors import LedgerError, ParameterError
 
 __all__ = ["Options", "listen", "serve"]
 
-# Seconds that a worker has to end by itself once its server is gone.
+# Seconds for the worker to stop after its server.
 _GRACE = 10.0
 
 
 @dataclass(frozen=True)
 class Options:
-    """How the studio runs.
+    """Options of the server.
 
     Parameters
     ----------
@@ -35,13 +35,13 @@ class Options:
     media : Path
         The folder of the items' files.
     url : str
-        Where browsers find it.
+        Public URL.
     hosts : tuple of str
-        Further names by which it may be called.
+        Further allowed host names.
     processes : int
         Server processes; several need PostgreSQL.
     proxy : bool
-        Whether a proxy in front says who asks and by which scheme.
+        Whether to trust the forwarding headers of a proxy.
     upload_bytes : int
         Most bytes of an upload.
     quiet : bool
@@ -75,7 +75,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def serve(options: Options, opened: socket.socket, ready: Callable[[], None] | None = None) -> None:
-    """Serve until SIGINT or SIGTERM; requests under way are finished, and then the worker ends."""
+    """Serve until SIGINT or SIGTERM; open requests are finished, then the worker stops."""
     context = multiprocessing.get_context("spawn")
     stopping = Event()
     worker = _Kept(
@@ -109,7 +109,7 @@ def _wait(ready: Callable[[], None] | None) -> None:
 
 
 class _Kept:
-    """A process that is started again when it dies before its time."""
+    """A process that is restarted when it dies."""
 
     def __init__(self, make: Callable[[], BaseProcess], stopping: Event) -> None:
         self._make, self._stopping = make, stopping
@@ -126,7 +126,7 @@ class _Kept:
             self._stopping.wait(1.0)
 
     def end(self) -> None:
-        """Ask the process to end, and see that it does."""
+        """Stop the process, and make sure that it ends."""
         self._thread.join(timeout=5)
         process = self._process
         if process is None or not process.is_alive():
@@ -165,7 +165,7 @@ def _serve_one(options: Options, opened: socket.socket, ready: Callable[[], None
 
 
 def _serve_many(options: Options, opened: socket.socket) -> None:
-    """Be one of several server processes; end with the one that started them."""
+    """Run one of several server processes; stop with the parent."""
     stop = Event()
     Thread(target=_end_with_parent, args=(stop,), daemon=True).start()
     Thread(target=_terminate_after, args=(stop,), daemon=True).start()
@@ -181,7 +181,7 @@ def _server_class() -> Any:
     import uvicorn
 
     class Server(uvicorn.Server):
-        """uvicorn's server, which tells the studio when it is up and when it is about to end."""
+        """A uvicorn server that notifies the studio when it starts and stops."""
 
         def __init__(self, config: Any, studio: Any, ready: Callable[[], None] | None) -> None:
             super().__init__(config)
@@ -216,7 +216,7 @@ def _log(quiet: bool) -> None:
 
 
 def _work(options: Options) -> None:
-    """Be the worker: one for a ledger, whoever comes second waits until the first has ended."""
+    """Run the worker: one per ledger, a second one waits until the first has stopped."""
     from jamrank.collect.database import only_writer
     from jamrank.studio.security import log
     from jamrank.studio.setup import open_study

@@ -1,4 +1,4 @@
-"""Opening a study: its database brought up to date, its settings and items read in."""
+"""Opening a study: migrations, settings and items."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from jamrank.studio.texts import texts_of
 __all__ = ["Material", "open_study", "prepare", "read_material", "start"]
 
 Migration = Callable[[Connection], None]
-# MIGRATIONS[k] makes tables of version k + 1 those of version k + 2; new ones have all of it from the start.
+# MIGRATIONS[k] converts tables from version k + 1 to k + 2; new ones have the newest version.
 MIGRATIONS: Sequence[Migration] = ()
 
 
 def prepare(connection: Connection, migrations: Sequence[Migration] = MIGRATIONS) -> None:
-    """Make the studio's tables in a ledger, or bring older ones up to date."""
+    """Create the studio's tables in a ledger, or migrate older ones."""
     newest = 1 + len(migrations)
     if not inspect(connection).has_table(SETTINGS.name):
         METADATA.create_all(connection)
@@ -45,7 +45,7 @@ def prepare(connection: Connection, migrations: Sequence[Migration] = MIGRATIONS
 
 
 def open_study(where: str | os.PathLike[str], *, create: bool = True) -> Engine:
-    """Open a ledger together with the studio's tables; those of an older jamrank are brought up to date.
+    """Open a ledger together with the studio's tables; those of an older jamrank are migrated.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def open_study(where: str | os.PathLike[str], *, create: bool = True) -> Engine:
 
 @dataclass(frozen=True)
 class Material:
-    """What a study is started with: its settings, and its items with the folder that they are in."""
+    """The input of a study: settings, items and their folder."""
 
     study: Study | None = None
     study_digest: str = ""
@@ -82,7 +82,7 @@ def read_material(items: Path | None, study: Path | None) -> Material:
     Raises
     ------
     InputError
-        If either is not what it should be; nothing is changed then.
+        If either is invalid; nothing is changed then.
     """
     settings, text = None, ""
     if study is not None:
@@ -115,7 +115,7 @@ def _check_pairs(study: Study, items: Sequence[Item], source: str) -> None:
         for pair in getattr(study, name):
             for item in (pair.better, pair.worse):
                 if item not in known:
-                    raise InputError(f"{name} names {item!r}, which is no item", "check the id", source=source)
+                    raise InputError(f"{name} names {item!r}, which is not an item", "check the id", source=source)
 
 
 @dataclass(frozen=True)
@@ -129,10 +129,9 @@ class Links:
 
 
 def start(engine: Engine, material: Material, url: str, *, judges: int = 20, password: str = "") -> Links:
-    """Bring settings and items into the database and make the links of this start.
+    """Write settings and items to the database and create the links of this start.
 
-    Settings of a file are taken where the file has changed since the last start; until then those of the admin page
-    hold.
+    The settings file is used if it has changed since the last start; otherwise those of the admin page are kept.
     """
     with writing(engine) as connection:
         if material.study is not None and read_setting(connection, "study_file") != material.study_digest:

@@ -1,4 +1,4 @@
-"""What the worker found, as the server reads it."""
+"""Results of the worker, for the server."""
 
 from __future__ import annotations
 
@@ -13,20 +13,25 @@ from jamrank.studio.tables import SNAPSHOTS
 if TYPE_CHECKING:
     from jamrank.studio.web import Studio
 
-__all__ = ["live_of", "newest", "read_snapshot", "save_snapshot"]
+__all__ = ["live_of", "newest", "read_snapshot", "report_name", "save_snapshot"]
 
 _NOTHING: dict[str, Any] = {"lights": [], "tiles": [], "chart": "", "judges": [], "sections": [], "version": ""}
 
 
+def report_name(place: int) -> str:
+    """Return the file name of the report on a criterion, by its place among those asked about."""
+    return f"report-{place + 1}.html" if place else "report.html"
+
+
 def save_snapshot(connection: Connection, name: str, body: str) -> None:
-    """Keep the newest of a name."""
+    """Store the newest snapshot of a name."""
     version = 1 + (connection.scalar(select(SNAPSHOTS.c.version).where(SNAPSHOTS.c.name == name)) or 0)
     connection.execute(delete(SNAPSHOTS).where(SNAPSHOTS.c.name == name))
     connection.execute(insert(SNAPSHOTS).values(name=name, version=version, made=time(), body=body))
 
 
 def read_snapshot(connection: Connection, name: str) -> str | None:
-    """Return the newest of a name."""
+    """Return the newest snapshot of a name."""
     body = connection.scalar(select(SNAPSHOTS.c.body).where(SNAPSHOTS.c.name == name))
     return None if body is None else str(body)
 

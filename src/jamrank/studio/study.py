@@ -1,4 +1,4 @@
-"""What a study asks, of whom and how: one frozen record, read from TOML or from the admin page's form."""
+"""The settings of a study: a frozen record, read from TOML or from the form of the admin page."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Study:
         Words for how much better, mildest first, such as ``("slightly better", "much better")``; none for a plain
         choice. A grade is recorded with the vote; it does not change the weight of the vote in a fit.
     votes_per_judge : int
-        After so many votes a judge is done.
+        Number of votes per judge.
     practice : tuple of KnownPair
         Asked first, with the right answer shown; never part of the ranking.
     gold, gold_share
@@ -62,22 +62,22 @@ class Study:
         Share of a judge's pairs that are an earlier pair of theirs with its sides swapped: they measure how
         consistent a judge is.
     easy_share : float
-        Share of pairs with a clear winner, so that judges do not tire of close ones.
+        Share of pairs with a clear winner, against fatigue.
     consent, instructions : str
         Markdown, shown before the first pair; with a consent text a judge must agree to it.
     ask : tuple of str
-        What judges are asked about themselves, if anything. Kept apart from votes and can be deleted.
+        Questions to judges about themselves. The answers are stored apart from votes and can be deleted.
     strategy : str
         How pairs are chosen: ``"information"``, or another strategy of the chooser, such as ``"random"``.
     goal, k, target
-        What the study is for: ``"ranking"``, ``"top-k"`` for the first `k` places, or ``"verdicts"`` on the
+        The goal of the study: ``"ranking"``, ``"top-k"`` for the first `k` places, or ``"verdicts"`` on the
         judges; and the expected error at which it is reached.
     budget : float
-        What may be spent, in the unit of `cost_per_vote`; 0 for no limit.
+        Budget, in the unit of `cost_per_vote`; 0 for no limit.
     cost_per_vote : float
-        For the cost so far and still to come; 0 leaves it out.
+        Cost of a vote, for cost estimates; 0 for none.
     lease_minutes : float
-        A pair that is shown and not answered for so long may be asked of someone else.
+        After this time an unanswered pair may be given to another judge.
     language : str
         Of the pages, for browsers and screen readers.
     texts : mapping of str to str
@@ -141,7 +141,7 @@ def read_study(text: str, source: str) -> tuple[Study, str | None]:
     Raises
     ------
     InputError
-        If it is no TOML, or a setting is unknown or not what it should be.
+        If it is not TOML, or a setting is unknown or invalid.
     """
     try:
         values = tomllib.loads(text)
@@ -157,7 +157,7 @@ def read_study(text: str, source: str) -> tuple[Study, str | None]:
 
 
 def study_from(values: Mapping[str, Any]) -> Study:
-    """Make a study of plain values, as TOML or JSON has them; every one is checked."""
+    """Return a study from plain values of TOML or JSON, checked."""
     known = {f.name: f for f in fields(Study)}
     for name in values:
         if name not in known:
@@ -224,7 +224,7 @@ def _known_pair(name: str, value: Any) -> KnownPair:
         value = [value.get("better"), value.get("worse"), *([value["criterion"]] if value.get("criterion") else [])]
     if not isinstance(value, list | tuple) or len(value) not in (2, 3):
         raise InputError(
-            f"{name} has {value!r}", 'expected ["better item", "worse item"], and a criterion if need be'
+            f"{name} has {value!r}", 'expected ["better item", "worse item"], and optionally a criterion'
         )
     pair = KnownPair(*(_text(name, one) for one in value))
     if pair.better == pair.worse:
@@ -284,5 +284,5 @@ def as_toml(study: Study) -> str:
 def _toml(value: Any) -> str:
     if isinstance(value, list | tuple):
         return f"[{', '.join(_toml(one) for one in value)}]"
-    # JSON's strings, numbers and booleans are TOML's, but for DEL.
+    # JSON's strings, numbers and booleans are valid TOML, except DEL.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,4 +1,4 @@
-"""The studio's own tables, beside those of the ledger: settings, links and sessions, what is queued and found."""
+"""The studio's own tables, beside those of the ledger: settings, links and sessions, queue and results."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SESSIONS = Table(
     Column("expires", Double, nullable=False),
 )
 
-# Pairs that the worker has chosen: for one judge, or for whoever comes (`judge` is empty).
+# Pairs that the worker has chosen: for one judge, or for any (`judge` is empty).
 QUEUE = Table(
     "studio_queue",
     METADATA,
@@ -57,7 +57,7 @@ QUEUE = Table(
     Index("studio_queue_of", "judge", "id"),
 )
 
-# What the worker found, ready to be shown: the latest of each name.
+# Results of the worker, ready to be shown: the latest of each name.
 SNAPSHOTS = Table(
     "studio_snapshots",
     METADATA,

@@ -17,7 +17,7 @@ __all__ = ["View", "read_view"]
 
 @dataclass(frozen=True)
 class View:
-    """What is true of the study at a moment."""
+    """The current state of the study."""
 
     study: Study
     status: str

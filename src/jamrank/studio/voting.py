@@ -37,7 +37,7 @@ def _studio(request: Request) -> Studio:
 
 
 async def invitation(request: Request) -> Response:
-    """Show what an invitation is for; nothing happens before the button is pressed, so link previews do no harm."""
+    """Show what an invitation is for; nothing changes before the button is pressed, so link previews are harmless."""
     studio, token = _studio(request), request.path_params["token"]
     found = await run_in_threadpool(_find_invitation, studio, token)
     text = studio.view().texts
@@ -73,7 +73,7 @@ async def join(request: Request) -> Response:
         found = people.find_invitation(connection, token)
         if found is None or found.role not in ("judge", "open"):
             raise Refused(404, text["link_unknown"])
-        # Whoever came by an open link before stays who they are.
+        # A judge who used an open link before keeps the same identity.
         if found.role == "open" and old and people.came_by(connection, old, found.digest):
             return old
         if found.used_up:
@@ -101,7 +101,7 @@ def _judge_of(studio: Studio, token: str) -> str | None:
 
 
 async def ballot(request: Request) -> Response:
-    """Show the pair that is open, or where the study stands."""
+    """Show the open pair, or the state of the study."""
     studio = _studio(request)
     session, token = await who(request, "judge")
     state = await run_in_threadpool(_state, studio, session.judge)
@@ -129,7 +129,7 @@ async def vote(request: Request) -> Response:
 
 
 async def undo(request: Request) -> Response:
-    """Take the last answer back, and ask again."""
+    """Undo the last answer, and ask again."""
     fields = await form_of(request)
     session, _ = await who(request, "judge", fields)
     return await _take(request, session.judge, TakeBack(fields.get("key", "")[:100]))

@@ -1,4 +1,4 @@
-"""What routes share: the state of the app, forms, pages, answers, and who asks."""
+"""Shared by all routes: app state, forms, pages, responses and sessions."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Refused(Exception):  # noqa: N818 (an answer, not an error of ours)
 
 @dataclass
 class Studio:
-    """The running app: its database, its folder of media, what it was started with."""
+    """The running app: its database, media folder and options."""
 
     database: Database
     media: Path
@@ -64,7 +64,7 @@ class Studio:
         return self.url.startswith("https://")
 
     def view(self) -> View:
-        """Return the study as it is now, or was a second ago."""
+        """Return the current study, at most a second old."""
         with self._lock:
             if self._view is None or monotonic() - self._looked > _FRESH:
                 with self.database.read() as connection:
@@ -74,13 +74,13 @@ class Studio:
             return self._view
 
     def changed(self) -> None:
-        """Forget what was read, after a change made here."""
+        """Clear the cached study after a change."""
         with self._lock:
             self._view = None
             self.sessions.clear()
 
     def keep(self, name: str, content: bytes) -> None:
-        """Keep an upload in the media folder."""
+        """Store an upload in the media folder."""
         path = resolve(self.media, name)
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("xb") as file:
@@ -117,17 +117,17 @@ async def form_of(request: Request) -> dict[str, str]:
 
 
 def wants_json(request: Request) -> bool:
-    """Tell whether the script asks, and not a form."""
+    """Return whether the request comes from the script, not from a form."""
     return "application/json" in request.headers.get("accept", "")
 
 
 def redirect(path: str) -> Response:
-    """Send a browser on, after a form."""
+    """Redirect a browser after a form."""
     return RedirectResponse(path, 303)
 
 
 async def who(request: Request, role: str, fields: Mapping[str, str] | None = None) -> tuple[people.Session, str]:
-    """Return who asks, and the session's token; for a form, only if it is of that session and of our own page.
+    """Return the session and its token; a form must belong to that session and to our own pages.
 
     Raises
     ------
@@ -148,7 +148,7 @@ async def who(request: Request, role: str, fields: Mapping[str, str] | None = No
 
 
 async def _session(studio: Studio, token: str, role: str) -> people.Session | None:
-    """Look a session up, at most every few seconds: so long may a revoked link live on in another process."""
+    """Find a session, cached for a few seconds: so long may a revoked link work in another process."""
     known = studio.sessions.get((role, digest(token)))
     if known is not None and monotonic() - known[0] < _SESSION_FRESH:
         return known[1]
@@ -166,7 +166,7 @@ def _read_session(studio: Studio, token: str, role: str) -> people.Session | Non
 
 
 def set_cookie(studio: Studio, response: Response, role: str, token: str) -> None:
-    """Give a browser its session."""
+    """Set the session cookie."""
     response.set_cookie(
         cookie_name(role, studio.secure),
         token,

@@ -1,4 +1,4 @@
-"""The process beside the server: it reads votes, fits, chooses pairs for each judge, and says how things stand."""
+"""The worker process: it reads votes, fits, chooses pairs for each judge, and updates the overview."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, delete, insert, select
 
+from jamrank.collect import Ledger
 from jamrank.collect.database import reading, writing
 from jamrank.errors import JamrankError, JamrankWarning
 from jamrank.studio import people
@@ -21,36 +22,37 @@ from jamrank.studio.ballots import Pair
 from jamrank.studio.choosing import PairSource, known_pairs
 from jamrank.studio.feed import Feed
 from jamrank.studio.live import live_body
-from jamrank.studio.snapshots import save_snapshot
+from jamrank.studio.snapshots import report_name, save_snapshot
 from jamrank.studio.tables import QUEUE
 from jamrank.studio.view import View, read_view
 
 __all__ = ["Worker"]
 
-# Pairs that wait for whoever comes.
+# Size of the shared queue.
 _POOL = 30
 _ACTIVE = 180.0
 _RECENT = 30.0
-# Pairs chosen in one pass, so that the next fit need not wait for long.
+# Pairs chosen in one pass, so that the next fit is not delayed.
 _AT_ONCE = 100
 # Seconds between two passes, two fits, two drawings of the overview; more if a fit takes long.
 _PAUSE = 0.3
 _FIT_EVERY = 1.0
 _SHOW_EVERY = 2.0
-# Verdicts on judges who get easy and gold pairs until they show otherwise.
+_EXPIRE_EVERY = 15.0
+# Judges with these verdicts get easy and gold pairs.
 _CARELESS = ("random", "one-sided", "position-biased")
 
 
 @dataclass
 class Worker:
-    """Fits and chooses until told to stop.
+    """Fits and chooses until it is stopped.
 
     Parameters
     ----------
     engine : Engine
         Of the ledger.
     depth : int
-        Most pairs that wait for a judge; fewer for one who takes their time.
+        Largest queue of a judge; shorter for slow judges.
     """
 
     engine: Engine
@@ -61,6 +63,7 @@ class Worker:
     _analyses: dict[str, Analysis] = field(default_factory=dict)
     _careless: set[str] = field(default_factory=set)
     _version: str | None = None
+    _expired: float = 0.0
     _fitted: float = 0.0
     _shown: float = 0.0
     _fit_took: float = 0.0
@@ -69,13 +72,15 @@ class Worker:
     _unshown: bool = True
 
     def run(self, stop: Event) -> None:
-        """Go on until `stop` is set."""
+        """Run until `stop` is set."""
         while not stop.is_set():
             self.step()
             stop.wait(_PAUSE)
 
     def step(self, now: bool = False) -> None:
-        """Read what is new; fit, choose and show as far as it is time to, or all of it `now`."""
+        """Read new events; fit, choose and update what is due, or everything if `now`."""
+        if now or monotonic() - self._expired >= _EXPIRE_EVERY:
+            self._expire()
         with reading(self.engine) as connection:
             view = read_view(connection)
             news = self.feed.update(connection)
@@ -87,6 +92,9 @@ class Worker:
         else:
             for source in self._sources.values():
                 source.tell(news.votes)
+            for judge, left, right, criterion in news.expired:
+                if criterion in self._sources:
+                    self._sources[criterion].drop(judge, [(left, right)])
         self._unfitted |= bool(news)
         if self._unfitted and (now or monotonic() - self._fitted >= max(_FIT_EVERY, self._fit_took)):
             self._fit(view)
@@ -94,6 +102,13 @@ class Worker:
             self._fill(view, queued)
         if self._unshown and (now or monotonic() - self._shown >= max(_SHOW_EVERY, self._show_took / 2)):
             self._show(view, names)
+
+    def _expire(self) -> None:
+        """End what nobody answered in time, so that others can be asked; an answer that comes later still counts."""
+        ledger = Ledger(self.engine, time)
+        models = {one.id for one in ledger.annotators() if one.kind == "model"}
+        ledger.expire([lease for lease in ledger.leases(expired=True) if lease.annotator not in models])
+        self._expired = monotonic()
 
     # -- fits ---------------------------------------------------------------------------------------------------
 
@@ -129,7 +144,7 @@ class Worker:
             self._sources[criterion.name] = PairSource(view.study, criterion.name, usable, votes)
 
     def _fill(self, view: View, queued: dict[str, list[tuple[str, str, str]]]) -> None:
-        """Choose pairs for judges at work whose queue is short, and some for those who may come."""
+        """Choose pairs for active judges with short queues, and for the shared queue."""
         if not self._sources:
             return
         now, rows = time(), []
@@ -188,19 +203,20 @@ class Worker:
         body = live_body(self.feed, view.study, usable, names, analyses, statuses)
         with writing(self.engine) as connection:
             save_snapshot(connection, "live", json.dumps(body, ensure_ascii=False))
-            for name in ("ranking", "annotators", "report"):
-                text = _joined([getattr(analysis, name) for analysis in analyses if analysis.model is not None], name)
+            for name in ("ranking", "annotators"):
+                text = _joined([getattr(analysis, name) for analysis in analyses if analysis.model is not None])
                 if text:
-                    save_snapshot(connection, f"{name}.{'html' if name == 'report' else 'csv'}", text)
+                    save_snapshot(connection, f"{name}.csv", text)
+            for analysis in analyses:
+                if analysis.report:
+                    save_snapshot(connection, report_name(asked.index(analysis.criterion)), analysis.report)
         self._show_took = monotonic() - begin
         self._shown, self._unshown = monotonic(), False
 
 
-def _joined(texts: Sequence[str], name: str) -> str:
-    """Return the tables of all criteria as one; of reports the first."""
-    if name == "report" or not texts:
-        return texts[0] if texts else ""
-    return "".join([texts[0], *(text.partition("\n")[2] for text in texts[1:])])
+def _joined(texts: Sequence[str]) -> str:
+    """Return the tables of all criteria as one."""
+    return "".join([*texts[:1], *(text.partition("\n")[2] for text in texts[1:])])
 
 
 def _queued(connection: Connection) -> dict[str, list[tuple[str, str, str]]]:

@@ -1,4 +1,4 @@
-"""Expected information on what the goal needs, plus what is learned of the annotator, for its cost."""
+"""Expected information on the goal and on the annotator, per cost."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from jamrank.typing import FloatArray
 __all__ = ["information"]
 
 
-# So many pairs, the best for the best annotator, are looked at for every annotator.
+# This many pairs, the best for the best annotator, are evaluated for every annotator.
 _LOOKED_AT = 100
-# Worth of knowing the annotators, and votes of each that it helps beyond those there are.
+# Value of knowing the annotators, and the further votes of each that benefit.
 LEARNING, _TO_COME = 1.0, 5.0
 _GRID_MEAN = np.concatenate([np.linspace(0, 3, 25), np.linspace(3.25, 10, 16)])
 _GRID_DEVIATION = np.concatenate([[1e-4], np.linspace(0.1, 3, 24), np.linspace(3.5, 8, 8)])
@@ -40,20 +40,19 @@ def information(view: View) -> Proposals:
     learned = belief.reliability.information(expected_truth(mean, variance), view.annotators)
     if view.goal.name == "verdicts":
         value = learned + 1e-3 * value
-        why = "tells the most about how {annotator} errs"
+        why = "most information on the reliability of {annotator}"
     else:
         perfect = float((_reduction(vote_information(np.abs(mean), variance, 0.0)) * worth).mean())
         value = value + _reduction(learned) * (LEARNING * perfect * _doubt(view))[:, None]
-        why = "most information for the goal; at present {sure} sure of the order"
+        why = "most information on the goal; current probability of the order {sure}"
     return Proposals(kept, value / view.cost[:, None], why)
 
 
 def _doubt(view: View) -> FloatArray:
-    """Return what not knowing each annotator's flip costs, in votes of a perfect annotator.
+    """Return the loss from each annotator's unknown flip, in votes of a perfect annotator.
 
-    A vote by somebody of flip ``f`` informs as ``(1 - 2f)²`` votes of a perfect annotator do; of an unknown flip, as
-    the square of the mean does. What is lost is the variance of ``1 - 2f``, for every vote that the annotator has
-    given and for some that are to come.
+    A vote with flip ``f`` has the information of ``(1 - 2f)²`` perfect votes; with an unknown flip, the square of the
+    mean of ``1 - 2f``. The loss is the variance of ``1 - 2f``, for the votes given and some future ones.
     """
     return np.asarray(view.belief.reliability.contrast_variance[view.annotators] * (view.given + _TO_COME))
 
@@ -64,7 +63,7 @@ def _reduction(nats: FloatArray) -> FloatArray:
 
 
 def _from_table(mean: FloatArray, variance: FloatArray, flip: float, tie: float) -> FloatArray:
-    """Return the information of votes by one annotator, interpolated on a grid: for choosing which to work out."""
+    """Return the information of votes by one annotator, interpolated on a grid, to select candidates."""
     table = vote_information(_GRID_MEAN[:, None], _GRID_DEVIATION[None, :] ** 2, flip, tie)
     row, along = _place(np.abs(mean), _GRID_MEAN)
     column, across = _place(np.sqrt(variance), _GRID_DEVIATION)

@@ -10,6 +10,6 @@ __all__ = ["random_pairs"]
 
 
 def random_pairs(view: View) -> Proposals:
-    """Value all alike."""
+    """Give all pairs the same value."""
     value = np.zeros((len(view.annotators), len(view.first)))
     return Proposals(np.arange(len(view.first)), value, "drawn at random")

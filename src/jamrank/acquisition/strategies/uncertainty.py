@@ -1,4 +1,4 @@
-"""The pair whose order is the least sure."""
+"""The pair whose order is least certain."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["uncertainty"]
 
 
 def uncertainty(view: View) -> Proposals:
-    """Value a pair by how unsure its order is, and of these the ones with the widest margin."""
+    """Value a pair by the uncertainty of its order; among equals, by the variance of its margin."""
     mean, variance = view.belief.scores.margin(view.first, view.second)
     unsure = ndtr(-np.abs(mean) / np.sqrt(variance)) * np.sqrt(variance)
     value = unsure[None, :] * (1 - 2 * np.minimum(view.belief.reliability.flip[view.annotators], 0.5))[:, None]

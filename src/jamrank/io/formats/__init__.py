@@ -133,7 +133,7 @@ def read_ballots(
 
 
 def further(mapping: Mapping[str, str] | None) -> bool:
-    """Tell whether a mapping has only what goes with a form that is recognised."""
+    """Return whether a mapping has only what goes with a form that is recognised."""
     return bool(mapping) and set(mapping or ()) <= set(FURTHER)
 
 

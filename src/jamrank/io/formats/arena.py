@@ -35,7 +35,7 @@ def read(table: Table) -> Ballots:
 
 
 def fits(table: Table) -> bool:
-    """Tell it from MT-Bench, which has turns of shared questions and no time of the vote."""
+    """Distinguish it from MT-Bench, which has turns of shared questions and no time of the vote."""
     return not mt_bench.fits(table)
 
 

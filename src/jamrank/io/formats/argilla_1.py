@@ -73,7 +73,7 @@ def _is_raw(table: Table) -> bool:
 
 
 def _is_question(values: list[Any]) -> bool:
-    """Tell whether a column holds answers to a ranking question."""
+    """Return whether a column holds answers to a ranking question."""
     for value in values:
         try:
             answers = listed(value, 0) if isinstance(value, list | dict) else []
@@ -85,7 +85,7 @@ def _is_question(values: list[Any]) -> bool:
 
 
 def fits(table: Table) -> bool:
-    """Tell it by what stands in its columns."""
+    """Recognise the format by the values of its columns."""
     return _is_raw(table) or any(_is_question(table.values(name)) for name in table.columns)
 
 

@@ -117,7 +117,7 @@ def _is_nested(table: Table) -> bool:
 
 
 def fits(table: Table) -> bool:
-    """Tell it by its names, or by responses that are kept by question."""
+    """Recognise the format by its column names, or by responses stored by question."""
     if _flat_questions(table):
         return True
     return _is_nested(table) and any(

@@ -127,7 +127,7 @@ class Format:
         return [name for name in self.columns if not any(one in table for one in name.split("|"))]
 
     def matches(self, table: Table) -> bool:
-        """Tell whether a table is of this form."""
+        """Return whether a table is of this form."""
         return not self.lacks(table) and (self.fits is None or self.fits(table))
 
     def called(self, table: Table) -> str:

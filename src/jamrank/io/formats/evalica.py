@@ -29,7 +29,7 @@ def read(table: Table) -> Ballots:
 
 
 def fits(table: Table) -> bool:
-    """Tell it from jamrank's own form."""
+    """Distinguish it from jamrank's own format."""
     return "annotator" not in table
 
 

@@ -124,7 +124,7 @@ def _listed(value: Any, name: str, row: int) -> list[dict[str, Any]]:
 
 
 def fits(table: Table) -> bool:
-    """Tell it by its annotations, which are lists of records."""
+    """Recognise the format by its annotations, which are lists of records."""
     return any(isinstance(value, list) for value in table.values("annotations")[:100])
 
 

@@ -35,7 +35,7 @@ def asked(table: Table) -> pl.Series:
 
 
 def fits(table: Table) -> bool:
-    """Tell it from the arena, by what only the arena has."""
+    """Distinguish it from Chatbot Arena, by columns that only Chatbot Arena has."""
     return table.has("question_id", "turn") and not any(name in table for name in _OF_THE_ARENA)
 
 

@@ -100,7 +100,7 @@ def listed(value: Any, row: int) -> list[dict[str, Any]]:
 
 
 def is_ranking(value: Any) -> bool:
-    """Tell whether a value is an answer to a ranking question."""
+    """Return whether a value is an answer to a ranking question."""
     if isinstance(value, dict):
         return {"rank", "value"} <= value.keys()
     return (

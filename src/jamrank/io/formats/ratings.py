@@ -61,7 +61,7 @@ def _refuse_too_many(annotator: pl.Series, question: pl.Series | None) -> None:
 
 
 def fits(table: Table) -> bool:
-    """Tell whether someone is named who rated, and all ratings are numbers."""
+    """Return whether someone is named who rated, and all ratings are numbers."""
     name = "rating" if "rating" in table else "score"
     return any(who in table for who in ANNOTATORS) and table.is_numeric(name)
 

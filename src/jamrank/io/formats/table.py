@@ -105,7 +105,7 @@ class Table:
         return name in self.columns
 
     def has(self, *names: str) -> bool:
-        """Tell whether all of these columns are there."""
+        """Return whether all of these columns are there."""
         return all(name in self for name in names)
 
     def values(self, name: str) -> list[Any]:
@@ -184,7 +184,7 @@ class Table:
         return column
 
     def is_numeric(self, name: str) -> bool:
-        """Tell whether a column has numbers, and nothing else."""
+        """Return whether a column has numbers, and nothing else."""
         try:
             return bool((~np.isnan(self.numbers(name))).any())
         except InputError:
@@ -231,7 +231,7 @@ class Table:
         return None, ""
 
     def _repeats(self, name: str) -> bool:
-        """Tell whether a column has ids, and some of them more than once: each vote may have a text of its own."""
+        """Return whether a column has ids, and some of them more than once: each vote may have a text of its own."""
         try:
             series = self.series(name)
             column = _ids_of_series(series) if series is not None else as_ids(self.values(name), name)

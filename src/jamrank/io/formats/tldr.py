@@ -66,7 +66,7 @@ def _post(info: Any) -> Any:
 
 
 def fits(table: Table) -> bool:
-    """Tell it by what the summaries are."""
+    """Recognise the format by its summaries."""
     return any(isinstance(value, list) for value in table.values("summaries")[:100])
 
 

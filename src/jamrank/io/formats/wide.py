@@ -92,7 +92,7 @@ def _refuse_items_called_like_votes(left: pl.Series, right: pl.Series) -> None:
 
 
 def fits(table: Table) -> bool:
-    """Tell whether two or more columns hold nothing but votes, and no column says that this is something else."""
+    """Return whether two or more columns hold nothing but votes, and no column says that this is something else."""
     names = _annotators(table)
     if len(names) < 2 or any(name in table for name in _NOT_WIDE):
         return False

@@ -1,4 +1,4 @@
-"""Arrays on disk as bare bytes, for this user alone, read into memory that is already there."""
+"""Arrays on disk as raw bytes in private files, read into existing memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jamrank.io.private import private_open
 
 __all__ = ["Stamp", "append_array", "read_array", "read_into", "stamp_of", "write_array", "write_private"]
 
-# By which a file is known to be what was written: its size in bytes and its CRC-32.
+# Checksum of a file: its size in bytes and its CRC-32.
 Stamp = list[int]
 
 _CHUNK = 1 << 20
@@ -54,7 +54,7 @@ def read_array(path: Path, dtype: Any) -> NDArray[Any]:
 
 
 def read_into(path: Path, array: NDArray[Any]) -> None:
-    """Fill an array from a file that holds exactly as much."""
+    """Fill an array from a file of exactly that size."""
     view, done = _bytes_of(array), 0
     try:
         with private_open(path, "rb", buffering=0) as file:
@@ -68,7 +68,7 @@ def read_into(path: Path, array: NDArray[Any]) -> None:
 
 
 def stamp_of(path: Path) -> Stamp:
-    """Return what a file is known by, reading all of it.
+    """Return the checksum of a file, reading all of it.
 
     Raises
     ------

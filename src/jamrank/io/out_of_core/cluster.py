@@ -1,4 +1,4 @@
-"""A dask cluster, as the rest of the code speaks with it: tasks on parts, sums by tree, errors in one line."""
+"""The interface to a dask cluster: tasks on parts, tree sums, errors in one line."""
 
 from __future__ import annotations
 
@@ -28,10 +28,9 @@ _INSTALL = "install it: pip install 'jamrank[cluster]'"
 
 
 def cluster_at_hand() -> str | None:
-    """Return the address of a scheduler that this process knows of already; None where there is none.
+    """Return the address of a scheduler known to this process; None if there is none.
 
-    That is the client which the caller has opened or, as everywhere in dask, ``DASK_SCHEDULER_ADDRESS``. dask is not
-    imported to find out.
+    That is the open client of the caller or ``DASK_SCHEDULER_ADDRESS``. dask is not imported for this.
     """
     client = _client_at_hand()
     return str(client.scheduler.address) if client is not None else os.environ.get("DASK_SCHEDULER_ADDRESS")
@@ -58,7 +57,7 @@ class Cluster:
     client : distributed.Client
         Open.
     own : sequence of objects with ``close``
-        What to close with it, first to last; nothing where somebody else opened the client.
+        What to close with it, in order; empty if the caller opened the client.
     """
 
     def __init__(self, client: Any, own: Sequence[Any] = ()) -> None:
@@ -79,7 +78,7 @@ class Cluster:
         Parameters
         ----------
         scheduler : str, optional
-            Its address; without it the client or address at hand, and where there is none, a local cluster.
+            Its address; by default the known client or address, otherwise a local cluster.
         workers : int, optional
             How many worker processes a local cluster has; one for each core unless given.
         scratch : path-like, optional
@@ -108,9 +107,9 @@ class Cluster:
                 raise ClusterError(f"no dask scheduler answers at {scheduler!r} ({reason})") from None
             return cls(client, [client])
         room = str(_room(scratch))
-        # Scheduler and workers alike: dask's own place can be read by others, and prepared by them.
+        # For scheduler and workers: dask's default folder is accessible to other users.
         with warnings.catch_warnings(), dask.config.set({"temporary-directory": room}):
-            # Its dashboard takes another port where the usual one is taken.
+            # Its dashboard uses another port if the default one is taken.
             warnings.simplefilter("ignore", UserWarning)
             cluster = LocalCluster(
                 n_workers=workers or default_threads(),
@@ -135,7 +134,7 @@ class Cluster:
             return len(self.client.nthreads())
 
     def require_workers(self) -> None:
-        """Make sure that there is somebody to do the work."""
+        """Check that there are workers."""
         with self.clearly():
             try:
                 self.client.wait_for_workers(1, timeout=_WORKERS_WITHIN)
@@ -152,7 +151,7 @@ class Cluster:
     def carry(self, *values: Any) -> Any:
         """Return a future of values that all workers will need.
 
-        They travel as a task: should the worker that has them die, they are sent again.
+        They are sent as a task, so that they are sent again if their worker dies.
         """
         with self.clearly(), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Sending large graph")
@@ -165,7 +164,7 @@ class Cluster:
         *shared: Any,
         places: Sequence[str | None] | None = None,
     ) -> list[Any]:
-        """Call a function on every part where it lies, or wherever there is room once its worker is gone."""
+        """Call a function on every part at its worker, or at any other once that worker is gone."""
         with self.clearly():
             places = self.places(parts) if places is None else places
             futures: list[Any] = [None] * len(parts)
@@ -192,9 +191,9 @@ class Cluster:
         return [next(iter(sorted(known.get(part.key, ()))), None) for part in parts]
 
     def runs(self, parts: Sequence[Any]) -> list[str | None]:
-        """Return a worker for each part: every worker has a run of them, by its threads, near those that it has.
+        """Return a worker for each part: every worker gets consecutive parts, by its number of threads.
 
-        Sums of neighbours are added up first: if they are with one worker, only one sum has to travel.
+        Neighbouring sums are added first: if they are at one worker, only one sum is sent.
         """
         places = self.places(parts)
         with self.clearly():
@@ -205,10 +204,10 @@ class Cluster:
         return [runs[at * len(runs) // len(parts)] if runs else None for at in range(len(parts))]
 
     def total(self, add: Callable[..., Any], futures: Sequence[Any], places: Sequence[str | None]) -> Any:
-        """Add up futures as a tree whose form depends on their number alone: so does every bit of the result."""
+        """Add up futures in a tree whose shape depends only on their number."""
         with self.clearly():
             while True:
-                # Few go in twos: where parts of one worker follow each other, less has to travel.
+                # Pairwise for few parts: less is sent if neighbouring parts are at one worker.
                 width = _FAN_IN if len(futures) > _FAN_IN else 2
                 groups = range(0, len(futures), width)
                 futures = [
@@ -219,7 +218,7 @@ class Cluster:
                     return futures[0]
 
     def result(self, future: Any, chunks: Sequence[Any] = (), tick: Tick | None = None) -> Any:
-        """Wait for a future, and tell meanwhile how many of its pieces are done."""
+        """Wait for a future, and report how many of its parts are done."""
         ended = threading.Event()
         with self.clearly():
             future.add_done_callback(lambda _: ended.set())
@@ -239,7 +238,7 @@ class Cluster:
 
     @contextlib.contextmanager
     def clearly(self) -> Iterator[None]:
-        """Turn what dask raises when a cluster fails into one line."""
+        """Convert errors of a failing cluster to one line."""
         from distributed import KilledWorker
 
         try:
@@ -247,17 +246,17 @@ class Cluster:
         except JamrankError:
             raise
         except KilledWorker as error:
-            problem = f"workers died again and again at the same work ({error.task})"
+            problem = f"workers died repeatedly at the same task ({error.task})"
             raise ClusterError(f"{problem}; they may need more memory, or votes in smaller parts") from None
         except (asyncio.CancelledError, concurrent.futures.CancelledError, OSError) as error:
             if isinstance(error, FileNotFoundError | PermissionError):
                 raise
-            problem = f"the dask scheduler at {self.address} is gone, and with it what its workers knew"
+            problem = f"the dask scheduler at {self.address} is gone, with the data of its workers"
             raise ClusterError(f"{problem}; start it and the fit again") from None
 
 
 def _room(scratch: str | os.PathLike[str] | None) -> Path:
-    """Return a folder for the files of workers that is this user's alone; dask's own can be read by others."""
+    """Return a private folder for the files of workers; dask's default can be read by others."""
     if scratch is None:
         return private_folder(own_scratch() / "dask")
     check_folder(scratch)
@@ -272,7 +271,7 @@ def _close(own: list[Any]) -> None:
 
 
 def _at(worker: str | None) -> dict[str, Any]:
-    """Return what keeps a task at its data: dask would move them where another worker looks less busy."""
+    """Return options that keep a task at its data; dask would move them to a less busy worker."""
     return {} if worker is None else {"workers": [worker], "allow_other_workers": True}
 
 

@@ -166,7 +166,7 @@ class _Reader:
         return _gathered(self.cluster, packing, keys, n_rows, found.n_missing, self.progress)
 
     def _look(self) -> tuple[list[FileChunk], list[str]]:
-        """Find the files and their columns, through the workers, which are to read them."""
+        """Find the files and their columns, through the workers that will read them."""
         client, cluster = self.cluster.client, self.cluster
         with cluster.clearly():
             files = cluster.result(client.submit(find_files, self.path, pure=False))
@@ -252,7 +252,7 @@ def _edges(packing: Packing, sample: list[tuple[Column, Column]], n_rows: int, p
 
 
 def _cuts(ordered: IntArray, n_rows: int, part_votes: int) -> IntArray:
-    """Return the values at which parts after the first begin; their number depends on the votes alone."""
+    """Return the values at which parts after the first begin; their number depends only on the votes."""
     n_parts = min(-(-n_rows // part_votes), _MOST_PARTS)
     at = np.linspace(0, len(ordered), n_parts + 1)[1:-1].astype(np.int64)
     cuts = np.unique(ordered[at])

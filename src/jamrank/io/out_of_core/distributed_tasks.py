@@ -1,6 +1,6 @@
-"""What the workers of a cluster do with Parquet files: find them, read ids, encode votes, sort and count them.
+"""Tasks of cluster workers on Parquet files: find them, read ids, encode, sort and count votes.
 
-Every task is a function of its arguments alone, so that what dies with a worker can be computed again by another.
+Every task depends only on its arguments, so that lost results can be recomputed by another worker.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class FileChunk:
 
 @dataclass(frozen=True)
 class FoundIds:
-    """The distinct ids of some rows, a sample of their pairs, and what else the first reading finds."""
+    """The distinct ids of some rows, a sample of their pairs, and other results of the first pass."""
 
     items: list[Column]
     annotators: list[Column]
@@ -92,7 +92,7 @@ def packing_of(found: FoundIds, asked: bool) -> Packing:
 
 
 def refuse_too_many(packing: Packing) -> None:
-    """Refuse ids so many that a vote does not fit into 64 bits."""
+    """Raise if there are so many ids that a vote does not fit into 64 bits."""
     if not packing.possible:
         ids = {"items": packing.items, "annotators": packing.annotators, "questions": packing.questions}
         found = ", ".join(f"{len(labels):,} {name}" for name, labels in ids.items())

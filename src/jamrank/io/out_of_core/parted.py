@@ -1,4 +1,4 @@
-"""Votes that lie elsewhere in parts, each a range of pairs: on disk, or on the workers of a cluster."""
+"""Votes in parts, each a range of pairs: on disk, or on the workers of a cluster."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ __all__ = ["PartedComparisons", "Votes"]
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class PartedComparisons(ABC):
-    """What :class:`jamrank.Comparisons` is in memory, for votes that come part by part.
+    """The counterpart of :class:`jamrank.Comparisons` for votes in parts.
 
-    Attributes with one entry a pair are fetched when they are asked for, and must fit into memory then.
+    Attributes with one entry per pair are fetched on access, and must fit into memory.
     """
 
-    # Where fits run, for people.
+    # Where fits run, for messages.
     place: ClassVar[str]
 
     items: NDArray[Any]
@@ -102,8 +102,8 @@ class PartedComparisons(ABC):
     @property
     @abstractmethod
     def _where(self) -> str:
-        """Where the votes are, for people."""
+        """Where the votes are, for messages."""
 
 
-# What models that fit part by part can take.
+# Votes of models that can fit in parts.
 Votes = Comparisons | PartedComparisons

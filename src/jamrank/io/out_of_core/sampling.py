@@ -18,7 +18,7 @@ _MOST_HASHED = 5_000_000
 
 
 def sample_pairs(votes: Comparisons, n_votes: int) -> Comparisons:
-    """Return about so many of the votes, and all of those on a pair together; all of them where they are few."""
+    """Return a sample of about so many votes, keeping all votes on a pair together; all votes if few."""
     if votes.n_folded <= n_votes:
         return votes
     if votes.n_folded > _MOST_HASHED:
@@ -36,9 +36,9 @@ def sample_pairs(votes: Comparisons, n_votes: int) -> Comparisons:
 
 
 def sample_parts(votes: PartedComparisons, n_votes: int) -> Comparisons:
-    """Return about so many votes of those on disk, and all of those on a pair together; all where they are few.
+    """Return a sample of about so many votes on disk, keeping all votes on a pair together; all if few.
 
-    Pairs are drawn by their place in the order of the ids: what stands on disk is read once.
+    Pairs are drawn by their index, so that the disk is read once.
     """
     share = min(n_votes / max(votes.n_votes, 1), 1.0)
     parts = [part.only_pairs(_drawn(part, share)) for part in votes.parts()]
@@ -59,7 +59,7 @@ def sample_parts(votes: PartedComparisons, n_votes: int) -> Comparisons:
 
 
 def _drawn(votes: Comparisons, share: float) -> BoolArray:
-    """Draw a share of the pairs by their place in the order of the ids: cheap, where votes are very many."""
+    """Draw a share of the pairs by their index, which is cheap for very many votes."""
     key = votes.pair_first.astype(np.uint64) * ODD[1] + votes.pair_second.astype(np.uint64) * ODD[2]
     drawn = mix(mix(key) + votes.pair_question.astype(np.uint64)) < np.uint64(share * (2**64 - 2**11))
     return np.asarray(drawn | (share >= 1))

@@ -1,4 +1,4 @@
-"""What storing votes on disk will take: which files, which folder, how much memory and space."""
+"""Plan of storing votes on disk: files, folder, memory and space."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from jamrank.io.private import check_private, own_scratch, refuse_shared
 
 __all__ = ["KIND", "MANIFEST", "VERSION", "StoragePlan", "parse_size", "plan_storage"]
 
-# The manifest of a scratch folder: its file, and what it says it is.
+# The manifest of a scratch folder: its file and kind.
 MANIFEST, KIND, VERSION = "votes.json", "scratch", 2
-# The most memory that a vote of a slice, or of a part, takes, and what the process needs besides.
+# Most memory per vote of a slice, or of a part, and the base memory of the process.
 _SLICE_BYTES, _PART_BYTES, _PROCESS_BYTES = 160, 96, 400 << 20
 _LEAST_MEMORY = 512 << 20
 # The most space on disk that a vote takes: key and weight (of repeated votes), and once more as rows.
@@ -35,13 +35,13 @@ def parse_size(text: str | int) -> int:
     except ValueError:
         number = -1.0
     if match is None or number < 0:
-        raise ParameterError(f"{text!r} is no amount of memory; write 2GB or 512MB")
+        raise ParameterError(f"{text!r} is not an amount of memory; write 2GB or 512MB")
     return int(number * _UNITS[(match[2] or "").lower()])
 
 
 @dataclass(frozen=True)
 class StoragePlan:
-    """What storing some votes will take, known before any vote is read."""
+    """Plan of storing votes, made before any vote is read."""
 
     table: ParquetFiles
     source: str
@@ -75,23 +75,23 @@ def plan_storage(
     scratch: str | os.PathLike[str] | None = None,
     memory: str | int = "2GB",
 ) -> StoragePlan:
-    """Find out what storing votes will take.
+    """Plan the storage of votes.
 
     Parameters
     ----------
     path : path-like
         A Parquet file in the canonical form, or a folder of them.
     scratch : path-like, optional
-        Folder for the encoded votes; one of this user's own, in the cache, unless given.
+        Folder for the encoded votes; by default a private one in the user's cache.
     memory : str or int
-        How much memory may be used, such as ``"2GB"``.
+        Memory limit, such as ``"2GB"``.
 
     Raises
     ------
     InputError
         If the files cannot be read, or the scratch folder is too small.
     ParameterError
-        If the memory is too little.
+        If the memory limit is too small.
     """
     allowed = parse_size(memory)
     if allowed < _LEAST_MEMORY:
@@ -119,7 +119,7 @@ def plan_storage(
 
 
 def _where(scratch: str | os.PathLike[str] | None) -> Path:
-    """Return the folder for scratch folders, in which no other user can read or change anything."""
+    """Return the private folder of scratch folders."""
     if scratch is None:
         return own_scratch()
     check_folder(scratch)

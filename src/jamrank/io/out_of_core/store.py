@@ -41,8 +41,8 @@ def store_comparisons(
     path : path-like
         A Parquet file in the canonical form (see :func:`jamrank.read_comparisons`), or a folder of them.
     scratch : path-like, optional
-        Folder for the encoded votes; one of this user's own, in the cache, unless given. What an earlier call left
-        there for the same files is used again, unless it is damaged.
+        Folder for the encoded votes; by default a private one in the user's cache. Files of an earlier call for
+        the same votes are reused unless damaged.
     memory : str or int
         How much memory may be used, such as ``"2GB"``.
     progress : callable, optional
@@ -63,7 +63,7 @@ def store(plan: StoragePlan, progress: Progress | None = None) -> StoredComparis
     Raises
     ------
     InputError
-        If something in the files is not as it should be, or the scratch folder is not safe from other users.
+        If the files are invalid, or the scratch folder is not safe from other users.
     """
     private_folder(plan.folder)
     lock = hold(plan.folder / _LOCK)
@@ -71,7 +71,7 @@ def store(plan: StoragePlan, progress: Progress | None = None) -> StoredComparis
         try:
             return StoredComparisons.open(plan.folder, plan.votes_in_memory, lock, verify=True)
         except ScratchError as error:
-            warn(f"{error}; the scratch files of these votes are made again", ScratchWarning)
+            warn(f"{error}; the scratch files of these votes are recreated", ScratchWarning)
     for left_over in plan.folder.iterdir():
         if left_over.name != _LOCK:
             _remove(left_over)
@@ -119,7 +119,7 @@ class StoredComparisons(PartedComparisons):
         Raises
         ------
         ScratchError
-            If a file is not as it was written.
+            If a file has changed.
         """
         body = read_manifest(folder / MANIFEST, KIND, VERSION)
         if body["fingerprint"] != folder.name:
@@ -163,7 +163,7 @@ class StoredComparisons(PartedComparisons):
 
     def delete(self) -> None:
         """Remove the scratch folder; the votes can no longer be read then."""
-        # While it is locked, so that a process that waits for the lock does not find the folder half removed.
+        # While it is locked, so that a waiting process does not find the folder half removed.
         shutil.rmtree(self.folder, ignore_errors=True)
         if self.lock is not None:
             self.lock.close()

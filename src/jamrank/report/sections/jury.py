@@ -17,7 +17,7 @@ def _render(report: Report) -> str:
     frame = report.jury
     if frame is None or frame.is_empty():
         return ""
-    told = (
+    text = (
         "For the left: the share of decided votes for the answer on the left; sides are balanced, so 50 % is fair. "
         "Changed with the order: of the comparisons asked both ways. Twice as long, own family: by how much "
         "(log-odds) such an answer gains at equal quality, as the other annotators see it; 0 is fair. Bits: what one "
@@ -36,7 +36,7 @@ def _render(report: Report) -> str:
         Column("cost", lambda row: _money(row["cost"])),
         Column("cost a bit", lambda row: _money(row["cost_per_bit"])),
     ]
-    return paragraph(told) + whole_table(
+    return paragraph(text) + whole_table(
         frame, columns, "LLM judges", "jury.csv", spreadsheet_safe=report.spreadsheet_safe
     )
 
