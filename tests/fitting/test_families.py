@@ -27,8 +27,8 @@ def sizes(family):
 @pytest.mark.parametrize("n", [1, 2, 3, 5])
 def test_the_prior_of_the_families_is_a_distribution_without_one_family_of_all(n):
     total = sum(np.exp(log_membership(sizes(family), n)) for family in partitions(n))
-    # All annotators have families with a share b of them outside, Beta(3, 1), that is 0 times in n: and one for all.
-    everybody = 0.5 * 3 * 2 / ((n + 1) * (n + 2) * (n + 3)) / n
+    # There are families, any number of members is as likely, and all are in one.
+    everybody = 0.5 / (n + 1) / n
     assert total == pytest.approx(1 - everybody)
     assert log_membership(np.array([float(n), 0.0]), n) == -np.inf
 
@@ -77,8 +77,8 @@ def prior_sample(votes: AnnotatorPairs, n: int, rng: np.random.Generator):
     better = expit(own[:, votes.annotator, votes.first] - own[:, votes.annotator, votes.second])
     says = flip[:, votes.annotator] * (1 - better) + (1 - flip[:, votes.annotator]) * better
     says = np.clip(says, 1e-300, 1 - 1e-16)
-    log_weight = np.log(says) @ votes.wins + np.log1p(-says) @ votes.losses
-    return scores, own, flip, family, own_sd, np.exp(log_weight - log_weight.max())
+    weight = np.exp(np.log(says) @ votes.wins + np.log1p(-says) @ votes.losses)
+    return scores, own, flip, family, own_sd, weight
 
 
 @pytest.mark.long
@@ -87,7 +87,6 @@ def test_draws_are_from_the_posterior():
     said = [(0, 0, 1, 5, 0), (0, 1, 2, 4, 1), (1, 0, 1, 4, 0), (1, 0, 2, 5, 0), (2, 0, 1, 0, 4), (2, 1, 2, 1, 3)]
     who, first, second, wins, losses = np.array(said).T
     votes = AnnotatorPairs(who, first, second, wins.astype(float), losses.astype(float), 3, 3)
-    scores, own, flip, family, own_sd, weight = prior_sample(votes, 400_000, np.random.default_rng(2))
     got = sample_families(votes, n_draws=16_000, n_chains=40, warm_up=100, thin=2)
 
     def features(scores, own, flip, family, own_sd):
@@ -104,16 +103,21 @@ def test_draws_are_from_the_posterior():
             "no own effects": own_sd == 0,
         }
 
-    expected = features(scores, own, flip, family, own_sd)
     found = features(got.scores, got.own, got.flip, got.family, got.sds[:, 2])
-    share = weight / weight.sum()
-    for name, values in expected.items():
-        mean = float(share @ values)
-        deviation = np.sqrt(float(share @ (values - mean) ** 2))
-        # Effective sizes of some thousands on one side and some hundreds on the other.
-        assert found[name].mean() == pytest.approx(mean, abs=0.1 * deviation + 0.01), name
+    rng, total, sums, squares = np.random.default_rng(2), 0.0, dict.fromkeys(found, 0.0), dict.fromkeys(found, 0.0)
+    for _ in range(8):
+        *drawn, weight = prior_sample(votes, 300_000, rng)
+        total += weight.sum()
+        for name, values in features(*drawn).items():
+            sums[name], squares[name] = sums[name] + weight @ values, squares[name] + weight @ (values * values)
+    # About 1,000 effective draws on either side.
+    for name, values in found.items():
+        mean = sums[name] / total
+        deviation = np.sqrt(squares[name] / total - mean**2)
+        assert values.mean() == pytest.approx(mean, abs=0.12 * deviation), name
 
 
+@pytest.mark.long
 def test_a_family_of_five_is_found_among_eight_and_none_where_there_is_none():
     def together(tastes, seed):
         drawn = jr.simulate(15, 8, 2000, truth="vote", flips=[0.05] * 8, spread=1.5, tastes=tastes, random_state=seed)
@@ -123,4 +127,4 @@ def test_a_family_of_five_is_found_among_eight_and_none_where_there_is_none():
     same, _ = together(Tastes(families=(5,), family_sd=1.2), 0)
     assert same[:5].min() > 0.8 > 0.4 > same[5:].max()
     _, got = together(Tastes(), 1)
-    assert (got.family == ALONE).all(axis=1).mean() > 0.5
+    assert (got.family != ALONE).mean(axis=0).max() < 0.5
