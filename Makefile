@@ -35,9 +35,9 @@ typecheck: $(VENV)/dev-$(MODULES)
 unit: $(VENV)/dev-$(MODULES)
 	$(PYTEST)
 
-# What is repeated hundreds of times: fits of many samples, killed runs, damaged files. Some ten minutes.
+# What is repeated hundreds of times: fits of many samples, killed runs, damaged files, random examples. Half an hour.
 test-long: $(VENV)/dev-$(MODULES)
-	$(PYTEST) -m long --timeout 1800
+	$(PYTEST) -m 'long or hypothesis' --hypothesis-profile long --timeout 1800
 
 # Every model's results against tests/golden, which the whole suite does too.
 golden: $(VENV)/dev-$(MODULES)

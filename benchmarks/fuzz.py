@@ -72,7 +72,10 @@ def seen(votes: Any) -> naive.Found:
         if not votes.readings[0].sides and left > right:
             left, right, said = right, left, {"left": "right", "right": "left"}.get(said, said)
         question = str(row["question"]) if "question" in row else str(votes.questions[0])
-        found[who, left, right, said, question] = found.get((who, left, right, said, question), 0.0) + row["weight"]
+        p = row.get("p_left")
+        for word, share in [(said, 1.0)] if p is None else [("left", p), ("right", 1 - p)]:
+            vote = (who, left, right, word, question)
+            found[vote] = found.get(vote, 0.0) + share * row["weight"]
     return found, votes.n_missing
 
 

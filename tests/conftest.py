@@ -14,8 +14,12 @@ import tempfile
 import pytest
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("steady")
+# Hypothesis: a few examples, the same everywhere; `make test-long` draws many, and new ones every time.
+settings.register_profile(
+    "short", max_examples=25, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("long", settings.get_profile("short"), max_examples=400, derandomize=False, print_blob=True)
+settings.load_profile("short")
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,10 @@
+"""Imports go one way, few rooms open files, one prints."""
+
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -54,6 +57,11 @@ PRINT_CALLS = {"print", "echo", "secho", "Console", "pprint"}
 MODULES = sorted(path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py")
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def name_of(path: Path) -> str:
     return path.relative_to(SOURCE).as_posix()
 
@@ -78,12 +86,12 @@ def imports_at_the_top(nodes: list[ast.stmt]) -> Iterator[str]:
 
 
 def rooms_imported(path: Path) -> set[str]:
-    parts = (name.split(".") for name in imports_at_the_top(ast.parse(path.read_text(encoding="utf-8")).body))
+    parts = (name.split(".") for name in imports_at_the_top(parsed(path).body))
     return {part[1] for part in parts if part[0] == "jamrank"} - {room_of(path), "__version__"}
 
 
 def calls(path: Path) -> set[str]:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = parsed(path)
     functions = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
     named = {function.id for function in functions if isinstance(function, ast.Name)}
     return named | {function.attr for function in functions if isinstance(function, ast.Attribute)}
@@ -93,16 +101,20 @@ def test_every_room_has_its_place():
     assert {room_of(path) for path in MODULES} <= set(LEVEL) | {"__main__"}
 
 
-@pytest.mark.parametrize("path", [path for path in MODULES if room_of(path) in LEVEL], ids=name_of)
-def test_imports_go_one_way(path):
-    level = LEVEL[room_of(path)]
-    assert {room for room in rooms_imported(path) if LEVEL.get(room, level) >= level} == set()
+def test_imports_go_one_way():
+    wrong = [
+        (name_of(path), room)
+        for path in MODULES
+        for room in rooms_imported(path)
+        if LEVEL.get(room, -1) >= LEVEL.get(room_of(path), len(ORDER))
+    ]
+    assert wrong == []
 
 
 def test_later_rooms_are_looked_up_only_where_that_is_said():
     found = set()
     for path in MODULES:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        tree = parsed(path)
         functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
         names = [name for function in functions for name in imports_at_the_top(function.body)]
         rooms = {name.split(".")[1] for name in names if name.startswith("jamrank.")}
@@ -111,22 +123,24 @@ def test_later_rooms_are_looked_up_only_where_that_is_said():
     assert found == LOOKED_UP
 
 
-@pytest.mark.parametrize("path", [path for path in MODULES if room_of(path) not in OPENS_FILES], ids=name_of)
-def test_only_io_and_the_papers_loaders_touch_files(path):
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+def opens_files(path: Path) -> set[str]:
+    """Return the calls that open files, but for functions of io."""
+    tree = parsed(path)
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     modules = [node for node in imports if (node.module or "").startswith("jamrank.io")]
     through_io = {name.name for node in modules for name in node.names}
-    assert calls(path) & FILE_CALLS - through_io == set()
+    return calls(path) & FILE_CALLS - through_io
 
 
-@pytest.mark.parametrize(
-    "path",
-    [path for path in MODULES if room_of(path) not in PRINTS and name_of(path) not in PRINTING_MODULES],
-    ids=name_of,
-)
-def test_only_the_command_line_prints(path):
-    assert calls(path) & PRINT_CALLS == set()
+def test_only_io_and_the_papers_loaders_touch_files():
+    found = {name_of(path): opens_files(path) for path in MODULES if room_of(path) not in OPENS_FILES}
+    assert {name: opened for name, opened in found.items() if opened} == {}
+
+
+def test_only_the_command_line_prints():
+    quiet = [path for path in MODULES if room_of(path) not in PRINTS and name_of(path) not in PRINTING_MODULES]
+    found = {name_of(path): calls(path) & PRINT_CALLS for path in quiet}
+    assert {name: printed for name, printed in found.items() if printed} == {}
 
 
 @pytest.mark.parametrize("heavy", ["sklearn", "matplotlib", "pandas", "rich", "click", "fastapi", "dask", "cupy"])
@@ -136,7 +150,7 @@ def test_heavy_libraries_are_imported_where_they_are_used(heavy):
         name_of(path)
         for path in MODULES
         if not (room_of(path) == "cli" and heavy in allowed)
-        for name in imports_at_the_top(ast.parse(path.read_text(encoding="utf-8")).body)
+        for name in imports_at_the_top(parsed(path).body)
         if name.split(".")[0] == heavy
     ]
     assert guilty == []

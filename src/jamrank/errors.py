@@ -22,6 +22,7 @@ __all__ = [
     "GoldWarning",
     "GpuError",
     "GpuFallbackWarning",
+    "GradesIgnoredWarning",
     "GroupWarning",
     "InputError",
     "JamrankError",
@@ -164,6 +165,10 @@ class JudgeError(JamrankError):
 
 class JamrankWarning(UserWarning):
     """Base of jamrank's warnings."""
+
+
+class GradesIgnoredWarning(JamrankWarning):
+    """Votes say by how much an item won, and the model goes by who won."""
 
 
 class TiesExcludedWarning(JamrankWarning):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import jamrank as jr
@@ -45,7 +45,6 @@ def named(items: set[int]) -> str:
     return first if len(items) <= 3 else f"{first}, …"
 
 
-@settings(deadline=None, max_examples=200)
 @given(
     st.integers(2, 12),
     st.integers(1, 60),

@@ -45,7 +45,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "BradleyTerry": {"ties": "leave out", "tol": 1e-8, "engine": "memory"} | _LOOP,
     "MixedBT": {"scorer": "linear+objects", "ties": "leave out", "tol": 1e-8, "engine": "memory"} | _LOOP,
     "CrowdBT": _NOISY | {"flips": "joint"},
-    "AmElo": {"tol": 1e-6} | _LOOP,
+    "AmElo": {"engine": "memory", "tol": 1e-6} | _LOOP,
     "DawidSkene": {"noise": "flip", "tol": 1e-5} | _LOOP | _STARTS,
     "Borda": {},
     "Copeland": {},

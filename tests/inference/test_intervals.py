@@ -1,3 +1,5 @@
+"""Standard errors, draws and intervals of scores and flips, whichever module computes them."""
+
 from __future__ import annotations
 
 import numpy as np

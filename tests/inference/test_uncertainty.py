@@ -3,8 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import jamrank as jr
 from jamrank.engines import Links
-from jamrank.inference import Uncertainty, independent, uncertainty
+from jamrank.errors import ParameterError
+from jamrank.inference import Uncertainty, draw_ranks, independent, uncertainty
 from jamrank.inference.ranks import ranks
 
 
@@ -104,3 +106,25 @@ def test_what_is_unknown_is_said_to_be():
     unknown = Uncertainty.unknown(3)
     assert np.isnan(unknown.score_se).all()
     assert unknown.rank_low.tolist() == unknown.rank_high.tolist() == [0, 0, 0]
+
+
+def test_ranks_of_draws_are_the_ranks_of_each_draw():
+    draws = np.random.default_rng(0).integers(0, 4, size=(50, 6)).astype(float)
+    draws[0, :2] = np.inf
+    np.testing.assert_array_equal(draw_ranks(draws), np.stack([ranks(draw) for draw in draws]))
+
+
+def test_a_bootstrap_over_questions_has_the_closed_form_of_a_win_rate():
+    # Ten copies of one outcome a question: the win rate is a mean over questions, whatever the number of votes.
+    rng = np.random.default_rng(1)
+    won = rng.random(60) < 0.6
+    rows = [("ann", "a", "b", "left" if w else "right", k) for k, w in enumerate(won) for _ in range(10)]
+    names = ("annotator", "left", "right", "winner", "question")
+    votes = jr.read_comparisons(dict(zip(names, zip(*rows, strict=True), strict=True)))
+    found = jr.WinRate().fit(votes).uncertainty("bootstrap", by="question", n_resamples=400)
+    share = won.mean()
+    np.testing.assert_allclose(found.score_se, np.sqrt(share * (1 - share) / 60), rtol=0.15)
+    with pytest.raises(ParameterError, match="by is 'item'; expected 'annotator' or 'question'"):
+        jr.WinRate().fit(votes).uncertainty("bootstrap", by="item")
+    with pytest.raises(ParameterError, match="needs votes with several questions"):
+        jr.WinRate().fit([("a", "b"), ("b", "a")]).uncertainty("bootstrap", by="question")

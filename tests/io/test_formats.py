@@ -209,7 +209,8 @@ def test_mapping(tmp_path):
     assert votes.to_frame()["winner"].to_list() == ["left", "tie", "left"]
     assert votes.annotators.tolist() == [1, 2] and votes.questions.tolist() == ["k", "l"]
     soft = jr.read_comparisons(path, mapping={**columns, "p_left": "p"})
-    assert sorted(soft.vote_weight) == [0.5, 1, 1, 1.5]
+    assert sorted(soft.vote_weight) == [0.5, 1, 1, 1.5] and soft.n_votes == 3
+    assert sorted(soft.to_frame()["p_left"].to_list(), key=str) == [0.25, None, None]
     won = jr.read_comparisons(path, mapping={"chosen": "x", "rejected": "y"})
     assert won.annotators.tolist() == ["unnamed"] and not won.readings[0].sides
     assert "no such column" in refusal(path, mapping={**columns, "winner": "nope"})
@@ -460,9 +461,9 @@ def test_ids_of_numbers_and_text(tmp_path):
 
 
 def test_soft_votes():
-    row, said, share = soft_votes(pl.Series([0.25, 0.5, 1.0, None]).to_numpy())
-    assert row.tolist() == [0, 0, 1, 2, 3] and share.tolist() == [0.25, 0.75, 1, 1, 1]
-    assert said.tolist() == [0, 1, 2, 0, 6]
+    said, p_left = soft_votes(pl.Series([0.25, 0.5, 1.0, None]).to_numpy())
+    assert said.tolist() == [1, 2, 0, 6]
+    assert p_left[0] == 0.25 and all(p != p for p in p_left[1:])
 
 
 def test_recognition_does_not_depend_on_the_order_of_columns():
@@ -531,3 +532,44 @@ def test_common_words_and_headers_are_understood(tmp_path, text, winners):
         for line in text.splitlines()[1:]
     ]
     assert [{1: 1.0, 0: 0.0, 2: 0.5}[said[pair]] for pair in pairs] == winners
+
+
+@pytest.mark.parametrize(
+    ("words", "grades"),
+    [
+        (["A>>B", "B>A", "A=B", "[[B>>A]]"], [2, 1, None, 2]),
+        (["A is much better", "B is slightly better", "about the same", "b better"], [3, 1, None, 2]),
+        (["A>B", "B>A", "A=B", "B>A"], [None] * 4),
+    ],
+)
+def test_graded_verdicts_are_kept(tmp_path, words, grades):
+    rows = "".join(f"{left},{right},{word},j\n" for left, right, word in zip("abcd", "xyzw", words, strict=True))
+    votes = jr.read_comparisons(save(tmp_path, "model_a,model_b,winner,judge\n" + rows))
+    frame = votes.to_frame()
+    assert frame["winner"].to_list() == ["left", "right", "tie", "right"]
+    assert (frame["grade"].to_list() if "grade" in frame.columns else [None] * 4) == grades
+    assert any("graded votes" in note for note in votes.readings[0].notes) == (grades != [None] * 4)
+
+
+def test_margins_and_two_scores_are_graded_votes(tmp_path):
+    path = save(tmp_path, "l,r,m,s,t\na,b,3,9,2\na,c,-1,4,5\nb,c,0,5,5\nc,d,,,\nd,a,2,7,4\n")
+    sides = {"left": "l", "right": "r"}
+    for mapping in ({**sides, "margin": "m"}, {**sides, "left_score": "s", "right_score": "t"}):
+        votes = jr.read_comparisons(path, mapping=mapping)
+        frame = votes.to_frame()
+        assert votes.n_missing == 1 and votes.n_ties == 1
+        assert dict(zip(frame["left"] + frame["right"], frame["winner"], strict=True)) == {
+            "ab": "left",
+            "ac": "right",
+            "bc": "tie",
+            "da": "left",
+        }
+        assert dict(zip(frame["left"] + frame["right"], frame["grade"], strict=True)) == {
+            "ab": 3,
+            "ac": 1,
+            "bc": None,
+            "da": 2,
+        }
+    many = "l,r,s,t\n" + "".join(f"a,b,{k / 7},{0}\n" for k in range(1, 31))
+    votes = jr.read_comparisons(save(tmp_path, many), mapping={**sides, "left_score": "s", "right_score": "t"})
+    assert votes.vote_weight.tolist() == [10.0, 10.0, 10.0] and votes.vote_grade.tolist() == [1, 2, 3]

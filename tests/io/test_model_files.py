@@ -127,3 +127,40 @@ def test_arrays_and_numbers_come_back_as_they_were():
     assert again["a"].tobytes() == body["a"].tobytes() and again["b"][:4] == body["b"][:4] and np.isnan(again["b"][4])
     constant = {"a": np.zeros(3_000_000)}
     assert not unpack(pack("x", 1, constant), "x", 1, "test")["a"].any()
+
+
+def test_a_jury_of_many_is_a_small_file_and_loses_nothing(tmp_path):
+    rng = np.random.default_rng(0)
+    left, right = np.triu_indices(400, 1)
+    better = rng.random(len(left)) < 1 / (1 + np.exp((left - right) / 100))
+    outcomes = np.where(rng.random((len(left), 5)) < 0.2, ~better[:, None], better[:, None]).astype(float)
+    outcomes[::7, 2] = 0.5
+    model = jr.JAM(max_iter=5).fit(jr.Comparisons.from_matrix(left, right, outcomes))
+    posterior, draws = model.posterior_.copy(), model.score_draws()
+    model.save(tmp_path / "m.jamrank")
+    # A quarter of what the posterior alone would take, which does not compress.
+    assert (tmp_path / "m.jamrank").stat().st_size < posterior.nbytes / 4
+    again = jr.load(tmp_path / "m.jamrank")
+    assert again.posterior_.tobytes() == posterior.tobytes()
+    assert type(again.result_.votes.in_memory.storage) is type(model.result_.votes.in_memory.storage)
+    assert again.ranking_.equals(model.ranking_)
+    np.testing.assert_array_equal(again.score_draws(), draws)
+
+
+def test_a_matrix_of_votes_that_was_changed_is_refused(tmp_path):
+    votes = jr.Comparisons.from_matrix(["a", "a", "b"], ["b", "c", "c"], [[1, 0], [1, 1], [0, 1]])
+    body = jr.WinRate().fit(votes)._to_body()
+    dense = body["votes"]["dense"]
+    for name, value in (
+        ("results", dense["results"] + np.int8(2)),
+        ("results", dense["results"][:2]),
+        ("results", dense["results"][:, :1]),
+        ("swapped", np.ones(2, dtype=bool)),
+        ("decided", "yes"),
+    ):
+        damaged = body | {"votes": body["votes"] | {"dense": dense | {name: value}}}
+        (tmp_path / "m.jamrank").write_bytes(pack("model", 2, damaged))
+        with pytest.raises(FormatError):
+            jr.load(tmp_path / "m.jamrank")
+    (tmp_path / "m.jamrank").write_bytes(pack("model", 2, body))
+    assert jr.load(tmp_path / "m.jamrank").result_.votes.in_memory.n_votes == 6

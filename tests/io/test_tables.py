@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from jamrank.errors import InputError
@@ -237,7 +237,6 @@ def test_long_quoted_file_is_read_the_same_both_ways(tmp_path):
 CELLS = st.text(st.sampled_from('ab,"\n\r \té'), max_size=5)
 
 
-@settings(deadline=None, max_examples=150)
 @given(
     st.integers(2, 4).flatmap(lambda n: st.lists(st.lists(CELLS, min_size=n, max_size=n), min_size=1, max_size=8)),
     # With "\n" alone as the end of a line, csv leaves a return unquoted: the file is ambiguous.
@@ -252,7 +251,6 @@ def test_whatever_is_written_is_read_back(tmp_path_factory, rows, style):
     assert read_table(path).rows() == [tuple(value or None for value in row) for row in rows]
 
 
-@settings(deadline=None, max_examples=300)
 @given(st.text(st.sampled_from('a1,"\n\r '), max_size=25))
 def test_quick_and_careful_readers_agree_on_any_text(body):
     data = ("x,y\n" + body).strip("\r\n").encode() + b"\n"

@@ -1,15 +1,21 @@
+"""``jamrank jury`` as a user starts it: runs, kills, budgets, messages."""
+
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from jamrank.cli import main
 from jamrank.collect import open_ledger
 from jamrank.jury.simulated import Faults, SimulatedJudge, SimulatedServer, marked
 
@@ -17,15 +23,20 @@ KEY = "sk-planted-4711-abcdef"
 JUDGES = [SimulatedJudge("one", scale=3.0, seed=1), SimulatedJudge("two", scale=1.0, left_bias=0.5, seed=2)]
 
 
-def command(*arguments, folder, timeout=120, **environment):
-    return subprocess.run(
-        [sys.executable, "-m", "jamrank", "jury", *map(str, arguments)],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        env={**os.environ, "JAMRANK_THREADS": "1", **environment},
-    )
+@dataclass(frozen=True)
+class Done:
+    """What a command left behind."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def command(*arguments, folder, **environment) -> Done:
+    """Run the command in this process."""
+    with contextlib.chdir(folder):
+        done = CliRunner().invoke(main, ["jury", *map(str, arguments)], env=environment)
+    return Done(done.exit_code, done.stdout, done.stderr)
 
 
 @pytest.fixture
@@ -142,18 +153,18 @@ def kill_at_random_moments(tmp_path, answers, n_kills: int, calls_apart: int) ->
     faults = Faults(0.0125, 0.0125, 0.0125, 0.0125, 0.01)
     with SimulatedServer(JUDGES, latency=0.02, faults=faults) as server:
         write_judges(server, tmp_path)
-        assert command("answers.jsonl", *quiet, "--ledger", "calm.db", folder=tmp_path, timeout=600).returncode == 0
+        assert command("answers.jsonl", *quiet, "--ledger", "calm.db", folder=tmp_path).returncode == 0
     with SimulatedServer(JUDGES, latency=0.02, faults=faults) as server:
         write_judges(server, tmp_path)
         run = [sys.executable, "-m", "jamrank", "jury", "answers.jsonl", *quiet, "--ledger", "killed.db"]
         for _ in range(n_kills):
-            process = subprocess.Popen(run, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            running = subprocess.Popen(run, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             before, until = server.requests, time.monotonic() + 120
-            while server.requests < before + calls_apart and process.poll() is None and time.monotonic() < until:
+            while server.requests < before + calls_apart and running.poll() is None and time.monotonic() < until:
                 time.sleep(0.002)
-            process.send_signal(signal.SIGKILL)
-            process.wait(timeout=60)
-        assert command(*run[4:], folder=tmp_path, timeout=600).returncode == 0
+            running.send_signal(signal.SIGKILL)
+            running.wait(timeout=60)
+        assert command(*run[4:], folder=tmp_path).returncode == 0
     with open_ledger(tmp_path / "calm.db") as calm, open_ledger(tmp_path / "killed.db") as killed:
         columns = ["annotator", "left", "right", "question", "winner"]
         assert set(killed.votes().select(columns).rows()) == set(calm.votes().select(columns).rows())

@@ -1,3 +1,5 @@
+"""Every compiled loop against its numpy twin."""
+
 from __future__ import annotations
 
 import json
@@ -528,7 +530,6 @@ def test_packed_votes_equal_their_twins_and_come_back(n, n_items, n_questions, n
 
 
 @needs_compiled
-@settings(deadline=None, max_examples=400)
 @given(st.text(alphabet='ab,"\n\r', max_size=60), st.integers(1, 4), st.integers(0, 50))
 def test_regular_lines_equal_their_twins(text, width, repeats):
     rows = '"x, y",b\n' * repeats + text + "a,b\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -103,14 +104,19 @@ def name(request) -> str:
     return request.param
 
 
-@pytest.fixture
-def model(name):
+@cache
+def fitted(name: str):
+    """A fit of the first votes, shared by tests that only look at it."""
     return fit(name, draw(1))
 
 
-def test_arrays_follow_items_annotators_and_pairs(name):
-    written = draw(1)
-    model, votes = fit(name, written), written.votes
+@pytest.fixture
+def model(name):
+    return fitted(name)
+
+
+def test_arrays_follow_items_annotators_and_pairs(model):
+    votes = draw(1).votes
     assert model.scores_.shape == (votes.n_items,)
     assert model.posterior_.shape == (votes.n_pairs,)
     assert len(model.flip_) == votes.n_annotators
@@ -146,6 +152,7 @@ def test_frames_are_views_of_the_arrays(model):
         assert (ranking["rank_low"] <= ranking["rank_high"]).all()
 
 
+@pytest.mark.parametrize("name", ["MajorityVote", "IAM", "JAM", "VRJAM", "BradleyTerry", "AmElo", "DawidSkene"])
 def test_frames_are_pandas_where_the_votes_were(name):
     written = draw(1)
     frame = pd.DataFrame(written.votes.to_frame().to_dict(as_series=False))
@@ -196,7 +203,7 @@ def test_coefficients_are_in_the_units_of_the_user(name):
     written = draw(1)
     if not MODELS[name][1] or name.startswith("KernelJAM"):
         pytest.skip("has no coefficients")
-    model = fit(name, written)
+    model = fitted(name)
     if name == "Auto" and not model.uses_features_:
         pytest.skip("chose a model without features")
     explained = written.features[model.items_] @ model.coef_
@@ -216,7 +223,9 @@ def test_score_counts_pairs_on_the_true_side_and_ties_half(model):
     assert model.score(truth, by="scores") == pytest.approx(((above + 1) / 2).mean())
 
 
-def test_saving_and_loading_changes_no_bit(model, tmp_path):
+def test_saving_and_loading_changes_no_bit(name, tmp_path):
+    # Of some nothing was computed before: the loaded model computes it from the votes in the file.
+    model = fit(name, draw(1)) if name in ("JAM on objects", "AmElo", "VRJAM") else fitted(name)
     model.save(tmp_path / "model.jamrank")
     again = jr.load(tmp_path / "model.jamrank")
     assert type(again) is type(model)
@@ -239,7 +248,7 @@ def test_saving_and_loading_changes_no_bit(model, tmp_path):
 
 
 def test_a_file_of_another_kind_version_or_class_is_refused(tmp_path):
-    model = fit("JAM", draw(1))
+    model = fitted("JAM")
     body = model._to_body()
     changed = tmp_path / "changed.jamrank"
     model.save(changed)
@@ -323,13 +332,13 @@ def test_arguments_that_make_no_sense_are_refused(bad):
 
 
 @pytest.mark.parametrize("model", [jr.MajorityVote(), jr.BradleyTerry()])
-def test_an_annotator_who_is_never_contradicted_is_known_to_be_reliable(model):
+def test_an_annotator_whom_nobody_can_contradict_is_alone(model):
     left, right = np.tril_indices(30, -1)
     votes = jr.Comparisons.from_arrays(left, right, np.full(len(left), "k"), np.ones(len(left)))
     (row,) = model.fit(votes).annotators_.to_dicts()
     assert row["flip"] == row["flip_low"] == 0.0
     assert 0.001 < row["flip_high"] < 0.02
-    assert row["verdict"] == "reliable"
+    assert row["verdict"] == "alone"
 
 
 def test_ties_are_used_or_left_out_with_a_count(name):
@@ -357,7 +366,7 @@ def test_ties_are_used_or_left_out_with_a_count(name):
     np.testing.assert_allclose(model.flip_, without.flip_, atol=1e-12)
 
 
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 6))])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in (0, 2, 3, 4, 5))])
 def test_writing_the_votes_in_another_way_changes_nothing(name, seed):
     if name == "JAM hinge":
         pytest.skip("an approximation, fitted to about 1e-6")
@@ -377,10 +386,12 @@ def test_writing_the_votes_in_another_way_changes_nothing(name, seed):
 def test_threads_change_no_bit(name):
     if name in [*COUNTING, "FamilyBT"]:
         pytest.skip("has no threads")
-    written = draw(2, n_items=300, n_annotators=9, n_votes=20_000 if name == "Auto" else 60_000)
-    one, two, five = (fit(name, written, n_jobs=threads) for threads in (1, 2, 5))
+    if name == "Auto":
+        pytest.skip("fits the others, of which each is tested here")
+    written = draw(2, n_items=300, n_annotators=9, n_votes=40_000)
+    one, five = (fit(name, written, n_jobs=threads) for threads in (1, 5))
     for array in ("scores_", "flip_", "posterior_", "log_likelihoods_"):
-        assert getattr(one, array).tobytes() == getattr(two, array).tobytes() == getattr(five, array).tobytes()
+        assert getattr(one, array).tobytes() == getattr(five, array).tobytes()
 
 
 @pytest.mark.parametrize("name", SHARED_TRUTH)
@@ -398,7 +409,7 @@ def test_weight_two_is_the_vote_written_twice(name):
 
 @pytest.mark.parametrize("name", [n for n in EM_MODELS if "hinge" not in n])
 @pytest.mark.parametrize("prior", ["auto", None])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, 3, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))])
 def test_the_objective_never_falls(name, prior, seed):
     written = draw(seed, n_votes=120 + 300 * seed)
     with warnings.catch_warnings():

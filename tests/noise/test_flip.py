@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.special import expit, logit
@@ -203,7 +203,6 @@ def test_certain_flips_keep_the_likelihood_finite():
     assert np.isfinite(at.gradient).all()
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.integers(0, 1000))
 def test_mirrored_flips_with_negated_scores_say_the_same(seed):
     rng = np.random.default_rng(seed)

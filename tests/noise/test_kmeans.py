@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from jamrank.noise.kmeans import _seeds, choose_clusters, closeness, cluster_pairs, nearest_centroid
@@ -71,7 +71,6 @@ def test_each_pair_is_in_its_nearest_cluster_and_each_centroid_the_mean_of_its_o
     np.testing.assert_array_equal(nearest_centroid(first, second, matrix, found.centroids), found.cluster)
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10_000), st.integers(1, 5))
 def test_turning_pairs_around_changes_no_cluster(seed, n_clusters):
     rng = np.random.default_rng(seed)
@@ -95,7 +94,6 @@ def renamed(first, second, matrix, rng):
     return low[order].astype(np.int32), high[order].astype(np.int32), other, np.argsort(order)
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10_000), st.integers(1, 5))
 def test_renaming_items_changes_no_cluster(seed, n_clusters):
     rng = np.random.default_rng(seed)
@@ -108,7 +106,6 @@ def test_renaming_items_changes_no_cluster(seed, n_clusters):
     np.testing.assert_allclose(a.centroids, b.centroids, atol=1e-10)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10_000), st.integers(1, 4))
 def test_renaming_items_with_whole_numbers_as_features_changes_no_cluster(seed, n_clusters):
     rng = np.random.default_rng(seed)

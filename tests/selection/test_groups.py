@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 import pytest
 
 import jamrank as jr
 from jamrank.errors import GroupWarning, InputError, SparseVotesWarning
+from jamrank.selection.groups import group_ranking
 
 
 @pytest.fixture
@@ -39,7 +41,9 @@ def test_each_group_has_a_ranking_of_its_own_beside_that_of_all(file):
     with pytest.warns(GroupWarning, match=r"group \(none\) left out: no decided vote"):
         fitted = jr.fit_groups(model, groups)
     table = jr.side_by_side(model.ranking_, {name: own.ranking_ for name, own in fitted.items()})
-    assert table.columns == ["item", "rank", "score", "rank code", "score code", "rank prose", "score prose"]
+    shown = ["rank", "score", "rank_low", "rank_high", "score_low", "score_high"]
+    of_groups = [f"{name} {group}" for group in ("code", "prose") for name in shown]
+    assert table.columns == ["item", *shown, *of_groups]
     by_item = {row["item"]: row for row in table.to_dicts()}
     assert [by_item[item]["rank code"] for item in "abc"] == [1, 2, 3]
     assert [by_item[item]["rank prose"] for item in "abc"] == [3, 2, 1]
@@ -62,3 +66,23 @@ def test_an_item_without_votes_in_a_group_has_no_rank_there():
     )
     table = jr.side_by_side(a.ranking_, {"small": b.ranking_})
     assert table["rank small"].to_list() == [1, 2, None]
+
+
+def test_many_groups_have_intervals_by_a_normal_approximation():
+    drawn = jr.simulate(5, 3, 120, random_state=2).votes
+    fitted = jr.fit_groups(jr.BradleyTerry(), dict.fromkeys(range(21), drawn))
+    own, alone = fitted[0].ranking_, jr.BradleyTerry().fit(drawn)
+    expected = alone.uncertainty("information")
+    np.testing.assert_allclose(own.sort("item")["score_low"].to_numpy(), expected.score_low)
+    assert fitted[0].result_.uncertainty.estimate.kind == "information"
+    assert alone.result_.uncertainty.estimate.kind == "posterior"
+
+
+def test_the_probability_to_be_first_is_that_of_the_draws():
+    model = jr.BradleyTerry().fit(jr.simulate(5, 3, 120, random_state=2).votes)
+    table = group_ranking(model)
+    draws = model.score_draws(len(model.result_.uncertainty.score_draws))
+    share = dict(zip(model.items_, np.bincount(draws.argmax(axis=1), minlength=5) / len(draws), strict=True))
+    for item, chance in table.select("item", "p_first").iter_rows():
+        assert chance == pytest.approx(share[item], abs=0.02)
+    assert table["p_first"].sum() == pytest.approx(1)

@@ -94,7 +94,8 @@ def _print(console: Console, found: Comparison, out: str | None) -> None:
 
     for sentence in found.sentences:
         say(console, sentence)
-    columns = ["model", "loss", "difference", "± (95 %)", "accuracy", "calibration"]
+    ties = "tie_loss" in found.table.columns
+    columns = ["model", "loss", "difference", "± (95 %)", "accuracy", *(["ties"] if ties else []), "calibration"]
     for split in found.held_out:
         rows = [_row(row) for row in found.table.iter_rows(named=True) if row["split"] == split]
         kept = columns_that_fit(console, columns, rows)
@@ -116,8 +117,13 @@ def _row(row: dict[str, Any]) -> list[str]:
         f"{row['log_loss']:.4f}",
         *behind,
         f"{row['accuracy']:.1%}",
+        *([_tie_loss(row["tie_loss"])] if "tie_loss" in row else []),
         f"{row['calibration_error']:.3f}",
     ]
+
+
+def _tie_loss(value: float | None) -> str:
+    return "" if value is None or value != value else f"{value:.4f}"
 
 
 def as_text(found: Comparison, ascii_only: bool = False) -> str:

@@ -19,7 +19,7 @@ __all__ = ["VotesRequest", "named", "parse_map", "parse_words", "report_readings
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-_ROLE = "left|right|winner|p_left|chosen|rejected|annotator|question|weight"
+_ROLE = "left|right|winner|p_left|margin|left_score|right_score|chosen|rejected|annotator|question|weight"
 
 
 def votes_options(command: Command, required: bool = True) -> Command:

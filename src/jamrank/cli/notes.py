@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from jamrank.errors import ParameterError
+from jamrank.cli.messages import note
+from jamrank.errors import JamrankWarning, ParameterError
 from jamrank.text import in_percent, many, safe_text
 
 if TYPE_CHECKING:
@@ -12,9 +16,29 @@ if TYPE_CHECKING:
     from jamrank.io.out_of_core.parted import Votes
     from jamrank.models import RankingModel
 
-__all__ = ["features_note", "gold_note", "start_note"]
+__all__ = ["features_note", "gold_note", "grouped_notes", "start_note"]
 
 _FEW = 3
+# Of more groups, notes of one kind are told once.
+_FEW_GROUPS = 5
+
+
+@contextmanager
+def grouped_notes(n_groups: int, quiet: bool) -> Iterator[None]:
+    """Tell what is noted of many groups once for each kind of note, with the number of groups."""
+    if n_groups <= _FEW_GROUPS:
+        yield
+        return
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    kinds: dict[type[Warning], list[str]] = {}
+    for one in caught:
+        kinds.setdefault(one.category, []).append(str(one.message))
+    for kind, lines in kinds.items():
+        if issubclass(kind, JamrankWarning):
+            more = len(lines) - 1
+            note(lines[0] + (f" (and {many(more, 'note')} of this kind on other groups)" if more else ""), quiet)
 
 
 def start_note(earlier: RankingModel, votes: Votes, source: str, same_model: bool) -> str:

@@ -27,6 +27,8 @@ __all__ = [
 ]
 
 MODEL_FILE = "model.jamrank"
+# More pairs than this are written as Parquet: as text they would take a hundred megabytes.
+_MOST_PAIRS_AS_TEXT = 200_000
 OUTPUTS = f"ranking.csv, annotators.csv, pairs.csv, {MODEL_FILE} and report.html (with features: features.csv)"
 
 _INTERVALS = {
@@ -79,15 +81,19 @@ def result_files(
     from jamrank.models.files import model_bytes
     from jamrank.report import render
     from jamrank.report.csv_text import csv_text
+    from jamrank.report.exports import parquet_bytes
 
     tables = {"ranking": report.ranking, "annotators": report.annotators}
-    if report.pairs is not None:
-        tables["pairs"] = report.pairs
+    pairs = report.pairs
+    if pairs is not None and pairs.height <= _MOST_PAIRS_AS_TEXT:
+        tables["pairs"] = pairs
     if analysis.features is not None:
         tables["features"] = analysis.features
     files: dict[str, str | bytes] = {
         f"{name}.csv": csv_text(frame, spreadsheet_safe) for name, frame in tables.items()
     }
+    if pairs is not None and "pairs" not in tables:
+        files["pairs.parquet"] = parquet_bytes(pairs)
     return files | {MODEL_FILE: model_bytes(model), "report.html": render(report)}
 
 
@@ -142,7 +148,7 @@ def earlier_files() -> Mapping[str, Callable[[Path], bool]]:
         return lambda path: set(names) <= set(columns_of(path))
 
     return {
-        "by.csv": begins_with(rb"item,rank,score,rank "),
+        "by.csv": begins_with(rb"item,rank,score,rank[ _]"),
         "jury.csv": begins_with(rb"judge,votes,ties,refused,"),
         "features.csv": begins_with(rb"feature,coef,effect\n"),
         "pairs.csv": begins_with(rb"left,right,votes,p_left"),

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from jamrank.cli.messages import note
-from jamrank.errors import FeatureError, GoldError, InputError, ParameterError, UnknownItemError
+from jamrank.errors import FeatureError, GoldError, GroupWarning, InputError, ParameterError, UnknownItemError, warn
 
 if TYPE_CHECKING:
     import polars as pl
@@ -44,11 +44,11 @@ def run_fit(request: FitRequest, console: Console) -> FitOutcome:
 
     from jamrank.cli.display import stage
     from jamrank.cli.engines import open_votes
-    from jamrank.cli.notes import features_note, gold_note, start_note
+    from jamrank.cli.notes import features_note, gold_note, grouped_notes, start_note
     from jamrank.io import check_folder, read_features, read_gold
     from jamrank.models import spec_of
     from jamrank.report import Analysis
-    from jamrank.selection import fit_groups, side_by_side
+    from jamrank.selection.groups import fit_groups, group_ranking, side_by_side
 
     earlier = _load(request.start)
     model = _make_model(request, earlier, verbose=console.is_terminal and not request.quiet)
@@ -65,7 +65,8 @@ def run_fit(request: FitRequest, console: Console) -> FitOutcome:
         model, features, reason = _choose_model(model, votes, features, gold is not None, console, request)
         _check_anchor(model, votes, request)
         model.fit(votes, features, gold=gold, start=earlier)
-        fitted = fit_groups(model, groups, features, gold)
+        with grouped_notes(len(groups), request.quiet):
+            fitted = fit_groups(model, groups, features, gold)
     except InputError as error:
         source = {FeatureError: request.features, GoldError: request.gold}.get(type(error))
         raise error.within(source or request.source) from None
@@ -76,8 +77,11 @@ def run_fit(request: FitRequest, console: Console) -> FitOutcome:
         note(features_note(features, votes, str(request.features)), request.quiet)
     note(gold_note(model.result_), request.quiet)
     analysis = Analysis(model.result_, votes, scale=request.scale, anchor=request.anchor)
-    rankings = {name: _group_ranking(name, own, request) for name, own in fitted.items()}
-    table = None if request.by is None else side_by_side(analysis.shown_ranking, rankings)
+    with grouped_notes(len(groups), request.quiet):
+        rankings = {name: _group_ranking(name, own, request) for name, own in fitted.items()}
+    table = None
+    if request.by is not None:
+        table = side_by_side(group_ranking(model, request.scale, request.anchor), rankings)
     return FitOutcome(model, votes, analysis, seconds, reason, rankings, table)
 
 
@@ -147,13 +151,11 @@ def _check_anchor(model: RankingModel, votes: Votes, request: FitRequest) -> Non
 
 def _group_ranking(name: str, model: RankingModel, request: FitRequest) -> pl.DataFrame:
     """Return the ranking of a group, relative to its mean where it has no vote on the anchor."""
-    from jamrank.report.result_tables import ResultTables
-    from jamrank.selection.groups import about_group
+    from jamrank.selection.groups import about_group, group_ranking
 
-    result = model.result_
     try:
         with about_group(name):
-            return ResultTables(result, scale=request.scale, anchor=request.anchor).shown_ranking
+            return group_ranking(model, request.scale, request.anchor)
     except UnknownItemError:
-        note(f"group {name} has no vote on {request.anchor}: its scores are relative to their mean", request.quiet)
-        return ResultTables(result, scale=request.scale).shown_ranking
+        warn(f"group {name} has no vote on {request.anchor}: its scores are relative to their mean", GroupWarning)
+        return group_ranking(model, request.scale)

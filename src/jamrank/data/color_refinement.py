@@ -49,6 +49,8 @@ class ColorRefinement:
         self._who, self._asked = votes.vote_annotator, votes.pair_question[pair]
         # In sums a vote of weight 2 is the vote written twice.
         self._weight = np.rint(votes.vote_weight * _UNIT).astype(np.uint64)
+        graded = bool(votes.n_grades) or bool(votes.vote_soft.any())
+        self._grade = mix((votes.vote_grade.astype(np.int64) + 1).astype(np.uint64)) if graded else None
         sizes = votes.n_items, votes.n_annotators, len(votes.questions)
         self.item, self.annotator, self.question = (np.full(n, odd) for n, odd in zip(sizes, ODD[:3], strict=True))
         self.vote = self._weight
@@ -68,6 +70,8 @@ class ColorRefinement:
             left, right = np.where(self._left_first, winner, loser), np.where(self._left_first, loser, winner)
             in_place = mix(item[left] * ODD[2] + item[right] * ODD[3])
             sides = np.where(self._tie, in_place, mix(sides + self._side))
+        if self._grade is not None:
+            sides = mix(sides + self._grade)
         said = mix(sides + mix(self.annotator[self._who] * ODD[2] + self.question[self._asked] * ODD[3]))
         self.vote, seen = said * self._weight, np.where(self._counts, mix(said) * self._weight, np.uint64(0))
         sent = np.where(self._counts, self.vote, np.uint64(0))

@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from jamrank.data.folding import EncodedVotes, compare_ratings, count, fold, fold_matrix
+from jamrank.data import subsets
+from jamrank.data.folding import EncodedVotes, count, fold, fold_matrix
 from jamrank.data.frames import make_frame, open_frame
-from jamrank.data.ids import as_column, encode, keep_used, take
+from jamrank.data.ids import as_column, encode
 from jamrank.data.packing import Packing
 from jamrank.data.parsing import (
     as_matrix,
     check_lengths,
     encode_questions,
     fill_questions,
+    is_soft,
     parse_matrix,
     parse_outcomes,
-    parse_ratings,
     parse_weights,
     parse_winners,
     refuse_missing,
     refuse_self_pairs,
     require_columns,
 )
-from jamrank.data.storage import FIRST, MISSING, TIE, DenseVotes, VoteTable
+from jamrank.data.ratings import encode_ratings
+from jamrank.data.soft import canonical_columns, grades_of_winners, parse_grades, parse_soft, spell_out
+from jamrank.data.storage import MISSING, SOFT, TIE, DenseVotes, VoteTable
 from jamrank.errors import InputError
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
@@ -114,6 +117,22 @@ class Comparisons:
         weight = self.storage.table.weight
         return weight if len(weight) else np.broadcast_to(np.float64(1.0), len(self.vote_result))
 
+    @property
+    def vote_grade(self) -> NDArray[np.int8]:
+        """How clearly the winner won, from 1; 0 for a plain vote, -1 for the two parts of a soft vote."""
+        grade = self.storage.table.grade
+        return grade if len(grade) else np.broadcast_to(np.int8(0), len(self.vote_result))
+
+    @property
+    def vote_soft(self) -> BoolArray:
+        """Whether each folded vote is one of the two parts, one for either item, of a soft vote."""
+        return np.asarray(self.vote_grade == SOFT)
+
+    @cached_property
+    def n_grades(self) -> int:
+        """The highest grade; 0 where votes have none."""
+        return 0 if isinstance(self.storage, DenseVotes) else max(int(self.vote_grade.max(initial=0)), 0)
+
     @classmethod
     def from_arrays(
         cls,
@@ -123,6 +142,7 @@ class Comparisons:
         outcome: Any,
         weight: Any = None,
         question: Any = None,
+        grade: Any = None,
     ) -> Comparisons:
         """Encode votes given as parallel arrays.
 
@@ -133,42 +153,59 @@ class Comparisons:
         annotator : array-like
             Who voted.
         outcome : array-like
-            1 where left won, 0 where right won, 0.5 for a tie, NaN for no vote.
+            1 where left won, 0 where right won, 0.5 for a tie, NaN for no vote; another fraction is one soft vote:
+            the probability that left is better.
         weight : array-like, optional
             Weight of each vote; a vote of weight 2 counts as the same vote written twice.
         question : array-like, optional
             Prompt, scene or topic; a truth is shared only within one question.
+        grade : array-like, optional
+            How clearly the winner won, from 1; 0, NaN or None where that is not known.
 
         Returns
         -------
         Comparisons
         """
-        return cls._from_results(left, right, annotator, parse_outcomes(outcome), weight, question)
+        results, p_left = parse_outcomes(outcome)
+        grades = None if grade is None else parse_grades(as_column(grade))
+        return cls._from_results(left, right, annotator, results, weight, question, p_left, grades)
 
     @classmethod
     def _from_results(
-        cls, left: Any, right: Any, annotator: Any, results: NDArray[np.int8], weight: Any, question: Any
+        cls,
+        left: Any,
+        right: Any,
+        annotator: Any,
+        results: NDArray[np.int8],
+        weight: Any,
+        question: Any,
+        p_left: FloatArray | None = None,
+        grades: NDArray[np.int8] | None = None,
     ) -> Comparisons:
         columns = {"left": as_column(left), "right": as_column(right), "annotator": as_column(annotator)}
         if question is not None:
             columns["question"] = fill_questions(as_column(question))
         weights = None if weight is None else parse_weights(weight)
-        check_lengths({**columns, "outcome": results, **({} if weights is None else {"weight": weights})})
+        optional = {"weight": weights, "p_left": p_left, "grade": grades}
+        check_lengths({**columns, "outcome": results, **{k: v for k, v in optional.items() if v is not None}})
         for name, column in columns.items():
             refuse_missing(name, column)
         items, (left_code, right_code) = encode(columns["left"], columns["right"])
         refuse_self_pairs(items, left_code, right_code)
         annotators, (annotator_code,) = encode(columns["annotator"])
         questions, question_code = encode_questions(columns.get("question"))
-        return cls._fold(
-            EncodedVotes(
-                items, annotators, questions, left_code, right_code, annotator_code, question_code, results, weights
-            )
+        codes = left_code, right_code, annotator_code, question_code
+        encoded = EncodedVotes(
+            items, annotators, questions, *codes, results, weights, grades_of_winners(grades, results)
         )
+        return cls._fold(encoded, p_left)
 
     @classmethod
-    def _fold(cls, votes: EncodedVotes) -> Comparisons:
-        return cls(votes.items, votes.annotators, votes.questions, *fold(votes))
+    def _fold(cls, votes: EncodedVotes, p_left: FloatArray | None = None) -> Comparisons:
+        spelled, n_soft = (votes, 0) if p_left is None else spell_out(votes, p_left)
+        folded = fold(spelled)
+        folded = folded._replace(n_votes=folded.n_votes - n_soft)
+        return cls(votes.items, votes.annotators, votes.questions, *folded)
 
     @classmethod
     def unpack(
@@ -199,7 +236,8 @@ class Comparisons:
         left, right : array-like of shape (pairs,)
             Ids of the items shown on each side.
         outcomes : array-like of shape (pairs, annotators)
-            1 where left won, 0 where right won; -1 (integers) or NaN (floats) for no vote, 0.5 for a tie.
+            1 where left won, 0 where right won; -1 (integers) or NaN (floats) for no vote, 0.5 for a tie, other
+            fractions for soft votes.
         annotators : array-like, optional
             Ids of the annotators, one for each column; 0, 1, 2, … without it.
 
@@ -220,6 +258,11 @@ class Comparisons:
         labels, (annotator_code,) = encode(names)
         if len(labels) < n_annotators:
             raise InputError("two columns of outcomes have the same annotator", "give each column its own id")
+        if matrix.dtype.kind == "f" and is_soft(matrix).any():
+            of_pair, who = (at.ravel() for at in np.indices(matrix.shape))
+            codes = left_code[of_pair], right_code[of_pair], annotator_code[who]
+            results, p_left = parse_outcomes(matrix.ravel())
+            return cls._fold(EncodedVotes(items, labels, np.array([""], object), *codes, None, results, None), p_left)
         results = parse_matrix(matrix)
         order = np.argsort(annotator_code)
         if (np.diff(order) < 0).any():
@@ -236,7 +279,8 @@ class Comparisons:
         ----------
         frame : data frame
             Columns ``annotator``, ``left``, ``right`` and ``winner`` (``left``, ``right``, ``tie``; ``both_bad``,
-            which counts as a tie; ``abstain`` or empty for no vote), optionally ``weight`` and ``question``.
+            which counts as a tie; ``abstain`` or empty for no vote), optionally ``weight``, ``question``, ``p_left``
+            (a probability, which takes the winner's place) and ``grade`` (how clearly, from 1).
 
         Returns
         -------
@@ -253,6 +297,8 @@ class Comparisons:
             parse_winners(as_column(column["winner"])),
             column.get("weight"),
             column.get("question"),
+            parse_soft(as_column(column["p_left"])) if "p_left" in column else None,
+            parse_grades(as_column(column["grade"])) if "grade" in column else None,
         )
         if table.implementation.is_pandas():
             object.__setattr__(votes, "frames", "pandas")
@@ -283,30 +329,7 @@ class Comparisons:
             With the item that sorts first on the left of every vote, so that sides carry no information. Annotators
             who rated a single item, and items that were never rated beside another, are left out.
         """
-        columns = {"item": as_column(item), "annotator": as_column(annotator)}
-        if question is not None:
-            columns["question"] = fill_questions(as_column(question))
-        ratings = parse_ratings(rating)
-        check_lengths({**columns, "rating": ratings}, "rating")
-        for name, column in columns.items():
-            refuse_missing(name, column, "rating")
-        rated = ~np.isnan(ratings)
-        ratings, columns = ratings[rated], {name: take(column, rated) for name, column in columns.items()}
-        items, (item_code,) = encode(columns["item"])
-        annotators, (annotator_code,) = encode(columns["annotator"])
-        questions, question_code = encode_questions(columns.get("question"))
-        asked = np.zeros(len(ratings), dtype=np.int32) if question_code is None else question_code
-        left, right, who, about, results = compare_ratings(ratings, item_code, len(items), annotator_code, asked)
-        if not len(left):
-            raise InputError(
-                "no two ratings to compare",
-                "expected an annotator who rated at least two different items"
-                + ("" if question is None else " within one question"),
-            )
-        items, (left, right) = keep_used(items, left, right)
-        annotators, (who,) = keep_used(annotators, who)
-        questions, (about,) = keep_used(questions, about)
-        return cls._fold(EncodedVotes(items, annotators, questions, left, right, who, about, results, None))
+        return cls._fold(encode_ratings(item, annotator, rating, question))
 
     @property
     def n_items(self) -> int:
@@ -379,47 +402,22 @@ class Comparisons:
             One for each folded vote. Items and annotators without chosen votes stay in the lists of ids; pairs
             without chosen votes do not stay.
         """
-        table, pair = self.storage.table, self.vote_pair[chosen]
-        count = np.bincount(pair, minlength=self.n_pairs)
-        kept = count > 0
-        return replace(
-            self,
-            pair_first=self.pair_first[kept],
-            pair_second=self.pair_second[kept],
-            pair_question=self.pair_question[kept],
-            storage=VoteTable(
-                np.concatenate([[0], np.cumsum(count[kept])]),
-                table.annotator[chosen],
-                table.result[chosen],
-                table.swapped[chosen] if len(table.swapped) else table.swapped,
-                table.weight[chosen] if len(table.weight) else table.weight,
-            ),
-            n_votes=len(pair),
-            n_missing=0,
-        )
+        return subsets.only(self, chosen)
+
+    def ungraded(self) -> Comparisons:
+        """Return the votes without their grades: who won, and soft votes, stay."""
+        return subsets.ungraded(self)
 
     def only_pairs(self, chosen: BoolArray) -> Comparisons:
         """Return the votes on some of the pairs, with the same ids; a matrix of votes stays one."""
-        if not isinstance(self.storage, DenseVotes):
-            return self.only(chosen[self.vote_pair])
-        results, swapped = self.storage.results[chosen], self.storage.swapped
-        n_missing = 0 if self.storage.decided else count(results, MISSING)
-        return replace(
-            self,
-            pair_first=self.pair_first[chosen],
-            pair_second=self.pair_second[chosen],
-            pair_question=self.pair_question[chosen],
-            storage=DenseVotes(results, swapped[chosen] if len(swapped) else swapped, self.storage.decided),
-            n_votes=results.size - n_missing,
-            n_missing=n_missing,
-        )
+        return subsets.only_pairs(self, chosen)
 
     @property
     def n_folded(self) -> int:
-        """Number of folded votes, ties included."""
+        """Number of folded votes, ties included; the two parts of a soft vote are one."""
         if isinstance(self.storage, DenseVotes):
             return self.storage.results.size - self.n_missing
-        return len(self.storage.result)
+        return len(self.storage.result) - int(np.count_nonzero(self.storage.grade == SOFT)) // 2
 
     def frame(self, columns: dict[str, Any]) -> Any:
         """Return a data frame of the library from which the votes came."""
@@ -427,20 +425,7 @@ class Comparisons:
 
     def to_frame(self) -> Any:
         """Return the folded votes in the canonical form, each as it was shown."""
-        pair = self.vote_pair
-        first, second = self.items[self.pair_first[pair]], self.items[self.pair_second[pair]]
-        left_won = (self.vote_result == FIRST) ^ self.vote_swapped
-        winner = np.where(self.vote_result == TIE, "tie", np.where(left_won, "left", "right"))
-        columns = {
-            "annotator": self.annotators[self.vote_annotator],
-            "left": np.where(self.vote_swapped, second, first),
-            "right": np.where(self.vote_swapped, first, second),
-            "winner": winner,
-            "weight": self.vote_weight,
-        }
-        if self.has_questions:
-            columns["question"] = self.questions[self.pair_question[pair]]
-        return self.frame(columns)
+        return self.frame(canonical_columns(self))
 
     def __repr__(self) -> str:
         return (

@@ -28,16 +28,31 @@ class EncodedVotes:
     question: Int32Array | None
     results: NDArray[np.int8]
     weights: FloatArray | None
+    grades: NDArray[np.int8] | None = None
 
 
 def fold(votes: EncodedVotes) -> FoldedVotes:
     """Sort the votes by pair and annotator and fold equal ones."""
+    if votes.grades is not None:
+        return _fold_graded(votes, votes.grades)
     packing = Packing(votes.items, votes.annotators, votes.questions)
     if not packing.possible:
         return _fold_many(votes)
     keys = packing.pack(votes.left, votes.right, votes.annotator, votes.question, votes.results)
     n_missing = count(votes.results, MISSING)
     return packing.unpack(*sorted_keys(keys, votes.weights), len(keys) - n_missing, n_missing)
+
+
+def _fold_graded(votes: EncodedVotes, grades: NDArray[np.int8]) -> FoldedVotes:
+    """Fold votes with grades: an annotator's votes of one grade are sorted as if they were another annotator's."""
+    lowest = min(int(grades.min(initial=0)), 0)
+    n = int(grades.max(initial=0)) - lowest + 1
+    who = votes.annotator * np.int32(n) + (grades - np.int8(lowest)).astype(np.int32)
+    folded = fold(replace(votes, annotators=np.arange(n * len(votes.annotators)), annotator=who, grades=None))
+    table = folded.storage.table
+    grade = (table.annotator % n + lowest).astype(np.int8)
+    storage = replace(table, annotator=table.annotator // np.int32(n), grade=grade if grade.any() else grade[:0])
+    return folded._replace(storage=storage)
 
 
 def _fold_many(votes: EncodedVotes) -> FoldedVotes:

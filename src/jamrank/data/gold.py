@@ -209,6 +209,7 @@ def _with_truths(votes: Comparisons, pair: IntArray, truth: IntArray) -> Compari
         np.insert(table.result, at, said),
         inserted(table.swapped, False),
         inserted(table.weight, 1.0),
+        inserted(table.grade, 0),
     )
     return replace(votes, annotators=annotators, storage=storage)
 

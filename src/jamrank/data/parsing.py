@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from jamrank.data.ids import Column, as_array, as_text, encode, first_missing, is_missing, missing_rows
 from jamrank.data.storage import FIRST, MISSING, SECOND, TIE
 from jamrank.errors import InputError
-from jamrank.typing import FloatArray, Int32Array, IntArray
+from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
 __all__ = [
     "REQUIRED",
@@ -21,6 +21,7 @@ __all__ = [
     "check_lengths",
     "encode_questions",
     "fill_questions",
+    "is_soft",
     "parse_matrix",
     "parse_outcomes",
     "parse_ratings",
@@ -38,7 +39,7 @@ SELF_PAIR = "an item compared with itself"
 _WINNERS = {"left": FIRST, "right": SECOND, "tie": TIE}
 # "Both bad" counts as a tie and an abstention as no vote; both are rare and checked last.
 _RARE_WINNERS = {"both_bad": TIE, "abstain": MISSING}
-_OUTCOMES = "expected 1 (left), 0 (right), 0.5 (tie) or NaN (no vote)"
+_OUTCOMES = "expected 1 (left), 0 (right), 0.5 (tie), another fraction (soft vote) or NaN (no vote)"
 _RATINGS = "expected a finite number, higher for better, or NaN (no rating)"
 
 
@@ -48,7 +49,7 @@ def require_columns(names: Iterable[str]) -> None:
     if missing:
         raise InputError(
             f"no column {', '.join(map(repr, missing))} among {', '.join(map(repr, names))}",
-            "needed: annotator, left, right, winner; optional: weight, question",
+            "needed: annotator, left, right, winner; optional: weight, question, p_left, grade",
         )
 
 
@@ -87,14 +88,24 @@ def _places(rows: Sequence[int] | IntArray) -> dict[str, Any]:
     return {"row": int(rows[0]) + 1, "rows": [int(row) + 1 for row in rows]}
 
 
-def parse_outcomes(outcome: Any) -> NDArray[np.int8]:
-    """Return a result code for each outcome, seen from the left."""
+def parse_outcomes(outcome: Any) -> tuple[NDArray[np.int8], FloatArray | None]:
+    """Return a result code for each outcome, seen from the left, and the probabilities of soft votes, if any."""
     column = as_array(outcome)
     if column.dtype.kind == "b":
-        return column.astype(np.int8)
+        return column.astype(np.int8), None
     if column.dtype.kind in "iuf":
-        return _results(column.astype(np.float64))
-    return _results(np.array([_outcome(value, row) for row, value in enumerate(column.tolist())], dtype=np.float64))
+        values = column.astype(np.float64)
+    else:
+        values = np.array([_outcome(value, row) for row, value in enumerate(column.tolist())], dtype=np.float64)
+    soft = is_soft(values)
+    if not soft.any():
+        return _results(values), None
+    return _results(np.where(soft, 1.0, values)), np.where(soft, values, np.nan)
+
+
+def is_soft(outcome: NDArray[Any]) -> BoolArray:
+    """Tell which outcomes are probabilities: fractions other than 1/2, which is a tie."""
+    return np.asarray((outcome > 0) & (outcome < 1) & (outcome != 0.5))
 
 
 def _outcome(value: Any, row: int) -> float:
@@ -150,10 +161,7 @@ def _results(outcome: FloatArray) -> NDArray[np.int8]:
     if (results < 0).any():
         row = int(np.argwhere(results < 0)[0][0])
         value = outcome[results < 0][0]
-        hint = _OUTCOMES
-        if 0 < value < 1:
-            hint += f"; write a soft vote as two votes, 1 with weight {value:g} and 0 with weight {1 - value:g}"
-        raise InputError(f"outcome {value:g}", hint, row=row + 1)
+        raise InputError(f"outcome {value:g}", _OUTCOMES, row=row + 1)
     return results
 
 

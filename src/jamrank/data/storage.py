@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -10,17 +10,21 @@ from numpy.typing import NDArray
 
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
-__all__ = ["FIRST", "MISSING", "SECOND", "TIE", "DenseVotes", "VoteTable"]
+__all__ = ["FIRST", "MISSING", "SECOND", "SOFT", "TIE", "DenseVotes", "VoteTable"]
 
 # How a vote came out, seen from the canonical order of its pair.
 SECOND, FIRST, TIE, MISSING = 0, 1, 2, 3
+# The grade of the two parts of a soft vote.
+SOFT = -1
 
 
 @dataclass(frozen=True)
 class VoteTable:
     """Votes one by one, sorted by pair and annotator: those on pair ``p`` are ``start[p]:start[p + 1]``.
 
-    ``weight`` is empty where all votes count once, ``swapped`` where the first item was always on the left.
+    ``weight`` is empty where all votes count once, ``swapped`` where the first item was always on the left. ``grade``
+    is empty where no vote says more than who won; otherwise 0 for a plain vote, from 1 on for how clearly an item
+    won, and ``SOFT`` for the two parts of a vote that is a probability.
     """
 
     start: IntArray
@@ -28,9 +32,10 @@ class VoteTable:
     result: NDArray[np.int8]
     swapped: BoolArray
     weight: FloatArray
+    grade: NDArray[np.int8] = field(default_factory=lambda: np.empty(0, dtype=np.int8))
 
     def __post_init__(self) -> None:
-        for array in (self.start, self.annotator, self.result, self.swapped, self.weight):
+        for array in (self.start, self.annotator, self.result, self.swapped, self.weight, self.grade):
             array.flags.writeable = False
 
     @property

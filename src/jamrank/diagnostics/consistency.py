@@ -15,6 +15,8 @@ __all__ = ["SelfConsistency", "self_consistency"]
 
 # Triads are counted in this many votes; of more, for the first annotators only.
 _MOST_VOTES = 2_000_000
+# The parts of a soft vote add up to 1 but for rounding.
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -47,34 +49,39 @@ class SelfConsistency:
 def self_consistency(votes: Comparisons) -> SelfConsistency:
     """Compare the votes of each annotator with each other."""
     n = votes.n_annotators
-    pair, who, wins, losses, times = _cells(votes)
+    pair, who, wins, losses, times, soft = _cells(votes)
     both = (wins > 0) & (losses > 0)
-    values = (times > 1, both, 2 * np.minimum(wins, losses))
+    values = (times > 1 + _ROUNDING, both, 2 * np.minimum(wins, losses))
     repeated, contradicted, cancelled = (np.bincount(who, value, n).astype(np.float64) for value in values)
-    circular, ordered, exact = _triads(votes, pair, who, wins - losses)
+    circular, ordered, exact = _triads(votes, pair, who, wins - losses + soft)
     return SelfConsistency(repeated, contradicted, cancelled, circular, ordered, exact)
 
 
-def _cells(votes: Comparisons) -> tuple[IntArray, Int32Array, FloatArray, FloatArray, FloatArray]:
-    """Return pair, annotator, votes for the first and for the second item and their number, for decided votes."""
+def _cells(votes: Comparisons) -> tuple[IntArray, Int32Array, FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Return pair, annotator, votes for the first and for the second item and their number, for decided votes.
+
+    Soft votes are neither for the one nor for the other: which way they lean comes last.
+    """
     if isinstance(votes.storage, DenseVotes):
         # One vote a cell: there are no repeated votes, only triads to count.
         few = _MOST_VOTES // votes.n_pairs
         pair, who = (np.asarray(at) for at in np.nonzero(votes.storage.results[:, :few] < TIE))
         first_won = (votes.storage.results[pair, who] == FIRST).astype(np.float64)
-        return pair, who.astype(np.int32), first_won, 1.0 - first_won, np.ones(len(pair))
+        return pair, who.astype(np.int32), first_won, 1.0 - first_won, np.ones(len(pair)), np.zeros(len(pair))
     decided = (votes.vote_result != TIE) & (votes.vote_weight > 0)
     pair, who = votes.vote_pair[decided], votes.vote_annotator[decided]
     weight, first_won = votes.vote_weight[decided], votes.vote_result[decided] == FIRST
     new = (np.diff(pair, prepend=-1) != 0) | (np.diff(who, prepend=-1) != 0)
     if new.all() and (weight <= 1).all():
-        return pair, who, weight * first_won, weight * ~first_won, np.ones(len(pair))
+        return pair, who, weight * first_won, weight * ~first_won, np.ones(len(pair)), np.zeros(len(pair))
     cell, begin = np.cumsum(new) - 1, np.flatnonzero(new)
     # An integer weight above 1 stands for as many identical votes.
-    times = np.maximum(np.where(weight == np.floor(weight), weight, 1.0), 1.0)
-    sums = (np.bincount(cell, values, len(begin)) for values in (weight * first_won, weight * ~first_won, times))
-    wins, losses, count = (np.asarray(total, dtype=np.float64) for total in sums)
-    return pair[begin], who[begin], wins, losses, count
+    soft = votes.vote_soft[decided]
+    times = np.where(soft, weight, np.maximum(np.where(weight == np.floor(weight), weight, 1.0), 1.0))
+    lean, plain = np.where(soft, weight * np.where(first_won, 1, -1), 0.0), np.where(soft, 0.0, weight)
+    values = (plain * first_won, plain * ~first_won, times, lean)
+    wins, losses, count, leans = (np.bincount(cell, one, len(begin)).astype(np.float64) for one in values)
+    return pair[begin], who[begin], wins, losses, count, leans
 
 
 def _triads(

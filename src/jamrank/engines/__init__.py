@@ -3,6 +3,7 @@
 from jamrank.engines.base import Choice, Engine, Expectation, Information, Links, Maximisation
 from jamrank.engines.disk import DiskEngine
 from jamrank.engines.gpu import GpuEngine
+from jamrank.engines.graded import GradedEngine
 from jamrank.engines.kind import Kind, Load
 from jamrank.engines.memory import MemoryEngine
 from jamrank.engines.registry import ENGINES, bring, choose, make_engine
@@ -15,6 +16,7 @@ __all__ = [
     "Engine",
     "Expectation",
     "GpuEngine",
+    "GradedEngine",
     "Information",
     "Kind",
     "Links",

@@ -14,6 +14,7 @@ from jamrank.typing import FloatArray, Int32Array
 if TYPE_CHECKING:
     from jamrank.data.comparisons import Comparisons
     from jamrank.engines.memory import MemoryEngine
+    from jamrank.rows.grade_steps import GradeSteps
 
 __all__ = ["Choice", "Curvature", "Engine", "Expectation", "Information", "Links", "Maximisation"]
 
@@ -117,6 +118,9 @@ class Engine(ABC):
     choice: Choice | None = None
     """Which engine this is and why, where it was made by :func:`jamrank.engines.make_engine`."""
 
+    flat: bool = False
+    """Whether ``log_emission`` is one vector of several parts."""
+
     passes: int = 0
     """How many passes have been run."""
 
@@ -128,6 +132,11 @@ class Engine(ABC):
     @property
     def ties(self) -> Engine | None:
         """The engine that asks of each vote whether it is a tie; None where ties are not modelled."""
+        return None
+
+    @property
+    def grades(self) -> GradeSteps | None:
+        """The steps of the votes' grades; None where grades are not modelled."""
         return None
 
     @property

@@ -14,6 +14,7 @@ from jamrank.typing import FloatArray
 if TYPE_CHECKING:
     from jamrank.data.comparisons import Comparisons
     from jamrank.engines.memory import MemoryEngine
+    from jamrank.rows.grade_steps import GradeSteps
 
 __all__ = ["TiedEngine"]
 
@@ -40,7 +41,12 @@ class TiedEngine(Engine):
     @property
     def decided(self) -> Engine:
         """The engine over the decided votes."""
-        return self._decided
+        return self._decided.decided
+
+    @property
+    def grades(self) -> GradeSteps | None:
+        """The steps of the votes' grades."""
+        return self._decided.grades
 
     @property
     def ties(self) -> Engine:
@@ -49,17 +55,18 @@ class TiedEngine(Engine):
 
     def _split(self, log_emission: FloatArray) -> tuple[FloatArray, FloatArray]:
         at = len(log_emission) - self.ties.n_confusion_groups
-        return log_emission[:at].reshape(-1, 2, 2), log_emission[at:]
+        own = log_emission[:at]
+        return (own if self._decided.flat else own.reshape(-1, 2, 2)), log_emission[at:]
 
     @property
     def n_items(self) -> int:
         """Number of items."""
-        return self.decided.n_items
+        return self._decided.n_items
 
     @property
     def n_rows(self) -> int:
         """Number of rows, of decided votes: without any there is no ranking."""
-        return self.decided.n_rows
+        return self._decided.n_rows
 
     @property
     def n_links(self) -> int:
@@ -69,18 +76,18 @@ class TiedEngine(Engine):
     @property
     def n_confusion_groups(self) -> int:
         """Number of confusion groups of the decided votes."""
-        return self.decided.n_confusion_groups
+        return self._decided.n_confusion_groups
 
     @property
     def vote_counts(self) -> FloatArray:
         """Decided votes of each confusion group for the second and for the first item of their rows, by weight."""
-        return self.decided.vote_counts
+        return self._decided.vote_counts
 
     def expectation(self, scores: FloatArray, log_emission: FloatArray) -> Expectation:
         """Run both passes."""
         self.passes += 1
         own, params = self._split(log_emission)
-        a, b = self.decided.expectation(scores, own), self.ties.expectation(scores, params)
+        a, b = self._decided.expectation(scores, own), self.ties.expectation(scores, params)
         return Expectation(
             a.value + b.value,
             a.gradient + b.gradient,
@@ -93,18 +100,18 @@ class TiedEngine(Engine):
     def initial_step(self, scores: FloatArray) -> tuple[Maximisation, FloatArray]:
         """Run the pass of the M-step over the decided votes: at equal scores ties have no information on scores."""
         self.passes += 1
-        at, expected_counts = self.decided.initial_step(scores)
+        at, expected_counts = self._decided.initial_step(scores)
         no_sums = np.zeros((self.ties.n_confusion_groups, 2))
         return replace(at, curvature=(at.curvature, None)), np.concatenate([expected_counts, no_sums])
 
     def curvature_times(self, curvature: tuple[Any, Any], vector: FloatArray) -> FloatArray:
         """Multiply the curvature matrix of the item scores, a graph Laplacian, with a vector."""
-        product = self.decided.curvature_times(curvature[0], vector)
+        product = self._decided.curvature_times(curvature[0], vector)
         return product if curvature[1] is None else product + self.ties.curvature_times(curvature[1], vector)
 
     def links(self, curvature: tuple[Any, Any]) -> Links:
         """Return the curvature by pair of items."""
-        return self._together(self.decided.links(curvature[0]), self.ties.links(curvature[1]))
+        return self._together(self._decided.links(curvature[0]), self.ties.links(curvature[1]))
 
     def _together(self, decided: Links, ties: Links) -> Links:
         cells, own = (links.first.astype(np.int64) * self.n_items + links.second for links in (ties, decided))
@@ -115,21 +122,20 @@ class TiedEngine(Engine):
     def observed(self, scores: FloatArray, log_emission: FloatArray, links: bool) -> tuple[FloatArray, Links | None]:
         """Return the observed information on the scores: by item and, where wanted, by pair of items."""
         own, params = self._split(log_emission)
-        degree, decided = self.decided.observed(scores, own, links)
+        degree, decided = self._decided.observed(scores, own, links)
         more, ties = self.ties.observed(scores, params, links)
         together = None if decided is None or ties is None else self._together(decided, ties)
         return degree + more, together
 
     def truth_variance(self, scores: FloatArray, log_emission: FloatArray) -> FloatArray:
         """Return the variance of the truths behind each group's decided votes, by confusion group and side."""
-        return self.decided.truth_variance(scores, self._split(log_emission)[0])
+        return self._decided.truth_variance(scores, self._split(log_emission)[0])
 
     def parts(self) -> Iterator[tuple[Comparisons, MemoryEngine]]:
         """Yield the votes part by part, each with an engine in memory over its decided votes."""
-        return self.decided.parts()
+        return self._decided.parts()
 
     def local_engines(self) -> list[Engine]:
         """Return one engine over the same rows with one thread, where they are in memory."""
-        if not (self.decided.in_memory and self.ties.in_memory):
-            return [self]
-        return [TiedEngine(*(engine.local_engines()[0] for engine in (self.decided, self.ties)))]
+        local = [engine.local_engines() for engine in (self._decided, self._ties)]
+        return [TiedEngine(*(engines[0] for engines in local))] if all(len(one) == 1 for one in local) else [self]

@@ -11,7 +11,14 @@ import numpy as np
 from jamrank.data.comparisons import Comparisons
 from jamrank.data.gold import KnownTruths
 from jamrank.engines import Choice, Engine
-from jamrank.errors import InputError, NotConvergedWarning, ParameterError, TiesExcludedWarning, warn
+from jamrank.errors import (
+    GradesIgnoredWarning,
+    InputError,
+    NotConvergedWarning,
+    ParameterError,
+    TiesExcludedWarning,
+    warn,
+)
 from jamrank.fitting.disagreement import disagreement
 from jamrank.fitting.em import Fit, Point, Problem, run
 from jamrank.fitting.feature_scorers import Featured, choose_kernel, resolve_scorer
@@ -34,7 +41,7 @@ from jamrank.typing import FloatArray
 if TYPE_CHECKING:
     from jamrank.inference.result import RankingResult
 
-__all__ = ["LatentFitter", "Outcome", "warn_of_ties", "warn_unless"]
+__all__ = ["LatentFitter", "Outcome", "has_grades", "warn_of_ties", "warn_unless"]
 
 # Only small data have a second optimum; on large data a second run would only take time.
 _FEW_ROWS, _FURTHER = 2000, 4.0
@@ -124,7 +131,10 @@ class LatentFitter:
         if not isinstance(votes, Comparisons) and settings.loss == "hinge":
             raise ParameterError("loss is 'hinge', which needs the votes in memory; in parts only 'logistic'")
         gold = None if self.gold is None else self.gold.with_truths
-        source = EngineSource(votes, gold, settings.rows, self.ties.mode, self.choice, settings.n_jobs)
+        graded = settings.models_ties and settings.loss == "logistic" and has_grades(votes)
+        if has_grades(votes) and not graded:
+            warn(f"grades of votes are not used: {settings.model} goes by who won", GradesIgnoredWarning)
+        source = EngineSource(votes, gold, settings.rows, self.ties.mode, self.choice, settings.n_jobs, graded=graded)
         return source.with_engine(source.build(self.progress.part))
 
     # -- scorers ----------------------------------------------------------------------------------------------
@@ -402,6 +412,11 @@ def warn_unless(converged: bool, model: str, stopped_at: str) -> None:
     """Warn that a model stopped early, unless it converged."""
     if not converged:
         warn(f"{model} stopped at {stopped_at}", NotConvergedWarning)
+
+
+def has_grades(votes: Votes) -> bool:
+    """Tell whether votes say by how much an item won."""
+    return isinstance(votes, Comparisons) and votes.n_grades > 1
 
 
 def warn_of_ties(votes: Votes, settings: FitSettings, use: TieUse = NO_TIES) -> None:

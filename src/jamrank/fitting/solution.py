@@ -11,14 +11,14 @@ from functools import cached_property
 from typing import Any
 
 from jamrank.data.comparisons import Comparisons
-from jamrank.engines import Choice, Engine, MemoryEngine, TiedEngine, make_engine
+from jamrank.engines import Choice, Engine, GradedEngine, MemoryEngine, TiedEngine, make_engine
 from jamrank.errors import NotStoredError
 from jamrank.fitting.em import Point, Problem
 from jamrank.fitting.prior import Prior
 from jamrank.fitting.tie_use import NO_TIES, TieMode, TieUse
 from jamrank.io.out_of_core.parted import Votes
-from jamrank.noise import NOISES, ClusteredFlip, Discrimination, Noise, Tied
-from jamrank.rows import ROWS_BY, with_halves
+from jamrank.noise import NOISES, ClusteredFlip, Discrimination, Graded, Noise, Tied
+from jamrank.rows import ROWS_BY, grade_steps, with_halves
 from jamrank.scorers import SCORERS, Scorer
 from jamrank.typing import FloatArray, Int32Array
 
@@ -49,6 +49,8 @@ class EngineSource:
     cluster : ndarray or None
         Cluster of each pair, where an annotator has one confusion group for each.
     n_clusters : int
+    graded : bool
+        Whether grades of votes have passes of their own.
     """
 
     votes: Votes | None
@@ -59,6 +61,7 @@ class EngineSource:
     n_jobs: int | None
     cluster: Int32Array | None = None
     n_clusters: int = 1
+    graded: bool = False
 
     @cached_property
     def engine(self) -> Engine:
@@ -71,6 +74,8 @@ class EngineSource:
             raise NotStoredError("the saved model has no votes from which this could be computed; fit again")
         source = self._halved() if self.ties == "half" else self
         engine = source._of_rows(self.rows, tick)
+        if self.graded:
+            engine = GradedEngine(engine, grade_steps(self._in_memory))
         layout = TIE_ROWS.get(self.ties)
         return engine if layout is None else TiedEngine(engine, self._of_rows(layout, tick))
 
@@ -169,12 +174,13 @@ class NoiseState:
 
     def build(self, engine: Engine) -> Noise:
         """Make the noise."""
-        noise = self._decided(engine)
+        noise, n_sums, steps = self._decided(engine), engine.n_confusion_groups, engine.grades
+        if steps is not None:
+            noise = Graded(noise, n_sums, steps.counts, steps.n_annotators, self.prior is not None)
+            n_sums += noise.n_params
         if engine.ties is None:
             return noise
-        return Tied(
-            noise, engine.n_confusion_groups, engine.ties.vote_counts, self.ties.variance, self.ties.mode == "shared"
-        )
+        return Tied(noise, n_sums, engine.ties.vote_counts, self.ties.variance, self.ties.mode == "shared")
 
     def _decided(self, engine: Engine) -> Noise:
         if self.overall is not None:

@@ -1,4 +1,4 @@
-"""A bootstrap over annotators: how scores vary with the choice of annotators."""
+"""A bootstrap over annotators or questions: how scores vary with the choice of either."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Refit:
         return scores
 
 
-def bootstrap(result: RankingResult, n_resamples: int, random_state: Any) -> Uncertainty:
-    """Refit to annotators drawn with replacement; an annotator drawn twice counts twice.
+def bootstrap(result: RankingResult, n_resamples: int, random_state: Any, by: str = "annotator") -> Uncertainty:
+    """Refit to annotators or questions drawn with replacement; one drawn twice counts twice.
 
     A result does not keep features and gold, so results fitted with them are refused.
     """
@@ -44,11 +44,12 @@ def bootstrap(result: RankingResult, n_resamples: int, random_state: Any) -> Unc
         raise ParameterError("a bootstrap needs votes in memory and a model without features or gold")
     if result.refit is None:
         raise ParameterError(f"{result.model} cannot be fitted again from its result")
+    unit, n_units = _units(votes, by)
     rng = np.random.default_rng(random_state)
     found = []
     for _ in range(n_resamples):
-        drawn = rng.integers(votes.n_annotators, size=votes.n_annotators)
-        counts = np.bincount(drawn, minlength=votes.n_annotators)
+        drawn = rng.integers(n_units, size=n_units)
+        counts = np.bincount(drawn, minlength=n_units)[unit]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", JamrankWarning)
             try:
@@ -62,9 +63,20 @@ def bootstrap(result: RankingResult, n_resamples: int, random_state: Any) -> Unc
     return Uncertainty.of_draws(scores, scores.mean() + np.stack(found), "bootstrap")
 
 
+def _units(votes: Comparisons, by: str) -> tuple[IntArray, int]:
+    """Return whom or what each vote belongs to, and how many of these there are."""
+    if by == "annotator":
+        return votes.vote_annotator.astype(np.int64), votes.n_annotators
+    if by != "question":
+        raise ParameterError(f"by is {by!r}; expected 'annotator' or 'question'")
+    if not votes.has_questions:
+        raise ParameterError("a bootstrap over questions needs votes with several questions")
+    return votes.pair_question[votes.vote_pair].astype(np.int64), len(votes.questions)
+
+
 def _counted(votes: Comparisons, counts: IntArray) -> Comparisons:
-    """Return the votes with those of each annotator counted some number of times."""
+    """Return the votes, each counted some number of times."""
     frame = votes.to_frame()
     columns = {name: frame[name].to_numpy() for name in frame.columns if name != "weight"}
-    columns["weight"] = votes.vote_weight * counts[votes.vote_annotator]
+    columns["weight"] = votes.vote_weight * counts
     return Comparisons.from_frame(make_frame(columns, votes.frames))

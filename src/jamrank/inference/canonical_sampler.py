@@ -56,8 +56,9 @@ class CanonicalSampler:
         """The posterior of the votes in that order."""
         fitted, like = self.fit.fitted, self.like
         gold_votes = None if self._gold is None else like.canonical(self._gold.with_truths)
+        given = fitted.source
         source = EngineSource(
-            like.canonical(), gold_votes, fitted.source.rows, fitted.source.ties, Choice("memory", ""), 1
+            like.canonical(), gold_votes, given.rows, given.ties, Choice("memory", ""), 1, graded=given.graded
         )
         engine = source.engine
         prior = fitted.noise.prior

@@ -66,11 +66,12 @@ class Exchangeability:
         weight = np.concatenate([votes.vote_weight, np.ones(n_extra)])
         first, second = self.place[votes.pair_first[pair]], self.place[votes.pair_second[pair]]
         left, right = np.where(swapped, second, first), np.where(swapped, first, second)
-        outcome = np.array([0.0, 1.0, 0.5, np.nan])[result]
-        outcome = np.where(swapped & (result < TIE), 1.0 - outcome, outcome)
-        columns = (left, right, who[annotator], outcome, weight, self.question_place[votes.pair_question[pair]])
+        result = np.where(swapped & (result < TIE), 1 - result, result).astype(np.int8)
+        grade = np.concatenate([votes.vote_grade, np.zeros(n_extra, np.int8)])
+        columns = (left, right, who[annotator], result, weight, self.question_place[votes.pair_question[pair]], grade)
         order = np.lexsort(columns[::-1])
-        return Comparisons.from_arrays(*(column[order] for column in columns))
+        left, right, judge, result, weight, question, grade = (column[order] for column in columns)
+        return Comparisons._from_results(left, right, judge, result, weight, question, grades=grade)
 
 
 def all_distinct(n_items: int) -> IntArray:

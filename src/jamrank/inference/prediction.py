@@ -94,6 +94,10 @@ class LinkPredictor:
         margin, variance = self.margins(query, features)
         return probit_adjusted_sigmoid(self.link * margin, self.link**2 * variance)
 
+    def tie(self, votes: Comparisons, features: Any = None) -> FloatArray | None:
+        """Return for each vote, ties included, how likely a tie is; None where the model has no ties."""
+        return None
+
     def margins(self, query: VoteQuery, features: Any) -> tuple[FloatArray, FloatArray]:
         """Return the margin of each vote and its posterior variance."""
         known, spread = self.scores, self.score_variances
@@ -141,6 +145,25 @@ class LinkPredictor:
             odds = 2.0 * traits["tie"][who] * np.sqrt(better * (1 - better))
             tied = odds / (1.0 + odds)
         return np.stack([says_left * (1 - tied), (1 - says_left) * (1 - tied), tied], axis=1)
+
+    def grades(self, left: Any, right: Any, annotator: Any, flip: FloatArray, traits: dict[str, Any]) -> FloatArray:
+        """Return how likely each grade is, from the clearest win of left over a tie to the clearest win of right.
+
+        Parameters are those of :meth:`outcomes`. Without grades there are three columns.
+        """
+        left_won, right_won, tied = self.outcomes(left, right, annotator, flip, traits).T
+        if "grade_slope" not in traits:
+            return np.stack([left_won, tied, right_won], axis=1)
+        who, margin = locate(self.votes.annotators, as_ids(annotator)), logit(self.truth(left, right))
+        slope, threshold = traits["grade_slope"][who][:, None], traits["grade_threshold"][who]
+
+        def of_winner(seen: FloatArray) -> FloatArray:
+            on = expit(slope * seen[:, None] - threshold)
+            reached = np.cumprod(np.column_stack([np.ones(len(on)), on]), axis=1)
+            return np.asarray(reached * np.column_stack([1 - on, np.ones(len(on))]))
+
+        ahead, behind = left_won[:, None] * of_winner(margin), right_won[:, None] * of_winner(-margin)
+        return np.column_stack([ahead[:, ::-1], tied, behind])
 
     def says_left(
         self, better: FloatArray, who: NDArray[np.intp], flip: FloatArray, traits: dict[str, Any]
@@ -259,6 +282,16 @@ class LatentPredictor(LinkPredictor):
         truth = self.truth_of_query(query, features)
         for_first = self.confusion(query, features)
         return np.asarray(truth * for_first[:, 1] + (1 - truth) * for_first[:, 0])
+
+    def tie(self, votes: Comparisons, features: Any = None) -> FloatArray | None:
+        """Return for each vote, ties included, how likely a tie is; an unknown annotator has a usual threshold."""
+        if "tie" not in self.fit.traits:
+            return None
+        query = VoteQuery.of(self.votes, votes, ties=True)
+        logs = np.log(np.maximum(self.fit.traits["tie"], _SURELY_NOT))
+        margin, _ = self.margins(query, features)
+        threshold = np.append(logs, logs.mean())[query.annotator]
+        return np.asarray(expit(threshold - np.logaddexp(margin / 2, -margin / 2) + np.log(2.0)))
 
     def truth_of_query(self, query: VoteQuery, features: Any) -> FloatArray:
         """Return P(first truly beats second), given the scores and the votes that were fitted on the same pair.

@@ -265,7 +265,7 @@ class RankingResult:
 
     # -- more -------------------------------------------------------------------------------------------------
 
-    def of_kind(self, kind: str, n_resamples: int = 100, random_state: Any = 0) -> Uncertainty:
+    def of_kind(self, kind: str, n_resamples: int = 100, random_state: Any = 0, by: str = "annotator") -> Uncertainty:
         """Return the uncertainty of scores and ranks of a given kind; see :meth:`RankingModel.uncertainty`."""
         if kind == "posterior":
             return self.uncertainty.estimate
@@ -274,7 +274,7 @@ class RankingResult:
         if kind == "sandwich":
             return self.uncertainty.sandwich()
         if kind == "bootstrap":
-            return bootstrap(self, at_least_one("n_resamples", n_resamples), random_state)
+            return bootstrap(self, at_least_one("n_resamples", n_resamples), random_state, by)
         raise ParameterError(f"kind is {kind!r}; expected 'posterior', 'information', 'sandwich' or 'bootstrap'")
 
     def coef_interval(self) -> FloatArray | None:
@@ -343,6 +343,21 @@ class RankingResult:
             Where the model leaves ties out, the last column is 0.
         """
         return self.predictor.outcomes(left, right, annotator, self.annotators.overall, self.annotators.traits)
+
+    def predict_grades(self, left: Any, right: Any, annotator: Any) -> FloatArray:
+        """Return how likely an annotator gives each grade: from the clearest win of left to that of right.
+
+        Parameters
+        ----------
+        left, right, annotator
+            As in :meth:`predict_votes`.
+
+        Returns
+        -------
+        ndarray of shape (votes, 2 grades + 1)
+            The tie is in the middle. Without grades there are three columns: left, tie, right.
+        """
+        return self.predictor.grades(left, right, annotator, self.annotators.overall, self.annotators.traits)
 
 
 def place_anchor(model: str, can: Capabilities, scale: str, anchor: Any, items: NDArray[Any]) -> int | None:

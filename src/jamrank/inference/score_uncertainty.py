@@ -78,6 +78,9 @@ class ScoreUncertainty:
         reach = float(ndtri((1 + level) / 2)) * found.score_se
         return self.scores.scores - reach, self.scores.scores + reach
 
+    def approximate(self) -> None:
+        """Use the normal approximation from now on, where draws from the posterior would take longer."""
+
     def information(self) -> Uncertainty:
         """Return the normal approximation with the observed information."""
         raise ParameterError(f"{self.scores.model} has no likelihood, and so no information; try kind='bootstrap'")
@@ -219,6 +222,11 @@ class LatentUncertainty(ScoreUncertainty):
         if (self.votes.source is None and self.estimate.kind == "independent") or not self.inference.can_draw:
             return self._draw(N_DRAWS, 0)
         return np.asarray(self.scores.scores.mean() + self.inference.draws.scores)
+
+    def approximate(self) -> None:
+        """Use the normal approximation from now on, where draws from the posterior would take longer."""
+        if "score_draws" not in vars(self):
+            vars(self.inference)["can_draw"] = False
 
     @property
     def diagnostics(self) -> ChainDiagnostics | None:

@@ -55,15 +55,15 @@ class VoteQuery:
     turned: BoolArray
 
     @classmethod
-    def of(cls, fitted: VoteSummary, votes: Comparisons) -> VoteQuery:
-        """Find the votes among those of a fit."""
+    def of(cls, fitted: VoteSummary, votes: Comparisons, ties: bool = False) -> VoteQuery:
+        """Find the votes among those of a fit: the decided ones, with ``ties`` all."""
         item = _codes(fitted.items, votes.items)
         question = _codes(fitted.questions, votes.questions)
         annotator = _codes(fitted.annotators, votes.annotators)
         annotator = np.where(annotator >= 0, fitted.stands_for[annotator], -1)
         known = np.append(fitted.decided_votes > 0, False)
         annotator = np.where(known[annotator], annotator, -1)
-        which = np.flatnonzero((votes.vote_result != TIE) & (votes.vote_weight > 0))
+        which = np.flatnonzero((ties | (votes.vote_result != TIE)) & (votes.vote_weight > 0))
         pair = votes.vote_pair[which]
         first, second = item[votes.pair_first], item[votes.pair_second]
         at = _find_pairs(fitted, first, second, question[votes.pair_question])

@@ -19,8 +19,9 @@ __all__ = ["is_archive", "pack", "unpack"]
 
 _HEADER = "header.json"
 _DTYPES = ("<f8", "<f4", "<i8", "<i4", "<i2", "|i1", "<u8", "<u4", "<u2", "|u1", "|b1")
-# Members that compress better are stored uncompressed, so a larger ratio on reading is a decompression bomb.
-_LARGEST_RATIO, _SLACK = 100, 1 << 20
+# An archive may expand to this many times its size plus this many bytes (a header: fewer bytes). Where arrays are
+# large, those that compress better are stored uncompressed, so that anything beyond is a decompression bomb.
+_LARGEST_RATIO, _SLACK, _HEADER_SLACK = 100, 1 << 28, 1 << 20
 _MOST_MEMBERS = 1000
 _DATE = (1980, 1, 1, 0, 0, 0)
 
@@ -48,8 +49,9 @@ def pack(kind: str, version: int, body: Mapping[str, Any]) -> bytes:
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
         _write(archive, _HEADER, json.dumps(header, allow_nan=False, ensure_ascii=True).encode())
+        large = sum(array.nbytes for array in arrays.values()) > _SLACK // 2
         for name, array in arrays.items():
-            _write(archive, name, _npy(array))
+            _write(archive, name, _npy(array), large)
     return content.getvalue()
 
 
@@ -81,13 +83,13 @@ def _npy(array: NDArray[Any]) -> bytes:
     return content.getvalue()
 
 
-def _write(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
+def _write(archive: zipfile.ZipFile, name: str, content: bytes, large: bool = False) -> None:
     # A fixed date: the same model gives the same bytes.
     info = zipfile.ZipInfo(name, _DATE)
     info.external_attr = 0o644 << 16
     info.compress_type = zipfile.ZIP_DEFLATED
-    if len(content) > _SLACK:
-        sample = content[: 4 * _SLACK]
+    if large and len(content) > 1 << 20:
+        sample = content[: 4 << 20]
         if len(sample) > _LARGEST_RATIO / 2 * len(zlib.compress(sample, 6)):
             info.compress_type = zipfile.ZIP_STORED
     archive.writestr(info, content)
@@ -153,10 +155,14 @@ def _checked_members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.Z
     for info in infos:
         if info.flag_bits & 1 or info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise _DamagedError("found a member that is encrypted or packed in an unknown way")
-        if info.file_size > _SLACK + _LARGEST_RATIO * info.compress_size or info.compress_size > size:
+        slack = _HEADER_SLACK if info.filename == _HEADER else _SLACK
+        if info.file_size > slack + _LARGEST_RATIO * info.compress_size or info.compress_size > size:
             raise _DamagedError(f"found a member of {info.file_size:,} bytes in {info.compress_size:,}")
     if sum(info.compress_size for info in infos) > size:
         raise _DamagedError("found members that overlap")
+    total = sum(info.file_size for info in infos)
+    if total > _SLACK + _LARGEST_RATIO * size:
+        raise _DamagedError(f"found members of {total:,} bytes in {size:,}")
     return members
 
 

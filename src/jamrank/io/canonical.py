@@ -8,6 +8,7 @@ import polars as pl
 
 from jamrank.data.ids import as_column
 from jamrank.data.parsing import fill_questions
+from jamrank.data.soft import parse_grades, parse_soft
 from jamrank.errors import FeatureError, InputError
 from jamrank.io.documents import shown
 from jamrank.io.tables import load_table
@@ -23,6 +24,9 @@ def with_types(frame: pl.DataFrame) -> pl.DataFrame:
     for names in _ID_COLUMNS:
         if set(names) <= set(frame.columns):
             frame = _with_integer_ids(frame, names)
+    for name, parse in (("p_left", parse_soft), ("grade", parse_grades)):
+        if name in frame.columns and frame[name].dtype == pl.String:
+            frame = frame.with_columns(pl.Series(name, parse(frame[name]), nan_to_null=True))
     if "weight" in frame.columns and frame["weight"].dtype == pl.String:
         return frame.with_columns(_parse_weights(frame["weight"]))
     return frame

@@ -36,17 +36,30 @@ def file_names(paths: Sequence[StrPath]) -> list[str]:
     return [stem if times[stem] == 1 else source_name(one) for stem, one in zip(stems, paths, strict=True)]
 
 
+# What votes may say beside who won; nothing where a table does not have it.
+_MORE = (("p_left", pl.Float64()), ("grade", pl.Int8()))
+
+
 def joined(frames: list[pl.DataFrame]) -> pl.DataFrame:
     """Return tables as one: ids are text where any of their kind is; no weight is 1, no question an empty one."""
-    names = [*REQUIRED, *(name for name in ("weight", "question") if any(name in frame.columns for frame in frames))]
+    names = [
+        *REQUIRED,
+        *(
+            name
+            for name in ("weight", "question", "p_left", "grade")
+            if any(name in frame.columns for frame in frames)
+        ),
+    ]
     whole = [
         frame.with_columns(
             *([pl.lit(1.0).alias("weight")] if "weight" in names and "weight" not in frame.columns else []),
+            *[pl.lit(None, kind).alias(name) for name, kind in _MORE if name in names and name not in frame.columns],
             *([pl.lit("").alias("question")] if "question" in names and "question" not in frame.columns else []),
         ).select(names)
         for frame in frames
     ]
     casts: dict[str, Any] = {"winner": pl.String(), **({"weight": pl.Float64()} if "weight" in names else {})}
+    casts |= {name: kind for name, kind in _MORE if name in names}
     for kind in _IDS:
         own = [name for name in kind if name in names]
         types = {frame[name].dtype for frame in whole for name in own}

@@ -73,6 +73,12 @@ _TABLE = {
     "result": Array("i", (None,), lambda array, sizes: bool(((array >= 0) & (array <= 2)).all())),
     "swapped": Array("b", (None,)),
     "weight": Array("f", (None,), _weight),
+    "grade": (Array("i", (None,), lambda array, sizes: bool(((array >= -1) & (array <= 9)).all())), None),
+}
+_DENSE = {
+    "results": Array("i", ("pairs", "annotators"), lambda array, sizes: bool(((array >= 0) & (array <= 3)).all())),
+    "swapped": Array("b", (None,)),
+    "decided": bool,
 }
 _SOLUTION = {
     "theta": Array("f", (None,), _finite),
@@ -105,6 +111,7 @@ _SCHEMA: dict[str, Any] = {
         "decided_votes": Array("f", ("annotators",), _weight),
         "pairs": (_PAIRS, None),
         "table": (_TABLE, None),
+        "dense": (_DENSE, None),
         "gold": (_TABLE, None),
         "n_gold": int,
         "copy_of": (Array("i", ("annotators",), _annotator_or_none), None),
@@ -155,6 +162,7 @@ _SCHEMA: dict[str, Any] = {
             "noise": str,
             "rows": str,
             "ties": str,
+            "graded": (bool, None),
             "loss": str,
             "fitted": _SOLUTION,
             "refined": (_SOLUTION, None),
@@ -325,14 +333,21 @@ def _check_tables(votes: dict[str, Any], sizes: dict[str, int], damaged: Callabl
         if votes.get("pairs") is None:
             raise damaged(f"votes.{name}", "votes without pairs")
         n, start = len(table["result"]), table["start"]
-        lengths = {len(table[part]) for part in ("swapped", "weight")} <= {0, n}
+        lengths = {len(table.get(part, ())) for part in ("swapped", "weight", "grade")} <= {0, n}
         if len(table["annotator"]) != n or not lengths or len(start) != sizes["pairs"] + 1:
             raise damaged(f"votes.{name}", "columns of different lengths")
         if not (start[0] == 0 and start[-1] == n and (np.diff(start) >= 0).all()):
             raise damaged(f"votes.{name}.start", "values out of range")
         if n and int(table["annotator"].max()) >= n_annotators:
             raise damaged(f"votes.{name}.annotator", "values out of range")
-    pairs = votes.get("pairs")
+    pairs, dense = votes.get("pairs"), votes.get("dense")
+    if dense is not None:
+        if pairs is None or votes.get("table") is not None or votes.get("gold") is not None:
+            raise damaged("votes.dense", "votes without pairs, or twice")
+        if len(dense["swapped"]) not in (0, len(dense["results"])):
+            raise damaged("votes.dense", "columns of different lengths")
+        if dense["decided"] and (dense["results"] > 1).any():
+            raise damaged("votes.dense.results", "values out of range")
     if pairs is not None and not (pairs["first"] < pairs["second"]).all():
         raise damaged("votes.pairs", "a pair of one item, or out of order")
 

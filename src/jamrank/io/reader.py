@@ -27,7 +27,7 @@ __all__ = ["read_comparisons", "read_groups"]
 
 _CANONICAL, _MAPPED = "canonical", "mapped"
 _TITLE = "jamrank's own form"
-_NO_GROUPS, _NO_GROUP = ("winner", "weight"), "(none)"
+_NO_GROUPS, _NO_GROUP = ("winner", "weight", "p_left", "grade"), "(none)"
 _WORDS = ("left", "right", "tie"), ("both_bad", "abstain")
 
 

@@ -349,7 +349,9 @@ class RankingModel(Parameters):
         """
         return self.result_.judging.annotators.intervals_frame(as_level(level))
 
-    def uncertainty(self, kind: str = "posterior", *, n_resamples: int = 100, random_state: Any = 0) -> Uncertainty:
+    def uncertainty(
+        self, kind: str = "posterior", *, n_resamples: int = 100, random_state: Any = 0, by: str = "annotator"
+    ) -> Uncertainty:
         """Return the uncertainty of scores and ranks, by one of several methods.
 
         Parameters
@@ -358,18 +360,22 @@ class RankingModel(Parameters):
             ``posterior``: draws from the posterior; if votes are few enough, ``ranking_`` shows these.
             ``information``: a normal approximation with the observed information of scores and noise; otherwise
             ``ranking_`` shows these. ``sandwich``: the same with a covariance clustered by annotator, for votes of an
-            annotator that are dependent. ``bootstrap``: refits to annotators drawn with replacement.
+            annotator that are dependent. ``bootstrap``: refits to annotators or questions drawn with
+            replacement.
         n_resamples : int
             Refits of the bootstrap.
         random_state : int, Generator or None
             For the bootstrap.
+        by : {"annotator", "question"}
+            What the bootstrap draws: ``annotator``, where others might have been asked; ``question``, where they
+            might have been asked something else.
 
         Returns
         -------
         Uncertainty
             Arrays in the order of ``items_``.
         """
-        return self.result_.of_kind(kind, n_resamples, random_state)
+        return self.result_.of_kind(kind, n_resamples, random_state, by)
 
     # -- prediction -------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from jamrank.data.comparisons import Comparisons
 from jamrank.data.gold import KnownTruths
-from jamrank.data.storage import VoteTable
+from jamrank.data.storage import DenseVotes, VoteTable
 from jamrank.engines import Choice
 from jamrank.errors import FormatError, JamrankError
 from jamrank.fitting.latent_fit import LatentFit
@@ -20,6 +20,7 @@ from jamrank.fitting.settings import FitSettings
 from jamrank.fitting.solution import EngineSource, NoiseState, ScorerState, Solution
 from jamrank.fitting.tie_use import TieUse
 from jamrank.inference.result import Convergence, RankingResult
+from jamrank.inference.score_uncertainty import LatentUncertainty
 from jamrank.inference.scores import Scores
 from jamrank.inference.uncertainty import Uncertainty
 from jamrank.inference.vote_summary import PairArrays, VoteSummary
@@ -35,8 +36,9 @@ from jamrank.typing import FloatArray
 
 __all__ = ["load", "model_body", "model_bytes", "model_from_body"]
 
-# Up to this many votes are written with the model, so that it can compute further results.
-_MOST_VOTES = 2_000_000
+# Up to this many votes are written with the model, so that it can compute further results; of a jury, whose matrix
+# compresses well, up to the second number.
+_MOST_VOTES, _MOST_JURY_VOTES = 2_000_000, 20_000_000
 
 
 def model_bytes(model: RankingModel) -> bytes:
@@ -66,7 +68,7 @@ def load(path: str | Path) -> RankingModel:
         return MODELS[name]._from_body(body, source)
     except FormatError:
         raise
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, JamrankError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, AssertionError, OverflowError, JamrankError) as error:
         reason = " ".join(str(error).split())[:120]
         raise FormatError(f"{source}: a {name} whose data are incomplete or damaged ({reason})") from None
 
@@ -112,16 +114,35 @@ def _computed(result: RankingResult) -> dict[str, dict[str, Any]]:
     parts["uncertainty"] = {name: unsure[name] for name in ("exchangeable", "score_draws") if name in unsure}
     if "estimate" in unsure:
         parts["uncertainty"]["estimate"] = dict(vars(unsure["estimate"]))
-    if result.votes.in_memory is None:  # values by pair of votes in parts are not stored
+    beside_votes = result.fit is not None and _has_room(result.votes)
+    # Values by pair of votes in parts are not stored. Beside votes they take one pass to compute, and do not
+    # compress; nor do draws from a normal distribution, which are quickly drawn again.
+    if beside_votes or result.votes.in_memory is None:
         parts["predictor"].pop("posterior", None)
+    uncertainty = result.uncertainty
+    if beside_votes and isinstance(uncertainty, LatentUncertainty) and not uncertainty.inference.can_draw:
+        parts["uncertainty"].pop("score_draws", None)
     return parts
+
+
+def _has_room(votes: VoteSummary) -> bool:
+    """Tell whether the votes are few enough to be written with the model."""
+    known = votes.in_memory
+    if known is None:
+        return False
+    jury = isinstance(known.storage, DenseVotes) and votes.gold is None
+    return known.n_folded <= (_MOST_JURY_VOTES if jury else _MOST_VOTES)
 
 
 def _votes_body(votes: VoteSummary) -> dict[str, Any]:
     known = votes.in_memory
     pairs = None if known is None and votes.stored_pairs is None else dict(vars(votes.pairs))
-    few = known is not None and known.n_folded <= _MOST_VOTES
-    gold = votes.gold
+    gold, table, dense = votes.gold, None, None
+    if known is not None and _has_room(votes):
+        if isinstance(known.storage, DenseVotes) and gold is None:
+            dense = {each.name: getattr(known.storage, each.name) for each in fields(DenseVotes)}
+        else:
+            table = dict(vars(known.storage.table))
     return {
         "frames": votes.frames,
         "n_votes": votes.n_votes,
@@ -130,8 +151,9 @@ def _votes_body(votes: VoteSummary) -> dict[str, Any]:
         "annotator_votes": votes.annotator_votes,
         "decided_votes": votes.decided_votes,
         "pairs": pairs,
-        "table": dict(vars(known.storage.table)) if few and known is not None else None,
-        "gold": dict(vars(gold.with_truths.storage.table)) if few and gold is not None else None,
+        "table": table,
+        "dense": dense,
+        "gold": None if table is None or gold is None else dict(vars(gold.with_truths.storage.table)),
         "n_gold": 0 if gold is None else gold.n_pairs,
         "copy_of": votes.copy_of if len(votes.copy_of) else None,
     }
@@ -144,6 +166,7 @@ def _fit_body(fit: LatentFit) -> dict[str, Any]:
         "noise": fit.settings.noise,
         "rows": source.rows,
         "ties": source.ties,
+        "graded": source.graded,
         "loss": fit.fitted.loss,
         "fitted": _solution_body(fit.fitted),
         "refined": None if fit.refined is fit.fitted else _solution_body(fit.refined),
@@ -212,6 +235,9 @@ def model_from_body(cls: type[RankingModel], body: dict[str, Any], source: str) 
             posterior=body["computed"].get("predictor", {}).get("posterior"),
         )
     _restore(result, body["computed"])
+    if result.fit is not None and votes.in_memory is not None:
+        # One pass: parameters that do not belong to these votes are refused here, not when something is asked for.
+        _ = result.predictor.posterior
     model.result_ = result
     return model
 
@@ -226,7 +252,8 @@ def _votes(body: dict[str, Any]) -> VoteSummary:
     pairs = None if data["pairs"] is None else _pair_arrays(data["pairs"])
     known = gold = None
     copy_of = np.empty(0, np.int64) if data.get("copy_of") is None else data["copy_of"].astype(np.int64)
-    if data.get("table") is not None and pairs is not None:
+    storage = _storage(data)
+    if storage is not None and pairs is not None:
         codes: dict[str, Any] = {
             "pair_first": pairs.first,
             "pair_second": pairs.second,
@@ -234,7 +261,7 @@ def _votes(body: dict[str, Any]) -> VoteSummary:
         }
         rest: dict[str, Any] = {"n_votes": data["n_votes"], "n_missing": data["n_missing"], "frames": data["frames"]}
         rest["copy_of"] = copy_of
-        known = Comparisons(**ids, **codes, storage=_table(data["table"]), **rest)
+        known = Comparisons(**ids, **codes, storage=storage, **rest)
         if data.get("gold") is not None:
             knowing = np.empty(len(ids["annotators"]) + 1, dtype=object)
             knowing[:-1], knowing[-1] = ids["annotators"], "gold"
@@ -261,6 +288,13 @@ def _pair_arrays(data: dict[str, Any]) -> PairArrays:
     return PairArrays(first, second, question, data["votes"])
 
 
+def _storage(data: dict[str, Any]) -> VoteTable | DenseVotes | None:
+    if data.get("dense") is not None:
+        dense = data["dense"]
+        return DenseVotes(dense["results"].astype(np.int8), dense["swapped"], dense["decided"])
+    return None if data.get("table") is None else _table(data["table"])
+
+
 def _table(data: dict[str, Any]) -> VoteTable:
     return VoteTable(
         data["start"].astype(np.int64),
@@ -268,6 +302,7 @@ def _table(data: dict[str, Any]) -> VoteTable:
         data["result"].astype(np.int8),
         data["swapped"],
         data["weight"],
+        np.asarray(data.get("grade", ()), dtype=np.int8),
     )
 
 
@@ -317,7 +352,13 @@ def _fit(
     else:
         gold = None if votes.gold is None else votes.gold.with_truths
         source = EngineSource(
-            votes.source, gold, settings.rows, data["ties"], Choice("memory", "the model was loaded"), settings.n_jobs
+            votes.source,
+            gold,
+            settings.rows,
+            data["ties"],
+            Choice("memory", "the model was loaded"),
+            settings.n_jobs,
+            graded=bool(data.get("graded")),
         )
         own = replace(settings, prior=_estimated(settings.prior, data["flip_votes"]))
         fitted = _solution(data["fitted"], source, own, body["extras"], votes)
@@ -366,6 +407,8 @@ def _solution(
     noise = NoiseState(**{**own, "prior": settings.prior, "ties": ties, "strength": float(own["strength"])})
     if noise.overall is not None and source.cluster is None and "cluster" in extras:
         source = replace(source, cluster=extras["cluster"], n_clusters=len(extras["centroids"]))
+    if (noise.scale is not None) != (noise.name == "discrimination"):
+        raise FormatError(f"a scale of the noise {noise.name!r}")
     state = ScorerState(**data["scorer"])
     if len(data["theta"]) != state.build(n_items).n_params:
         raise FormatError(f"{len(data['theta'])} parameters of the scorer {state.name!r}")

@@ -4,9 +4,21 @@ from jamrank.noise.base import Noise
 from jamrank.noise.clustered import ClusteredFlip
 from jamrank.noise.discrimination import Discrimination
 from jamrank.noise.flip import Flip
+from jamrank.noise.graded import Graded
 from jamrank.noise.none import NoNoise
 from jamrank.noise.registry import NOISES, NoiseSpec
 from jamrank.noise.ties import Tied
 from jamrank.noise.two_coin import TwoCoin
 
-__all__ = ["NOISES", "ClusteredFlip", "Discrimination", "Flip", "NoNoise", "Noise", "NoiseSpec", "Tied", "TwoCoin"]
+__all__ = [
+    "NOISES",
+    "ClusteredFlip",
+    "Discrimination",
+    "Flip",
+    "Graded",
+    "NoNoise",
+    "Noise",
+    "NoiseSpec",
+    "Tied",
+    "TwoCoin",
+]

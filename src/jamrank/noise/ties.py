@@ -134,7 +134,7 @@ class Tied(Noise):
 
     def decided(self, params: FloatArray) -> tuple[Noise, FloatArray]:
         """Return the noise of the decided votes, and its parameters."""
-        return self.noise, self.split(params)[0]
+        return self.noise.decided(self.split(params)[0])
 
     def traits(self, params: FloatArray) -> dict[str, FloatArray]:
         """Return the thresholds for ties, and the traits of the noise of the decided votes."""

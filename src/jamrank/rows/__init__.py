@@ -1,6 +1,7 @@
 """Votes as the rows of a likelihood: one for each pair, or one for each vote."""
 
 from jamrank.rows.ballots import Ballots, Codes, Patterns, RaggedVotes, with_gold
+from jamrank.rows.grade_steps import GradeSteps, grade_steps
 from jamrank.rows.layout import Links
 from jamrank.rows.pair_counts import PairCounts, pair_wins
 from jamrank.rows.rows import Rows
@@ -10,6 +11,7 @@ __all__ = [
     "ROWS_BY",
     "Ballots",
     "Codes",
+    "GradeSteps",
     "Links",
     "PairCounts",
     "Patterns",
@@ -18,6 +20,7 @@ __all__ = [
     "as_ties",
     "by_one",
     "by_side",
+    "grade_steps",
     "pair_wins",
     "with_gold",
     "with_halves",

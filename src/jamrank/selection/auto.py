@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from jamrank.data.comparisons import Comparisons
 from jamrank.data.frames import make_frame
 from jamrank.errors import FormatError, NotFittedError, ParameterError
+from jamrank.fitting.latent import has_grades
 from jamrank.fitting.spec import Capabilities, ModelSpec
 from jamrank.io.given import VoteSource
 from jamrank.io.out_of_core.parted import Votes
@@ -75,7 +76,7 @@ class Auto(RankingModel):
         sample of the pairs is used.
     ties : {"auto", "davidson", "half", "leave out"}
         As in :class:`JAM`. Unless they are left out, only models that have a place for ties are tried where there
-        are any. The choice is made by decided votes.
+        are any; and only models that use grades where votes have them. The choice is made by decided votes.
     max_iter, tol : optional
         As in :class:`JAM`; by default that of the chosen model.
     n_jobs, verbose
@@ -176,7 +177,7 @@ class Auto(RankingModel):
         wanted = max(self.max_votes, _VOTES_EACH * (votes.n_items + votes.n_annotators))
         sample = sample_pairs(votes, wanted) if isinstance(votes, Comparisons) else sample_parts(votes, wanted)
         design = examine_design(sample)
-        ties = self.ties != "leave out" and bool(votes.n_ties)
+        ties = (self.ties != "leave out" and bool(votes.n_ties)) or has_grades(votes)
         from_disk = not isinstance(votes, Comparisons)
         candidates = usual_candidates(features is not None, changes, design, from_disk, gold, ties)
         comparison = None

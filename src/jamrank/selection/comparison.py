@@ -41,7 +41,8 @@ class Comparison:
         The findings, in words.
     table : data frame
         One row per split and model, lowest loss first: split, model, log_loss (nats per vote), behind (how much
-        higher than that of the best, on the same votes), accuracy, each with its 95 % interval, calibration_error,
+        higher than that of the best, on the same votes), accuracy, each with its 95 % interval, tie_loss (of
+        predicting which votes are ties, where there are any; NaN for a model without ties), calibration_error,
         annotators and features (whether it uses them), seconds.
     reliability : data frame
         Ten bins for each: split, model, low and high (of the probability of the likelier side), votes, expected and
@@ -201,7 +202,8 @@ def _sentences(found: dict[str, HeldOut], votes: Comparisons, used: Comparisons)
             f"Compared on {used.n_folded:,} of {votes.n_folded:,} votes, those on pairs drawn at random."
         )
     if votes.n_ties:
-        sentences.append(f"{many(votes.n_ties, 'tie vote')} left out: losses are of decided votes.")
+        ties = many(votes.n_ties, "tie vote")
+        sentences.append(f"{ties}: losses are of decided votes, given that they are decided; ties are scored apart.")
     return sentences
 
 

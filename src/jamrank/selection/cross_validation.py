@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from jamrank.data.color_refinement import decided
 from jamrank.data.comparisons import Comparisons
-from jamrank.data.storage import FIRST
+from jamrank.data.storage import FIRST, TIE
 from jamrank.errors import FeatureError, InputError, JamrankWarning
 from jamrank.typing import BoolArray, FloatArray, IntArray
 
@@ -75,6 +75,8 @@ class Trial:
     proba: FloatArray
     """P(the vote is for the first item of its pair); NaN if there is no prediction."""
     seconds: float
+    tie_loss: FloatArray | None = None
+    """Of each folded vote, minus the log-probability of being a tie or not; None where the model has no ties."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +132,14 @@ class HeldOut:
     def log_loss(self, name: str) -> Estimate:
         """Return the mean loss of a vote, in nats."""
         return self._mean(self.losses(name))
+
+    def tie_loss(self, name: str) -> float | None:
+        """Return the mean loss of predicting which votes are ties, in nats a vote; None for a model without ties."""
+        losses = self.trials[name].tie_loss
+        if losses is None:
+            return None
+        there = ~np.isnan(losses)
+        return float(np.average(losses[there], weights=self.votes.vote_weight[there]))
 
     def difference(self, name: str, than: str) -> Estimate:
         """Return the difference in loss of two models on the same votes."""
@@ -236,20 +246,22 @@ def hold_out(
     total, done = len(candidates) * len(parts), 0
     for candidate in candidates:
         proba, begin = np.full(int(found.decided.sum()), np.nan), perf_counter()
+        tied = np.full(len(fold), np.nan)
         try:
-            for train, test, places in parts:
-                proba[places] = _loo_predict(candidate, train, test, features)
+            for train, test, places, votes_there in parts:
+                proba[places], tied[votes_there] = _loo_predict(candidate, train, test, features)
                 done += 1
                 progress(done, total)
         except FeatureError as error:  # it needs features
             found.left_out[candidate.name] = str(error)
             continue
-        found.trials[candidate.name] = Trial(candidate, proba, perf_counter() - begin)
+        losses = None if np.isnan(tied).all() else tied
+        found.trials[candidate.name] = Trial(candidate, proba, perf_counter() - begin, losses)
     return found
 
 
-def _parts(votes: Comparisons, fold: IntArray) -> list[tuple[Comparisons, Comparisons, IntArray]]:
-    """Return for each fold the training votes, the test votes, and their indices among the decided votes."""
+def _parts(votes: Comparisons, fold: IntArray) -> list[tuple[Comparisons, Comparisons, IntArray, IntArray]]:
+    """Return for each fold the training votes, the test votes, and their indices among the decided and all votes."""
     counts = decided(votes)
     n_folds = int(fold.max(initial=0)) + 1
     parts = []
@@ -257,17 +269,27 @@ def _parts(votes: Comparisons, fold: IntArray) -> list[tuple[Comparisons, Compar
         out = fold == number
         if not (counts & out).any() or not (counts & ~out).any():
             continue
-        parts.append((votes.only(~out), votes.only(out), np.flatnonzero(out[counts])))
+        there = np.flatnonzero(out & (votes.vote_weight > 0))
+        parts.append((votes.only(~out), votes.only(out), np.flatnonzero(out[counts]), there))
     if not parts:
         raise InputError("too few votes to hold any out", "a comparison needs decided votes on several pairs")
     return parts
 
 
-def _loo_predict(candidate: Candidate, train: Comparisons, test: Comparisons, features: Any) -> FloatArray:
+def _loo_predict(
+    candidate: Candidate, train: Comparisons, test: Comparisons, features: Any
+) -> tuple[FloatArray, FloatArray | float]:
+    """Return the probabilities of the decided votes that were held out, and the loss of each as a tie or not."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", JamrankWarning)
         used = features if candidate.features else None
-        return np.asarray(candidate.make().fit(train, used).vote_proba(test, used))
+        model = candidate.make().fit(train, used)
+        proba = np.asarray(model.vote_proba(test, used))
+        tied = model.result_.predictor.tie(test, used) if test.n_ties or train.n_ties else None
+    if tied is None:
+        return proba, np.nan
+    is_tie = test.vote_result[test.vote_weight > 0] == TIE
+    return proba, np.asarray(-np.log(np.clip(np.where(is_tie, tied, 1 - tied), _SUREST, 1.0)))
 
 
 def frames(found: Mapping[str, HeldOut], make_frame: Callable[[dict[str, Any]], Any]) -> tuple[Any, Any]:
@@ -287,7 +309,7 @@ def frames(found: Mapping[str, HeldOut], make_frame: Callable[[dict[str, Any]], 
 
 def _figures(held_out: HeldOut, name: str, best: str) -> dict[str, Any]:
     loss, behind, accuracy = held_out.log_loss(name), held_out.difference(name, best), held_out.accuracy(name)
-    trial = held_out.trials[name]
+    trial, tie_loss = held_out.trials[name], held_out.tie_loss(name)
     return {
         "log_loss": loss.value,
         "log_loss_low": loss.low,
@@ -298,6 +320,7 @@ def _figures(held_out: HeldOut, name: str, best: str) -> dict[str, Any]:
         "accuracy": accuracy.value,
         "accuracy_low": accuracy.low,
         "accuracy_high": accuracy.high,
+        **({"tie_loss": np.nan if tie_loss is None else tie_loss} if held_out.votes.n_ties else {}),
         "calibration_error": held_out.calibration_error(name),
         "annotators": trial.candidate.annotators,
         "features": trial.candidate.features,

@@ -37,7 +37,9 @@ def assign_folds(votes: Comparisons, n_folds: int, by: str) -> tuple[Comparisons
     weight = votes.vote_weight
     if by != "vote" or isinstance(votes.storage, DenseVotes) or not (weight >= 2).any():
         return votes, fold
-    whole, part = np.divmod(weight, 1.0)
+    # The two parts of a soft vote stay together.
+    whole, part = np.divmod(np.where(votes.vote_soft, 0.0, weight), 1.0)
+    part = np.where(votes.vote_soft, weight, part)
     place = (np.arange(n_folds) - fold[:, None]) % n_folds
     share = whole[:, None] // n_folds + (place < (whole % n_folds)[:, None])
     share[np.arange(len(fold)), fold] += part
@@ -50,6 +52,7 @@ def assign_folds(votes: Comparisons, n_folds: int, by: str) -> tuple[Comparisons
         table.result[entry],
         table.swapped[entry] if len(table.swapped) else table.swapped,
         share[entry, at],
+        table.grade[entry] if len(table.grade) else table.grade,
     )
     return replace(votes, storage=written), at
 

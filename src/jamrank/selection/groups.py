@@ -6,13 +6,19 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from jamrank.data.comparisons import Comparisons
 from jamrank.errors import FeatureError, GroupWarning, InputError, JamrankWarning, warn
+from jamrank.inference.order_probability import find_items
 from jamrank.models.base import RankingModel
 
-__all__ = ["about_group", "fit_groups", "side_by_side"]
+__all__ = ["about_group", "fit_groups", "group_ranking", "side_by_side"]
+
+_SHOWN = ("rank", "score", "rank_low", "rank_high", "score_low", "score_high", "p_first")
+# Of more groups, intervals come from a normal approximation: draws would take most of a second for each.
+_MOST_DRAWN = 20
 
 
 def fit_groups(
@@ -32,7 +38,8 @@ def fit_groups(
     Returns
     -------
     dict
-        A fitted model for each group; a group that cannot be ranked is left out with a warning.
+        A fitted model for each group; a group that cannot be ranked is left out with a warning. Of more than 20
+        groups, intervals come from a normal approximation and not from draws of the posterior.
     """
     fitted = {}
     for name, votes in groups.items():
@@ -44,6 +51,9 @@ def fit_groups(
             raise
         except InputError as error:
             warn(f"group {name} left out: {error}", GroupWarning)
+    if len(fitted) > _MOST_DRAWN:
+        for own in fitted.values():
+            own.result_.uncertainty.approximate()
     return fitted
 
 
@@ -73,6 +83,24 @@ class about_group:  # noqa: N801
                 warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
 
+def group_ranking(model: RankingModel, scale: str = "logit", anchor: Any = None) -> pl.DataFrame:
+    """Return a ranking with the probability of each item to be the first.
+
+    Parameters
+    ----------
+    model : RankingModel
+        Fitted.
+    scale, anchor
+        As in :meth:`RankingModel.ranking_on`.
+    """
+    result = model.result_
+    plain = (scale, anchor) == ("logit", None)
+    ranking = pl.DataFrame(result.ranking() if plain else result.ranking_on(scale, anchor))
+    first = pl.DataFrame({"item": ranking["item"], "at": find_items(result.items, ranking["item"].to_list())})
+    chance = result.order().first(np.arange(len(result.items)))[first["at"].to_numpy()]
+    return ranking.with_columns(pl.Series("p_first", chance, nan_to_null=True))
+
+
 def side_by_side(overall: Any, groups: Mapping[Any, Any]) -> pl.DataFrame:
     """Return the ranks of all items in each group beside those overall.
 
@@ -86,13 +114,23 @@ def side_by_side(overall: Any, groups: Mapping[Any, Any]) -> pl.DataFrame:
     Returns
     -------
     polars.DataFrame
-        ``item``, ``rank`` and ``score`` overall, best first, then ``rank GROUP`` and ``score GROUP`` for each group;
+        ``item``, then ``rank``, ``score``, ``rank_low``, ``rank_high``, ``score_low``, ``score_high`` and ``p_first``
+        (as far as the rankings have them) overall, best first, and the same for each group, as in ``rank GROUP``;
         null where a group has no vote on an item.
     """
-    table = pl.DataFrame(overall).select("item", "rank", "score")
+    whole = pl.DataFrame(overall)
+    items = {item: place for place, item in enumerate(whole["item"].to_list())}
+    table = [whole["item"], *_columns(whole, "")]
     for name, ranking in groups.items():
-        own = pl.DataFrame(ranking).select(
-            "item", pl.col("rank").alias(f"rank {name}"), pl.col("score").alias(f"score {name}")
-        )
-        table = table.join(own, on="item", how="left", maintain_order="left")
-    return table
+        own = pl.DataFrame(ranking)
+        at = np.full(len(items), own.height, dtype=np.uint32)  # an index beyond the end stands for no votes
+        for row, item in enumerate(own["item"].to_list()):
+            if item in items:
+                at[items[item]] = row
+        places = pl.Series(at).replace(own.height, None)
+        table += [column.gather(places) for column in _columns(own, f" {name}")]
+    return pl.DataFrame(table)
+
+
+def _columns(ranking: pl.DataFrame, suffix: str) -> list[pl.Series]:
+    return [ranking[name].alias(f"{name}{suffix}") for name in _SHOWN if name in ranking.columns]

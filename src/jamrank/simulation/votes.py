@@ -14,6 +14,7 @@ from jamrank.data.comparisons import Comparisons
 from jamrank.errors import ParameterError
 from jamrank.noise.kmeans import cluster_pairs
 from jamrank.scorers import Features
+from jamrank.simulation.outcomes import draw_grades, draw_probabilities
 from jamrank.simulation.tastes import DrawnTastes, Tastes
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
@@ -82,6 +83,8 @@ def simulate(
     ties: ArrayLike | None = None,
     n_clusters: int = 2,
     tastes: Tastes | None = None,
+    grades: ArrayLike | None = None,
+    soft: float | None = None,
     random_state: Any = None,
 ) -> Simulation:
     """Draw votes on random pairs from items with normal scores, by annotators who err.
@@ -120,6 +123,10 @@ def simulate(
     tastes : Tastes, optional
         Families, camps, copies, own tastes and covariates of the votes; needs ``truth="vote"`` and the noise ``flip``
         or ``none``. Covariates are further columns of ``frame``.
+    grades : array-like, optional
+        Thresholds between grades, for all annotators or a row for each: decided votes say how clearly an item won.
+    soft : float, optional
+        Votes are probabilities, with an error of this deviation in the log-odds; a flip reverses one.
     random_state : int, Generator or None
         Seed.
 
@@ -167,6 +174,13 @@ def simulate(
         thresholds = _each("ties", ties, n_annotators)
         tied = thresholds[who] / (np.cosh(margin / 2) + thresholds[who])
         said[rng.random(n_votes) < tied] = "tie"
+    more: dict[str, Any] = {}
+    if grades is not None:
+        more["grade"] = draw_grades(grades, margin, says_left, who, n_annotators, rng)
+    if soft is not None:
+        more["p_left"] = draw_probabilities(margin, says_left != left_better, soft, rng)
+        said[said != "tie"] = np.where(more["p_left"] > 0.5, "left", "right")[said != "tie"]
+        more["p_left"][said == "tie"] = np.nan
     if tastes is not None and tastes.copies > 1:
         first = n_annotators - tastes.copies
         rates = np.concatenate([rates[:first], np.repeat(rates[first], tastes.copies)])
@@ -174,10 +188,11 @@ def simulate(
         copier = np.repeat(np.arange(first + 1, n_annotators), np.count_nonzero(who == first))
         left, right, said, covariates = left[again], right[again], said[again], covariates[again]
         who = np.concatenate([who, copier])
+        more = {name: values[again] for name, values in more.items()}
     item, name = _names("item", n_items), _names("ann", n_annotators)
     columns = {"annotator": name[who], "left": item[left], "right": item[right], "winner": said}
     columns |= dict(zip(() if tastes is None else tastes.effects, covariates.T, strict=True))
-    frame = pl.DataFrame({key: column.tolist() for key, column in columns.items()})
+    frame = pl.DataFrame({key: column.tolist() for key, column in (columns | more).items()}, nan_to_null=True)
     seen_items, seen_who = np.unique(np.concatenate([left, right])), np.unique(who)
     return Simulation(
         Comparisons.from_frame(frame),

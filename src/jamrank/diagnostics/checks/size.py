@@ -24,7 +24,7 @@ def size(examination: Examination) -> CheckResult:
         "decided": examination.n_decided,
         "ties": votes.n_ties,
         "missing": votes.n_missing,
-        "folded": 0 if dense else votes.n_votes - len(votes.vote_result),
+        "folded": 0 if dense else votes.n_votes - votes.n_folded,
         "without_weight": 0 if dense else int((votes.vote_weight == 0).sum()),
     }
     voted = votes.pair_weight[votes.pair_weight > 0]

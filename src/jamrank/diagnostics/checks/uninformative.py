@@ -15,7 +15,7 @@ def uninformative(examination: Examination) -> CheckResult:
     votes = examination.votes
     dense = isinstance(votes.storage, DenseVotes)
     weightless = 0 if dense else int((votes.vote_weight == 0).sum())
-    duplicates = 0 if dense else votes.n_votes - len(votes.vote_result)
+    duplicates = 0 if dense else votes.n_votes - votes.n_folded
     findings = []
     if votes.n_ties:
         share = votes.n_ties / votes.annotator_weight.sum()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from jamrank.errors import InputError
-from jamrank.io.formats.base import Ballots, Format, shared_weights, soft_votes
+from jamrank.io.formats.base import Ballots, Format, soft_votes
 from jamrank.io.formats.table import Table
 
 __all__ = ["FORMAT"]
@@ -20,18 +20,18 @@ def read(table: Table) -> Ballots:
         at = int(wrong.argmax())
         problem = f"preference is {preference[at]:g}"
         raise InputError(problem, "expected a number from 1 to 2, or 0 for a draw", row=at + 1)
-    row, said, share = soft_votes(2 - preference)
+    said, p_left = soft_votes(2 - preference)
     annotator, note = table.annotators("annotator")
     question = table.questions("instruction", "question")
     return Ballots(
-        annotator.gather(row),
-        table.ids("generator_1").gather(row),
-        table.ids("generator_2").gather(row),
+        annotator,
+        table.ids("generator_1"),
+        table.ids("generator_2"),
         said,
-        shared_weights(table.weights(), row, share),
-        None if question is None else question.gather(row),
-        row,
+        table.weights(),
+        question,
         notes=(note,) if note else (),
+        p_left=p_left,
     )
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from jamrank.io.formats import mt_bench
 from jamrank.io.formats.base import Ballots, Format
-from jamrank.io.formats.outcomes import LEFT, NOT_DECIDED, RIGHT, VERDICTS, by_words_then_ids, strength_note
+from jamrank.io.formats.grades import GRADED, graded_note, grades_of_words
+from jamrank.io.formats.outcomes import LEFT, NOT_DECIDED, RIGHT, VERDICTS, by_words_then_ids
 from jamrank.io.formats.table import Table
 
 __all__ = ["FORMAT"]
 
-_WORDS = {"model_a": LEFT, "model_b": RIGHT, "left": LEFT, "right": RIGHT, **VERDICTS, **NOT_DECIDED}
+_WORDS = {"model_a": LEFT, "model_b": RIGHT, "left": LEFT, "right": RIGHT, **VERDICTS, **NOT_DECIDED, **GRADED}
 
 
 def read(table: Table) -> Ballots:
@@ -22,7 +23,8 @@ def read(table: Table) -> Ballots:
         notes.append(f"in {known:,} battles the voters knew the models' names")
     left, right, words = table.ids("model_a"), table.ids("model_b"), table.words("winner")
     said, named = by_words_then_ids(words, left, right, _WORDS, table.told)
-    notes += filter(None, (named, strength_note(words)))
+    grade = grades_of_words(words, said)
+    notes += filter(None, (named, graded_note(grade)))
     return Ballots(
         annotator,
         left,
@@ -31,6 +33,7 @@ def read(table: Table) -> Ballots:
         table.weights(),
         table.questions("question_id", "id", "question"),
         notes=tuple(notes),
+        grade=grade,
     )
 
 

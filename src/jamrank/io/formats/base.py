@@ -7,15 +7,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from jamrank.data.parsing import SELF_PAIR
+from jamrank.data.parsing import SELF_PAIR, is_soft
 from jamrank.errors import InputError
 from jamrank.io.documents import shown
 from jamrank.io.formats.outcomes import LEFT, MISSING, OUTCOMES, RIGHT, TIE, WINNERS, Outcomes, turned
 from jamrank.io.formats.table import Table
 from jamrank.typing import FloatArray, IntArray
 
-__all__ = ["Ballots", "Format", "of_one_type", "shared_weights", "soft_votes"]
+__all__ = ["Ballots", "Format", "of_one_type", "soft_votes"]
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,10 @@ class Ballots:
         How many rows or answers are no votes, by reason.
     notes : tuple of str
         What else a user should know.
+    p_left : ndarray of float64, optional
+        The probability that left is better, of soft votes; NaN of others.
+    grade : ndarray of int8, optional
+        How clearly the winner won, from 1; 0 where that is not known.
     """
 
     annotator: pl.Series
@@ -50,6 +55,8 @@ class Ballots:
     sides: bool = True
     set_aside: dict[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    p_left: FloatArray | None = None
+    grade: NDArray[np.int8] | None = None
 
     def __len__(self) -> int:
         return len(self.said)
@@ -62,7 +69,7 @@ class Ballots:
         InputError
             If an item is compared with itself.
         """
-        (left, right), said = of_one_type(self.left, self.right), self.said
+        (left, right), said, p_left = of_one_type(self.left, self.right), self.said, self.p_left
         same = left == right
         if same.any():
             at = same.arg_true().to_numpy()
@@ -75,6 +82,7 @@ class Ballots:
             # Who won must not look like who stood on the left: the item that sorts first stands there.
             swap = left > right
             said = turned(said, swap.to_numpy())
+            p_left = None if p_left is None else np.where(swap.to_numpy(), 1 - p_left, p_left)
             left, right = left.zip_with(~swap, right), right.zip_with(~swap, left)
         winner = pl.Series(WINNERS, dtype=pl.String).gather(pl.Series(said.astype(np.uint32)))
         columns = [
@@ -87,6 +95,10 @@ class Ballots:
             columns.append(pl.Series("weight", self.weight))
         if self.question is not None:
             columns.append(self.question.alias("question"))
+        if p_left is not None:
+            columns.append(pl.Series("p_left", p_left, nan_to_null=True))
+        if self.grade is not None and self.grade.any():
+            columns.append(pl.Series("grade", self.grade))
         return pl.DataFrame(columns)
 
     def outcomes(self) -> dict[str, int]:
@@ -135,8 +147,8 @@ class Format:
         return self.title if self.kind is None else self.kind(table)
 
 
-def soft_votes(p_left: FloatArray) -> tuple[IntArray, Outcomes, FloatArray | None]:
-    """Spell out votes given as the probability that left is better.
+def soft_votes(p_left: FloatArray) -> tuple[Outcomes, FloatArray | None]:
+    """Understand votes given as the probability that left is better.
 
     Parameters
     ----------
@@ -145,31 +157,14 @@ def soft_votes(p_left: FloatArray) -> tuple[IntArray, Outcomes, FloatArray | Non
 
     Returns
     -------
-    row : ndarray of int
-        The row of each vote: a probability other than 0, ½ and 1 is two votes.
     said : ndarray of int8
-        ½ is a tie.
-    share : ndarray of float64 or None
-        The share of its row that a vote has; None where all have the whole.
+        The likelier side; exactly ½ is a tie.
+    soft : ndarray of float64 or None
+        The probability of votes that are neither certain nor ties, NaN for others; None where there are none.
     """
     said = np.select([np.isnan(p_left), p_left == 0.5, p_left > 0.5], [MISSING, TIE, LEFT], RIGHT).astype(np.int8)
-    soft = np.flatnonzero((p_left > 0) & (p_left < 1) & (p_left != 0.5))
-    rows = np.arange(len(p_left))
-    if not len(soft):
-        return rows, said, None
-    share = np.ones(len(p_left))
-    said[soft], share[soft] = LEFT, p_left[soft]
-    row = np.concatenate([rows, soft])
-    order = np.argsort(row, kind="stable")
-    said = np.concatenate([said, np.full(len(soft), RIGHT, dtype=np.int8)])[order]
-    return row[order], said, np.concatenate([share, 1 - p_left[soft]])[order]
-
-
-def shared_weights(weight: FloatArray | None, row: IntArray, share: FloatArray | None) -> FloatArray | None:
-    """Return the weights of votes that were spelled out, given those of their rows and the share of each."""
-    if weight is None:
-        return share
-    return weight[row] if share is None else weight[row] * share
+    soft = is_soft(p_left)
+    return said, np.where(soft, p_left, np.nan) if soft.any() else None
 
 
 def of_one_type(one: pl.Series, other: pl.Series) -> tuple[pl.Series, pl.Series]:

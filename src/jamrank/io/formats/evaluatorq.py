@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jamrank.io.formats.base import Ballots, Format, shared_weights, soft_votes
+from jamrank.io.formats.base import Ballots, Format, soft_votes
 from jamrank.io.formats.table import Table
 
 __all__ = ["FORMAT"]
@@ -10,18 +10,18 @@ __all__ = ["FORMAT"]
 
 def read(table: Table) -> Ballots:
     """Read ``judge,item_a,item_b,p_a,weight``; ½ is a tie, any other fraction a soft vote."""
-    row, said, share = soft_votes(table.numbers("p_a", 0.0, 1.0))
+    said, p_left = soft_votes(table.numbers("p_a", 0.0, 1.0))
     annotator, note = table.annotators("judge")
     question, asked = table.asked("question", "question_id")
     return Ballots(
-        annotator.gather(row),
-        table.ids("item_a").gather(row),
-        table.ids("item_b").gather(row),
+        annotator,
+        table.ids("item_a"),
+        table.ids("item_b"),
         said,
-        shared_weights(table.weights(), row, share),
-        None if question is None else question.gather(row),
-        row,
+        table.weights(),
+        question,
         notes=tuple(filter(None, (note, asked))),
+        p_left=p_left,
     )
 
 

@@ -6,18 +6,27 @@ from collections.abc import Mapping
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from jamrank.errors import InputError, ParameterError
-from jamrank.io.formats.base import Ballots, shared_weights, soft_votes
-from jamrank.io.formats.outcomes import LEFT, NOT_DECIDED, RIGHT, Outcomes, by_words_or_ids
+from jamrank.io.formats.base import Ballots, soft_votes
+from jamrank.io.formats.grades import GRADED, graded_note, grades_of_margins, grades_of_words
+from jamrank.io.formats.outcomes import LEFT, NOT_DECIDED, RIGHT, VERDICTS, Outcomes, by_words_or_ids
 from jamrank.io.formats.table import Table
 
 __all__ = ["FURTHER", "ROLES", "check_mapping", "completed", "read_mapped"]
 
 # What a form may have beside who was compared and who won: named alone, they go with a form that is recognised.
 FURTHER = ("annotator", "question", "weight")
-ROLES = ("left", "right", "winner", "p_left", "chosen", "rejected", *FURTHER)
-_WAYS = ({"left", "right", "winner"}, {"left", "right", "p_left"}, {"chosen", "rejected"})
+_SCORES = ("left_score", "right_score")
+ROLES = ("left", "right", "winner", "p_left", "margin", *_SCORES, "chosen", "rejected", *FURTHER)
+_WAYS = (
+    {"left", "right", "winner"},
+    {"left", "right", "p_left"},
+    {"left", "right", "margin"},
+    {"left", "right", *_SCORES},
+    {"chosen", "rejected"},
+)
 _LETTERS = {"a": LEFT, "b": RIGHT, "A": LEFT, "B": RIGHT, "model_a": LEFT, "model_b": RIGHT}
 
 
@@ -37,7 +46,7 @@ def check_mapping(mapping: Mapping[str, str]) -> None:
 
 
 def _expected(mapping: Mapping[str, str]) -> str:
-    ways = "left, right and winner; left, right and p_left; or chosen and rejected"
+    ways = "left, right and winner (or p_left, margin, left_score and right_score); or chosen and rejected"
     return f"mapping has {', '.join(mapping) or 'nothing'}; expected {ways}"
 
 
@@ -70,7 +79,8 @@ def read_mapped(table: Table, mapping: Mapping[str, str], whole: bool = True) ->
     mapping : mapping
         Columns by what they mean: ``left``, ``right`` and ``winner`` (``left``, ``right``, ``tie``, … , the name
         of either column, or the id of the item that won), or ``p_left`` in place of ``winner`` (1: left won, 0:
-        right, between: a soft vote), or ``chosen`` and ``rejected``; and ``annotator``, ``question``, ``weight``.
+        right, between: a soft vote), ``margin`` (a Likert scale: above 0 left is better) or ``left_score`` and
+        ``right_score``, or ``chosen`` and ``rejected``; and ``annotator``, ``question``, ``weight``.
     whole : bool
         Whether the mapping says all there is; otherwise annotators, questions and weights are looked for as in any
         form.
@@ -83,37 +93,46 @@ def read_mapped(table: Table, mapping: Mapping[str, str], whole: bool = True) ->
     sides = "chosen" not in mapping
     left = table.ids(mapping["left" if sides else "chosen"])
     right = table.ids(mapping["right" if sides else "rejected"])
-    row, share = np.arange(len(table)), None
+    p_left = grade = None
     if "p_left" in mapping:
-        row, said, share = soft_votes(table.numbers(mapping["p_left"], 0.0, 1.0))
+        said, p_left = soft_votes(table.numbers(mapping["p_left"], 0.0, 1.0))
+    elif "margin" in mapping:
+        said, grade = grades_of_margins(table.numbers(mapping["margin"]))
+    elif "left_score" in mapping:
+        said, grade = grades_of_margins(np.subtract(*(table.numbers(mapping[name]) for name in _SCORES)))
     elif sides:
-        said = _outcomes(table, mapping, left, right)
+        said, grade = _outcomes(table, mapping, left, right)
     else:
         said = np.full(len(table), LEFT, dtype=np.int8)
     annotator, note = table.unnamed() if whole and "annotator" not in mapping else table.annotators()
     question, asked = (table.questions(), "") if whole else table.asked()
     weight = None if whole and "weight" not in mapping else table.weights()
     return Ballots(
-        annotator.gather(row),
-        left.gather(row),
-        right.gather(row),
+        annotator,
+        left,
+        right,
         said,
-        shared_weights(weight, row, share),
-        None if question is None else question.gather(row),
-        row,
-        sides,
-        notes=tuple(filter(None, (note, asked))),
+        weight,
+        question,
+        sides=sides,
+        notes=tuple(filter(None, (note, asked, graded_note(grade)))),
+        p_left=p_left,
+        grade=grade,
     )
 
 
-def _outcomes(table: Table, mapping: Mapping[str, str], left: pl.Series, right: pl.Series) -> Outcomes:
+def _outcomes(
+    table: Table, mapping: Mapping[str, str], left: pl.Series, right: pl.Series
+) -> tuple[Outcomes, NDArray[np.int8] | None]:
     items = set(pl.concat([left.cast(pl.String), right.cast(pl.String)]).unique())
     meaning = {"left": LEFT, "right": RIGHT, mapping["left"]: LEFT, mapping["right"]: RIGHT, **NOT_DECIDED}
     # Where an item is called A, that is who won, and not where it stood.
+    meaning |= {word: side for word, side in {**VERDICTS, **GRADED}.items() if word not in items and len(word) > 1}
     meaning |= {word: side for word, side in _LETTERS.items() if word not in items and word not in meaning}
     words = table.words(mapping["winner"])
     try:
-        return by_words_or_ids(words, left, right, meaning, table.told)
+        said = by_words_or_ids(words, left, right, meaning, table.told)
     except InputError as error:
         remedy = f"{error.remedy}; a column of 1 (left) and 0 is mapped as p_left"
         raise error.but(remedy=remedy) from None
+    return said, grades_of_words(words, said)

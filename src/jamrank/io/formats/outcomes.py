@@ -31,7 +31,6 @@ __all__ = [
     "by_words",
     "by_words_or_ids",
     "by_words_then_ids",
-    "strength_note",
     "turned",
 ]
 
@@ -81,7 +80,6 @@ VERDICTS = {
     "[[a>>b]]": LEFT,
     "[[b>>a]]": RIGHT,
 }
-_STRONG = {"a>>b", "b>>a", "[[a>>b]]", "[[b>>a]]"}
 _UNKNOWN = -1
 # What the words of a user may mean, as the canonical form writes it.
 MEANINGS = {"left": LEFT, "right": RIGHT, "tie": TIE, "both_bad": BOTH_BAD, "abstain": ABSTAIN}
@@ -190,12 +188,6 @@ def by_words_or_ids(
     said = np.where(by_user != _UNKNOWN, by_user, said).astype(np.int8)
     _refuse_unknown(said, words, meaning, "the id of one of the two items, or ")
     return said
-
-
-def strength_note(words: pl.Series) -> str:
-    """Return a note where verdicts are graded: their direction counts, their strength does not."""
-    strong = int(words.str.to_lowercase().is_in(list(_STRONG)).sum())
-    return f"{strong:,} strong verdicts such as A>>B count as one vote each" if strong else ""
 
 
 def turned(said: Outcomes, where: BoolArray) -> Outcomes:

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from jamrank.data.soft import MOST_GRADES
 from jamrank.io.formats.base import Ballots, Format
-from jamrank.io.formats.outcomes import LEFT, NOT_DECIDED, RIGHT, by_words_then_ids
+from jamrank.io.formats.grades import GRADED, graded_note, grades_of_words
+from jamrank.io.formats.outcomes import LEFT, NOT_DECIDED, RIGHT, VERDICTS, by_words_then_ids
 from jamrank.io.formats.table import Table
 
 __all__ = ["FORMAT"]
 
-_WORDS = {"left": LEFT, "right": RIGHT, **NOT_DECIDED}
+# An item may be called A: the letters alone are no verdicts here.
+_VERDICTS = {word: side for word, side in VERDICTS.items() if len(word) > 1}
+_WORDS = {"left": LEFT, "right": RIGHT, **NOT_DECIDED, **_VERDICTS, **GRADED}
 
 
 def read(table: Table) -> Ballots:
-    """Read ``annotator,left,right,winner`` and, if they are there, ``weight`` and ``question``."""
+    """Read ``annotator,left,right,winner``, with ``weight``, ``question``, ``p_left`` and ``grade`` if there."""
     annotator, _ = table.annotators("annotator")
     question, asked = table.asked("question")
     left, right = table.ids("left"), table.ids("right")
-    said, named = by_words_then_ids(table.words("winner"), left, right, _WORDS, table.told)
+    words = table.words("winner")
+    said, named = by_words_then_ids(words, left, right, _WORDS, table.told)
+    grade = grades_of_words(words, said)
+    if "grade" in table:
+        grade = np.nan_to_num(table.numbers("grade", 0, MOST_GRADES)).astype(np.int8)
     return Ballots(
         annotator,
         left,
@@ -24,7 +34,9 @@ def read(table: Table) -> Ballots:
         said,
         table.weights(),
         question,
-        notes=tuple(filter(None, (asked, named))),
+        notes=tuple(filter(None, (asked, named, graded_note(grade)))),
+        p_left=table.numbers("p_left", 0.0, 1.0) if "p_left" in table else None,
+        grade=grade,
     )
 
 

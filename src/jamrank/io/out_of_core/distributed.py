@@ -18,6 +18,7 @@ from jamrank.data.comparisons import Comparisons
 from jamrank.data.ids import Column, codes_in
 from jamrank.data.packing import Packing, sorted_keys
 from jamrank.data.parsing import require_columns
+from jamrank.data.soft import refuse_graded
 from jamrank.data.storage import MISSING
 from jamrank.errors import InputError, ParameterError
 from jamrank.io.out_of_core.cluster import Cluster
@@ -156,6 +157,7 @@ class _Reader:
 
     def read(self) -> DistributedComparisons:
         chunks, columns = self._look()
+        refuse_graded(columns)
         self.weighted, self.asked = "weight" in columns, "question" in columns
         n_rows = sum(chunk.rows for chunk in chunks)
         found = self._collect_ids(chunks, max(n_rows // _SAMPLE, 1))

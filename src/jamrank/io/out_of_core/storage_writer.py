@@ -30,6 +30,7 @@ from jamrank.data.parsing import (
     refuse_missing,
     refuse_self_pairs,
 )
+from jamrank.data.soft import refuse_graded
 from jamrank.data.storage import MISSING
 from jamrank.errors import InputError
 from jamrank.io.out_of_core.arrays import Stamp, append_array, read_array, write_array, write_private
@@ -55,6 +56,7 @@ class StorageWriter:
 
     def __post_init__(self) -> None:
         table = self.plan.table
+        refuse_graded(table.columns)
         self.weighted = "weight" in table.columns
         self.asked = "question" in table.columns
         self.gaps = False

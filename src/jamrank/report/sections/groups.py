@@ -19,7 +19,8 @@ def _render(report: Report) -> str:
     values = [name.removeprefix("rank ") for name in frame.columns if name.startswith("rank ")]
     text = (
         f"The rank of each item overall and in the votes of each of {plural(len(values), 'value')} of "
-        f"{plain(report.by_column)}, fitted separately. A dash means no votes; by.csv also has the scores."
+        f"{plain(report.by_column)}, fitted separately. A dash means no votes; by.csv also has scores, intervals and "
+        "the probability to be first."
     )
     columns = [
         Column("item", lambda row: plain(row["item"]), "name"),
