@@ -17,13 +17,15 @@ PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 .PHONY: demo test test-long golden lint typecheck unit wheel format figure gallery report-figure reproduce test-oldest docs clean
 .PHONY: benchmark benchmark-rivals benchmark-growth benchmark-profile benchmark-scale benchmark-quick
 .PHONY: benchmark-verdicts benchmark-recovery benchmark-coverage benchmark-scorers benchmark-heldout
-.PHONY: benchmark-everyday benchmark-alike benchmark-studio benchmark-baseline
-.PHONY: benchmark-next benchmark-encoding benchmark-cluster benchmark-gpu benchmark-jury fuzz
+.PHONY: benchmark-everyday benchmark-studio benchmark-baseline
+.PHONY: benchmark-next benchmark-encoding benchmark-cluster benchmark-gpu benchmark-jury fuzz kills bounds
 
 demo: $(VENV)/demo-$(MODULES)
 	$(BIN)/jamrank demo
 
-test: lint typecheck unit
+# Types are checked while the tests run.
+test: lint
+	$(MAKE) -j 2 typecheck unit
 
 lint: $(VENV)/dev-$(MODULES)
 	$(BIN)/ruff check .
@@ -97,16 +99,11 @@ benchmark-next: $(VENV)/dev-$(MODULES)
 	$(PIP) networkx matplotlib
 	nice -n 10 $(BIN)/python -m benchmarks.next $(if $(QUICK),--quick)
 
-# Whether intervals hold where annotators think alike, up to six hours, resumed where it stopped (QUICK=1: two
-# minutes): benchmarks/alike.md and .json.
-benchmark-alike: $(RIVALS)/jamrank
-	$(RIVALS)/bin/python -m benchmarks.alike $(if $(QUICK),--quick)
-
 # Whether annotators get the verdicts they deserve, some minutes: benchmarks/verdicts.md and .json.
 benchmark-verdicts: $(RIVALS)/jamrank
 	$(RIVALS)/bin/python -m benchmarks.verdicts
 
-# The studio with 200 judges on SQLite and PostgreSQL, and killed 30 times, ten minutes: benchmarks/studio.md and .json.
+# The studio with 200 judges on SQLite and PostgreSQL, killed 30 times, and whole studies, a quarter of an hour: benchmarks/studio.md and .json.
 benchmark-studio: $(VENV)/dev-$(MODULES)
 	$(BIN)/python -m benchmarks.studio
 
@@ -118,16 +115,24 @@ benchmark-recovery: $(RIVALS)/jamrank
 benchmark-scorers: $(VENV)/dev-$(MODULES)
 	$(BIN)/python -m benchmarks.scorers
 
-# Damaged files of every format against a second reader, 100,000 of them, ten minutes or more: benchmarks/fuzz.md and .json.
+# Hostile input of every kind, 202,000 cases of two seeds, most of an hour: benchmarks/fuzz.md and .json.
 fuzz: $(VENV)/dev-$(MODULES)
-	POLARS_MAX_THREADS=1 JAMRANK_THREADS=1 $(BIN)/python -m benchmarks.fuzz $(if $(INPUTS),--inputs $(INPUTS)) $(if $(MINUTES),--minutes $(MINUTES))
+	POLARS_MAX_THREADS=1 JAMRANK_THREADS=1 $(BIN)/python -m benchmarks.fuzz $(if $(CASES),--cases $(CASES)) $(if $(MINUTES),--minutes $(MINUTES))
+
+# The whole command killed 400 times at random moments, some minutes: benchmarks/kills.md and .json.
+kills: $(VENV)/dev-$(MODULES)
+	POLARS_MAX_THREADS=1 JAMRANK_THREADS=1 $(BIN)/python -m benchmarks.kills
+
+# Time and memory of small inputs that once took much, a minute: benchmarks/bounds.md and .json.
+bounds: $(VENV)/dev-$(MODULES)
+	POLARS_MAX_THREADS=1 JAMRANK_THREADS=1 $(BIN)/python -m benchmarks.bounds
 
 # Passes and fits on a GPU, two minutes; needs a card: benchmarks/gpu.md and .json.
 benchmark-gpu: $(RIVALS)/jamrank
 	$(RIVALS)/bin/pip install -q --disable-pip-version-check ".[gpu]"
 	$(RIVALS)/bin/python -m benchmarks.gpu
 
-# What the jury saves, how fast it asks and whether its audit is right, an hour or two: benchmarks/jury.md and .json.
+# What the jury saves, how fast it asks and whether its audit is right, a quarter of an hour: benchmarks/jury.md and .json.
 benchmark-jury: $(VENV)/dev-$(MODULES)
 	$(BIN)/python -m benchmarks.jury
 

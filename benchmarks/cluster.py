@@ -444,9 +444,9 @@ def as_markdown(found: dict[str, Any], about: dict[str, str]) -> str:
     lines += ["", *report.table(["votes", "engine", "scores", "flips", "posterior"], rows)]
     told = found["scaling"]
     lines += [
-        "## Two workers against one",
+        "## Two workers compared with one",
         "",
-        f"{told['votes']:,} votes from Parquet in {told['parts']} parts, one thread a worker, a pass after the",
+        f"{told['votes']:,} votes from Parquet in {told['parts']} parts, one thread per worker, a pass after the",
         f"shuffle; medians of {ROUNDS} rounds in turn.",
         "",
         *report.table(
@@ -463,9 +463,9 @@ def as_markdown(found: dict[str, Any], about: dict[str, str]) -> str:
                 for count in (1, 2)
             ],
         ),
-        f"- {told['ratio']:.2f} times faster a pass",
+        f"- {told['ratio']:.2f} times faster per pass",
         "",
-        "## What an iteration sends",
+        "## Data sent in an iteration",
         "",
         *report.table(
             ["votes", "parts", "MB sent", "MB of sums"],
@@ -479,7 +479,7 @@ def as_markdown(found: dict[str, Any], about: dict[str, str]) -> str:
                 for row in found["traffic"]
             ],
         ),
-        "## What it survives",
+        "## Failures",
         "",
         f"- A worker killed with SIGKILL in the middle of a fit: {survived(found['killed'])}",
         f"- The scheduler killed in the middle of `jamrank fit`: {ended(found['gone'])}",
@@ -496,10 +496,10 @@ def as_markdown(found: dict[str, Any], about: dict[str, str]) -> str:
                 ["dask", *costs(found, "dask"), "as in memory; what is sent does not grow with the votes"],
             ],
         ),
-        f"- Of a pass with dask, {1e9 * found['cost']['vote_seconds']:.1f} ns a vote are for the votes,",
-        f"  {1e9 * found['cost']['sum_seconds']:.1f} ns a part and number for the sums of each part, and",
-        f"  {1e3 * found['cost']['task_seconds']:.2f} ms a task for dask, whose scheduler hands them out one by one.",
-        "",
+        f"- Of a pass with dask, {1e9 * found['cost']['vote_seconds']:.1f} ns per vote are for the votes,",
+        f"  {1e9 * found['cost']['sum_seconds']:.1f} ns per part and number are for the sums of each part, and",
+        f"  {1e3 * found['cost']['task_seconds']:.2f} ms per task are for dask, whose scheduler assigns tasks one",
+        "after another. ",
         *model_lines(found["model"]),
     ]
     return "\n".join([*lines, *report.made_with(about)])
@@ -529,9 +529,9 @@ def model_lines(told: dict[str, Any]) -> list[str]:
     return [
         "## A model of the time",
         "",
-        "A pass takes the votes of the busiest thread times the cost of a vote, its parts' sums times the cost of a",
-        "number, all tasks times the cost of a task, and parameters out and sums back over the tree.",
-        "",
+        "The time of a pass is the votes of the busiest thread times the cost of a vote, plus the sums of its parts",
+        "times the cost of a number, plus all tasks times the cost of a task, plus the time to send parameters and",
+        "sums over the tree. ",
         *report.table(["workers here", "pass s by the model", "pass s measured"], rows),
         f"- {MODEL_VOTES:,} votes, {MODEL_ITEMS:,} items, {MODEL_ANNOTATORS:,} annotators on {NODES} nodes of "
         f"{NODE_THREADS} threads, "

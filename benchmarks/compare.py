@@ -63,7 +63,7 @@ def main() -> None:
     begun_at = commit()
     trials = measure_sizes(world, [round(size) for size in given.sizes], dict.fromkeys(given.chosen, usual))
     made_with = {
-        "votes": f"{world.n_items} items, {world.n_annotators} annotators; one truth a vote; see data/storage.py",
+        "votes": f"{world.n_items} items, {world.n_annotators} annotators; one truth per vote; see data/storage.py",
         "seed": str(world.seed),
         "rounds": f"{usual.rounds}, interleaved; a new process each, with up to {WARM} warm fits; medians",
         "limit": f"{usual.limit:g} s for one fit; who is over it is left out at larger sizes",

@@ -20,13 +20,14 @@ COLOURS = {
 }
 MARKERS = "osD"
 INTRODUCTION = """\
-# jamrank and its rivals on the same votes
+# jamrank and competing packages on the same votes
 
-Each row is one contender, given the same arrays of items, annotators and outcomes. *Cold* is its first fit in a new
-process, with all its imports (numpy's apart) and its preparation; *warm* is the median of later ones, preparation
-included. *Preparation* turns the arrays into the contender's own input, for jamrank the encoded votes; *fit* is the
-rest. *Peak* is the memory of the cold fit beyond a process with numpy and the votes' arrays, so imports count. τ is
-Kendall's with the true scores. Contenders marked "no" believe every annotator equally and solve an easier problem.
+Each row is one package, given the same arrays of items, annotators and outcomes. *Cold* is its first fit in a new
+process, with all its imports (except numpy's) and its preparation; *warm* is the median of later fits, including
+preparation. *Preparation* turns the arrays into the input of the package, for jamrank the encoded votes; *fit* is the
+rest. *Peak* is the memory of the cold fit beyond that of a process with numpy and the arrays of votes, so imports
+count. τ is Kendall's τ with the true scores. Packages marked "no" weight every annotator equally and solve an easier
+problem.
 """
 PICTURE = "![Seconds and memory against the number of votes, for jamrank and its rivals](compare.png)"
 

@@ -1,7 +1,7 @@
 """How often 95 % intervals hold the truth, on votes drawn from the model.
 
 Normal scores, flips from Beta(2, 8), one annotator in ten at 0.8 (``jamrank.simulate``). CrowdBT gets votes with a
-truth each, JAM votes with a truth a pair. Scores are compared about their mean. Every set that is done is kept in
+truth each, JAM votes with one truth per pair. Scores are compared about their mean. Every set that is done is kept in
 build/coverage.jsonl, and a run that was stopped goes on from there; delete that file to begin anew.
 """
 
@@ -191,23 +191,23 @@ def text(rows: list[dict[str, Any]], spread: float, about: dict[str, str]) -> st
 
     return "\n".join(
         [
-            "# How often 95 % intervals hold the truth",
+            "# Coverage of 95 % intervals",
             "",
             "Made by `make benchmark-coverage`. Votes drawn from the model: scores normal with standard deviation",
-            f"{spread:g}, flips from Beta(2, 8), one annotator in ten at 0.8; CrowdBT with a truth for each vote,",
-            "JAM with one for each pair. Shares of all intervals of a size that hold the truth, with the standard",
-            "error over sets; scores are taken about their mean. Rank intervals are measured against those with the",
-            f"true flips and variance given, in the first {KNOWN} sets. Asked: scores and flips 93 to 97 % (92 to",
-            "98 % at the smallest size), ranks at least 94 %, at most 1.25 times as wide.",
+            f"{spread:g}, flips from Beta(2, 8), one annotator in ten at 0.8; CrowdBT with one truth per vote, JAM",
+            "with one per pair. The tables have the share of intervals that contain the truth, with the standard",
+            "error over data sets; scores are relative to their mean. Widths of rank intervals are relative to those",
+            f"computed with the true flips and variance, in the first {KNOWN} sets. Required: scores and flips 93 to",
+            "97 % (92 to 98 % at the smallest size), ranks at least 94 %, and at most 1.25 times as wide.",
             "",
-            "## What `ranking_` and `annotators_` show, by draws from the posterior",
+            "## Intervals of `ranking_` and `annotators_`, from posterior draws",
             "",
-            "Scores: `score` ± 1.96 `score_se`; beside them points of the posterior, seldom symmetric.",
-            "",
+            "For scores, the intervals are `score` ± 1.96 `score_se` and the quantiles of the posterior, which are",
+            "seldom symmetric. ",
             *lines(SHOWN, "ratio"),
-            "## What they would show by a normal around the fit",
+            "## Intervals from the normal approximation",
             "",
-            "As they do where votes are too many for draws.",
+            "These are used if there are too many votes for draws.",
             "",
             *lines(NORMAL, "normal_ratio"),
             *report.made_with(about),

@@ -46,30 +46,35 @@ class Crowd:
     cost: np.ndarray | None = None
     features: np.ndarray | None = None
 
-    def answer(self, who: int, left: int, right: int) -> bool | None:
-        """Say whether left is voted for."""
+    def answer(self, who: int, left: int, right: int) -> tuple[int, bool] | None:
+        """Return who votes, and whether for left."""
         scores = self.scores if self.own is None else self.own[who]
         better = expit(scores[left] - scores[right])
-        return bool(self.rng.random() < self.flips[who] + (1 - 2 * self.flips[who]) * better)
+        return who, bool(self.rng.random() < self.flips[who] + (1 - 2 * self.flips[who]) * better)
 
 
 @dataclass
 class Replay:
-    """Recorded votes: each is given once, to whoever asks for its pair."""
+    """Recorded votes: each is given once, when its pair is asked for.
+
+    Few annotators judged a given pair, so an annotator who did not is replaced by one who did.
+    """
 
     scores: np.ndarray
     flips: np.ndarray
     rng: np.random.Generator
-    votes: dict[tuple[int, int, int], list[bool]] = field(default_factory=lambda: defaultdict(list))
+    votes: dict[tuple[int, int], list[tuple[int, bool]]] = field(default_factory=lambda: defaultdict(list))
     cost: np.ndarray | None = None
     features: np.ndarray | None = None
 
-    def answer(self, who: int, left: int, right: int) -> bool | None:
-        """Say whether left is voted for; None where the annotator never judged this pair."""
-        for key, turned in (((who, left, right), False), ((who, right, left), True)):
-            if self.votes.get(key):
-                return self.votes[key].pop() ^ turned
-        return None
+    def answer(self, who: int, left: int, right: int) -> tuple[int, bool] | None:
+        """Return who votes, and whether for left; None where no vote on this pair is left."""
+        recorded = self.votes[min(left, right), max(left, right)]
+        if not recorded:
+            return None
+        own = [at for at, (annotator, _) in enumerate(recorded) if annotator == who]
+        annotator, first_won = recorded.pop(own[0] if own else int(self.rng.integers(len(recorded))))
+        return annotator, first_won == (left < right)
 
 
 def clean(rng: np.random.Generator) -> Crowd:
@@ -150,8 +155,9 @@ def _replay(frame: pl.DataFrame, rng: np.random.Generator) -> Replay:
     who = {name: code for code, name in enumerate(votes.annotators.tolist())}
     made = Replay(np.asarray(fitted.scores_), np.asarray(fitted.flip_), rng)
     for row in frame.sample(fraction=1.0, shuffle=True, seed=int(rng.integers(1 << 30))).iter_rows(named=True):
-        key = who[row["annotator"]], item[row["left"]], item[row["right"]]
-        made.votes[key].append(row["winner"] == "left")
+        left, right = item[row["left"]], item[row["right"]]
+        first_won = (row["winner"] == "left") == (left < right)
+        made.votes[min(left, right), max(left, right)].append((who[row["annotator"]], first_won))
     return made
 
 

@@ -65,11 +65,11 @@ def measure(path: str, model: str) -> dict[str, float]:
 
 def as_markdown(rows: list[dict[str, Any]], made_with: dict[str, str]) -> str:
     head = [
-        "# Reading and encoding beside fitting",
+        "# Reading and encoding compared with fitting",
         "",
-        "Reading is from the file to encoded votes, ids being text; fitting is from there to scores and flips. Each",
-        "is timed in a new process, the file in the system's cache. Asked: reading costs no more than fitting.",
-        "",
+        "Reading is from the file, with text ids, to encoded votes; fitting is from there to scores and flips. Each",
+        "is timed in a new process, with the file in the system's cache. Required: reading takes no longer than",
+        "fitting. ",
     ]
     table = report.table(
         [

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,8 @@ class Drawn:
     """One drawn set of votes, and the truth behind it.
 
     ``frame`` is what a user has; ``scores`` and ``flips`` are by item and annotator name; ``groups`` are items that
-    no vote joins, where there are several; ``oracle`` is the model that generated the votes, not fitted.
+    no vote joins, where there are several; ``oracle`` is the model that generated the votes, not fitted. ``sides``
+    says that a side is preferred, or confounded with items; ``adaptive`` that pairs were chosen by earlier votes.
     """
 
     frame: pl.DataFrame
@@ -29,6 +32,19 @@ class Drawn:
     flips: dict[str, float] = field(default_factory=dict)
     honest: frozenset[str] = frozenset()
     groups: tuple[frozenset[str], ...] = ()
+    biased: frozenset[str] = frozenset()
+    sides: bool = False
+    adaptive: bool = False
+    file: str = "votes.csv"
+
+    def write(self, folder: Path) -> Path:
+        """Write what a user has; return the file."""
+        path = folder / self.file
+        if path.suffix == ".csv":
+            self.frame.write_csv(path)
+        else:
+            path.write_text(json.dumps(self.frame.to_dicts()))
+        return path
 
 
 @dataclass(frozen=True)
@@ -114,7 +130,7 @@ def _star(rng: Rng, flips: list[float]) -> Drawn:
     n_votes = 200 * len(flips)
     left, right = np.zeros(5 * n_votes, dtype=np.int64), np.repeat(np.arange(1, 6), n_votes)
     oracle = jr.BradleyTerry() if len(flips) == 1 else jr.CrowdBT()
-    return _crowd(rng, 6, len(left), flips, 0.7, oracle, (left, right))
+    return replace(_crowd(rng, 6, len(left), flips, 0.7, oracle, (left, right)), sides=True)
 
 
 def star_one_judge(rng: Rng) -> Drawn:
@@ -123,6 +139,29 @@ def star_one_judge(rng: Rng) -> Drawn:
 
 def star_three_judges(rng: Rng) -> Drawn:
     return _star(rng, [0.05, 0.1, 0.2])
+
+
+def alpaca_eval(rng: Rng) -> Drawn:
+    """AlpacaEval's annotations: five models against a reference on 300 instructions, all by both judges."""
+    flips, n = np.array([0.05, 0.15]), 300
+    items, judges, scores = _names("model", 6, rng), _names("judge", 2, rng), rng.normal(0, 0.7, 6)
+    asked = np.meshgrid(np.arange(1, 6), np.arange(n), [0, 1], indexing="ij")
+    model, instruction, who = (grid.ravel() for grid in asked)
+    truth = rng.random((6, n)) < expit(scores[:, None] - scores[0])
+    prefers = truth[model, instruction] ^ (rng.random(len(who)) < flips[who])
+    names = np.array(items, dtype=object)
+    frame = pl.DataFrame(
+        {
+            "instruction": [f"Instruction {k}" for k in instruction],
+            "generator_1": [items[0]] * len(who),
+            "generator_2": names[model].tolist(),
+            "preference": np.where(prefers, 2.0, 1.0),
+            "annotator": np.array(judges, dtype=object)[who].tolist(),
+        }
+    )
+    truth_of = dict(zip(judges, flips.tolist(), strict=True))
+    drawn = Drawn(frame, dict(zip(items, scores.tolist(), strict=True)), jr.JAM(), truth_of, frozenset(judges))
+    return replace(drawn, sides=True, file="annotations.json")
 
 
 def four_models_three_judges(rng: Rng) -> Drawn:
@@ -154,8 +193,8 @@ def one_judge_on_prompts(rng: Rng) -> Drawn:
 
 def arena_of_users(rng: Rng) -> Drawn:
     """Thousands of users with one to three votes each."""
-    drawn = _anonymous(rng, 20, 10_000, 0.6)
-    users = np.repeat(np.arange(10_000), rng.integers(1, 4, size=10_000))[: drawn.frame.height]
+    users = np.repeat(np.arange(10_000), rng.integers(1, 4, size=10_000))
+    drawn = _anonymous(rng, 20, len(users), 0.6)
     return Drawn(
         drawn.frame.with_columns(annotator=pl.Series([f"user{k}" for k in users])), drawn.scores, drawn.oracle
     )
@@ -167,7 +206,8 @@ def home_advantage(rng: Rng) -> Drawn:
     items, scores = _names("team", n, rng), rng.normal(0, 0.7, n)
     left, right = (np.tile(side.ravel()[~np.eye(n, dtype=bool).ravel()], 2) for side in np.indices((n, n)))
     won = rng.random(len(left)) < expit(scores[left] - scores[right] + 0.4)
-    return Drawn(_frame(items, left, right, won), dict(zip(items, scores.tolist(), strict=True)), jr.BradleyTerry())
+    drawn = Drawn(_frame(items, left, right, won), dict(zip(items, scores.tolist(), strict=True)), jr.BradleyTerry())
+    return replace(drawn, sides=True)
 
 
 def forty_percent_ties(rng: Rng) -> Drawn:
@@ -207,7 +247,21 @@ def sparse_1500(rng: Rng) -> Drawn:
 
 
 def sparse_5000(rng: Rng) -> Drawn:
-    return _crowd(rng, 5000, 40_000, rng.uniform(0.05, 0.35, 50), 1.5, jr.CrowdBT())
+    return _crowd(rng, 5000, 50_000, rng.uniform(0.05, 0.35, 50), 1.5, jr.CrowdBT())
+
+
+def _flips(rng: Rng, n_items: int) -> Drawn:
+    """50 annotators, most with flips of .05 to .45, two who toss coins and one adversary."""
+    flips = np.concatenate([rng.uniform(0.05, 0.45, 47), [0.5, 0.5, 0.8]])
+    return _crowd(rng, n_items, 20_000, flips, 1.0, jr.CrowdBT())
+
+
+def flips_1000(rng: Rng) -> Drawn:
+    return _flips(rng, 1000)
+
+
+def flips_2000(rng: Rng) -> Drawn:
+    return _flips(rng, 2000)
 
 
 def comparative_judgement(rng: Rng) -> Drawn:
@@ -232,7 +286,8 @@ def adaptive_judgement(rng: Rng) -> Drawn:
         left, right, won = [*left, *a], [*right, *b], [*won, *first]
     who = np.array(judges, dtype=object)[rng.integers(10, size=len(left))]
     frame = _frame(items, np.array(left), np.array(right), np.array(won), who).with_row_index("order")
-    return Drawn(frame, dict(zip(items, scores.tolist(), strict=True)), jr.BradleyTerry(), {}, frozenset(judges))
+    truth = dict(zip(items, scores.tolist(), strict=True))
+    return Drawn(frame, truth, jr.BradleyTerry(), {}, frozenset(judges), adaptive=True)
 
 
 def unconnected(rng: Rng) -> Drawn:
@@ -285,6 +340,7 @@ JOBS = [
     Job("10 items, 60 votes, no annotators", small_league),
     Job("star, baseline always left, one judge", star_one_judge),
     Job("star, baseline always left, three judges", star_three_judges),
+    Job("AlpacaEval file, two judges", alpaca_eval),
     Job("4 models, 3 judges, 12,000 votes", four_models_three_judges),
     Job("12 models on 300 prompts, 5 judges", twelve_models_on_prompts),
     Job("8 models on prompts, one judge", one_judge_on_prompts),
@@ -298,7 +354,9 @@ JOBS = [
     Job("20 % adversaries", adversaries),
     Job("two judges", two_judges),
     Job("1,500 items, 15 votes each", sparse_1500, slow=True),
-    Job("5,000 items, 16 votes each", sparse_5000, slow=True),
+    Job("5,000 items, 20 votes each", sparse_5000, slow=True),
+    Job("flips: 1,000 items, 40 votes each", flips_1000, slow=True),
+    Job("flips: 2,000 items, 20 votes each", flips_2000, slow=True),
     Job("comparative judgement, random", comparative_judgement),
     Job("comparative judgement, adaptive", adaptive_judgement),
     Job("two unconnected leagues", unconnected),

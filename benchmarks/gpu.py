@@ -317,7 +317,7 @@ def as_markdown(found: dict[str, Any]) -> str:
     lines = [
         "# On a GPU",
         "",
-        f"Made by `make benchmark-gpu`. Copying a large array on the card moves {copied / 1e12:.2f} TB/s, bytes read",
+        f"Made by `make benchmark-gpu`. Copying a large array on the GPU moves {copied / 1e12:.2f} TB/s, bytes read",
         "and bytes written.",
         "",
         "## One fused pass, six annotators",
@@ -325,8 +325,8 @@ def as_markdown(found: dict[str, Any]) -> str:
         "Log-likelihood, gradient and degree by item, sums by pattern, and the curvature of every pair: what a fit",
         "needs of a pass; or the posterior of every pair as well. Bytes are those of the pattern (1), the second",
         "item where there is an index (2 or 4), the curvature (4) and, where it is kept, the posterior (8), each",
-        "read or written once; neither holes nor scattered sums are counted. Times on the card, from clearing the",
-        "sums to the last of them; *called* is the time from Python and back, sums included.",
+        "read or written once; neither holes nor scattered sums are counted. Times on the GPU are from clearing the",
+        "sums to the last sum; *called* is the time from Python and back, sums included.",
         "",
     ]
     header = [
@@ -364,11 +364,11 @@ def _pass_cells(one: dict[str, Any], copied: float) -> list[str]:
 
 def _wine_notes(found: list[dict[str, Any]]) -> list[str]:
     lines = [
-        "From votes that are encoded in memory (`jamrank.Comparisons`: arrays of the host, of which nothing else is",
-        "known yet) to scores, flips and the posterior of every pair in memory: finding the patterns of the votes,",
-        "all copies to and from the card, every pass and all work of the host between them are in the times. To",
-        "encode the votes, which is the same for every engine, is not: it is told below each table. Medians of",
-        f"{FIT_ROUNDS}; the first fit also starts the card and compiles the kernels, or finds them on disk.",
+        "Times are from votes encoded in memory (`jamrank.Comparisons`) to scores, flips and the posterior of every",
+        "pair in memory. They include finding the patterns of the votes, all copies to and from the GPU, every pass,",
+        "and all work of the host between passes. They do not include encoding the votes, which is the same for",
+        f"every engine; its time is below each table. Medians of {FIT_ROUNDS}; the first fit also starts the GPU and",
+        "compiles the kernels, or loads them from disk.",
         "",
     ]
     for one in found:
@@ -384,7 +384,7 @@ def _wine_notes(found: list[dict[str, Any]]) -> list[str]:
         ]
         lines += report.table(["engine", "s, first", "s, fit", "s, posterior", "s, both", "times as fast"], rows)
         lines += [
-            f"Scores, flips and posterior differ by at most {one['difference']:.1e}. To encode the votes took "
+            f"Scores, flips and posterior differ by at most {one['difference']:.1e}. Encoding the votes took "
             f"{report.seconds(one['encoding'])} s with all cores.",
             "",
         ]

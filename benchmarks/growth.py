@@ -180,11 +180,11 @@ def as_markdown(
     lines = [
         "# How time and memory grow",
         "",
-        "Time and peak memory as powers of what grows: the slope of a straight line through the logarithms, by least",
+        "Time and peak memory as powers of the size: the slope of a straight line through the logarithms, by least",
         "squares, with its standard error; 1 is linear growth, 0 is none. *Whole fit* is from arrays to results,",
-        "with the encoding of the votes. The number of passes varies with the data, so that *per pass* is the fit",
-        "without the encoding, divided by its passes. *Peak memory* is beyond the caller's arrays. Only one thing",
-        "grows at a time, over a range where it is felt.",
+        "with the encoding of the votes. Because the number of passes varies with the data, *per pass* is the fit",
+        "without the encoding, divided by the number of passes. *Peak memory* is beyond the caller's arrays. One",
+        "size grows at a time, over a range where it matters.",
         "",
         "![Time and memory against size, with the fitted lines](growth.png)",
         "",
@@ -272,7 +272,7 @@ def main() -> None:
     growths = [quicker(growth) for growth in GROWTHS] if given.quick else list(GROWTHS)
     log_emission = {growth.name: measure_growth(growth, rounds) for growth in growths}
     made_with = {
-        "votes": "drawn by data/storage.py; one truth a vote for votes of crowds, one truth a pair for juries of six",
+        "votes": "drawn by data/storage.py; one truth per vote for crowds, one truth per pair for juries of six",
         "seed": str(SEED),
         "rounds": f"{rounds}, interleaved; a new process for each size; medians",
         **about(begun_at, "polars"),

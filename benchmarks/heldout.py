@@ -219,10 +219,10 @@ def as_markdown(
         "",
         "## Simulated votes",
         "",
-        f"`compare` picks the cell that drew the votes, or one that is as good, in {ok} of {len(runs)} simulations "
-        f"({share:.0%}; asked: at least {ASKED_SHARE:.0%}; {'met' if share >= ASKED_SHARE else 'missed'}), the very "
-        f"cell in {exact}. As good: the 95 % interval of the difference holds 0 and the loss is within {NEAR} nats a "
-        "vote.",
+        f"`compare` picks the model that generated the votes, or one that is as good, in {ok} of {len(runs)} "
+        f"simulations ({share:.0%}; required: at least {ASKED_SHARE:.0%}; "
+        f"{'met' if share >= ASKED_SHARE else 'missed'}), and exactly that model in {exact}. A model is as good if "
+        f"the 95 % interval of the difference includes 0 and the loss is within {NEAR} nats per vote.",
         "",
     ]
     rows = []
@@ -236,8 +236,8 @@ def as_markdown(
     lines += [
         "## Real votes",
         "",
-        f"Outer folds: {FOLDS}, by vote and by pair. `auto` chooses inside the other folds alone. Losses are nats a "
-        "decided vote.",
+        f"There are {FOLDS} outer folds, by vote and by pair. `auto` chooses within the other folds only. Losses are "
+        "in nats per decided vote.",
         "",
     ]
     cells = [

@@ -1,7 +1,9 @@
 """What the jury saves, how fast it asks, and whether its audit is right.
 
 Simulated judges of known habits (one leans to the left, one likes long answers, one is a coin, two are of a family
-and favour it) compare the answers of some systems. `python -m benchmarks.jury` writes jury.md and .json.
+and favour it) compare the answers of some systems. `python -m benchmarks.jury` writes jury.md and .json. What was
+measured of a seed is stored in build/jury.jsonl, and a run that was stopped goes on from there; delete that file to
+begin anew.
 """
 
 from __future__ import annotations
@@ -15,6 +17,9 @@ import sys
 import tempfile
 import time
 import warnings
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
 from pathlib import Path
 from textwrap import wrap
 from typing import Any
@@ -25,15 +30,20 @@ from scipy.stats import kendalltau
 
 import jamrank as jr
 from benchmarks.machine import about, commit
-from benchmarks.report import arguments, made_with, parser, say, table, write
+from benchmarks.report import HERE, arguments, holds, made_with, parser, say, table, write
 from jamrank.collect import Item, open_ledger
+from jamrank.errors import JamrankWarning
 from jamrank.jury import Contents, Judge, RandomPlan, Task, ask_judges, audit_ledger
 from jamrank.jury.simulated import SimulatedJudge, SimulatedServer, marked
 
-TOP, TARGET = 5, 0.02
-FULL = {"seeds": 10, "systems": 12, "questions": 100, "load": (1_000, 10_000), "coverage": 50}
-QUICK = {"seeds": 1, "systems": 6, "questions": 10, "load": (100, 300), "coverage": 2}
+TOP = 5
+# What --target is in each run of the jury: the command's default, and a strict one.
+TARGETS = {"default": 0.02, "strict": 0.005}
+FIRST_SEED = 3_000
+FULL = {"seeds": 16, "systems": 12, "questions": 100, "load": (1_000, 10_000), "coverage": 50, "processes": 2}
+QUICK = {"seeds": 1, "systems": 6, "questions": 10, "load": (100, 300), "coverage": 2, "processes": 1}
 CONCURRENCY, LATENCY = 32, 0.05
+DONE = HERE.parent / "build" / "jury.jsonl"
 COLUMNS = ["annotator", "left", "right", "winner", "question"]
 
 
@@ -93,11 +103,35 @@ def quality_of(votes: pl.DataFrame, truth: dict[str, float]) -> dict[str, float]
     return {"calls": votes.height, "tau": float(tau), "top": len(set(best) & set(found)) / TOP}
 
 
-def trial(seed: int, size: dict[str, Any]) -> dict[str, Any]:
-    """One set of systems: all pairs both ways by every judge, the information plan, and as many random calls."""
-    contents, truth = draw_contents(seed, size["systems"], size["questions"])
+def trial(seed: int, n_systems: int, n_questions: int) -> dict[str, Any]:
+    """One set of systems: all pairs both ways by every judge, the jury, and as many random calls."""
+    warnings.simplefilter("ignore", JamrankWarning)
+    contents, truth = draw_contents(seed, n_systems, n_questions)
     judges = judges_of(seed)
     everything = 2 * contents.n_comparisons * len(judges)
+    asked = {
+        name: run_jury(seed, contents, truth, judges, everything // 2, target) for name, target in TARGETS.items()
+    }
+    strict = int(asked["strict"]["calls"])
+    return {
+        "seed": seed,
+        "systems": n_systems,
+        "questions": n_questions,
+        "all": quality_of(random_votes(judges, contents, everything, seed, True), truth),
+        "random": quality_of(random_votes(judges, contents, strict, seed, False), truth),
+        **asked,
+    }
+
+
+def run_jury(
+    seed: int,
+    contents: Contents,
+    truth: dict[str, float],
+    judges: list[SimulatedJudge],
+    most_calls: int,
+    target: float,
+) -> dict[str, Any]:
+    """Ask the judges as ``jamrank jury`` does; return what it cost and how good the ranking and the audit are."""
     by_name = {judge.name: judge for judge in judges}
 
     def asked(name: str) -> Judge:
@@ -105,28 +139,25 @@ def trial(seed: int, size: dict[str, Any]) -> dict[str, Any]:
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "ledger.db"
-        begin = time.perf_counter()
+        begin = time.process_time()
         outcome = ask_judges(
-            contents, [asked(name) for name in by_name], path, calls=everything // 2, target=TARGET, seed=seed
+            contents, [asked(name) for name in by_name], path, calls=most_calls, target=target, seed=seed
         )
-        seconds = time.perf_counter() - begin
+        seconds = time.process_time() - begin
         with open_ledger(path) as ledger:
             votes, audited = ledger.votes(), audit_ledger(ledger)
             spent = sum(one.spent for one in ledger.spending())
-    mine = quality_of(votes, truth)
-    sides = {row["judge"]: (row["left_low"], row["left_high"]) for row in audited.iter_rows(named=True)}
     inside = []
-    for name, (low, high) in sides.items():
-        own = votes.filter(pl.col("annotator") == name)
-        expected = [_p_left(by_name[name], contents, *row) for row in own.select("left", "right", "question").rows()]
-        inside.append(low <= float(np.mean(expected)) <= high)
+    for row in audited.iter_rows(named=True):
+        own = votes.filter(pl.col("annotator") == row["judge"]).select("left", "right", "question").rows()
+        expected = np.mean([_p_left(by_name[row["judge"]], contents, *one) for one in own])
+        inside.append(bool(row["left_low"] <= expected <= row["left_high"]))
     return {
-        "seed": seed,
-        "all": quality_of(random_votes(judges, contents, everything, seed, True), truth),
-        "jury": {**mine, "state": outcome.state, "spent": spent, "seconds": seconds},
-        "random": quality_of(random_votes(judges, contents, votes.height, seed, False), truth),
-        "budget": everything // 2,
+        **quality_of(votes, truth),
+        "state": outcome.state,
+        "within budget": spent <= most_calls,
         "sides inside": inside,
+        "processor s": seconds,
     }
 
 
@@ -145,8 +176,8 @@ def coverage(n_seeds: int) -> float:
     from jamrank.jury.audit import _position
 
     inside = []
-    for seed in range(n_seeds):
-        contents, _ = draw_contents(1_000 + seed, 8, 12)
+    for seed in range(2_000, 2_000 + n_seeds):
+        contents, _ = draw_contents(seed, 8, 12)
         for judge in judges_of(seed):
             votes = random_votes([judge], contents, 200, seed, False)
             row = _position(votes)
@@ -204,44 +235,111 @@ def ask(port: str, n_requests: str, folder: str) -> None:
     sys.stdout.write(json.dumps({**told, "peak": used.ru_maxrss * 1024}))
 
 
+def run_trials(size: dict[str, Any]) -> list[dict[str, Any]]:
+    """Run the trials that are not stored yet, store each when it is done, and return all."""
+    DONE.parent.mkdir(parents=True, exist_ok=True)
+    stored = [json.loads(line) for line in DONE.read_text().splitlines()] if DONE.exists() else []
+    shape = size["systems"], size["questions"]
+    known = {one["seed"]: one for one in stored if (one["systems"], one["questions"]) == shape}
+    seeds = range(FIRST_SEED, FIRST_SEED + size["seeds"])
+    with ProcessPoolExecutor(size["processes"], get_context("spawn")) as pool:
+        waiting = [pool.submit(trial, seed, *shape) for seed in seeds if seed not in known]
+        for done in as_completed(waiting):
+            found = done.result()
+            known[found["seed"]] = found
+            with DONE.open("a") as file:
+                file.write(json.dumps(found) + "\n")
+            say(f"seed {found['seed']}: {found['strict']}\n")
+    return [known[seed] for seed in seeds]
+
+
 def measure(size: dict[str, Any]) -> dict[str, Any]:
-    trials = []
-    for seed in range(size["seeds"]):
-        trials.append(trial(seed, size))
-        say(f"seed {seed}: {trials[-1]['jury']}\n")
+    # The requests are timed first, while nothing else runs.
+    loads = [load(n) for n in size["load"]]
     return {
         "size": {name: size[name] for name in ("seeds", "systems", "questions")},
-        "trials": trials,
+        "trials": run_trials(size),
         "coverage": {"seeds": size["coverage"], "share": coverage(size["coverage"])},
-        "load": [load(n) for n in size["load"]],
+        "load": loads,
     }
 
 
+def difference(trials: list[dict[str, Any]], name: str, key: str) -> tuple[float, float]:
+    """Return the mean difference to all pairs, seed by seed, and its standard error."""
+    gaps = np.array([one[name][key] - one["all"][key] for one in trials])
+    return float(gaps.mean()), float(gaps.std(ddof=1) / np.sqrt(len(gaps))) if len(gaps) > 1 else 0.0
+
+
 def text_of(numbers: dict[str, Any], made: dict[str, str]) -> str:
-    size, trials = numbers["size"], numbers["trials"]
+    size, trials, loads = numbers["size"], numbers["trials"], numbers["load"]
+    titles = {
+        "all": "all pairs, both orders",
+        "strict": f"the jury, target {TARGETS['strict']:g}",
+        "default": f"the jury, target {TARGETS['default']:g} (default)",
+        "random": "random pairs, as many as the strict jury",
+    }
     rows = []
-    for name, title in (("all", "all pairs, both orders"), ("jury", "the jury"), ("random", "random pairs")):
-        calls, tau, top = (np.mean([one[name][key] for one in trials]) for key in ("calls", "tau", "top"))
-        rows.append([title, f"{calls:,.0f}", f"{tau:.3f}", f"{top:.2f}"])
-    inside = [one for row in trials for one in row["sides inside"]]
-    never = all(row["jury"]["spent"] <= row["budget"] for row in trials)
+    for name, title in titles.items():
+        calls, tau, top = (float(np.mean([one[name][key] for one in trials])) for key in ("calls", "tau", "top"))
+        share = float(np.mean([one[name]["calls"] / one["all"]["calls"] for one in trials]))
+        gaps = [
+            "" if name == "all" else "{:+.3f} ± {:.3f}".format(*difference(trials, name, k)) for k in ("tau", "top")
+        ]
+        rows.append([title, f"{calls:,.0f}", f"{share:.0%}", f"{tau:.3f}", gaps[0], f"{top:.3f}", gaps[1]])
+    most = max(one["strict"]["calls"] / one["all"]["calls"] for one in trials)
+    as_good = all(gap >= -2 * error for gap, error in (difference(trials, "strict", key) for key in ("tau", "top")))
+    never = all(one[name]["within budget"] for one in trials for name in TARGETS)
+    inside = [yes for one in trials for name in TARGETS for yes in one[name]["sides inside"]]
+    covered = numbers["coverage"]["share"]
+    ratio, growth = loads[0]["asking"] / loads[0]["ideal"], loads[-1]["peak"] - loads[0]["peak"]
+    ends = Counter(one["strict"]["state"] for one in trials)
+    ended = ", ".join(f"{count} times {state!r}" for state, count in ends.items())
     lines = [
         "# The jury",
         "",
         *wrap(
             f"{size['systems']} systems × {size['questions']} questions, five simulated judges, {size['seeds']} "
-            "seeds (0 and up): one leans to the left, one likes long answers, one is a coin, two favour theirs. "
-            f"Kendall's τ with the true order, and the share of the true first {TOP} among the first {TOP} found, "
-            "both by JAM. Asked for: as good as all pairs in both orders with at most half of the calls.",
+            f"seeds (from {FIRST_SEED}): one leans to the left, one likes long answers, one is a coin, two are of a "
+            f"family and favour it. Kendall's τ with the true order, and the share of the true first {TOP} among the "
+            f"first {TOP} found, both by JAM. Differences are to all pairs in both orders by every judge, seed by "
+            "seed, ± one standard error. The jury stops at its target, when more votes would not reach it, or at "
+            f"half of all calls; the strict one ended {ended}.",
             118,
         ),
         "",
-        *table(["asked", "calls", "Kendall τ", f"top {TOP}"], rows),
-        f"Never more than the budget: {'yes' if never else 'no'}. Side bias inside its interval in these runs: "
-        f"{np.mean(inside):.0%} of {len(inside)} judges; over {numbers['coverage']['seeds']} seeds of random pairs: "
-        f"{numbers['coverage']['share']:.1%} (asked for: 92 %).",
-        "",
+        *table(["asked", "calls", "of all", "Kendall τ", "difference", f"top {TOP}", "difference"], rows),
+        *table(
+            ["asked for", "measured", ""],
+            [
+                [
+                    f"order and top {TOP} as good as all pairs in both orders (within two standard errors)",
+                    rows[1][4] + "; " + rows[1][6],
+                    holds(as_good),
+                ],
+                ["at most half of the calls", f"at most {most:.0%}", holds(most <= 0.5)],
+                ["never more than the budget", f"{len(trials) * len(TARGETS)} runs", holds(never)],
+                [
+                    "side bias inside its 95 % interval for 92 % of judges",
+                    f"{covered:.1%} over {numbers['coverage']['seeds']} seeds of random pairs; "
+                    f"{np.mean(inside):.1%} of {len(inside)} judges in the runs above",
+                    holds(covered >= 0.92),
+                ],
+                [
+                    f"{loads[0]['requests']:,} requests of {1000 * LATENCY:.0f} ms, {CONCURRENCY} at once: at most "
+                    "1.25 times the ideal time",
+                    f"{ratio:.2f} times",
+                    holds(ratio <= 1.25),
+                ],
+                [
+                    "memory independent of the number of replies",
+                    f"{growth / 1e6:+.0f} MB from {loads[0]['requests']:,} to {loads[-1]['requests']:,}",
+                    holds(growth < 0.1 * loads[0]["peak"]),
+                ],
+            ],
+        ),
         f"## Requests with {1000 * LATENCY:.0f} ms latency at concurrency {CONCURRENCY}",
+        "",
+        "The judges are a server in a second process of this machine.",
         "",
         *table(
             ["requests", "ideal s", "seconds", "ratio", "processor s", "peak memory"],
@@ -254,11 +352,9 @@ def text_of(numbers: dict[str, Any], made: dict[str, str]) -> str:
                     f"{one['cpu']:.2f}",
                     f"{one['peak'] / 1e6:,.0f} MB",
                 ]
-                for one in numbers["load"]
+                for one in loads
             ],
         ),
-        "Asked for: at most 1.25 times the ideal time, and memory that does not grow with the replies.",
-        "",
         *made_with(made),
     ]
     return "\n".join(lines)
@@ -273,11 +369,17 @@ def main() -> None:
         return
     asked = parser("jury", __doc__ or "")
     asked.add_argument("--seeds", type=int, help="fewer or more seeds")
+    asked.add_argument("--trials", action="store_true", help="only the trials, which are stored; write nothing")
     asked.add_argument("--questions", type=int, help="fewer or more questions")
+    asked.add_argument("--processes", type=int, help="how many trials at once")
     given, begun_at = arguments(asked), commit()
-    warnings.simplefilter("ignore", jr.errors.JamrankWarning)
     size = dict(QUICK if given.quick else FULL)
-    size |= {name: value for name in ("seeds", "questions") if (value := getattr(given, name)) is not None}
+    size |= {
+        name: value for name in ("seeds", "questions", "processes") if (value := getattr(given, name)) is not None
+    }
+    if given.trials:
+        run_trials(size)
+        return
     numbers = measure(size)
     made = about(begun_at)
     write(given.out, "jury", text_of(numbers, made), {**numbers, "made with": made})

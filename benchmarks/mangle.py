@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmarks.samples import Sample, write_records
 
-__all__ = ["mangled"]
+__all__ = ["mangled", "zstd"]
 
 Record = dict[str, Any]
 
@@ -82,11 +82,11 @@ def _harmless(records: list[Record], kind: str, rng: random.Random) -> tuple[byt
         if rng.random() < 0.3:
             data = data.rstrip(b"\r\n") if rng.random() < 0.5 else data + b"\n\n"
     if rng.random() < 0.3:
-        data, suffix = (gzip.compress(data), suffix + ".gz") if rng.random() < 0.5 else (_zstd(data), suffix + ".zst")
+        data, suffix = (gzip.compress(data), suffix + ".gz") if rng.random() < 0.5 else (zstd(data), suffix + ".zst")
     return data, f"votes{suffix}"
 
 
-def _zstd(data: bytes) -> bytes:
+def zstd(data: bytes) -> bytes:
     import pyarrow as pa
 
     sink = pa.BufferOutputStream()
@@ -203,7 +203,7 @@ def _random(data: bytes, rng: random.Random) -> bytes:
 
 
 def _pack(data: bytes, rng: random.Random) -> bytes:
-    packed = gzip.compress(data) if rng.random() < 0.5 else _zstd(data)
+    packed = gzip.compress(data) if rng.random() < 0.5 else zstd(data)
     return packed if rng.random() < 0.5 else packed[: rng.randrange(1, len(packed))]
 
 

@@ -265,6 +265,24 @@ def arena(records: list[Record]) -> Iterator[tuple[Any, ...]]:
     return sided(own, MODELS, sides, lambda records: asked(records, "question_id", "id", "question"))(records)
 
 
+def named_pairs(records: list[Record]) -> Iterator[tuple[Any, ...]]:
+    """Read two columns and a winner by their names, or winners and losers."""
+    names = names_of(records)
+    if {"winner", "loser"} <= set(names):
+        who, question, weighted = voter(records), asked_alike(records, "question"), "weight" in names
+        for record in records:
+            one, two = ident(record.get("winner")), ident(record.get("loser"))
+            left, right, said = (one, two, "left") if one < two else (two, one, "right")
+            yield who(record), left, right, said, weight(record, weighted), question(record)
+        return
+    pairs = [pair for pair in PAIRS if set(pair) <= set(names)]
+    winners = [name for name in WINNERS if name in names]
+    if len(winners) != 1 or len(pairs) != 1:
+        raise RefusedError("other columns")
+    words = {**MODELS, pairs[0][0]: "left", pairs[0][1]: "right"}
+    yield from sided((), words, pairs[0])([{**record, "winner": record.get(winners[0])} for record in records])
+
+
 def crowd_kit(records: list[Record]) -> Iterator[tuple[Any, ...]]:
     who, question, weighted = (
         voter(records, "worker", "performer"),
@@ -678,6 +696,14 @@ def lists_of(value: Any) -> list[Record]:
     return value
 
 
+PAIRS = (("left", "right"), ("home", "away"), ("a", "b"), ("first", "second"), *(
+    (f"{noun}{one}", f"{noun}{two}")
+    for noun, one, two in (("model", "_a", "_b"), ("item", "_a", "_b"), ("option", "_a", "_b"), ("item", "1", "2"),
+                           ("item", "_1", "_2"), ("model", "1", "2"), ("model", "_1", "_2"), ("player", "1", "2"),
+                           ("player", "_1", "_2"), ("team", "1", "2"))
+))  # fmt: skip
+WINNERS = ("winner", "preferred", "preference", "verdict", "result", "choice", "chosen", "better", "label", "vote",
+           "outcome", "answer", "judgement", "judgment")  # fmt: skip
 SIDES = {"left": "left", "right": "right", **TIES}
 MODELS = {
     "model_a": "left",
@@ -712,4 +738,5 @@ READERS: dict[str, Callable[[list[Record]], Iterator[tuple[Any, ...]]]] = {
     ),
     "comparative-judgement": judgement,
     "ratings": ratings,
+    "named-pairs": named_pairs,
 }

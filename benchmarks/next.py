@@ -21,7 +21,7 @@ import json
 import sys
 import warnings
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 from time import perf_counter
@@ -32,6 +32,8 @@ import numpy as np
 import jamrank as jr
 from benchmarks import machine, next_report, report
 from benchmarks.crowds import CROWDS, data_folder
+from jamrank.acquisition import STRATEGIES, Proposals
+from jamrank.acquisition.view import View
 
 SEEDS, QUICK_SEEDS, FIRST_SEED = 50, 2, 1000
 BATCH = 10
@@ -70,9 +72,9 @@ def plan_cases(quick: bool) -> list[Case]:
         ("features", "without features", 1500),
         ("coins", "chosen", 300),
         ("light_fields", "random", 960),
-        ("light_fields", "chosen", 660),
-        ("llmfao", "random", 2400),
-        ("llmfao", "chosen", 2400),
+        ("light_fields", "replay", 660),
+        ("llmfao", "random", 1800),
+        ("llmfao", "replay", 1800),
         *(
             (f"costs-{k}-{keep}", method, most)
             for k in range(3)
@@ -114,14 +116,15 @@ class Collection:
         self.spent = 0.0
         self.curve: list[dict[str, float]] = []
 
-    def ask(self, who: int, left: int, right: int) -> str:
-        """Ask, record, and return the answer as a chooser is told."""
-        said = self.crowd.answer(who, left, right)
-        if said is None:
-            return "abstain"
-        self.rows.append((who, left, right, said))
-        self.spent += 1.0 if self.crowd.cost is None else float(self.crowd.cost[who])
-        return "left" if said else "right"
+    def ask(self, who: int, left: int, right: int) -> tuple[int, int, int, str]:
+        """Ask, record, and return the vote for a chooser; of a replay it may be another annotator's."""
+        answer = self.crowd.answer(who, left, right)
+        if answer is None:
+            return who, left, right, "abstain"
+        voter, for_left = answer
+        self.rows.append((voter, left, right, for_left))
+        self.spent += 1.0 if self.crowd.cost is None else float(self.crowd.cost[voter])
+        return voter, left, right, "left" if for_left else "right"
 
     def measure(self, models: dict[str, Any]) -> None:
         """Fit the models to the votes so far, and compare them with the truth."""
@@ -176,6 +179,23 @@ def _crowd_bt() -> dict[str, Any]:
     return {"CrowdBT": jr.CrowdBT()}
 
 
+def _strategy(collection: Collection) -> str:
+    """Return the name of a strategy: of replays, ``information`` among the pairs of which recorded votes are left."""
+    if collection.case.method != "replay":
+        return "swiss" if collection.case.method == "swiss" else "information"
+
+    def recorded(view: View) -> Proposals:
+        left = [
+            bool(collection.crowd.votes[pair]) for pair in zip(view.first.tolist(), view.second.tolist(), strict=True)
+        ]
+        some = np.flatnonzero(left)
+        found = STRATEGIES["information"](replace(view, first=view.first[some], second=view.second[some]))
+        return Proposals(some[found.pairs], found.value, found.why)
+
+    STRATEGIES.register("recorded", recorded)
+    return "recorded"
+
+
 def _chooser(collection: Collection) -> jr.Chooser:
     crowd, method = collection.crowd, collection.case.method
     more: dict[str, Any] = {}
@@ -188,7 +208,7 @@ def _chooser(collection: Collection) -> jr.Chooser:
     return jr.Chooser(
         items=range(len(crowd.scores)),
         annotators=range(len(crowd.flips)),
-        strategy="swiss" if method == "swiss" else "information",
+        strategy=_strategy(collection),
         random_state=collection.case.seed,
         target=STOP_TARGET,
         **more,
@@ -202,15 +222,18 @@ def _with_chooser(collection: Collection, checkpoints: list[int]) -> jr.Chooser:
     models = {"CrowdBT": jr.JAM(scorer="linear+objects")} if with_features else _crowd_bt()
     for until in checkpoints:
         while len(collection.rows) < until:
-            if case.method in ("given", "swiss"):
+            if case.method in ("given", "swiss", "replay"):
                 asked = [chooser.next(int(who)) for who in collection.rng.permutation(annotators)[:BATCH]]
             else:
                 asked = chooser.batch(BATCH)
             asked = [one for one in asked if one is not None]
             if not asked:
                 return chooser
-            told = [(one.annotator, one.left, one.right) for one in asked]
-            chooser.tell([(*one, collection.ask(*one)) for one in told])
+            votes = [collection.ask(one.annotator, one.left, one.right) for one in asked]
+            for one, vote in zip(asked, votes, strict=True):
+                if vote[0] != one.annotator:
+                    chooser.cancel(one)
+            chooser.tell(votes)
         collection.measure(models)
     return chooser
 
@@ -245,7 +268,7 @@ def _with_asap(collection: Collection, checkpoints: list[int]) -> None:
                 pairs = np.asarray(chooser.run_asap(wins, mst_mode=True))
             for first, second in pairs.tolist():
                 left, right = (first, second) if collection.rng.random() < 0.5 else (second, first)
-                said = collection.ask(int(collection.rng.integers(many)), left, right)
+                *_, said = collection.ask(int(collection.rng.integers(many)), left, right)
                 wins[(left, right) if said == "left" else (right, left)] += 1
         collection.measure({"CrowdBT": jr.CrowdBT(), "BT": jr.BradleyTerry()})
 
@@ -272,8 +295,7 @@ def _until_reached(collection: Collection) -> dict[str, Any]:
     chooser = _chooser(collection)
     while len(collection.rows) < collection.case.most:
         for _ in range(STOP_STEP // BATCH):
-            told = [(one.annotator, one.left, one.right) for one in chooser.batch(BATCH)]
-            chooser.tell([(*one, collection.ask(*one)) for one in told])
+            chooser.tell([collection.ask(one.annotator, one.left, one.right) for one in chooser.batch(BATCH)])
         status = chooser.status()
         if status.state == "reached":
             break

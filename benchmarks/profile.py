@@ -149,8 +149,8 @@ def as_markdown(found: dict[str, dict[str, Any]], machine: dict[str, float], mad
     lines = [
         "# Where the time goes",
         "",
-        "Every moment is given to one stage: kernels by what they are for, those of reading, encoding and rows to",
-        "these. *Rows* are what passes run over; *the rest* is all else, in Python and numpy.",
+        "All time is attributed to one stage; the time of a kernel belongs to the stage that calls it. *Rows* is the",
+        "construction of the rows that passes run over; *the rest* is everything else, in Python and numpy.",
         "",
     ]
     for title, one in found.items():
@@ -160,15 +160,15 @@ def as_markdown(found: dict[str, dict[str, Any]], machine: dict[str, float], mad
         lines += report.table(["stage", "seconds", "share"], [*shares, ["all", report.seconds(total), "100%"]])
         if "longest" in one:
             top = ", ".join(f"`{row['function']}` {report.seconds(row['seconds'])} s" for row in one["longest"])
-            lines += [f"{one['passes']} passes. Longest of their own, by the standard profiler: {top}.", ""]
+            lines += [f"{one['passes']} passes. Functions with the most own time, by the profiler: {top}.", ""]
     lines += [
         "## Distance to the limits of this machine",
         "",
         f"Copying large arrays on all cores moves {machine['copy bandwidth, GB/s']:.1f} GB/s; BLAS multiplies",
-        f"matrices in cache at {machine['arithmetic peak, Gflop/s']:.1f} Gflop/s of doubles. Bytes are those of all",
-        "arrays that a pass is given, each read or written once; operations are those that the mathematics asks for,",
-        "a division counted as one. Matrices are multiplied by fused instructions on whole vectors, without a",
-        "division, a look-up or a scattered sum: no pass can reach that peak.",
+        f"matrices in cache at {machine['arithmetic peak, Gflop/s']:.1f} Gflop/s in float64. Bytes are those of all",
+        "arrays of a pass, each read or written once; operations are those that the formulas need, and a division",
+        "counts as one. A matrix product uses fused instructions on whole vectors, without divisions, look-ups or",
+        "scattered sums, so no pass can reach its rate.",
         "",
     ]
     header = ["fit", "pass", "calls", "ns a row", "bytes a row", "operations a row"]

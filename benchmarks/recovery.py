@@ -1,4 +1,4 @@
-"""Whether votes drawn from a noise or a scorer give back its parameters, and beat Bradley–Terry at foretelling votes.
+"""Whether fits recover the parameters of a noise or scorer, and predict votes better than Bradley–Terry.
 
 ``make benchmark-recovery`` draws votes from every noise and scorer, twenty times with other seeds, fits the model
 that has this part to three quarters of them, and writes ``recovery.md`` and ``recovery.json`` beside this file: how
@@ -267,13 +267,13 @@ def text(cases: list[dict[str, Any]], n_votes: int, made_with: dict[str, str]) -
     ]
     header = ["votes drawn from", "model", "within 95 % interval", "log-loss", "Bradley–Terry's", "better in"]
     lines = [
-        "# Does a noise, or a scorer, give back its parameters?",
+        "# Recovered parameters of noises and scorers",
         "",
         f"Votes drawn from each noise and scorer with seeds 0 to {n_seeds - 1}: {ITEMS} items, or {FEATURED_ITEMS} "
-        f"with {FEATURES} features where the scorer uses these, {ANNOTATORS} annotators, "
-        f"{n_votes} votes, {TRAINED:.0%} of them to fit. Shares of true parameters within their intervals; mean "
-        "log-loss of the votes held out, given annotator and sides, from scores and what is known of the annotator. "
-        "Bradley–Terry is told the share of ties. Made by `make benchmark-recovery`.",
+        f"with {FEATURES} features if the scorer uses these, {ANNOTATORS} annotators, "
+        f"{n_votes} votes, of which the models are fitted to {TRAINED:.0%}. The table has the share of true "
+        "parameters within their intervals, and the mean log-loss of the held-out votes, given annotator and sides. "
+        "Bradley–Terry is given the share of ties. Made by `make benchmark-recovery`.",
         "",
         *report.table(header, rows),
         *report.made_with(made_with),

@@ -46,6 +46,11 @@ def made_with(about: dict[str, str], heading: str = "##") -> list[str]:
     return [f"{heading} Made with", "", *(f"- {key}: {value}" for key, value in about.items()), ""]
 
 
+def holds(yes: bool) -> str:
+    """Say whether what is asked for was measured."""
+    return "holds" if yes else "does not hold"
+
+
 def seconds(value: float | None) -> str:
     if value is None:
         return ""

@@ -421,6 +421,19 @@ SAMPLES: dict[str, Sample] = {
         ],
         missing=1,
     ),
+    "named pairs": Sample(
+        "named-pairs",
+        [
+            {"home": "Rovers", "away": "City", "result": "home", "referee": "x"},
+            {"home": "City", "away": "Rovers", "result": "draw", "referee": "y"},
+            {"home": "Town", "away": "City", "result": "away", "referee": "x"},
+        ],
+        [
+            ("unnamed", "Rovers", "City", "left", 1, ""),
+            ("unnamed", "City", "Rovers", "tie", 1, ""),
+            ("unnamed", "Town", "City", "right", 1, ""),
+        ],
+    ),
     "evaluatorq": Sample(
         "evaluatorq",
         [

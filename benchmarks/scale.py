@@ -162,9 +162,9 @@ def as_markdown(runs: list[Run], about: dict[str, str], slopes: dict[str, float]
         "# Many votes, from disk",
         "",
         f"{N_ITEMS:,} items, {N_ANNOTATORS:,} annotators, a truth for each pair (JAM with free scores), Parquet in",
-        "random order. *Seconds* are all from opening the files to a ranking with intervals; *encode* is storing the",
-        "votes in the scratch folder, *fit* the rest but for the intervals. τ is Kendall's with the true scores, the",
-        "error of flips the mean distance from the true ones.",
+        "random order. *Seconds* is the time from opening the files to a ranking with intervals; *encode* is the",
+        "time to store the votes in the scratch folder, *fit* the rest without the intervals. τ is Kendall's τ with",
+        "the true scores; the error of flips is their mean distance from the true flips.",
         "",
         *report.table(header, rows),
         *(f"- {what} grows with the votes to the power {slope:.2f}" for what, slope in slopes.items()),
@@ -190,7 +190,7 @@ if __name__ == "__main__":
     about = {
         "seed": str(SEED),
         "exponents": f"from {min(votes):,.0f} votes up",
-        "memory": f"told to use {MEMORY} of {machine.memory_bytes() / 1e9:.0f} GB",
+        "memory": f"limited to {MEMORY} of {machine.memory_bytes() / 1e9:.0f} GB",
         **machine.about(begun_at, "polars"),
     }
     numbers = {

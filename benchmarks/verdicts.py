@@ -31,16 +31,16 @@ CROWDS = [("pair", "JAM"), ("pair", "CrowdBT"), ("vote", "JAM"), ("vote", "Crowd
 
 CROWD = wrap(
     f"{N_ITEMS} items with scores N(0, {SPREAD}²); {HONEST} honest annotators with flips from 0.05 to 0.25, and "
-    f"{EACH} of each kind, with {VOTES} votes each (too few: {FEW}). Noisy ones have flips from 0.3 to 0.4, random "
-    "ones 0.5, adversarial ones 0.85; position-biased ones pick the left with a chance from 0.8 to 0.9 whatever "
-    "they see, one-sided ones always; tie-lazy ones are honest and say tie on 60 % of the pairs. *Accused* is the "
-    "share of the honest who are called anything but reliable or noisy. Asked for: 85 % of all kinds, at most 3 % "
-    "accused.",
+    f"{EACH} of each kind, with {VOTES} votes each (too few: {FEW}). Noisy annotators have flips from 0.3 to 0.4, "
+    "random ones 0.5, adversarial ones 0.85. Position-biased annotators choose the left with a probability from 0.8 "
+    "to 0.9 whatever the items, one-sided annotators always; tie-lazy annotators are honest and vote tie on 60 % of "
+    "the pairs. *Accused* is the share of honest annotators who are called anything but reliable or noisy. Required: "
+    "85 % of each kind, at most 3 % accused.",
     118,
 )
 WORKERS = wrap(
-    f"{N_ITEMS} items, 5,000 votes, 50 workers: 30 % random, 10 % right with a chance of 0.15, the others 0.92; "
-    "a truth for each vote. Asked for: mean Kendall τ at most 0.015 below that with the true flips, Spearman ρ at "
+    f"{N_ITEMS} items, 5,000 votes, 50 workers: 30 % random, 10 % right with probability 0.15, the others 0.92; "
+    "one truth per vote. Required: mean Kendall τ at most 0.015 below that with the true flips, Spearman ρ at "
     "least 0.84.",
     118,
 )
@@ -194,7 +194,7 @@ def text_of(numbers: dict[str, Any], made: dict[str, str]) -> str:
         *table(["model and truth", *names], rows),
         "## Effective number of judges",
         "",
-        "Five judges with flips from 0.05 to 0.3 on 600 pairs (JAM). Asked for: 4.7 to 5.1, with a copy 3.5 to 4.2.",
+        "Five judges with flips from 0.05 to 0.3 on 600 pairs (JAM). Required: 4.7 to 5.1, with a copy 3.5 to 4.2.",
         "",
         *table(["judges", "mean", "least", "most"], judges),
         "## CrowdBT against CrowdBT with the true flips",

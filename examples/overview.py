@@ -1,4 +1,4 @@
-"""The picture of the README: what modelling the annotators buys, on simulated votes of known truth.
+"""The picture of the README: what modelling the annotators gains, on simulated votes with a known truth.
 
 ``make figure`` runs it; it prints the numbers and writes docs/images/overview.png. Needs matplotlib.
 """
@@ -15,7 +15,7 @@ import jamrank as jr
 HERE = Path(__file__).parents[1] / "docs" / "images"
 MODELS = {"win rate": jr.MajorityVote, "Bradley–Terry": jr.BradleyTerry, "jamrank (CrowdBT)": jr.CrowdBT}
 COLOURS = {"win rate": "#999999", "Bradley–Terry": "#E69F00", "jamrank (CrowdBT)": "#0072B2"}
-# Twenty annotators: twelve careful, six who toss coins, two who say the opposite.
+# Twenty annotators: twelve careful, six who vote at random, two who report the opposite.
 FLIPS = np.array([0.05, 0.06, 0.07, 0.08, 0.09, 0.1, 0.1, 0.12, 0.14, 0.16, 0.18, 0.2, *[0.5] * 6, 0.85, 0.9])
 SIZES, SEEDS = [500, 1000, 2000, 4000, 8000, 16000], range(20)
 
@@ -55,12 +55,10 @@ def plot(table: dict[str, np.ndarray]) -> None:
     right.errorbar(
         FLIPS, flip, yerr=[flip - low, high - flip], fmt="o", color="#0072B2", elinewidth=1.2, markersize=5
     )
-    for place, text in (((0.1, 0.27), "reliable"), ((0.5, 0.62), "coin tossers"), ((0.875, 0.76), "adversaries")):
+    for place, text in (((0.1, 0.27), "reliable"), ((0.5, 0.62), "random"), ((0.875, 0.76), "adversarial")):
         right.annotate(text, place, ha="center", color="#555555")
-    right.set(
-        xlabel="true chance of saying the opposite", ylabel="found, with 95 % interval", xlim=(0, 1), ylim=(0, 1.05)
-    )
-    right.set_title("and whom to trust", loc="left", fontsize=11)
+    right.set(xlabel="true error rate", ylabel="estimated error rate, 95 % interval", xlim=(0, 1), ylim=(0, 1.05))
+    right.set_title("and the reliability of each annotator", loc="left", fontsize=11)
     HERE.mkdir(parents=True, exist_ok=True)
     figure.savefig(HERE / "overview.png", dpi=150)
 

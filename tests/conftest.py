@@ -9,6 +9,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 import itertools
 import shutil
+import signal
 import tempfile
 
 import pytest
@@ -20,6 +21,30 @@ settings.register_profile(
 )
 settings.register_profile("long", settings.get_profile("short"), max_examples=400, derandomize=False, print_blob=True)
 settings.load_profile("short")
+
+# Of a job in the background Ctrl-C is ignored, and of all that it starts, unless somebody asks for it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# Rooms, and files of others, whose tests do not depend on how exact draws from a posterior are: a fifth is enough.
+SHORT_CHAINS = {"cli", "collect", "data", "engines", "io", "jury", "models", "report", "selection", "studio"}
+SHORT_CHAINS |= {"test_benchmarks", "test_intervals", "test_order_probability", "test_rank_groups"}
+SHORT_CHAINS |= {"test_response_bias", "test_scale", "test_verdicts"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def chains(request):
+    """Shorten the chains of the tests above, in which most of the time of a small fit goes."""
+    from jamrank.inference import canonical_sampler, posterior_draws
+
+    short = {canonical_sampler: {"_USUAL": 100, "_MANY": 100}, posterior_draws: {"_WARM_UP": 40, "_AFTER": 16}}
+    with pytest.MonkeyPatch.context() as patch:
+        if {request.path.parent.name, request.path.stem} & SHORT_CHAINS:
+            for module, lengths in short.items():
+                for name, length in lengths.items():
+                    patch.setattr(module, name, length)
+        yield
 
 
 @pytest.fixture(scope="session")

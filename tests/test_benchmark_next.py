@@ -45,9 +45,10 @@ def test_the_same_seed_is_the_same_crowd_for_every_method():
 
 
 def test_a_recorded_vote_is_given_once_and_turned_with_the_sides():
-    replay = Replay(np.zeros(2), np.zeros(1), np.random.default_rng(0))
-    replay.votes[0, 0, 1] = [True]
-    assert replay.answer(0, 1, 0) is False
+    replay = Replay(np.zeros(2), np.zeros(3), np.random.default_rng(0))
+    replay.votes[0, 1] = [(0, True), (2, False)]
+    assert replay.answer(2, 1, 0) == (2, True)
+    assert replay.answer(1, 1, 0) == (0, False)  # somebody else judged the pair
     assert replay.answer(0, 0, 1) is None
 
 

@@ -86,10 +86,17 @@ def test_a_rival_that_was_stopped_gives_a_lower_bound():
 
 
 def test_a_rival_that_is_not_installed_is_shown_as_such():
-    rival = trial(ratios.FAST[0])
+    rival = trial("evalica BT")
     rival.stop("not installed")
     judged = ratios.judge("", trial(ratios.OURS, 0.1), rival, "≤", 0.5, "")
     assert judged.value is None and judged.met is None and "not installed" in judged.why
+
+
+def test_text_ids_are_judged_for_each_kind_of_object_or_said_to_be_missing():
+    seconds = {"CrowdBT": 0.2, "BradleyTerry": 0.2, "evalica BT": 0.5}
+    judged = ratios.judge_text([{"kind": "lists", "votes": 10, "seconds": seconds}])
+    assert [one.met for one in judged] == [True, False]
+    assert [one.value for one in ratios.judge_text([])] == [None]
 
 
 def test_figures_at_scale_are_read_where_they_are(tmp_path):
@@ -141,11 +148,13 @@ def test_votes_of_every_cell_are_drawn_with_features(cell):
     assert set(votes.items.tolist()) <= set(features)
 
 
+@pytest.mark.long
 def test_a_simulation_tells_what_was_picked():
     run = heldout.simulate(heldout.CELLS[1], 0)
     assert (run["cell"], run["picked"], run["ok"]) == ("CrowdBT", "CrowdBT", True)
 
 
+@pytest.mark.long
 def test_real_votes_are_held_out_from_the_choice_too():
     votes = jr.simulate(20, 8, 1500, truth="vote", random_state=0).votes
     found = heldout.measure_real(heldout.Real("made up", lambda folder: (votes, None), 0.01), heldout.SHARED, "vote")
@@ -229,16 +238,17 @@ def test_shares_of_verdicts():
     assert found["all kinds"] == pytest.approx(1 / len(verdicts.KINDS))
 
 
-def test_every_noise_and_scorer_has_a_trial_of_recovery():
+@pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.long)])
+def test_every_noise_and_scorer_has_a_trial_of_recovery(every):
     assert len({case.name for case in recovery.CASES}) == len(recovery.CASES)
     cases = []
-    for case in recovery.CASES:
+    for case in recovery.CASES[::every]:
         found = recovery.trial(case, 0, 600)
         assert all(0 <= inside <= total and total >= recovery.FEATURES for inside, total in found["inside"].values())
         assert 0 < found["loss"] < 2 and 0 < found["bradley_terry"] < 2
         cases.append(recovery.summary(case, [found]))
     written = recovery.text(cases, 600, {"commit": "x"})
-    assert all(case.name in written for case in recovery.CASES)
+    assert all(case.name in written for case in recovery.CASES[::every])
 
 
 def test_the_cluster_s_page_says_what_was_measured():
@@ -278,6 +288,7 @@ def test_the_cluster_s_page_says_what_was_measured():
         assert told in page
 
 
+@pytest.mark.long
 def test_coverage_is_measured_on_votes_of_each_model_and_goes_on_where_it_stopped(tmp_path):
     done, cases = tmp_path / "build" / "done.jsonl", coverage.cases_of([(6, 3, 80)], 1, 2.0)
     found = coverage.run(cases[:1], done, 1)

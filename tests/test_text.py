@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from jamrank.text import plot_text, safe_line, safe_text
+from jamrank.text import plot_text, safe_line, safe_text, without_lone_surrogates
 
 HOSTILE = {
     "escape sequence": "\x1b[2J\x1b]0;title\x07",
@@ -42,3 +44,8 @@ def test_a_dollar_sign_starts_no_formula_in_a_plot():
 
     for name in ("$5 or $6", r"\$x$", "$$", r"$\frac{1}{2}$"):
         assert not is_math_text(plot_text(name))
+
+
+def test_a_lone_surrogate_in_json_is_text_and_a_pair_is_a_character():
+    text = without_lone_surrogates(r'["\ud83d", "\ud83d\ude00", "\\ud83d", "\ude00x"]')
+    assert json.loads(text) == [r"\ud83d", "😀", r"\ud83d", r"\ude00x"]

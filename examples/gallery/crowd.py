@@ -24,7 +24,7 @@ def read(folder: Path) -> jr.Comparisons:
 
 
 def main(data: Path, picture: Path) -> None:
-    """See what the votes can tell, rank the arguments, and judge the workers."""
+    """Check the votes, rank the arguments, and assess the workers."""
     votes = read(data / "arguments")
     print(votes)
     for sentence in jr.check(votes).sentences:

@@ -1,4 +1,4 @@
-"""An LLM jury: GPT-3 and GPT-4 judge the answers of 59 models beside 124 people (LLMFAO)."""
+"""An LLM jury: GPT-3, GPT-4 and 124 people judge the answers of 59 models (LLMFAO)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def main(data: Path, picture: Path) -> None:
     model = jr.JAM(noise="two-coin", ties="davidson").fit(jr.Comparisons.from_frame(table))
     print(model.ranking_.head(5))
 
-    # A flip is how often a judge misses what all votes together point to; a bias above 0 prefers the left.
+    # The flip is the probability of a vote against the truth; a bias above 0 prefers the left.
     judges = model.annotators_.filter(pl.col("annotator").str.starts_with("GPT"))
     print(judges.select("annotator", "votes", "flip", "flip_low", "flip_high", "verdict"))
     print(judges.select("annotator", "bias", "bias_low", "bias_high", "tie"))
@@ -41,6 +41,6 @@ def main(data: Path, picture: Path) -> None:
     for name in ("GPT-3", "GPT-4"):
         alone = jr.BradleyTerry(ties="davidson").fit(jr.Comparisons.from_frame(table.filter(annotator=name)))
         tau = kendalltau(alone.scores_, [score[item] for item in alone.items_]).statistic
-        print(f"{name} alone beside the people: Kendall's tau {tau:.2f}")
+        print(f"Kendall's tau between the rankings of {name} and of the people: {tau:.2f}")
 
     model.plot(most=20).figure.savefig(picture, dpi=110)

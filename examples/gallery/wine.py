@@ -1,4 +1,4 @@
-"""The paper's wine: six made-up annotators compare red wines whose true quality is known."""
+"""The paper's wine: six simulated annotators compare red wines whose true quality is known."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def main(data: Path, picture: Path) -> None:
     votes = noisy_votes(left, right, quality, flips, rng)
     truth = dict(enumerate(quality))
 
-    print("share of the voted pairs decided rightly, and of all pairs in order")
+    print("share of voted pairs decided correctly, and of all pairs in the right order")
     for method in (jr.MajorityVote(), jr.IAM(), jr.JAM(), jr.VRJAM()):
         model = method.fit(votes, features[votes.items])
         print(f"{type(model).__name__:12} {model.score(truth):.2%}  {model.score(truth, by='scores'):.2%}")
 
     model = jr.JAM().fit(votes, features[votes.items])
-    print("annotator    true    found")
+    print("annotator    true    estimated")
     for k, (true, found) in enumerate(zip(flips, model.flip_, strict=True)):
-        print(f"{k:9}  {true:6.3f}  {found:7.3f}")
+        print(f"{k:9}  {true:6.3f}  {found:11.3f}")
 
     model.plot("annotators").figure.savefig(picture, dpi=110)

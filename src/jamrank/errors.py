@@ -11,6 +11,8 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, Self
 
+from jamrank.text import safe_line
+
 __all__ = [
     "BudgetError",
     "ClusterError",
@@ -49,7 +51,13 @@ _ROWS_NAMED = 5
 
 
 class JamrankError(ValueError):
-    """Base of everything that jamrank raises on purpose."""
+    """Base of everything that jamrank raises on purpose.
+
+    Its text may quote files and names: it is made safe to print, on one line of bounded length.
+    """
+
+    def __init__(self, *parts: object) -> None:
+        super().__init__(*(safe_line(part) if isinstance(part, str) else part for part in parts))
 
 
 class InputError(JamrankError):
@@ -82,8 +90,7 @@ class InputError(JamrankError):
         rows: Sequence[int] | None = None,
         reason: str = "",
     ) -> None:
-        # The value may come from a file, with line breaks.
-        self.problem, self.remedy = " ".join(problem.splitlines()), " ".join(remedy.splitlines())
+        self.problem, self.remedy = problem, remedy
         self.source, self.row, self.reason = source, row, reason or self.problem
         self.rows: tuple[int, ...] = tuple(rows) if rows is not None else () if row is None else (row,)
         where = ", ".join(filter(None, [source, f"row {row}" if row is not None else None]))
@@ -168,7 +175,7 @@ class JamrankWarning(UserWarning):
 
 
 class GradesIgnoredWarning(JamrankWarning):
-    """Votes say by how much an item won, and the model goes by who won."""
+    """Votes say by how much an item won, and the model uses only the winners."""
 
 
 class TiesExcludedWarning(JamrankWarning):

@@ -8,8 +8,6 @@ from typing import Generic, TypeVar, cast
 
 from jamrank.errors import ParameterError
 
-__all__ = ["Registry"]
-
 T = TypeVar("T")
 
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-__all__ = ["LONGEST_ID", "in_percent", "many", "number", "plot_text", "safe_line", "safe_text"]
+import re
+
+# A surrogate as JSON escapes it: two of them are one character, one alone is none. Other escapes are passed over.
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_PAIR = r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+_ESCAPED = re.compile(rf"{_PAIR}|\\(u[dD][89a-fA-F][0-9a-fA-F]{{2}})|\\.", re.S)
 
 # The longest id that a message shows in full, and the longest message.
 LONGEST_ID, _LONGEST_LINE = 60, 2000
@@ -57,6 +62,23 @@ def _safe_character(character: str) -> str:
     if character.isprintable() or character in _JOINERS:
         return character
     return " " if character.isspace() else _REPLACEMENT
+
+
+def unicode_text(text: str) -> str:
+    r"""Return text that can be written as UTF-8: a lone surrogate, half of a character, is escaped as ``\ud83d``.
+
+    Texts that differ stay different, unlike with a replacement character.
+    """
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def without_lone_surrogates(json_text: str) -> str:
+    """Return JSON in which the escape of a lone surrogate is its own text, so that ids that differ stay different."""
+    return _ESCAPED.sub(_without_half, json_text) if _SURROGATE.search(json_text) else json_text
+
+
+def _without_half(escape: re.Match[str]) -> str:
+    return rf"\\{escape[1]}" if escape[1] else escape[0]
 
 
 def safe_line(value: object) -> str:

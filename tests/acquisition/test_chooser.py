@@ -305,7 +305,7 @@ def test_very_many_items_are_pruned(monkeypatch):
 @pytest.mark.parametrize("goal", ["ranking", "top-k", "threshold"])
 def test_a_plan_reaches_its_target_and_costs_what_its_votes_cost(goal):
     chooser, _ = collected(45, goal=goal, k=3, threshold=0.0, costs=2.0, target=0.15)
-    plan = chooser.plan(runs=4, most_votes=400)
+    plan = chooser.plan(runs=12, most_votes=400)
     assert plan.error[0] > plan.error[-1]
     assert plan.cost == pytest.approx(2.0 * plan.votes)
     assert plan.votes_needed is not None and 0 <= plan.votes_needed < 400

@@ -100,3 +100,9 @@ def test_a_new_fit_removes_the_exports_of_an_earlier_one(votes, tmp_path):
     assert names == {"ranking.csv", "annotators.csv", "pairs.csv", "model.jamrank", "report.html", "notes.txt"}
     assert "leaderboard.md" in result.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_verdicts_beside_a_named_model_without_flips_come_from_a_model_of_annotators(votes):
+    text = " ".join(call("fit", votes, "--model", "bt").stdout.split())
+    assert "Flips and verdicts come from CrowdBT, fitted to the same votes: BradleyTerry" in text
+    assert "come from CrowdBT" not in call("fit", votes, "--model", "JAM").stdout

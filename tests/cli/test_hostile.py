@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from jamrank.cli import main
 
 NAMES = ["[/x]", "[en]", "[red]r", "\x1b[31mred\x1b]0;t\x07", "a\u202eb", "$x$", "=1+1", "a\nb", "\x9b2J", "😀" * 40]
-LONG = "long" * 250_000
+LONG = "long" * 25_000
 
 
 def call(*arguments: object):

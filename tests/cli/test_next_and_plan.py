@@ -105,7 +105,7 @@ def test_plan_says_how_many_votes_and_draws_them(votes, tmp_path):
         ([], "no votes and no items; give VOTES, or --items and --annotators to start with none"),
         (["--items", "ITEMS"], "no annotators; give annotators, or votes that name some"),
         (["--items", "ITEMS", "--annotators", "BAD"], "cost is 'much'; expected a number"),
-        (["--items", "WRONG"], "no column 'item'; there are name, size"),
+        (["--items", "WRONG"], "no column 'item'; the columns are name, size"),
         (["VOTES", "--goal", "threshold"], "threshold is None; expected a score, or one of the items"),
     ],
 )

@@ -11,12 +11,14 @@ import pytest
 
 pytest.importorskip("sqlalchemy")
 
+import polars as pl
 from sqlalchemy import Column, Integer, Table, insert, inspect, text
 from sqlalchemy.exc import DBAPIError
 
 import jamrank as jr
 from jamrank.collect import Annotator, Ask, Close, Event, Item, Limit, Undo, open_ledger, schema
 from jamrank.collect.database import writing
+from jamrank.collect.source import votes_of, with_grades
 from jamrank.errors import BudgetError, InputError, LedgerError
 
 
@@ -382,6 +384,20 @@ def test_a_ledger_without_votes_says_so(tmp_path):
     open_ledger(tmp_path / "l.db").close()
     with pytest.raises(InputError, match=r"l\.db: the ledger has no votes yet"):
         jr.read_comparisons(tmp_path / "l.db")
+
+
+def test_strengths_are_grades(tmp_path):
+    with open_ledger(tmp_path / "l.db") as ledger:
+        for number, (outcome, strength) in enumerate(
+            [("left", 0.0), ("right", 1.0), ("left", 0.5), ("tie", 0.5), ("left", None)]
+        ):
+            ledger.answer(ledger.lease("ann", f"x{number}", "y").id, outcome, strength=strength)
+    frame = votes_of(tmp_path / "l.db")
+    assert frame["grade"].to_list() == [1, 3, 2, 0, 0]
+    assert jr.read_comparisons(tmp_path / "l.db").n_grades == 3
+    assert "grade" not in with_grades(frame.drop("grade").with_columns(strength=0.5)).columns
+    many = pl.DataFrame({"winner": ["left"] * 300, "strength": [k / 300 for k in range(300)]})
+    assert with_grades(many)["grade"].value_counts().sort("grade").rows() == [(1, 100), (2, 100), (3, 100)]
 
 
 def test_the_command_line_fits_and_exports_a_ledger(tmp_path):

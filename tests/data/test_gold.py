@@ -57,7 +57,7 @@ def test_the_truth_of_a_known_pair_is_certain_whatever_its_votes(crowd):
     right += right >= left
     votes = jr.Comparisons.from_arrays(left, right, rng.integers(0, n, 400), left < right)
     gold = [(right[0], left[0]) if left[0] < right[0] else (left[0], right[0]), (3, 11), (0, 1)]
-    model = jr.JAM(prior=jr.Prior(score_variance=1.0)).fit(votes, gold=gold)
+    model = jr.JAM(prior=jr.Prior(score_variance=1.0), flips="joint").fit(votes, gold=gold)
     pairs = model.pairs_
     for better, worse in gold:
         row = pairs.filter(

@@ -54,14 +54,14 @@ def draw(n_items: int, n: int, columns: str, seed: int = 0) -> tuple[pl.DataFram
     ("name", "columns"),
     # A chain over ties on disk is slow: once.
     [
-        (name, columns)
+        pytest.param(name, columns, marks=[] if columns == "weight" and "prior" not in name else pytest.mark.long)
         for name in MODELS
         for columns in ("", "question", "weight")
         if "ties" not in name or columns == "weight"
     ],
 )
 def test_a_fit_from_disk_is_the_fit_in_memory(tmp_path, name, columns):
-    frame, features = draw(60, 6000, columns)
+    frame, features = draw(30, 6000, columns)
     frame.write_parquet(tmp_path / "votes.parquet")
     stored = jr.store_comparisons(tmp_path / "votes.parquet", tmp_path, MEMORY)
     assert len(stored.part_pairs) > 4
@@ -149,6 +149,7 @@ print(count)
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="has no SIGKILL")
 def test_a_fit_that_was_killed_goes_on_where_it_was(tmp_path):
     frame, _ = draw(40, 5000, "")

@@ -31,12 +31,18 @@ MODELS = {
 }
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[str]:
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(False, id="threads"), pytest.param(True, id="processes", marks=pytest.mark.long)],
+)
+def cluster(request) -> Iterator[str]:
+    """Two workers: threads, which start at once, and in the long suite processes."""
     from distributed import LocalCluster
 
     logging.getLogger("distributed").setLevel(logging.CRITICAL + 1)
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as local:
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=request.param, dashboard_address=None, silence_logs=50
+    ) as local:
         yield local.scheduler_address
 
 
@@ -151,7 +157,7 @@ def test_passes_are_the_same(votes, engine, row):
 
 @pytest.mark.filterwarnings("ignore::jamrank.errors.JamrankWarning")
 @pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("engine", ["dask", "gpu"])  # those from disk: test_disk.py
+@pytest.mark.parametrize("engine", [pytest.param("dask", marks=pytest.mark.long), "gpu"])  # from disk: test_disk.py
 def test_fits_are_the_same(votes, engine, name):
     if engine == "gpu":
         skip_without_gpu()

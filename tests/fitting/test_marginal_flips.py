@@ -31,7 +31,7 @@ def crowd(n_items: int, n_votes: int, seed: int, n_annotators: int = 50) -> tupl
 @pytest.mark.parametrize("n_items", [1000, 2000])
 def test_flips_are_found_on_sparse_designs(n_items: int) -> None:
     votes, flips = crowd(n_items, 20_000, 0)
-    found, joint = jr.CrowdBT(flips="marginal").fit(votes).flip_, jr.CrowdBT().fit(votes).flip_
+    found, joint = jr.CrowdBT().fit(votes).flip_, jr.CrowdBT(flips="joint").fit(votes).flip_
     assert np.abs(found - flips).mean() < 0.07
     assert np.abs(joint - flips).mean() > 0.12
     assert np.corrcoef(found, flips)[0, 1] > 0.8
@@ -102,3 +102,24 @@ def test_the_kernel_is_its_twin(runs: bool) -> None:
         answers.append([module.marginal(*asked, *out, 2), *out])
     for own, other in zip(*answers, strict=True):
         np.testing.assert_allclose(own, other, rtol=1e-6 if np.asarray(own).dtype == np.float32 else 1e-9, atol=1e-9)
+
+
+def test_it_is_chosen_by_votes_an_item() -> None:
+    sparse, _ = crowd(200, 2000, 1)
+    dense, _ = crowd(10, 6000, 1)
+    for votes, how in ((sparse, "marginal"), (dense, "joint")):
+        np.testing.assert_array_equal(jr.CrowdBT().fit(votes).flip_, jr.CrowdBT(flips=how).fit(votes).flip_)
+    alone = jr.Comparisons.from_arrays(["a", "b", "a"], ["b", "c", "c"], ["me"] * 3, [1, 1, 0])
+    np.testing.assert_array_equal(jr.CrowdBT().fit(alone).flip_, jr.CrowdBT(flips="joint").fit(alone).flip_)
+
+
+def test_flips_shrink_to_a_common_value_where_annotators_are_alike() -> None:
+    rng = np.random.default_rng(4)
+    scores = rng.standard_normal(30)
+    a = rng.integers(30, size=4000)
+    b = (a + rng.integers(1, 30, size=4000)) % 30
+    who, flipped = rng.integers(40, size=4000), rng.random(4000) < 0.2
+    votes = jr.Comparisons.from_arrays(a, b, who, (rng.random(4000) < expit(scores[a] - scores[b])) ^ flipped)
+    pooled = jr.CrowdBT().fit(votes).flip_.std()
+    alone = jr.CrowdBT(flips="marginal", prior=jr.Prior(flip_wrong=1.0, flip_right=2.0)).fit(votes).flip_.std()
+    assert pooled < 0.75 * alone

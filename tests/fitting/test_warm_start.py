@@ -28,6 +28,8 @@ def test_a_fit_that_starts_from_an_earlier_one_ends_where_any_other_does_in_fewe
 
     def model():
         settings = {"tol": 1e-7, "prior": jr.Prior(score_variance=1.5)}
+        if name != "BradleyTerry":
+            settings["flips"] = "joint"
         if name in ("linear", "two-coin"):
             return jr.JAM(noise="flip" if name == "linear" else name, **settings)
         return getattr(jr, name)(**settings)
@@ -44,11 +46,17 @@ def test_a_fit_that_starts_from_an_earlier_one_ends_where_any_other_does_in_fewe
 
 def test_with_an_estimated_variance_the_end_is_the_same_to_its_precision(study):
     early, late = halves(study)
-    cold = jr.JAM().fit(late)
-    warm = jr.JAM().fit(late, start=jr.JAM().fit(early))
+    cold = jr.JAM(flips="joint").fit(late)
+    warm = jr.JAM(flips="joint").fit(late, start=jr.JAM().fit(early))
     assert warm.result_.scores.score_variance == pytest.approx(cold.result_.scores.score_variance, rel=0.05)
     np.testing.assert_allclose(warm.scores_, cold.scores_, atol=0.05)
     assert warm.result_.convergence.n_passes < cold.result_.convergence.n_passes
+
+
+def test_with_few_votes_and_scores_integrated_out_the_start_does_not_matter(study):
+    early, late = halves(study)
+    cold, warm = jr.CrowdBT().fit(late), jr.CrowdBT().fit(late, start=jr.CrowdBT().fit(early))
+    np.testing.assert_array_equal(warm.flip_, cold.flip_)
 
 
 def test_other_models_cannot_start_and_say_so(study):

@@ -102,5 +102,5 @@ def test_surplus_must_be_sure_and_more_than_a_trifle():
     many = np.repeat(sums[1:2], 2000, axis=0)
     assert set(verdicts(*(np.full(2000, v) for v in (0.1, 0.05, 0.2)), ResponseBias(many))) == {"reliable"}
     assert evidence(found, flips, low, high, ResponseBias(sums))[2] == (
-        "picked the left on 75 of 100 votes; the items explain 50.0"
+        "picked the left on 75 of 100 votes; 50.0 expected from the items"
     )

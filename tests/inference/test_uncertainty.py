@@ -128,3 +128,10 @@ def test_a_bootstrap_over_questions_has_the_closed_form_of_a_win_rate():
         jr.WinRate().fit(votes).uncertainty("bootstrap", by="item")
     with pytest.raises(ParameterError, match="needs votes with several questions"):
         jr.WinRate().fit([("a", "b"), ("b", "a")]).uncertainty("bootstrap", by="question")
+
+
+def test_chains_say_whether_they_agree():
+    votes = jr.simulate(10, 5, 400, random_state=3).votes
+    found = jr.CrowdBT().fit(votes).result_.uncertainty.diagnostics
+    assert found is not None and found.n_chains == 4 and found.rhat < 1.2 and found.ess > 50
+    assert jr.WinRate().fit(votes).result_.uncertainty.diagnostics is None

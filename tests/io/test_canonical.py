@@ -59,6 +59,15 @@ def test_left_and_right_are_judged_together(tmp_path):
     assert votes.items.tolist() == ["1", "2", "b"]
 
 
+@pytest.mark.parametrize(("names", "items"), [(("10", "9", "2"), [2, 9, 10]), (("10", "9", "02"), ["02", "10", "9"])])
+def test_ids_of_ratings_are_integers_where_all_are_written_so(tmp_path, names, items):
+    path = write(tmp_path, "annotator,item,rating\n" + "".join(f"7,{name},{k}\n" for k, name in enumerate(names)))
+    votes = read_comparisons(path)
+    assert votes.items.tolist() == items
+    assert votes.annotators.tolist() == [7]
+    assert votes.n_votes == 3
+
+
 def test_largest_integers_survive(tmp_path):
     votes = read_comparisons(write(tmp_path, HEADER + "1,9223372036854775807,-9223372036854775808,left\n"))
     assert votes.items.tolist() == [-(2**63), 2**63 - 1]
@@ -145,8 +154,8 @@ def test_features_of_a_parquet_file(tmp_path):
         ("item,a\n1,inf\n", 1, "'a' is 'inf'"),
         ("item,a\n1, 2\n", 1, "'a' is ' 2'"),
         ('item,a\n1,"x\ny"\n', 1, r"'a' is 'x\ny'"),
-        ("item,a\nx,1\ny,2\nx,3\n", 3, "item 'x' is there twice"),
-        ("item,a\n5,1\n5,3\n", 2, "item 5 is there twice"),
+        ("item,a\nx,1\ny,2\nx,3\n", 3, "item 'x' is listed twice"),
+        ("item,a\n5,1\n5,3\n", 2, "item 5 is listed twice"),
         ("item,a\nx,1\n,2\n", 2, "item is missing"),
         ("item\nx\n", None, "no columns"),
     ],

@@ -12,9 +12,18 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from jamrank.errors import FormatError, InputError, ParameterError
-from jamrank.io import ensure_folder, read_document, write_atomically, write_document, write_together
+from jamrank.io import ensure_folder, write_atomically, write_together
+from jamrank.io.documents import document_text, parse_document, read_bytes
 
 DTYPES = ["f8", "f4", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1", "b1"]
+
+
+def write_document(path: Path, kind: str, version: int, body: dict[str, object]) -> None:
+    write_atomically(path, document_text(kind, version, body))
+
+
+def read_document(path: Path, kind: str, version: int) -> dict[str, object]:
+    return parse_document(read_bytes(path), kind, version, str(path))
 
 
 def names(folder: Path) -> list[str]:
@@ -106,7 +115,7 @@ def test_ensure_folder_where_nobody_may_write(tmp_path, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "mkdir", refuse)
-    with pytest.raises(InputError, match=r"cannot be made \(Permission denied\)"):
+    with pytest.raises(InputError, match=r"cannot be created \(Permission denied\)"):
         ensure_folder(tmp_path / "out")
 
 

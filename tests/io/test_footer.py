@@ -77,6 +77,24 @@ def test_what_is_cut_off_is_not():
     assert not whole(b"PAR1" * 3) and not whole(b"")
 
 
+def test_a_table_without_rows_has_no_places():
+    content = io.BytesIO()
+    pq.write_table(pa.table({"a": pa.array([], pa.string())}), content, use_dictionary=False)
+    assert whole(content.getvalue())
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+def test_indices_without_bits_and_counts_are_damaged(version):
+    content = io.BytesIO()
+    table = pa.table({"a": ["left", "right", "tie"] * 7})
+    pq.write_table(table, content, compression="none", data_page_version=version)
+    data = content.getvalue()
+    # The number of bits and, of three times eight indices in packed form, the first four.
+    at = data.index(bytes([2, 7, 0b00100100, 0b01001001]))
+    assert whole(data)
+    assert not whole(data[:at] + bytes(4) + data[at + 4 :])
+
+
 def test_counts_that_do_not_agree():
     data = SAMPLES["evalica"].write("parquet")
     start = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
@@ -126,4 +144,4 @@ def test_long_texts_and_many_groups_agree_with_what_is_told(tmp_path):
 @pytest.mark.parametrize("offsets", [{9: 0}, {9: -4, 11: 0}])
 def test_columns_that_begin_nowhere_are_damaged(offsets):
     with pytest.raises(footer._DamagedError):
-        footer._check_group(b"PAR1" + bytes(100), {1: [{3: {5: 1, 7: 10, **offsets}}], 3: 1}, 90)
+        footer._check_group(b"PAR1" + bytes(100), {1: [{3: {3: [b"a"], 5: 1, 7: 10, **offsets}}], 3: 1}, 90, set())

@@ -7,6 +7,7 @@ import json
 import os
 import random
 import re
+from collections import Counter
 from pathlib import Path
 
 import polars as pl
@@ -22,6 +23,8 @@ from jamrank.io.formats.base import soft_votes
 pytest.importorskip("benchmarks", reason="benchmarks/ is found where tests run as `python -m pytest` in the checkout")
 
 from benchmarks import fuzz, naive
+from benchmarks.hostile import KINDS, files
+from benchmarks.hostile.base import REFUSED, RIGHT, WRONG
 from benchmarks.mangle import mangled
 from benchmarks.samples import SAMPLES, write_records
 
@@ -57,7 +60,7 @@ def test_a_file_made_as_its_source_says_loads_without_an_option(tmp_path, name):
         votes = jr.read_comparisons(save(tmp_path, sample.write(kind), f"votes.{kind}"))
         reading = votes.readings[0]
         assert reading.format == sample.format
-        assert fuzz.same(fuzz.seen(votes), expected(sample)), kind
+        assert files.same(files.seen(votes), expected(sample)), kind
         assert sum(reading.set_aside.values()) == sample.set_aside
         assert {name: reading.outcomes.get(name) for name in sample.outcomes} == sample.outcomes
         assert reading.sides == sample.sides
@@ -68,7 +71,7 @@ def test_a_file_made_as_its_source_says_loads_without_an_option(tmp_path, name):
 def test_the_second_reader_of_the_fuzz_run_reads_the_samples_too(name):
     sample = SAMPLES[name]
     for kind in sample.kinds:
-        assert fuzz.same(naive.read(sample.format, naive.parse(sample.write(kind), f"v.{kind}")), expected(sample))
+        assert files.same(naive.read(sample.format, naive.parse(sample.write(kind), f"v.{kind}")), expected(sample))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -76,18 +79,19 @@ def test_formats_may_be_named(tmp_path, name):
     sample = SAMPLES[name]
     path = save(tmp_path, sample.write("jsonl"), "votes")
     votes = jr.read_comparisons(path, format=sample.format)
-    assert fuzz.same(fuzz.seen(votes), expected(sample))
+    assert files.same(files.seen(votes), expected(sample))
 
 
+@pytest.mark.parametrize("n_files", [20, pytest.param(1000, marks=pytest.mark.long)])
 @pytest.mark.parametrize("format", list(FORMATS))
-def test_damaged_files_end_in_one_line_or_in_the_right_votes(tmp_path, format):
+def test_damaged_files_end_in_one_line_or_in_the_right_votes(tmp_path, format, n_files):
     samples = [name for name in NAMES if SAMPLES[name].format == format]
-    ends = fuzz.Ends()
-    for number in range(200):
-        ends.try_one(samples[number % len(samples)], number, tmp_path)
-    assert ends.failures == []
-    counts = {end: sum(ends.counts[name, end] for name in samples) for end in fuzz.ENDS}
-    assert counts[fuzz.RIGHT] > 30 and counts[fuzz.REFUSED] > 30
+    ends = Counter()
+    for number in range(n_files):
+        end, how = files.try_sample(samples[number % len(samples)], random.Random(number), tmp_path)
+        assert end != WRONG, how
+        ends[end] += 1
+    assert min(ends[RIGHT], ends[REFUSED]) > n_files / 10
 
 
 def test_the_fuzz_run_would_see_another_meaning(tmp_path, monkeypatch):
@@ -95,12 +99,12 @@ def test_the_fuzz_run_would_see_another_meaning(tmp_path, monkeypatch):
 
     monkeypatch.setitem(evalica._WORDS, "?", 2)  # an unknown winner taken for a tie
     data = b"left,right,winner\na,b,?\n"
-    assert fuzz.judge(SAMPLES["evalica"], data, tmp_path / "v.csv", False)[0] == fuzz.WRONG
+    assert files.judge(SAMPLES["evalica"], data, tmp_path / "v.csv", False)[0] == WRONG
     monkeypatch.undo()
-    assert fuzz.judge(SAMPLES["evalica"], data, tmp_path / "v.csv", False)[0] == fuzz.REFUSED
+    assert files.judge(SAMPLES["evalica"], data, tmp_path / "v.csv", False)[0] == REFUSED
     monkeypatch.setattr(evalica, "_WORDS", None)
-    end, how = fuzz.judge(SAMPLES["evalica"], data, tmp_path / "v.csv", False)
-    assert end == fuzz.WRONG and "TypeError" in how
+    end, how = files.judge(SAMPLES["evalica"], data, tmp_path / "v.csv", False)
+    assert end == WRONG and "TypeError" in how
 
 
 def test_mangled_files_are_the_same_for_the_same_seed():
@@ -108,9 +112,22 @@ def test_mangled_files_are_the_same_for_the_same_seed():
     assert mangled(sample, random.Random(3)) == mangled(sample, random.Random(3))
 
 
-def test_fuzz_in_small():
-    ends = fuzz.run(20, seed=5)
-    assert ends.counts.total() == 20 and not ends.failures
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_hostile_cases_of_every_kind_in_small(tmp_path, monkeypatch, kind):
+    monkeypatch.setenv("JAMRANK_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path / "case"
+    folder.mkdir()
+    costly = kind in ("model files", "renamed items and annotators", "commands", "scratch files", "bombs")
+    for number in range(3 if costly else 30):
+        end, how = KINDS[kind][1](random.Random(number), folder)
+        assert end != WRONG, how
+
+
+@pytest.mark.long
+def test_the_fuzz_run_tries_cases_in_a_process_of_their_own():
+    ends = fuzz.Ends()
+    assert list(fuzz.run(5, 60, ends)) == [60]
+    assert ends.counts.total() == 60 and not ends.failures
 
 
 def zstd(data):
@@ -265,7 +282,8 @@ def test_part_of_a_mapping_goes_with_a_form_that_is_recognised(tmp_path):
     assert "mapping has left; expected left, right and winner" in refusal(path, mapping={"left": "first"})
     # A form that has its own way to say it does not look into the column.
     path = save(tmp_path, write_records(SAMPLES["mt-bench"].records, "jsonl"), "v.jsonl")
-    assert "--map question=…: MT-Bench judgements has its own way" in refusal(path, mapping={"question": "judge"})
+    told = refusal(path, mapping={"question": "judge"})
+    assert "--map question=…: MT-Bench judgements has its own column for it" in told
 
 
 def test_mapping_takes_several_columns_for_one_id(tmp_path):
@@ -366,7 +384,7 @@ def test_files_without_annotators_are_told_apart(tmp_path):
     assert jr.read_comparisons(paths[0]).annotators.tolist() == ["unnamed"]
     votes = jr.read_comparisons(paths[:2])
     assert votes.annotators.tolist() == ["gpt-3.5", "gpt4"]
-    assert "one annotator's, called 'gpt4' like the file" in str(votes.readings[1])
+    assert "those of one annotator, named 'gpt4' after the file" in str(votes.readings[1])
     assert jr.read_comparisons(paths).annotators.tolist() == sorted(["gpt-3.5", str(paths[1]), str(paths[2])])
     named = save(tmp_path, "annotator,left,right,winner\nann,a,b,left\n", "named.csv")
     _, groups = jr.read_groups([paths[0], named], "annotator")
@@ -573,3 +591,22 @@ def test_margins_and_two_scores_are_graded_votes(tmp_path):
     many = "l,r,s,t\n" + "".join(f"a,b,{k / 7},{0}\n" for k in range(1, 31))
     votes = jr.read_comparisons(save(tmp_path, many), mapping={**sides, "left_score": "s", "right_score": "t"})
     assert votes.vote_weight.tolist() == [10.0, 10.0, 10.0] and votes.vote_grade.tolist() == [1, 2, 3]
+
+
+def test_capitals_of_column_names_do_not_matter_to_groups_and_to_a_named_format(tmp_path):
+    path = save(tmp_path, "annotator,left,Right,winner,lang\nk,a,b,left,en\nk,b,c,left,en\nl,a,c,right,de\n")
+    _, groups = jr.read_groups(path, "lang")
+    assert {name: votes.n_votes for name, votes in groups.items()} == {"de": 1, "en": 2}
+    assert jr.read_comparisons(path, format="canonical").n_votes == 3
+    with pytest.raises(InputError, match="jamrank's own form needs the column 'winner'"):
+        jr.read_comparisons(save(tmp_path, "annotator,left,right\nk,a,b\n"), format="canonical")
+
+
+def test_words_of_the_winner_may_be_half_a_character(tmp_path):
+    path = save(tmp_path, "left,right,winner\na,b,left\nb,c,x\n")
+    assert jr.read_comparisons(path, winner_words={"\udcff": "left", "x": "right", "left": "left"}).n_votes == 2
+
+
+def test_a_column_called_question_counts_whatever_the_others_are_called(tmp_path):
+    text = "home,away,result,question\nCity,Town,home,q1\nTown,City,draw,q2\n"
+    assert jr.read_comparisons(save(tmp_path, text)).questions.tolist() == ["q1", "q2"]

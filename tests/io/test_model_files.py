@@ -77,12 +77,13 @@ def use(path):
         pass
 
 
+@pytest.mark.parametrize("n_changes", [50, pytest.param(500, marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", ["JAM", "AmElo", "WinRate"])
-def test_a_changed_file_is_read_or_refused_in_one_line(name, tmp_path):
+def test_a_changed_file_is_read_or_refused_in_one_line(name, n_changes, tmp_path):
     body = full(getattr(jr, name)().fit(VOTES))._to_body()
     rng = random.Random(0)
     cases = [(path, kind) for path in places(body) for kind in CHANGES]
-    for path, kind in rng.sample(cases, 150):
+    for path, kind in rng.sample(cases, min(n_changes, len(cases))):
         (tmp_path / "m.jamrank").write_bytes(pack("model", 2, changed(body, path, CHANGES[kind])))
         try:
             use(tmp_path / "m.jamrank")
@@ -129,6 +130,7 @@ def test_arrays_and_numbers_come_back_as_they_were():
     assert not unpack(pack("x", 1, constant), "x", 1, "test")["a"].any()
 
 
+@pytest.mark.long
 def test_a_jury_of_many_is_a_small_file_and_loses_nothing(tmp_path):
     rng = np.random.default_rng(0)
     left, right = np.triu_indices(400, 1)
@@ -164,3 +166,18 @@ def test_a_matrix_of_votes_that_was_changed_is_refused(tmp_path):
             jr.load(tmp_path / "m.jamrank")
     (tmp_path / "m.jamrank").write_bytes(pack("model", 2, body))
     assert jr.load(tmp_path / "m.jamrank").result_.votes.in_memory.n_votes == 6
+
+
+def test_a_trait_that_is_missing_is_an_error_of_the_file(tmp_path):
+    body = full(jr.AmElo().fit(VOTES))._to_body()
+    (tmp_path / "m.jamrank").write_bytes(pack("model", 2, {**body, "traits": {}}))
+    model = jr.load(tmp_path / "m.jamrank")
+    with pytest.raises(FormatError, match="has no 'discrimination' of its annotators"):
+        _ = model.result_.annotators.traits["discrimination"]
+
+
+def test_flips_by_cluster_without_clusters_are_refused(tmp_path):
+    body = jr.CrowdBT().fit(VOTES)._to_body()
+    (tmp_path / "m.jamrank").write_bytes(pack("model", 2, {**body, "flip": body["flip"][:, None]}))
+    with pytest.raises(FormatError, match="flip: an array of shape"):
+        jr.load(tmp_path / "m.jamrank")

@@ -188,8 +188,8 @@ def test_gold_of_either_kind(votes, gold):
 def test_a_warm_start_finds_items_of_either_kind(votes):
     numbers = jr.Comparisons.from_arrays(LEFT, list(map(int, RIGHT)), list(map(str, WHO)), OUTCOME)
     assert numbers.items.tolist() == [1, 2, 3, 10]
-    first = jr.JAM().fit(numbers)
-    again = jr.JAM().fit(votes, start=first)
+    first = jr.JAM(flips="joint").fit(numbers)
+    again = jr.JAM(flips="joint").fit(votes, start=first)
     assert again.n_iter_ <= 2 < first.n_iter_
     by_item = dict(zip(map(str, numbers.items.tolist()), first.scores_, strict=True))
     np.testing.assert_allclose(again.scores_, [by_item[item] for item in votes.items.tolist()], atol=1e-3)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 import polars as pl
 import pytest
 
@@ -172,3 +174,17 @@ def test_what_cannot_be_votes_is_refused_in_one_line(given, error, message):
     with pytest.raises(error, match=message) as caught:
         jr.fit(given)
     assert "\n" not in str(caught.value)
+
+
+def test_a_row_of_several_votes_is_named_by_its_own_number(tmp_path):
+    def task(*items):
+        made = [
+            {"completed_by": who, "result": [{"type": "pairwise", "value": {"selected": "left"}}]} for who in "kl"
+        ]
+        return {"data": dict(zip(("image1", "image2"), items, strict=True)), "annotations": made}
+
+    path = tmp_path / "tasks.json"
+    path.write_text(json.dumps([task("a", "b"), task(1e-300, "b"), task("b", "c")]))
+    with pytest.raises(InputError, match="row 2: image1 is 1e-300"):
+        jr.read_comparisons(path)
+    assert jr.read_comparisons(path, skip_bad_rows=True).n_votes == 4

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 import time
 from collections import Counter
 
 import pytest
+from sqlalchemy import event as engine_event
 
 import jamrank as jr
 from jamrank.collect import Annotator, Item, Limit, open_ledger
@@ -299,6 +301,43 @@ def test_the_information_plan_goes_on_from_the_votes_of_people_and_judges(tmp_pa
     assert set(server.replies.values()) == {1}
     with open_ledger(tmp_path / "l.db") as ledger:
         assert set(ledger.votes()["annotator"]) == {"a", "person"}
+
+
+def test_a_full_disk_ends_in_one_line_and_nothing_is_lost(tmp_path, contents, caplog):
+    calls = []
+
+    def answer(prompt):
+        calls.append(prompt)
+        return "left " * 2_000 if len(calls) > 4 else "left"
+
+    with open_ledger(tmp_path / "l.db") as ledger:
+        # SQLite's own limit stands for the disk; it is a setting of each connection.
+        def small(connection, record):
+            count = connection.execute("PRAGMA page_count").fetchone()[0]
+            connection.execute(f"PRAGMA max_page_count = {count + 6}")
+
+        ledger._engine.dispose()
+        engine_event.listen(ledger._engine, "connect", small)
+        with pytest.raises(LedgerError, match="full"):
+            ask_all(ledger, [Judge("a", answer)], contents, RandomPlan(contents, ["a"], "1"))
+        gc.collect()
+        assert "never retrieved" not in caplog.text
+        engine_event.remove(ledger._engine, "connect", small)
+        ledger._engine.dispose()
+        outcome = ask_all(ledger, [Judge("a", lambda prompt: "left")], contents, RandomPlan(contents, ["a"], "1"))
+        replies = [one for one in ledger.events() if one.kind in ("answered", "unparsable")]
+        assert outcome.state == "all asked"
+        assert len(replies) == contents.n_comparisons
+
+
+def test_what_is_being_asked_is_not_asked_twice(ledger, contents):
+    class Repeating(RandomPlan):
+        def take(self, free):
+            return [task for task in super().take(free) for _ in range(2)]
+
+    outcome = ask_all(ledger, [Judge("a", lambda prompt: "left")], contents, Repeating(contents, ["a"], "1"))
+    assert outcome.progress.asked == contents.n_comparisons == ledger.votes().height
+    assert not ledger.leases()
 
 
 def test_two_items_and_one_judge(tmp_path):

@@ -68,7 +68,7 @@ def test_two_commands_from_a_file_to_a_leaderboard(tmp_path, answers):
     assert (tmp_path / "results" / "jury.csv").read_text().startswith("judge,votes,ties,refused,")
     audited = command("--audit", "jury.db", folder=tmp_path)
     assert audited.returncode == 0, audited.stderr
-    assert "careful" in audited.stdout and "bits a vote" in audited.stdout
+    assert "careful" in audited.stdout and "bits per vote" in audited.stdout
     as_json = command("--audit", "jury.db", "--json", folder=tmp_path)
     assert {row["judge"] for row in json.loads(as_json.stdout)} <= {"careful", "hasty"}
 
@@ -147,7 +147,7 @@ def test_a_server_that_always_fails_leaves_nothing_half_written(tmp_path, answer
         assert ledger.leases() == []
 
 
-def kill_at_random_moments(tmp_path, answers, n_kills: int, calls_apart: int) -> None:
+def kill_at_random_moments(tmp_path, where: str, n_kills: int, calls_apart: int) -> None:
     """Kill a run again and again, and compare what remains with an undisturbed one."""
     quiet = ["--plan", "random", "--seed", "7", "--calls", "100000", "--quiet"]
     faults = Faults(0.0125, 0.0125, 0.0125, 0.0125, 0.01)
@@ -156,7 +156,7 @@ def kill_at_random_moments(tmp_path, answers, n_kills: int, calls_apart: int) ->
         assert command("answers.jsonl", *quiet, "--ledger", "calm.db", folder=tmp_path).returncode == 0
     with SimulatedServer(JUDGES, latency=0.02, faults=faults) as server:
         write_judges(server, tmp_path)
-        run = [sys.executable, "-m", "jamrank", "jury", "answers.jsonl", *quiet, "--ledger", "killed.db"]
+        run = [sys.executable, "-m", "jamrank", "jury", "answers.jsonl", *quiet, "--ledger", where]
         for _ in range(n_kills):
             running = subprocess.Popen(run, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             before, until = server.requests, time.monotonic() + 120
@@ -165,7 +165,7 @@ def kill_at_random_moments(tmp_path, answers, n_kills: int, calls_apart: int) ->
             running.send_signal(signal.SIGKILL)
             running.wait(timeout=60)
         assert command(*run[4:], folder=tmp_path).returncode == 0
-    with open_ledger(tmp_path / "calm.db") as calm, open_ledger(tmp_path / "killed.db") as killed:
+    with open_ledger(tmp_path / "calm.db") as calm, open_ledger(where) as killed:
         columns = ["annotator", "left", "right", "question", "winner"]
         assert set(killed.votes().select(columns).rows()) == set(calm.votes().select(columns).rows())
         assert killed.votes().height == calm.votes().height
@@ -190,11 +190,11 @@ def kill_at_random_moments(tmp_path, answers, n_kills: int, calls_apart: int) ->
 
 
 def test_after_two_kills_nothing_is_lost_or_asked_again(tmp_path, answers):
-    kill_at_random_moments(tmp_path, answers, 2, 9)
+    kill_at_random_moments(tmp_path, str(tmp_path / "killed.db"), 2, 9)
 
 
 @pytest.mark.long
-def test_after_twenty_kills_nothing_is_lost_or_asked_again(tmp_path):
+def test_after_twenty_kills_nothing_is_lost_or_asked_again(tmp_path, ledger_url):
     path = tmp_path / "answers.jsonl"
     rows = [
         {"question": f"What is {q}?", "system": f"s{k}", "text": marked("word " * (3 + k + q), 0.5 * k)}
@@ -202,7 +202,7 @@ def test_after_twenty_kills_nothing_is_lost_or_asked_again(tmp_path):
         for k in range(6)
     ]
     path.write_text("\n".join(map(json.dumps, rows)) + "\n")
-    kill_at_random_moments(tmp_path, path, 20, 23)
+    kill_at_random_moments(tmp_path, ledger_url, 20, 23)
 
 
 def test_an_interrupted_run_goes_on(tmp_path, answers):

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from jamrank.kernels import compiled, default_threads, kernels, twin
 
+CODE_TYPES = [np.uint8, np.int32, float]
 needs_compiled = pytest.mark.skipif(not compiled, reason="jamrank was built without its compiled kernels")
 
 
@@ -421,6 +422,36 @@ def test_votes_spelled_out_equal_their_twins_and_so_do_their_sums(pairs, annotat
 
 @needs_compiled
 @settings(deadline=None)
+@given(st.integers(1, 400), st.integers(1, 300), st.integers(0, 2**32 - 1), st.sampled_from(["", "whole", "soft"]))
+def test_lists_of_votes_equal_their_twins_and_so_do_their_sums(pairs, annotators, seed, weights):
+    rng = np.random.default_rng(seed)
+    start = np.concatenate([[0], np.cumsum(rng.integers(0, 4, pairs))])
+    n = int(start[-1])
+    who, result = rng.integers(0, annotators, n).astype(np.int32), rng.integers(0, 3, n).astype(np.int8)
+    weight = {"": np.empty(0), "whole": rng.integers(0, 3, n) * 1.0, "soft": rng.uniform(0, 2, n)}[weights]
+    kept = int(np.count_nonzero((result < 2) & (weight > 0 if len(weight) else True)))
+    values, found = rng.uniform(0, 1, pairs), []
+    for module in (kernels, twin):
+        begin, vote = np.empty(pairs + 1, dtype=np.int64), np.empty(kept, dtype=np.int32)
+        own, share = np.empty(kept if len(weight) else 0), np.empty(pairs)
+        module.list_votes(start, who, result, weight, begin, vote, own, share, 3)
+        marks, by_pair, by_annotator = np.empty(annotators, np.uint64), np.empty(pairs), np.empty(annotators)
+        module.mark_ballots(start, who, result, weight, marks, 3)
+        module.sum_by_link(start, weight, by_pair, 3)
+        module.sum_by_code(who, weight, by_annotator, 3)
+        near, by_row = np.empty(n, np.uint16), np.empty(n)
+        module.repeat(start, np.arange(pairs, dtype=np.int32), near, 3)
+        module.repeat(start, values, by_row, 3)
+        spelled = module.count_spelled(result, weight, 3)
+        lists = {"begin": begin, "vote": vote, "weight": own, "share": share, "spelled": np.array(spelled)}
+        sums = {"pairs": by_pair, "annotators": by_annotator, "near": near, "rows": by_row}
+        found.append(({**lists, **sums}, marks.tolist()))
+    assert_close(found[0][0], found[1][0])
+    assert found[0][1] == found[1][1]
+
+
+@needs_compiled
+@settings(deadline=None)
 @given(problems())
 def test_maximisation_by_pattern_is_that_by_row(problem):
     by_pattern = np.random.default_rng(0).uniform(0, 1, len(problem["if_second"]))
@@ -462,11 +493,14 @@ def test_products_of_rows_equal_their_twins(rows, columns, seed):
 
 @needs_compiled
 @settings(deadline=None)
-@given(st.integers(0, 300), st.integers(2, 40), st.integers(0, 2**32 - 1), st.sampled_from([np.uint8, np.int32]))
+@given(
+    st.integers(0, 300), st.integers(2, 40), st.integers(0, 2**32 - 1), st.sampled_from([np.uint8, np.int32, float])
+)
 def test_marks_of_sides_equal_their_twins(n, n_items, seed, kind):
     rng = np.random.default_rng(seed)
     first, second = rows_of(rng, n, n_items)
     codes, side = rng.integers(0, 5, n).astype(kind), rng.integers(0, 3, 5).astype(np.uint8)
+    codes = codes / 4 if kind is float else codes
     found = np.full((2, n_items), 77, dtype=np.uint8)
     for module, seen in zip((kernels, twin), found, strict=True):
         module.mark_sides(first, second, codes, side, seen, 3)
@@ -837,6 +871,12 @@ def test_numpy_kernels_asked_for_give_the_same_fits():
 
 def test_a_missing_extension_warns_once_and_numpy_takes_over():
     assert python(BLOCKED) == "SlowKernelsWarning False"
+
+
+def test_kernels_of_an_older_build_are_not_used():
+    code = BLOCKED.replace('_native"] = None', '_native"] = type(sys)("_native")')
+    assert code != BLOCKED
+    assert python(code) == "SlowKernelsWarning False"
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from jamrank.errors import ParameterError
 def test_it_is_jam_with_scores_held_at_zero(noise):
     votes = jr.simulate(10, 4, 400, random_state=0).votes
     alone = jr.DawidSkene(noise=noise, tol=1e-9).fit(votes)
-    held = jr.JAM(noise=noise, prior=jr.Prior(score_variance=1e-12), tol=1e-9).fit(votes)
+    held = jr.JAM(noise=noise, prior=jr.Prior(score_variance=1e-12), tol=1e-9, flips="joint").fit(votes)
     np.testing.assert_allclose(alone.flip_, held.flip_, atol=1e-6)
     np.testing.assert_allclose(alone.posterior_, held.posterior_, atol=1e-6)
     assert alone.log_likelihood_ == pytest.approx(held.log_likelihood_, abs=1e-6)

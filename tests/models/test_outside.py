@@ -52,8 +52,8 @@ def test_a_scorer_from_outside():
     SCORERS.register("firm", ScorerSpec(lambda n, state: Firm(n, state.score_variance, state.centre), effects=True))
     try:
         prior = jr.Prior(score_variance=2.0)
-        firm = jr.JAM(scorer="firm", prior=prior).fit(VOTES).scores_
-        same = jr.JAM(scorer="objects", prior=jr.Prior(score_variance=0.5)).fit(VOTES).scores_
+        firm = jr.JAM(scorer="firm", prior=prior, flips="joint").fit(VOTES).scores_
+        same = jr.JAM(scorer="objects", prior=jr.Prior(score_variance=0.5), flips="joint").fit(VOTES).scores_
         np.testing.assert_allclose(firm, same, atol=1e-4)
     finally:
         SCORERS.unregister("firm")

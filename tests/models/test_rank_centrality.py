@@ -110,7 +110,7 @@ def test_groups_are_walked_apart(dense, monkeypatch):
 
 def test_a_walk_that_cannot_be_solved_is_said_to_be_so(monkeypatch):
     monkeypatch.setattr(laplacian, "_solve_directly", lambda matrix, right_side, component: np.zeros(len(right_side)))
-    with pytest.warns(NotConvergedWarning, match="RankCentrality stopped"):
+    with pytest.warns(NotConvergedWarning, match="RankCentrality did not converge"):
         model = jr.RankCentrality().fit(votes_of(random_wins(1, 6)))
     assert not model.converged_
 

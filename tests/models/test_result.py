@@ -126,9 +126,3 @@ def test_the_engine_that_really_ran_is_named():
     if not gpu_available():
         ended = jr.JAM(engine="gpu").fit(VOTES).result_.convergence
         assert ended.engine == "memory" and "gpu" in ended.engine_reason
-
-
-def test_chains_say_whether_they_agree():
-    found = jr.CrowdBT().fit(VOTES).result_.uncertainty.diagnostics
-    assert found is not None and found.n_chains == 4 and found.rhat < 1.2 and found.ess > 50
-    assert jr.WinRate().fit(VOTES).result_.uncertainty.diagnostics is None

@@ -55,11 +55,17 @@ def name(request):
     return request.param
 
 
+FITS: dict[str, jr.models.RankingModel] = {}
+
+
 def fitted(name, votes, drawn):
-    make, featured = MODELS[name]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return make().fit(votes, features_of(drawn, drawn.votes) if featured else None)
+    """Return the fit that all tests look at."""
+    if name not in FITS:
+        make, featured = MODELS[name]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            FITS[name] = make().fit(votes, features_of(drawn, drawn.votes) if featured else None)
+    return FITS[name]
 
 
 def test_one_probability_for_each_decided_vote(name, drawn, parts):

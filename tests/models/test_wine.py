@@ -13,7 +13,10 @@ import jamrank as jr
 DATA = Path(os.environ.get("JAMRANK_DATA") or Path(__file__).parents[3] / "shared" / "data")
 WINE = DATA / "wine_quality" / "winequality-red.csv"
 
-pytestmark = pytest.mark.skipif(not WINE.exists(), reason=f"needs {WINE.name}: set JAMRANK_DATA to the data folder")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(not WINE.exists(), reason=f"needs {WINE.name}: set JAMRANK_DATA to the data folder"),
+]
 
 FLIPS = np.arange(1, 7) / 20
 

@@ -151,9 +151,7 @@ def test_offline_names_the_file_its_home_the_reason_and_the_way_out(cache, monke
 
 def test_a_cache_that_cannot_be_written_is_found_before_the_download(home, cache):
     cache.write_text("in the way")
-    assert refusal("a.csv") == (
-        f"{cache}: is a file, not a folder; set JAMRANK_CACHE to a folder that can be written to"
-    )
+    assert refusal("a.csv") == (f"{cache}: is a file, not a folder; set JAMRANK_CACHE to a writable folder")
     assert home.asked == []
 
 
@@ -227,7 +225,7 @@ def test_it_travels_to_another_process(tmp_path):
 
 def test_what_does_not_exist_is_refused(tmp_path):
     with pytest.raises(
-        ParameterError, match=r"'c\.csv' is none of the paper's files; use one of winequality-red\.csv, "
+        ParameterError, match=r"'c\.csv' is not a file of the paper; use one of winequality-red\.csv, "
     ):
         Data(tmp_path).path("c.csv")
     with pytest.raises(ParameterError, match="colour must be 'red' or 'white', not 'rosé'"):

@@ -1,6 +1,6 @@
 """Every experiment of the paper, small: what it records, shows and draws, and the trends that it is about.
 
-All run on generated data; those on wine and digits also on the paper's own where they are.
+All run on generated data; those on wine and digits, in the long suite, also on the paper's own where they are.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ def needs(name: str):
     return pytest.mark.skipif(lacks(name), reason=f"needs {name}: set JAMRANK_DATA to the data folder")
 
 
-on_wine = pytest.mark.parametrize("world", ["stand-in", pytest.param("red wine", marks=needs("winequality-red.csv"))])
+RED_WINE = pytest.param("red wine", marks=[needs("winequality-red.csv"), pytest.mark.long])
+on_wine = pytest.mark.parametrize("world", ["stand-in", RED_WINE])
 on_both_wines = pytest.mark.parametrize("colour", COLOURS)
 everywhere = pytest.mark.parametrize("name", EXPERIMENTS)
 
@@ -163,15 +164,22 @@ def test_a_table_shows_the_mean_and_its_interval():
     assert f"/ {(a + b) / 2:.2f} /" in experiment.summary(rows)[0][1]
 
 
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=() if n == "loss" else pytest.mark.long) for n in EXPERIMENTS]
+)
+def test_figures_are_the_same_every_time(name):
+    draw = partial(EXPERIMENTS[name].draw, records(name))
+    assert figure_files(draw) == figure_files(draw)
+
+
 @everywhere
-def test_figures_come_as_png_and_svg_the_same_every_time(name):
+def test_figures_come_as_png_and_svg(name):
     draw = partial(EXPERIMENTS[name].draw, records(name))
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message=".*Glyph")
         files = figure_files(draw)
     assert set(files) == {f"{name}.png", f"{name}.svg"}
     assert files[f"{name}.png"].startswith(b"\x89PNG")
-    assert files == figure_files(draw)
     words = {text.strip() for text in ElementTree.fromstring(files[f"{name}.svg"]).itertext()}
     (figure,) = draw().values()
     labels = {label for axis in figure.axes for label in (axis.get_xlabel(), axis.get_ylabel()) if label}
@@ -443,6 +451,7 @@ def test_coins_that_break_ties_have_no_favourite_side(monkeypatch):
     assert value_of(rows, CLASSIFIERS[4], "annotator", "ties=random") == pytest.approx(51, abs=error(50, pairs))
 
 
+@pytest.mark.long
 @needs("pendigits.tra")
 def test_jam_is_not_below_majority_vote_on_the_papers_digits():
     rows = records("digits", "pendigits")

@@ -183,6 +183,7 @@ def test_results_kept_by_other_code_are_not_used(offer, tmp_path, monkeypatch):
     assert run(tmp_path, "a")[0] == []
 
 
+@pytest.mark.long
 def test_two_processes_find_what_one_does(offer, tmp_path):
     offer(Made("a", lambda seed: [SimulatedTrial(seed, 0.8, n_simulations=1)]))
     one, two = (reproduce(data=Data(tmp_path), out=tmp_path / f"jobs{jobs}", seeds=3, jobs=jobs) for jobs in (1, 2))

@@ -4,6 +4,7 @@ import csv
 import json
 from io import BytesIO, StringIO
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -88,3 +89,22 @@ def test_a_spreadsheet_takes_no_id_for_a_formula():
     assert [row[1] for row in rows[1:]] == ["-1.5"] * len(cells)
     assert all(row[0][:1] not in tuple("=+-@\t\r") for row in rows if row[0])
     assert [row[0] for row in rows[1:4]] == ["'=1+1", "'+1", "'-1"] and rows[7][0] == "a=b"
+
+
+def test_dpo_lines_are_the_preferences_with_prompt_and_texts():
+    rows = [("ann", "x", "y", "left", "why?")] * 9 + [("ann", "x", "y", "right", "how?")] * 9
+    names = ("annotator", "left", "right", "winner", "question")
+    votes = jr.read_comparisons(dict(zip(names, zip(*rows, strict=True), strict=True)))
+    model = jr.JAM().fit(votes)
+    texts = {"x": "An \u201canswer\u201d\nof two lines", "y": "Another"}
+    files = exported(ResultTables(model.result_), ["dpo"], least=0.6, texts=texts)
+    found = [json.loads(line) for line in files["preferences.jsonl"].splitlines()]
+    expected = preference_pairs(model, least=0.6).to_dicts()
+    assert len(found) == len(expected) > 0
+    for line, row in zip(found, expected, strict=True):
+        assert line["prompt"] == row["question"]
+        assert (line["chosen"], line["rejected"]) == (texts[row["chosen"]], texts[row["rejected"]])
+        assert line["probability"] == row["confidence"]
+        assert line["margin"] == pytest.approx(np.log(row["confidence"] / (1 - row["confidence"])))
+    alone = json.loads(exported(ResultTables(model.result_), ["dpo"])["preferences.jsonl"].splitlines()[0])
+    assert {alone["chosen"], alone["rejected"]} == {"x", "y"}

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,8 @@ from jamrank.data.comparisons import Comparisons
 from jamrank.engines import MemoryEngine
 from jamrank.fitting.newton import gradient, newton_step
 from jamrank.rows import Rows
-from jamrank.scorers import LinearScorer, ObjectScorer, SumScorer
+from jamrank.scorers import LinearScorer, ObjectScorer, SumScorer, linear
+from jamrank.scorers.linear import row_space
 
 N_ITEMS = 9
 
@@ -151,3 +154,69 @@ def test_features_that_repeat_or_vanish_do_not_break_the_preconditioner():
     matrix = np.column_stack([column, column, np.zeros(N_ITEMS)])
     step = LinearScorer(matrix, None).preconditioner(np.ones(N_ITEMS))(np.ones(3))
     assert np.isfinite(step).all()
+
+
+def test_rows_of_a_wide_matrix_span_it_whatever_their_order():
+    rng = np.random.default_rng(2)
+    matrix = rng.standard_normal((3, 40))
+    matrix = np.concatenate([matrix, matrix[:1] + 1e-3 * matrix[1:2], matrix[2:]])  # nearly and exactly dependent
+    basis = row_space(matrix)
+    assert basis.shape == (3, 40)
+    np.testing.assert_allclose(basis @ basis.T, np.eye(3), atol=1e-12)
+    np.testing.assert_allclose(matrix @ basis.T @ basis, matrix, atol=1e-9)
+    np.testing.assert_array_equal(row_space(matrix[rng.permutation(5)]), basis)
+    assert row_space(np.zeros((2, 5))).shape == (0, 5)
+
+
+@pytest.mark.parametrize("variance", [0.5, None])
+def test_a_wide_scorer_has_the_scores_and_the_prior_of_the_direct_one(variance):
+    rng = np.random.default_rng(3)
+    matrix = rng.standard_normal((4, 11))
+    scorer = LinearScorer(matrix, variance)
+    assert scorer.wide and scorer.n_params == 4 and scorer.design().shape == (4, 4)
+    theta = rng.standard_normal(4)
+    weights = scorer.weights(theta)
+    np.testing.assert_allclose(scorer.scores(theta), matrix @ weights)
+    np.testing.assert_allclose(weights @ weights, theta @ theta)
+    np.testing.assert_allclose(scorer.warm_start(np.zeros(4), np.zeros(4), None, weights), theta)
+    # By brute force: the covariance of a normal with information XᵀDX and the prior.
+    degree = np.array([1.0, 2.0, 3.0, 4.0])
+    inverse = np.linalg.pinv if variance is None else np.linalg.inv
+    prior = 0.0 if variance is None else np.eye(11) / variance
+    known = np.diag(inverse(matrix.T @ np.diag(degree) @ matrix + prior))
+    own = scorer.design().T @ np.diag(degree) @ scorer.design() + (0.0 if variance is None else np.eye(4) / variance)
+    np.testing.assert_allclose(scorer.weight_variances(np.linalg.cholesky(np.linalg.inv(own))), known)
+
+
+def _fit_wide(name: str, **options):
+    import jamrank as jr
+
+    votes = jr.simulate(5, 3, 90, random_state=3).votes
+    model = getattr(jr, name)(**options).fit(votes, np.random.default_rng(0).standard_normal((5, 13)))
+    return model.scores_, model.coef_, model.result_.coef_interval(), model.result_.convergence.log_likelihood
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("name", "options"), [("JAM", {}), ("JAM", {"scorer": "linear+objects"}), ("MixedBT", {}), ("IAM", {})]
+)
+def test_fits_of_wide_features_are_those_of_the_direct_problem(name, options, monkeypatch):
+    found = _fit_wide(name, **options)
+    monkeypatch.setattr(linear, "_is_wide", lambda matrix: False)
+    for one, other in zip(found, _fit_wide(name, **options), strict=True):
+        assert (one is None) == (other is None)
+        if one is not None:
+            np.testing.assert_allclose(one, other, atol=1e-6)
+
+
+def test_many_features_of_few_items_take_no_square_of_memory():
+    import jamrank as jr
+
+    votes = jr.Comparisons.from_arrays(list("abcab"), list("bcaca"), list("kklll"), [1, 1, 1, 0, 1])
+    tracemalloc.start()
+    try:
+        model = jr.JAM(prior=jr.Prior(score_variance=1.0)).fit(votes, np.random.default_rng(0).normal(size=(3, 3000)))
+        assert np.isfinite(model.result_.coef_interval()).all()
+        assert tracemalloc.get_traced_memory()[1] < 3000 * 3000
+    finally:
+        tracemalloc.stop()

@@ -26,7 +26,7 @@ def test_one_line_is_the_same_as_reading_and_fitting(table, tmp_path):
 def test_columns_are_named_and_annotators_left_out(table):
     renamed = table.rename({"left": "one", "right": "two", "winner": "who", "annotator": "judge name"})
     columns = {"left": "one", "right": "two", "winner": "who", "annotator": "judge name", "weight": "weight"}
-    model = jr.fit(renamed, "bt", map=columns, without=table["annotator"][0])
+    model = jr.fit(renamed, "bt", mapping=columns, without=table["annotator"][0])
     kept = table.filter(pl.col("annotator") != table["annotator"][0])
     np.testing.assert_allclose(model.scores_, jr.BradleyTerry().fit(kept).scores_, atol=1e-9)
 

@@ -1,3 +1,5 @@
+"""How well ties are predicted, apart from decided votes."""
+
 from __future__ import annotations
 
 import numpy as np

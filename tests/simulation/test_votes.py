@@ -147,3 +147,9 @@ def test_flips_may_depend_on_the_cluster_of_the_pair():
 def test_arguments_that_make_no_sense_are_refused(arguments):
     with pytest.raises(ParameterError):
         simulate(**arguments)
+
+
+@pytest.mark.parametrize("size", [{"n_items": 10**60}, {"n_votes": 2**31}, {"n_items": 10**6, "n_features": 10**4}])
+def test_sizes_that_no_array_can_have_are_refused(size):
+    with pytest.raises(ParameterError, match="expected less than 2³¹"):
+        simulate(**size)

@@ -31,6 +31,12 @@ def where(request, tmp_path):
     return request.getfixturevalue("postgresql")()
 
 
+# Which pairs are asked does not depend on the database.
+mostly_sqlite = pytest.mark.parametrize(
+    "where", ["sqlite", pytest.param("postgresql", marks=pytest.mark.long)], indirect=True
+)
+
+
 class Desk:
     """A study without a server."""
 
@@ -126,6 +132,7 @@ def test_practice_comes_first_and_is_no_vote(desk_of):
         assert ledger.votes().height == 3
 
 
+@mostly_sqlite
 def test_gold_and_repeats_come_in_their_shares_and_repeats_are_swapped(desk_of):
     gold = tuple(KnownPair(f"i{k}", f"i{k + 10}") for k in range(10))
     study = Study(votes_per_judge=60, gold=gold, gold_share=0.2, repeat_share=0.2)
@@ -147,6 +154,7 @@ def test_gold_and_repeats_come_in_their_shares_and_repeats_are_swapped(desk_of):
     assert 0.1 < counts["repeat"] / 240 < 0.3
 
 
+@mostly_sqlite
 def test_criteria_are_asked_alike(desk_of):
     study = Study(criteria=(Criterion("a", "A?"), Criterion("b", "B?")), votes_per_judge=30)
     desk = desk_of(study)

@@ -29,7 +29,7 @@ def browser():
 
 
 @pytest.fixture
-def opened(browser):
+def opened(browser, run_studio):
     """Open pages; whatever they say on the console is a failure, unless the test expects it."""
     contexts, said = [], []
 

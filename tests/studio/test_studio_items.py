@@ -59,7 +59,7 @@ def test_a_table_with_mixed_parts_and_urls(tmp_path):
         ("a,image,../secret.png", "outside the folder"),
         ("a,image,/etc/passwd", "outside the folder"),
         ("a,image,missing.png", "is not there"),
-        ("a,image,fake.png", "does not begin as image/png does"),
+        ("a,image,fake.png", "does not have the content of image/png"),
         ("a,audio,x.png", "is not audio"),
         ("a,image,https://user:pw@host/x.png", "not a plain URL"),
         ('a,image,"https://host/x.png; script-src *"', "not a plain URL"),

@@ -162,8 +162,9 @@ def test_each_criterion_has_its_ranking(desk):
 
 def test_gold_and_repeats_of_a_judge_are_counted(tmp_path):
     gold = tuple(KnownPair(f"i{k + 5}", f"i{k}") for k in range(5))
-    study = Study(votes_per_judge=40, gold=gold, gold_share=0.3, repeat_share=0.2)
-    desk = Desk(str(tmp_path / "s.sqlite"), study, n_items=10)
+    study = Study(votes_per_judge=40, gold=gold, gold_share=0.5, repeat_share=0.5)
+    # Many items, so that gold pairs hardly ever come up as ordinary pairs first.
+    desk = Desk(str(tmp_path / "s.sqlite"), study, n_items=60)
     judge = desk.judge()
     vote_by_number(desk, judge, 40)
     worker = Worker(desk.database.engine)

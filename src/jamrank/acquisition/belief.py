@@ -16,8 +16,6 @@ from jamrank.acquisition.scores import MOST_DENSE, GaussianScores
 from jamrank.errors import FeatureError, InputError, JamrankWarning
 from jamrank.typing import FloatArray, IntArray
 
-__all__ = ["Belief"]
-
 # An unfitted model, for votes with ties or without.
 NewModel = Callable[[bool], Any]
 
@@ -33,16 +31,10 @@ _IMAGINED_TIES = 4.0
 class Belief:
     """Normal scores, a discrete posterior for each annotator, a threshold for ties.
 
-    Parameters
-    ----------
-    pool : VotePool
-        The votes.
-    new_model : callable
-        Returns an unfitted model, given whether there are ties; the belief is centred at its scores.
-    gold : optional
-        Pairs of known truth, for the model.
-    features : ItemFeatures, optional
-        The prior of the scores is then that of a linear model with an effect of each item.
+    pool: The votes.
+    new_model: Returns an unfitted model, given whether there are ties; the belief is centred at its scores.
+    gold: Pairs of known truth, for the model.
+    features: The prior of the scores is then that of a linear model with an effect of each item.
     """
 
     def __init__(

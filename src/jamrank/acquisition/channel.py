@@ -12,9 +12,6 @@ from scipy.special import expit, xlogy
 
 from jamrank.typing import FloatArray
 
-__all__ = ["LEFT", "RIGHT", "TIE", "expected_truth", "fisher_information", "moments", "outcomes", "vote_information"]
-
-
 RIGHT, LEFT, TIE = 0, 1, 2
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(11)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
@@ -27,14 +24,9 @@ def outcomes(
 ) -> FloatArray:
     """Return the probability of each outcome, along a new first axis: right, left, tie.
 
-    Parameters
-    ----------
-    margin : ndarray
-        Score of the left item minus that of the right one.
-    says_left : tuple of ndarray
-        P(left is voted for) where right is better, and where left is better.
-    tie : ndarray or float
-        Threshold for ties: the odds of a tie between equal items.
+    margin: Score of the left item minus that of the right one.
+    says_left: P(left is voted for) where right is better, and where left is better.
+    tie: Threshold for ties: the odds of a tie between equal items.
     """
     wrong, right = says_left
     left = wrong + (right - wrong) * expit(margin)
@@ -57,12 +49,8 @@ def vote_information(
     The entropy of the outcome minus its mean entropy given the margin, by Gauss–Hermite quadrature. Of the annotator
     only the mean flip matters, since the probability of an outcome is linear in the flip.
 
-    Parameters
-    ----------
-    mean, variance : ndarray
-        Of the margins.
-    flip, tie : ndarray or float
-        Of the annotators, broadcast against the margins.
+    mean, variance: Of the margins.
+    flip, tie: Of the annotators, broadcast against the margins.
     """
     spread = np.sqrt(np.asarray(variance, dtype=np.float64))[..., None]
     margin = np.asarray(mean, dtype=np.float64)[..., None] + spread * _NODES

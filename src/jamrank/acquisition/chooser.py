@@ -22,9 +22,6 @@ from jamrank.acquisition.view import View, candidate_pairs
 from jamrank.errors import ParameterError
 from jamrank.typing import IntArray
 
-__all__ = ["Chooser"]
-
-
 # A full refit after this many new votes, or this share of the present ones.
 _REFIT_VOTES, _REFIT_SHARE = 10, 0.1
 # With features a fit takes longer.

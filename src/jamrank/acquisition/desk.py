@@ -15,8 +15,6 @@ from jamrank.acquisition.view import View
 from jamrank.errors import ParameterError
 from jamrank.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["Desk"]
-
 Pair = tuple[int, int]
 
 # Votes beyond the capped share that every annotator may give, so that a collection can start.
@@ -27,13 +25,8 @@ _FEW = 1_000
 class Desk:
     """Records assignments and votes.
 
-    Parameters
-    ----------
-    pool : VotePool
-    costs, capacity, questions
-        As in :class:`Chooser`.
-    repeats : bool
-        Whether an annotator may be asked the same comparison again.
+    costs, capacity, questions: As in :class:`Chooser`.
+    repeats: Whether an annotator may be asked the same comparison again.
     """
 
     def __init__(self, pool: VotePool, costs: Any, capacity: Any, repeats: bool, questions: Any) -> None:
@@ -165,12 +158,8 @@ class Desk:
     def free(self, view: View, pairs: IntArray, rows: IntArray | None = None) -> BoolArray:
         """Return which pairs each annotator may be asked: annotators by pairs.
 
-        Parameters
-        ----------
-        pairs : ndarray
-            Indices of pairs of the view.
-        rows : ndarray, optional
-            Indices of its annotators; by default all.
+        pairs: Indices of pairs of the view.
+        rows: Indices of its annotators; by default all.
         """
         annotators = (view.annotators if rows is None else view.annotators[rows]).tolist()
         first, second = view.first[pairs], view.second[pairs]

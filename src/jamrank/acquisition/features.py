@@ -11,18 +11,12 @@ from jamrank.errors import FeatureError
 from jamrank.scorers import align_features
 from jamrank.typing import FloatArray
 
-__all__ = ["ItemFeatures"]
-
 
 class ItemFeatures:
     """A row of features for each item, by id.
 
-    Parameters
-    ----------
-    features : data frame, mapping or array
-        As in ``fit``; an array is in the order of ``items``.
-    items : list
-        Ids of the current items; a frame or mapping may have further ones.
+    features: As in ``fit``; an array is in the order of ``items``.
+    items: Ids of the current items; a frame or mapping may have further ones.
     """
 
     def __init__(self, features: Any, items: list[Any]) -> None:

@@ -17,9 +17,6 @@ from scipy.special import ndtr
 from jamrank.acquisition.scores import GaussianScores
 from jamrank.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["GOALS", "Goal", "relevance", "top_bar", "top_probability"]
-
-
 _ROOT_TWO_PI = np.sqrt(2 * np.pi)
 # With very many items, each is compared with this many others.
 _OTHERS = 256
@@ -29,15 +26,9 @@ _OTHERS = 256
 class Goal:
     """A goal and its numbers.
 
-    Attributes
-    ----------
-    name : str
-    k : int
-        Size of the top.
-    threshold : float
-        A score.
-    anchor : int or None
-        An item: the threshold is its score.
+    k: Size of the top.
+    threshold: A score.
+    anchor: An item: the threshold is its score.
     """
 
     name: str
@@ -126,12 +117,8 @@ def relevance(
 ) -> FloatArray:
     """Return the value of knowing the margin of each pair: the entropy of all answers, in nats.
 
-    Parameters
-    ----------
-    first, second : ndarray
-        The pairs.
-    rng : Generator
-        With very many items, the others that are used.
+    first, second: The pairs.
+    rng: With very many items, the others that are used.
     """
     n = len(scores.mean)
     if scores.dense:

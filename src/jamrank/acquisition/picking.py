@@ -12,9 +12,6 @@ from jamrank.acquisition.desk import Desk
 from jamrank.acquisition.view import Proposals, View
 from jamrank.typing import FloatArray, IntArray
 
-__all__ = ["Picked", "pick"]
-
-
 # A pair is easy if its order is at least this probable.
 _EASY = 0.95
 _SAME = 1e-9

@@ -8,8 +8,6 @@ import numpy as np
 
 from jamrank.acquisition.planning import Plan
 
-__all__ = ["plan_picture"]
-
 _WIDTH, _HEIGHT = 720, 400
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 24, 44, 56
 

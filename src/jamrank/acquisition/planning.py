@@ -20,8 +20,6 @@ from jamrank.acquisition.stopping import error_of_draws
 from jamrank.acquisition.view import Proposals, View, candidate_pairs
 from jamrank.typing import FloatArray, IntArray
 
-__all__ = ["Plan", "simulate_collection"]
-
 # Number of rounds of a run.
 _MOST_ROUNDS = 200
 

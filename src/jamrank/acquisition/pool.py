@@ -15,8 +15,6 @@ from jamrank.data.frames import open_frame
 from jamrank.errors import InputError
 from jamrank.typing import FloatArray, IntArray
 
-__all__ = ["OUTCOME_NAMES", "Vote", "VotePool", "read_votes"]
-
 _WORDS = {"left": LEFT, "right": RIGHT, "tie": TIE, "both_bad": TIE, "abstain": None, "": None, None: None}
 OUTCOME_NAMES = {LEFT: "left", RIGHT: "right", TIE: "tie", None: "abstain"}
 
@@ -41,6 +39,7 @@ class Ids:
     codes: dict[Any, int] = field(default_factory=dict)
 
     def code(self, name: Any) -> int:
+        """Return the code of a name, a new one where it is new."""
         if name not in self.codes:
             self.codes[name] = len(self.names)
             self.names.append(name)
@@ -57,10 +56,7 @@ class Ids:
 class VotePool:
     """Votes as growing columns of codes.
 
-    Attributes
-    ----------
-    items, annotators, questions : Ids
-        Names and codes.
+    items, annotators, questions: Names and codes.
     """
 
     def __init__(self) -> None:
@@ -86,7 +82,7 @@ class VotePool:
 
     @property
     def table(self) -> FloatArray:
-        """Columns annotator, left, right, outcome, question and weight, one row a vote."""
+        """Columns annotator, left, right, outcome, question and weight, one row per vote."""
         if self._table is None:
             self._table = np.array(self._rows, dtype=np.float64).reshape(-1, 6)
         return self._table
@@ -123,10 +119,7 @@ def _named(ids: Ids) -> NDArray[Any]:
 def read_votes(votes: Any) -> list[Vote]:
     """Return votes one by one, from any accepted form.
 
-    Parameters
-    ----------
-    votes : Comparisons, data frame, mapping, or iterable
-        A frame in the canonical form; mappings with ``annotator``, ``left``, ``right`` and ``winner``; or tuples
+    votes: A frame in the canonical form; mappings with ``annotator``, ``left``, ``right`` and ``winner``; or tuples
         ``(annotator, left, right, winner)`` or with a question as the fifth.
     """
     if isinstance(votes, Comparisons):

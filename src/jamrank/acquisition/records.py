@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["STATES", "Assignment", "Status"]
-
 # In the order of their exit codes: 0, 10, 11 and 12.
 STATES = ("go", "reached", "futile", "budget spent")
 

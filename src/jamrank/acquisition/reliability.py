@@ -9,10 +9,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit, logit, xlogy
 
+from jamrank.fitting.prior import Prior
 from jamrank.typing import BoolArray, FloatArray, IntArray
-
-__all__ = ["Reliability"]
-
 
 _LOGITS = np.linspace(-4.0, 4.0, 17)
 _BIASES = np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
@@ -20,11 +18,14 @@ _FLIP, _BIAS = (grid.ravel() for grid in np.meshgrid(_LOGITS, _BIASES, indexing=
 # P(votes left) if right is better, and if left is better: a bias moves both.
 _WRONG, _RIGHT = expit(_FLIP + _BIAS), expit(-_FLIP + _BIAS)
 _SHARPNESS = (_RIGHT - _WRONG) ** 2
-# Pseudo-votes, wrong and right, of a new annotator; standard deviation of the bias, in log-odds.
-_WRONG_VOTES, _RIGHT_VOTES, _USUAL_BIAS = 1.0, 2.0, 0.6
+# Standard deviation of the bias of a new annotator, in log-odds.
+_USUAL_BIAS = 0.6
 # Weight of the weak prior against the crowd's annotators, in annotators.
-_IMAGINED = 4.0
+_PSEUDO_ANNOTATORS = 4.0
+# P(votes left) at each node where the left item is better with probability 0, 0.05 ... 1, and its entropy.
 _ASKED = np.linspace(0.0, 1.0, 21)
+_LEFT = _WRONG + (_RIGHT - _WRONG) * _ASKED[:, None]
+_NOISE = -(xlogy(_LEFT, _LEFT) + xlogy(1 - _LEFT, 1 - _LEFT))
 _CHUNK = 20_000
 _ROUNDS, _TRIES = 3, 20
 
@@ -34,7 +35,8 @@ def _normalised(weights: FloatArray) -> FloatArray:
 
 
 def _weak_prior() -> FloatArray:
-    log = (1 + _WRONG_VOTES) * -np.logaddexp(0, -_FLIP) + (1 + _RIGHT_VOTES) * -np.logaddexp(0, _FLIP)
+    wrong, right = Prior().flip_votes
+    log = (1 + wrong) * -np.logaddexp(0, -_FLIP) + (1 + right) * -np.logaddexp(0, _FLIP)
     weight = np.exp(log - 0.5 * (_BIAS / _USUAL_BIAS) ** 2)
     return np.asarray(weight / weight.sum())
 
@@ -42,10 +44,7 @@ def _weak_prior() -> FloatArray:
 class Reliability:
     """The posterior of each annotator, one row of weights each.
 
-    Parameters
-    ----------
-    count : int
-        Number of annotators.
+    count: Number of annotators.
     """
 
     def __init__(self, count: int) -> None:
@@ -67,13 +66,9 @@ class Reliability:
     ) -> None:
         """Recompute all weights from all decided votes, with a prior that annotators of a kind share.
 
-        Parameters
-        ----------
-        who, says_left, left_better, weight : ndarray
-            For each vote: the annotator, the outcome, the probability by the other votes that it is true, and its
-            weight.
-        kind : ndarray
-            Kind of each annotator, such as those of equal cost.
+        who, says_left, left_better, weight: For each vote: the annotator, the outcome, the probability by the other
+            votes that it is true, and its weight.
+        kind: Kind of each annotator, such as those of equal cost.
         """
         log = np.zeros_like(self.weights)
         for start in range(0, len(who), _CHUNK):
@@ -88,7 +83,8 @@ class Reliability:
         base = _weak_prior()
         self.weights = _normalised(likelihood * base)
         for _ in range(_ROUNDS):
-            priors = (_IMAGINED * base + members @ self.weights) / (_IMAGINED + members.sum(axis=1, keepdims=True))
+            total = _PSEUDO_ANNOTATORS + members.sum(axis=1, keepdims=True)
+            priors = (_PSEUDO_ANNOTATORS * base + members @ self.weights) / total
             self.weights = _normalised(likelihood * priors[kind])
         self.prior = priors.mean(axis=0)
 
@@ -126,16 +122,10 @@ class Reliability:
     def information(self, left_better: FloatArray, who: IntArray) -> FloatArray:
         """Return the information of a decided vote on its annotator: annotators by pairs, in nats.
 
-        Parameters
-        ----------
-        left_better : ndarray
-            How likely the left item of each pair is better.
-        who : ndarray
-            Annotators.
+        left_better: How likely the left item of each pair is better.
+        who: Annotators.
         """
-        left = _WRONG + (_RIGHT - _WRONG) * _ASKED[:, None]
-        noise = -(xlogy(left, left) + xlogy(1 - left, 1 - left)) @ self.weights[who].T
-        mean = left @ self.weights[who].T
+        noise, mean = _NOISE @ self.weights[who].T, _LEFT @ self.weights[who].T
         table = np.maximum(-(xlogy(mean, mean) + xlogy(1 - mean, 1 - mean)) - noise, 0.0)
         return np.stack([np.interp(left_better, _ASKED, column) for column in table.T]).reshape(len(who), -1)
 

@@ -7,9 +7,6 @@ from scipy.linalg import cho_factor, cho_solve
 
 from jamrank.typing import FloatArray, IntArray
 
-__all__ = ["MOST_DENSE", "GaussianScores"]
-
-
 # Beyond this many items only variances are kept, as for independent scores.
 MOST_DENSE = 1_500
 
@@ -17,11 +14,7 @@ MOST_DENSE = 1_500
 class GaussianScores:
     """Mean and covariance of the scores.
 
-    Parameters
-    ----------
-    mean : ndarray
-    covariance : ndarray
-        A matrix; or a vector of variances for independent scores.
+    covariance: A matrix; or a vector of variances for independent scores.
     """
 
     def __init__(self, mean: FloatArray, covariance: FloatArray) -> None:
@@ -33,12 +26,8 @@ class GaussianScores:
     ) -> GaussianScores:
         """Return a normal around a mean whose precision is that of the prior plus the information of votes.
 
-        Parameters
-        ----------
-        prior : ndarray
-            Prior covariance: a matrix, or variances.
-        first, second, information : ndarray
-            Information of each vote on the difference of two scores.
+        prior: Prior covariance: a matrix, or variances.
+        first, second, information: Information of each vote on the difference of two scores.
         """
         n = len(mean)
         if n > MOST_DENSE:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from jamrank.acquisition.belief import Belief
@@ -14,12 +13,10 @@ from jamrank.acquisition.channel import TIE
 from jamrank.acquisition.goals import Goal, top_bar
 from jamrank.acquisition.records import Status
 from jamrank.acquisition.scores import GaussianScores
+from jamrank.diagnostics.planning import some_pairs
 from jamrank.diagnostics.sign import orientation
 from jamrank.text import many
-from jamrank.typing import FloatArray, IntArray
-
-__all__ = ["Questions", "assess", "error_of_draws", "projected_error", "questions_of"]
-
+from jamrank.typing import FloatArray
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(16)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
@@ -49,7 +46,7 @@ def questions_of(scores: GaussianScores, goal: Goal, prior_variance: float) -> Q
     """Return the questions of a goal; with very many, some of them."""
     n = len(scores.mean)
     if goal.name in ("ranking", "verdicts"):
-        first, second = _some_pairs(n)
+        first, second = some_pairs(n, _MOST_QUESTIONS)
         mean, variance = scores.margin(first, second)
         return Questions(mean, variance, 2 * prior_variance, 1.0)
     if goal.name == "top-k":
@@ -90,7 +87,7 @@ def error_of_draws(draws: FloatArray, scores: FloatArray, goal: Goal) -> float:
         bar = goal.threshold if goal.anchor is None else draws[:, [goal.anchor]]
         above = scores > (goal.threshold if goal.anchor is None else at)
         return float(((draws > bar) != above).mean())
-    first, second = _some_pairs(n)
+    first, second = some_pairs(n, _MOST_QUESTIONS)
     gap = np.sign(scores[first] - scores[second])
     return float((np.sign(draws[:, first] - draws[:, second]) * gap < 0).mean())
 
@@ -164,6 +161,8 @@ def _votes_needed(asked: Questions, votes: float, target: float, error: float) -
     most = float(np.log1p(_MOST_TIMES))
     if above(most) > 0:
         return None
+    from scipy.optimize import brentq
+
     return float(np.expm1(brentq(above, 0.0, most, xtol=1e-3))) * votes
 
 
@@ -197,12 +196,3 @@ def _verdict_error(belief: Belief) -> float:
         return 1.0
     sure = np.stack([belief.reliability.between(low, high) for low, high in _VERDICTS])
     return float(1.0 - sure.max(axis=0).mean())
-
-
-def _some_pairs(n: int) -> tuple[IntArray, IntArray]:
-    if n * (n - 1) // 2 <= _MOST_QUESTIONS:
-        first, second = np.triu_indices(n, 1)
-        return first, second
-    rng = np.random.default_rng(0)
-    first = rng.integers(0, n, _MOST_QUESTIONS)
-    return first, (first + rng.integers(1, n, _MOST_QUESTIONS)) % n

@@ -13,8 +13,6 @@ from jamrank.acquisition.scores import GaussianScores
 from jamrank.acquisition.view import candidate_pairs
 from jamrank.typing import FloatArray, IntArray
 
-__all__ = ["Suggestions", "suggest_pairs", "votes_to_settle"]
-
 # The order of two items is certain from this probability on: the interval of their difference excludes 0.
 _SETTLED = 0.975
 # Numbers of votes on one truth, beyond which its majority is as good as certain.
@@ -25,16 +23,10 @@ _MAJORITIES = (1, 3, 5, 7, 9, 11, 15, 21, 31)
 class Suggestions:
     """Pairs to compare next, the most valuable first.
 
-    Attributes
-    ----------
-    upper, lower : ndarray of int
-        The items, that of the higher score first.
-    above : ndarray
-        How likely the upper one is truly above.
-    gain : ndarray
-        Expected information on the order of all items, in nats.
-    to_settle : ndarray
-        Votes until the order is certain, if the estimated difference is right; infinite for equal scores.
+    upper, lower: The items, that of the higher score first.
+    above: How likely the upper one is truly above.
+    gain: Expected information on the order of all items, in nats.
+    to_settle: Votes until the order is certain, if the estimated difference is right; infinite for equal scores.
     """
 
     upper: IntArray
@@ -51,14 +43,9 @@ def votes_to_settle(margin: FloatArray, variance: FloatArray, flip: float, *, on
     the margin is 1.96 standard deviations from 0. Where all votes on a pair share one truth, they say together at
     most what that truth says, once: if that is not enough, no number of votes on this pair is.
 
-    Parameters
-    ----------
-    margin, variance : ndarray
-        Of the differences of scores.
-    flip : float
-        Of the annotators who are to vote.
-    one_truth : bool
-        Whether all votes on a pair share one truth.
+    margin, variance: Of the differences of scores.
+    flip: Of the annotators who are to vote.
+    one_truth: Whether all votes on a pair share one truth.
     """
     with np.errstate(divide="ignore"):
         wanted = (ndtri(_SETTLED) / margin) ** 2 - 1.0 / variance
@@ -89,18 +76,11 @@ def suggest_pairs(
 ) -> Suggestions:
     """Return the pairs with the most information on the goal, each given those before it.
 
-    Parameters
-    ----------
-    scores, covariance : ndarray
-        Of the items; a vector of variances where scores are independent.
-    flip : float
-        Mean flip of the annotators.
-    goal : Goal, optional
-        The order of all items unless given.
-    most : int
-        How many pairs.
-    one_truth : bool
-        Whether all votes on a pair share one truth; see :func:`votes_to_settle`.
+    scores, covariance: Of the items; a vector of variances where scores are independent.
+    flip: Mean flip of the annotators.
+    goal: The order of all items unless given.
+    most: How many pairs.
+    one_truth: Whether all votes on a pair share one truth; see :func:`votes_to_settle`.
     """
     belief = GaussianScores(np.array(scores, dtype=np.float64), np.array(covariance, dtype=np.float64))
     rng = np.random.default_rng(0)

@@ -12,9 +12,6 @@ from jamrank.acquisition.goals import Goal
 from jamrank.acquisition.scores import MOST_DENSE
 from jamrank.typing import FloatArray, IntArray
 
-__all__ = ["Proposals", "View", "candidate_pairs"]
-
-
 # With very many items each is paired with this many neighbours in the order and random others.
 _NEIGHBOURS, _FAR = 8, 4
 

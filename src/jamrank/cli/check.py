@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jamrank.cli.files import VotesRequest, report_readings, votes_options
+from jamrank.cli.messages import print_json
+from jamrank.cli.types import FINITE
 from jamrank.text import in_percent
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from jamrank.diagnostics import Health
-
-__all__ = ["check"]
 
 _STYLES = {"problem": "red", "warning": "yellow", "note": "", "good": "green"}
 _COUNTS = {
@@ -71,21 +71,19 @@ determined; 2 if the file cannot be used."""
 @votes_options
 @click.option(
     "--target",
-    type=float,
+    type=FINITE,
     default=0.95,
     show_default=True,
     help="Share of pairs in the right order for which the number of votes is estimated.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the findings and numbers as JSON.")
-@click.option("--quiet", "-q", is_flag=True, help="Print nothing; see the exit code.")
+@click.option("--quiet", "-q", is_flag=True, help="Print nothing; the result is the exit code.")
 def check(target: float, as_json: bool, quiet: bool, **given: Any) -> None:
     """Check VOTES, one file or several, for problems before a fit.
 
     Findings come first, problems before warnings and notes, then numbers: connection of the items, circular and
-    contradictory votes, side preference, uninformative votes, and how many more votes are needed.
+    contradictory votes, position bias, uninformative votes, and how many more votes are needed.
     """
-    import json
-
     from rich.console import Console
 
     from jamrank.cli.display import stage
@@ -99,7 +97,7 @@ def check(target: float, as_json: bool, quiet: bool, **given: Any) -> None:
     with stage(console, "checking", quiet or as_json):
         health = check_votes(table, target=target)
     if as_json and not quiet:
-        click.echo(json.dumps(health.to_dict(), indent=1, default=str))
+        print_json(health.to_dict())
     elif not quiet:
         _show(Console(), health)
     click.get_current_context().exit(1 if health.reasons else 0)

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from jamrank.cli.files import VotesRequest, report_readings, votes_options
+from jamrank.cli.types import FINITE, SEED
 from jamrank.errors import InputError, ParameterError
 
 if TYPE_CHECKING:
     from jamrank.acquisition import Chooser
 
-__all__ = ["CollectionRequest", "collection_options", "open_chooser"]
-
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _GOALS = ("ranking", "top-k", "threshold", "verdicts")
-_STRATEGIES = ("information", "swiss", "random", "uncertainty", "top-two")
+_GOAL = "What to determine: the order of all items, the top k, which items pass a threshold, or verdicts."
+_STRATEGY = "How pairs are chosen: information, swiss, random, uncertainty or top-two."
 
 
 @dataclass(frozen=True)
@@ -43,26 +43,36 @@ class CollectionRequest(VotesRequest):
 def collection_options(command: Command) -> Command:
     """Add the votes, the items, the annotators and the goal to a command."""
     for option in (
-        click.option("--seed", type=int, help="Random seed."),
-        click.option("--easy-share", type=float, default=0.0, show_default=True, help="Share of easy pairs."),
-        click.option("--budget", type=float, help="Budget, in the unit of the costs."),
+        click.option("--seed", type=SEED, help="Random seed."),
+        click.option(
+            "--easy-share",
+            type=FINITE,
+            default=0.0,
+            show_default=True,
+            help="Share of pairs whose order is clear, as an attention check.",
+        ),
+        click.option("--budget", type=FINITE, help="Budget, in the unit of the costs."),
         click.option(
             "--target",
-            type=float,
+            type=FINITE,
             default=0.1,
             show_default=True,
             help="Expected error at which the goal is reached.",
         ),
-        click.option("--strategy", type=click.Choice(_STRATEGIES), default="information", show_default=True),
+        click.option("--strategy", metavar="NAME", default="information", show_default=True, help=_STRATEGY),
         click.option("--threshold", metavar="SCORE|ITEM", help="For --goal threshold: a score, or an item."),
-        click.option("--k", type=int, help="For --goal top-k: size of the top; 5 by default."),
-        click.option("--goal", type=click.Choice(_GOALS), default="ranking", show_default=True),
-        click.option("--gold", metavar="FILE", help="Pairs of known truth: left, right, winner."),
-        click.option("--features", metavar="FILE", help="One row for each item: item, then numbers."),
+        click.option("-k", "--k", type=int, help="For --goal top-k: number of items in the top; 5 by default."),
+        click.option("--goal", type=click.Choice(_GOALS), default="ranking", show_default=True, help=_GOAL),
+        click.option("--gold", metavar="FILE", help="Gold pairs, whose truth is known: columns left, right, winner."),
+        click.option("--features", metavar="FILE", help="Features: a column item, then numbers."),
         click.option(
-            "--annotators", metavar="FILE", help="Available annotators: annotator and optionally cost and capacity."
+            "--annotators",
+            metavar="FILE",
+            help="Available annotators: columns annotator, optionally cost, capacity.",
         ),
-        click.option("--items", metavar="FILE", help="Items beyond those in VOTES: item and optionally question."),
+        click.option(
+            "--items", metavar="FILE", help="Items in addition to those in VOTES: columns item, optionally question."
+        ),
     ):
         command = option(command)
     return votes_options(command, required=False)
@@ -134,7 +144,7 @@ def _table(path: str, column: str) -> Any:
         return table
     if table.width == 1:
         return table.rename({table.columns[0]: column})
-    raise InputError(f"no column {column!r}", f"there are {', '.join(table.columns)}", source=path)
+    raise InputError(f"no column {column!r}", f"the columns are {', '.join(table.columns)}", source=path)
 
 
 def _like(ids: list[Any], known: list[Any], path: str) -> list[Any]:

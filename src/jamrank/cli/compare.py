@@ -14,13 +14,12 @@ if TYPE_CHECKING:
 
     from jamrank.selection import Comparison
 
-__all__ = ["compare"]
-
 _TITLES = {
-    "vote": "Votes held out one by one (other votes on the pair are known)",
-    "pair": "Pairs held out with all their votes",
+    "vote": "Single votes held out (other votes on the pair may be known)",
+    "pair": "All votes on a pair held out together",
+    "time": "Later votes, predicted from earlier ones",
 }
-_POOLED = ", annotators alike"
+_POOLED = ", annotators pooled"
 
 
 @click.command(
@@ -39,7 +38,7 @@ Exit code 0 when done, 2 when the input cannot be used."""
 @click.option("--model", "models", multiple=True, help="Compare this model; repeat for more. By default all.")
 @click.option("--folds", default=5, show_default=True, help="Number of folds, each held out in turn.")
 @click.option(
-    "--max-votes", default=1_000_000, show_default=True, help="Of more votes, compare on a sample of this many."
+    "--max-votes", default=1_000_000, show_default=True, help="With more votes, compare on a sample of this size."
 )
 @click.option(
     "--out", metavar="FILE", help="Write the table to that file: CSV, or everything as JSON, by its suffix."
@@ -56,10 +55,10 @@ def compare(
     quiet: bool,
     **given: Any,
 ) -> None:
-    """Compare models by how well they predict held-out VOTES, and say whether modelling annotators helps.
+    """Compare models by how well they predict held-out VOTES, and report whether modelling annotators helps.
 
-    With five folds, each model is fitted to four fifths of the votes and predicts the others, for each fifth in turn.
-    The loss of a vote is minus the logarithm of its probability, in nats: 0.693 is random guessing, lower is better.
+    With five folds, each model is fitted to four fifths of the votes and predicts the last fifth, for each fifth in
+    turn. The loss of a vote is its negative log-probability in nats; random guessing has 0.693, and lower is better.
     """
     from rich.console import Console
 
@@ -101,7 +100,7 @@ def _print(console: Console, found: Comparison, out: str | None) -> None:
         kept = columns_that_fit(console, columns, rows)
         print_table(console, _TITLES[split], columns[:kept], [row[:kept] for row in rows], ends=False)
     if any(_POOLED in name for name in found.table["model"]):
-        say(console, "pooled: all annotators taken as equally reliable")
+        say(console, "pooled: all annotators treated as equally reliable")
     for name, reason in found.left_out.items():
         say(console, f"{name} left out: {reason}")
     if out:

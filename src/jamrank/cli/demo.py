@@ -6,14 +6,32 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from jamrank.cli.types import SEED
+
 if TYPE_CHECKING:
     from rich.console import Console
 
     from jamrank.data.comparisons import Comparisons
     from jamrank.models import RankingModel
-    from jamrank.report import Analysis
+    from jamrank.typing import IntArray
 
-__all__ = ["demo"]
+# Images of each digit, and the crowd: how often each person is wrong, and how many votes each casts.
+_OF_EACH = 10
+_CROWD = {
+    "ann": (0.03, 120),
+    "bob": (0.05, 120),
+    "cleo": (0.05, 120),
+    "dan": (0.07, 120),
+    "eve": (0.08, 120),
+    "fred": (0.10, 120),
+    "gita": (0.10, 120),
+    "hugo": (0.15, 120),
+    "guesser 1": (0.50, 250),
+    "guesser 2": (0.50, 250),
+    "misread 1": (0.90, 150),
+    "misread 2": (0.92, 150),
+    "misread 3": (0.95, 150),
+}
 
 
 @click.command(
@@ -22,14 +40,15 @@ Examples:
   jamrank demo
   jamrank demo --seed 3 --out somewhere"""
 )
-@click.option("--seed", default=0, show_default=True, help="Random seed of the features that each classifier sees.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Random seed of the images and of the votes.")
 @click.option("--out", default="jamrank-demo", show_default=True, metavar="DIR", help="Folder of the results.")
 @click.option("--quiet", "-q", is_flag=True, help="Print nothing.")
 def demo(seed: int, out: str, quiet: bool) -> None:
-    """Run a complete example on data that come with the package.
+    """Rank 100 images of handwritten digits from the votes of a noisy crowd.
 
-    Five weak classifiers, each of which sees three or four pixels of an image, vote on which of two handwritten
-    digits is larger. jamrank ranks the images from these votes; the ranking is compared with the truth.
+    Thirteen simulated people say which of two images shows the larger digit. Eight look, two guess, and three
+    misread the question and name the smaller digit. jamrank sees only the votes; since the truth is known, its
+    ranking can be compared with those by Bradley-Terry and by win rates.
     """
     from rich.console import Console
 
@@ -39,132 +58,145 @@ def demo(seed: int, out: str, quiet: bool) -> None:
     try:
         import sklearn  # noqa: F401
     except ImportError:
-        say(console, "scikit-learn is not installed (pip install 'jamrank[demo]'); using simulated votes.")
-        votes, features, truth = _simulated(seed)
-        story = "Simulated votes on items of known score."
+        say(console, "scikit-learn is not installed (pip install 'jamrank[demo]'): the demo has no images.")
+        digits, images = _without_images()
     else:
-        votes, features, truth = _digits(seed, quiet)
-        story = (
-            "1,797 images of handwritten digits are ranked by the digit shown. Five classifiers, each trained on "
-            "three or four pixels, voted on every pair of images of different digits: which digit is larger? A "
-            "classifier that reads the same digit in both images casts a tie."
-        )
-    say(console, story)
-    model, analysis = _compare(console, votes, features, truth)
-    _write(console, model, analysis, out)
+        digits, images = _with_images(seed)
+    names = [f"image {place:02d}" for place in range(len(digits))]
+    votes = _vote(digits, names, seed)
+    say(
+        console,
+        f"{len(names)} images of handwritten digits. 13 people cast {votes.n_votes:,} votes on which of two shows "
+        "the larger digit: 8 look, 2 guess, 3 misread the question and name the smaller one. jamrank does not "
+        "know who is who.",
+    )
+    _compare(console, votes, dict(zip(names, digits.tolist(), strict=True)), images, out)
 
 
-def _digits(seed: int, quiet: bool) -> tuple[Comparisons, Any, Any]:
-    from rich.console import Console
+def _with_images(seed: int) -> tuple[IntArray, list[bytes]]:
+    """Return some of scikit-learn's digits, the same number of each, and their images."""
+    import numpy as np
+    from sklearn.datasets import load_digits
 
-    from jamrank.cli.display import stage
-    from jamrank.paper import digit_votes
+    from jamrank.report.pictures import png_bytes
 
-    with stage(Console(stderr=True), "training five weak classifiers by 10-fold cross-validation", quiet):
-        data = digit_votes(seed)
-    return data.votes, data.features, data.digits.astype(float)
-
-
-def _simulated(seed: int) -> tuple[Comparisons, Any, Any]:
-    from jamrank.simulation import simulate
-
-    drawn = simulate(300, 8, 60_000, n_features=6, random_state=seed)
-    return drawn.votes, drawn.features, drawn.scores
+    known = load_digits()
+    rng = np.random.default_rng(seed)
+    chosen = np.concatenate(
+        [rng.choice(np.flatnonzero(known.target == digit), _OF_EACH, replace=False) for digit in range(10)]
+    )
+    chosen = rng.permutation(chosen)  # names must not tell
+    grey = 255 - np.clip(known.images[chosen] * 16, 0, 255).astype(np.uint8)
+    return known.target[chosen].astype(np.int64), [png_bytes(image) for image in grey]
 
 
-def _compare(console: Console, votes: Comparisons, features: Any, truth: Any) -> tuple[RankingModel, Analysis]:
-    """Fit the four methods of the paper, print the accuracy of each, and return JAM."""
-    import warnings
-    from time import perf_counter
+def _without_images() -> tuple[IntArray, list[bytes]]:
+    import numpy as np
+
+    return np.random.default_rng(0).permutation(np.repeat(np.arange(10), _OF_EACH)), []
+
+
+def _vote(digits: IntArray, names: list[str], seed: int) -> Comparisons:
+    """Let the crowd vote on random pairs of images of different digits."""
+    import numpy as np
+
+    from jamrank.data.comparisons import Comparisons
+
+    rng = np.random.default_rng([seed, 1])
+    who = np.repeat(list(_CROWD), [votes for _, votes in _CROWD.values()])
+    wrong = np.repeat([flip for flip, _ in _CROWD.values()], [votes for _, votes in _CROWD.values()])
+    left, right = rng.integers(len(digits), size=(2, len(who)))
+    asked = digits[left] != digits[right]
+    left, right, who, wrong = left[asked], right[asked], who[asked], wrong[asked]
+    outcome = (digits[left] > digits[right]) ^ (rng.random(len(left)) < wrong)
+    shown = np.array(names, dtype=object)
+    return Comparisons.from_arrays(shown[left], shown[right], who.tolist(), outcome.astype(np.int64))
+
+
+def _compare(console: Console, votes: Comparisons, truth: dict[str, int], images: list[bytes], out: str) -> None:
+    """Fit jamrank's choice and what others do, print them beside the truth, and write the report."""
+    from time import process_time
 
     from rich.console import Console
 
     from jamrank.cli.display import print_summary, print_table, stage
     from jamrank.cli.messages import say
-    from jamrank.errors import TiesExcludedWarning
-    from jamrank.models import IAM, JAM, VRJAM, MajorityVote
+    from jamrank.models import BradleyTerry, WinRate
     from jamrank.report import Analysis
+    from jamrank.selection import Auto
 
-    rows, fitted = [], {}
-    for model in (MajorityVote(), IAM(), JAM(), VRJAM()):
-        name = type(model).__name__
-        begin = perf_counter()
-        with stage(Console(stderr=True), f"fitting {name}", console.quiet), warnings.catch_warnings():
-            warnings.simplefilter("ignore", TiesExcludedWarning)  # the introduction mentions the ties
-            model.fit(votes, features)
-        seconds = perf_counter() - begin
-        accuracy, order = model.score(truth), model.score(truth, by="scores")
-        rows.append([name, f"{accuracy:.1%}", f"{order:.1%}", f"{seconds:.2f}"])
-        fitted[name] = model, seconds
-    jam, seconds = fitted["JAM"]
-    analysis = Analysis(jam.result_, votes)
-    print_summary(console, analysis, seconds)
-    _print_ends(console, jam, truth)
-    right = _annotator_accuracy(votes, truth)
-    listed = [
-        [str(name), f"{share:.1%}", f"{flip:.3f}", f"{1 - share:.3f}"]
-        for name, share, flip in zip(votes.annotators.tolist(), right, jam.flip_.tolist(), strict=True)
+    begin = process_time()
+    with stage(Console(stderr=True), "fitting", console.quiet):
+        auto = Auto().fit(votes)
+        rivals = {"Bradley–Terry": BradleyTerry().fit(votes), "win rate": WinRate().fit(votes)}
+    analysis = Analysis(auto.result_, votes)
+    print_summary(console, analysis, process_time() - begin)
+    _print_annotators(console, auto, votes, truth)
+    rows = [
+        [name, f"{_share_right(model, truth):.0%}", _digits_in_order(model, truth)]
+        for name, model in {"jamrank": auto, **rivals}.items()
     ]
-    say(console, "Decided votes of each annotator that are right, and the flip estimated without the truth", "bold")
-    print_table(
-        console,
-        "",
-        ["annotator", "right", "estimated flip", "true flip"],
-        listed,
-    )
+    rows.append(["the truth", "100%", "".join(sorted(map(str, truth.values()), reverse=True))])
+    say(console, "Pairs in the right order, and the digits in the images by rank (every second image)", "bold")
+    heads = ["model", "right", "digits, from first to last"]
+    print_table(console, "", heads, [[name, share, order[::2]] for name, share, order in rows])
     say(
         console,
-        "The intervals above assume independent errors. These annotators err on the same items, so that they confirm "
-        "each other's errors, and most flips are estimated too low.",
+        "Bradley–Terry and win rates, which evalica and most leaderboards compute, weight every vote equally. "
+        "jamrank estimates who errs from the votes alone.",
     )
-    print_table(
-        console,
-        "Accuracy of each method",
-        ["model", "pairs right", "order right", "seconds"],
-        rows,
-    )
-    say(
-        console,
-        "pairs right: voted pairs that the posterior of the method decides correctly (a tie counts half). order "
-        "right: pairs of items in the right order in the ranking.",
-    )
-    return jam, analysis
+    orders = {
+        f"{name} (weights every vote equally): {_share_right(model, truth):.0%} of pairs in order": _order(model)
+        for name, model in rivals.items()
+    }
+    _write(console, auto, analysis, dict(zip(truth, images, strict=bool(images))), orders, out)
 
 
-def _print_ends(console: Console, model: RankingModel, truth: Any) -> None:
-    """Print the true values of the first and the last items of the ranking."""
-    from jamrank.cli.messages import say
-
-    order = (-model.scores_).argsort(kind="stable")
-    for what, items in (("highest", order[:15]), ("lowest", order[-15:])):
-        values = "  ".join(f"{truth[item]:.3g}" for item in items)
-        say(console, f"True values of the 15 items ranked {what}: {values}")
+def _order(model: RankingModel) -> list[str]:
+    return [str(item) for item in model.items_[(-model.scores_).argsort(kind="stable")]]
 
 
-def _annotator_accuracy(votes: Comparisons, truth: Any) -> list[float]:
+def _digits_in_order(model: RankingModel, truth: dict[str, int]) -> str:
+    return "".join(str(truth[item]) for item in _order(model))
+
+
+def _share_right(model: RankingModel, truth: dict[str, int]) -> float:
+    return model.score({item: float(digit) for item, digit in truth.items()}, by="scores")
+
+
+def _print_annotators(console: Console, model: RankingModel, votes: Comparisons, truth: dict[str, int]) -> None:
     import numpy as np
 
+    from jamrank.cli.display import print_table
+    from jamrank.cli.messages import say
     from jamrank.fitting.disagreement import disagreement
 
-    opinion = np.sign(truth[votes.pair_first] - truth[votes.pair_second])
-    return list((1 - disagreement(votes, lambda votes: opinion)).tolist())
+    value = np.array([truth[item] for item in votes.items.tolist()])
+    opinion = np.sign(value[votes.pair_first] - value[votes.pair_second]).astype(np.float64)
+    wrong = disagreement(votes, lambda votes: opinion)
+    rows = [
+        [str(name), f"{flip:.2f}", f"{share:.2f}"]
+        for name, flip, share in zip(votes.annotators.tolist(), model.flip_.tolist(), wrong.tolist(), strict=True)
+    ]
+    say(console, "Share of wrong votes: estimated by jamrank from the votes alone, and true", "bold")
+    print_table(console, "", ["annotator", "estimated", "true"], rows)
 
 
-def _write(console: Console, model: RankingModel, analysis: Analysis, out: str) -> None:
+def _write(
+    console: Console, model: RankingModel, analysis: Any, images: dict[str, bytes], orders: dict[str, Any], out: str
+) -> None:
     from pathlib import Path
 
     from jamrank.cli.messages import say
     from jamrank.cli.results import command_line, earlier_files, result_files
     from jamrank.io import publish_run
     from jamrank.report import describe, versions
+    from jamrank.report.pictures import ItemView, ItemViews
 
-    facts = {
-        "Command": command_line(),
-        "Model": repr(model),
-        "Intervals": "95 %, assuming independent errors; these are correlated, and most flips are too low",
-        "Versions": versions(),
-    }
-    report = describe(analysis, "Ranking from the demo", facts)
+    facts = {"Command": command_line(), "Model": repr(model), "Versions": versions()}
+    views = ItemViews({name: ItemView(picture=image) for name, image in images.items()}, orders)
+    report = describe(analysis, "Ranking from the demo", facts, views=views if images else None)
     publish_run(out, result_files(model, analysis, report), earlier_files())
-    say(console, f"Wrote the ranking, annotators, pairs, model and report of JAM to {out}.")
-    say(console, f"Open {Path(out) / 'report.html'} in a browser.")
+    say(console, f"Wrote the ranking, annotators, pairs, model and report to {out}.")
+    shown = ": it shows the images in the order of each ranking" if images else ""
+    say(console, f"Open {Path(out) / 'report.html'} in a browser{shown}.")

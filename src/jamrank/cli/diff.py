@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jamrank.cli.files import VotesRequest, report_readings, votes_options
+from jamrank.cli.types import SCALE
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from jamrank.report import Analysis
-
-__all__ = ["diff"]
 
 
 @click.command(
@@ -30,23 +29,20 @@ Exit code 0 when done, 2 when the input cannot be used."""
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
 @click.option("--model", "model_name", default="auto", show_default=True, help="The model, as in jamrank fit.")
-@click.option(
-    "--scale", type=click.Choice(["logit", "elo"]), default="logit", show_default=True, help="Scale of the scores."
-)
+@SCALE
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 @click.option("--quiet", "-q", is_flag=True, help="Print no notes or progress.")
 def diff(a: str, b: str, model_name: str, scale: str, as_json: bool, quiet: bool, **given: Any) -> None:
-    """Say how certain it is that item A is above item B, given VOTES or the model file of jamrank fit.
+    """Show how certain it is that item A is above item B, given VOTES or the model file of jamrank fit.
 
-    The probability of the order, the difference of the scores with its 95 % interval, and the votes between the two.
-    The order is settled at 95 % where this interval leaves out 0, which is a probability of at least 97.5 %.
+    Prints the probability of the order, the difference of the scores with its 95 % interval, and the votes between
+    the two items. The order is settled at 95 % if this interval excludes 0: a probability of at least 97.5 %.
     """
-    import json
     from dataclasses import asdict
 
     from rich.console import Console
 
-    from jamrank.cli.messages import say
+    from jamrank.cli.messages import print_json, say
     from jamrank.report.difference import compare_items, difference_sentences
 
     request = VotesRequest(**given)
@@ -55,7 +51,7 @@ def diff(a: str, b: str, model_name: str, scale: str, as_json: bool, quiet: bool
     sentences = difference_sentences(analysis, found)
     if as_json:
         content = {**asdict(found), "model": analysis.result.model, "scale": scale, "sentences": sentences}
-        click.echo(json.dumps(content, indent=1, default=str))
+        print_json(content)
         return
     for sentence in sentences:
         say(Console(), sentence)

@@ -15,9 +15,8 @@ from rich.text import Text
 from jamrank.cli.messages import say
 from jamrank.inference import best_first
 from jamrank.report import Analysis, findings, warnings_first
+from jamrank.report.narrative import size_of
 from jamrank.text import many, number, safe_line, safe_text
-
-__all__ = ["bullet_list", "columns_that_fit", "counting", "print_groups", "print_summary", "print_table", "stage"]
 
 _TOP, _BOTTOM = 10, 5
 # Of more groups than this, the terminal shows the first.
@@ -55,22 +54,18 @@ def counting(console: Console, quiet: bool = False) -> Iterator[Callable[[str, i
 
 def print_summary(console: Console, analysis: Analysis, seconds: float) -> None:
     """Print the first and last items, the annotators from best to worst, and the findings."""
-    votes = analysis.votes
-    say(
-        console,
-        f"{analysis.result.model} on {many(votes.n_votes, 'vote')} by {many(votes.n_annotators, 'annotator')} on "
-        f"{many(votes.n_pairs, 'pair')} of {many(votes.n_items, 'item')}, {_ending(analysis)} in {seconds:.2f} s",
-        "bold",
-    )
+    size = size_of(analysis.votes)
+    say(console, f"{analysis.result.model} on {size}, {_ending(analysis)} in {seconds:.2f} s", "bold")
     first = warnings_first(analysis)
     for sentence in first:
         say(console, sentence, "bold red")
     heads = ["rank", "item", "score", "± SE", "rank interval"]
     print_table(console, "Ranking", heads, _rank_rows(analysis.shown_ranking))
     say(console, f"Scores: {analysis.score_meaning}.")
-    say(console, "Annotators, best first (flip = probability of a wrong vote)", "bold")
-    heads = ["annotator", "votes", "flip", "95 % interval", "verdict", "evidence"]
-    print_table(console, "", heads, _annotator_rows(best_first(analysis.annotators)))
+    if analysis.n_judges > 1:
+        say(console, "Annotators, best first (flip = probability of a wrong vote)", "bold")
+        heads = ["annotator", "votes", "flip", "95 % interval", "verdict", "evidence"]
+        print_table(console, "", heads, _annotator_rows(best_first(analysis.annotators)))
     if analysis.features is not None:
         say(console, "Feature effects (effect = change of the score per standard deviation)", "bold")
         print_table(console, "", ["feature", "effect", "per unit"], _feature_rows(analysis.features))

@@ -17,19 +17,13 @@ if TYPE_CHECKING:
     from jamrank.io.out_of_core.parted import Votes
     from jamrank.models import RankingModel
 
-__all__ = ["open_votes"]
-
 _MEMORY = "2GB"
 
 
 def open_votes(model: RankingModel, request: FitRequest, console: Console) -> tuple[Votes, dict[str, Comparisons]]:
     """Choose the engine, and bring the votes to it.
 
-    Returns
-    -------
-    votes : Comparisons or PartedComparisons
-    groups : dict of str to Comparisons
-        The votes of each group, where ``--by`` was given.
+    Returns votes, groups (the votes of each group, where ``--by`` was given).
     """
     from jamrank.cli.display import stage
 
@@ -63,7 +57,7 @@ def _choose(model: RankingModel, request: FitRequest) -> Choice:
         if in_memory:
             raise ParameterError(
                 f"{in_memory} needs the votes in memory; fits from disk and on clusters take one Parquet file or "
-                "folder in jamrank's own form"
+                "folder in jamrank's own format"
             )
         if not out_of_core:
             raise ParameterError(
@@ -103,7 +97,7 @@ def _distribute(request: FitRequest, console: Console) -> Votes:
         if not request.quiet:
             cluster.require_workers()
             workers = many(cluster.n_workers, "dask worker")
-            note(f"{workers} at {cluster.address}, dashboard at {cluster.dashboard}")
+            note(f"{workers} at {cluster.address}" + (cluster.dashboard and f", dashboard at {cluster.dashboard}"))
         _note_questions(path, request.quiet)
         return distribute(cluster, path, progress=progress)
 

@@ -15,8 +15,6 @@ from jamrank.errors import ParameterError
 if TYPE_CHECKING:
     from jamrank.data.comparisons import Comparisons
 
-__all__ = ["VotesRequest", "named", "parse_map", "parse_words", "report_readings", "votes_options"]
-
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _ROLE = "left|right|winner|p_left|margin|left_score|right_score|chosen|rejected|annotator|question|weight"
@@ -28,8 +26,8 @@ def votes_options(command: Command, required: bool = True) -> Command:
         click.option(
             "--skip-bad-rows",
             is_flag=True,
-            help="Set rows aside that cannot be votes (missing ids, an item against itself, unknown winners), and "
-            "say how many and why. By default they are errors.",
+            help="Set aside rows that cannot be votes (missing ids, an item against itself, unknown winners), and "
+            "report how many and why. By default they are errors.",
         ),
         click.option(
             "--only",
@@ -56,11 +54,11 @@ def votes_options(command: Command, required: bool = True) -> Command:
             "mapping",
             multiple=True,
             metavar="left=…,right=…",
-            help="Columns of an unknown format: left, right and winner (or p_left: 1 where left won), or chosen and "
-            "rejected; annotator, question and weight. The last three also with a known format: "
+            help="Columns of an unknown format: left, right and winner (or p_left: 1 if left won), or chosen and "
+            "rejected; annotator, question and weight. The last three can also be set for a known format: "
             "--map question=prompt.",
         ),
-        click.option("--format", "form", metavar="NAME", help="Format of the files, where it is not recognised."),
+        click.option("--format", "form", metavar="NAME", help="Format of the files, if it is not recognised."),
         click.argument("votes", metavar="VOTES..." if required else "[VOTES]...", nargs=-1, required=required),
     ):
         command = option(command)
@@ -123,7 +121,7 @@ class VotesRequest:
 
 
 def report_readings(votes: Any, quiet: bool) -> None:
-    """Note how each file was read, unless it is in jamrank's own format."""
+    """Note how each file was read, unless it is in jamrank's own formatat."""
     for reading in getattr(votes, "readings", ()):
         if not reading.plain:
             note(str(reading), quiet)

@@ -8,14 +8,13 @@ import click
 
 from jamrank.cli.files import votes_options
 from jamrank.cli.results import MODEL_FILE, OUTPUTS
+from jamrank.cli.types import ANCHOR, FINITE, SCALE, SPREADSHEET_SAFE
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from jamrank.cli.request import FitRequest
     from jamrank.cli.run import FitOutcome
-
-__all__ = ["fit"]
 
 
 @click.command(
@@ -34,10 +33,9 @@ Examples:
   jamrank fit votes.csv --scale elo --anchor gpt-4 --out results --export markdown
   jamrank fit votes.csv --by language
   jamrank fit votes.csv --gold known.csv
-  jamrank fit votes.csv --model FamilyBT
-  jamrank fit votes.csv --families families.csv
   jamrank fit votes.csv --without ann,bob
   jamrank fit votes.csv --skip-bad-rows
+  jamrank fit votes.csv --show pictures/ --out results
   jamrank fit votes.csv more-votes.csv --start results/model.jamrank --out results
   jamrank fit folder-of-parquet --memory 2GB --scratch /large/disk --out results
   jamrank fit folder-of-parquet --engine dask --scheduler tcp://10.0.0.1:8786 --out results
@@ -54,7 +52,7 @@ Exit code 0 when done, 2 when the input cannot be used."""
     default="auto",
     show_default=True,
     help="auto (chosen by held-out votes), MajorityVote (mv), IAM, JAM, VRJAM, KernelJAM, BradleyTerry (bt), "
-    "MixedBT, CrowdBT, FamilyBT, AmElo, DawidSkene, Borda, Copeland, HodgeRank, RankCentrality or WinRate.",
+    "MixedBT, CrowdBT, AmElo, DawidSkene, Borda, Copeland, HodgeRank, RankCentrality or WinRate.",
 )
 @click.option("--out", metavar="DIR", help=f"Write {OUTPUTS} to that folder.")
 @click.option(
@@ -68,40 +66,33 @@ Exit code 0 when done, 2 when the input cannot be used."""
     help="Error model of the annotators; two-coin has one error rate for each side.",
 )
 @click.option("--ties", type=click.Choice(["auto", "davidson", "half", "leave out"]), help="How to treat tie votes.")
-@click.option(
-    "--spreadsheet-safe",
-    is_flag=True,
-    help="Make CSV files safe to open in a spreadsheet: no text becomes a formula.",
-)
+@SPREADSHEET_SAFE
 @click.option(
     "--export",
     metavar="KINDS",
-    help="With --out, also write: parquet, json, preferences, markdown (comma-separated).",
+    help="With --out, also write: parquet, json, preferences, dpo, markdown (comma-separated).",
 )
-@click.option("--by", metavar="COLUMN", help="Also rank the votes of each value of that column separately.")
+@click.option("--by", metavar="COLUMN", help="Also fit a ranking for each value of this column.")
+@SCALE
+@ANCHOR
 @click.option(
-    "--scale", type=click.Choice(["logit", "elo"]), default="logit", show_default=True, help="Scale of the scores."
+    "--show",
+    metavar="DIR|FILE",
+    help="Show items in the report: a folder of pictures or texts named after the items, or a table with columns "
+    "item and text (FILE:COLUMN for another column).",
 )
-@click.option(
-    "--anchor", metavar="ITEM", help="The item with score 0 (logit) or 1000 (elo); by default the mean of all items."
-)
-@click.option("--gold", metavar="FILE", help="Pairs of known truth: columns left, right, winner.")
+@click.option("--gold", metavar="FILE", help="Gold pairs, whose truth is known: columns left, right, winner.")
 @click.option(
     "--start",
     metavar="MODEL",
     help=f"Start from the {MODEL_FILE} of an earlier fit; faster after new votes were added.",
 )
-@click.option(
-    "--families",
-    metavar="FILE",
-    help="Families of annotators who think alike: columns annotator, family. Fits FamilyBT.",
-)
-@click.option("--max-iter", type=int, help="Largest number of EM iterations.")
-@click.option("--tol", type=float, help="Convergence tolerance.")
+@click.option("--max-iter", type=int, help="Maximum number of EM iterations.")
+@click.option("--tol", type=FINITE, help="Convergence tolerance.")
 @click.option(
     "--engine",
     metavar="NAME",
-    help="Where the fit runs: memory, gpu, disk, dask or auto (by the number of votes and what is available).",
+    help="Where the fit runs: memory, gpu, disk, dask or auto (by the number of votes and the hardware).",
 )
 @click.option(
     "--scheduler", metavar="ADDRESS", help="Address of a dask cluster; without it, dask runs on this machine."
@@ -117,14 +108,14 @@ def fit(**options: Any) -> None:
 
     VOTES has the columns annotator, left, right and winner (left, right or tie), and optionally weight and question;
     or it is a file of crowd-kit, Chatbot Arena, Argilla, Label Studio or another known format (see the docs).
-    Unless --model names a model, the one that predicts held-out votes best is chosen, and the output says which and
-    why. IAM, VRJAM, KernelJAM and MixedBT need --features.
+    Unless --model names a model, it is chosen by how well it predicts held-out votes, and the reason is printed.
+    IAM, VRJAM, KernelJAM and MixedBT need --features.
 
-    With --gold, pairs whose winner is known determine the direction of the ranking. With --by, the votes of each
-    value of a further column are also ranked separately.
+    With --gold, pairs whose winner is known determine the direction of the ranking. With --by, each value of a column
+    also gets its own ranking.
 
     With --memory, votes that do not fit into memory stay on disk: JAM, CrowdBT and BradleyTerry fit them part by
-    part. Give the same command again to continue a fit that was killed.
+    part. Repeat the command to continue a fit that was killed.
 
     With --engine dask, votes are fitted on a cluster, which needs jamrank[cluster]. Its workers must be able to read
     VOTES.

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
+from jamrank.cli.messages import lines, note, print_json
+from jamrank.cli.types import Finite
 from jamrank.errors import JamrankError, ParameterError
+from jamrank.text import safe_line, safe_text
 
 if TYPE_CHECKING:
     import polars as pl
     from rich.console import Console
 
     from jamrank.jury import Contents, Judge, Outcome, Progress
-
-__all__ = ["jury"]
 
 _LEDGER = "jury.db"
 
@@ -36,6 +38,7 @@ class _Request:
     target: float
     both_orders: bool
     criterion: str
+    recorded_as: str | None
     seed: str | None
     quiet: bool
 
@@ -48,10 +51,12 @@ Examples:
   jamrank jury answers.jsonl --judge gpt --judge claude --budget 5 --out results
   jamrank jury answers.jsonl --judge gpt --show-prompt
   jamrank jury --audit jury.db
+  jamrank jury --ledger photos.studio.sqlite --judge gpt --budget 5
   jamrank jury --simulate --port 8765 > judges.toml
 
 \b
 answers.jsonl has question, system and text on every line; CSV, Parquet and folders of texts or images are read too.
+Without ITEMS, those of the ledger are compared, such as those of a study of jamrank studio.
 judges.toml describes the judges:
   [judges.gpt]
   endpoint = "https://api.example.com/v1"
@@ -66,13 +71,17 @@ Exit code 0 when done, 2 when something cannot be used or every judge fails, 130
 )
 @click.argument("items", metavar="[ITEMS]", required=False)
 @click.option(
-    "--judge", "judges", metavar="NAME", multiple=True, help="A judge of the file; repeat for more. By default all."
+    "--judge",
+    "judges",
+    metavar="NAME",
+    multiple=True,
+    help="Ask this judge of the file; repeat for more. By default all.",
 )
 @click.option("--judges", "judges_file", metavar="FILE", default="judges.toml", show_default=True, help="The judges.")
 @click.option(
     "--ledger", metavar="FILE|URL", default=_LEDGER, show_default=True, help="Where everything is recorded."
 )
-@click.option("--budget", type=click.FloatRange(min=0), help="Spend at most this, in the currency of the prices.")
+@click.option("--budget", type=Finite(min=0), help="Spend at most this, in the currency of the prices.")
 @click.option("--calls", type=click.IntRange(min=0), help="Send at most this many requests.")
 @click.option(
     "--plan",
@@ -88,24 +97,20 @@ Exit code 0 when done, 2 when something cannot be used or every judge fails, 130
     show_default=True,
     help="Goal of the collection.",
 )
-@click.option("-k", type=click.IntRange(min=1), help="With --goal top-k: size of the top.")
-@click.option(
-    "--target", type=click.FloatRange(0, 1), default=0.05, show_default=True, help="Expected error at which to stop."
-)
+@click.option("-k", "--k", type=click.IntRange(min=1), help="With --goal top-k: number of items in the top.")
+@click.option("--target", type=Finite(0, 1), default=0.02, show_default=True, help="Expected error at which to stop.")
 @click.option("--both-orders", is_flag=True, help="Ask every comparison in both orders, not only the first ones.")
 @click.option(
-    "--criterion", default="", metavar="TEXT", help="Criterion of the judges; by default, which answer is better."
+    "--criterion", default="", metavar="TEXT", help="Criterion for the judges; by default, which answer is better."
 )
-@click.option("--seed", metavar="TEXT", help="Random seed of the random plan and of the delimiters around answers.")
+@click.option("--seed", metavar="TEXT", help="Random seed of the plan and of the delimiters around answers.")
 @click.option("--dry-run", is_flag=True, help="Estimate the cost; send nothing.")
 @click.option("--show-prompt", is_flag=True, help="Print the prompt of the first judge; send nothing.")
 @click.option("--audit", metavar="LEDGER", help="Report on the judges of a ledger: biases, agreement, cost.")
 @click.option("--simulate", is_flag=True, help="Ask simulated judges on this machine; without ITEMS, serve them.")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="With --simulate: where to serve.")
-@click.option("--latency", type=click.FloatRange(min=0), default=0.05, help="With --simulate: seconds for a reply.")
-@click.option(
-    "--faults", type=click.FloatRange(0, 1), default=0.0, help="With --simulate: share of failing requests."
-)
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="With --simulate: port to serve on.")
+@click.option("--latency", type=Finite(min=0), default=0.05, help="With --simulate: seconds per reply.")
+@click.option("--faults", type=Finite(0, 1), default=0.0, help="With --simulate: share of failing requests.")
 @click.option("--out", metavar="DIR", help="Write the ranking and the report to that folder, as jamrank fit does.")
 @click.option("--json", "as_json", is_flag=True, help="With --audit: print JSON.")
 @click.option("--quiet", "-q", is_flag=True, help="Print no tables, notes or progress.")
@@ -136,13 +141,14 @@ def jury(
         raise ParameterError(
             f"jamrank jury needs {error.name}; install it with pip install 'jamrank[jury]'"
         ) from None
-    request = _Request(items, **given)
+    request = _Request(items, recorded_as=None, **given)
+    ledger_given = context.get_parameter_source("ledger") is not ParameterSource.DEFAULT
     if audit is not None:
         _audit(audit, as_json)
-    elif simulate and items is None:
+    elif simulate and items is None and not ledger_given:
         _serve(port, latency, faults)
-    elif items is None:
-        raise ParameterError("no ITEMS; give a file of answers, or --audit LEDGER, or --simulate")
+    elif items is None and not ledger_given:
+        raise ParameterError("no ITEMS; give a file of answers, or --ledger, --audit LEDGER or --simulate")
     elif simulate:
         from jamrank.jury.simulated import SimulatedServer
 
@@ -163,9 +169,8 @@ def _jury(
     out: str | None,
 ) -> None:
     from jamrank.io import check_folder
-    from jamrank.jury import load_contents
 
-    contents = load_contents(str(request.items))
+    contents, request = _contents(request)
     if out is not None:
         check_folder(out)
     if show_prompt:
@@ -175,6 +180,30 @@ def _jury(
     else:
         _ask(contents, judges, request)
         _fit(context, request, out)
+
+
+def _contents(request: _Request) -> tuple[Contents, _Request]:
+    """Return what is compared, and the request with the question of the study where the ledger has one."""
+    from pathlib import Path
+
+    from jamrank.collect import open_ledger
+    from jamrank.io.sources import is_url
+    from jamrank.jury import load_contents
+    from jamrank.studio.brief import read_brief
+
+    if request.items is not None and not is_url(request.ledger) and not Path(request.ledger).exists():
+        return load_contents(request.items), request
+    with open_ledger(request.ledger, create=request.items is not None) as ledger:
+        recorded, questions = ledger.items(), ledger.questions()
+    brief = read_brief(request.ledger, request.criterion)
+    if brief is not None:
+        request = replace(request, criterion=brief.question, recorded_as=brief.criterion)
+        recorded = brief.items
+    if request.items is not None:
+        return load_contents(request.items), request
+    if len(recorded) < 2:
+        raise ParameterError(f"{ledger.name} has no items to compare; give ITEMS")
+    return load_contents(recorded, questions), request
 
 
 def _faults(share: float) -> Any:
@@ -205,14 +234,15 @@ def _show_prompt(contents: Contents, judge: Judge, criterion: str) -> None:
     from jamrank.jury import example_prompt
 
     prompt = example_prompt(contents, judge, criterion=criterion)
-    click.echo(f"--- system ---\n{prompt.system}\n--- user ---\n{prompt.text}")
+    lines(f"--- system ---\n{prompt.system}\n--- user ---\n{prompt.text}")
     if prompt.images:
-        click.echo(f"--- images ---\n{', '.join(str(item.path) for item in prompt.images)}")
+        lines(f"--- images ---\n{', '.join(str(item.path) for item in prompt.images)}")
 
 
 def _estimate(contents: Contents, judges: list[Judge], request: _Request) -> None:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     from jamrank.jury import estimate
 
@@ -222,7 +252,7 @@ def _estimate(contents: Contents, judges: list[Judge], request: _Request) -> Non
     summary = estimate(contents, judges, criterion=request.criterion)
     for one in summary:
         table.add_row(
-            one.judge,
+            Text(safe_text(one.judge)),
             f"{one.cost:.3g}",
             f"{one.worst:.3g}",
             f"{one.all_cost:.3g} ({one.all_calls:,} calls)",
@@ -265,12 +295,13 @@ def _ask(contents: Contents, judges: list[Judge], request: _Request) -> None:
                 target=request.target,
                 both_orders=request.both_orders,
                 criterion=request.criterion,
+                recorded_as=request.recorded_as,
                 seed=request.seed,
                 watch=display.show,
             )
         except KeyboardInterrupt:
             display.stop()
-            click.echo(f"note: stopped; every reply so far is in {source_name(request.ledger)}", err=True)
+            note(f"stopped; every reply so far is in {source_name(request.ledger)}")
             raise
     if not request.quiet:
         _tell(outcome, source_name(request.ledger))
@@ -279,16 +310,16 @@ def _ask(contents: Contents, judges: list[Judge], request: _Request) -> None:
 def _tell(outcome: Outcome, ledger: str) -> None:
     progress = outcome.progress
     if outcome.lost:
-        click.echo(f"note: {outcome.lost} requests of an earlier run had no reply; they count as paid", err=True)
+        note(f"{outcome.lost} requests of an earlier run had no reply; they count as paid")
     for name, reason in (outcome.given_up or {}).items():
-        click.echo(f"note: judge {name} is no longer asked: {reason}", err=True)
+        note(f"judge {name} is no longer asked: {reason}")
     if progress.failed:
-        click.echo(f"note: {progress.failed} comparisons failed; the same command asks them again", err=True)
-    click.echo(f"{outcome.state}: {outcome.reason}", err=True)
+        note(f"{progress.failed} comparisons failed; the same command asks them again")
+    lines(safe_line(f"{outcome.state}: {outcome.reason}"), err=True)
     summary = f"{progress.asked:,} requests, {progress.answered:,} votes"
     for kind, count in (("refused", progress.refused), ("unparsable", progress.unparsable)):
         summary += f", {count:,} {kind}" if count else ""
-    click.echo(f"{summary}; {progress.spent:.4g} spent in all; recorded in {ledger}", err=True)
+    lines(safe_line(f"{summary}; {progress.spent:.4g} spent in all; recorded in {ledger}"), err=True)
 
 
 class _Display:
@@ -313,8 +344,10 @@ class _Display:
 
     def show(self, progress: Progress) -> None:
         """Show the progress."""
+        from rich.text import Text
+
         if self._status is not None:
-            self._status.update(self._line(progress))
+            self._status.update(Text(self._line(progress)))
         elif not self._request.quiet and progress.seconds - self._last >= 30:
             self._last = progress.seconds
             click.echo(self._line(progress), err=True)
@@ -324,7 +357,7 @@ class _Display:
         calls = "" if self._request.calls is None else f" of {self._request.calls:,}"
         left = "" if progress.seconds_left is None else f", about {_span(progress.seconds_left)} left"
         first = f"; first: {', '.join(progress.leaders[:5])}" if progress.leaders else ""
-        return f"{progress.asked:,}{calls} requests, {progress.spent:.4g}{budget} spent{left}{first}"
+        return safe_line(f"{progress.asked:,}{calls} requests, {progress.spent:.4g}{budget} spent{left}{first}")
 
 
 def _span(seconds: float) -> str:
@@ -352,7 +385,7 @@ def _audit(ledger: str, as_json: bool) -> None:
         except JamrankError as error:
             raise type(error)(f"{book.name}: {error}") from None
     if as_json:
-        click.echo(frame.write_json())
+        print_json(frame.to_dicts())
     else:
         print_audit(frame)
 
@@ -361,15 +394,16 @@ def print_audit(frame: pl.DataFrame) -> None:
     """Print the audit of the judges, a block for each."""
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(title="LLM judges", caption="in brackets: 95 % intervals", caption_justify="left")
     table.add_column("")
     for name in frame["judge"]:
-        table.add_column(str(name), justify="right")
+        table.add_column(Text(safe_text(name)), justify="right")
     for head, write in _LINES:
         cells = [write(row) for row in frame.iter_rows(named=True)]
         if any(cell != "–" for cell in cells):
-            table.add_row(head, *cells)
+            table.add_row(head, *(Text(safe_line(cell)) for cell in cells))
     Console().print(table)
 
 

@@ -17,13 +17,11 @@ from jamrank.cli.streams import prepare_streams
 from jamrank.errors import JamrankError, JamrankWarning
 from jamrank.text import safe_line
 
-__all__ = ["main"]
-
 _COMMANDS = {
     "demo": "Run a complete example on data that come with the package.",
     "fit": "Rank the items of a file of votes and assess the annotators.",
     "check": "Check a file of votes for problems before a fit.",
-    "diff": "Say how certain it is that one item is above another.",
+    "diff": "Show how certain it is that one item is above another.",
     "compare": "Compare models by how well they predict held-out votes.",
     "export": "Write the results of a fit as Parquet, JSON, preference pairs or Markdown.",
     "next": "Choose the next comparisons: which pair, for which annotator, and whether to continue.",

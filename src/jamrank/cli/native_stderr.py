@@ -13,8 +13,6 @@ from contextlib import contextmanager
 
 from jamrank.errors import JamrankError
 
-__all__ = ["held_back"]
-
 
 @contextmanager
 def held_back() -> Iterator[None]:

@@ -12,8 +12,6 @@ from jamrank.cli.collection import CollectionRequest, collection_options, open_c
 if TYPE_CHECKING:
     from jamrank.acquisition import Assignment, Status
 
-__all__ = ["next"]
-
 EXIT_CODES = {"go": 0, "reached": 10, "futile": 11, "budget spent": 12}
 _COLUMNS = ("annotator", "left", "right", "question", "gain", "probability", "strategy", "why")
 
@@ -32,11 +30,11 @@ budget is spent; 2 when a file cannot be used."""
 )
 @collection_options
 @click.option("--count", type=click.IntRange(min=1), default=10, show_default=True, help="Comparisons to choose.")
-@click.option("--out", metavar="FILE", help="Write them to a CSV file.")
+@click.option("--out", metavar="FILE", help="Write the comparisons to a CSV file.")
 @click.option("--json", "as_json", is_flag=True, help="Print status and comparisons as JSON.")
 @click.option("--quiet", "-q", is_flag=True, help="Print nothing.")
 def next(count: int, out: str | None, as_json: bool, quiet: bool, **given: Any) -> None:
-    """Choose the next comparisons: pair, annotator and sides; and say whether to continue.
+    """Choose the next comparisons: pair, annotator and sides. Report whether to continue.
 
     VOTES are the votes so far, one file or several; without any, give --items and --annotators.
     """
@@ -72,21 +70,22 @@ def _write(out: str, chosen: list[Assignment]) -> None:
 
 
 def _print_json(status: Status, chosen: list[Assignment]) -> None:
-    import json
     from dataclasses import asdict
 
-    content = {"status": asdict(status), "assignments": [asdict(one) for one in chosen]}
-    click.echo(json.dumps(content, indent=1, default=str))
+    from jamrank.cli.messages import print_json
+
+    print_json({"status": asdict(status), "assignments": [asdict(one) for one in chosen]})
 
 
 def _show(status: Status, chosen: list[Assignment], out: str | None) -> None:
     from rich.console import Console
 
     from jamrank.cli.display import print_table
-    from jamrank.text import safe_text
+    from jamrank.cli.messages import say
+    from jamrank.text import safe_line, safe_text
 
     console = Console()
-    console.print(f"{status.state}: {status.reason}", style="bold", highlight=False, markup=False)
+    say(console, f"{status.state}: {status.reason}", "bold")
     if chosen:
         columns = ["annotator", "left", "right", "question", "gain", "why"]
         rows = [
@@ -96,10 +95,10 @@ def _show(status: Status, chosen: list[Assignment], out: str | None) -> None:
                 safe_text(one.right),
                 "" if one.question is None else safe_text(one.question),
                 f"{one.gain:.3g}",
-                one.why,
+                safe_line(one.why),
             ]
             for one in chosen
         ]
         print_table(console, "Ask next", columns, rows)
     if out is not None:
-        console.print(f"Wrote {out}.", highlight=False, markup=False)
+        say(console, f"Wrote {out}.")

@@ -16,10 +16,8 @@ if TYPE_CHECKING:
     from jamrank.io.out_of_core.parted import Votes
     from jamrank.models import RankingModel
 
-__all__ = ["features_note", "gold_note", "grouped_notes", "start_note"]
-
 _FEW = 3
-# Of more groups, notes of one kind are told once.
+# Of more groups, notes of one kind are shown once.
 _FEW_GROUPS = 5
 
 
@@ -44,10 +42,7 @@ def grouped_notes(n_groups: int, quiet: bool) -> Iterator[None]:
 def start_note(earlier: RankingModel, votes: Votes, source: str, same_model: bool) -> str:
     """Return how much of these votes an earlier model covers.
 
-    Raises
-    ------
-    ParameterError
-        If it has none of the items: the fit would not be a warm start.
+    Raises ParameterError: If it has none of the items: the fit would not be a warm start.
     """
     from jamrank.data.ids import locate
 

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jamrank.cli.collection import CollectionRequest, collection_options, open_chooser
+from jamrank.cli.types import FINITE
 
 if TYPE_CHECKING:
     from jamrank.acquisition import Plan, Status
-
-__all__ = ["plan"]
 
 
 @click.command(
@@ -25,15 +24,15 @@ Exit code 0 when done, 2 when a file cannot be used."""
 )
 @collection_options
 @click.option("--runs", type=click.IntRange(min=2), default=10, show_default=True, help="Simulated collections.")
-@click.option("--most", type=float, metavar="VOTES", help="Largest number of further votes to simulate.")
+@click.option("--most", type=FINITE, metavar="VOTES", help="Maximum number of further votes to simulate.")
 @click.option("--picture", metavar="FILE", help="Draw the expected error against the votes: an SVG file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
 @click.option("--quiet", "-q", is_flag=True, help="Print nothing.")
 def plan(runs: int, most: float | None, picture: str | None, as_json: bool, quiet: bool, **given: Any) -> None:
     """Estimate how many votes, at what cost, bring the expected error to a target.
 
-    Collections are simulated from the fit to the VOTES so far, with comparisons chosen as by jamrank next. Without
-    votes give --items and --annotators.
+    The command fits the VOTES so far and simulates further collections, with comparisons chosen as by jamrank next.
+    Without votes, give --items and --annotators.
     """
     from rich.console import Console
 
@@ -58,11 +57,12 @@ def plan(runs: int, most: float | None, picture: str | None, as_json: bool, quie
 
 
 def _print_json(made: Plan, status: Status) -> None:
-    import json
     from dataclasses import asdict
 
+    from jamrank.cli.messages import print_json
+
     text = {name: value.tolist() if hasattr(value, "tolist") else value for name, value in asdict(made).items()}
-    click.echo(json.dumps({"status": asdict(status), "plan": text}, indent=1))
+    print_json({"status": asdict(status), "plan": text})
 
 
 def _show(made: Plan, status: Status, budget: float | None, picture: str | None) -> None:
@@ -70,10 +70,11 @@ def _show(made: Plan, status: Status, budget: float | None, picture: str | None)
     from rich.console import Console
 
     from jamrank.cli.display import print_table
+    from jamrank.cli.messages import say
     from jamrank.text import many, number
 
     console = Console()
-    console.print(f"Now: {status.reason}", highlight=False, markup=False)
+    say(console, f"Now: {status.reason}")
     if made.votes_needed is None or made.cost_needed is None:
         horizon = f"{many(float(made.votes[-1]), 'further vote')}"
         text = f"The target of {made.target:.1%} is not reached within {horizon}; error then {made.error[-1]:.1%}."
@@ -81,11 +82,11 @@ def _show(made: Plan, status: Status, budget: float | None, picture: str | None)
         price = number(round(made.cost_needed, 2))
         text = f"About {many(round(made.votes_needed), 'further vote')} at a cost of {price} bring the "
         text += f"expected error to {made.target:.1%} (mean of {made.runs} simulated collections)."
-    console.print(text, style="bold", highlight=False, markup=False)
+    say(console, text, "bold")
     if budget is not None:
         left = max(budget - status.cost, 0.0)
         error = float(np.interp(left, made.cost, made.error))
-        console.print(f"With the {number(left)} left of the budget: {error:.1%}.", highlight=False, markup=False)
+        say(console, f"With the {number(left)} left of the budget: {error:.1%}.")
     steps = np.unique(np.linspace(0, len(made.votes) - 1, 9).round().astype(int))
     rows = [
         [
@@ -98,4 +99,4 @@ def _show(made: Plan, status: Status, budget: float | None, picture: str | None)
     ]
     print_table(console, "", ["further votes", "cost", "expected error", "nine runs in ten"], rows)
     if picture is not None:
-        console.print(f"Drew {picture}.", highlight=False, markup=False)
+        say(console, f"Drew {picture}.")

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from jamrank.paper.runner import Report
 
-__all__ = ["reproduce"]
-
 
 @click.command(
     epilog="""\b
@@ -37,12 +35,12 @@ An interrupted run continues where it stopped. Data sets are downloaded once, or
 in JAMRANK_DATA. Exit code 0 if done, 2 if data or libraries are missing."""
 )
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--data", metavar="DIR", help="Folder with the data sets; nothing is downloaded then.")
+@click.option("--data", metavar="DIR", help="Folder with the data sets; then nothing is downloaded.")
 @click.option(
     "--out", default="jamrank-reproduction", show_default=True, metavar="DIR", help="Folder of the results."
 )
 @click.option("--seeds", default=10, show_default=True, help="Repetitions with different random seeds.")
-@click.option("--jobs", default=1, show_default=True, help="Number of trials at a time; more need more memory.")
+@click.option("--jobs", default=1, show_default=True, help="Number of parallel trials; more trials need more memory.")
 @click.option("--quick", is_flag=True, help="A small version, in a minute or two.")
 @click.option("--quiet", "-q", is_flag=True, help="Print nothing.")
 def reproduce(

@@ -10,8 +10,6 @@ from typing import Any, Self
 from jamrank.cli.files import VotesRequest, named
 from jamrank.errors import ParameterError
 
-__all__ = ["FitRequest", "export_kinds"]
-
 _MODEL_OPTIONS = ("scorer", "noise", "ties", "max_iter", "tol")
 
 
@@ -45,6 +43,7 @@ class FitRequest(VotesRequest):
     spreadsheet_safe: bool = False
     scale: str = "logit"
     anchor: str | None = None
+    show: str | None = None
     as_json: bool = False
     quiet: bool = False
 
@@ -55,6 +54,8 @@ class FitRequest(VotesRequest):
             exports=export_kinds(options["export"]),
             **{field.name: options[field.name] for field in fields(cls) if field.name in options},
         )
+        if request.show is not None and request.out is None:
+            raise ParameterError("--show needs --out DIR, where the report is written")
         if request.exports and request.out is None:
             raise ParameterError("--export needs --out DIR to write to")
         if (request.scheduler or request.workers) and request.wanted_engine != "dask":

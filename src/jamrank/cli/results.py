@@ -6,6 +6,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from jamrank.cli.messages import note
+from jamrank.text import many
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -13,18 +16,7 @@ if TYPE_CHECKING:
     from jamrank.cli.run import FitOutcome
     from jamrank.models import RankingModel
     from jamrank.report import Analysis, Report
-
-__all__ = [
-    "MODEL_FILE",
-    "OUTPUTS",
-    "command_line",
-    "earlier_files",
-    "facts_of",
-    "fit_json",
-    "judges_of",
-    "publish_fit",
-    "result_files",
-]
+    from jamrank.report.pictures import ItemViews
 
 MODEL_FILE = "model.jamrank"
 # More pairs than this are written as Parquet: as text they would take a hundred megabytes.
@@ -58,7 +50,7 @@ def facts_of(outcome: FitOutcome, request: FitRequest) -> dict[str, str]:
     facts = {
         "Command": command_line(),
         "Votes": readings or request.source,
-        "Model": repr(outcome.model),
+        "Model": repr(outcome.chosen),
         "Iterations": f"{fit.n_iter} ({fit.n_passes} passes over the votes)",
         "Intervals": _INTERVALS.get(outcome.analysis.interval_kind, "95 %"),
         "Versions": versions(),
@@ -109,7 +101,9 @@ def publish_fit(outcome: FitOutcome, request: FitRequest) -> tuple[list[str], li
     by = None if outcome.side_by_side is None else (str(request.by), outcome.side_by_side)
     facts = facts_of(outcome, request)
     audited = judges_of(request.votes)
-    report = describe(analysis, f"Ranking from {request.title}", facts, by=by, spreadsheet_safe=safe, jury=audited)
+    views = None if request.show is None else views_of(request.show, analysis)
+    title = f"Ranking from {request.title}"
+    report = describe(analysis, title, facts, by=by, spreadsheet_safe=safe, jury=audited, views=views)
     files = result_files(outcome.model, analysis, report, safe)
     title = Path(source_name(request.votes[0])).stem
     files |= exported(analysis, request.exports, title=title, spreadsheet_safe=safe)
@@ -120,6 +114,18 @@ def publish_fit(outcome: FitOutcome, request: FitRequest) -> tuple[list[str], li
     assert request.out is not None
     removed = publish_run(request.out, files, earlier_files())
     return list(files), removed
+
+
+def views_of(where: str, analysis: Analysis) -> ItemViews:
+    """Return the pictures or texts of the items."""
+    from jamrank.io.item_files import read_item_files
+    from jamrank.report.pictures import ItemViews, view_of
+
+    found = read_item_files(where, analysis.items.tolist())
+    missing = len(analysis.items) - len(found)
+    if missing:
+        note(f"{where} has nothing to show for {many(missing, 'item')}")
+    return ItemViews({name: view_of(content, f"{where}, {name}") for name, content in found.items()})
 
 
 def judges_of(files: tuple[str, ...]) -> pl.DataFrame | None:
@@ -156,6 +162,7 @@ def earlier_files() -> Mapping[str, Callable[[Path], bool]]:
         MODEL_FILE: begins_with(rb"PK"),
         "results.json": begins_with(rb'\{\n "model": "'),
         "preferences.csv": begins_with(rb"chosen,rejected,"),
+        "preferences.jsonl": begins_with(rb'\{"prompt": "'),
         "leaderboard.md": begins_with(rb"# [^\n]*\n\n\| Rank \| Item \| Score \|"),
         "ranking.parquet": has_columns("item", "rank", "score", "score_se"),
         "annotators.parquet": has_columns("annotator", "votes", "flip", "verdict"),

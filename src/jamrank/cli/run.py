@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from jamrank.io.out_of_core.parted import Votes
     from jamrank.models import RankingModel
     from jamrank.report import Analysis
-
-__all__ = ["FitOutcome", "run_fit"]
+    from jamrank.selection.auto import ModelChoice
 
 # What a warm start takes over from the earlier model unless an option says otherwise.
 _TAKEN_OVER = ("scorer", "noise", "ties")
@@ -28,6 +27,8 @@ class FitOutcome:
     """A fit and everything that is written or printed of it."""
 
     model: RankingModel
+    chosen: RankingModel
+    """The model itself, or the one that ``Auto`` chose."""
     votes: Votes
     analysis: Analysis
     seconds: float
@@ -48,7 +49,9 @@ def run_fit(request: FitRequest, console: Console) -> FitOutcome:
     from jamrank.io import check_folder, read_features, read_gold
     from jamrank.models import spec_of
     from jamrank.report import Analysis
+    from jamrank.selection import Auto
     from jamrank.selection.groups import fit_groups, group_ranking, side_by_side
+    from jamrank.selection.judging import assessed
 
     earlier = _load(request.start)
     model = _make_model(request, earlier, verbose=console.is_terminal and not request.quiet)
@@ -62,27 +65,31 @@ def run_fit(request: FitRequest, console: Console) -> FitOutcome:
         note(start_note(earlier, votes, str(request.start), request.model_name == "auto"), request.quiet)
     begin = perf_counter()
     try:
-        model, features, reason = _choose_model(model, votes, features, gold is not None, console, request)
-        _check_anchor(model, votes, request)
-        model.fit(votes, features, gold=gold, start=earlier)
+        chosen, choice = _choose_model(model, votes, features, gold is not None, console, request)
+        features = None if choice is not None and not choice.uses_features else features
+        _check_anchor(chosen, votes, request)
+        chosen.fit(votes, features, gold=gold, start=earlier)
+        if isinstance(model, Auto) and choice is not None:
+            model.adopt(chosen, choice)
         with grouped_notes(len(groups), request.quiet):
-            fitted = fit_groups(model, groups, features, gold)
+            fitted = fit_groups(chosen, groups, features, gold)
     except InputError as error:
         source = {FeatureError: request.features, GoldError: request.gold}.get(type(error))
         raise error.within(source or request.source) from None
     seconds = perf_counter() - begin
-    if features is not None and spec_of(model).capabilities.features == "ignored":
-        note(f"{type(model).__name__} uses no features", request.quiet)
+    if features is not None and spec_of(chosen).capabilities.features == "ignored":
+        note(f"{type(chosen).__name__} uses no features", request.quiet)
     elif features is not None:
         note(features_note(features, votes, str(request.features)), request.quiet)
     note(gold_note(model.result_), request.quiet)
-    analysis = Analysis(model.result_, votes, scale=request.scale, anchor=request.anchor)
+    analysis = Analysis(assessed(model), votes, scale=request.scale, anchor=request.anchor)
     with grouped_notes(len(groups), request.quiet):
         rankings = {name: _group_ranking(name, own, request) for name, own in fitted.items()}
     table = None
     if request.by is not None:
         table = side_by_side(group_ranking(model, request.scale, request.anchor), rankings)
-    return FitOutcome(model, votes, analysis, seconds, reason, rankings, table)
+    reason = None if choice is None else choice.reason
+    return FitOutcome(model, chosen, votes, analysis, seconds, reason, rankings, table)
 
 
 def _load(path: str | None) -> RankingModel | None:
@@ -99,22 +106,18 @@ def _load(path: str | None) -> RankingModel | None:
 
 def _make_model(request: FitRequest, earlier: RankingModel | None, verbose: bool) -> RankingModel:
     """Return the model that was named, or that of an earlier fit, with the options that were given."""
-    from jamrank.io import read_families
     from jamrank.models.registry import find_model
 
     options: dict[str, Any] = {}
     if earlier is not None and request.model_name == "auto":
         kind = find_model(earlier.result_.model)
-        options = {name: value for name, value in earlier.get_params().items() if name in _TAKEN_OVER}
-    elif request.families is not None and request.model_name == "auto":
-        kind = find_model("FamilyBT")
+        before = getattr(earlier, "model_", earlier).get_params()
+        options = {name: value for name, value in before.items() if name in _TAKEN_OVER}
     else:
         kind = find_model(request.model_name)
     model = kind()
     known = model.get_params()
     options = {name: value for name, value in options.items() if name in known} | request.model_options
-    if request.families is not None:
-        options["families"] = read_families(request.families)
     if request.engine not in (None, "auto", "memory") and kind.__name__ != "Auto" and "engine" not in known:
         raise ParameterError(f"--engine {request.engine}: {kind.__name__} runs in memory only")
     for name in options:
@@ -127,18 +130,18 @@ def _make_model(request: FitRequest, earlier: RankingModel | None, verbose: bool
 
 def _choose_model(
     model: RankingModel, votes: Votes, features: Any, gold: bool, console: Console, request: FitRequest
-) -> tuple[RankingModel, Any, str | None]:
-    """Return the model to fit, the features that it uses, and why it was chosen where none was named."""
+) -> tuple[RankingModel, ModelChoice | None]:
+    """Return the model to fit, and why it was chosen where none was named."""
     from jamrank.cli.display import stage
     from jamrank.selection import Auto
 
     if not isinstance(model, Auto):
-        return model, features, None
+        return model, None
     with stage(console, "choosing a model by held-out votes", request.quiet):
         chosen, choice = model.choose(votes, features, gold)
     if request.engine is not None and "engine" in chosen.get_params():
         chosen.set_params(engine=request.engine)
-    return chosen, features if choice.uses_features else None, choice.reason
+    return chosen, choice
 
 
 def _check_anchor(model: RankingModel, votes: Votes, request: FitRequest) -> None:

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from jamrank.cli.types import FINITE, SEED
 from jamrank.errors import InputError
 
 if TYPE_CHECKING:
     from jamrank.simulation import Simulation
-
-__all__ = ["simulate"]
 
 
 @click.command(
@@ -33,7 +32,7 @@ Exit code 0 if done, 2 if a file exists already or an option is invalid."""
     type=click.Choice(["objects", "linear", "linear+objects", "kernel", "kernel+objects"]),
     help="How scores are generated.  [default: linear+objects with features, objects without]",
 )
-@click.option("--ties", default=0.0, show_default=True, help="Share of votes that are ties.")
+@click.option("--ties", type=FINITE, default=0.0, show_default=True, help="Share of votes that are ties.")
 @click.option(
     "--truth",
     type=click.Choice(["pair", "vote"]),
@@ -48,7 +47,7 @@ Exit code 0 if done, 2 if a file exists already or an option is invalid."""
     show_default=True,
     help="Error model of the annotators.",
 )
-@click.option("--seed", default=0, show_default=True, help="Random seed; the same seed gives the same votes.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="The same seed gives the same votes.")
 @click.option(
     "--out", default="votes.csv", show_default=True, metavar="FILE", help="File of the votes: CSV or Parquet."
 )
@@ -69,10 +68,10 @@ def simulate(
     force: bool,
     quiet: bool,
 ) -> None:
-    """Write simulated votes to a file, and their truth beside it.
+    """Write simulated votes and their truth to files.
 
-    With votes.csv come votes-items.csv (true scores), votes-annotators.csv (true flips and other parameters of the
-    error model) and, with --features, votes-features.csv.
+    Besides votes.csv, these are votes-items.csv (true scores), votes-annotators.csv (true flips and other parameters
+    of the error model) and, with --features, votes-features.csv.
     """
     from pathlib import Path
 

@@ -6,8 +6,6 @@ import io
 import sys
 from typing import TextIO
 
-__all__ = ["prepare_streams"]
-
 
 class _Pipe(io.FileIO):
     """A file descriptor whose reader may go away: what is written after that is dropped.

@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
+from jamrank.cli.messages import lines
 from jamrank.errors import ParameterError
-
-__all__ = ["studio"]
+from jamrank.text import safe_line, safe_text
 
 _MISSING = "the studio needs more packages; install them with pip install 'jamrank[studio]'"
 
@@ -51,12 +51,12 @@ The same command continues a study."""
     default=20,
     show_default=True,
     type=click.IntRange(1, 100_000),
-    help="Largest number of judges on the open link.",
+    help="Maximum number of judges on the open link.",
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="Port; 0 for any.")
-@click.option("--url", metavar="URL", help="Address for judges, if not host and port: that of a proxy.")
-@click.option("--proxy", is_flag=True, help="There is an https proxy on this machine.")
+@click.option("--url", metavar="URL", help="Address for judges if it is not host and port, such as that of a proxy.")
+@click.option("--proxy", is_flag=True, help="Requests come through an https proxy on this machine.")
 @click.option("--processes", default=1, show_default=True, type=click.IntRange(1, 64), help="Server processes.")
 @click.option("--password", is_flag=True, help="Ask for an admin password (or set JAMRANK_STUDIO_PASSWORD).")
 @click.option("--no-browser", is_flag=True, help="Do not open the admin page.")
@@ -109,11 +109,9 @@ def serve(
 
     def ready() -> None:
         if not quiet:
-            click.echo(f"Admin page  {links.admin}")
-            click.echo(f"Judges      {links.judges}  (for up to {judges})")
-            click.echo(
-                f"{links.n_items} items; votes are kept in {_shown(where)}. Ctrl-C stops; restart to continue."
-            )
+            lines(f"Admin page  {links.admin}\nJudges      {links.judges}  (for up to {judges})")
+            kept = f"votes are kept in {_shown(where)}"
+            lines(f"{links.n_items} items; {kept}. Ctrl-C stops; restart to continue.")
         if not no_browser and not quiet:
             import webbrowser
 
@@ -131,12 +129,12 @@ def backup(database: str, copy: str) -> None:
     from jamrank.studio.backup import back_up
 
     n_events = back_up(database, Path(copy))
-    click.echo(f"{copy}: {n_events:,} events copied")
+    lines(f"{copy}: {n_events:,} events copied")
 
 
 @studio.command()
 @click.argument("database")
-@click.option("--names", metavar="FILE", help="File of names, one per line; a link for each.")
+@click.option("--names", metavar="FILE", help="File of names, one per line; each gets a link.")
 @click.option(
     "--count", default=1, show_default=True, type=click.IntRange(1, 100_000), help="Number of links without names."
 )
@@ -156,7 +154,7 @@ def invite(database: str, names: str | None, count: int, url: str) -> None:
     with writing(engine) as connection:
         made = [(name, *invite_judge(connection, name)) for name in wanted]
     for name, judge, token in made:
-        click.echo(f"{name or judge}\t{url.rstrip('/')}/join/{token}")
+        click.echo(f"{safe_text(name or judge)}\t{safe_line(url.rstrip('/'))}/join/{token}")
 
 
 def require_studio() -> None:

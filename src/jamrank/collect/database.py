@@ -18,8 +18,6 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from jamrank.errors import LedgerError
 from jamrank.io.sources import is_url
 
-__all__ = ["locate", "only_writer", "open_engine", "reading", "safe_name", "writing"]
-
 _BUSY_SECONDS = 60
 _GONE_SECONDS = 3  # for the server to notice that a client was killed
 _LOCK = 0x6A616D72  # "jamr"
@@ -127,10 +125,7 @@ def reading(engine: Engine) -> Iterator[Connection]:
 def only_writer(engine: Engine, what: str) -> Iterator[None]:
     """Hold a lock that is released when the process ends, however it ends.
 
-    Raises
-    ------
-    LedgerError
-        If another process holds it.
+    Raises LedgerError: If another process holds it.
     """
     taken = LedgerError(f"{safe_name(engine.url)}: another {what} is using this ledger; wait until it has finished")
     if engine.dialect.name == "postgresql":

@@ -17,8 +17,6 @@ from jamrank.io.documents import load_text, read_bytes
 from jamrank.io.records import looks_like_json, parse_records
 from jamrank.io.tables import parse_table
 
-__all__ = ["image_url", "read_items"]
-
 _IDS = ("system", "item", "id", "model")
 _TEXTS = ("text", "answer", "response", "output", "content")
 _FILES = ("path", "image", "file")
@@ -31,24 +29,13 @@ _LONG = 60
 def read_items(path: str | os.PathLike[str]) -> tuple[list[Item], list[Question]]:
     """Read the items to compare.
 
-    Parameters
-    ----------
-    path : path-like
-        A CSV, JSON, JSON Lines or Parquet file with the columns ``item`` (or ``system``) and ``text`` (or ``path``,
+    path: A CSV, JSON, JSON Lines or Parquet file with the columns ``item`` (or ``system``) and ``text`` (or ``path``,
         the image of each, relative to the file), and where systems answer several questions ``question``; a further
         ``question_id`` names them, and ``family`` is the model family of an answer. Or a folder of texts and images,
         called like the items; or with a folder for each system, in it one file for each question.
-
-    Returns
-    -------
-    items : list of Item
-    questions : list of Question
-        Empty where there are none.
-
-    Raises
-    ------
-    InputError
-        If a column is missing, a row is empty, an item is listed twice, or there are fewer than two items.
+    Returns items, questions (empty where there are none).
+    Raises InputError: If a column is missing, a row is empty, an item is listed twice, or there are fewer than two
+        items.
     """
     source = str(path)
     items, questions = _from_folder(Path(path)) if Path(path).is_dir() else _from_table(source)

@@ -8,9 +8,10 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
 from sqlalchemy import Engine, delete, insert, select, update
 
@@ -18,16 +19,14 @@ from jamrank.collect import schema
 from jamrank.collect.database import locate, only_writer, open_engine, reading, safe_name, writing
 from jamrank.collect.records import Annotator, Ask, Close, Event, Item, Lease, Limit, Question, Spending, Undo
 from jamrank.collect.tables import (
-    annotator_of,
-    annotator_row,
     change_annotator,
     event_of,
-    events_where,
+    events_with_keys,
     hashed,
-    item_of,
-    item_row,
     lease_of,
     put,
+    record_of,
+    row_of,
     spending,
 )
 from jamrank.collect.votes import COUNTED, votes_frame
@@ -37,9 +36,17 @@ from jamrank.errors import LedgerError
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Ledger", "open_ledger"]
-
 _BATCH = 2_000
+
+
+class ReplyDetails(TypedDict, total=False):
+    """What may be recorded with the end of a lease."""
+
+    key: str | None
+    raw: str | None
+    cost: float | None
+    seconds: float | None
+    details: Mapping[str, Any] | None
 
 
 def open_ledger(
@@ -172,34 +179,13 @@ class Ledger:
         details: Mapping[str, Any] | None = None,
     ) -> Lease:
         """Record that a pair is shown to an annotator; see :class:`Ask`."""
-        ask = Ask(
-            annotator,
-            left,
-            right,
-            key or secrets.token_hex(16),
-            question,
-            criterion,
-            purpose,
-            strategy,
-            probability,
-            seconds,
-            reserve,
-            details or {},
-        )
+        about = key or secrets.token_hex(16), question, criterion, purpose, strategy, probability
+        ask = Ask(annotator, left, right, *about, seconds, reserve, details or {})
         event = self._record_one(ask, limit)
         return lease_of(event, event.time + seconds, reserve)
 
     def answer(
-        self,
-        lease: int,
-        outcome: str,
-        *,
-        key: str | None = None,
-        strength: float | None = None,
-        raw: str | None = None,
-        cost: float | None = None,
-        seconds: float | None = None,
-        details: Mapping[str, Any] | None = None,
+        self, lease: int, outcome: str, *, strength: float | None = None, **reply: Unpack[ReplyDetails]
     ) -> Event:
         """Record the answer to a lease, also after the lease has expired; see :class:`Close`.
 
@@ -209,46 +195,30 @@ class Ledger:
             The ``id`` of the lease.
         outcome : {"left", "right", "tie", "both_bad"}
             Which side was better.
-        key : str, optional
-            Identifies repeated calls; by default a lease has one answer.
         strength : float, optional
             How clearly, from 0 to 1.
-        raw : str, optional
-            The raw reply.
-        cost : float, optional
-            Its cost; by default the reserved amount.
-        seconds : float, optional
-            Duration.
-        details : mapping, optional
-            Anything else, as JSON; nothing personal, since events cannot be deleted.
+        **reply
+            Any of ``key`` (identifies repeated calls; by default a lease has one answer), ``raw`` (the raw reply),
+            ``cost`` (by default the reserved amount), ``seconds`` (duration) and ``details`` (anything else, as JSON;
+            nothing personal, since events cannot be deleted).
         """
-        return self._record_one(
-            Close(lease, "answered", key or f"close:{lease}", outcome, strength, raw, cost, seconds, details or {})
-        )
+        return self._close(lease, "answered", reply, outcome=outcome, strength=strength)
 
-    def end(
-        self,
-        lease: int,
-        kind: str,
-        *,
-        key: str | None = None,
-        raw: str | None = None,
-        cost: float | None = None,
-        seconds: float | None = None,
-        details: Mapping[str, Any] | None = None,
-    ) -> Event:
+    def end(self, lease: int, kind: str, **reply: Unpack[ReplyDetails]) -> Event:
         """Record that a lease ended without a vote.
 
         Parameters
         ----------
+        lease, **reply
+            As in :meth:`answer`.
         kind : {"skipped", "refused", "unparsable", "failed", "expired"}
             Skipped by a person, refused by a judge, a reply without a verdict, no reply, or expired.
-        lease, key, raw, cost, seconds, details
-            As in :meth:`answer`.
         """
-        return self._record_one(
-            Close(lease, kind, key or f"close:{lease}", None, None, raw, cost, seconds, details or {})
-        )
+        return self._close(lease, kind, reply)
+
+    def _close(self, lease: int, kind: str, reply: ReplyDetails, **outcome: Any) -> Event:
+        given = {name: value for name, value in reply.items() if value is not None}
+        return self._record_one(Close(lease, kind, **{"key": f"close:{lease}", **given, **outcome}))
 
     def skip(self, lease: int, *, key: str | None = None, seconds: float | None = None) -> Event:
         """Record that a person skipped a pair."""
@@ -306,7 +276,7 @@ class Ledger:
     def with_keys(self, keys: Iterable[str]) -> dict[str, Event]:
         """Return the events that have one of some keys, by key; without the replies."""
         with reading(self._engine) as connection:
-            return events_where(connection, schema.events.c.key, set(keys))
+            return events_with_keys(connection, keys)
 
     def events(self, after: int = 0, kinds: Sequence[str] = (), *, raw: bool = True) -> Iterator[Event]:
         """Yield events in their order, a few thousand at a time.
@@ -362,15 +332,18 @@ class Ledger:
     # Items and annotators
 
     def add_items(self, items: Iterable[Item]) -> None:
-        """Add items, or replace their content."""
+        """Add items, or replace their content; details that are not given stay, such as those of a study."""
         with writing(self._engine) as connection:
-            put(connection, schema.items, [item_row(item) for item in items])
+            known = select(schema.items.c.id, schema.items.c.question, schema.items.c.details)
+            kept = {(name, question): json.loads(details) for name, question, details in connection.execute(known)}
+            merged = (replace(one, details={**kept.get((one.id, one.question), {}), **one.details}) for one in items)
+            put(connection, schema.items, [row_of(item) for item in merged])
 
     def items(self) -> list[Item]:
         """Return the items, in the order in which they were added."""
         with reading(self._engine) as connection:
             rows = connection.execute(select(schema.items).order_by(schema.items.c.place)).mappings()
-            return [item_of(row) for row in rows]
+            return [record_of(Item, row) for row in rows]
 
     def retire_item(self, item: str, question: str | None = None, *, retired: bool = True) -> None:
         """Stop asking about an item (or ask again); its votes stay."""
@@ -382,33 +355,33 @@ class Ledger:
 
     def add_questions(self, questions: Iterable[Question]) -> None:
         """Add questions, or replace their texts."""
-        rows = [{"id": one.id, "text": one.text, "details": json.dumps(dict(one.details))} for one in questions]
         with writing(self._engine) as connection:
-            put(connection, schema.questions, rows)
+            put(connection, schema.questions, [row_of(question) for question in questions])
 
     def questions(self) -> list[Question]:
         """Return the questions, in the order in which they were added."""
         with reading(self._engine) as connection:
-            rows = connection.execute(select(schema.questions).order_by(schema.questions.c.place)).all()
-            return [Question(row.id, row.text, json.loads(row.details)) for row in rows]
+            rows = connection.execute(select(schema.questions).order_by(schema.questions.c.place)).mappings()
+            return [record_of(Question, row) for row in rows]
 
     def add_annotator(self, annotator: Annotator, token: str | None = None) -> None:
         """Add an annotator, or replace its record; a token is stored only as a hash."""
+        row = row_of(annotator) | ({} if token is None else {"token_hash": hashed(token)})
         with writing(self._engine) as connection:
-            put(connection, schema.annotators, [annotator_row(annotator, token)])
+            put(connection, schema.annotators, [row])
 
     def annotators(self) -> list[Annotator]:
         """Return the annotators, in the order in which they were added."""
         with reading(self._engine) as connection:
             rows = connection.execute(select(schema.annotators).order_by(schema.annotators.c.place)).mappings()
-            return [annotator_of(row) for row in rows]
+            return [record_of(Annotator, row) for row in rows]
 
     def annotator_with(self, token: str) -> Annotator | None:
         """Return the annotator with this token, unless it was revoked."""
         table = schema.annotators
         with reading(self._engine) as connection:
             found = connection.execute(select(table).where(table.c.token_hash == hashed(token))).mappings().first()
-            return None if found is None or found["revoked"] else annotator_of(found)
+            return None if found is None or found["revoked"] else record_of(Annotator, found)
 
     def revoke(self, annotator: str) -> None:
         """Revoke the token of an annotator; the votes stay."""

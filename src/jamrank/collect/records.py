@@ -4,24 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
-
-__all__ = [
-    "OUTCOMES",
-    "Annotator",
-    "Ask",
-    "Close",
-    "Event",
-    "Item",
-    "Lease",
-    "Limit",
-    "Question",
-    "Spending",
-    "Undo",
-]
-
-Purpose = Literal["vote", "practice", "gold", "repeat"]
-Closing = Literal["answered", "skipped", "refused", "unparsable", "failed", "expired"]
+from typing import Any
 
 PURPOSES = ("vote", "practice", "gold", "repeat")
 CLOSINGS = ("answered", "skipped", "refused", "unparsable", "failed", "expired")
@@ -63,14 +46,9 @@ class Item:
 class Question:
     """A prompt, scene or topic within which items are compared.
 
-    Attributes
-    ----------
-    id : str
-        The name under which votes are kept.
-    text : str
-        What is shown.
-    details : mapping
-        Anything else that belongs to it, as JSON.
+    id: The name under which votes are kept.
+    text: What is shown.
+    details: Anything else that belongs to it, as JSON.
     """
 
     id: str
@@ -148,12 +126,8 @@ class Lease:
 class Limit:
     """A hard budget: what is paid and reserved together never exceeds it.
 
-    Attributes
-    ----------
-    money : float, optional
-        Total cost in the ledger.
-    calls : int, optional
-        For requests to judges; pairs that are shown to people do not count.
+    money: Total cost in the ledger.
+    calls: For requests to judges; pairs that are shown to people do not count.
     """
 
     money: float | None = None
@@ -175,12 +149,8 @@ class Spending:
 class Ask:
     """Show a pair to an annotator.
 
-    Attributes
-    ----------
-    seconds : float
-        Time for which the pair is reserved for this annotator.
-    reserve : float
-        The largest possible cost of the answer; reserved in the budget until the actual cost is known.
+    seconds: Time for which the pair is reserved for this annotator.
+    reserve: The largest possible cost of the answer; reserved in the budget until the actual cost is known.
     """
 
     annotator: str
@@ -201,10 +171,7 @@ class Ask:
 class Close:
     """End a lease: with an answer, or without one.
 
-    Attributes
-    ----------
-    cost : float, optional
-        Its cost; the reserved amount if unknown.
+    cost: Its cost; the reserved amount if unknown.
     """
 
     lease: int

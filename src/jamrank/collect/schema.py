@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from sqlalchemy import (
     DDL,
@@ -26,20 +27,12 @@ from sqlalchemy import (
 
 from jamrank.errors import LedgerError
 
-__all__ = [
-    "MIGRATIONS",
-    "annotators",
-    "events",
-    "items",
-    "leases",
-    "meta",
-    "metadata",
-    "prepare",
-    "questions",
-    "totals",
-]
-
 metadata = MetaData()
+
+
+def _required(kind: Any, *names: str) -> list[Column[Any]]:
+    return [Column(name, kind, nullable=False) for name in names]
+
 
 meta = Table("ledger_meta", metadata, Column("key", String, primary_key=True), Column("value", Text, nullable=False))
 
@@ -61,8 +54,7 @@ questions = Table(
     metadata,
     Column("id", String, primary_key=True),
     Column("place", BigInteger, nullable=False),
-    Column("text", Text, nullable=False),
-    Column("details", Text, nullable=False),
+    *_required(Text, "text", "details"),
 )
 
 annotators = Table(
@@ -85,13 +77,7 @@ events = Table(
     Column("time", Double, nullable=False),
     Column("kind", String, nullable=False),
     Column("key", String, nullable=False, unique=True),
-    Column("annotator", String, nullable=False),
-    Column("left", String, nullable=False),
-    Column("right", String, nullable=False),
-    Column("question", String, nullable=False),
-    Column("criterion", String, nullable=False),
-    Column("purpose", String, nullable=False),
-    Column("strategy", String, nullable=False),
+    *_required(String, "annotator", "left", "right", "question", "criterion", "purpose", "strategy"),
     Column("probability", Double),
     Column("refers", BigInteger),
     Column("outcome", String),
@@ -109,24 +95,16 @@ leases = Table(
     "leases",
     metadata,
     Column("id", BigInteger, primary_key=True, autoincrement=False),
-    Column("annotator", String, nullable=False),
-    Column("left", String, nullable=False),
-    Column("right", String, nullable=False),
-    Column("question", String, nullable=False),
-    Column("criterion", String, nullable=False),
-    Column("purpose", String, nullable=False),
-    Column("key", String, nullable=False),
-    Column("expires", Double, nullable=False),
-    Column("reserved", Double, nullable=False),
+    *_required(String, "annotator", "left", "right", "question", "criterion", "purpose", "key"),
+    *_required(Double, "expires", "reserved"),
 )
 
 totals = Table(
     "totals",
     metadata,
     Column("annotator", String, primary_key=True),
-    Column("asked", Integer, nullable=False),
-    Column("answered", Integer, nullable=False),
-    Column("spent", Double, nullable=False),
+    *_required(Integer, "asked", "answered"),
+    *_required(Double, "spent"),
 )
 
 
@@ -160,10 +138,7 @@ MIGRATIONS: Sequence[Migration] = ()
 def prepare(connection: Connection, migrations: Sequence[Migration] = MIGRATIONS, *, create: bool = True) -> None:
     """Create the tables of a new ledger, or migrate an older one, in the caller's transaction.
 
-    Raises
-    ------
-    LedgerError
-        If the database is not a ledger and none may be created, or was written by a newer jamrank.
+    Raises LedgerError: If the database is not a ledger and none may be created, or was written by a newer jamrank.
     """
     found = set(inspect(connection).get_table_names())
     newest = 1 + len(migrations)

@@ -4,28 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
+from typing import Any, TypeVar
 
-from sqlalchemy import Connection, RowMapping, Table, func, insert, select, update
+from sqlalchemy import Connection, RowMapping, Table, bindparam, func, insert, or_, select, update
 
 from jamrank.collect import schema
-from jamrank.collect.records import Annotator, Event, Item, Lease, Spending
+from jamrank.collect.records import Annotator, Event, Item, Lease, Question, Spending
 from jamrank.errors import LedgerError
 
-__all__ = [
-    "annotator_of",
-    "annotator_row",
-    "change_annotator",
-    "event_of",
-    "events_where",
-    "hashed",
-    "item_of",
-    "item_row",
-    "lease_of",
-    "put",
-    "spending",
-]
+Record = TypeVar("Record", Item, Question, Annotator)
+# Values of one statement: databases have a limit.
+AT_ONCE = 500
+_RELATED = select(*(column for column in schema.events.c if column.name != "raw")).where(
+    or_(
+        schema.events.c.key.in_(bindparam("keys", expanding=True)),
+        schema.events.c.id.in_(bindparam("ids", expanding=True)),
+        schema.events.c.refers.in_(bindparam("ids", expanding=True)),
+    )
+)
 
 
 def put(connection: Connection, table: Table, rows: list[dict[str, Any]]) -> None:
@@ -63,40 +61,15 @@ def spending(connection: Connection) -> list[Spending]:
     return [Spending(r.annotator, r.asked, r.answered, r.spent, held.get(r.annotator, 0.0)) for r in rows]
 
 
-def item_row(item: Item) -> dict[str, Any]:
-    """Return the row of an item."""
-    return {
-        "id": item.id,
-        "question": item.question,
-        "text": item.text,
-        "path": item.path,
-        "media": item.media,
-        "details": json.dumps(dict(item.details)),
-        "retired": item.retired,
-    }
+def row_of(record: Item | Question | Annotator | Event) -> dict[str, Any]:
+    """Return the row of a record."""
+    return {**vars(record), "details": json.dumps(dict(record.details))}
 
 
-def item_of(row: RowMapping) -> Item:
-    """Return the item of a row."""
-    names = ("id", "question", "text", "path", "media", "retired")
-    return Item(**{name: row[name] for name in names}, details=json.loads(row["details"]))
-
-
-def annotator_row(annotator: Annotator, token: str | None) -> dict[str, Any]:
-    """Return the row of an annotator; the token is hashed, and unchanged if none is given."""
-    row = {
-        "id": annotator.id,
-        "kind": annotator.kind,
-        "name": annotator.name,
-        "details": json.dumps(dict(annotator.details)),
-        "revoked": annotator.revoked,
-    }
-    return row if token is None else row | {"token_hash": hashed(token)}
-
-
-def annotator_of(row: RowMapping) -> Annotator:
-    """Return the annotator of a row."""
-    return Annotator(row["id"], row["kind"], row["name"], json.loads(row["details"]), row["revoked"])
+def record_of(kind: type[Record], row: RowMapping) -> Record:
+    """Return the record of a row."""
+    values = {each.name: row[each.name] for each in fields(kind)}
+    return kind(**{**values, "details": json.loads(row["details"])})
 
 
 def event_of(row: RowMapping) -> Event:
@@ -105,15 +78,22 @@ def event_of(row: RowMapping) -> Event:
     return Event(**{**values, "details": json.loads(row["details"])})
 
 
-def events_where(connection: Connection, column: Any, values: set[Any]) -> dict[str, Event]:
-    """Return the events, without replies, whose column has one of some values; by key."""
-    found: dict[str, Event] = {}
-    wanted, columns = list(values), [column for column in schema.events.c if column.name != "raw"]
-    for start in range(0, len(wanted), 500):
-        query = select(*columns).where(column.in_(wanted[start : start + 500]))
-        for row in connection.execute(query).mappings():
-            found[row["key"]] = event_of(row)
-    return found
+def events_with_keys(connection: Connection, keys: Iterable[str]) -> dict[str, Event]:
+    """Return the events, without replies, that have one of some keys; by key."""
+    return {event.key: event for event in related_events(connection, set(keys), set())}
+
+
+def related_events(connection: Connection, keys: set[str], ids: set[int]) -> Iterator[Event]:
+    """Yield the events, without replies, that have one of some keys or ids, or refer to one of the ids."""
+    names, numbers = sorted(keys), sorted(ids)
+    for start in range(0, max(len(names), len(numbers)), AT_ONCE):
+        # An id of 0 does not exist.
+        wanted = {
+            "keys": names[start : start + AT_ONCE] or [""],
+            "ids": numbers[start : start + AT_ONCE] or [0],
+        }
+        for row in connection.execute(_RELATED, wanted).mappings():
+            yield event_of(row)
 
 
 def lease_of(event: Event, expires: float, reserved: float) -> Lease:

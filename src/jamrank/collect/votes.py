@@ -10,8 +10,6 @@ from sqlalchemy import Connection, select
 
 from jamrank.collect import schema
 
-__all__ = ["COUNTED", "SCHEMA", "votes_frame"]
-
 SCHEMA: dict[str, Any] = {
     "annotator": pl.String,
     "left": pl.String,

@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, text
 
 from jamrank.collect import schema
 from jamrank.collect.records import CLOSINGS, OUTCOMES, PURPOSES, Ask, Close, Event, Limit, Undo
-from jamrank.collect.tables import events_where
+from jamrank.collect.tables import AT_ONCE, related_events, row_of
 from jamrank.errors import BudgetError, LedgerError
 
-__all__ = ["record"]
-
-_FIELDS = [field.name for field in fields(Event)]
+# Statements are built once: building one takes longer than SQLite needs to execute it.
+_LAST_ID = select(func.max(schema.events.c.id))
+_PEOPLE = select(schema.annotators.c.id).where(schema.annotators.c.kind == "person")
+_SPENT = select(
+    select(func.coalesce(func.sum(schema.leases.c.reserved), 0.0)).scalar_subquery(),
+    select(func.coalesce(func.sum(schema.totals.c.spent), 0.0)).scalar_subquery(),
+    select(func.coalesce(func.sum(schema.totals.c.asked), 0))
+    .where(schema.totals.c.annotator.not_in(_PEOPLE))
+    .scalar_subquery(),
+)
+_RESERVED = select(schema.leases.c.id, schema.leases.c.reserved).where(
+    schema.leases.c.id.in_(bindparam("wanted", expanding=True))
+)
+_ADD_EVENTS, _ADD_LEASES = insert(schema.events), insert(schema.leases)
+_END_LEASES = delete(schema.leases).where(schema.leases.c.id == bindparam("ended"))
+_ADD_TOTALS = text(
+    "INSERT INTO totals (annotator, asked, answered, spent) VALUES (:annotator, :asked, :answered, :spent) "
+    "ON CONFLICT (annotator) DO UPDATE SET asked = totals.asked + excluded.asked, "
+    "answered = totals.answered + excluded.answered, spent = totals.spent + excluded.spent"
+)
 # A person may undo a skip too; comparisons that a judge failed to answer are asked again.
 _UNDOABLE = ("answered", "skipped")
 # An answer after the lease has expired still counts.
@@ -40,32 +55,35 @@ class _Batch:
     def __init__(
         self, connection: Connection, operations: Sequence[Ask | Close | Undo], limit: Limit | None, now: float
     ) -> None:
-        self.limit, self.now = limit, now
-        self.next_id = 1 + (connection.scalar(select(func.max(schema.events.c.id))) or 0)
-        self.by_key = events_where(connection, schema.events.c.key, {operation.key for operation in operations})
+        self.limit, self.now = limit or Limit(), now
+        self.next_id = 1 + (connection.scalar(_LAST_ID) or 0)
         targets = {
             operation.lease if isinstance(operation, Close) else operation.event
             for operation in operations
             if not isinstance(operation, Ask)
         }
-        self.by_id = {event.id: event for event in events_where(connection, schema.events.c.id, targets).values()}
+        self.by_key: dict[str, Event] = {}
+        self.by_id: dict[int, Event] = {}
         self.referring: dict[int, list[Event]] = {}
-        for event in events_where(connection, schema.events.c.refers, targets).values():
-            self.referring.setdefault(event.refers or 0, []).append(event)
-        table = schema.leases
-        held = connection.execute(select(table.c.id, table.c.reserved).where(table.c.id.in_(targets))).all()
-        self.reserved: dict[int, float] = {row.id: row.reserved for row in held}
-        self.held = float(connection.scalar(select(func.sum(table.c.reserved))) or 0.0)
-        self.spent = float(connection.scalar(select(func.sum(schema.totals.c.spent))) or 0.0)
-        self.people = set(
-            connection.scalars(select(schema.annotators.c.id).where(schema.annotators.c.kind == "person"))
-        )
-        asked = connection.execute(select(schema.totals.c.annotator, schema.totals.c.asked))
-        self.calls = sum(count for who, count in asked if who not in self.people)
+        for event in related_events(connection, {operation.key for operation in operations}, targets):
+            self._know(event)
+        self.reserved = _reserved(connection, targets)
+        self.held = self.spent = 0.0
+        self.calls, self.people = 0, frozenset[str]()
+        if self.limit != Limit():
+            self.held, self.spent, self.calls = connection.execute(_SPENT).one()
+            self.people = frozenset(connection.scalars(_PEOPLE))
         self.new: list[Event] = []
         self.opened: dict[int, dict[str, Any]] = {}
         self.closed: set[int] = set()
         self.changes: dict[str, list[float]] = {}
+
+    def _know(self, event: Event) -> None:
+        if event.id in self.by_id:
+            return
+        self.by_key[event.key] = self.by_id[event.id] = event
+        if event.refers is not None:
+            self.referring.setdefault(event.refers, []).append(event)
 
     def add(self, operation: Ask | Close | Undo) -> Event | LedgerError:
         """Check one operation and queue its events; for a repeated one, return the earlier event."""
@@ -101,7 +119,7 @@ class _Batch:
         return event
 
     def _check_budget(self, ask: Ask) -> None:
-        limit = self.limit or Limit()
+        limit = self.limit
         if limit.calls is not None and self.calls + 1 > limit.calls:
             raise BudgetError(f"the budget of {limit.calls:,} calls is spent")
         held = self.spent + self.held
@@ -157,9 +175,7 @@ class _Batch:
         event = Event(id=self.next_id, time=self.now, **values)
         self.next_id += 1
         self.new.append(event)
-        self.by_key[event.key] = self.by_id[event.id] = event
-        if event.refers is not None:
-            self.referring.setdefault(event.refers, []).append(event)
+        self._know(event)
         return event
 
     def _change(self, annotator: str, asked: int = 0, answered: int = 0, spent: float = 0.0) -> None:
@@ -171,41 +187,26 @@ class _Batch:
     def write(self, connection: Connection) -> None:
         """Write all queued events."""
         if self.new:
-            connection.execute(insert(schema.events), [_row(event) for event in self.new])
+            connection.execute(_ADD_EVENTS, [row_of(event) for event in self.new])
         if self.closed:
-            connection.execute(delete(schema.leases).where(schema.leases.c.id.in_(self.closed)))
+            connection.execute(_END_LEASES, [{"ended": lease} for lease in self.closed])
         if self.opened:
-            connection.execute(insert(schema.leases), list(self.opened.values()))
+            connection.execute(_ADD_LEASES, list(self.opened.values()))
         if self.changes:
-            _add_totals(connection, self.changes)
+            changed = [
+                {"annotator": who, "asked": int(asked), "answered": int(answered), "spent": float(spent)}
+                for who, (asked, answered, spent) in self.changes.items()
+            ]
+            connection.execute(_ADD_TOTALS, changed)
 
 
-def _add_totals(connection: Connection, changes: Mapping[str, Sequence[float]]) -> None:
-    table = schema.totals
-    there = set(connection.scalars(select(table.c.annotator).where(table.c.annotator.in_(list(changes)))))
-    new = [{"annotator": who, "asked": 0, "answered": 0, "spent": 0.0} for who in changes if who not in there]
-    if new:
-        connection.execute(insert(table), new)
-    statement = (
-        update(table)
-        .where(table.c.annotator == bindparam("who"))
-        .values(
-            asked=table.c.asked + bindparam("more_asked"),
-            answered=table.c.answered + bindparam("more_answered"),
-            spent=table.c.spent + bindparam("more_spent"),
-        )
-    )
-    connection.execute(
-        statement,
-        [
-            {"who": who, "more_asked": int(asked), "more_answered": int(answered), "more_spent": float(spent)}
-            for who, (asked, answered, spent) in changes.items()
-        ],
-    )
-
-
-def _row(event: Event) -> dict[str, Any]:
-    return {name: getattr(event, name) for name in _FIELDS} | {"details": json.dumps(dict(event.details))}
+def _reserved(connection: Connection, targets: set[int]) -> dict[int, float]:
+    """Return what is reserved for each open lease among some."""
+    wanted, found = sorted(targets), {}
+    for start in range(0, len(wanted), AT_ONCE):
+        for row in connection.execute(_RESERVED, {"wanted": wanted[start : start + AT_ONCE]}):
+            found[row.id] = row.reserved
+    return found
 
 
 def _shared(event: Event) -> dict[str, Any]:

@@ -8,8 +8,6 @@ from jamrank.data.comparisons import Comparisons
 from jamrank.data.storage import SECOND, TIE
 from jamrank.typing import BoolArray, HashArray
 
-__all__ = ["ODD", "ColorRefinement", "decided", "mix", "signatures"]
-
 # Rounds in which colours are updated from those of the neighbours.
 _ROUNDS = 3
 _UNIT = 2.0**20
@@ -34,11 +32,7 @@ class ColorRefinement:
 
     That is a sum over them, so that their order does not matter. Ties and votes of weight 0 are distinguished.
 
-    Parameters
-    ----------
-    votes : Comparisons
-    sides : bool
-        Whether the side of an item matters.
+    sides: Whether the side of an item matters.
     """
 
     def __init__(self, votes: Comparisons, sides: bool = False) -> None:

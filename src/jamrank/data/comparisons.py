@@ -11,14 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from jamrank.data import subsets
 from jamrank.data.folding import EncodedVotes, count, fold, fold_matrix
-from jamrank.data.frames import make_frame, open_frame
+from jamrank.data.frames import make_frame, native_columns
 from jamrank.data.ids import as_column, encode
 from jamrank.data.packing import Packing
 from jamrank.data.parsing import (
     as_matrix,
     check_lengths,
-    encode_questions,
-    fill_questions,
+    encode_votes,
     is_soft,
     parse_matrix,
     parse_outcomes,
@@ -28,16 +27,17 @@ from jamrank.data.parsing import (
     refuse_self_pairs,
     require_columns,
 )
+from jamrank.data.periods import find_times, parse_times, with_periods
 from jamrank.data.ratings import encode_ratings
 from jamrank.data.soft import canonical_columns, grades_of_winners, parse_grades, parse_soft, spell_out
 from jamrank.data.storage import MISSING, SOFT, TIE, DenseVotes, VoteTable
 from jamrank.errors import InputError
+from jamrank.kernels import default_threads, kernels
+from jamrank.text import many
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
 if TYPE_CHECKING:
     from jamrank.io.read_log import ReadLog
-
-__all__ = ["Comparisons"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -181,24 +181,23 @@ class Comparisons:
         question: Any,
         p_left: FloatArray | None = None,
         grades: NDArray[np.int8] | None = None,
+        times: FloatArray | None = None,
     ) -> Comparisons:
-        columns = {"left": as_column(left), "right": as_column(right), "annotator": as_column(annotator)}
-        if question is not None:
-            columns["question"] = fill_questions(as_column(question))
         weights = None if weight is None else parse_weights(weight)
+        ids = {"left": left, "right": right, "annotator": annotator}
+        ids |= {} if question is None else {"question": question}
         optional = {"weight": weights, "p_left": p_left, "grade": grades}
-        check_lengths({**columns, "outcome": results, **{k: v for k, v in optional.items() if v is not None}})
-        for name, column in columns.items():
-            refuse_missing(name, column)
-        items, (left_code, right_code) = encode(columns["left"], columns["right"])
+        coded = encode_votes(ids, {"outcome": results, **{k: v for k, v in optional.items() if v is not None}})
+        items, (left_code, right_code) = coded["left", "right"]
         refuse_self_pairs(items, left_code, right_code)
-        annotators, (annotator_code,) = encode(columns["annotator"])
-        questions, question_code = encode_questions(columns.get("question"))
+        annotators, (annotator_code,) = coded["annotator",]
+        questions, (question_code,) = coded["question",]
         codes = left_code, right_code, annotator_code, question_code
         encoded = EncodedVotes(
             items, annotators, questions, *codes, results, weights, grades_of_winners(grades, results)
         )
-        return cls._fold(encoded, p_left)
+        votes = cls._fold(encoded, p_left)
+        return votes if times is None else with_periods(votes, encoded, times)
 
     @classmethod
     def _fold(cls, votes: EncodedVotes, p_left: FloatArray | None = None) -> Comparisons:
@@ -280,16 +279,17 @@ class Comparisons:
         frame : data frame
             Columns ``annotator``, ``left``, ``right`` and ``winner`` (``left``, ``right``, ``tie``; ``both_bad``,
             which counts as a tie; ``abstain`` or empty for no vote), optionally ``weight``, ``question``, ``p_left``
-            (a probability, which takes the winner's place) and ``grade`` (how clearly, from 1).
+            (a probability, which takes the winner's place), ``grade`` (how clearly, from 1) and ``time``,
+            ``timestamp``, ``tstamp`` or ``order``: when a vote was cast, or as which.
 
         Returns
         -------
         Comparisons
             Models fitted to it return pandas frames where the votes came as pandas, polars frames otherwise.
         """
-        table = open_frame(frame, InputError)
-        require_columns(table.columns)
-        column = {name: table.get_column(name).to_native() for name in table.columns}
+        column, library = native_columns(frame, InputError)
+        require_columns(list(column))
+        times = find_times(column)
         votes = cls._from_results(
             column["left"],
             column["right"],
@@ -299,9 +299,9 @@ class Comparisons:
             column.get("question"),
             parse_soft(as_column(column["p_left"])) if "p_left" in column else None,
             parse_grades(as_column(column["grade"])) if "grade" in column else None,
+            None if times is None else parse_times(as_column(times)),
         )
-        if table.implementation.is_pandas():
-            object.__setattr__(votes, "frames", "pandas")
+        object.__setattr__(votes, "frames", library)
         return votes
 
     @classmethod
@@ -371,9 +371,9 @@ class Comparisons:
             if not self.n_missing:
                 return np.full(self.n_pairs, float(self.n_annotators))
             return np.asarray((self.storage.results != MISSING).sum(axis=1), dtype=np.float64)
-        if not len(self.storage.weight):
-            return np.diff(self.vote_start).astype(np.float64)
-        return np.asarray(np.bincount(self.vote_pair, self.vote_weight, self.n_pairs), dtype=np.float64)
+        total = np.empty(self.n_pairs)
+        kernels.sum_by_link(self.vote_start, self.storage.weight, total, default_threads())
+        return total
 
     @cached_property
     def annotator_weight(self) -> FloatArray:
@@ -382,7 +382,9 @@ class Comparisons:
             if not self.n_missing:
                 return np.full(self.n_annotators, float(self.n_pairs))
             return np.asarray((self.storage.results != MISSING).sum(axis=0), dtype=np.float64)
-        return np.asarray(np.bincount(self.vote_annotator, self.vote_weight, self.n_annotators), dtype=np.float64)
+        total = np.empty(self.n_annotators)
+        kernels.sum_by_code(self.vote_annotator, self.storage.weight, total, default_threads())
+        return total
 
     @cached_property
     def annotator_decided(self) -> FloatArray:
@@ -428,7 +430,5 @@ class Comparisons:
         return self.frame(canonical_columns(self))
 
     def __repr__(self) -> str:
-        return (
-            f"Comparisons({self.n_votes:,} votes by {self.n_annotators:,} annotators "
-            f"on {self.n_pairs:,} pairs of {self.n_items:,} items)"
-        )
+        by = f"{many(self.n_votes, 'vote')} by {many(self.n_annotators, 'annotator')}"
+        return f"Comparisons({by} on {many(self.n_pairs, 'pair')} of {many(self.n_items, 'item')})"

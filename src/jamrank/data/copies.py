@@ -7,11 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from jamrank.data.comparisons import Comparisons
-from jamrank.data.storage import FIRST, TIE
+from jamrank.data.storage import FIRST, TIE, DenseVotes
 from jamrank.errors import CopiesWarning, warn
+from jamrank.kernels import default_threads, kernels
 from jamrank.typing import FloatArray, IntArray
-
-__all__ = ["find_copies", "set_aside_copies"]
 
 # Identical votes are no accident where they are less likely than this for independent annotators.
 _ACCIDENT = 1e-6
@@ -19,6 +18,8 @@ _ACCIDENT = 1e-6
 _LEAST_PAIRS = 20
 # Pairs that two must both have judged, and how many others an annotator is compared with.
 _LEAST_COMMON, _MOST_OTHERS = 10, 50
+# Pairs of a jury that are looked at first.
+_FIRST_PAIRS = 4096
 # Standard errors by which a skill is taken to be larger than estimated.
 _SURE = 1.0
 
@@ -61,25 +62,21 @@ def find_copies(votes: Comparisons) -> IntArray:
 
 def _identical(votes: Comparisons) -> list[IntArray]:
     """Return groups of annotators whose votes are the same."""
-    weight = votes.annotator_decided
+    if isinstance(votes.storage, DenseVotes):
+        # The first pairs mostly tell all members of a jury apart.
+        some = votes.storage.results[:_FIRST_PAIRS].T
+        if len({said.tobytes() for said in some}) == len(some):
+            return []
+    weight = np.round(votes.annotator_decided, 6)
     _, at, count = np.unique(weight, return_inverse=True, return_counts=True)
     if not ((count[at] > 1) & (weight >= _LEAST_PAIRS)).any():
         return []
-    # Votes are sorted by pair, so that sums over the same votes are equal to the last bit.
-    mark = _mixed(4 * votes.vote_pair + votes.vote_result + 1)
-    total = np.bincount(votes.vote_annotator, mark * votes.vote_weight, votes.n_annotators)
+    total, table = np.empty(votes.n_annotators, dtype=np.uint64), votes.storage.table
+    kernels.mark_ballots(table.start, table.annotator, table.result, table.weight, total, default_threads())
     order = np.lexsort((np.arange(votes.n_annotators), total, weight))
-    new = np.concatenate([[True], (np.diff(total[order]) != 0) | (np.diff(weight[order]) != 0)])
+    new = np.concatenate([[True], (total[order][1:] != total[order][:-1]) | (np.diff(weight[order]) != 0)])
     groups = np.split(order, np.flatnonzero(new)[1:])
     return [group for group in groups if len(group) > 1 and weight[group[0]] >= _LEAST_PAIRS]
-
-
-def _mixed(key: IntArray) -> FloatArray:
-    """Return a number between 0 and 1 for each key that looks random: the finaliser of SplitMix64."""
-    z = key.astype(np.uint64)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        z = (z ^ (z >> np.uint64(shift))) * np.uint64(factor)
-    return np.asarray((z ^ (z >> np.uint64(31))) * 2.0**-64)
 
 
 def _chance_of_equality(votes: Comparisons, group: IntArray, copy_of: IntArray) -> float:

@@ -12,8 +12,6 @@ from jamrank.data.packing import FoldedVotes, Packing, sorted_keys
 from jamrank.data.storage import FIRST, MISSING, SECOND, TIE, DenseVotes
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
-__all__ = ["EncodedVotes", "compare_ratings", "count", "fold", "fold_matrix", "mixed_radix"]
-
 
 @dataclass(frozen=True)
 class EncodedVotes:
@@ -158,11 +156,7 @@ def compare_ratings(
 ) -> tuple[Int32Array, Int32Array, Int32Array, Int32Array, NDArray[np.int8]]:
     """Compare every two ratings of different items by one annotator within one question.
 
-    Returns
-    -------
-    left, right, annotator, question : ndarray of int32
-        Codes of each vote; the item that sorts first is on the left.
-    results : ndarray of int8
+    Returns left, right, annotator, question (codes of each vote; the item that sorts first is on the left), results.
     """
     n_annotators, n_questions = (int(codes.max(initial=-1)) + 1 for codes in (annotator, question))
     ballot, n_ballots = mixed_radix([(annotator, n_annotators), (question, n_questions)])
@@ -180,6 +174,10 @@ def _pairs_within(ballot: IntArray, n_ballots: int, item: Int32Array, n_items: i
     # A row is paired with all rows of its ballot that come after those of its item.
     begin = np.searchsorted(key, key, side="right")
     count = np.searchsorted(ballot, ballot, side="right") - begin
-    left = np.repeat(np.arange(len(key)), count)
-    right = np.arange(len(left)) + np.repeat(begin - (np.cumsum(count) - count), count)
+    # Of a few ratings there are many pairs: half the memory, where numbers are small enough.
+    kind = np.int32 if count.sum() < 2**31 else np.int64
+    left = np.repeat(np.arange(len(key), dtype=kind), count)
+    right = np.repeat((begin - (np.cumsum(count) - count)).astype(kind), count)
+    right += np.arange(len(left), dtype=kind)
+    order = order.astype(kind)
     return order[left], order[right]

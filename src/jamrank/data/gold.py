@@ -18,8 +18,6 @@ from jamrank.errors import GoldError, GoldWarning, InputError, warn
 from jamrank.text import many
 from jamrank.typing import BoolArray, IntArray
 
-__all__ = ["KnownTruths", "known_truths"]
-
 _NEEDED = ("left", "right", "winner")
 _SHAPES = "give a frame with left, right and winner, or (better, worse) pairs of items"
 
@@ -28,14 +26,9 @@ _SHAPES = "give a frame with left, right and winner, or (better, worse) pairs of
 class KnownTruths:
     """Votes, and the same votes with known truths.
 
-    Attributes
-    ----------
-    votes : Comparisons
-        The votes; a gold pair without votes is included.
-    with_truths : Comparisons
-        The votes and those of one further annotator, the last, who states the known truths.
-    n_pairs : int
-        Number of known truths.
+    votes: The votes; a gold pair without votes is included.
+    with_truths: The votes and those of one further annotator, the last, who states the known truths.
+    n_pairs: Number of known truths.
     """
 
     votes: Comparisons
@@ -46,20 +39,11 @@ class KnownTruths:
 def known_truths(gold: Any, votes: Comparisons, only_voted: bool = False) -> KnownTruths:
     """Match gold pairs with the votes.
 
-    Parameters
-    ----------
-    gold : data frame or iterable of (better, worse)
-        A frame has ``left``, ``right``, ``winner`` (``left`` or ``right``) and optionally ``question``; without it a
-        truth holds for all questions of the pair.
-    votes : Comparisons
-        The votes.
-    only_voted : bool
-        Leave out pairs on which nobody voted.
-
-    Raises
-    ------
-    GoldError
-        If a truth is missing, a tie, or contradicts another.
+    gold: A frame has ``left``, ``right``, ``winner`` (``left`` or ``right``) and optionally ``question``; without it
+        a truth holds for all questions of the pair.
+    votes: The votes.
+    only_voted: Leave out pairs on which nobody voted.
+    Raises GoldError: If a truth is missing, a tie, or contradicts another.
     """
     try:
         left, right, first_better, question = _columns(gold)

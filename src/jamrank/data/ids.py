@@ -21,26 +21,11 @@ from numpy.typing import NDArray
 
 from jamrank.errors import InputError, UnknownItemError
 from jamrank.kernels import default_threads, kernels
+from jamrank.text import unicode_text
 from jamrank.typing import BoolArray, Int32Array, IntArray
 
-__all__ = [
-    "Column",
-    "Int32Array",
-    "as_array",
-    "as_column",
-    "as_objects",
-    "as_text",
-    "codes_in",
-    "distinct",
-    "encode",
-    "first_missing",
-    "id_text",
-    "is_missing",
-    "keep_used",
-    "locate",
-    "missing_rows",
-    "take",
-]
+# Who cast the votes of a file that does not say.
+UNNAMED = "unnamed"
 
 # Text stays with polars, which encodes it in threads; all else is numpy's.
 Column = NDArray[Any] | pl.Series
@@ -66,6 +51,8 @@ def as_column(values: Any) -> Column:
         wide = values.dtype in _WIDE_INTEGERS
         gaps = wide or (values.dtype.is_integer() and values.null_count() > 0)
         values = values.to_list() if values.dtype == pl.Object or gaps else values.to_numpy()
+    elif is_arrow_text(values):
+        return pl.Series(values.array.__arrow_array__(), dtype=pl.String)
     elif hasattr(values, "to_numpy"):
         values = values.to_numpy()
     if not isinstance(values, np.ndarray):
@@ -78,6 +65,11 @@ def as_column(values: Any) -> Column:
             raise InputError("ids that are times finer than a microsecond", "write them as text")
         return rounded
     return _from_objects(values.tolist()) if values.dtype.kind in "OUST" else values
+
+
+def is_arrow_text(values: Any) -> bool:
+    """Return whether a column is pandas' text in arrow's memory, which polars takes over as it is."""
+    return getattr(getattr(values, "dtype", None), "storage", None) == "pyarrow" and hasattr(values, "array")
 
 
 def as_array(values: Any) -> NDArray[Any]:
@@ -95,7 +87,7 @@ def _from_objects(values: list[Any]) -> Column:
     """Return text, integers or floats where all values are, and untouched objects otherwise."""
     kinds = set(map(type, values))
     if kinds and kinds <= {str, type(None)}:
-        return pl.Series(values, dtype=pl.String)
+        return text_series(values)
     if kinds and all(issubclass(kind, (int, np.integer)) and kind is not bool for kind in kinds):
         try:
             return np.array(values, dtype=np.int64)
@@ -106,6 +98,14 @@ def _from_objects(values: list[Any]) -> Column:
     column = np.empty(len(values), dtype=object)
     column[:] = values
     return column
+
+
+def text_series(values: Sequence[str | None], name: str = "") -> pl.Series:
+    """Return text as a series; what UTF-8 cannot hold is escaped (:func:`jamrank.text.unicode_text`)."""
+    try:
+        return pl.Series(name, values, dtype=pl.String)
+    except UnicodeEncodeError:
+        return pl.Series(name, [None if text is None else unicode_text(text) for text in values], dtype=pl.String)
 
 
 def first_missing(column: Column) -> int | None:
@@ -142,22 +142,10 @@ def is_missing(value: Any) -> bool:
 def encode(*columns: Column) -> tuple[NDArray[Any], list[Int32Array]]:
     """Return the sorted distinct values of the columns together, and each column in codes.
 
-    Parameters
-    ----------
-    *columns : ndarray or polars.Series
-        From :func:`as_column`, without missing values.
-
-    Returns
-    -------
-    labels : ndarray
-        Sorted; integers, floats or dates keep their type, others become Python objects.
-    codes : list of ndarray of int32
-        ``labels[codes[c]]`` equals ``columns[c]``, or is its text where other ids are text.
-
-    Raises
-    ------
-    InputError
-        If ids are of kinds that cannot be compared with each other.
+    *columns: From :func:`as_column`, without missing values.
+    Returns labels (sorted; integers, floats or dates keep their type, others become Python objects), codes
+        (``labels[codes[c]]`` equals ``columns[c]``, or is its text where other ids are text).
+    Raises InputError: If ids are of kinds that cannot be compared with each other.
     """
     columns = _of_one_kind(columns)
     texts = [column for column in columns if isinstance(column, pl.Series)]
@@ -210,17 +198,9 @@ def _kind_of(kind: type) -> str:
 def as_text(column: Column, of_any_kind: bool = False) -> pl.Series:
     """Return ids as text, whole numbers as they are written; missing ones stay missing.
 
-    Parameters
-    ----------
-    column : ndarray or polars.Series
-        From :func:`as_column`.
-    of_any_kind : bool
-        Whether ids may be of other kinds than text and whole numbers, as where no other id is text.
-
-    Raises
-    ------
-    InputError
-        If one is of another kind, whose text is ambiguous.
+    column: From :func:`as_column`.
+    of_any_kind: Whether ids may be of other kinds than text and whole numbers, as where no other id is text.
+    Raises InputError: If one is of another kind, whose text is ambiguous.
     """
     if isinstance(column, pl.Series):
         return column
@@ -232,7 +212,7 @@ def as_text(column: Column, of_any_kind: bool = False) -> pl.Series:
             kind = _kind_of(type(value))
             if not is_missing(value) and kind not in (_TEXT, _WHOLE) and not (kind == _NUMBER and _is_whole(value)):
                 raise InputError(f"the id {value!r} beside ids that are text", _REMEDY)
-    return pl.Series([None if is_missing(value) else id_text(value) for value in values], dtype=pl.String)
+    return text_series([None if is_missing(value) else id_text(value) for value in values])
 
 
 def id_text(value: Any) -> str:
@@ -253,7 +233,12 @@ def distinct(column: Column) -> Column:
         return _unique(column)
     if column.dtype.kind in "iu":
         return _encode_integers([column])[0]
-    return as_column(list(set(column.tolist()))) if column.dtype.kind == "O" else np.unique(column)
+    if column.dtype.kind != "O":
+        return np.unique(column)
+    try:
+        return as_column(list(set(column.tolist())))
+    except TypeError:
+        raise InputError(f"the id {column[0]!r}", "expected ids that are text, numbers or dates") from None
 
 
 def codes_in(labels: NDArray[Any], column: Column) -> Int32Array:
@@ -302,7 +287,7 @@ def _encode_integers(columns: list[NDArray[Any]]) -> tuple[NDArray[Any], list[In
     codes = [np.empty(len(column), dtype=np.int32) for column in ids]
     for column, own in zip(ids, codes, strict=True):
         kernels.code_ids(column, low, rank, own, threads)
-    labels = np.arange(low, high + 1) if everything else np.flatnonzero(seen) + low
+    labels = (np.arange(len(seen)) if everything else np.flatnonzero(seen)) + low
     return labels.astype(kind), codes
 
 
@@ -384,3 +369,8 @@ def keep_used(labels: NDArray[Any], *codes: Int32Array) -> tuple[NDArray[Any], l
         return labels, list(codes)
     new = (np.cumsum(used) - 1).astype(np.int32)
     return labels[used], [new[column] for column in codes]
+
+
+def names_annotators(annotators: NDArray[Any]) -> bool:
+    """Tell whether votes have annotators: those of a file that names none count as one annotator's."""
+    return not (len(annotators) == 1 and str(annotators[0]) == UNNAMED)

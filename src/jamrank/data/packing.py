@@ -12,8 +12,6 @@ from jamrank.data.storage import MISSING, DenseVotes, VoteTable
 from jamrank.kernels import default_threads, kernels
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
-__all__ = ["FoldedVotes", "Packing", "sorted_keys"]
-
 
 class FoldedVotes(NamedTuple):
     """Pairs in canonical order and the votes on them: the part of :class:`jamrank.Comparisons` beside the ids."""

@@ -9,29 +9,25 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-from jamrank.data.ids import Column, as_array, as_text, encode, first_missing, is_missing, missing_rows
+from jamrank.data.ids import (
+    Column,
+    as_array,
+    as_column,
+    as_text,
+    encode,
+    first_missing,
+    is_missing,
+    missing_rows,
+)
 from jamrank.data.storage import FIRST, MISSING, SECOND, TIE
+from jamrank.data.text_ids import encode_text
 from jamrank.errors import InputError
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
-__all__ = [
-    "REQUIRED",
-    "SELF_PAIR",
-    "as_matrix",
-    "check_lengths",
-    "encode_questions",
-    "fill_questions",
-    "is_soft",
-    "parse_matrix",
-    "parse_outcomes",
-    "parse_ratings",
-    "parse_weights",
-    "parse_winners",
-    "refuse_empty",
-    "refuse_missing",
-    "refuse_self_pairs",
-    "require_columns",
-]
+# Beyond these, one vote more or less is lost to rounding, and reciprocals or steps of a fit overflow.
+_LEAST_WEIGHT, _MOST_WEIGHT = 1e-100, 1e12
+# Labels, and the codes of each column; None for a column that is not there.
+Encoded = tuple[NDArray[Any], list[Any]]
 
 REQUIRED = ("annotator", "left", "right", "winner")
 # Why a row is no vote, of many rows together.
@@ -166,17 +162,19 @@ def _results(outcome: FloatArray) -> NDArray[np.int8]:
 
 
 def parse_weights(weight: Any) -> FloatArray:
-    """Return the weights as numbers; each must be finite and at least 0."""
+    """Return the weights as numbers; each must be 0, or at least 1e-100 and at most a trillion."""
     column = as_array(weight)
     try:
         weights = column.astype(np.float64)
     except (TypeError, ValueError):
         weights = np.array([np.nan if v is None or not isinstance(v, (int, float)) else v for v in column.tolist()])
-    bad = ~(np.isfinite(weights) & (weights >= 0))
+    bad = ~((weights == 0) | ((weights >= _LEAST_WEIGHT) & (weights <= _MOST_WEIGHT)))
     if bad.any():
         rows = np.flatnonzero(bad)
         problem = f"weight is {column.tolist()[rows[0]]!r}"
-        raise InputError(problem, "expected a number of at least 0", **_places(rows), reason="bad weight")
+        span = f"0, or a number from {_LEAST_WEIGHT:g} to {_MOST_WEIGHT:g}"
+        expected = f"expected how many votes the row stands for: {span}"
+        raise InputError(problem, expected, **_places(rows), reason="bad weight")
     return weights
 
 
@@ -240,12 +238,8 @@ def refuse_self_pairs(items: NDArray[Any], left: Int32Array, right: Int32Array) 
 def fill_questions(column: Column, gaps: bool | None = None) -> Column:
     """Return the questions as text, with missing ones as one question of their own, where any is missing.
 
-    Parameters
-    ----------
-    column : ndarray or polars.Series
-        From ``as_column``.
-    gaps : bool, optional
-        Whether any is missing, here or in another part of the votes; looked up in this column unless given.
+    column: From ``as_column``.
+    gaps: Whether any is missing, here or in another part of the votes; looked up in this column unless given.
     """
     if not (first_missing(column) is not None if gaps is None else gaps):
         return column
@@ -258,3 +252,27 @@ def encode_questions(column: Column | None) -> tuple[NDArray[Any], Int32Array | 
         return np.array([""], dtype=object), None
     labels, (codes,) = encode(column)
     return labels, codes
+
+
+def encode_votes(ids: dict[str, Any], others: dict[str, Any]) -> dict[tuple[str, ...], Encoded]:
+    """Return labels and codes of the ids of votes: of left and right together, of annotators, and of questions.
+
+    ids: ``left``, ``right``, ``annotator`` and, if need be, ``question``, as they were given.
+    others: Whatever else must have one value for each vote.
+    """
+    every: list[tuple[str, ...]] = [("left", "right"), ("annotator",), ("question",)]
+    roles = [role for role in every if role[0] in ids]
+    coded = {role: encode_text(*(ids[name] for name in role)) for role in roles}
+    columns: dict[str, Column] = {}
+    for role, found in coded.items():
+        own = [as_column(ids[name]) for name in role] if found is None else found[1]
+        columns |= dict(zip(role, own, strict=True))
+    if coded.get(("question",), ()) is None:
+        columns["question"] = fill_questions(columns["question"])
+    check_lengths({**columns, **others})
+    for name, column in columns.items():
+        refuse_missing(name, column)
+    encoded: dict[tuple[str, ...], Encoded] = {("question",): (np.array([""], dtype=object), [None])}
+    for role, found in coded.items():
+        encoded[role] = found or encode(*(columns[name] for name in role))
+    return encoded

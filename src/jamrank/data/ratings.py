@@ -11,8 +11,6 @@ from jamrank.data.ids import as_column, encode, keep_used, take
 from jamrank.data.parsing import check_lengths, encode_questions, fill_questions, parse_ratings, refuse_missing
 from jamrank.errors import InputError
 
-__all__ = ["encode_ratings"]
-
 
 def encode_ratings(item: Any, annotator: Any, rating: Any, question: Any) -> EncodedVotes:
     """Return the votes that ratings imply, as :meth:`jamrank.Comparisons.from_ratings` has them."""

@@ -19,16 +19,6 @@ from jamrank.typing import FloatArray
 if TYPE_CHECKING:
     from jamrank.data.comparisons import Comparisons
 
-__all__ = [
-    "MOST_GRADES",
-    "canonical_columns",
-    "grades_of_winners",
-    "parse_grades",
-    "parse_soft",
-    "refuse_graded",
-    "spell_out",
-]
-
 MOST_GRADES = 9
 _GRADES = f"expected a whole number from 1 to {MOST_GRADES}, higher for a clearer win, or nothing"
 _SOFT = "expected the probability that left is better, from 0 to 1, or nothing"
@@ -116,6 +106,13 @@ def spell_out(votes: EncodedVotes, p_left: FloatArray) -> tuple[EncodedVotes, in
         grades=np.where(halved, np.int8(SOFT), grades[at]).astype(np.int8),
     )
     return spelled, n_soft
+
+
+def exact_duplicates(votes: Comparisons) -> int:
+    """Return how many votes repeat another in everything; of soft votes that is not known, and they do not count."""
+    soft = votes.vote_soft
+    n_soft = round(float(votes.vote_weight[soft].sum())) if soft.any() else 0
+    return max(votes.n_votes - n_soft - int(np.count_nonzero(~soft)), 0)
 
 
 def canonical_columns(votes: Comparisons) -> dict[str, Any]:

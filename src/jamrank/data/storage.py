@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
-__all__ = ["FIRST", "MISSING", "SECOND", "SOFT", "TIE", "DenseVotes", "VoteTable"]
-
 # How a vote came out, seen from the canonical order of its pair.
 SECOND, FIRST, TIE, MISSING = 0, 1, 2, 3
 # The grade of the two parts of a soft vote.
@@ -24,7 +22,8 @@ class VoteTable:
 
     ``weight`` is empty where all votes count once, ``swapped`` where the first item was always on the left. ``grade``
     is empty where no vote says more than who won; otherwise 0 for a plain vote, from 1 on for how clearly an item
-    won, and ``SOFT`` for the two parts of a vote that is a probability.
+    won, and ``SOFT`` for the two parts of a vote that is a probability. ``period`` has the share of each vote in
+    every period of time, where that is known.
     """
 
     start: IntArray
@@ -33,9 +32,10 @@ class VoteTable:
     swapped: BoolArray
     weight: FloatArray
     grade: NDArray[np.int8] = field(default_factory=lambda: np.empty(0, dtype=np.int8))
+    period: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
 
     def __post_init__(self) -> None:
-        for array in (self.start, self.annotator, self.result, self.swapped, self.weight, self.grade):
+        for array in (self.start, self.annotator, self.result, self.swapped, self.weight, self.grade, self.period):
             array.flags.writeable = False
 
     @property
@@ -48,14 +48,9 @@ class VoteTable:
 class DenseVotes:
     """The votes of a few annotators on every pair, as a matrix; single votes are listed on first access.
 
-    Attributes
-    ----------
-    results : ndarray of int8, shape (pairs, annotators)
-        Seen from the canonical order of the pair; 3 where there is no vote.
-    swapped : ndarray of bool
-        Whether the pair's first item was on the right; empty where it never was.
-    decided : bool
-        Whether it is known that there are neither ties nor gaps.
+    results: Seen from the canonical order of the pair; 3 where there is no vote.
+    swapped: Whether the pair's first item was on the right; empty where it never was.
+    decided: Whether it is known that there are neither ties nor gaps.
     """
 
     results: NDArray[np.int8]

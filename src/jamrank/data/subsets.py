@@ -14,8 +14,6 @@ from jamrank.typing import BoolArray
 if TYPE_CHECKING:
     from jamrank.data.comparisons import Comparisons
 
-__all__ = ["only", "only_pairs", "ungraded"]
-
 
 def only(votes: Comparisons, chosen: BoolArray) -> Comparisons:
     """Return some of the folded votes; see :meth:`jamrank.Comparisons.only`."""
@@ -34,6 +32,7 @@ def only(votes: Comparisons, chosen: BoolArray) -> Comparisons:
             table.swapped[chosen] if len(table.swapped) else table.swapped,
             table.weight[chosen] if len(table.weight) else table.weight,
             table.grade[chosen] if len(table.grade) else table.grade,
+            table.period[chosen] if len(table.period) else table.period,
         ),
         n_votes=len(pair) - int(np.count_nonzero(votes.vote_soft[chosen])) // 2,
         n_missing=0,

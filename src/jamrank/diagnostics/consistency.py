@@ -11,8 +11,6 @@ from jamrank.data.storage import FIRST, TIE, DenseVotes
 from jamrank.diagnostics.cycles import count_triads
 from jamrank.typing import FloatArray, Int32Array, IntArray
 
-__all__ = ["SelfConsistency", "self_consistency"]
-
 # Triads are counted in this many votes; of more, for the first annotators only.
 _MOST_VOTES = 2_000_000
 # The parts of a soft vote add up to 1 but for rounding.
@@ -23,24 +21,20 @@ _ROUNDING = 1e-9
 class SelfConsistency:
     """Repeated, contradictory and circular votes, by annotator.
 
-    Attributes
-    ----------
-    repeated : ndarray
-        Pairs, within a question, on which the annotator cast more than one decided vote.
-    contradicted : ndarray
-        Those of them on which the annotator voted both ways.
-    cancelled : ndarray
-        Votes, by weight, that are cancelled by the same annotator's votes for the other item.
-    circular, ordered : ndarray
-        Circular and ordered triads, within a question, of the annotator's own votes; of very many votes, only for the
-        first annotators.
-    exact : bool
-        Whether all triads were counted.
+    repeated: Pairs, within a question, on which the annotator cast more than one decided vote.
+    contradicted: Those of them on which the annotator voted both ways.
+    cancelled: Votes, by weight, that are cancelled by the same annotator's votes for the other item.
+    agreeing, twice: Of the annotator's votes, two at a time on one pair: those that agree, and all.
+    circular, ordered: Circular and ordered triads, within a question, of the annotator's own votes; of very many
+        votes, only for the first annotators.
+    exact: Whether all triads were counted.
     """
 
     repeated: FloatArray
     contradicted: FloatArray
     cancelled: FloatArray
+    agreeing: FloatArray
+    twice: FloatArray
     circular: FloatArray
     ordered: FloatArray
     exact: bool
@@ -51,10 +45,14 @@ def self_consistency(votes: Comparisons) -> SelfConsistency:
     n = votes.n_annotators
     pair, who, wins, losses, times, soft = _cells(votes)
     both = (wins > 0) & (losses > 0)
-    values = (times > 1 + _ROUNDING, both, 2 * np.minimum(wins, losses))
-    repeated, contradicted, cancelled = (np.bincount(who, value, n).astype(np.float64) for value in values)
+    agree, twice = (np.maximum(one, 0.0) for one in (wins * (wins - 1) + losses * (losses - 1), times * (times - 1)))
+    plain = np.abs(wins + losses - times) < _ROUNDING  # neither soft votes nor parts of votes
+    values = times > 1 + _ROUNDING, both, 2 * np.minimum(wins, losses), agree * plain / 2, twice * plain / 2
+    repeated, contradicted, cancelled, agreeing, pairs = (
+        np.bincount(who, value, n).astype(np.float64) for value in values
+    )
     circular, ordered, exact = _triads(votes, pair, who, wins - losses + soft)
-    return SelfConsistency(repeated, contradicted, cancelled, circular, ordered, exact)
+    return SelfConsistency(repeated, contradicted, cancelled, agreeing, pairs, circular, ordered, exact)
 
 
 def _cells(votes: Comparisons) -> tuple[IntArray, Int32Array, FloatArray, FloatArray, FloatArray, FloatArray]:

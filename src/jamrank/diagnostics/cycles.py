@@ -10,9 +10,6 @@ from scipy.sparse import csr_array
 from jamrank.rows import PairCounts
 from jamrank.typing import FloatArray, IntArray
 
-__all__ = ["Triads", "count_triads", "majorities"]
-
-
 # Chains of two wins that are counted by a sparse product; of more, a dense matrix for so many items, else a sample.
 _MOST_CHAINS, _SAMPLE = 60_000_000, 1 << 20
 _MOST_ITEMS_DENSE, _BLOCK = 3000, 256
@@ -22,12 +19,8 @@ _MOST_ITEMS_DENSE, _BLOCK = 3000, 256
 class Triads:
     """Numbers of circular triads (a over b, b over c, c over a) and of ordered ones.
 
-    Attributes
-    ----------
-    circular, ordered : ndarray
-        By group.
-    exact : bool
-        Whether all were counted, rather than estimated from a sample.
+    circular, ordered: By group.
+    exact: Whether all were counted, rather than estimated from a sample.
     """
 
     circular: FloatArray
@@ -50,13 +43,8 @@ def count_triads(winner: IntArray, loser: IntArray, group: IntArray, n_groups: i
     Where all pairs within the groups were compared, the number of wins of each item determines the result. Otherwise
     chains of two wins are examined for the pair that closes them.
 
-    Parameters
-    ----------
-    winner, loser : ndarray
-        One entry for each pair within a group; no item is in two groups.
-    group : ndarray
-        The group of each item.
-    n_groups : int
+    winner, loser: One entry for each pair within a group; no item is in two groups.
+    group: The group of each item.
     """
     n_items = len(group)
     wins, losses = np.bincount(winner, minlength=n_items), np.bincount(loser, minlength=n_items)

@@ -14,15 +14,14 @@ from jamrank.diagnostics.consistency import SelfConsistency, self_consistency
 from jamrank.diagnostics.graph import components
 from jamrank.diagnostics.sides import Sides, sides
 from jamrank.errors import InputError, JamrankWarning
-from jamrank.models import JAM
+from jamrank.models import JAM, BradleyTerry, CrowdBT, RankingModel
 from jamrank.rows import PairCounts
+from jamrank.selection.design import examine_design
 from jamrank.text import safe_text
 from jamrank.typing import BoolArray, Int32Array
 
 if TYPE_CHECKING:
     from jamrank.inference.result import RankingResult
-
-__all__ = ["FEW_VOTES", "MOST_LISTED", "Examination", "json_ids", "named"]
 
 # An annotator with fewer votes cannot be assessed.
 FEW_VOTES = 10
@@ -33,14 +32,9 @@ _MOST_NAMED, MOST_LISTED = 3, 100
 class Examination:
     """One data set under examination.
 
-    Parameters
-    ----------
-    votes : Comparisons
-        The votes.
-    result : RankingResult, optional
-        Of a fit to these votes; without it, a quick fit of JAM is used where a check needs one.
-    target : float
-        Share of the pairs of items in the right order to plan votes for.
+    votes: The votes.
+    result: Of a fit to these votes; without it, a quick fit is used where a check needs one.
+    target: Share of the pairs of items in the right order to plan votes for.
     """
 
     def __init__(self, votes: Comparisons, result: RankingResult | None = None, target: float = 0.95) -> None:
@@ -78,6 +72,11 @@ class Examination:
         """Votes for the left, by annotator."""
         return sides(self.votes)
 
+    @cached_property
+    def has_sides(self) -> bool:
+        """Whether a preference for a side can be separated from the items."""
+        return examine_design(self.votes).sides
+
     @property
     def winner_on_one_side(self) -> bool:
         """Whether every vote of several annotators is for one side: the file lists the winner there."""
@@ -93,20 +92,43 @@ class Examination:
     @cached_property
     def result(self) -> RankingResult | None:
         """The result that was given, or that of a quick fit; None where there is nothing to fit."""
-        if self._given is not None:
+        if self._given is not None or self._by_pair is None:
             return self._given
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", JamrankWarning)
-            try:
-                return JAM(tol=1e-3, max_iter=100).fit(self.votes).result_
-            except InputError:
-                return None
+        if np.count_nonzero(self.votes.annotator_decided) < 2:
+            return _quick_fit(BradleyTerry(), self.votes)
+        by_vote = _quick_fit(CrowdBT(), self.votes)
+        # One truth per pair only where that makes repeated votes more probable than one per vote.
+        repeated = bool((self.votes.pair_weight > 1).any())
+        return self._by_pair if repeated and _likelihood(self._by_pair) > _likelihood(by_vote) else by_vote
+
+    @cached_property
+    def _by_pair(self) -> RankingResult | None:
+        try:
+            return _quick_fit(JAM(), self.votes)
+        except InputError:
+            return None
+
+    @property
+    def orienting(self) -> RankingResult | None:
+        """The fit by which the direction is judged: repeated votes on a pair show best who is right."""
+        return self._given if self._given is not None else self._by_pair
 
     @property
     def fit_name(self) -> str:
         """Which fit a finding rests on, for its sentence."""
         name = "" if self.result is None else self.result.model
         return f"{'a quick' if self.quick else 'this'} fit of {name}"
+
+
+def _quick_fit(model: RankingModel, votes: Comparisons) -> RankingResult:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", JamrankWarning)
+        return model.set_params(tol=1e-3, max_iter=100).fit(votes).result_
+
+
+def _likelihood(result: RankingResult) -> float:
+    found = result.convergence.log_likelihood
+    return -np.inf if found is None else float(found)
 
 
 def named(ids: NDArray[Any], noun: str) -> str:

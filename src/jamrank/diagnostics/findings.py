@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-__all__ = ["LEVELS", "CheckResult", "Finding", "Health"]
-
 LEVELS = ("problem", "warning", "note", "good")
 
 

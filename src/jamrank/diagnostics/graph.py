@@ -12,8 +12,6 @@ from jamrank.data.comparisons import Comparisons
 from jamrank.rows import PairCounts
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
-__all__ = ["Bridges", "Separation", "components", "components_of", "find_bridges", "separation"]
-
 
 def components(counts: PairCounts) -> Int32Array:
     """Return the connected component of each item; no decided vote is between two components."""
@@ -29,12 +27,8 @@ def _graph(counts: PairCounts, which: BoolArray | slice = slice(None)) -> csr_ar
 class Bridges:
     """Pairs whose removal disconnects the comparison graph.
 
-    Attributes
-    ----------
-    duel : ndarray of int64
-        Indices of the pairs, largest ``cut_off`` first.
-    cut_off : ndarray of int64
-        Number of items on the smaller side of each.
+    duel: Indices of the pairs, largest ``cut_off`` first.
+    cut_off: Number of items on the smaller side of each.
     """
 
     duel: IntArray
@@ -113,13 +107,9 @@ def _walk(first: Int32Array, second: Int32Array, n_items: int) -> tuple[IntArray
 class Separation:
     """Separated data: without a prior some differences of scores would be infinite.
 
-    Attributes
-    ----------
-    n_groups : int
-        Strongly connected components of the graph with an edge from winner to loser; 1 where the likelihood has a
-        finite maximum (Ford's condition).
-    never_lost, never_won : ndarray of int64
-        Items that won, or lost, all of their decided votes.
+    n_groups: Strongly connected components of the graph with an edge from winner to loser; 1 where the likelihood has
+        a finite maximum (Ford's condition).
+    never_lost, never_won: Items that won, or lost, all of their decided votes.
     """
 
     n_groups: int

@@ -14,8 +14,6 @@ from jamrank.inference.result import RankingResult
 if TYPE_CHECKING:
     from jamrank.models import RankingModel
 
-__all__ = ["check"]
-
 
 def check(votes: Comparisons, model: RankingModel | RankingResult | None = None, *, target: float = 0.95) -> Health:
     """Check votes for problems and risks.
@@ -26,7 +24,7 @@ def check(votes: Comparisons, model: RankingModel | RankingResult | None = None,
         The votes.
     model : RankingModel or RankingResult, optional
         A model fitted to these votes, or its result. It provides the direction of the ranking and the expected
-        accuracy; without it, a quick fit of JAM without features does.
+        accuracy; without it, a quick fit without features does.
     target : float
         Share of the pairs of items in the right order to plan votes for.
 

@@ -13,8 +13,6 @@ from jamrank.data.comparisons import Comparisons
 from jamrank.rows import PairCounts
 from jamrank.typing import FloatArray, IntArray
 
-__all__ = ["SETTLED", "Contested", "Unsettled", "contested_pairs", "unsettled_pairs"]
-
 # The order of two items is certain from this probability on: the 95 % interval of their difference excludes 0.
 SETTLED = 0.975
 # Up to this many items all pairs are examined; of more items, pairs up to this many ranks apart.

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import ndtr
 
-from jamrank.errors import NotStoredError, ParameterError
+from jamrank.errors import NotStoredError, ParameterError, UncertaintyWarning
 from jamrank.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from jamrank.inference.result import RankingResult
-
-__all__ = ["expected_accuracy", "more_votes", "score_errors"]
 
 # The mean is over all pairs of items, or over a random sample of this many.
 _MOST_PAIRS = 20_000
 _NODES = 24
 # A target that needs more than this many times the present votes counts as out of reach.
 _MOST_TIMES = 1e4
+_PRECISE = 1e-3
 
 
 def expected_accuracy(scores: FloatArray, se: FloatArray, variance: float | None, times: float = 0.0) -> float:
@@ -31,16 +31,11 @@ def expected_accuracy(scores: FloatArray, se: FloatArray, variance: float | None
     ``w`` its variance then. The later estimate is normal around ``d`` with variance ``v - w``, and the order is right
     with probability ``Φ(|estimate| / √w)``; the expectation of that is taken.
 
-    Parameters
-    ----------
-    scores, se : ndarray
-        Estimates and standard errors, taken as independent.
-    variance : float or None
-        Prior variance of a score; None without a prior.
-    times : float
-        Further votes, as a multiple of the present ones.
+    scores, se: Estimates and standard errors, taken as independent.
+    variance: Prior variance of a score; None without a prior.
+    times: Further votes, as a multiple of the present ones.
     """
-    first, second = _some_pairs(len(scores))
+    first, second = some_pairs(len(scores), _MOST_PAIRS)
     order = np.lexsort((se, scores))  # the sample must not depend on names
     scores, se = scores[order], se[order]
     precision = 0.0 if variance is None else 1.0 / variance
@@ -65,26 +60,49 @@ def more_votes(
     def short_of(log_times: float) -> float:
         return expected_accuracy(scores, se, variance, float(np.expm1(log_times))) - target
 
-    if short_of(0.0) >= 0:
+    low, high = 0.0, float(np.log1p(_MOST_TIMES))
+    below = short_of(low)
+    if below >= 0:
         return 0.0
-    most = float(np.log1p(_MOST_TIMES))
-    if short_of(most) < 0:
+    above = short_of(high)
+    if above < 0:
         return None
-    return float(np.expm1(brentq(short_of, 0.0, most, xtol=1e-3))) * n_votes
+    return float(np.expm1(_root(short_of, low, below, high, above))) * n_votes
 
 
-def _some_pairs(n_items: int) -> tuple[IntArray, IntArray]:
-    if n_items * (n_items - 1) // 2 <= _MOST_PAIRS:
+def _root(function: Callable[[float], float], low: float, below: float, high: float, above: float) -> float:
+    """Return where a growing function is 0, to 1e-3, by the Illinois method; scipy.optimize takes long to import."""
+    last = 0
+    while high - low > _PRECISE:
+        middle = low - below * (high - low) / (above - below)
+        # Never so near to an end that the interval hardly shrinks.
+        middle = float(np.clip(middle, low + _PRECISE / 2, high - _PRECISE / 2))
+        value = function(middle)
+        # An end that is kept twice in a row counts half.
+        if value < 0:
+            low, below, above = middle, value, above / (2 if last < 0 else 1)
+        else:
+            high, above, below = middle, value, below / (2 if last > 0 else 1)
+        last = -1 if value < 0 else 1
+    return (low + high) / 2
+
+
+def some_pairs(n_items: int, most: int) -> tuple[IntArray, IntArray]:
+    """Return all pairs of items, or of more than ``most`` a random sample, always the same one."""
+    if n_items * (n_items - 1) // 2 <= most:
         first, second = np.triu_indices(n_items, 1)
         return first, second
     rng = np.random.default_rng(0)
-    first = rng.integers(0, n_items, _MOST_PAIRS)
-    return first, (first + rng.integers(1, n_items, _MOST_PAIRS)) % n_items
+    first = rng.integers(0, n_items, most)
+    return first, (first + rng.integers(1, n_items, most)) % n_items
 
 
 def score_errors(result: RankingResult) -> FloatArray:
-    """Return the standard error of each score by the information at the fit."""
+    """Return the standard error of each score by the information at the fit, or from draws where that is none."""
     try:
-        return result.uncertainty.information().score_se
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UncertaintyWarning)
+            found = result.uncertainty.information()
     except (NotStoredError, ParameterError):  # loaded without votes, or without a likelihood
         return result.uncertainty.estimate.score_se
+    return result.uncertainty.estimate.score_se if found.raised else found.score_se

@@ -8,8 +8,6 @@ from jamrank.diagnostics.examination import Examination
 from jamrank.diagnostics.findings import CheckResult
 from jamrank.registry import Registry
 
-__all__ = ["CHECKS", "HealthCheck"]
-
 HealthCheck = Callable[[Examination], CheckResult]
 
 CHECKS: Registry[HealthCheck] = Registry(

@@ -11,8 +11,6 @@ from jamrank.data.storage import FIRST, TIE
 from jamrank.inference.response_bias import chunks
 from jamrank.typing import BoolArray, FloatArray
 
-__all__ = ["Sides", "sides"]
-
 
 @dataclass(frozen=True)
 class Sides:

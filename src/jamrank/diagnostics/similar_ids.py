@@ -7,23 +7,14 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-__all__ = ["similar_ids", "told_apart"]
-
 _LONGEST = 60
 
 
 def similar_ids(labels: NDArray[Any]) -> list[list[str]]:
     """Return groups of ids that differ only by spaces, case or Unicode normalisation.
 
-    Parameters
-    ----------
-    labels : ndarray
-        Distinct ids; only text is compared.
-
-    Returns
-    -------
-    list of list of str
-        Each group and the list in the order of the ids.
+    labels: Distinct ids; only text is compared.
+    Returns: Each group and the list in the order of the ids.
     """
     groups: dict[str, list[str]] = {}
     for label in labels.tolist() if labels.dtype.kind == "O" else ():

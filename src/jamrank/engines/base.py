@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from scipy.sparse import csr_array
 
 from jamrank.typing import FloatArray, Int32Array
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from jamrank.data.comparisons import Comparisons
     from jamrank.engines.memory import MemoryEngine
     from jamrank.rows.grade_steps import GradeSteps
-
-__all__ = ["Choice", "Curvature", "Engine", "Expectation", "Information", "Links", "Maximisation"]
 
 # A handle of a curvature, which is as large as the votes: an engine keeps the curvature of its last pass and
 # recomputes any other. Only the engine that made a handle knows what is in it.
@@ -35,7 +34,7 @@ class Choice:
 class Maximisation:
     """The sums of an M-step pass at given scores.
 
-    ``gradient`` and ``degree`` have one entry an item: the derivative in its score, and the diagonal of the
+    ``gradient`` and ``degree`` have one entry per item: the derivative in its score, and the diagonal of the
     curvature, which is never negative.
     """
 
@@ -60,6 +59,17 @@ class Expectation(Maximisation):
 
 
 @dataclass(frozen=True)
+class MarginalExpectation(Expectation):
+    """The sums of a pass in which the margins of the rows are integrated out.
+
+    ``observed`` is, by item, the sum of the precisions that its rows contribute to its score, with the other item's
+    score uncertain too. Rows that contradict the rest contribute negative values.
+    """
+
+    observed: FloatArray
+
+
+@dataclass(frozen=True)
 class Links:
     """The distinct pairs of items between which there are rows, sorted, and a curvature for each."""
 
@@ -76,16 +86,10 @@ class Information:
     if it is for the first item. The missing information, in the margins and in the kinds, is the sum over rows of
     ``q (1 - q) B Bᵀ``, with 1 for the margin in ``B`` and the weight of each vote at its kind.
 
-    Attributes
-    ----------
-    degree : ndarray
-        Diagonal of the scores' block.
-    links : Links
-        Its other entries, negated.
-    cross : csr_array of shape (items, 2 groups)
-        Missing information between scores and kinds.
-    kinds : csr_array of shape (2 groups, 2 groups)
-        Missing information among kinds.
+    degree: Diagonal of the scores' block.
+    links: Its other entries, negated.
+    cross, of shape (items, 2 groups): Missing information between scores and kinds.
+    kinds, of shape (2 groups, 2 groups): Missing information among kinds.
     """
 
     degree: FloatArray
@@ -114,6 +118,9 @@ class Engine(ABC):
 
     has_information: bool = False
     """Whether :meth:`information` is available."""
+
+    has_marginal: bool = False
+    """Whether :meth:`marginal` is available."""
 
     choice: Choice | None = None
     """Which engine this is and why, where it was made by :func:`jamrank.engines.make_engine`."""
@@ -155,9 +162,9 @@ class Engine(ABC):
         """Number of distinct pairs of items."""
 
     @property
-    @abstractmethod
     def n_confusion_groups(self) -> int:
         """Number of confusion groups."""
+        return len(self.vote_counts)
 
     @property
     @abstractmethod
@@ -199,6 +206,10 @@ class Engine(ABC):
         """Return the joint observed information on scores and votes: for few items and groups."""
         raise NotImplementedError
 
+    def marginal(self, scores: FloatArray, log_emission: FloatArray, variance: FloatArray) -> MarginalExpectation:
+        """Run the fused pass with the margin of each row integrated out; each item's score has a ``variance``."""
+        raise NotImplementedError
+
     def local_engines(self) -> list[Engine]:
         """Return single-threaded engines whose sums add up to those of this one, in this process where possible."""
         return [self]
@@ -227,3 +238,97 @@ class Engine(ABC):
         max_iter : int
         """
         return None
+
+
+class WrappedEngine(Engine):
+    """An engine over the rows of another one, whose passes it runs; a subclass changes some of them."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return self.engine.n_items
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.engine.n_rows
+
+    @property
+    def n_links(self) -> int:
+        """Number of distinct pairs of items."""
+        return self.engine.n_links
+
+    @property
+    def n_confusion_groups(self) -> int:
+        """Number of confusion groups."""
+        return self.engine.n_confusion_groups
+
+    @property
+    def vote_counts(self) -> FloatArray:
+        """Votes of each confusion group for the second and for the first item of their rows, by weight."""
+        return self.engine.vote_counts
+
+    def initial_step(self, scores: FloatArray) -> tuple[Maximisation, FloatArray]:
+        """Run the pass of the M-step with the share of votes for the first item in place of the posterior."""
+        return self.engine.initial_step(scores)
+
+    def curvature_times(self, curvature: Curvature, vector: FloatArray) -> FloatArray:
+        """Multiply the curvature matrix of the item scores, a graph Laplacian, with a vector."""
+        return self.engine.curvature_times(curvature, vector)
+
+    def links(self, curvature: Curvature) -> Links:
+        """Return the curvature by pair of items."""
+        return self.engine.links(curvature)
+
+    def observed(self, scores: FloatArray, log_emission: FloatArray, links: bool) -> tuple[FloatArray, Links | None]:
+        """Return the observed information on the scores: by item and, where wanted, by pair of items."""
+        return self.engine.observed(scores, log_emission, links)
+
+    def truth_variance(self, scores: FloatArray, log_emission: FloatArray) -> FloatArray:
+        """Return the variance of the latent truths behind the votes, by confusion group and side."""
+        return self.engine.truth_variance(scores, log_emission)
+
+    def parts(self) -> Iterator[tuple[Comparisons, MemoryEngine]]:
+        """Yield the votes part by part, each with an engine in memory over its rows."""
+        return self.engine.parts()
+
+
+class AddedEngine(WrappedEngine):
+    """An engine over decided votes that adds a pass of its own, with further parameters.
+
+    Its ``log_emission`` is that of the decided votes, flattened, followed by the further parameters. Sums by
+    confusion group are followed by derivative and information of each further parameter.
+    """
+
+    def __init__(self, decided: Engine, n_further: int) -> None:
+        super().__init__(decided)
+        self.n_further, self.passes = n_further, 0
+
+    @property
+    def decided(self) -> Engine:
+        """The engine over the decided votes."""
+        return self.engine.decided
+
+    @property
+    def grades(self) -> GradeSteps | None:
+        """The steps of the votes' grades."""
+        return self.engine.grades
+
+    def _split(self, log_emission: FloatArray) -> tuple[FloatArray, FloatArray]:
+        at = len(log_emission) - self.n_further
+        own = log_emission[:at]
+        return (own if self.engine.flat else own.reshape(-1, 2, 2)), log_emission[at:]
+
+    def initial_step(self, scores: FloatArray) -> tuple[Maximisation, FloatArray]:
+        """Run the pass of the M-step over the decided votes alone."""
+        self.passes += 1
+        at, expected_counts = self.engine.initial_step(scores)
+        no_sums = np.zeros((self.n_further, 2))
+        return replace(at, curvature=(at.curvature, None)), np.concatenate([expected_counts, no_sums])
+
+    def truth_variance(self, scores: FloatArray, log_emission: FloatArray) -> FloatArray:
+        """Return the variance of the truths behind each group's decided votes, by confusion group and side."""
+        return self.engine.truth_variance(scores, self._split(log_emission)[0])

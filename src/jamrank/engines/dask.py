@@ -19,16 +19,15 @@ from jamrank.data.comparisons import Comparisons
 from jamrank.data.packing import Packing
 from jamrank.engines.base import Engine, Expectation, Links, Maximisation
 from jamrank.engines.kind import Kind, Load, Path, Tick
-from jamrank.engines.marginal import MarginalExpectation
+from jamrank.engines.marginal import PartedEngine
 from jamrank.engines.memory import MemoryEngine
 from jamrank.errors import ParameterError
 from jamrank.io.out_of_core.cluster import cluster_at_hand
-from jamrank.io.out_of_core.distributed import DistributedComparisons, Keys, distribute_comparisons
+from jamrank.io.out_of_core.distributed import DistributedComparisons, distribute_comparisons
+from jamrank.io.out_of_core.distributed_tasks import Keys
 from jamrank.io.out_of_core.parted import PartedComparisons, Votes
 from jamrank.rows import ROWS_BY, Rows
 from jamrank.typing import FloatArray
-
-__all__ = ["KIND", "DaskEngine"]
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ class _Part:
     def __sizeof__(self) -> int:
         """Count the arrays, and the curvature to come: dask spills by it."""
         rows, ballots = self.rows, self.rows.ballots
-        arrays = [rows.link_first, rows.link_second, rows.begin, rows.weight]
+        arrays = [rows.link_first, rows.link_second, rows.link_begin, rows.weight]
         arrays += [getattr(ballots, "of_row", None), ballots.start, ballots.vote, ballots.weight]
         return sum(array.nbytes for array in arrays if array is not None) + 8 * len(rows)
 
@@ -92,20 +91,15 @@ class _Part:
         return self._last[1:]
 
 
-class DaskEngine(Engine):
+class DaskEngine(PartedEngine):
     """Runs passes over votes on a cluster, every part by the worker that has it.
 
     Sums are added up as a tree over the parts, whose form depends on their number alone: the result has the same bits
     whichever worker did the work.
 
-    Parameters
-    ----------
-    votes : DistributedComparisons
-        What to pass over.
-    rows_by : str
-        What a row is, of ``ROWS_BY``.
-    tick : callable, optional
-        Called with the number of parts of a pass that are done, and their total.
+    votes: What to pass over.
+    rows_by: What a row is, of ``ROWS_BY``.
+    tick: Called with the number of parts of a pass that are done, and their total.
     """
 
     def __init__(self, votes: DistributedComparisons, rows_by: str, tick: Tick | None = None) -> None:
@@ -146,39 +140,15 @@ class DaskEngine(Engine):
         return self._counts[1]
 
     @property
-    def n_confusion_groups(self) -> int:
-        """Number of confusion groups."""
-        return len(self.vote_counts)
-
-    @property
     def vote_counts(self) -> FloatArray:
         """Votes of each confusion group for the second and for the first item of their rows, by weight."""
         return self._counts[2]
 
-    def expectation(self, scores: FloatArray, log_emission: FloatArray) -> Expectation:
-        """Run the fused pass: log-likelihood, sums over votes, gradient and curvature."""
-        return self._run_pass(scores, log_emission, None)[0]
-
-    def marginal(self, scores: FloatArray, log_emission: FloatArray, variance: FloatArray) -> MarginalExpectation:
-        """Run the fused pass with the margin of each row integrated out; each item's score has a ``variance``."""
-        at, observed = self._run_pass(scores, log_emission, variance)
-        return MarginalExpectation(**vars(at), observed=observed)
-
-    def _run_pass(
+    def _sums(
         self, scores: FloatArray, log_emission: FloatArray, variance: FloatArray | None
-    ) -> tuple[Expectation, FloatArray]:
-        """Run either pass; also returns what only the latter adds up."""
-        self.passes += 1
+    ) -> tuple[FloatArray, _At]:
         request = self._ask(scores, log_emission, variance)
-        sums = self._total(_expectation, request)[0]
-        sums, observed = sums[: -self.n_items], sums[-self.n_items :]
-        value, gradient, degree, expected_counts = self._split(sums[: -self.n_confusion_groups])
-        truth_variance = sums[-self.n_confusion_groups :]
-        return Expectation(value, gradient, degree, _At(request), expected_counts, truth_variance), observed
-
-    def _split(self, sums: FloatArray) -> tuple[float, FloatArray, FloatArray, FloatArray]:
-        n = self.n_items
-        return float(sums[0]), sums[1 : n + 1], sums[n + 1 : 2 * n + 1], sums[2 * n + 1 :].reshape(-1, 2)
+        return self._total(_expectation, request)[0], _At(request)
 
     def initial_step(self, scores: FloatArray) -> tuple[Maximisation, FloatArray]:
         """Run the pass of the M-step with the shares of votes in place of the posterior.

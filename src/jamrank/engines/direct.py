@@ -14,9 +14,6 @@ from jamrank.typing import Float32Array, FloatArray
 if TYPE_CHECKING:
     from jamrank.engines.passes import Laid, Sums
 
-__all__ = ["bend_of_rows", "over_margins"]
-
-
 _QUESTIONS = {"margin": 0, "tie": 1}
 
 

@@ -11,9 +11,9 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from jamrank.data.comparisons import Comparisons
-from jamrank.engines.base import Engine, Expectation, Information, Links, Maximisation
+from jamrank.engines.base import Engine, Information, Links, Maximisation
 from jamrank.engines.kind import Kind, Load, Path, Tick
-from jamrank.engines.marginal import MarginalExpectation
+from jamrank.engines.marginal import PartedEngine
 from jamrank.engines.memory import MemoryEngine
 from jamrank.engines.part_store import PartStore
 from jamrank.engines.passes import Sums, expectation, marginal
@@ -25,8 +25,6 @@ from jamrank.io.scratch import Journal, read_manifest, remove_folder, verify_fil
 from jamrank.kernels import default_threads, kernels
 from jamrank.rows import ROWS_BY
 from jamrank.typing import Float32Array, FloatArray, Int32Array
-
-__all__ = ["KIND", "DiskEngine"]
 
 _KIND, _VERSION = "rows", 4
 
@@ -46,7 +44,7 @@ class _At:
         return own if self.variance is None else (f"marginal {name}", *own[1:], self.variance)
 
 
-class DiskEngine(Engine):
+class DiskEngine(PartedEngine):
     """Runs passes over stored votes, part by part, in the order of the parts.
 
     The rows of every part are made once and kept in the scratch folder, beside a journal of the passes: a fit that
@@ -144,29 +142,15 @@ class DiskEngine(Engine):
         return int(self._manifest["n_links"])
 
     @property
-    def n_confusion_groups(self) -> int:
-        """Number of confusion groups."""
-        return len(self.vote_counts)
-
-    @property
     def vote_counts(self) -> FloatArray:
         """Votes of each confusion group for the second and for the first item of their rows, by weight."""
         vote_counts: FloatArray = self._manifest["vote_counts"]
         return vote_counts
 
-    def expectation(self, scores: FloatArray, log_emission: FloatArray) -> Expectation:
-        """Run the fused pass: log-likelihood, sums over votes, gradient and curvature."""
-        return self._run_pass(_At(scores, log_emission))[0]
-
-    def marginal(self, scores: FloatArray, log_emission: FloatArray, variance: FloatArray) -> MarginalExpectation:
-        """Run the fused pass with the margin of each row integrated out; each item's score has a ``variance``."""
-        at, observed = self._run_pass(_At(scores, log_emission, variance))
-        return MarginalExpectation(**vars(at), observed=observed)
-
-    def _run_pass(self, at: _At) -> tuple[Expectation, FloatArray]:
-        """Run either pass; also returns what only the latter adds up."""
-        assert at.log_emission is not None
-        self.passes += 1
+    def _sums(
+        self, scores: FloatArray, log_emission: FloatArray, variance: FloatArray | None
+    ) -> tuple[FloatArray, _At]:
+        at = _At(scores, log_emission, variance)
 
         def run() -> FloatArray:
             total = np.zeros(1 + 3 * self.n_items + 3 * self.n_confusion_groups)
@@ -176,11 +160,7 @@ class DiskEngine(Engine):
             self._last = at
             return total
 
-        sums = self._journal.recall(run, *at.question("expectation"))
-        sums, observed = sums[: -self.n_items], sums[-self.n_items :]
-        value, gradient, degree, expected_counts = self._split(sums[: -self.n_confusion_groups])
-        truth_variance = sums[-self.n_confusion_groups :]
-        return Expectation(value, gradient, degree, at, expected_counts, truth_variance), observed
+        return self._journal.recall(run, *at.question("expectation")), at
 
     def _pass(self, number: int, at: _At) -> tuple[Sums, FloatArray]:
         """Run the fused pass over a part; its curvature goes to the buffer and to disk."""
@@ -195,10 +175,6 @@ class DiskEngine(Engine):
             sums, observed = marginal(*where, curvature, np.empty(0), self.threads)
         self._store.write_curvature(number)
         return sums, observed
-
-    def _split(self, sums: FloatArray) -> tuple[float, FloatArray, FloatArray, FloatArray]:
-        n = self.n_items
-        return float(sums[0]), sums[1 : n + 1], sums[n + 1 : 2 * n + 1], sums[2 * n + 1 :].reshape(-1, 2)
 
     def initial_step(self, scores: FloatArray) -> tuple[Maximisation, FloatArray]:
         """Return the pass of the M-step with the shares of votes in place of the posterior, at scores of 0."""

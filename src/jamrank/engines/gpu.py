@@ -19,8 +19,6 @@ from jamrank.kernels.gpu_device import GpuDevice, gpu_available
 from jamrank.rows import ROWS_BY, Codes, Rows
 from jamrank.typing import Float32Array, FloatArray, IntArray
 
-__all__ = ["KIND", "GpuEngine"]
-
 # Steps of conjugate gradients that are started before the result is looked at, and the threads of each.
 _AHEAD, _STEP_THREADS = 3, 1024
 # With fewer votes a fit in memory ends before the GPU is initialised.

@@ -16,13 +16,10 @@ from jamrank.engines.gpu_rows import (
     GpuRows,
     fixed_point_scale,
     shared_bytes,
-    total_weight,
 )
 from jamrank.engines.passes import likelihoods
 from jamrank.rows import Patterns, RaggedVotes
 from jamrank.typing import FloatArray, IntArray
-
-__all__ = ["Launch", "PassSums", "PassTask"]
 
 # A walk multiplies eight likelihood ratios before it splits off the exponent, and exponentials of scores.
 _MILD_LOG_RATIO, _LARGEST_LOG = 80.0, 690.0
@@ -66,7 +63,7 @@ class PassTask:
             if_first = np.ascontiguousarray(log_emission, dtype=np.float64).ravel()
         else:
             self._base, if_first, if_second = likelihoods(self.ballots, log_emission)
-        self.scales = self._scales(gpu.most_weight, scores, log_emission)
+        self.scales = self._scales(gpu, scores, log_emission)
         low, high = float(scores.min(initial=np.inf)), float(scores.max(initial=-np.inf))
         self.walks = gpu.walks and not len(if_first) and self._mild(high - low, if_second)
         # Only differences of scores count; centred, their exponentials are least likely to overflow.
@@ -85,8 +82,8 @@ class PassTask:
         furthest = float(np.abs(np.log(ratio)).max(initial=0.0))
         return furthest <= _MILD_LOG_RATIO and 2 * spread + furthest <= _LARGEST_LOG
 
-    def _scales(self, most: float, scores: FloatArray, log_emission: FloatArray) -> tuple[float, float, float]:
-        every = total_weight(self.rows)
+    def _scales(self, gpu: GpuRows, scores: FloatArray, log_emission: FloatArray) -> tuple[float, float, float]:
+        most, every = gpu.most_weight, gpu.total_weight
         if self.rows.about == "truth":
             return fixed_point_scale(most), fixed_point_scale(most), fixed_point_scale(every)
         spread = float(scores.max(initial=0.0) - scores.min(initial=0.0))

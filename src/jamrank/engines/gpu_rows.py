@@ -18,17 +18,6 @@ from jamrank.kernels.gpu_device import GpuDevice
 from jamrank.rows import Patterns, RaggedVotes, Rows
 from jamrank.typing import FloatArray, IntArray
 
-__all__ = [
-    "THREADS",
-    "WALK_ROOM",
-    "WALK_THREADS",
-    "GpuPart",
-    "GpuRows",
-    "fixed_point_scale",
-    "shared_bytes",
-    "total_weight",
-]
-
 # Threads of a block, and at most how many blocks: each block has sums to hand over at its end.
 THREADS, _MOST_BLOCKS = 256, 4096
 # Up to so many kinds of votes, a block keeps their sums in shared memory.
@@ -73,26 +62,18 @@ class GpuPart:
 class GpuRows:
     """Rows on a GPU: in one part, or in several of which some are copied again in every pass.
 
-    Parameters
-    ----------
-    rows : Rows
-        What to copy.
-    device : GpuDevice
-    memory : int, optional
-        How many bytes of the device to use; most of what is free unless given.
-
-    Raises
-    ------
-    GpuError
-        Where weights differ too much for sums in integers, or the device has too little memory.
+    rows: What to copy.
+    memory: How many bytes of the device to use; most of what is free unless given.
+    Raises GpuError: Where weights differ too much for sums in integers, or the device has too little memory.
     """
 
     def __init__(self, rows: Rows, device: GpuDevice, memory: int | None = None) -> None:
         self.rows, self.device = rows, device
-        self.most_weight = _most_weight(rows)
+        self.total_weight = total_weight(rows)
+        self.most_weight = _most_weight(rows, self.total_weight)
         self.walks = self._can_walk()
         self.all_pairs = rows.distinct and rows.begin is None and len(rows) == n_all_pairs(rows.n_items)
-        self.item_start = None if self.all_pairs else device.put(_starts(rows))
+        self.item_start = None if self.all_pairs else device.put(rows.index[0])
         self.narrow = not self.all_pairs and rows.n_items <= 1 << 16
         budget = int(_SHARE_USED * device.free_bytes) if memory is None else memory
         self.parts = list(self._cut(budget))
@@ -142,21 +123,21 @@ class GpuRows:
             cuts = np.linspace(0, self.n_links, n_parts + 1).astype(np.int64)
         if self.walks and len(cuts) > 2:
             # A walk goes from item to item.
-            cuts = np.unique(_starts(self.rows)[np.searchsorted(_starts(self.rows), cuts)])
+            cuts = np.unique(self.rows.index[0][np.searchsorted(self.rows.index[0], cuts)])
         for begin, end in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
             yield self._part(begin, end)
 
     @property
     def n_links(self) -> int:
         """Number of links: of rows, or of runs of rows with the same two items."""
-        return len(self.rows.link_first)
+        return len(self.rows) if self.rows.begin is None else len(self.rows.link_first)
 
     def _part(self, begin: int, end: int) -> GpuPart:
         """Return a range of links, as arrays to be copied."""
         rows, ballots = self.rows, self.rows.ballots
         host: dict[str, NDArray[Any]] = {}
         if not self.all_pairs:
-            host["second"] = rows.link_second[begin:end]
+            host["second"] = rows.index[1][begin:end]
         votes, vote_base = slice(begin, end), 0
         if rows.begin is not None:
             host["begin"] = rows.begin[begin : end + 1]
@@ -175,6 +156,7 @@ class GpuRows:
                 host["vote_weight"] = ballots.weight[own]
         part = GpuPart(begin, end, host, 0, vote_base=vote_base)
         if self.walks and end > begin:
+            # A walk is over pairs, each of which is one row.
             part.first, part.last = int(rows.link_first[begin]), int(rows.link_first[end - 1]) + 1
         # In addition to the arrays: the curvature, the cells of a walk, and the posterior when it is needed.
         part.bytes = sum(array.nbytes for array in host.values()) + 4 * self.n_cells(part)
@@ -325,12 +307,6 @@ def n_all_pairs(n_items: int) -> int:
     return n_items * (n_items - 1) // 2
 
 
-def _starts(rows: Rows) -> IntArray:
-    """Return where the links of each first item begin."""
-    numbers = np.arange(rows.n_items + 1, dtype=rows.link_first.dtype)
-    return np.asarray(np.searchsorted(rows.link_first, numbers), dtype=np.int64)
-
-
 def shared_bytes(kinds: int) -> int:
     """Return the bytes of shared memory that a block needs for sums by kind; 0 where there are too many kinds."""
     return 8 * kinds if kinds <= _MOST_KINDS_SHARED else 0
@@ -349,11 +325,13 @@ def total_weight(rows: Rows) -> float:
     return float(rows.weight.sum()) if len(rows.weight) else float(len(rows))
 
 
-def _most_weight(rows: Rows) -> float:
+def _most_weight(rows: Rows, every: float) -> float:
     """Return an upper bound of the total weight of the rows of one item."""
     total = float(rows.weight.sum()) if len(rows.weight) else float(len(rows))
     weights = rows.ballots.weight if isinstance(rows.ballots, RaggedVotes) else rows.weight
-    least = float(weights[weights > 0].min(initial=np.inf)) if len(weights) else 1.0
-    if least * fixed_point_scale(max(total, total_weight(rows))) < _STEPS:
+    least = float(weights.min()) if len(weights) else 1.0
+    if least <= 0:
+        least = float(weights[weights > 0].min(initial=np.inf))
+    if least * fixed_point_scale(max(total, every)) < _STEPS:
         raise GpuError("the weights of the votes differ too much for its sums")
     return min(total, rows.n_items - 1.0) if rows.distinct and not len(rows.weight) else total

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
 
-from jamrank.engines.base import Engine, Expectation, Links, Maximisation
+from jamrank.engines.base import AddedEngine, Engine, Expectation, Links
 from jamrank.rows.grade_steps import GradeSteps
 from jamrank.typing import FloatArray
 
-if TYPE_CHECKING:
-    from jamrank.data.comparisons import Comparisons
-    from jamrank.engines.memory import MemoryEngine
 
-__all__ = ["GradedEngine"]
-
-
-class GradedEngine(Engine):
+class GradedEngine(AddedEngine):
     """Runs a pass over the decided votes, and one in numpy over the steps of their grades.
 
     A step of annotator ``k`` leads on with log-odds ``b_k y m - c_kj``: ``y m`` is the margin seen from the winner.
@@ -32,57 +25,19 @@ class GradedEngine(Engine):
     grades : GradeSteps
         Steps of graded votes among them.
 
-    Its ``log_emission`` is that of the decided votes, flattened, followed by the slopes ``b`` of the annotators and
-    by the thresholds ``c``, by step and annotator. Sums by confusion group are followed by derivative and information
-    of each of these.
+    Further parameters are the slopes ``b`` of the annotators, then the thresholds ``c``, by step and annotator.
     """
 
     flat = True
 
     def __init__(self, decided: Engine, grades: GradeSteps) -> None:
-        self._decided, self._grades = decided, grades
-        self.can_draw = decided.can_draw
-        self.passes = 0
-
-    @property
-    def decided(self) -> Engine:
-        """The engine over the directions of the decided votes."""
-        return self._decided.decided
+        super().__init__(decided, grades.n_annotators * (1 + grades.n_steps))
+        self._grades, self.can_draw = grades, decided.can_draw
 
     @property
     def grades(self) -> GradeSteps:
         """The steps of the grades."""
         return self._grades
-
-    def _split(self, log_emission: FloatArray) -> tuple[FloatArray, FloatArray]:
-        at = len(log_emission) - self.grades.n_annotators * (1 + self.grades.n_steps)
-        own = log_emission[:at]
-        return (own if self._decided.flat else own.reshape(-1, 2, 2)), log_emission[at:]
-
-    @property
-    def n_items(self) -> int:
-        """Number of items."""
-        return self._decided.n_items
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows of decided votes."""
-        return self._decided.n_rows
-
-    @property
-    def n_links(self) -> int:
-        """Number of distinct pairs of items."""
-        return self._decided.n_links
-
-    @property
-    def n_confusion_groups(self) -> int:
-        """Number of confusion groups of the decided votes."""
-        return self._decided.n_confusion_groups
-
-    @property
-    def vote_counts(self) -> FloatArray:
-        """Decided votes of each confusion group for the second and for the first item of their rows, by weight."""
-        return self._decided.vote_counts
 
     def _bends(self, scores: FloatArray, params: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Return slope of each step, margin seen from the winner, chance of going on, and curvature by pair."""
@@ -102,7 +57,7 @@ class GradedEngine(Engine):
         """Run both passes."""
         self.passes += 1
         own, params = self._split(log_emission)
-        at, steps = self._decided.expectation(scores, own), self.grades
+        at, steps = self.engine.expectation(scores, own), self.grades
         slope, margin, on, bend = self._bends(scores, params)
         odds = slope * margin - params[steps.n_annotators :][steps.threshold]
         value = float((steps.weight * -np.logaddexp(0, np.where(steps.went_on, -odds, odds))).sum())
@@ -129,16 +84,9 @@ class GradedEngine(Engine):
             at.truth_variance,
         )
 
-    def initial_step(self, scores: FloatArray) -> tuple[Maximisation, FloatArray]:
-        """Run the pass of the M-step over the directions alone."""
-        self.passes += 1
-        at, expected_counts = self._decided.initial_step(scores)
-        no_sums = np.zeros((self.grades.n_annotators * (1 + self.grades.n_steps), 2))
-        return replace(at, curvature=(at.curvature, None)), np.concatenate([expected_counts, no_sums])
-
     def curvature_times(self, curvature: tuple[Any, Any], vector: FloatArray) -> FloatArray:
         """Multiply the curvature matrix of the item scores, a graph Laplacian, with a vector."""
-        product, bend = self._decided.curvature_times(curvature[0], vector), curvature[1]
+        product, bend = self.engine.curvature_times(curvature[0], vector), curvature[1]
         if bend is None:
             return product
         steps = self.grades
@@ -148,7 +96,7 @@ class GradedEngine(Engine):
 
     def links(self, curvature: tuple[Any, Any]) -> Links:
         """Return the curvature by pair of items."""
-        return self._together(self._decided.links(curvature[0]), curvature[1])
+        return self._together(self.engine.links(curvature[0]), curvature[1])
 
     def _together(self, decided: Links, bend: FloatArray | None) -> Links:
         if bend is None:
@@ -161,19 +109,11 @@ class GradedEngine(Engine):
     def observed(self, scores: FloatArray, log_emission: FloatArray, links: bool) -> tuple[FloatArray, Links | None]:
         """Return the observed information on the scores: by item and, where wanted, by pair of items."""
         own, params = self._split(log_emission)
-        degree, decided = self._decided.observed(scores, own, links)
+        degree, decided = self.engine.observed(scores, own, links)
         bend = self._bends(scores, params)[3]
         return degree + self._degree(bend), None if decided is None else self._together(decided, bend)
 
-    def truth_variance(self, scores: FloatArray, log_emission: FloatArray) -> FloatArray:
-        """Return the variance of the truths behind each group's decided votes, by confusion group and side."""
-        return self._decided.truth_variance(scores, self._split(log_emission)[0])
-
-    def parts(self) -> Iterator[tuple[Comparisons, MemoryEngine]]:
-        """Yield the votes part by part, each with an engine in memory over its decided votes."""
-        return self._decided.parts()
-
     def local_engines(self) -> list[Engine]:
         """Return one engine over the same rows with one thread."""
-        inner = self._decided.local_engines()
+        inner = self.engine.local_engines()
         return [GradedEngine(inner[0], self.grades)] if len(inner) == 1 else [self]

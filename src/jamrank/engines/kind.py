@@ -1,4 +1,4 @@
-"""How an engine is registered: how votes get there, when it suits, why it may be missing."""
+"""The registration of an engine: how votes get there, when it is chosen, why it may be unavailable."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from jamrank.errors import ParameterError
 from jamrank.io.out_of_core.parted import PartedComparisons, Votes
 from jamrank.io.reader import read_comparisons
 
-__all__ = ["Kind", "Load", "Path", "Tick", "is_address", "read_into_memory"]
-
 Path = str | os.PathLike[str]
 Tick = Callable[[int, int], None]
 
@@ -25,7 +23,7 @@ _UNKNOWN_MEMORY = 8 << 30
 
 @dataclass(frozen=True)
 class Load:
-    """What is to be fitted, as far as it is known before any vote is read."""
+    """The votes of a fit, as far as known before they are read."""
 
     votes: Path | Votes
     n_votes: int | None
@@ -64,7 +62,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Kind:
-    """An engine as it is registered.
+    """An engine in the registry.
 
     Attributes
     ----------

@@ -2,107 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from abc import abstractmethod
+from typing import Any
 
-from jamrank.engines.base import Engine, Expectation, Links, Maximisation
+from jamrank.engines.base import Engine, Expectation, MarginalExpectation, WrappedEngine
 from jamrank.typing import FloatArray
 
-if TYPE_CHECKING:
-    from jamrank.data.comparisons import Comparisons
-    from jamrank.engines.memory import MemoryEngine
 
-__all__ = ["HasMarginal", "MarginalEngine", "MarginalExpectation"]
-
-
-@dataclass(frozen=True)
-class MarginalExpectation(Expectation):
-    """The sums of such a pass.
-
-    ``observed`` is, by item, the sum of the precisions that its rows contribute to its score, with the other item's
-    score uncertain too. Rows that contradict the rest contribute negative values.
-    """
-
-    observed: FloatArray
-
-
-@runtime_checkable
-class HasMarginal(Protocol):
-    """An engine that can run such passes."""
-
-    @property
-    def marginal(self) -> Callable[[FloatArray, FloatArray, FloatArray], MarginalExpectation]:
-        """Run the fused pass at scores and log emissions, with a variance of each item's score."""
-        ...
-
-
-class MarginalEngine(Engine):
+class MarginalEngine(WrappedEngine):
     """A wrapper of an engine whose passes integrate margins out.
 
-    Parameters
-    ----------
-    engine : Engine
-        Where passes run.
-    variance : ndarray
-        Cavity variance of each item's score.
+    engine: Where passes run.
+    variance: Cavity variance of each item's score.
     """
 
     def __init__(self, engine: Engine, variance: FloatArray) -> None:
-        assert isinstance(engine, HasMarginal)
-        self.engine, self.variance = engine, variance
-        self._marginal = engine.marginal
-
-    @property
-    def n_items(self) -> int:
-        """Number of items."""
-        return self.engine.n_items
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self.engine.n_rows
-
-    @property
-    def n_links(self) -> int:
-        """Number of distinct pairs of items."""
-        return self.engine.n_links
-
-    @property
-    def n_confusion_groups(self) -> int:
-        """Number of confusion groups."""
-        return self.engine.n_confusion_groups
-
-    @property
-    def vote_counts(self) -> FloatArray:
-        """Votes of each confusion group for the second and for the first item of their rows, by weight."""
-        return self.engine.vote_counts
+        super().__init__(engine)
+        self.variance = variance
 
     def expectation(self, scores: FloatArray, log_emission: FloatArray) -> MarginalExpectation:
         """Run the fused pass."""
         self.passes += 1
-        return self._marginal(scores, log_emission, self.variance)
+        return self.engine.marginal(scores, log_emission, self.variance)
 
-    def initial_step(self, scores: FloatArray) -> tuple[Maximisation, FloatArray]:
-        """Run the pass of the M-step as if the shares of votes were the posterior."""
-        return self.engine.initial_step(scores)
 
-    def curvature_times(self, curvature: Any, vector: FloatArray) -> FloatArray:
-        """Multiply the curvature matrix of the item scores with a vector."""
-        return self.engine.curvature_times(curvature, vector)
+class PartedEngine(Engine):
+    """Base of engines that add up passes over parts: the sums of a pass are one vector."""
 
-    def links(self, curvature: Any) -> Links:
-        """Return the curvature by pair of items."""
-        return self.engine.links(curvature)
+    has_marginal = True
 
-    def observed(self, scores: FloatArray, log_emission: FloatArray, links: bool) -> tuple[FloatArray, Links | None]:
-        """Return the observed information at known scores."""
-        return self.engine.observed(scores, log_emission, links)
+    def expectation(self, scores: FloatArray, log_emission: FloatArray) -> Expectation:
+        """Run the fused pass: log-likelihood, sums over votes, gradient and curvature."""
+        return self._run_pass(scores, log_emission, None)[0]
 
-    def truth_variance(self, scores: FloatArray, log_emission: FloatArray) -> FloatArray:
-        """Return the variance of the truths behind each group's votes, given the scores."""
-        return self.engine.truth_variance(scores, log_emission)
+    def marginal(self, scores: FloatArray, log_emission: FloatArray, variance: FloatArray) -> MarginalExpectation:
+        """Run the fused pass with the margin of each row integrated out; each item's score has a ``variance``."""
+        at, observed = self._run_pass(scores, log_emission, variance)
+        return MarginalExpectation(**vars(at), observed=observed)
 
-    def parts(self) -> Iterator[tuple[Comparisons, MemoryEngine]]:
-        """Yield the votes of each part, and an engine over its rows."""
-        return self.engine.parts()
+    @abstractmethod
+    def _sums(
+        self, scores: FloatArray, log_emission: FloatArray, variance: FloatArray | None
+    ) -> tuple[FloatArray, Any]:
+        """Return the sums of a pass (those of an expectation, then ``observed``) and the handle of its curvature."""
+
+    def _run_pass(
+        self, scores: FloatArray, log_emission: FloatArray, variance: FloatArray | None
+    ) -> tuple[Expectation, FloatArray]:
+        self.passes += 1
+        sums, curvature = self._sums(scores, log_emission, variance)
+        sums, observed = sums[: -self.n_items], sums[-self.n_items :]
+        value, gradient, degree, expected_counts = self._split(sums[: -self.n_confusion_groups])
+        truth_variance = sums[-self.n_confusion_groups :]
+        return Expectation(value, gradient, degree, curvature, expected_counts, truth_variance), observed
+
+    def _split(self, sums: FloatArray) -> tuple[float, FloatArray, FloatArray, FloatArray]:
+        n = self.n_items
+        return float(sums[0]), sums[1 : n + 1], sums[n + 1 : 2 * n + 1], sums[2 * n + 1 :].reshape(-1, 2)

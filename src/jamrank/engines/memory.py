@@ -12,21 +12,17 @@ from scipy.sparse import csr_array
 from scipy.special import expit
 
 from jamrank.data.comparisons import Comparisons
-from jamrank.engines.base import Engine, Expectation, Information, Links, Maximisation
+from jamrank.engines.base import Engine, Expectation, Information, Links, MarginalExpectation, Maximisation
 from jamrank.engines.direct import bend_of_rows
 from jamrank.engines.kind import Kind, Load, Tick, read_into_memory
-from jamrank.engines.marginal import MarginalExpectation
 from jamrank.engines.passes import expectation, marginal
 from jamrank.kernels import default_threads, kernels
 from jamrank.rows import ROWS_BY, Codes, Patterns, Rows
 from jamrank.typing import Float32Array, FloatArray, Int32Array, IntArray
 
-__all__ = ["KIND", "LOSSES", "MemoryEngine"]
-
-
 LOSSES = {"logistic": 0, "hinge": 1}
 # Rows that numpy handles at a time, so that its temporary arrays stay small.
-_BLOCK = 1 << 20
+_INFORMATION_ROWS = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +45,7 @@ class MemoryEngine(Engine):
         The votes that the rows were made of, for :meth:`parts`.
     """
 
-    in_memory = can_draw = has_information = True
+    in_memory = can_draw = has_information = has_marginal = True
 
     def __init__(self, rows: Rows, threads: int | None = None, votes: Comparisons | None = None) -> None:
         self.rows, self.votes = rows, votes
@@ -150,9 +146,9 @@ class MemoryEngine(Engine):
         """
         rows, ballots = self.rows, self.rows.ballots
         if isinstance(ballots, Patterns) and rows.begin is not None and rows.known_share is not None:
-            return self._initial_step_by_link(ballots, rows.begin, rows.known_share, scores)
+            return self._initial_step_by_link(rows.begin, rows.known_share, scores)
         if not isinstance(ballots, Patterns) or rows.single_votes:
-            return self.maximisation(scores, rows.share), rows.over_votes(rows.share)
+            return self.maximisation(scores, rows.share), self._share_sums()
         share = ballots.share
         return (
             self.maximisation(scores, share, pattern=ballots.of_row),
@@ -160,17 +156,23 @@ class MemoryEngine(Engine):
         )
 
     def _initial_step_by_link(
-        self, ballots: Patterns, begin: IntArray, share: FloatArray, scores: FloatArray
+        self, begin: IntArray, share: FloatArray, scores: FloatArray
     ) -> tuple[Maximisation, FloatArray]:
         """Run the initial pass by link, where all rows of a link have the same share."""
         rows = self.rows
-        vote_counts = (
-            np.add.reduceat(rows.weight, begin[:-1]) if len(rows.weight) else np.diff(begin).astype(np.float64)
-        )
-        by_kind = np.empty(len(ballots))
-        kernels.sum_by_kind(begin, ballots.of_row, rows.weight, share, by_kind, self.threads)
+        vote_counts = np.empty(len(share))
+        kernels.sum_by_link(begin, rows.weight, vote_counts, self.threads)
         at = self._maximise(rows.links.layout, vote_counts, scores, share, "logistic", None)
-        return at, ballots.over_patterns(by_kind)
+        return at, self._share_sums()
+
+    def _share_sums(self) -> FloatArray:
+        """Add up the share of each row's pair over its votes, by confusion group and side."""
+        rows, ballots = self.rows, self.rows.ballots
+        if rows.link_begin is None or rows.known_share is None or not isinstance(ballots, Patterns):
+            return rows.over_votes(rows.share)
+        by_kind = np.empty(len(ballots))
+        kernels.sum_by_kind(rows.link_begin, ballots.of_row, rows.weight, rows.known_share, by_kind, self.threads)
+        return ballots.over_patterns(by_kind)
 
     def maximisation(
         self, scores: FloatArray, posterior: FloatArray, loss: str = "logistic", pattern: Codes | None = None
@@ -244,7 +246,7 @@ class MemoryEngine(Engine):
     def pairs(self) -> tuple[Int32Array, Int32Array]:
         """The distinct pairs of items."""
         rows = self.rows
-        if rows.distinct or rows.begin is not None:
+        if rows.distinct or rows.link_begin is not None:
             return rows.link_first, rows.link_second
         return rows.first[rows.edges], rows.second[rows.edges]
 
@@ -254,8 +256,8 @@ class MemoryEngine(Engine):
         truth_variance = rows.about == "truth"
         bend = self.posterior(scores, log_emission) if truth_variance else np.empty(len(rows))
         degree = np.zeros(rows.n_items)
-        for begin in range(0, len(rows), _BLOCK):
-            block = slice(begin, begin + _BLOCK)
+        for begin in range(0, len(rows), _INFORMATION_ROWS):
+            block = slice(begin, begin + _INFORMATION_ROWS)
             first, second, posterior = rows.first[block], rows.second[block], bend[block]
             if truth_variance:
                 prior = expit(scores[first] - scores[second])
@@ -287,8 +289,8 @@ class MemoryEngine(Engine):
         if len(rows.weight):
             truth_variance *= rows.weight
         cross, kinds = csr_array((rows.n_items, n_kinds)), csr_array((n_kinds, n_kinds))
-        for begin in range(0, len(rows), _BLOCK):
-            block = slice(begin, begin + _BLOCK)
+        for begin in range(0, len(rows), _INFORMATION_ROWS):
+            block = slice(begin, begin + _INFORMATION_ROWS)
             votes, own = rows.ballots.matrix(block), truth_variance[block]
             if isinstance(rows.ballots, Patterns):
                 # Rows of a pattern have the same votes: add them up first.

@@ -15,8 +15,6 @@ from jamrank.io.scratch import refuse_beyond
 from jamrank.rows import Patterns, RaggedVotes, Rows
 from jamrank.typing import Float32Array, FloatArray, IntArray
 
-__all__ = ["PartStore", "StoredPart"]
-
 
 @dataclass(frozen=True)
 class StoredPart:

@@ -12,8 +12,6 @@ from jamrank.kernels import kernels
 from jamrank.rows import Patterns, RaggedVotes, with_gold
 from jamrank.typing import Float32Array, FloatArray, IntArray
 
-__all__ = ["Laid", "Sums", "expectation", "likelihoods", "marginal"]
-
 # Log-likelihood, gradient and degree by item, expected counts by group and side, and truth variance by group.
 Sums = tuple[float, FloatArray, FloatArray, FloatArray, FloatArray]
 
@@ -57,20 +55,12 @@ def expectation(
 ) -> Sums:
     """Run the fused pass.
 
-    Parameters
-    ----------
-    rows : Laid
-        What to pass over.
-    scores : ndarray
-        One for each item.
-    log_emission : ndarray of shape (groups, 2, 2)
-        Log-likelihood of a vote by confusion group, by whether it is for the first item, and by the truth. For
-        votes that do not depend on a latent truth: a parameter for each group.
-    curvature : ndarray of float32
-        Receives the curvature of each row or, where rows come in runs, of each run; empty: not computed.
-    posterior : ndarray
-        Receives the probability that the first item of each row is truly better; empty: not computed.
-    threads : int
+    rows: What to pass over.
+    scores: One for each item.
+    log_emission, of shape (groups, 2, 2): Log-likelihood of a vote by confusion group, by whether it is for the first
+        item, and by the truth. For votes that do not depend on a latent truth: a parameter for each group.
+    curvature: Receives the curvature of each row or, where rows come in runs, of each run; empty: not computed.
+    posterior: Receives the probability that the first item of each row is truly better; empty: not computed.
     """
     if isinstance(rows.ballots, RaggedVotes):
         return _over_lists(rows, rows.ballots, scores, log_emission, curvature, posterior, threads)
@@ -95,20 +85,9 @@ def _over_patterns(
     truth = posterior if in_pass or len(posterior) else np.empty(len(rows))
     gradient, degree = np.empty(rows.n_items), np.empty(rows.n_items)
     by_pattern = np.empty(len(ballots) if in_pass else 0)
-    value = kernels.expectation(
-        *rows.layout,
-        ballots.of_row,
-        rows.weight,
-        if_first,
-        if_second,
-        np.ascontiguousarray(scores),
-        truth,
-        curvature,
-        gradient,
-        degree,
-        by_pattern,
-        threads,
-    )
+    votes = ballots.of_row, rows.weight, if_first, if_second
+    out = truth, curvature, gradient, degree, by_pattern
+    value = kernels.expectation(*rows.layout, *votes, np.ascontiguousarray(scores), *out, threads)
     value += float((rows.pattern_weight * base).sum())
     expected_counts = ballots.over_patterns(by_pattern) if in_pass else rows.over_votes(truth)
     return value, gradient, degree, expected_counts, np.zeros(ballots.n_confusion_groups)
@@ -128,30 +107,13 @@ def _over_votes(
     expected_counts, truth_variance = np.empty(len(ballots)), np.empty(len(ballots))
     if not len(curvature):
         curvature = np.empty(len(rows) if rows.begin is None else len(rows.begin) - 1, dtype=np.float32)
-    value = kernels.expectation_votes(
-        *rows.link_layout,
-        np.empty(0, dtype=np.int64) if rows.begin is None else rows.begin,
-        ballots.of_row,
-        rows.weight,
-        if_first,
-        if_second,
-        np.ascontiguousarray(scores),
-        posterior,
-        curvature,
-        gradient,
-        degree,
-        expected_counts,
-        truth_variance,
-        threads,
-    )
+    begin = np.empty(0, dtype=np.int64) if rows.begin is None else rows.begin
+    votes = begin, ballots.of_row, rows.weight, if_first, if_second
+    out = posterior, curvature, gradient, degree, expected_counts, truth_variance
+    value = kernels.expectation_votes(*rows.link_layout, *votes, np.ascontiguousarray(scores), *out, threads)
     value += float((rows.pattern_weight * base).sum())
-    return (
-        value,
-        gradient,
-        degree,
-        ballots.over_patterns(expected_counts),
-        ballots.over_patterns(truth_variance).sum(axis=1),
-    )
+    sums = ballots.over_patterns(expected_counts), ballots.over_patterns(truth_variance).sum(axis=1)
+    return value, gradient, degree, *sums
 
 
 def likelihoods(ballots: Patterns, log_emission: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -178,27 +140,12 @@ def _over_lists(
 ) -> Sums:
     gradient, degree = np.empty(rows.n_items), np.empty(rows.n_items)
     expected_counts = np.empty(2 * (ballots.n_confusion_groups + ballots.n_gold))
-    value = kernels.expectation_lists(
-        *rows.layout,
-        ballots.start,
-        ballots.vote,
-        ballots.weight,
-        np.ascontiguousarray(with_gold(log_emission, ballots.n_gold)).ravel(),
-        np.ascontiguousarray(scores),
-        posterior,
-        curvature,
-        gradient,
-        degree,
-        expected_counts,
-        threads,
-    )
-    return (
-        value,
-        gradient,
-        degree,
-        expected_counts.reshape(-1, 2)[: ballots.n_confusion_groups],
-        np.zeros(ballots.n_confusion_groups),
-    )
+    emission = np.ascontiguousarray(with_gold(log_emission, ballots.n_gold)).ravel()
+    votes = ballots.start, ballots.vote, ballots.weight, emission
+    out = posterior, curvature, gradient, degree, expected_counts
+    value = kernels.expectation_lists(*rows.layout, *votes, np.ascontiguousarray(scores), *out, threads)
+    known = slice(ballots.n_confusion_groups)
+    return value, gradient, degree, expected_counts.reshape(-1, 2)[known], np.zeros(ballots.n_confusion_groups)
 
 
 def marginal(
@@ -212,18 +159,10 @@ def marginal(
 ) -> tuple[Sums, FloatArray]:
     """Run the fused pass with the margin of each row integrated out; see :mod:`jamrank.kernels.twin_marginal`.
 
-    Parameters
-    ----------
-    rows, scores, log_emission, curvature, posterior, threads
-        As in :func:`expectation`; there must be room for the curvature.
-    variance : ndarray
-        Cavity variance of each item's score.
-
-    Returns
-    -------
-    sums : tuple
-    observed : ndarray
-        See :class:`jamrank.engines.marginal.MarginalExpectation`.
+    rows, scores, log_emission, curvature, posterior, threads: As in :func:`expectation`; there must be room for the
+        curvature.
+    variance: Cavity variance of each item's score.
+    Returns sums, observed (see :class:`jamrank.engines.marginal.MarginalExpectation`).
     """
     gradient, degree, observed = (np.empty(rows.n_items) for _ in range(3))
     at = np.ascontiguousarray(scores), np.ascontiguousarray(variance)

@@ -10,8 +10,6 @@ from jamrank.io.out_of_core.parted import PartedComparisons, Votes
 from jamrank.io.parquet import count_rows, is_parquet
 from jamrank.registry import Registry
 
-__all__ = ["ENGINES", "bring", "choose", "make_engine"]
-
 # In the order in which "auto" tries them. A new engine is a file with a KIND, and a line here.
 ENGINES: Registry[Kind] = Registry(
     "engine",
@@ -27,25 +25,16 @@ ENGINES: Registry[Kind] = Registry(
 def choose(engine: str, votes: Path | Votes, in_parts: bool = True) -> Choice:
     """Choose the engine of a fit.
 
-    Parameters
-    ----------
-    engine : str
-        A name of ``ENGINES``, or ``"auto"``.
-    votes : path-like, Comparisons or PartedComparisons
-        The votes; only their number is used.
-    in_parts : bool
-        Whether the model can fit votes that come part by part.
-
-    Returns
-    -------
-    Choice
-        An engine that can run here. Where the named one cannot, its fallback, with a warning that says why.
+    engine: A name of ``ENGINES``, or ``"auto"``.
+    votes: The votes; only their number is used.
+    in_parts: Whether the model can fit votes that come part by part.
+    Returns: An engine that can run here. Where the named one cannot, its fallback, with a warning that says why.
     """
     if engine not in (*ENGINES, "auto"):
         raise ParameterError(f"engine is {engine!r}; expected 'auto', {', '.join(map(repr, ENGINES))}")
     if engine != "auto":
         reason = ENGINES[engine].missing()
-        return _fall_back(engine, reason) if reason else Choice(engine, "it was asked for")
+        return _fall_back(engine, reason) if reason else Choice(engine, "it was requested")
     if not in_parts:
         return Choice("memory", "the model needs the votes in memory")
     load = Load(votes, _count(votes))

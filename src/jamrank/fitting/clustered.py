@@ -19,20 +19,14 @@ from jamrank.noise.kmeans import choose_clusters, cluster_pairs, nearest_centroi
 from jamrank.rows import Rows
 from jamrank.typing import FloatArray
 
-__all__ = ["ClusteredFitter"]
-
 _STRENGTH_ROUNDS = 3
 
 
 class ClusteredFitter(LatentFitter):
     """Fits JAM, clusters the pairs, then fits one flip per annotator and cluster.
 
-    Attributes
-    ----------
-    n_clusters : int or "auto"
-    centroid_gap : float
-    max_clusters : int
-        As in :class:`jamrank.VRJAM`; set before :meth:`fit`.
+    n_clusters (int or "auto").
+    max_clusters: As in :class:`jamrank.VRJAM`; set before :meth:`fit`.
     """
 
     n_clusters: int | str = "auto"

@@ -11,28 +11,20 @@ from jamrank.io.out_of_core.parted import Votes
 from jamrank.rows import Rows
 from jamrank.typing import FloatArray
 
-__all__ = ["disagreement"]
-
 
 def disagreement(votes: Votes, opinion_on: Callable[[Comparisons], FloatArray]) -> FloatArray:
     """Return the share of each annotator's decided votes that go against an opinion.
 
-    Parameters
-    ----------
-    votes : Comparisons or StoredComparisons
-        The votes.
-    opinion_on : callable
-        Returns 1 for each pair where the first item is better, -1 for the second, 0 for neither (counts one half).
-
-    Returns
-    -------
-    ndarray
-        One value per annotator; 1/2 for an annotator without decided votes.
+    votes: The votes.
+    opinion_on: Returns 1 for each pair where the first item is better, -1 for the second, 0 for neither (counts one
+        half).
+    Returns: One value per annotator; 1/2 for an annotator without decided votes.
     """
     wrong, total = np.zeros(votes.n_annotators), np.zeros(votes.n_annotators)
     for part in [votes] if isinstance(votes, Comparisons) else votes.parts():
         rows = Rows.per_pair(part)
         lean = opinion_on(part)[rows.pair]
-        wrong += rows.over_votes((1 - lean) / 2)[:, 1] + rows.over_votes((1 + lean) / 2)[:, 0]
+        against, cast = rows.over_votes(lean), rows.vote_counts
+        wrong += (cast.sum(axis=1) + against[:, 0] - against[:, 1]) / 2
         total += rows.vote_counts.sum(axis=1)
     return np.asarray(np.divide(wrong, total, out=np.full(len(total), 0.5), where=total > 0))

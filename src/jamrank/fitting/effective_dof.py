@@ -14,9 +14,6 @@ from jamrank.linalg.marginals import is_dense, score_variances
 from jamrank.scorers import LinearScorer, ObjectScorer, Scorer, SumScorer
 from jamrank.typing import FloatArray
 
-__all__ = ["EffectiveDof", "effective_dof"]
-
-
 # Tolerance of the conjugate gradients that project the features onto the effects.
 _CLOSE = 1e-3
 # Up to this number of items one dense solve is faster than passes for each column.
@@ -27,16 +24,11 @@ _FEW_ITEMS = 200
 class EffectiveDof:
     """Effective degrees of freedom and remaining uncertainty of the parameters.
 
-    Attributes
-    ----------
-    counts : tuple of float
-        The effective number of parameters of each block: ``Σ (1 - v / τ²)``, where ``v`` is the posterior and ``τ²``
-        the prior variance of a parameter.
-    loose : ndarray of shape (items, weights)
-        A factor of the covariance of the scores that is due to the weights: its product with its transpose is that
-        covariance. It has no columns if there are no weights.
-    weights : ndarray
-        Variance of each weight.
+    counts: The effective number of parameters of each block: ``Σ (1 - v / τ²)``, where ``v`` is the posterior and
+        ``τ²`` the prior variance of a parameter.
+    loose, of shape (items, weights): A factor of the covariance of the scores that is due to the weights: its product
+        with its transpose is that covariance. It has no columns if there are no weights.
+    weights: Variance of each feature's weight.
     """
 
     counts: tuple[float, ...]
@@ -53,8 +45,9 @@ def effective_dof(engine: Engine, scorer: Scorer, at: Maximisation) -> Effective
     if scorer.effects() is None:
         weights = cast(LinearScorer, scorer)
         factor = _factor(weights, _curvature(engine, weights, at))
-        variances = (_times_root(np.eye(weights.n_params), factor) ** 2).sum(axis=1)
-        return EffectiveDof((_count(weights, variances),), _times_root(weights.matrix, factor), variances)
+        root = _times_root(np.eye(weights.n_params), factor)
+        count = _count(weights, (root**2).sum(axis=1))
+        return EffectiveDof((count,), _times_root(weights.matrix, factor), weights.weight_variances(root))
     return _of_sum(engine, cast(SumScorer, scorer), at)
 
 
@@ -71,12 +64,12 @@ def _of_sum(engine: Engine, scorer: SumScorer, at: Maximisation) -> EffectiveDof
         absorbed = _absorbed(engine, scorer, at)
     curvature = np.einsum("if,ig->fg", features.matrix * precision[:, None], absorbed)
     factor = _factor(features, (curvature + curvature.T) / 2)
-    variances = (_times_root(np.eye(features.n_params), factor) ** 2).sum(axis=1)
+    root = _times_root(np.eye(features.n_params), factor)
     through_weights = (_times_root(absorbed, factor) ** 2).sum(axis=1)
     of_effects = float((1.0 - precision * (variance + through_weights)).sum())
-    return EffectiveDof(
-        (_count(features, variances), of_effects), _times_root(features.matrix - absorbed, factor), variances
-    )
+    count = _count(features, (root**2).sum(axis=1))
+    loose = _times_root(features.matrix - absorbed, factor)
+    return EffectiveDof((count, of_effects), loose, features.weight_variances(root))
 
 
 def _effect_variances(engine: Engine, scorer: ObjectScorer, at: Maximisation) -> FloatArray:

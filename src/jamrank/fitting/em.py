@@ -15,9 +15,6 @@ from jamrank.noise import Noise
 from jamrank.scorers import Scorer
 from jamrank.typing import FloatArray
 
-__all__ = ["Fit", "Optimizer", "Point", "Problem", "StoppingRule", "backtrack", "largest", "run", "typical"]
-
-
 # Relative rounding error of an objective.
 _ROUNDING = 1e-14
 # Shorter steps change the objective by less than rounding, so they are accepted without a check.
@@ -156,14 +153,9 @@ class StoppingRule:
     def reached(self, previous: float | None, last: float, scale: float) -> bool:
         """Return whether the limit is within ``tol``.
 
-        Parameters
-        ----------
-        previous : float or None
-            Length of the step before the last, or None.
-        last : float
-            Length of the last step.
-        scale : float
-            Size of the parameters, for rounding.
+        previous: Length of the step before the last, or None.
+        last: Length of the last step.
+        scale: Size of the parameters, for rounding.
         """
         if previous is not None:
             # A single step may be short by chance, two in a row are not.
@@ -196,12 +188,8 @@ class Optimizer:
     With the logistic loss no step lowers the objective: a step that would is replaced by an EM step, which is halved
     until it does not.
 
-    Parameters
-    ----------
-    problem : Problem
-        What is fitted. :meth:`set_problem` may change it.
-    point : Point
-        The initial point.
+    problem: What is fitted. :meth:`set_problem` may change it.
+    point: The initial point.
     """
 
     def __init__(self, problem: Problem, point: Point) -> None:
@@ -297,19 +285,10 @@ def backtrack(
 
     After several halvings the noise step is halved too; with latent truths this is never needed.
 
-    Parameters
-    ----------
-    point : Point
-        Start of the step.
-    theta, params : ndarray
-        End of the step.
-    below_resolution : bool
-        Accept the step without comparing objectives.
-
-    Returns
-    -------
-    Point or None
-        None if no step raises the objective.
+    point: Start of the step.
+    theta, params: End of the step.
+    below_resolution: Accept the step without comparing objectives.
+    Returns: None if no step raises the objective.
     """
     least = point.objective - _ROUNDING * abs(point.objective)
     for tried in range(30):

@@ -19,9 +19,6 @@ from jamrank.noise import Noise
 from jamrank.scorers import SCORERS, KernelMap, LinearScorer, ObjectScorer, SumScorer, typical_distance
 from jamrank.typing import FloatArray
 
-__all__ = ["Featured", "choose_kernel", "resolve_scorer"]
-
-
 # Candidate bandwidths, in typical distances between items.
 _BANDWIDTHS = (0.25, 0.5, 1.0, 2.0)
 _FIRST_GUESS = 3.0
@@ -47,17 +44,9 @@ def resolve_scorer(scorer: str, has_features: bool, model: str) -> str:
 class Featured:
     """Problems whose scores come from features, with or without an effect of each item.
 
-    Parameters
-    ----------
-    engine : Engine
-    noise : Noise
-    matrix : ndarray of shape (items, columns)
-        Standardised features, or their kernel map.
-    with_objects : bool
-        Whether every item has its own effect.
-    loss : str
-    begin : callable
-        Returns the initial point of a problem.
+    matrix, of shape (items, columns): Standardised features, or their kernel map.
+    with_objects: Whether every item has its own effect.
+    begin: Returns the initial point of a problem.
     """
 
     def __init__(
@@ -71,10 +60,11 @@ class Featured:
     ) -> None:
         self.engine, self.noise, self.matrix, self.loss = engine, noise, matrix, loss
         self.with_objects, self.begin = with_objects, begin
+        self.weights = LinearScorer(matrix, None)
 
     def problem(self, variances: Variances) -> Problem:
         """Return the problem at given variances of the weights and, with objects, of the effects."""
-        weights = LinearScorer(self.matrix, variances[0])
+        weights = self.weights.with_variance(variances[0])
         if not self.with_objects:
             return Problem(self.engine, weights, self.noise, self.loss)
         effects = ObjectScorer(len(self.matrix), variances[1])
@@ -109,17 +99,11 @@ def choose_kernel(
 ) -> KernelMap:
     """Return the map of a kernel with the bandwidth that minimises the leave-one-out loss.
 
-    Parameters
-    ----------
-    matrix : ndarray of shape (items, features)
-        Standardised features.
-    kind : {"rbf", "linear"}
-    most : int
-        Largest number of landmarks.
-    problems : callable
-        Returns the problems of a mapped matrix.
-    prior : Prior or None
-        Prior of the weights.
+    matrix, of shape (items, features): Standardised features.
+    kind ({"rbf", "linear"}).
+    most: Largest number of landmarks.
+    problems: Returns the problems of a mapped matrix.
+    prior: Prior of the weights.
     """
     if kind == "linear":
         return KernelMap.of(matrix, 1.0, kind, most)

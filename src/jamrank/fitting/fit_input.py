@@ -18,8 +18,6 @@ from jamrank.io.reader import read_comparisons
 if TYPE_CHECKING:
     from jamrank.inference.result import RankingResult
 
-__all__ = ["FitInput", "bring_votes", "match_gold"]
-
 # Engines that read the votes in parts.
 _IN_PARTS = ("disk", "dask")
 

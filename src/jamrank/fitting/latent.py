@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
 import numpy as np
 
@@ -23,7 +23,13 @@ from jamrank.fitting.disagreement import disagreement
 from jamrank.fitting.em import Fit, Point, Problem, run
 from jamrank.fitting.feature_scorers import Featured, choose_kernel, resolve_scorer
 from jamrank.fitting.latent_fit import LatentFit
-from jamrank.fitting.marginal_flips import MarginalFit, can_integrate, fit_marginal
+from jamrank.fitting.marginal_flips import (
+    MANY_ROWS,
+    MarginalFit,
+    can_integrate,
+    fit_marginal,
+    integration_matters,
+)
 from jamrank.fitting.prior import Prior, linear_variance
 from jamrank.fitting.prior_variances import Variances, estimate_variances, free_scores
 from jamrank.fitting.progress import Progress
@@ -33,15 +39,13 @@ from jamrank.fitting.solution import EngineSource, NoiseState, ScorerState, Solu
 from jamrank.fitting.tie_use import NO_TIES, TieUse, resolve_ties
 from jamrank.fitting.warm_start import warm_start
 from jamrank.io.out_of_core.parted import Votes
-from jamrank.noise import Noise
-from jamrank.scorers import SCORERS, Features, align_features
+from jamrank.noise import Flip, Noise
+from jamrank.scorers import SCORERS, Features, LinearScorer, SumScorer, align_features
 from jamrank.text import many
 from jamrank.typing import FloatArray
 
 if TYPE_CHECKING:
     from jamrank.inference.result import RankingResult
-
-__all__ = ["LatentFitter", "Outcome", "has_grades", "warn_of_ties", "warn_unless"]
 
 # Only small data have a second optimum; on large data a second run would only take time.
 _FEW_ROWS, _FURTHER = 2000, 4.0
@@ -68,16 +72,9 @@ class Outcome:
 class LatentFitter:
     """Fits one model once.
 
-    Parameters
-    ----------
-    settings : FitSettings
-    choice : Choice
-        The engine.
-    votes : Comparisons or PartedComparisons
-    gold : KnownTruths or None
-        Pairs of known truth.
-    start : RankingResult or None
-        An earlier result to start from.
+    choice: The engine.
+    gold: Pairs of known truth.
+    start: An earlier result to start from.
     """
 
     def __init__(
@@ -129,11 +126,11 @@ class LatentFitter:
         """Return the source of the engine, with the engine built."""
         settings, votes = self.settings, self.votes
         if not isinstance(votes, Comparisons) and settings.loss == "hinge":
-            raise ParameterError("loss is 'hinge', which needs the votes in memory; in parts only 'logistic'")
+            raise ParameterError("loss is 'hinge', which needs the votes in memory; use loss='logistic'")
         gold = None if self.gold is None else self.gold.with_truths
         graded = settings.models_ties and settings.loss == "logistic" and has_grades(votes)
         if has_grades(votes) and not graded:
-            warn(f"grades of votes are not used: {settings.model} goes by who won", GradesIgnoredWarning)
+            warn(f"grades of votes are not used: {settings.model} uses only the winners", GradesIgnoredWarning)
         source = EngineSource(votes, gold, settings.rows, self.ties.mode, self.choice, settings.n_jobs, graded=graded)
         return source.with_engine(source.build(self.progress.part))
 
@@ -156,7 +153,7 @@ class LatentFitter:
             return Outcome(final, fit, plain, self.noise_state, (plain, final, fit.point), fit.point.scores)
         if prior is not None:
             warn_of_loose_items(engine, self.votes.items)
-            if self.settings.flips == "marginal" and can_integrate(engine, noise, loss):
+            if self._integrates(noise, engine):
                 return self.fit_marginal(engine, noise, prior)
         variances: Variances = (prior.score_variance if prior else None,)
         start = None
@@ -169,8 +166,18 @@ class LatentFitter:
         scores = fit.point.scores - fit.point.scores.mean()
         return Outcome(final, fit, own, self.noise_state, (own, final, fit.point), scores)
 
-    def fit_marginal(self, engine: Engine, noise: Noise, prior: Prior) -> Outcome:
-        """Fit flips with the scores integrated out; the scores are posterior means."""
+    def _integrates(self, noise: Noise, engine: Engine) -> TypeGuard[Flip]:
+        """Tell whether flips are fitted with the scores integrated out."""
+        how = self.settings.flips
+        if how == "joint" or not can_integrate(noise, engine, self.settings.loss):
+            return False
+        return how == "marginal" or integration_matters(engine, self.settings.unit)
+
+    def fit_marginal(self, engine: Engine, noise: Flip, prior: Prior) -> Outcome:
+        """Fit flips with the scores integrated out; scores are the means that go with them."""
+        if engine.n_rows <= MANY_ROWS:
+            # Variances settle within a per cent of their limits: the end must not depend on where a fit began.
+            self.start = None
         earlier = None if self.start is None else self.start.scores.score_variance
         guess = prior.score_variance or earlier or 1.0
         begun = Problem(engine, ScorerState(self.scorer, score_variance=guess).build(engine.n_items), noise)
@@ -198,7 +205,7 @@ class LatentFitter:
         return Outcome(final, fit, own, noise_state, (own, final, point), scores, marginal=best)
 
     def _marginal_run(
-        self, engine: Engine, noise: Noise, start: tuple[FloatArray, FloatArray], variance: float, prior: Prior
+        self, engine: Engine, noise: Flip, start: tuple[FloatArray, FloatArray], variance: float, prior: Prior
     ) -> MarginalFit:
         return fit_marginal(
             engine,
@@ -261,7 +268,7 @@ class LatentFitter:
         variance, refined = free_scores(problem.engine, problem.noise, point, given)
         free = ScorerState("objects", score_variance=variance, centre=point.scores)
         own = Problem(problem.engine, free.build(problem.engine.n_items), problem.noise)
-        self.warn_unless(refined.converged, "item scores that have not converged; flips and posterior have")
+        self.warn_unless(refined.converged, "flips and posterior converged, but the item scores did not")
         return Outcome(
             problem,
             fit,
@@ -270,17 +277,15 @@ class LatentFitter:
             (free, own, refined.point),
             refined.point.scores,
             point.scores,
-            point.theta,
+            cast(LinearScorer, problem.scorer).weights(point.theta),
             refined.converged,
         )
 
     def with_effects(self, problem: Problem, fit: Fit, state: ScorerState) -> Outcome:
         """Take weights, and scores including item effects, from one fit."""
-        at, scorer = problem.scorer.blocks()[0], problem.scorer
-        design = scorer.design()
-        assert design is not None
-        weights = fit.point.theta[at]
-        explained = ScorerState("linear", None, None, design).build(len(design)).scores(weights)
+        scorer = cast(SumScorer, problem.scorer)
+        own, _ = scorer.split(fit.point.theta)
+        explained, weights = scorer.features.scores(own), scorer.features.weights(own)
         refined = (state, problem, fit.point)
         return Outcome(problem, fit, state, self.noise_state, refined, fit.point.scores, explained, weights)
 
@@ -408,10 +413,10 @@ def _better(a: MarginalFit, b: MarginalFit) -> bool:
     return a.fit.objectives[-1] > b.fit.objectives[-1]
 
 
-def warn_unless(converged: bool, model: str, stopped_at: str) -> None:
+def warn_unless(converged: bool, model: str, why: str) -> None:
     """Warn that a model stopped early, unless it converged."""
     if not converged:
-        warn(f"{model} stopped at {stopped_at}", NotConvergedWarning)
+        warn(f"{model} did not converge: {why}", NotConvergedWarning)
 
 
 def has_grades(votes: Votes) -> bool:
@@ -435,5 +440,5 @@ def warn_of_ties(votes: Votes, settings: FitSettings, use: TieUse = NO_TIES) -> 
 
 def _why(fit: Fit, max_iter: int) -> str:
     if fit.n_iter >= max_iter:
-        return f"max_iter={max_iter} before reaching tol; raise max_iter"
-    return "scores that diverge, as where items only win or only lose; use a prior"
+        return f"it reached max_iter={max_iter} before tol; raise max_iter"
+    return "the scores diverge, as happens if items only win or only lose; use a prior"

@@ -10,47 +10,25 @@ from jamrank.fitting.solution import Solution
 from jamrank.scorers import Features, KernelMap
 from jamrank.typing import FloatArray
 
-__all__ = ["LatentFit"]
-
 
 @dataclass(frozen=True, eq=False)
 class LatentFit:
     """Scores, weights and flips, and the solutions that they come from.
 
-    Attributes
-    ----------
-    settings : FitSettings
-    scorer : str
-        Name of the scorer that was used.
-    fitted : Solution
-        Scorer and noise where the EM loop ended.
-    refined : Solution
-        Free scores and the noise: votes and features together. The same as ``fitted`` without features.
-    overall : Solution or None
-        With flips by cluster, the fit with one flip for each annotator.
-    scores : ndarray
-        One per item.
-    flip : ndarray
-        Of each annotator; by annotator and cluster where flips differ between clusters.
-    traits : dict
-        Other estimates for each annotator.
-    features : Features or None
-        How features are standardised.
-    coef, feature_scores : ndarray or None
-        Weights in the user's units, and the part of the scores that features explain.
-    kernel, kernel_weights : optional
-        The kernel map of the features and its weights.
-    score_variance, weight_variance : float or None
-        Prior variances, given or estimated.
-    flip_information : ndarray or None
-        Information on the logit of each flip, if the scores were integrated out.
-    log_likelihoods : ndarray
-        Objective at each iteration.
-    log_likelihood : float
-    n_iter, n_passes : int
-    converged : bool
-    extras : dict
-        Values that only one model has.
+    scorer: Name of the scorer that was used.
+    fitted: Scorer and noise where the EM loop ended.
+    refined: Free scores and the noise: votes and features together. The same as ``fitted`` without features.
+    overall: With flips by cluster, the fit with one flip for each annotator.
+    scores: One per item.
+    flip: Of each annotator; by annotator and cluster where flips differ between clusters.
+    traits: Other estimates for each annotator.
+    features: How features are standardised.
+    coef, feature_scores: Weights in the user's units, and the part of the scores that features explain.
+    kernel, kernel_weights: The kernel map of the features and its weights.
+    score_variance, weight_variance: Prior variances, given or estimated.
+    flip_information: Information on the logit of each flip, if the scores were integrated out.
+    log_likelihoods: Objective at each iteration.
+    extras: Values that only one model has.
     """
 
     settings: FitSettings

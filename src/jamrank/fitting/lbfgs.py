@@ -8,9 +8,6 @@ import numpy as np
 
 from jamrank.typing import FloatArray
 
-__all__ = ["Secants", "dot"]
-
-
 _MOST = 10
 # A step along which the gradient hardly changes has no information on the curvature.
 _LEAST_COSINE = 1e-8

@@ -14,9 +14,6 @@ from jamrank.linalg.marginals import is_dense, margin_variances
 from jamrank.scorers import Scorer
 from jamrank.typing import FloatArray, Int32Array
 
-__all__ = ["LooPrediction", "leave_one_out", "remaining_truth_variance"]
-
-
 # The curvature of a row is at least this share of its complete-data curvature, as in the passes.
 _LEAST_CURVATURE = 0.1
 # The other rows keep at least this share of the information on a row's margin.
@@ -30,15 +27,10 @@ _BLOCK = 1 << 17
 class LooPrediction:
     """Log-likelihood of every row's votes given all other rows, added up.
 
-    Attributes
-    ----------
-    by_chance : float
-        If the truth of a pair is random given its margin, as the models assume.
-    by_order : float
-        If the item with the higher score is always better.
-    lost : float
-        In the latter case, the share of pairs that the posterior gets right and the order of the scores wrong, minus
-        the reverse.
+    by_chance: If the truth of a pair is random given its margin, as the models assume.
+    by_order: If the item with the higher score is always better.
+    lost: In the latter case, the share of pairs that the posterior gets right and the order of the scores wrong,
+        minus the reverse.
     """
 
     by_chance: float

@@ -7,9 +7,6 @@ from scipy.special import expit
 
 from jamrank.typing import FloatArray
 
-__all__ = ["fit_link"]
-
-
 _MOST_STEPS = 200
 _CLOSE = 1e-14
 
@@ -22,19 +19,10 @@ def fit_link(margins: FloatArray, wins: FloatArray, votes: FloatArray) -> float:
     all for the same item, have the probability (N + 1/2) / (N + 1). Margins in another unit give the same
     probabilities.
 
-    Parameters
-    ----------
-    margins : ndarray
-        Score of the first item minus score of the second, for each pair.
-    wins : ndarray
-        Votes for the first item; a tie counts half.
-    votes : ndarray
-        All votes on the pair.
-
-    Returns
-    -------
-    float
-        At least 0: 0 if margins and votes are uncorrelated or contradict each other.
+    margins: Score of the first item minus score of the second, for each pair.
+    wins: Votes for the first item; a tie counts half.
+    votes: All votes on the pair.
+    Returns: At least 0: 0 if margins and votes are uncorrelated or contradict each other.
     """
     total = float(votes.sum())
     typical = float(np.sqrt(_sum(votes, margins, margins) / total)) if total > 0 else 0.0

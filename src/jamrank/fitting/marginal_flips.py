@@ -10,33 +10,37 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TypeGuard
 
 import numpy as np
 from scipy.special import expit
 
 from jamrank.engines import Engine
-from jamrank.engines.marginal import HasMarginal, MarginalEngine, MarginalExpectation
+from jamrank.engines.base import MarginalExpectation
+from jamrank.engines.marginal import MarginalEngine
 from jamrank.fitting.em import Fit, Optimizer, Point, Problem, largest, run
+from jamrank.fitting.lbfgs import Secants
+from jamrank.fitting.prior import Prior
 from jamrank.noise import Flip, Noise
 from jamrank.scorers import ObjectScorer
 from jamrank.typing import FloatArray
 
-__all__ = ["MarginalFit", "can_integrate", "fit_marginal"]
-
+# Votes an item up to which flips are integrated however many votes there are, and up to which if they are few.
+_SPARSE, _RATHER_SPARSE = 100, 1000
 _ROUNDS, _STEPS = 60, 2
 # Tolerances: distance of the prior variance from its limit, and change of scores and flips.
 _CLOSE, _SETTLED = 0.01, 0.01
 # With more rows the tolerances are relaxed by this factor: the prior hardly matters there.
-_MANY_ROWS, _LESS = 300_000, 4.0
+MANY_ROWS, _LESS = 300_000, 4.0
 _SMALLEST, _LARGEST = 1e-3, 9.0
 # Two pseudo-items of variance 1 keep the estimate from collapsing to 0 when votes are few.
 _PSEUDO_ITEMS = 2.0
-# Two pseudo-annotators with widely spread flips do the same for the prior of the flips.
-_PSEUDO_ANNOTATORS, _PSEUDO_LOGIT, _PSEUDO_SPREAD = 2.0, float(np.log(0.5)), 1.5
+# Two pseudo-annotators with the usual prior as mean and widely spread flips do the same for the prior of the flips.
+_PSEUDO_ANNOTATORS, _PSEUDO_LOGIT, _PSEUDO_SPREAD = 2.0, float(np.log(np.divide(*Prior().flip_votes))), 1.5
 # Lower bound on the variance of the flips' logits.
 _SMALLEST_SPREAD = 1e-3
 # Largest change of the log prior variance by extrapolation, and largest convergence rate assumed.
-_LARGEST_STEP, _LARGEST_RATE = 0.7, 0.95
+_LARGEST_STEP, _LARGEST_RATE = 0.3, 0.8
 # Change of the log prior variance in the probe, and its number of rounds.
 _PROBE, _PROBE_ROUNDS = 0.3, 3
 _MAX_STEPS = 6
@@ -46,32 +50,24 @@ _MAX_STEPS = 6
 class MarginalFit:
     """A fit with the scores integrated out.
 
-    Attributes
-    ----------
-    fit : Fit
-        Scores are means; objectives are the approximate log marginal likelihood plus the log prior of the flips.
-    variance : float
-        Prior variance of the scores.
-    information : ndarray
-        On the logit of each flip, prior included.
-    log_likelihood : float
-        The approximate log marginal likelihood.
-    noise : Noise
-        With the prior of the flips that was used.
+    fit: Scores are means; objectives are the approximate log marginal likelihood plus the log prior of the flips.
+    variance: Prior variance of the scores.
+    information: On the logit of each flip, prior included.
+    log_likelihood: The approximate log marginal likelihood.
+    noise: With the prior of the flips that was used.
     """
 
     fit: Fit
     variance: float
     information: FloatArray
     log_likelihood: float
-    noise: Noise
+    noise: Flip
 
     @property
     def flip_votes(self) -> tuple[float, float] | None:
         """Pseudo-votes of each annotator, wrong and right; None if there are no annotators."""
-        noise = self.noise
-        assert isinstance(noise, Flip)
-        return (float(noise.prior_errors[0]), float(noise.prior_correct[0])) if len(noise.votes) else None
+        prior = self.noise.prior_errors, self.noise.prior_correct
+        return (float(prior[0][0]), float(prior[1][0])) if len(prior[0]) else None
 
 
 @dataclass(frozen=True)
@@ -80,7 +76,7 @@ class _State:
 
     prior: float
     cavity: FloatArray
-    noise: Noise
+    noise: Flip
 
     def problem(self, engine: Engine) -> Problem:
         """Return the problem with these held fixed."""
@@ -95,14 +91,26 @@ class _Place:
     point: Point
 
 
-def can_integrate(engine: Engine, noise: Noise, loss: str) -> bool:
+def can_integrate(noise: Noise, engine: Engine, loss: str) -> TypeGuard[Flip]:
     """Return whether scores can be integrated out: only for one flip per annotator."""
-    return isinstance(engine, HasMarginal) and isinstance(noise, Flip) and loss == "logistic"
+    return noise.integrable and engine.has_marginal and loss == "logistic"
+
+
+def integration_matters(engine: Engine, unit: str) -> bool:
+    """Tell whether scores that are fitted jointly would explain errors away: where items have few rows.
+
+    One annotator has no flip to compare. Of many votes the passes take longer, so more is to be gained.
+    """
+    votes = engine.vote_counts.sum(axis=1)
+    if np.count_nonzero(votes) < 2:
+        return False
+    rows = engine.n_rows if unit == "pair" else float(votes.sum())
+    return 2 * rows <= (_RATHER_SPARSE if rows <= MANY_ROWS else _SPARSE) * engine.n_items
 
 
 def fit_marginal(
     engine: Engine,
-    noise: Noise,
+    noise: Flip,
     theta: FloatArray,
     params: FloatArray,
     variance: float,
@@ -115,22 +123,13 @@ def fit_marginal(
 ) -> MarginalFit:
     """Fit flips and mean scores from initial values.
 
-    Parameters
-    ----------
-    engine : Engine
-        One for which :func:`can_integrate` holds.
-    noise : Noise
-        How votes arise from the truth.
-    theta, params : ndarray
-        Scores and parameters of the noise to start from.
-    variance : float
-        Prior variance of the scores, or its initial value.
-    estimate : bool
-        Whether to estimate it.
-    pool : bool
-        Whether to estimate mean and variance of the prior of the flips.
-    max_iter, tol, progress
-        As in :func:`jamrank.fitting.em.run`.
+    engine: One for which :func:`can_integrate` holds.
+    noise: With the prior of the flips, or with its initial value.
+    theta, params: Scores and parameters of the noise to start from.
+    variance: Prior variance of the scores, or its initial value.
+    estimate: Whether to estimate it.
+    pool: Whether to estimate mean and variance of the prior of the flips.
+    max_iter, tol, progress: As in :func:`jamrank.fitting.em.run`.
     """
     votes = 4.0 * engine.initial_step(np.zeros(engine.n_items))[0].degree
     at = engine.expectation(theta, noise.log_emission(params))
@@ -140,9 +139,9 @@ def fit_marginal(
     probe = None
     if estimate:
         probe, rounds = rounds.probe(place), replace(rounds, estimate=False)
-        place = rounds.maximise_evidence(place, probe, _MAX_STEPS if engine.n_rows <= _MANY_ROWS else 1)
+        place = rounds.maximise_evidence(place, probe, _MAX_STEPS if engine.n_rows <= MANY_ROWS else 1)
     if pool:
-        place = replace(rounds, estimate=False, pool=True).settle(place)
+        place = replace(rounds, estimate=False, pool=True).settle(_with_pooled_prior(place))
     fit = run(place.state.problem(engine), place.point, max_iter=max_iter, tol=tol, progress=progress)
     return _finished(fit, place.state, votes, probe)
 
@@ -151,14 +150,9 @@ def fit_marginal(
 class _Probe:
     """How a fit changes with the prior variance.
 
-    Attributes
-    ----------
-    by_scale : ndarray
-        Change of each parameter of the noise with the logarithm of the variance.
-    information : float
-        Information on that logarithm.
-    by_noise : float
-        Change of the log-likelihood with it from integrating out the noise.
+    by_scale: Change of each parameter of the noise with the logarithm of the variance.
+    information: Information on that logarithm.
+    by_noise: Change of the log-likelihood with it from integrating out the noise.
     """
 
     by_scale: FloatArray
@@ -177,7 +171,7 @@ class _Rounds:
 
     @property
     def _loose(self) -> float:
-        return 1.0 if self.engine.n_rows <= _MANY_ROWS else _LESS
+        return 1.0 if self.engine.n_rows <= MANY_ROWS else _LESS
 
     def settle(self, place: _Place) -> _Place:
         """Iterate until the changes are within the tolerances."""
@@ -188,7 +182,7 @@ class _Rounds:
             point = _advance(optimizer, _STEPS)
             updated = self._update(state, point, rate)
             moved = optimizer.problem.distance(began, point.theta, point.params)
-            unsettled = max(rate.remaining, largest(updated.cavity - state.cavity))
+            unsettled = max(rate.remaining, largest(updated.cavity - state.cavity), _prior_moved(state, updated))
             if moved <= self._loose * _SETTLED * np.sqrt(state.prior) and unsettled <= self._loose * _CLOSE:
                 break
             state = updated
@@ -220,7 +214,7 @@ class _Rounds:
             prior = rate.extrapolated(prior, _prior_variance(observed, point.theta, prior))
         else:
             rate.remaining = 0.0
-        if self.pool and isinstance(noise, Flip):
+        if self.pool:
             noise = _pooled(noise, point)
         return _State(prior, _cavity(observed, self.votes, prior), noise)
 
@@ -235,6 +229,25 @@ class _Rounds:
         known = _log_information(noise, there.point) - _log_information(noise, here.point)
         information = max(fall / _PROBE, 0.0) + 0.5 * _PSEUDO_ITEMS
         return _Probe((there.point.params - here.point.params) / _PROBE, information, -0.5 * known / _PROBE)
+
+
+def _with_pooled_prior(place: _Place) -> _Place:
+    """Return the same place under the prior that its flips suggest.
+
+    Curvature learned from the last steps of a fit that has settled may be rounding errors: it is forgotten.
+    """
+    state = replace(place.state, noise=_pooled(place.state.noise, place.point))
+    return _Place(state, replace(_unguarded(place.point), secants=Secants()))
+
+
+def _prior_moved(a: _State, b: _State) -> float:
+    """Return how far the prior of the flips has moved: its mean, and the logarithm of its weight."""
+    one, other = a.noise, b.noise
+    if one is other or not len(one.votes):
+        return 0.0
+    (wrong, right), (its_wrong, its_right) = ((n.prior_errors[0], n.prior_correct[0]) for n in (one, other))
+    mean = wrong / (wrong + right) - its_wrong / (its_wrong + its_right)
+    return float(max(abs(mean), abs(np.log((wrong + right) / (its_wrong + its_right)))))
 
 
 def _turn(optimizer: Optimizer, problem: Problem) -> None:
@@ -263,9 +276,7 @@ def _advance(optimizer: Optimizer, steps: int) -> Point:
     return optimizer.point
 
 
-def _log_information(noise: Noise, point: Point) -> float:
-    if not isinstance(noise, Flip):
-        return 0.0
+def _log_information(noise: Flip, point: Point) -> float:
     return float(np.log(np.maximum(_information(noise, point) + _shared(noise, point), 1e-300)).sum())
 
 
@@ -341,8 +352,8 @@ def _finished(fit: Fit, state: _State, votes: FloatArray, probe: _Probe | None) 
     by_vote = votes * np.log1p(state.cavity * observed / np.maximum(votes, 1.0))
     constant = 0.5 * float((by_vote - np.log1p(observed * state.prior)).sum())
     noise, point = state.noise, fit.point
-    information = _information(noise, point) + _shared(noise, point) if isinstance(noise, Flip) else np.empty(0)
-    if probe is not None and isinstance(noise, Flip):
+    information = _information(noise, point) + _shared(noise, point)
+    if probe is not None:
         # The uncertain scale of the scores moves all flips together.
         information = 1.0 / (1.0 / np.maximum(information, 1e-300) + probe.by_scale**2 / probe.information)
     log_likelihood = point.expectation.value - 0.5 * float((point.theta**2).sum()) / state.prior + constant

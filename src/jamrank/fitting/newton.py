@@ -6,15 +6,11 @@ from collections.abc import Callable
 from typing import cast
 
 import numpy as np
-from scipy.optimize import minimize
 
 from jamrank.engines import Engine, Maximisation, MemoryEngine
 from jamrank.fitting.lbfgs import dot
 from jamrank.scorers import ObjectScorer, Scorer
 from jamrank.typing import FloatArray
-
-__all__ = ["conjugate_gradients", "gradient", "maximise_hinge", "newton_step"]
-
 
 # Scores are log-odds: longer steps arise only from nearly separated votes, and could overflow.
 _LONGEST_STEP = 5.0
@@ -85,6 +81,7 @@ def maximise_hinge(
     engine: MemoryEngine, scorer: Scorer, posterior: FloatArray, theta: FloatArray, max_iter: int = 50
 ) -> FloatArray:
     """Maximise the M-step under Rennie's smooth hinge, whose curvature jumps, by scipy's L-BFGS."""
+    from scipy.optimize import minimize
 
     def loss(point: FloatArray) -> tuple[float, FloatArray]:
         at = engine.maximisation(scorer.scores(point), posterior, "hinge")

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 
 from jamrank.errors import ParameterError
 
-__all__ = ["Prior", "linear_variance", "resolve_prior"]
-
 # Default variance of the weights of the linear scorer.
 _WEIGHT_VARIANCE = 6.25
-# Default pseudo-votes of each annotator.
+# The prior of the flips: default pseudo-votes of each annotator, wrong and right.
 _WRONG, _RIGHT = 1.0, 2.0
 
 

@@ -16,8 +16,6 @@ from jamrank.noise import Noise
 from jamrank.noise.none import FixedNoise
 from jamrank.scorers import ObjectScorer, Scorer
 
-__all__ = ["Variances", "estimate_variances", "free_scores", "refine_variance", "rounded"]
-
 # The prior variance of each block of a scorer's parameters; None where it has no prior.
 Variances = tuple[float | None, ...]
 
@@ -47,22 +45,11 @@ def estimate_variances(
     A variance is the sum of squares of its parameters over their effective degrees of freedom. Two pseudo-parameters
     of variance 1 keep it from collapsing when votes are few. It is updated every few steps of the fit.
 
-    Parameters
-    ----------
-    problem : callable
-        Returns the problem to fit at given variances.
-    point : Point
-        Where to start.
-    variances : tuple of float or None
-        First guesses; None where there is no prior.
-    free : sequence of bool, optional
-        Which to estimate; all of them unless given.
-
-    Returns
-    -------
-    variances : tuple of float or None
-    point : Point
-        Near the fit at these variances.
+    problem: Returns the problem to fit at given variances.
+    point: Where to start.
+    variances: First guesses; None where there is no prior.
+    free: Which to estimate; all of them unless given.
+    Returns variances, point (near the fit at these variances).
     """
     free = [True] * len(variances) if free is None else free
     optimizer = Optimizer(problem(variances), point)
@@ -117,13 +104,9 @@ def refine_variance(
     The fixed point of :func:`estimate_variances`, where this starts, takes the mode for the mean of the posterior.
     With few votes per item they are far apart, and the variance is several times too small.
 
-    Parameters
-    ----------
-    problem, point, variances, free
-        As in :func:`estimate_variances`, and its result; the effects are the last block. The other variances follow
-        by the fixed point.
-    farthest : float
-        Largest factor by which the variance of the effects is multiplied.
+    problem, point, variances, free: As in :func:`estimate_variances`, and its result; the effects are the last block.
+        The other variances follow by the fixed point.
+    farthest: Largest factor by which the variance of the effects is multiplied.
     """
     found: dict[int, tuple[float, Variances, Point]] = {}
 
@@ -158,18 +141,9 @@ def rounded(variance: float | None) -> float | None:
 def free_scores(engine: Engine, noise: Noise, near: Point, variance: float | None) -> tuple[float, Fit]:
     """Fit a free score for each item, shrunk towards the scores of a fit, with the noise of that fit.
 
-    Parameters
-    ----------
-    near : Point
-        Where that fit ended.
-    variance : float, optional
-        Of the scores around those of the fit; estimated unless given.
-
-    Returns
-    -------
-    variance : float
-    fit : Fit
-        Its ``point.scores`` are the scores.
+    near: Where that fit ended.
+    variance: Of the scores around those of the fit; estimated unless given.
+    Returns variance, fit (its ``point.scores`` are the scores).
     """
     centre, fixed = near.scores, FixedNoise.of(noise, near.params)
 

@@ -7,20 +7,13 @@ from time import monotonic
 from types import TracebackType
 from typing import Any, Self
 
-__all__ = ["Progress"]
-
 
 class Progress:
     """A line on the terminal with the iteration and the remaining time; nothing if not shown.
 
-    Parameters
-    ----------
-    name : str
-        What is fitted.
-    show : bool
-        Whether to show anything.
-    tol : float
-        Where the fit will stop.
+    name: What is fitted.
+    show: Whether to show anything.
+    tol: Where the fit will stop.
     """
 
     def __init__(self, name: str, show: bool, tol: float) -> None:

@@ -16,9 +16,6 @@ from jamrank.rows import Patterns, Rows
 from jamrank.text import safe_text
 from jamrank.typing import BoolArray, FloatArray, Int32Array
 
-__all__ = ["warn_of_loose_items"]
-
-
 _NAMED = 3
 # This many random links per item nearly always connect a connected graph.
 _ENOUGH = 8
@@ -97,8 +94,8 @@ def _sides_taken(rows: Rows, threads: int) -> NDArray[np.uint8]:
     """Return for each item 1 if some pair was not won, plus 2 if some was not lost, by most of the votes on it."""
     if rows.known_share is not None:
         first, second, share = rows.link_first, rows.link_second, rows.known_share
-        codes: NDArray[np.integer] = _winner(share)
-        side = np.arange(3, dtype=np.uint8)
+        codes: NDArray[Any] = share
+        side = np.empty(0, dtype=np.uint8)
     else:
         assert isinstance(rows.ballots, Patterns)
         first, second, codes, side = rows.first, rows.second, rows.ballots.of_row, _winner(rows.ballots.share)
@@ -109,7 +106,9 @@ def _sides_taken(rows: Rows, threads: int) -> NDArray[np.uint8]:
 
 def _winner(share: FloatArray) -> NDArray[np.uint8]:
     """Return 1 where most votes are for the first item, 0 where they are for the second, else 2."""
-    return np.where(share > 0.5, 1, np.where(share < 0.5, 0, 2)).astype(np.uint8)
+    winner: NDArray[np.uint8] = (share > 0.5).view(np.uint8)
+    winner += (share == 0.5).view(np.uint8) << 1
+    return winner
 
 
 def _named(items: NDArray[Any]) -> str:

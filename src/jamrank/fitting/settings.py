@@ -13,14 +13,12 @@ from jamrank.fitting.prior import Prior, resolve_prior
 from jamrank.fitting.spec import ModelSpec
 from jamrank.noise import NOISES
 
-__all__ = ["FitSettings"]
-
 _CHOICES = {
     "kernel": ("rbf", "linear"),
     "loss": ("logistic", "hinge"),
     "ties": ("auto", "davidson", "half", "leave out"),
     "init": ("share", "random"),
-    "flips": ("marginal", "joint"),
+    "flips": ("auto", "marginal", "joint"),
 }
 _WHOLE = ("n_init", "max_iter", "n_landmarks", "n_jobs")
 
@@ -29,14 +27,9 @@ _WHOLE = ("n_init", "max_iter", "n_landmarks", "n_jobs")
 class FitSettings:
     """Parameters of a model with a scorer and a noise; parameters that a model lacks keep their defaults.
 
-    Attributes
-    ----------
-    model : str
-        Name of the model, for messages.
-    unit : {"pair", "vote"}
-        What shares one latent truth.
-    others
-        As in :class:`jamrank.JAM` and :class:`jamrank.KernelJAM`.
+    model: Name of the model, for messages.
+    unit ({"pair", "vote"}): What shares one latent truth.
+    others: As in :class:`jamrank.JAM` and :class:`jamrank.KernelJAM`.
     """
 
     model: str

@@ -12,7 +12,7 @@ from typing import Any
 
 from jamrank.data.comparisons import Comparisons
 from jamrank.engines import Choice, Engine, GradedEngine, MemoryEngine, TiedEngine, make_engine
-from jamrank.errors import NotStoredError
+from jamrank.errors import FormatError, JamrankError, NotStoredError
 from jamrank.fitting.em import Point, Problem
 from jamrank.fitting.prior import Prior
 from jamrank.fitting.tie_use import NO_TIES, TieMode, TieUse
@@ -22,8 +22,6 @@ from jamrank.rows import ROWS_BY, grade_steps, with_halves
 from jamrank.scorers import SCORERS, Scorer
 from jamrank.typing import FloatArray, Int32Array
 
-__all__ = ["EngineSource", "NoiseState", "ScorerState", "Solution"]
-
 # Rows of the passes that ask of each vote whether it is a tie.
 TIE_ROWS = {"each": "tie", "shared": "tie-shared"}
 
@@ -32,25 +30,14 @@ TIE_ROWS = {"each": "tie", "shared": "tie-shared"}
 class EngineSource:
     """What an engine is made from.
 
-    Attributes
-    ----------
-    votes : Comparisons, PartedComparisons or None
-        The votes; None for a model that was saved without them.
-    gold : Comparisons or None
-        The votes and one further annotator, who states the known truths.
-    rows : str
-        Layout of the rows.
-    ties : {"none", "half", "each", "shared"}
-        How ties enter, as in :class:`jamrank.fitting.tie_use.TieUse`.
-    choice : Choice
-        The engine that was chosen.
-    n_jobs : int or None
-        Threads.
-    cluster : ndarray or None
-        Cluster of each pair, where an annotator has one confusion group for each.
-    n_clusters : int
-    graded : bool
-        Whether grades of votes have passes of their own.
+    votes: The votes; None for a model that was saved without them.
+    gold: The votes and one further annotator, who states the known truths.
+    rows: Layout of the rows.
+    ties ({"none", "half", "each", "shared"}): How ties enter, as in :class:`jamrank.fitting.tie_use.TieUse`.
+    choice: The engine that was chosen.
+    n_jobs: Threads.
+    cluster: Cluster of each pair, where an annotator has one confusion group for each.
+    graded: Whether grades of votes have passes of their own.
     """
 
     votes: Votes | None
@@ -123,16 +110,10 @@ class EngineSource:
 class ScorerState:
     """A scorer by name, and what it is made from.
 
-    Attributes
-    ----------
-    name : str
-        In :data:`jamrank.scorers.SCORERS`.
-    weight_variance, score_variance : float or None
-        Prior variances of weights and of free scores or effects; None for no prior.
-    matrix : ndarray or None
-        Standardised features, or their kernel map.
-    centre : ndarray or None
-        Prior mean of free scores.
+    name: In :data:`jamrank.scorers.SCORERS`.
+    weight_variance, score_variance: Prior variances of weights and of free scores or effects; None for no prior.
+    matrix: Standardised features, or their kernel map.
+    centre: Prior mean of free scores.
     """
 
     name: str
@@ -150,19 +131,11 @@ class ScorerState:
 class NoiseState:
     """A noise by name, and what it is made from.
 
-    Attributes
-    ----------
-    name : str
-        In :data:`jamrank.noise.NOISES`.
-    prior : Prior or None
-    ties : TieUse
-        How ties enter: whether thresholds come on top, and their prior.
-    scale : float or None
-        Scale of the discriminations, if it changed during the fit.
-    overall : ndarray or None
-        Overall flips of the annotators, the prior means of those by cluster.
-    strength : float
-        Strength of that prior, in votes.
+    name: In :data:`jamrank.noise.NOISES`.
+    ties: How ties enter: whether thresholds come on top, and their prior.
+    scale: Scale of the discriminations, if it changed during the fit.
+    overall: Overall flips of the annotators, the prior means of those by cluster.
+    strength: Strength of that prior, in votes.
     """
 
     name: str
@@ -177,14 +150,14 @@ class NoiseState:
         noise, n_sums, steps = self._decided(engine), engine.n_confusion_groups, engine.grades
         if steps is not None:
             noise = Graded(noise, n_sums, steps.counts, steps.n_annotators, self.prior is not None)
-            n_sums += noise.n_params
+            n_sums += noise.n_further
         if engine.ties is None:
             return noise
         return Tied(noise, n_sums, engine.ties.vote_counts, self.ties.variance, self.ties.mode == "shared")
 
     def _decided(self, engine: Engine) -> Noise:
         if self.overall is not None:
-            weak = self.prior.flip_votes if self.prior else (0.0, 0.0)
+            weak = self.prior.flip_votes if self.prior else ()
             counts = engine.vote_counts
             return ClusteredFlip(counts, len(counts) // len(self.overall), self.overall, self.strength, *weak)
         if self.scale is not None:
@@ -212,8 +185,13 @@ class Solution:
 
     @cached_property
     def point(self) -> Point:
-        """The parameters with the E-step there."""
-        return self.problem.evaluate(self.theta, self.params)
+        """The parameters with the E-step there; computed only after loading, since a fit stores it."""
+        try:
+            return self.problem.evaluate(self.theta, self.params)
+        except JamrankError:
+            raise
+        except (ValueError, IndexError) as error:
+            raise FormatError(f"the saved parameters do not fit the saved votes ({error}); fit again") from None
 
     @classmethod
     def of(

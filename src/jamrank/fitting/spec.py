@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-__all__ = ["Capabilities", "FeatureUse", "ModelSpec"]
-
 FeatureUse = Literal["refused", "ignored", "optional", "always"]
 
 
@@ -14,22 +12,13 @@ FeatureUse = Literal["refused", "ignored", "optional", "always"]
 class Capabilities:
     """What a model can do.
 
-    Attributes
-    ----------
-    features : {"refused", "ignored", "optional", "always"}
-        How features of the items are treated.
-    gold : bool
-        Whether it uses pairs of known truth.
-    ties : bool
-        Whether ties count without an option: half a vote for each side.
-    out_of_core : bool
-        Whether it fits votes on disk and on a cluster.
-    log_odds : bool
-        Whether scores are log-odds, which can be shown as Elo and used for a warm start.
-    annotators : bool
-        Whether it estimates how reliable each annotator is.
-    likelihood : bool
-        Whether its scores maximise a likelihood, so that there is an information matrix.
+    features ({"refused", "ignored", "optional", "always"}): How features of the items are treated.
+    gold: Whether it uses pairs of known truth.
+    ties: Whether ties count without an option: half a vote for each side.
+    out_of_core: Whether it fits votes on disk and on a cluster.
+    log_odds: Whether scores are log-odds, which can be shown as Elo and used for a warm start.
+    annotators: Whether it estimates how reliable each annotator is.
+    likelihood: Whether its scores maximise a likelihood, so that there is an information matrix.
     """
 
     features: FeatureUse = "refused"
@@ -45,15 +34,9 @@ class Capabilities:
 class ModelSpec:
     """The assumptions of a model, and what it can do.
 
-    Attributes
-    ----------
-    unit : {"pair", "vote"}
-        What shares one latent truth: all votes on a pair within a question, or each vote alone.
-    scorer : str or None
-        Name of a scorer of :data:`jamrank.scorers.SCORERS`, or ``"auto"``; None for a model without a likelihood.
-    noise : str or None
-        Name of a noise of :data:`jamrank.noise.NOISES`; None for a model without one.
-    capabilities : Capabilities
+    unit ({"pair", "vote"}): What shares one latent truth: all votes on a pair within a question, or each vote alone.
+    scorer: Name of a scorer of :data:`jamrank.scorers.SCORERS`, or ``"auto"``; None for a model without a likelihood.
+    noise: Name of a noise of :data:`jamrank.noise.NOISES`; None for a model without one.
     """
 
     unit: Literal["pair", "vote"] = "pair"

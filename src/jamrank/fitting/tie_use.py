@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 from scipy.special import betaln, polygamma
 
 from jamrank.data.comparisons import Comparisons
@@ -15,15 +14,13 @@ from jamrank.fitting.settings import FitSettings
 from jamrank.io.out_of_core.parted import Votes
 from jamrank.typing import FloatArray
 
-__all__ = ["NO_TIES", "TieMode", "TieUse", "resolve_ties", "tie_spread"]
-
 TieMode = Literal["none", "half", "each", "shared"]
 
-# With fewer votes an annotator, thresholds of their own would be mostly prior, and there would be very many.
+# With fewer votes per annotator, individual thresholds would be determined mostly by the prior.
 _VOTES_EACH = 10.0
 # Twice the gain in log-likelihood by which annotators must differ: 5 %, one-sided, at the bound of no difference.
 _DIFFER = 2.71
-# Logarithms of the pseudo-votes of the Beta distribution of tie shares, from very different to all alike.
+# Logarithms of the pseudo-votes of the Beta distribution of tie shares, from very different to equal shares.
 _PSEUDO_VOTES = (-3.0, 12.0)
 
 
@@ -31,12 +28,9 @@ _PSEUDO_VOTES = (-3.0, 12.0)
 class TieUse:
     """How ties enter a fit.
 
-    Attributes
-    ----------
-    mode : {"none", "half", "each", "shared"}
-        Not at all; as half a vote for either side; as an outcome with a threshold for each annotator, or one for all.
-    variance : float or None
-        Prior variance of the logarithm of an annotator's threshold around the mean; None for no prior.
+    mode ({"none", "half", "each", "shared"}): Not at all; as half a vote for either side; as an outcome with a
+        threshold for each annotator, or one for all.
+    variance: Prior variance of the logarithm of an annotator's threshold around the mean; None for no prior.
     """
 
     mode: TieMode = "none"
@@ -53,7 +47,7 @@ def resolve_ties(settings: FitSettings, votes: Votes) -> TieUse:
         return NO_TIES
     if wanted == "half":
         if not isinstance(votes, Comparisons):
-            raise ParameterError("ties is 'half', which needs the votes in memory; in parts use ties='auto'")
+            raise ParameterError("ties is 'half', which needs the votes in memory; use ties='auto'")
         return TieUse("half")
     if wanted == "davidson":
         return TieUse("each", prior.tie_variance if prior else None)
@@ -65,9 +59,8 @@ def resolve_ties(settings: FitSettings, votes: Votes) -> TieUse:
 def tie_spread(tied: FloatArray, decided: FloatArray) -> float | None:
     """Return the variance of the log-odds of a tie between annotators; None where they may all be alike.
 
-    Shares of ties are taken for draws from a Beta distribution, whose spread has the highest likelihood given the
-    counts. They may be alike where that is hardly better than one share for all, or where annotators have too few
-    votes to differ.
+    Shares of ties are modelled by a Beta distribution, fitted by maximum likelihood to the counts. The result is None
+    if that is hardly better than one share for all, or if annotators have too few votes.
     """
     votes = tied + decided
     there = votes > 0
@@ -79,6 +72,8 @@ def tie_spread(tied: FloatArray, decided: FloatArray) -> float | None:
     def loss(log_size: float) -> float:
         a, b = share * np.exp(log_size), (1 - share) * np.exp(log_size)
         return float(-(betaln(a + tied, b + decided) - betaln(a, b)).sum())
+
+    from scipy.optimize import minimize_scalar
 
     best = minimize_scalar(loss, bounds=_PSEUDO_VOTES, method="bounded")
     alike = float(tied.sum() * np.log(share) + decided.sum() * np.log1p(-share))

@@ -15,8 +15,6 @@ from jamrank.typing import FloatArray
 if TYPE_CHECKING:
     from jamrank.inference.result import RankingResult
 
-__all__ = ["warm_start"]
-
 
 def warm_start(
     problem: Problem,
@@ -31,20 +29,12 @@ def warm_start(
 
     Parameters without an earlier value keep their usual start; new items start at the mean of the old ones.
 
-    Parameters
-    ----------
-    problem : Problem
-        What is to be fitted.
-    theta, params : ndarray
-        The usual start.
-    earlier : RankingResult
-        What to start from.
-    votes : Comparisons or PartedComparisons
-        Whose ids are matched.
-    features : Features or None
-        Of the new fit.
-    kernel : bool
-        Whether features go through a kernel, whose weights cannot be reused.
+    problem: What is to be fitted.
+    theta, params: The usual start.
+    earlier: What to start from.
+    votes: Whose ids are matched.
+    features: Of the new fit.
+    kernel: Whether features go through a kernel, whose weights cannot be reused.
     """
     item = locate(earlier.items, votes.items)
     old = earlier.scores

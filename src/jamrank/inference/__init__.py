@@ -5,22 +5,16 @@ from jamrank.inference.error_correlation import Links, correlated
 from jamrank.inference.rank_groups import GroupShare, group_share
 from jamrank.inference.ranks import order_accuracy, ranks
 from jamrank.inference.response_bias import ResponseBias, habits
-from jamrank.inference.scale import rescaled
 from jamrank.inference.uncertainty import (
     Uncertainty,
     draw_ranks,
-    from_information,
     independent,
     laplace,
-    needs_links,
-    normal_draws,
-    pooled_quantiles,
     sandwich,
 )
-from jamrank.inference.verdicts import ACTIONS, VERDICTS, best_first, evidence, flip_intervals, verdicts
+from jamrank.inference.verdicts import VERDICTS, best_first, evidence, flip_intervals, verdicts
 
 __all__ = [
-    "ACTIONS",
     "VERDICTS",
     "GroupShare",
     "Links",
@@ -32,17 +26,12 @@ __all__ = [
     "draw_ranks",
     "evidence",
     "flip_intervals",
-    "from_information",
     "group_share",
     "habits",
     "independent",
     "laplace",
-    "needs_links",
-    "normal_draws",
     "order_accuracy",
-    "pooled_quantiles",
     "ranks",
-    "rescaled",
     "sandwich",
     "verdicts",
 ]

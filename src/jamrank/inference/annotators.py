@@ -23,25 +23,16 @@ from jamrank.inference.vote_summary import VoteSummary, whole_numbers
 from jamrank.noise import NOISES
 from jamrank.typing import FloatArray
 
-__all__ = ["AnnotatorFit", "LatentAnnotators"]
-
 USUAL_LEVEL = 0.95
 
 
 class AnnotatorFit:
     """Counted flips: the share of each annotator's votes against the scores.
 
-    Parameters
-    ----------
-    votes : VoteSummary
-    flip : ndarray
-        Of each annotator; by annotator and cluster where flips differ between clusters.
-    predictor : LinkPredictor
-        Predicts the truths with which votes are compared.
-    traits : dict, optional
-        Other estimates for each annotator, by name: ``bias``, ``side_flip``, ``tie``, ``discrimination``.
-    overall : ndarray, optional
-        One flip for each annotator, where ``flip`` has several.
+    flip: Of each annotator; by annotator and cluster where flips differ between clusters.
+    predictor: Predicts the truths with which votes are compared.
+    traits: Other estimates for each annotator, by name: ``bias``, ``side_flip``, ``tie``, ``discrimination``.
+    overall: One flip for each annotator, where ``flip`` has several.
     """
 
     # Traits that only some noises have.
@@ -60,11 +51,14 @@ class AnnotatorFit:
         traits: dict[str, FloatArray] | None = None,
         overall: FloatArray | None = None,
     ) -> None:
-        # Copies have no votes of their own here: what is said of them is what is said of the one they copy.
-        shown = votes.stands_for
-        self.votes, self.flip, self.predictor = votes, flip[shown], predictor
-        self.traits = {name: value[shown] for name, value in (traits or {}).items()}
-        self.overall = self.flip if overall is None else overall[shown]
+        self.votes, self.flip, self.predictor = votes, flip, predictor
+        self.traits = {} if traits is None else traits
+        self.overall = flip if overall is None else overall
+        if len(votes.copy_of):
+            # Copies have no votes of their own here: what is said of them is what is said of the one they copy.
+            shown = votes.stands_for
+            self.flip, self.overall = self.flip[shown], self.overall[shown]
+            self.traits = {name: value[shown] for name, value in self.traits.items()}
 
     @property
     def counted(self) -> bool:
@@ -138,7 +132,15 @@ class AnnotatorFit:
     @cached_property
     def link_rows(self) -> FloatArray:
         """Annotator pairs with correlated errors, as rows of numbers."""
-        return np.empty((0, 6)) if self._links is None else self._links.to_array()
+        found = np.empty((0, 6)) if self._links is None else self._links.to_array()
+        return np.concatenate([self._copies(), found])
+
+    def _copies(self) -> FloatArray:
+        """Return copies and those they copy as such rows: they agree on everything."""
+        copies = np.flatnonzero(self.votes.copy_of >= 0)
+        first = self.votes.copy_of[copies]
+        pairs, skill = self.votes.decided_votes[first], 1 - 2 * self.overall[first]
+        return np.stack([first, copies, pairs, pairs, pairs * (1 + skill**2) / 2, np.ones(len(first))], axis=1)
 
     # -- frames -----------------------------------------------------------------------------------------------
 
@@ -205,12 +207,8 @@ class AnnotatorFit:
 class LatentAnnotators(AnnotatorFit):
     """Flips that are estimated together with the scores.
 
-    Parameters
-    ----------
-    votes, predictor
-        As in :class:`AnnotatorFit`.
-    inference : LatentInference
-        Of the fit.
+    votes, predictor: As in :class:`AnnotatorFit`.
+    inference: Of the fit.
     """
 
     saved = (*AnnotatorFit.saved, "bias_interval", "tie_interval", "discrimination_interval", "cluster_interval")
@@ -238,12 +236,12 @@ class LatentAnnotators(AnnotatorFit):
         return self._information_at(self.fit.overall or fitted)
 
     def _information_at(self, solution: Solution) -> FloatArray:
-        problem, point = solution.problem, solution.point
-        observed, n = self.inference.observed_at(solution), len(self.votes.annotators)
+        n = len(self.votes.annotators)
         if self.fit.flip_information is not None:
-            # Each ignores something: one the uncertainty of scores except their scale, the other that of variances.
-            own = self.fit.flip_information[:n]
-            return own if observed is None else np.minimum(own, observed.marginal()[:n])
+            # The joint posterior has no maximum where scores are integrated out: its curvature says nothing there.
+            return self.fit.flip_information[:n]
+        problem, point = solution.problem, solution.point
+        observed = self.inference.observed_at(solution)
         if observed is not None:
             return problem.noise.flip_information(observed.marginal(), n)
         hidden = problem.engine.truth_variance(point.scores, problem.noise.log_emission(point.params)).sum(axis=1)

@@ -17,8 +17,6 @@ from jamrank.typing import FloatArray, IntArray
 if TYPE_CHECKING:
     from jamrank.inference.result import RankingResult
 
-__all__ = ["Refit", "bootstrap"]
-
 
 @dataclass(frozen=True)
 class Refit:

@@ -22,8 +22,6 @@ from jamrank.inference.exchangeability import Exchangeability
 from jamrank.inference.posterior_draws import Draws, Posterior
 from jamrank.typing import FloatArray
 
-__all__ = ["CanonicalSampler", "n_draws"]
-
 # More draws where passes are short, so that intervals vary less with the seed.
 _USUAL, _MANY, _SHORT_ROWS = 400, 800, 1000
 _MOST_ITERATIONS, _TOL, _VARIANCE = 500, 1e-7, 3.0
@@ -39,13 +37,8 @@ def n_draws(engine: Engine) -> int:
 class CanonicalSampler:
     """Draws from the posterior of a fit, in an order that does not depend on names.
 
-    Parameters
-    ----------
-    fit : LatentFit
-    like : Exchangeability
-        The order.
-    gold : KnownTruths or None
-        Pairs of known truth.
+    like: The order.
+    gold: Pairs of known truth.
     """
 
     def __init__(self, fit: LatentFit, like: Exchangeability, gold: KnownTruths | None) -> None:
@@ -98,8 +91,10 @@ class CanonicalSampler:
 
     def _by_annotator(self, params: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the parameters of each row by kind and annotator, and those that all annotators share."""
+        n_annotators = len(self.like.annotator_place)
         at = params.shape[1] - self.fit.fitted.problem.noise.n_shared
-        return params[:, :at].reshape(len(params), -1, len(self.like.annotator_place)), params[:, at:]
+        at -= at % n_annotators  # a noise that has none for each annotator
+        return params[:, :at].reshape(len(params), -1, n_annotators), params[:, at:]
 
     def draw(self, n: int, random_state: Any = 0) -> Draws:
         """Return draws in the order of the fit."""

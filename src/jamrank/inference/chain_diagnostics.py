@@ -8,8 +8,6 @@ import numpy as np
 
 from jamrank.typing import FloatArray
 
-__all__ = ["ChainDiagnostics", "diagnose", "effective_size", "split_rhat"]
-
 
 @dataclass(frozen=True)
 class ChainDiagnostics:
@@ -43,9 +41,7 @@ def diagnose(draws: FloatArray, n_chains: int) -> ChainDiagnostics:
 def split_rhat(chains: FloatArray) -> FloatArray:
     """Return the split R-hat of each parameter: Gelman et al., *Bayesian Data Analysis*, 3rd edition.
 
-    Parameters
-    ----------
-    chains : ndarray of shape (draws, chains, parameters)
+    chains, of shape (draws, chains, parameters).
     """
     halves = _halves(chains)
     length = len(halves)

@@ -13,8 +13,6 @@ from jamrank.noise.kmeans import nearest_centroid
 from jamrank.scorers import align_features
 from jamrank.typing import FloatArray, IntArray
 
-__all__ = ["ClusterPredictor", "PairPredictor"]
-
 
 class ClusterPredictor(LatentPredictor):
     """A flip for each annotator and cluster of pairs: VRJAM."""

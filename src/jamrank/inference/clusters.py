@@ -8,9 +8,6 @@ import numpy as np
 
 from jamrank.typing import FloatArray
 
-__all__ = ["describe_cluster"]
-
-
 # A feature is named if its difference is at least half of the largest one; at most so many are named.
 _WORTH, _MOST_NAMED = 0.5, 3
 # Below half a standard deviation in every feature, two items are called similar.

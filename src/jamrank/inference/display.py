@@ -7,8 +7,6 @@ import numpy as np
 from jamrank.inference.result import RankingResult
 from jamrank.text import many
 
-__all__ = ["as_text"]
-
 
 def as_text(result: RankingResult, most: int) -> str:
     """Return the head of the ranking: rank, score and item, with standard errors where they are known already."""

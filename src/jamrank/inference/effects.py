@@ -9,8 +9,6 @@ from scipy.special import expit
 
 from jamrank.typing import FloatArray, IntArray
 
-__all__ = ["logistic_effects", "wilson"]
-
 _Z = 1.959963984540054
 # A weak normal prior keeps coefficients finite where the outcomes are separated.
 _PRIOR_PRECISION = 0.01
@@ -19,19 +17,10 @@ _PRIOR_PRECISION = 0.01
 def logistic_effects(design: FloatArray, outcome: FloatArray, cluster: IntArray) -> tuple[FloatArray, FloatArray]:
     """Fit a logistic regression by Newton's method.
 
-    Parameters
-    ----------
-    design : ndarray
-        Observations by columns.
-    outcome : ndarray
-        0 or 1.
-    cluster : ndarray of int
-        Observations with the same number may be dependent.
-
-    Returns
-    -------
-    effect, error : ndarray
-        Coefficients, and their standard errors by the clustered sandwich; infinite where a column is confounded.
+    design: Observations by columns.
+    outcome: 0 or 1.
+    cluster: Observations with the same number may be dependent.
+    Returns: Coefficients, and their standard errors by the clustered sandwich; infinite where a column is confounded.
     """
     n_columns = design.shape[1]
     prior = _PRIOR_PRECISION * np.eye(n_columns)

@@ -15,9 +15,6 @@ from jamrank.data.storage import FIRST, TIE, DenseVotes
 from jamrank.inference.response_bias import chunks
 from jamrank.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["Links", "correlated"]
-
-
 # Fewest common pairs of two judges, and the probability of any false link among independent judges.
 _LEAST_COMMON, _FALSE_ALARM = 10, 0.02
 # Most couples of votes on one pair that are used; beyond that, an even sample of the pairs.

@@ -15,9 +15,6 @@ from jamrank.io.out_of_core.parted import Votes
 from jamrank.io.out_of_core.sampling import sample_parts
 from jamrank.typing import FloatArray, HashArray, IntArray
 
-__all__ = ["Exchangeability", "all_distinct", "by_group", "codes", "find_exchangeable"]
-
-
 _SAME = 9  # decimals in which scores of exchangeable items agree
 _MOST_ROUNDS = 30
 # Of more exchangeable items than this, the rest are ordered by index.
@@ -28,18 +25,11 @@ _MOST_SINGLED_OUT = 40
 class Exchangeability:
     """Which items and annotators are exchangeable given the votes.
 
-    Attributes
-    ----------
-    group : ndarray of int
-        Equal for exchangeable items: same score, same votes.
-    place : ndarray of int
-        The position of each item in an order that depends on names only among exchangeable items.
-    annotator : ndarray of uint64
-        Equal for annotators that are exchangeable once items are ordered.
-    annotator_place, question_place : ndarray of int
-        The positions of annotators and questions in such an order.
-    table : Comparisons
-        The votes.
+    group: Equal for exchangeable items: same score, same votes.
+    place: The position of each item in an order that depends on names only among exchangeable items.
+    annotator: Equal for annotators that are exchangeable once items are ordered.
+    annotator_place, question_place: The positions of annotators and questions in such an order.
+    table: The votes.
     """
 
     group: IntArray

@@ -11,20 +11,10 @@ from scipy.special import expit
 
 from jamrank.engines import MemoryEngine
 from jamrank.fitting.em import Point, Problem
+from jamrank.linalg.blas import blas_threads
 from jamrank.linalg.joint_information import factored, is_small, joint_information
+from jamrank.scorers import LinearScorer, Scorer, SumScorer
 from jamrank.typing import BoolArray, FloatArray
-
-__all__ = [
-    "Observed",
-    "annotator_covariance",
-    "information_on_flips",
-    "interval",
-    "joint_covariance",
-    "observed_information",
-    "shared_variance",
-    "whole_covariance",
-]
-
 
 _STEP = 1e-4
 # Beyond this many parameters, or rows times passes, scores are held fixed.
@@ -39,12 +29,8 @@ _NORMAL_95 = 1.959963984540054
 class Observed:
     """The observed information on scores and noise together, prior included.
 
-    Attributes
-    ----------
-    matrix : ndarray
-        Scores (or weights) first, then the parameters of the noise. Directions that are not identified are fixed.
-    inside : ndarray of bool
-        Which parameters of the noise are included; those without information are held fixed.
+    matrix: Scores (or weights) first, then the parameters of the noise. Directions that are not identified are fixed.
+    inside: Which parameters of the noise are included; those without information are held fixed.
     """
 
     matrix: FloatArray
@@ -63,6 +49,11 @@ def observed_information(problem: Problem, point: Point) -> Observed | None:
 
     In closed form if the noise has one, otherwise by differences of the gradient.
     """
+    with blas_threads(problem.engine.n_items):
+        return _observed_information(problem, point)
+
+
+def _observed_information(problem: Problem, point: Point) -> Observed | None:
     noise, params = problem.noise, point.params
     if problem.engine.has_information and (noise.closed_form or not len(params)):
         matrix, inside = _in_closed_form(problem, cast(MemoryEngine, problem.engine), point)
@@ -126,6 +117,16 @@ def whole_covariance(problem: Problem, point: Point, most_visits: int = _MOST_VI
     return np.asarray(np.linalg.pinv(information, rcond=_NOTHING, hermitian=True))
 
 
+def weight_variances(scorer: Scorer, covariance: FloatArray) -> FloatArray:
+    """Return the variance of each feature's weight, given the covariance of all parameters."""
+    features = cast(LinearScorer, scorer) if scorer.effects() is None else cast(SumScorer, scorer).features
+    own = covariance[: features.n_params, : features.n_params]
+    if not features.wide:
+        return np.diag(own)
+    values, vectors = np.linalg.eigh(own)
+    return features.weight_variances(vectors * np.sqrt(np.maximum(values, 0.0)))
+
+
 def _bend(problem: Problem, at: FloatArray, direction: FloatArray, n_theta: int) -> FloatArray:
     """Return the derivative of the gradient along a direction."""
     ends = [at + step * direction for step in (_STEP, -_STEP)]
@@ -136,14 +137,9 @@ def _bend(problem: Problem, at: FloatArray, direction: FloatArray, n_theta: int)
 def annotator_covariance(problem: Problem, point: Point, n_annotators: int) -> FloatArray:
     """Return the covariance of each annotator's own parameters.
 
-    Parameters
-    ----------
-    n_annotators : int
-        The noise has as many parameters of a first kind, then of a second, and so on, then those that all share.
-
-    Returns
-    -------
-    ndarray of shape (kinds, kinds, annotators)
+    n_annotators: The noise has as many parameters of a first kind, then of a second, and so on, then those that all
+        share.
+    Returns an array, of shape (kinds, kinds, annotators).
     """
     own = len(point.params) - problem.noise.n_shared
     kinds = own // n_annotators

@@ -18,19 +18,11 @@ from jamrank.inference.vote_summary import VoteSummary
 from jamrank.scorers import SCORERS
 from jamrank.typing import FloatArray
 
-__all__ = ["N_DRAWS", "LatentInference"]
-
 N_DRAWS = 400
 
 
 class LatentInference:
-    """Information and draws of a fit, each computed once on first access.
-
-    Parameters
-    ----------
-    fit : LatentFit
-    votes : VoteSummary
-    """
+    """Information and draws of a fit, each computed once on first access."""
 
     def __init__(self, fit: LatentFit, votes: VoteSummary) -> None:
         self.fit, self.votes = fit, votes

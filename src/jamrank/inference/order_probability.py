@@ -17,10 +17,8 @@ from jamrank.errors import UnknownItemError
 from jamrank.inference.uncertainty import draw_ranks
 from jamrank.typing import FloatArray, IntArray
 
-__all__ = ["OrderProbability", "find_items"]
-
-# Numbers held at a time.
-_MOST_NUMBERS = 1 << 23
+# Numbers held at a time: draws of both items of some pairs, in cache.
+_MOST_NUMBERS = 1 << 15
 _DRAWS = 400
 # Of more items, first-place probabilities and ranks within groups are not computed.
 _MOST_DRAWN = 20_000
@@ -35,10 +33,7 @@ _NORMAL_95 = 1.959963984540054
 def find_items(items: NDArray[Any], ids: Any) -> IntArray:
     """Return the codes of one id or several.
 
-    Raises
-    ------
-    UnknownItemError
-        If no vote is about such an item; it names similar ones.
+    Raises UnknownItemError: If no vote is about such an item; it names similar ones.
     """
     several = not isinstance(ids, str) and hasattr(ids, "__len__")
     wanted = np.empty(len(ids) if several else 1, dtype=object)
@@ -55,14 +50,9 @@ def find_items(items: NDArray[Any], ids: Any) -> IntArray:
 class OrderProbability:
     """Probabilities of orders, from joint draws of the scores or from independent normal distributions.
 
-    Parameters
-    ----------
-    scores, error : ndarray
-        The score of each item and its standard error; NaN where unknown.
-    draw : callable, optional
-        Returns joint draws of all scores, one row a draw; called at most once.
-    group : ndarray of int, optional
-        Group of each item, where items of different groups cannot be compared.
+    scores, error: The score of each item and its standard error; NaN where unknown.
+    draw: Returns joint draws of all scores, one row per draw; called at most once.
+    group: Group of each item, where items of different groups cannot be compared.
     """
 
     def __init__(
@@ -94,12 +84,12 @@ class OrderProbability:
             spread = np.hypot(self.error[upper], self.error[lower])
             gap = self.scores[upper] - self.scores[lower]
             return np.asarray(ndtr(np.divide(gap, spread, out=_FAR * np.sign(gap), where=spread > 0)))
-        found = np.empty(len(upper))
+        by_item, found = np.ascontiguousarray(self._joint.T), np.empty(len(upper))
         step = max(_MOST_NUMBERS // len(self._joint), 1)
         for begin in range(0, len(upper), step):
             part = slice(begin, begin + step)
-            one, other = self._joint[:, upper[part]], self._joint[:, lower[part]]
-            found[part] = ((one > other).mean(axis=0) + (one >= other).mean(axis=0)) / 2
+            one, other = by_item[upper[part]], by_item[lower[part]]
+            found[part] = ((one > other).mean(axis=1) + (one >= other).mean(axis=1)) / 2
         return found
 
     def difference(self, upper: int, lower: int) -> tuple[float, float, float]:

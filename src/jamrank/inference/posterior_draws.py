@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,11 @@ import numpy as np
 from jamrank.engines import Engine
 from jamrank.fitting.em import Problem
 from jamrank.inference.information import observed_information
+from jamrank.linalg.blas import blas_threads
 from jamrank.linalg.joint_information import factored
 from jamrank.noise import Noise
 from jamrank.scorers import ObjectScorer
 from jamrank.typing import FloatArray, IntArray
-
-__all__ = ["N_CHAINS", "Draws", "Posterior", "can_draw", "sample"]
 
 Density = Callable[[FloatArray], tuple[float, FloatArray]]
 
@@ -51,19 +50,12 @@ class Posterior:
     integrated out: with an inverse chi-squared prior of two pseudo-items the scores have a joint Student t
     distribution up to a variance of 9, and are normal with that variance beyond.
 
-    Parameters
-    ----------
-    engine : Engine
-        Passes over the votes.
-    noise : Noise
-        Its parameters are drawn too.
-    theta, params : ndarray
-        The end of the fit.
-    variance : float or None
-        Prior variance of the scores; None if it was estimated.
-    oriented : bool
-        Exclude parameters of negative orientation. Negated scores with flips 1 - flip explain the votes nearly as
-        well, and a fit assumes the positive orientation.
+    engine: Passes over the votes.
+    noise: Its parameters are drawn too.
+    theta, params: The end of the fit.
+    variance: Prior variance of the scores; None if it was estimated.
+    oriented: Exclude parameters of negative orientation. Negated scores with flips 1 - flip explain the votes nearly
+        as well, and a fit assumes the positive orientation.
     """
 
     engine: Engine
@@ -101,8 +93,8 @@ class Posterior:
         passes = [engine.expectation(theta, log_emission) for engine in self._engines]
         value, slope = self._score_prior(theta)
         value += sum(at.value for at in passes) + self.noise.log_prior(params)
-        gradient = np.sum([at.gradient for at in passes], axis=0) + slope
-        expected_counts = np.sum([at.expected_counts for at in passes], axis=0)
+        gradient = reduce(np.add, [at.gradient for at in passes]) + slope
+        expected_counts = reduce(np.add, [at.expected_counts for at in passes])
         if self.oriented and self.noise.orientation(params) < 0:
             value = -np.inf
         return value, self._joined(gradient, self.noise.slope(params, expected_counts))
@@ -150,6 +142,10 @@ class Posterior:
 
     def draw(self, n: int, random_state: Any = 0) -> Draws:
         """Return draws of the scores, each centred, and of the noise's parameters, from several chains."""
+        with blas_threads(len(self.theta) + len(self.params)):
+            return self._draw(n, random_state)
+
+    def _draw(self, n: int, random_state: Any) -> Draws:
         rng = np.random.default_rng(random_state)
         x = self._joined(self.theta, self.params)
         warm, step = sample(self.density, x, self._spread(x), _WARM_UP, rng, learn=True)
@@ -201,42 +197,32 @@ def sample(
 ) -> tuple[FloatArray, float]:
     """Draw from a density by Hamiltonian Monte Carlo.
 
-    Parameters
-    ----------
-    density : callable
-        Returns the log density and its gradient.
-    x : ndarray
-        Start of the chain.
-    spread : ndarray
-        Matrix that turns independent normals into steps about as wide as the density.
-    n : int
-        Length of the chain.
-    learn : bool
-        Whether to adapt the step size; draws made meanwhile must be discarded.
-    step : float
-        Step size, or its initial value.
-
-    Returns
-    -------
-    draws : ndarray of shape (n, parameters)
-    step : float
+    density: Returns the log density and its gradient.
+    x: Start of the chain.
+    spread: Matrix that turns independent normals into steps about as wide as the density.
+    n: Length of the chain.
+    learn: Whether to adapt the step size; draws made meanwhile must be discarded.
+    step: Step size, or its initial value.
+    Returns draws, of shape (n, parameters), step.
     """
     value, slope = density(x)
+    pull = slope @ spread
     draws, log_step = np.empty((n, len(x))), np.log(step)
     for i in range(n):
         length = float(np.exp(log_step)) * rng.uniform(0.8, 1.2)
         begin = rng.standard_normal(len(x))
-        y, momentum, new_value, new_slope = x, begin, value, slope
+        y, momentum, new_value, new_pull = x, begin, value, pull
         for _ in range(int(np.clip(round(_TRAJECTORY / length), 1, _MOST_STEPS))):
-            momentum = momentum + 0.5 * length * (new_slope @ spread)
+            momentum = momentum + 0.5 * length * new_pull
             y = y + length * (spread @ momentum)
-            new_value, new_slope = density(y)
-            momentum = momentum + 0.5 * length * (new_slope @ spread)
+            new_value, slope = density(y)
+            new_pull = slope @ spread
+            momentum = momentum + 0.5 * length * new_pull
         gain = new_value - value - 0.5 * float(momentum @ momentum - begin @ begin)
         accepted = float(np.exp(min(gain, 0.0))) if np.isfinite(gain) else 0.0
         if learn:
             log_step += (accepted - _WANTED_ACCEPTANCE) / (i + 5) ** 0.6
         if rng.random() < accepted:
-            x, value, slope = y, new_value, new_slope
+            x, value, pull = y, new_value, new_pull
         draws[i] = x
     return draws, float(np.exp(log_step))

@@ -17,19 +17,11 @@ from jamrank.inference.latent import LatentInference
 from jamrank.inference.scores import Scores, as_ids
 from jamrank.inference.vote_query import VoteQuery, probit_adjusted_sigmoid
 from jamrank.inference.vote_summary import VoteSummary
+from jamrank.kernels import default_threads, kernels
 from jamrank.linalg.marginals import is_dense, score_variances
 from jamrank.rows import Rows
 from jamrank.scorers import SCORERS
 from jamrank.typing import FloatArray
-
-__all__ = [
-    "CertainPredictor",
-    "DiscriminationPredictor",
-    "LatentPredictor",
-    "LinkPredictor",
-    "SharePredictor",
-    "SlopePredictor",
-]
 
 # Log-odds of a posterior that is 0 or 1 in float64.
 _SURELY_NOT = 1e-15
@@ -38,12 +30,7 @@ _SURELY_NOT = 1e-15
 class LinkPredictor:
     """Votes follow ``sigmoid(a · margin)``, the slope ``a`` fitted to the votes: for scores that are not log-odds.
 
-    Parameters
-    ----------
-    votes : VoteSummary
-    scores : Scores
-    posterior : ndarray, optional
-        P(left truly beats right) for each pair, if already known.
+    posterior: P(left truly beats right) for each pair, if already known.
     """
 
     saved = ("posterior", "link", "score_variances", "vote_tables")
@@ -124,15 +111,9 @@ class LinkPredictor:
     def outcomes(self, left: Any, right: Any, annotator: Any, flip: FloatArray, traits: dict[str, Any]) -> FloatArray:
         """Return the probabilities of a vote for left, for right, and of a tie: one row per vote.
 
-        Parameters
-        ----------
-        left, right : id or array-like of ids
-            On the sides on which they are shown.
-        annotator : id or array-like of ids
-        flip : ndarray
-            Of each annotator.
-        traits : dict
-            What else is estimated of each.
+        left, right: On the sides on which they are shown.
+        flip: Of each annotator.
+        traits: What else is estimated of each.
         """
         names = as_ids(annotator)
         who = locate(self.votes.annotators, names)
@@ -223,12 +204,8 @@ class SharePredictor(SlopePredictor):
 class LatentPredictor(LinkPredictor):
     """Votes distort a latent truth, by a scorer and a noise.
 
-    Parameters
-    ----------
-    votes, scores
-        As in :class:`LinkPredictor`.
-    inference : LatentInference
-        Of the fit.
+    votes, scores: As in :class:`LinkPredictor`.
+    inference: Of the fit.
     """
 
     def __init__(self, votes: VoteSummary, scores: Scores, inference: LatentInference) -> None:
@@ -241,7 +218,10 @@ class LatentPredictor(LinkPredictor):
         fitted = self.fit.fitted
         point, problem = fitted.point, fitted.problem
         if self.fit.settings.unit == "vote":
-            return np.asarray(expit(self.votes.margins(point.scores)))
+            pairs, prior = self.votes.pairs, np.empty(len(self.votes.pairs.first))
+            scores = np.ascontiguousarray(point.scores)
+            kernels.prior_of_pairs(pairs.first, pairs.second, scores, prior, default_threads())
+            return prior
         noise, params = problem.noise.decided(point.params)
         log_emission = noise.log_emission(params)
         parts = []

@@ -12,9 +12,6 @@ from scipy.sparse import csr_array
 from jamrank.errors import ParameterError
 from jamrank.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["GroupShare", "group_share"]
-
-
 # Numbers held at a time for each of the few arrays that a chunk of resamples needs.
 _MOST_NUMBERS = 1 << 22
 

@@ -6,8 +6,6 @@ import numpy as np
 
 from jamrank.typing import FloatArray, IntArray
 
-__all__ = ["order_accuracy", "ranks"]
-
 
 def ranks(scores: FloatArray, within: float = 0.0) -> IntArray:
     """Return the rank of each item, 1 for the highest score; equal scores share the better rank.

@@ -13,9 +13,6 @@ from jamrank.data.comparisons import Comparisons
 from jamrank.data.storage import FIRST, MISSING, TIE, DenseVotes
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
-__all__ = ["ResponseBias", "VoteChunk", "chunks", "habits", "without_own_vote"]
-
-
 # Votes per chunk: enough for numpy to be fast, few enough to need little memory.
 _PIECE = 1 << 18
 # For ties, pairs are comparable if the better item's win probability is in the same of these bins.
@@ -154,16 +151,16 @@ def habits(
 def _checked(votes: Comparisons, decided: FloatArray) -> FloatArray:
     """Return the decided votes of each annotator between items that others voted on too."""
     n = votes.n_annotators
-    lowest, highest = np.full(votes.n_items, n), np.full(votes.n_items, -1)
+    somebody, common = np.full(votes.n_items, -1), np.zeros(votes.n_items, dtype=np.bool_)
     for chunk in chunks(votes):
         counted = (chunk.result != TIE) & (chunk.weight > 0)
         pair, who = chunk.pair[counted], chunk.annotator[counted]
         for item in (votes.pair_first[pair], votes.pair_second[pair]):
-            np.minimum.at(lowest, item, who)
-            np.maximum.at(highest, item, who)
-        if (lowest < highest).all():
+            unseen = somebody[item] < 0
+            somebody[item[unseen]] = who[unseen]
+            common[item[somebody[item] != who]] = True
+        if common.all():
             return decided
-    common = lowest < highest
     checked = np.zeros(n)
     for chunk in chunks(votes):
         both = common[votes.pair_first[chunk.pair]] & common[votes.pair_second[chunk.pair]] & (chunk.result != TIE)
@@ -203,12 +200,8 @@ def _ties(vote_counts: FloatArray, tied: FloatArray) -> FloatArray:
 def without_own_vote(posterior: FloatArray, chunk: VoteChunk, flip: FloatArray) -> FloatArray:
     """Return the posterior of each vote's pair without that vote.
 
-    Parameters
-    ----------
-    posterior : ndarray
-        P(first is better) of the pair of each vote, the vote included.
-    flip : ndarray
-        Probability that each vote is flipped.
+    posterior: P(first is better) of the pair of each vote, the vote included.
+    flip: Probability that each vote is flipped.
     """
     evidence = chunk.weight * np.where(chunk.result == FIRST, 1.0, -1.0) * logit(1 - np.clip(flip, 1e-9, 1 - 1e-9))
     odds = logit(np.clip(posterior, 1e-12, 1 - 1e-12))

@@ -51,7 +51,7 @@ from jamrank.fitting.spec import Capabilities, ModelSpec
 from jamrank.inference.annotators import AnnotatorFit
 from jamrank.inference.bootstrap import bootstrap
 from jamrank.inference.clusters import describe_cluster
-from jamrank.inference.information import interval, whole_covariance
+from jamrank.inference.information import interval, weight_variances, whole_covariance
 from jamrank.inference.latent import LatentInference
 from jamrank.inference.order_probability import OrderProbability, find_items
 from jamrank.inference.prediction import LinkPredictor
@@ -64,8 +64,6 @@ from jamrank.inference.vote_summary import VoteSummary, whole_numbers
 from jamrank.scorers import align_features
 from jamrank.typing import FloatArray, IntArray
 
-__all__ = ["Convergence", "RankingResult", "place_anchor"]
-
 # Beyond this many rows times passes, intervals of weights hold the flips fixed.
 _MOST_VISITS = 200_000_000
 
@@ -74,19 +72,11 @@ _MOST_VISITS = 200_000_000
 class Convergence:
     """How a fit converged, and on which engine.
 
-    Attributes
-    ----------
-    n_iter, n_passes : int
-        Iterations, and passes over the votes.
-    converged : bool
-    log_likelihoods : ndarray
-        Log-likelihood plus log prior at each iteration; empty for models without a likelihood.
-    log_likelihood : float or None
-        The last log-likelihood, without prior.
-    engine : str
-        The engine that ran the passes.
-    engine_reason : str
-        Why this engine was used.
+    n_iter, n_passes: Iterations, and passes over the votes.
+    log_likelihoods: Log-likelihood plus log prior at each iteration; empty for models without a likelihood.
+    log_likelihood: The last log-likelihood, without prior.
+    engine: The engine that ran the passes.
+    engine_reason: Why this engine was used.
     """
 
     n_iter: int = 0
@@ -290,7 +280,7 @@ class RankingResult:
         if covariance is None:
             variance = effective_dof(problem.engine, problem.scorer, point.expectation).weights
         else:
-            variance = np.diag(covariance)[: len(coef)]
+            variance = weight_variances(problem.scorer, covariance)
         error = features.in_user_units(np.sqrt(variance))
         found = np.where(error[:, None] > 0, interval(coef, error**2), coef[:, None])
         self.extras["coef_interval"] = found

@@ -10,27 +10,15 @@ from jamrank.engines import MemoryEngine
 from jamrank.rows import Patterns
 from jamrank.typing import FloatArray
 
-__all__ = ["pulls"]
-
 
 def pulls(engine: MemoryEngine, scores: FloatArray, log_emission: FloatArray, flip: FloatArray) -> FloatArray:
     """Return the contribution of each confusion group's votes to the gradient of the log-likelihood.
 
-    Parameters
-    ----------
-    engine : MemoryEngine
-        Its rows have the annotator of each vote.
-    scores : ndarray
-        One an item.
-    tables : ndarray of shape (coins, 2, 2)
-        Log-likelihood of a vote by confusion group, side and truth.
-    flip : ndarray
-        Of each confusion group; empty if flips are not fitted.
-
-    Returns
-    -------
-    ndarray of shape (coins, items + flips)
-        Derivative in the scores and in the logits of the flips.
+    engine: Its rows have the annotator of each vote.
+    scores: One an item.
+    tables, of shape (coins, 2, 2): Log-likelihood of a vote by confusion group, side and truth.
+    flip: Of each confusion group; empty if flips are not fitted.
+    Returns, of shape (coins, items + flips): Derivative in the scores and in the logits of the flips.
     """
     rows, n_confusion_groups = engine.rows, engine.n_confusion_groups
     votes = _by_row(engine)

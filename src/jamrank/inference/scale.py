@@ -5,11 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import narwhals as nw
-
 from jamrank.errors import ParameterError
-
-__all__ = ["points_of", "rescaled"]
 
 # Points for one unit of log-odds, and the score of the anchor.
 _SCALES = {"logit": (1.0, 0.0), "elo": (400.0 / math.log(10.0), 1000.0)}
@@ -23,16 +19,14 @@ def points_of(scale: str) -> float:
 def rescaled(ranking: Any, scale: str, zero: float) -> Any:
     """Return a ranking with its scores, standard errors and intervals on another scale.
 
-    Parameters
-    ----------
-    ranking : data frame
-        Columns that begin with ``score`` are in log-odds; those that end in ``_se`` are distances.
-    scale : {"logit", "elo"}
-    zero : float
-        The score that becomes 0 (logit) or 1000 (elo).
+    ranking: Columns that begin with ``score`` are in log-odds; those that end in ``_se`` are distances.
+    scale ({"logit", "elo"}).
+    zero: The score that becomes 0 (logit) or 1000 (elo).
     """
     if scale not in _SCALES:
         raise ParameterError(f"scale is {scale!r}; expected {' or '.join(map(repr, _SCALES))}")
+    import narwhals as nw
+
     points, origin = _SCALES[scale]
     frame = nw.from_native(ranking, eager_only=True)
     changed = [

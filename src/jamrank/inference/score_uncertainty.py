@@ -33,18 +33,11 @@ from jamrank.noise import NoNoise
 from jamrank.rows import ROWS_BY
 from jamrank.typing import FloatArray, IntArray
 
-__all__ = ["LatentUncertainty", "ScoreUncertainty", "as_level", "at_least_one"]
-
 
 class ScoreUncertainty:
     """Independent normal errors with known standard errors, or none.
 
-    Parameters
-    ----------
-    votes : VoteSummary
-    scores : Scores
-    se : ndarray or None
-        Standard error of each score; None if the model gives none.
+    se: Standard error of each score; None if the model gives none.
     """
 
     saved: tuple[str, ...] = ("exchangeable", "score_draws")
@@ -97,7 +90,7 @@ class ScoreUncertainty:
         return self._draw(N_DRAWS, 0)
 
     def draw(self, n: int = N_DRAWS, random_state: Any = 0) -> FloatArray:
-        """Draw scores from their posterior: one row a draw, in the order of the items."""
+        """Draw scores from their posterior: one row per draw, in the order of the items."""
         at_least_one("n", n)
         usual = n <= N_DRAWS and isinstance(random_state, int) and random_state == 0
         # Draws are one sequence: fewer draws are its beginning.
@@ -191,12 +184,8 @@ class ScoreUncertainty:
 class LatentUncertainty(ScoreUncertainty):
     """Draws from the posterior of scorer and noise or, with many votes, a normal approximation.
 
-    Parameters
-    ----------
-    votes, scores
-        As in :class:`ScoreUncertainty`.
-    inference : LatentInference
-        Of the fit.
+    votes, scores: As in :class:`ScoreUncertainty`.
+    inference: Of the fit.
     """
 
     def __init__(self, votes: VoteSummary, scores: Scores, inference: LatentInference) -> None:

@@ -13,8 +13,6 @@ from jamrank.errors import FeatureError, UnknownItemError
 from jamrank.scorers import Features, KernelMap, align_features
 from jamrank.typing import FloatArray
 
-__all__ = ["SAME_SCORE", "Scores", "as_ids"]
-
 # Scores closer than this differ only by rounding.
 SAME_SCORE = 1e-9
 
@@ -23,26 +21,15 @@ SAME_SCORE = 1e-9
 class Scores:
     """Scores by item, and their parts.
 
-    Attributes
-    ----------
-    items : ndarray
-        The ids.
-    scores : ndarray
-        One an item.
-    model : str
-        Name of the model, for messages.
-    slope : float
-        Log-odds for one unit of score; 1 where scores are log-odds.
-    feature_scores, coef : ndarray or None
-        The part that features explain, and the weight of each in the user's units.
-    features : Features or None
-        How features are standardised.
-    kernel, kernel_weights : optional
-        The kernel map of the features and its weights.
-    score_variance, weight_variance : float or None
-        Prior variances, given or estimated.
-    scorer : str or None
-        Name of the scorer that was used.
+    items: The ids.
+    scores: One an item.
+    model: Name of the model, for messages.
+    slope: Log-odds for one unit of score; 1 where scores are log-odds.
+    feature_scores, coef: The part that features explain, and the weight of each in the user's units.
+    features: How features are standardised.
+    kernel, kernel_weights: The kernel map of the features and its weights.
+    score_variance, weight_variance: Prior variances, given or estimated.
+    scorer: Name of the scorer that was used.
     """
 
     items: NDArray[Any]

@@ -15,20 +15,6 @@ from jamrank.linalg.joint_information import Factored, factored, score_informati
 from jamrank.linalg.marginals import is_dense, score_variances
 from jamrank.typing import FloatArray, IntArray
 
-__all__ = [
-    "Uncertainty",
-    "draw_ranks",
-    "from_information",
-    "independent",
-    "laplace",
-    "needs_links",
-    "normal_draws",
-    "pooled_quantiles",
-    "rank_bounds",
-    "sandwich",
-]
-
-
 # Up to this number of items the covariance of the scores is formed; beyond it only its diagonal is approximated.
 _MOST_ITEMS_DENSE = 2000
 _DRAWS = 400
@@ -113,7 +99,7 @@ def rank_bounds(scores: FloatArray, draws: FloatArray, alike: IntArray | None = 
 
 
 def draw_ranks(draws: FloatArray) -> IntArray:
-    """Return the rank of every item in each draw: one row a draw."""
+    """Return the rank of every item in each draw: one row per draw."""
     order = np.argsort(-draws, axis=1, kind="stable")
     with np.errstate(invalid="ignore"):  # infinite scores are equal to each other
         below = -np.diff(np.take_along_axis(draws, order, axis=1), axis=1) > 0
@@ -134,18 +120,12 @@ def laplace(
 ) -> Uncertainty:
     """Approximate the posterior of the scores by a normal with the given information.
 
-    Parameters
-    ----------
-    scores : ndarray
-        Where the posterior is highest.
-    degree : ndarray
-        Curvature of the log-likelihood in each score.
-    links : Links or None
-        Curvature in the difference of two scores; None if :func:`needs_links` is False.
-    precision : float
-        Prior precision of each score.
-    loose : ndarray of shape (items, columns), optional
-        Factor of a further covariance shared by many scores: its product with its transpose is added.
+    scores: Where the posterior is highest.
+    degree: Curvature of the log-likelihood in each score.
+    links: Curvature in the difference of two scores; None if :func:`needs_links` is False.
+    precision: Prior precision of each score.
+    loose, of shape (items, columns): Factor of a further covariance shared by many scores: its product with its
+        transpose is added.
     """
     n_items = len(scores)
     if n_items > _MOST_ITEMS_DENSE:
@@ -158,15 +138,10 @@ def laplace(
 def from_information(scores: FloatArray, information: FloatArray, loose: FloatArray | None = None) -> Uncertainty:
     """Approximate the posterior of the scores by a normal.
 
-    Parameters
-    ----------
-    scores : ndarray
-        Where the posterior is highest.
-    information : ndarray
-        Precision of the scores, or of scores and other parameters, scores first. The scores' common level is left
-        out: only differences mean anything.
-    loose : ndarray of shape (items, weights), optional
-        Factor of a further covariance of the scores.
+    scores: Where the posterior is highest.
+    information: Precision of the scores, or of scores and other parameters, scores first. The scores' common level is
+        left out: only differences mean anything.
+    loose, of shape (items, weights): Factor of a further covariance of the scores.
     """
     factor, spread = _spread(scores, information)
     if loose is not None and loose.size:
@@ -184,14 +159,9 @@ def normal_draws(scores: FloatArray, information: FloatArray, n: int, random_sta
 def sandwich(scores: FloatArray, information: FloatArray, pulls: FloatArray) -> Uncertainty:
     """Return the sandwich estimate, with votes clustered.
 
-    Parameters
-    ----------
-    scores : ndarray
-        Where the posterior is highest.
-    information : ndarray
-        Precision of scores and other parameters, scores first.
-    pulls : ndarray of shape (clusters, parameters)
-        Contribution of each cluster's votes to the gradient.
+    scores: Where the posterior is highest.
+    information: Precision of scores and other parameters, scores first.
+    pulls, of shape (clusters, parameters): Contribution of each cluster's votes to the gradient.
     """
     pinned = information.copy()
     pinned[: len(scores), : len(scores)] += 1.0 / len(scores)

@@ -13,26 +13,11 @@ from jamrank.inference.response_bias import ResponseBias
 from jamrank.text import number
 from jamrank.typing import BoolArray, FloatArray, IntArray
 
-__all__ = [
-    "ACTIONS",
-    "VERDICTS",
-    "Verdicts",
-    "actions",
-    "best_first",
-    "evidence",
-    "flip_intervals",
-    "inner_flip",
-    "judge",
-    "name_copies",
-    "verdicts",
-]
-
-
 ACTIONS = {
     "reliable": "keep",
-    "noisy": "keep; votes count for less, more of them help",
+    "noisy": "keep; the votes are less informative, and more of them help",
     "random": "leave out, or replace: the votes add almost nothing",
-    "adversarial": "ask whether the scale was read upside down; models with flips turn these votes over",
+    "adversarial": "ask whether the scale was read the wrong way round; models with flips reverse these votes",
     "position-biased": "leave out, and show pairs in random order or in both orders",
     "one-sided": "leave out: the votes do not depend on the items",
     "tie-lazy": "keep, and ask for a decision where there is a difference",
@@ -88,16 +73,10 @@ def flip_intervals(
 ) -> tuple[FloatArray, FloatArray]:
     """Return intervals of the flips, normal on the logit scale.
 
-    Parameters
-    ----------
-    flip : ndarray
-        Estimates.
-    information : ndarray
-        Information on each flip's logit; if it is not positive, nothing is known.
-    votes : ndarray
-        Decided votes of each annotator: with none wrong in n votes the flip is about half a vote in n, not 0.
-    level : float
-        Coverage probability.
+    flip: Estimates.
+    information: Information on each flip's logit; if it is not positive, nothing is known.
+    votes: Decided votes of each annotator: with none wrong in n votes the flip is about half a vote in n, not 0.
+    level: Coverage probability.
     """
     centre = logit(inner_flip(flip, votes))
     reach = float(ndtri((1 + level) / 2)) / np.sqrt(np.maximum(information, 1e-6))
@@ -179,7 +158,7 @@ def evidence(
     phrases = []
     for k, (verdict, *values) in enumerate(zip(found, flip.tolist(), low.tolist(), high.tolist(), strict=True)):
         if verdict == "alone":
-            phrases.append("nobody else voted on these items: errors cannot be distinguished from close pairs")
+            phrases.append("no vote is between two items on which others voted too: errors look like close pairs")
         elif habits is not None and verdict in _BY_HABIT:
             phrases.append(_habit(verdict, habits, k))
         else:
@@ -198,14 +177,16 @@ _BY_HABIT = ("position-biased", "one-sided", "tie-lazy")
 def _habit(verdict: str, habits: ResponseBias, k: int) -> str:
     if verdict == "tie-lazy":
         return (
-            f"tie on {number(habits.ties[k])} of {number(habits.votes[k])} votes; others would say it on "
-            f"{habits.expected_ties[k]:.1f}"
+            f"tie on {number(habits.ties[k])} of {number(habits.votes[k])} votes; "
+            f"{habits.expected_ties[k]:.1f} expected from the other annotators"
         )
     left, decided, expected = habits.left[k], habits.decided[k], habits.expected_left[k]
     side, picked, explained = (
         ("left", left, expected) if left > expected else ("right", decided - left, decided - expected)
     )
-    return f"picked the {side} on {number(picked)} of {number(decided)} votes; the items explain {explained:.1f}"
+    return (
+        f"picked the {side} on {number(picked)} of {number(decided)} votes; {explained:.1f} expected from the items"
+    )
 
 
 def _flip(verdict: str, flip: float, low: float, high: float) -> str:

@@ -15,8 +15,6 @@ from jamrank.data.storage import TIE
 from jamrank.inference.vote_summary import VoteSummary
 from jamrank.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["VoteQuery", "probit_adjusted_sigmoid"]
-
 
 def probit_adjusted_sigmoid(margin: FloatArray, variance: FloatArray) -> FloatArray:
     """Return the mean of sigmoid(margin) for a margin with a normal error.
@@ -30,20 +28,12 @@ def probit_adjusted_sigmoid(margin: FloatArray, variance: FloatArray) -> FloatAr
 class VoteQuery:
     """The decided votes of some comparisons, one entry each.
 
-    Attributes
-    ----------
-    votes : Comparisons
-        Their source.
-    which : ndarray
-        Their indices in the folded votes.
-    first, second : ndarray
-        The items of their pairs, in the model's codes; -1 for an unknown item.
-    annotator : ndarray
-        Who voted, in the model's codes; -1 for an unknown annotator.
-    pair : ndarray
-        The pair within its question, in the order of the model's ``pairs_``; -1 for an unknown pair.
-    turned : ndarray of bool
-        Whether the model has that pair in the other order.
+    votes: Their source.
+    which: Their indices in the folded votes.
+    first, second: The items of their pairs, in the model's codes; -1 for an unknown item.
+    annotator: Who voted, in the model's codes; -1 for an unknown annotator.
+    pair: The pair within its question, in the order of the model's ``pairs_``; -1 for an unknown pair.
+    turned: Whether the model has that pair in the other order.
     """
 
     votes: Comparisons

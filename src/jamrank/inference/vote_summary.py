@@ -16,8 +16,6 @@ from jamrank.errors import NotStoredError
 from jamrank.io.out_of_core.parted import Votes
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
-__all__ = ["PairArrays", "VoteSummary", "whole_numbers"]
-
 
 @dataclass(frozen=True)
 class PairArrays:
@@ -33,26 +31,15 @@ class PairArrays:
 class VoteSummary:
     """Ids and counts of the votes of a fit.
 
-    Attributes
-    ----------
-    items, annotators, questions : ndarray
-        The ids.
-    frames : {"polars", "pandas"}
-        The kind of data frame of votes and results.
-    n_votes : int
-        Votes as given, before equal ones were folded.
-    n_ties : float
-        Tie votes, by weight.
-    annotator_votes, decided_votes : ndarray
-        Votes, and decided votes, of each annotator, by weight.
-    source : Comparisons, PartedComparisons or None
-        The votes; None if not available, as in some saved models.
-    gold : KnownTruths or None
-        Pairs of known truth that were used.
-    stored_pairs : PairArrays or None
-        The pairs, if they came from a file without votes.
-    copy_of : ndarray of int
-        As in :class:`Comparisons`.
+    items, annotators, questions: The ids.
+    frames ({"polars", "pandas"}): The kind of data frame of votes and results.
+    n_votes: Votes as given, before equal ones were folded.
+    n_ties: Tie votes, by weight.
+    annotator_votes, decided_votes: Votes, and decided votes, of each annotator, by weight.
+    source: The votes; None if not available, as in some saved models.
+    gold: Pairs of known truth that were used.
+    stored_pairs: The pairs, if they came from a file without votes.
+    copy_of: As in :class:`Comparisons`.
     """
 
     items: NDArray[Any]

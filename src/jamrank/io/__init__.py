@@ -6,9 +6,7 @@ from jamrank.io.canonical import read_families, read_features, read_gold
 from jamrank.io.documents import (
     check_folder,
     ensure_folder,
-    read_document,
     write_atomically,
-    write_document,
 )
 from jamrank.io.model_files import is_model_file
 from jamrank.io.out_of_core.store import StoredComparisons, store_comparisons
@@ -26,7 +24,6 @@ __all__ = [
     "is_model_file",
     "publish_run",
     "read_comparisons",
-    "read_document",
     "read_families",
     "read_features",
     "read_gold",
@@ -35,6 +32,5 @@ __all__ = [
     "recover_run",
     "store_comparisons",
     "write_atomically",
-    "write_document",
     "write_together",
 ]

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jamrank.errors import FormatError, ParameterError
-
-__all__ = ["is_archive", "pack", "unpack"]
+from jamrank.text import without_lone_surrogates
 
 _HEADER = "header.json"
 _DTYPES = ("<f8", "<f4", "<i8", "<i4", "<i2", "|i1", "<u8", "<u4", "<u2", "|u1", "|b1")
@@ -34,14 +33,9 @@ def is_archive(content: bytes) -> bool:
 def pack(kind: str, version: int, body: Mapping[str, Any]) -> bytes:
     """Return an archive.
 
-    Parameters
-    ----------
-    kind : str
-        What it is; the header says ``"format": "jamrank-<kind>"``.
-    version : int
-        Of the layout.
-    body : mapping
-        Nested JSON values and numpy arrays of plain numbers; each array becomes a member.
+    kind: What it is; the header says ``"format": "jamrank-<kind>"``.
+    version: Of the layout.
+    body: Nested JSON values and numpy arrays of plain numbers; each array becomes a member.
     """
     arrays: dict[str, NDArray[Any]] = {}
     tree = _detach(body, "", arrays)
@@ -98,16 +92,14 @@ def _write(archive: zipfile.ZipFile, name: str, content: bytes, large: bool = Fa
 def unpack(content: bytes, kind: str, version: int, source: str) -> dict[str, Any]:
     """Return the body of an archive; no code is executed.
 
-    Raises
-    ------
-    FormatError
-        If it is something else, or damaged.
+    Raises FormatError: If it is something else, or damaged.
     """
     expected = f"this version reads 'jamrank-{kind}' of version {version}"
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             members = _checked_members(archive, len(content))
-            header = json.loads(_read(archive, members, _HEADER).decode("utf-8"), parse_constant=_refuse_constant)
+            text = without_lone_surrogates(_read(archive, members, _HEADER).decode("utf-8"))
+            header = json.loads(text, parse_constant=_refuse_constant)
             if not isinstance(header, dict) or header.get("format") != f"jamrank-{kind}":
                 raise _DamagedError("found another format")
             if header.get("version") != version or isinstance(header.get("version"), bool):
@@ -154,7 +146,7 @@ def _checked_members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.Z
         raise _DamagedError(f"found no {_HEADER}")
     for info in infos:
         if info.flag_bits & 1 or info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise _DamagedError("found a member that is encrypted or packed in an unknown way")
+            raise _DamagedError("found a member that is encrypted or compressed in an unknown way")
         slack = _HEADER_SLACK if info.filename == _HEADER else _SLACK
         if info.file_size > slack + _LARGEST_RATIO * info.compress_size or info.compress_size > size:
             raise _DamagedError(f"found a member of {info.file_size:,} bytes in {info.compress_size:,}")
@@ -186,7 +178,7 @@ def _attach(value: Any, archive: zipfile.ZipFile, members: dict[str, zipfile.Zip
         return _read_array(value, archive, members, seen)
     if value.keys() == {"float"}:
         if value["float"] not in ("inf", "-inf", "nan"):
-            raise _DamagedError("found a number that is none")
+            raise _DamagedError("found an invalid number")
         return float(value["float"])
     return {key: _attach(element, archive, members, seen) for key, element in value.items()}
 

@@ -1,4 +1,4 @@
-"""Votes and item features in jamrank's own form."""
+"""Votes and item features in jamrank's own format."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from jamrank.data.soft import parse_grades, parse_soft
 from jamrank.errors import FeatureError, InputError
 from jamrank.io.documents import shown
 from jamrank.io.tables import load_table
-
-__all__ = ["read_families", "read_features", "read_gold", "with_questions", "with_types"]
 
 # Columns with the same kind of id become integers together or not at all.
 _ID_COLUMNS = (("annotator",), ("left", "right"), ("question",))
@@ -135,13 +133,18 @@ def _with_integer_ids(frame: pl.DataFrame, names: tuple[str, ...]) -> pl.DataFra
     """Turn the columns into integers if each of their values is written exactly as an integer is."""
     if any(_begins_with_text(frame[name]) for name in names):
         return frame
-    integers = [frame[name].cast(pl.Int64, strict=False) for name in names]
-    for name, integer in zip(names, integers, strict=True):
-        given = frame[name]
-        # "007", "+7" and numbers too large for 64 bits would change when written back.
-        if not (given.is_null() | (integer.cast(pl.String) == given).fill_null(False)).all():
-            return frame
-    return frame.with_columns(integers)
+    integers = [_integers(frame[name]) for name in names]
+    return frame if any(column is None for column in integers) else frame.with_columns(integers)
+
+
+def _integers(given: pl.Series) -> pl.Series | None:
+    if isinstance(given.dtype, pl.Enum):
+        categories = _integers(given.dtype.categories)
+        return None if categories is None else categories.gather(given.to_physical()).alias(given.name)
+    integers = given.cast(pl.Int64, strict=False)
+    # "007", "+7" and numbers too large for 64 bits would change when written back.
+    same = given.is_null() | (integers.cast(pl.String) == given).fill_null(False)
+    return integers if same.all() else None
 
 
 def _begins_with_text(column: pl.Series) -> bool:
@@ -187,7 +190,7 @@ def _check_items(items: pl.Series) -> None:
     repeated = ~items.is_first_distinct()
     if repeated.any():
         row = int(repeated.arg_max() or 0)
-        raise FeatureError(f"the item {shown(items[row])} is there twice", "keep one of its rows", row=row + 1)
+        raise FeatureError(f"the item {shown(items[row])} is listed twice", "keep one of its rows", row=row + 1)
 
 
 def _parse_feature(column: pl.Series) -> pl.Series:

@@ -8,8 +8,6 @@ from importlib import import_module
 
 from jamrank.errors import InputError
 
-__all__ = ["decompressed"]
-
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 # Tables of votes shrink to a tenth. Files that expand by more than this are refused.
 _SPARE, _RATIO = 64 << 20, 60
@@ -25,21 +23,10 @@ class _TooLargeError(ValueError):
 def decompressed(data: bytes, source: str) -> bytes:
     """Return the decompressed content of a gzip or zstd file; other content unchanged.
 
-    Parameters
-    ----------
-    data : bytes
-        What is in the file.
-    source : str
-        Its name, for errors.
-
-    Returns
-    -------
-    bytes
-
-    Raises
-    ------
-    InputError
-        If the file is damaged, expands to more than 60 times its size, or nothing installed can read it.
+    data: What is in the file.
+    source: Its name, for errors.
+    Raises InputError: If the file is damaged, expands to more than 60 times its size, or nothing installed can read
+        it.
     """
     if data.startswith(_GZIP):
         return _joined("gzip", _gzip_chunks(data), data, source)

@@ -18,23 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jamrank.errors import FormatError, InputError, ParameterError
-
-__all__ = [
-    "check_folder",
-    "checked_target",
-    "document_text",
-    "ensure_folder",
-    "load_text",
-    "parse_document",
-    "read_bytes",
-    "read_document",
-    "reason_of",
-    "replace_all",
-    "shown",
-    "write_atomically",
-    "write_document",
-    "write_durably",
-]
+from jamrank.text import without_lone_surrogates
 
 _DTYPES = ("<f8", "<f4", "<i8", "<i4", "<i2", "|i1", "<u8", "<u4", "<u2", "|u1", "|b1")
 _ARRAY_KEYS = {"dtype", "shape", "base64"}
@@ -44,19 +28,8 @@ _HEADER_KEYS = {"format", "version"}
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
     """Return the content of a file.
 
-    Parameters
-    ----------
-    path : path-like
-        The file, or a pipe.
-
-    Returns
-    -------
-    bytes
-
-    Raises
-    ------
-    InputError
-        If there is no such file or it cannot be read.
+    path: The file, or a pipe.
+    Raises InputError: If there is no such file or it cannot be read.
     """
     try:
         return Path(path).read_bytes()
@@ -74,10 +47,7 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
 def load_text(path: str | os.PathLike[str]) -> str:
     """Return the text in a file.
 
-    Raises
-    ------
-    InputError
-        If there is no such file, or it is not UTF-8.
+    Raises InputError: If there is no such file, or it is not UTF-8.
     """
     try:
         return read_bytes(path).decode("utf-8")
@@ -94,10 +64,7 @@ def shown(value: object) -> str:
 def check_folder(path: str | os.PathLike[str]) -> None:
     """Check that a folder can be written to or created, without creating it.
 
-    Raises
-    ------
-    InputError
-        If it cannot.
+    Raises InputError: If it cannot.
     """
     if not str(path).strip():
         raise InputError("the name of the folder is empty", "give the folder a name")
@@ -106,36 +73,25 @@ def check_folder(path: str | os.PathLike[str]) -> None:
     if not nearest.is_dir():
         raise InputError("is a file, not a folder", "choose another folder", source=str(nearest))
     if not os.access(nearest, os.W_OK | os.X_OK):
-        raise InputError("the folder may not be written to", "choose another one", source=str(nearest))
+        raise InputError("the folder is not writable", "choose another one", source=str(nearest))
 
 
 def ensure_folder(path: str | os.PathLike[str]) -> Path:
     """Create a folder and its parents if they do not exist.
 
-    Parameters
-    ----------
-    path : path-like
-        The folder.
-
-    Returns
-    -------
-    pathlib.Path
-        The same folder.
-
-    Raises
-    ------
-    InputError
-        If it cannot be made.
+    path: The folder.
+    Returns: The same folder.
+    Raises InputError: If it cannot be made.
     """
     folder = Path(path)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
-        problem, remedy = "the folder cannot be made, a file is in its place", "choose another name"
+        problem, remedy = "the folder cannot be created, a file is in its place", "choose another name"
     except (OSError, ValueError) as error:
         problem, remedy = (
-            f"the folder cannot be made ({reason_of(error)})",
-            "choose a place that can be written",
+            f"the folder cannot be created ({reason_of(error)})",
+            "choose a writable folder",
         )
     else:
         return folder
@@ -145,17 +101,9 @@ def ensure_folder(path: str | os.PathLike[str]) -> Path:
 def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> None:
     """Write a file so that others see either the old content or all of the new one.
 
-    Parameters
-    ----------
-    path : path-like
-        The file; its folder must exist. A link is followed, and an old file's permissions are kept.
-    content : str or bytes
-        Text is written as UTF-8, its line ends as they are.
-
-    Raises
-    ------
-    InputError
-        If it cannot be written; nothing is left behind then.
+    path: The file; its folder must exist. A link is followed, and an old file's permissions are kept.
+    content: Text is written as UTF-8, its line ends as they are.
+    Raises InputError: If it cannot be written; nothing is left behind then.
     """
     replace_all({Path(path): content})
 
@@ -177,7 +125,7 @@ def replace_all(contents: Mapping[Path, str | bytes]) -> None:
     except OSError as error:
         raise InputError(
             f"the file cannot be written ({reason_of(error)})",
-            "choose a place that can be written",
+            "choose a writable folder",
             source=str(target),
         ) from None
     finally:
@@ -216,28 +164,13 @@ def reason_of(error: Exception) -> str:
     return " ".join(str(text).split())
 
 
-def write_document(path: str | os.PathLike[str], kind: str, version: int, body: Mapping[str, Any]) -> None:
-    """Write a JSON document, atomically; the arguments are those of :func:`document_text`."""
-    write_atomically(path, document_text(kind, version, body))
-
-
 def document_text(kind: str, version: int, body: Mapping[str, Any]) -> str:
     """Return the text of a JSON document.
 
-    Parameters
-    ----------
-    kind : str
-        What it is; the file says ``"format": "jamrank-<kind>"``.
-    version : int
-        Of the document's layout.
-    body : mapping
-        Nested JSON values and numpy arrays of plain numbers. Tuples come back as lists, numpy
-        scalars as Python's.
-
-    Raises
-    ------
-    ParameterError
-        If the body has a value that would not be preserved.
+    kind: What it is; the file says ``"format": "jamrank-<kind>"``.
+    version: Of the document's layout.
+    body: Nested JSON values and numpy arrays of plain numbers. Tuples come back as lists, numpy scalars as Python's.
+    Raises ParameterError: If the body has a value that would not be preserved.
     """
     taken = _HEADER_KEYS & body.keys()
     if taken:
@@ -283,35 +216,8 @@ def _encode_array(array: NDArray[Any]) -> dict[str, Any]:
     return {"dtype": dtype.str, "shape": list(array.shape), "base64": base64.b64encode(raw).decode("ascii")}
 
 
-def read_document(path: str | os.PathLike[str], kind: str, version: int) -> dict[str, Any]:
-    """Read a document that :func:`write_document` wrote; no code is executed.
-
-    Parameters
-    ----------
-    path : path-like
-        The file.
-    kind : str
-        What it must be.
-    version : int
-        The layout version that the caller reads.
-
-    Returns
-    -------
-    dict
-        The body: arrays are identical to those written, and may be changed.
-
-    Raises
-    ------
-    FormatError
-        If the file is something else, or damaged.
-    InputError
-        If there is no such file.
-    """
-    return parse_document(read_bytes(path), kind, version, str(path))
-
-
 def parse_document(content: bytes, kind: str, version: int, source: str) -> dict[str, Any]:
-    """Return the body of a document from its content; the rest is as for :func:`read_document`."""
+    """Return the body of a document, with arrays identical to those written; no code is executed."""
     expected = f"this version reads a document 'jamrank-{kind}' of version {version}"
     try:
         document = _parse(content)
@@ -328,7 +234,7 @@ class _UnreadableError(ValueError):
 def _parse(content: bytes) -> dict[str, Any]:
     try:
         document = json.loads(
-            content.decode("utf-8"),
+            without_lone_surrogates(content.decode("utf-8")),
             object_pairs_hook=_decode_object,
             parse_constant=_decode_float,
             parse_float=_decode_float,

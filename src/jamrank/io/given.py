@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import narwhals as nw
 import numpy as np
 import polars as pl
 
@@ -18,7 +18,8 @@ from jamrank.errors import InputError, ParameterError
 from jamrank.io.records import Record
 from jamrank.io.sources import source_name
 
-__all__ = ["StrPath", "VoteSource", "given_name", "is_path", "listed", "load_given", "of_pandas"]
+if TYPE_CHECKING:
+    import narwhals as nw
 
 StrPath = str | os.PathLike[str]
 # A path or several, a data frame, columns by name, or a list of votes.
@@ -37,25 +38,26 @@ _EXPECTED = (
 
 
 def is_path(given: Any) -> bool:
-    """Return whether votes are given by where they are."""
+    """Return whether votes are given by a path or address."""
     return isinstance(given, str | os.PathLike)
 
 
 def listed(given: VoteSource) -> list[Any]:
     """Return the sources of votes one by one: paths, or the one thing in memory.
 
-    Raises
-    ------
-    ParameterError
-        If there is none, or a file is given twice.
+    Raises ParameterError: If there is none, or a file is given twice.
     """
     several = isinstance(given, Sequence) and not is_path(given) and all(map(is_path, given))
     sources = list(given) if several else [given]
     if not sources:
         raise ParameterError("no files to read; expected at least one")
     seen = set()
-    for one in sources if several else ():
-        real = os.path.realpath(one)
+    for one in filter(is_path, sources):
+        try:
+            real = os.path.realpath(one)
+            Path(real).is_dir()
+        except (ValueError, OSError):
+            raise InputError(f"{source_name(one)!r} cannot be the name of a file", "give the file's path") from None
         if real in seen:
             name = source_name(one)
             raise ParameterError(f"{name} is given twice, and its votes would count double; give each file once")
@@ -80,12 +82,8 @@ def of_pandas(given: Any) -> bool:
 def load_given(given: Any) -> pl.DataFrame | list[Record]:
     """Return votes in memory as a table or as records.
 
-    Raises
-    ------
-    ParameterError
-        If they are nothing that could be votes.
-    InputError
-        If columns differ in length, or votes in a list are not alike.
+    Raises ParameterError: If they cannot be votes.
+    Raises InputError: If columns differ in length, or votes in a list are not alike.
     """
     if isinstance(given, Comparisons):
         given = given.to_frame()

@@ -17,15 +17,13 @@ from jamrank.io.given import StrPath
 from jamrank.io.row_filters import refuse_bad_rows, with_all_rows
 from jamrank.io.sources import source_name
 
-__all__ = ["JSON_SUFFIXES", "file_names", "joined", "placed"]
-
 JSON_SUFFIXES = {".json", ".jsonl", ".ndjson"}
 _SUFFIXES = {*JSON_SUFFIXES, ".csv", ".tsv", ".txt", ".parquet", ".pq", ".gz", ".zst"}
 _IDS = (("annotator",), ("left", "right"), ("question",))
 
 
 def file_names(paths: Sequence[StrPath]) -> list[str]:
-    """Return what to call the annotator of each file that names none: the file, or the path where names are alike."""
+    """Return what to call the annotator of each file that names none: file name, or path if names are equal."""
     stems = []
     for one in map(Path, paths):
         stem = one.name
@@ -65,7 +63,11 @@ def joined(frames: list[pl.DataFrame]) -> pl.DataFrame:
         types = {frame[name].dtype for frame in whole for name in own}
         if len(types) > 1:
             whole = [frame.with_columns(pl.Series(name, _text(frame[name])) for name in own) for frame in whole]
-    return pl.concat([frame.cast(cast(Any, casts)) for frame in whole])
+    try:
+        return pl.concat([frame.cast(cast(Any, casts)) for frame in whole])
+    except pl.exceptions.PolarsError:
+        held = ", ".join(dict.fromkeys(f"{name} as {frame[name].dtype}" for frame in whole for name in casts))
+        raise InputError(f"{held} cannot be read", "expected the winner as text, and numbers as weights") from None
 
 
 def _text(ids: pl.Series) -> pl.Series:

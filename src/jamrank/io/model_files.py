@@ -9,9 +9,8 @@ from typing import Any
 from jamrank.errors import FormatError
 from jamrank.io.archives import is_archive, unpack
 from jamrank.io.documents import parse_document, read_bytes
-from jamrank.io.model_schema import VERSION, from_version_1
-
-__all__ = ["is_model_file", "read_body"]
+from jamrank.io.model_schema import VERSION
+from jamrank.io.model_version_1 import from_version_1
 
 _BEGINNINGS = (b"PK\x03\x04", b'{\n"format": "jamrank-model"')
 
@@ -30,10 +29,7 @@ def is_model_file(path: str | os.PathLike[str]) -> bool:
 def read_body(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the content of a model file in the layout of this version, unchecked.
 
-    Raises
-    ------
-    FormatError
-        If it is not a model file, or damaged.
+    Raises FormatError: If it is not a model file, or damaged.
     """
     content, source = read_bytes(path), str(path)
     return unpack(content, "model", VERSION, source) if is_archive(content) else _from_json(content, source)

@@ -1,4 +1,4 @@
-"""The layout of a model file: required entries, types and shapes, and conversion of the first version."""
+"""The layout of a model file: required entries, types and shapes."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jamrank.errors import FormatError
-
-__all__ = ["VERSION", "checked", "from_version_1"]
 
 VERSION = 2
 
@@ -226,10 +224,7 @@ _SIMPLE = {str: (str,), int: (int,), float: (float, int), bool: (bool,), dict: (
 def checked(body: dict[str, Any], source: str) -> dict[str, Any]:
     """Return the body of a model file after checking it against the schema.
 
-    Raises
-    ------
-    FormatError
-        If something is missing, or has the wrong type or shape.
+    Raises FormatError: If something is missing, or has the wrong type or shape.
     """
 
     def damaged(where: str, what: str) -> FormatError:
@@ -248,7 +243,7 @@ def checked(body: dict[str, Any], source: str) -> dict[str, Any]:
         sizes[name] = len(labels)
         distinct = len(np.unique(labels)) if isinstance(labels, np.ndarray) else len(set(labels))
         if distinct < len(labels) or not len(labels):
-            raise damaged(f"ids.{name}", "empty, or an id comes twice")
+            raise damaged(f"ids.{name}", "empty, or an id occurs twice")
 
     def finite(value: float, where: str) -> float:
         if not abs(value) < 1e300:
@@ -276,7 +271,6 @@ def checked(body: dict[str, Any], source: str) -> dict[str, Any]:
     for part in ("n_votes", "n_missing"):
         if isinstance(body.get("votes"), dict) and not 0 <= (body["votes"].get(part) or 0) < 2**62:
             raise damaged(f"votes.{part}", "out of range")
-    _name_tie_modes(body)
     check(body, _SCHEMA, "")
     for part, values in body["computed"].items():
         if part not in COMPUTED or not isinstance(values, dict) or not values.keys() <= COMPUTED[part].keys():
@@ -286,23 +280,20 @@ def checked(body: dict[str, Any], source: str) -> dict[str, Any]:
     if names is not None and (len(names) != sizes.get("features") or not all(isinstance(n, str) for n in names)):
         raise damaged("scores.features.names", "not one name for each feature")
     check(body["extras"], {name: wanted for name, wanted in _EXTRAS.items() if name in body["extras"]}, "extras")
+    by_cluster = body["extras"].get("cluster_votes")
+    if body["flip"].ndim > 1 and (by_cluster is None or body["flip"].shape != by_cluster.shape):
+        raise damaged("flip", f"an array of shape {body['flip'].shape}")
     for name, value in body["traits"].items():
         check(value, Array("f", ("annotators", "more"), _finite), f"traits.{name}")
     _check_tables(body["votes"], sizes, damaged)
-    return body
+    return {**body, "traits": _SavedTraits(body["traits"])}
 
 
-def _name_tie_modes(body: dict[str, Any]) -> None:
-    """Give files of the first releases of this version, which say only whether ties are modelled, the names."""
-    fit = body.get("fit")
-    if isinstance(fit, dict) and isinstance(fit.get("tied"), bool):
-        mode, prior = "each" if fit.pop("tied") else "none", body.get("params", {}).get("prior")
-        variance = prior["prior"].get("tie_variance") if isinstance(prior, dict) else 1.0 if prior else None
-        fit["ties"] = mode
-        for part in ("fitted", "refined", "overall"):
-            if isinstance(fit.get(part), dict) and isinstance(fit[part].get("noise"), dict):
-                fit[part]["noise"].pop("tied", None)
-                fit[part]["noise"] |= {"ties": mode, "tie_variance": variance}
+class _SavedTraits(dict[str, Any]):
+    """Traits of annotators; asking for one that is not in the file is an error of the file."""
+
+    def __missing__(self, name: str) -> Any:
+        raise FormatError(f"the saved model has no {name!r} of its annotators; fit again")
 
 
 def _check_array(value: Any, wanted: Array, sizes: dict[str, int], damaged: Callable[[str], FormatError]) -> None:
@@ -350,110 +341,3 @@ def _check_tables(votes: dict[str, Any], sizes: dict[str, int], damaged: Callabl
             raise damaged("votes.dense.results", "values out of range")
     if pairs is not None and not (pairs["first"] < pairs["second"]).all():
         raise damaged("votes.pairs", "a pair of one item, or out of order")
-
-
-# -- the first version: JSON with base64 arrays -----------------------------------------------------------------
-
-
-def from_version_1(body: dict[str, Any]) -> dict[str, Any]:
-    """Return the body of a model file of version 1 in the layout of this version; it has no votes."""
-    state, ids = body["state"], body["ids"]
-    unsure = dict(body["uncertainty"])
-    for name in ("score_low", "score_high"):
-        if not len(unsure.get(name, ())):
-            unsure[name] = np.full(len(state["scores_"]), np.nan)
-    flip = state["flip_"]
-    overall = flip if flip.ndim == 1 else None
-    pairs = None
-    if len(state["posterior_"]):
-        pairs = {
-            "first": state["_pair_first"],
-            "second": state["_pair_second"],
-            "question": state["_pair_question"],
-            "votes": state["_pair_votes"],
-        }
-    traits = {
-        name: state[f"{name}_"]
-        for name in ("bias", "side_flip", "tie", "discrimination")
-        if state.get(f"{name}_") is not None
-    }
-    kernel = state.get("_kernel")
-    extras = {
-        name: state[old]
-        for name, old in {
-            "annotator_scores": "annotator_scores_",
-            "inconsistency": "inconsistency_",
-            "centroids": "centroids_",
-            "cluster": "cluster_",
-            "strength": "strength_",
-            "cluster_votes": "_cluster_votes",
-            "item_pairs": "_item_pairs",
-            "coef_interval": "coef_interval_",
-        }.items()
-        if state.get(old) is not None
-    }
-    computed = {
-        "predictor": {
-            "link": float(state["_link"]),
-            "score_variances": state["_score_variances"],
-            "vote_tables": state["_vote_tables"],
-            **({} if pairs is None else {"posterior": state["posterior_"]}),
-        },
-        "annotators": {
-            "flip_information": state["_flip_information"],
-            "flip_range": state["_flip_range"],
-            "response_sums": state["_habit_sums"],
-            "link_rows": state["_link_rows"],
-            "effective_judges": state["effective_judges_"],
-            **{
-                f"{name}_interval": state[f"{name}_interval_"]
-                for name in ("bias", "tie", "discrimination")
-                if state.get(f"{name}_interval_") is not None
-            },
-            **({} if state.get("flip_interval_") is None else {"cluster_interval": state["flip_interval_"]}),
-        },
-        "uncertainty": {"estimate": unsure},
-    }
-    return {
-        "class": body["class"],
-        "params": body["params"],
-        "ids": {"items": ids["items_"], "annotators": ids["_annotators"], "questions": ids["_questions"]},
-        "votes": {
-            "frames": state["_frames"],
-            "n_votes": int(state["_annotator_votes"].sum()),
-            "n_missing": 0,
-            "n_ties": float(state["n_ties_"]),
-            "annotator_votes": state["_annotator_votes"],
-            "decided_votes": state["_decided_votes"],
-            "pairs": pairs,
-            "n_gold": 0,
-        },
-        "scores": {
-            "scores": state["scores_"],
-            "slope": float(state.get("slope_") or 1.0),
-            "feature_scores": state["feature_scores_"],
-            "coef": state["coef_"],
-            "score_variance": state["score_variance_"],
-            "weight_variance": state.get("weight_variance_"),
-            "scorer": state.get("scorer_"),
-            "features": body["features"],
-            "kernel": kernel,
-            "kernel_weights": state.get("_kernel_weights"),
-        },
-        "flip": flip,
-        "overall": overall,
-        "traits": traits,
-        "convergence": {
-            "n_iter": state["n_iter_"],
-            "n_passes": state["n_passes_"],
-            "converged": bool(state["converged_"]),
-            "log_likelihoods": state["log_likelihoods_"],
-            "log_likelihood": state["log_likelihood_"],
-            "engine": "memory",
-            "engine_reason": "",
-        },
-        "score_se": unsure["score_se"] if np.isfinite(unsure["score_se"]).all() else None,
-        "fit": None,
-        "extras": extras,
-        "computed": computed,
-    }

@@ -14,8 +14,6 @@ import polars as pl
 from jamrank.errors import InputError
 from jamrank.io.footer import examine
 
-__all__ = ["ParquetFiles", "columns_of", "count_rows", "is_parquet", "parquet_files", "refuse_broken"]
-
 _SUFFIXES = (".parquet", ".pq")
 # What else votes come in, file by file.
 _OTHERS = tuple(f".{kind}{packed}" for kind in ("csv", "tsv", "jsonl", "json") for packed in ("", ".gz", ".zst"))
@@ -30,10 +28,7 @@ def is_parquet(path: str | os.PathLike[str]) -> bool:
 def parquet_files(path: str | os.PathLike[str]) -> list[Path]:
     """Return the Parquet files of a folder, by name, or the one file that is named.
 
-    Raises
-    ------
-    InputError
-        If there are none.
+    Raises InputError: If there are none.
     """
     where = Path(path)
     if not where.exists():
@@ -60,10 +55,7 @@ class ParquetFiles:
     def open(cls, path: str | os.PathLike[str]) -> ParquetFiles:
         """Open the files without reading their rows.
 
-        Raises
-        ------
-        InputError
-            If one is damaged, or has other columns than the first.
+        Raises InputError: If one is damaged, or has other columns than the first.
         """
         files = parquet_files(path)
         schemas, rows = [], []
@@ -78,7 +70,7 @@ class ParquetFiles:
             if other is not None:
                 here, there = schema.get(other, "missing"), schemas[0][other]
                 problem = f"column {other!r} is {here} here and {there} in {files[0].name}"
-                raise InputError(problem, "write the files alike", source=str(file))
+                raise InputError(problem, "use the same column types in all files", source=str(file))
         if not sum(rows):
             raise InputError("the table has no rows", "expected at least one", source=str(path))
         return cls(files, schemas[0], rows)

@@ -11,8 +11,6 @@ from typing import Any, BinaryIO, cast
 
 from jamrank.errors import InputError
 
-__all__ = ["check_private", "hold", "own_scratch", "private_folder", "private_open", "refuse_shared"]
-
 _FOLDER, _FILE, _OTHERS, _OTHERS_WRITE = 0o700, 0o600, 0o077, 0o022
 _ELSEWHERE = "give a folder of your own with --scratch"
 # Systems without these flags have neither such links nor such modes.
@@ -22,10 +20,7 @@ _NO_LINK, _NO_CHILD = getattr(os, "O_NOFOLLOW", 0), getattr(os, "O_CLOEXEC", 0) 
 def own_scratch() -> Path:
     """Return this user's own folder for scratch files: in the cache or, if there is none, among temporary files.
 
-    Raises
-    ------
-    InputError
-        If neither is safe from other users.
+    Raises InputError: If neither is safe from other users.
     """
     try:
         return private_folder(_cache() / "scratch")
@@ -46,10 +41,7 @@ def _cache() -> Path:
 def private_folder(path: Path) -> Path:
     """Create a private folder, or check that an existing one is private.
 
-    Raises
-    ------
-    InputError
-        If it is a link, belongs to somebody else or can be written to by others, or cannot be made.
+    Raises InputError: If it is a link, belongs to somebody else or can be written to by others, or cannot be made.
     """
     try:
         path.parent.mkdir(mode=_FOLDER, parents=True, exist_ok=True)
@@ -58,7 +50,7 @@ def private_folder(path: Path) -> Path:
     except FileExistsError:
         pass  # a file or a broken link, which the check names
     except OSError as error:
-        problem = f"the folder cannot be made ({error.strerror or error})"
+        problem = f"the folder cannot be created ({error.strerror or error})"
         raise InputError(problem, _ELSEWHERE, source=str(error.filename or path)) from None
     check_private(path)
     return path
@@ -67,10 +59,7 @@ def private_folder(path: Path) -> Path:
 def check_private(path: Path) -> None:
     """Check that an existing folder belongs to this user alone; remove read access of others.
 
-    Raises
-    ------
-    InputError
-        If it is a link, belongs to somebody else, or can be written to by others.
+    Raises InputError: If it is a link, belongs to somebody else, or can be written to by others.
     """
     about = path.lstat()
     if stat.S_ISLNK(about.st_mode):
@@ -94,10 +83,7 @@ def refuse_shared(folder: Path) -> None:
     Such places are folders and links that belong to another user (root excepted), and folders that others may write
     to, unless only the owner of an entry may replace it (mode +t): at any level of the path.
 
-    Raises
-    ------
-    InputError
-        That names the folder.
+    Raises InputError: That names the folder.
     """
     if not hasattr(os, "geteuid"):
         return
@@ -137,14 +123,9 @@ def _own_group_only(about: os.stat_result) -> bool:
 def private_open(path: Path, mode: str, buffering: int = -1) -> BinaryIO:
     """Open a file of a private folder: new files are private, links are not followed.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    mode : {"rb", "wb", "ab"}
-        As for :func:`open`.
-    buffering : int
-        As for :func:`open`.
+    path: The file.
+    mode ({"rb", "wb", "ab"}): As for :func:`open`.
+    buffering: As for :func:`open`.
     """
 
     def opener(name: str, flags: int) -> int:
@@ -156,10 +137,7 @@ def private_open(path: Path, mode: str, buffering: int = -1) -> BinaryIO:
 def hold(path: Path) -> Any:
     """Hold a lock file while the result lives; None if the system has no such locks.
 
-    Raises
-    ------
-    InputError
-        If another run holds it.
+    Raises InputError: If another run holds it.
     """
     try:
         import fcntl

@@ -35,8 +35,6 @@ try:
 except ImportError:  # not on this system
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["Recognizer", "begins_with", "publish_run", "recover_run", "write_together"]
-
 Recognizer = Callable[[Path], bool]
 
 _TOKEN = "[0-9a-f]{16}"
@@ -71,25 +69,12 @@ def publish_run(
 
     Files that are neither are kept. The folder is made where it does not exist.
 
-    Parameters
-    ----------
-    folder : path-like
-        The folder.
-    contents : mapping of str to str or bytes
-        Content by file name.
-    others : mapping of str to callable, optional
-        Names of files that an earlier run may have written, each with a test that recognises such a file. Those not
-        in `contents` are removed.
-
-    Returns
-    -------
-    list of str
-        The names that were removed.
-
-    Raises
-    ------
-    InputError
-        If a file cannot be written; the old files are untouched then.
+    folder: The folder.
+    contents: Content by file name.
+    others: Names of files that an earlier run may have written, each with a test that recognises such a file. Those
+        not in `contents` are removed.
+    Returns: The names that were removed.
+    Raises InputError: If a file cannot be written; the old files are untouched then.
     """
     encoded = _encoded(contents)
     target = Path(folder).resolve()
@@ -110,17 +95,9 @@ def publish_run(
 def write_together(folder: str | os.PathLike[str], contents: Mapping[str, str | bytes]) -> None:
     """Write several files of a folder, none of them before all are on the disk.
 
-    Parameters
-    ----------
-    folder : path-like
-        An existing folder.
-    contents : mapping of str to str or bytes
-        Content by file name.
-
-    Raises
-    ------
-    InputError
-        If one of them cannot be written; the old files are untouched then.
+    folder: An existing folder.
+    contents: Content by file name.
+    Raises InputError: If one of them cannot be written; the old files are untouched then.
     """
     encoded = _encoded(contents)
     target = Path(folder).resolve()
@@ -323,7 +300,7 @@ def _write_all(staged: Path, encoded: Mapping[str, bytes], target: Path) -> None
 
 def _cannot_write(place: Path, error: OSError) -> InputError:
     problem = f"the file cannot be written ({reason_of(error)})"
-    return InputError(problem, "choose a place that can be written", source=str(place))
+    return InputError(problem, "choose a writable folder", source=str(place))
 
 
 @dataclass

@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 
 from jamrank.text import many
 
-__all__ = ["ABSTAINED", "BOTH_BAD", "INCONSISTENT", "NO_ANSWER", "ReadLog"]
-
 BOTH_BAD, INCONSISTENT, ABSTAINED, NO_ANSWER = "both bad", "tie (inconsistent)", "abstained", "no answer"
 # What the models make of outcomes that are neither a win nor a plain tie.
 _TAKEN = {BOTH_BAD: "counts as a tie", INCONSISTENT: "counts as a tie", ABSTAINED: "no vote", NO_ANSWER: "no vote"}

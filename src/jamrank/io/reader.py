@@ -11,6 +11,7 @@ import polars as pl
 
 from jamrank.data.comparisons import Comparisons
 from jamrank.data.parsing import REQUIRED
+from jamrank.data.periods import TIMES
 from jamrank.errors import InputError, ParameterError
 from jamrank.io.canonical import with_questions, with_types
 from jamrank.io.compression import decompressed
@@ -22,8 +23,6 @@ from jamrank.io.records import Record, looks_like_json, parse_records
 from jamrank.io.row_filters import EVERYBODY, Annotators, Sieve, refuse_bad_rows, with_all_rows
 from jamrank.io.sources import is_source, load_source
 from jamrank.io.tables import load_table, parse_table
-
-__all__ = ["read_comparisons", "read_groups"]
 
 _CANONICAL, _MAPPED = "canonical", "mapped"
 _TITLE = "jamrank's own form"
@@ -313,9 +312,9 @@ def _understood(
 
 
 def _is_own(content: pl.DataFrame, format: str | None) -> bool:
-    """Return whether a table is in jamrank's own form, and its winners are written as they should be."""
+    """Return whether a table is in jamrank's own format, and its winners are written as they should be."""
     if format not in (None, _CANONICAL) or not all(name in content.columns for name in REQUIRED):
-        return format == _CANONICAL
+        return False
     winner = content["winner"]
     if winner.dtype in (pl.Categorical, pl.Enum, pl.Null):
         winner = winner.cast(pl.String)
@@ -367,8 +366,19 @@ def _read_foreign(
     who = {} if way.who is None else {"who": way.who}
     table = Table(content, not typed, given=named_further(way.mapping), words=way.words, **who)
     ballots, reading = read_ballots(table, source, way.format, way.mapping)
-    frame = ballots.frame()
+    frame = _with_times(ballots.frame(), content)
     return (frame if typed else with_types(frame)), reading
+
+
+def _with_times(frame: pl.DataFrame, content: pl.DataFrame | list[Record]) -> pl.DataFrame:
+    """Return the votes with the column that says when they were cast, where every row of the file is a vote."""
+    known = content.columns if isinstance(content, pl.DataFrame) else list(content[0]) if content else []
+    name = next((name for name in TIMES if name in known), None)
+    if name is None or len(content) != frame.height:
+        return frame
+    if isinstance(content, pl.DataFrame):
+        return frame.with_columns(content[name])
+    return frame.with_columns(pl.Series(name, [record.get(name) for record in content], strict=False))
 
 
 def _refuse_empty_ids(votes: Comparisons, frame: pl.DataFrame, source: str) -> None:

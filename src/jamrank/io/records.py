@@ -8,11 +8,10 @@ from typing import Any
 from jamrank.errors import InputError
 from jamrank.io.documents import shown
 from jamrank.io.tables import first_repeated
-
-__all__ = ["looks_like_json", "parse_records"]
+from jamrank.text import without_lone_surrogates
 
 _BOM = b"\xef\xbb\xbf"
-_EXPECTED = "expected a list of records, one record a line, or a table as pandas writes it"
+_EXPECTED = "expected a list of records, one record per line, or a table as pandas writes it"
 
 Record = dict[str, Any]
 
@@ -25,22 +24,10 @@ def looks_like_json(data: bytes) -> bool:
 def parse_records(data: bytes, source: str) -> list[Record]:
     """Return the records of a JSON or JSON Lines file.
 
-    Parameters
-    ----------
-    data : bytes
-        The text, in UTF-8.
-    source : str
-        Its name, for errors.
-
-    Returns
-    -------
-    list of dict
-        A record for each row; NaN has become None.
-
-    Raises
-    ------
-    InputError
-        If it is not JSON, not records, or names a field twice.
+    data: The text, in UTF-8.
+    source: Its name, for errors.
+    Returns: A record for each row; NaN has become None.
+    Raises InputError: If it is not JSON, not records, or names a field twice.
     """
     text = _as_text(data.removeprefix(_BOM), source)
     begin = text[: len(text) - len(text.lstrip())].count("\n") + 1
@@ -74,7 +61,7 @@ def _as_text(data: bytes, source: str) -> str:
     except UnicodeDecodeError as error:
         problem = f"byte 0x{data[error.start]:02X} in line {data[: error.start].count(10) + 1} is not UTF-8"
         raise InputError(problem, "save the file as UTF-8", source=source) from None
-    return text
+    return without_lone_surrogates(text)
 
 
 def _parse(text: str) -> Any:
@@ -112,7 +99,7 @@ def _from_lines(text: str, source: str) -> list[Record]:
             record = _parse(line)
         except json.JSONDecodeError as error:
             problem = f"line {number} is not JSON ({error.msg})"
-            raise InputError(problem, "expected one record a line", source=source) from None
+            raise InputError(problem, "expected one record per line", source=source) from None
         except _JsonError as error:
             raise InputError(f"line {number}: {error}", error.remedy, source=source) from None
         if not isinstance(record, dict):

@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import cache
 from importlib.resources import files
 
-__all__ = ["package_text"]
-
 
 @cache
 def package_text(package: str, name: str) -> str:

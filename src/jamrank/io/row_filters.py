@@ -17,18 +17,16 @@ from jamrank.io.formats.base import of_one_type
 from jamrank.io.records import Record
 from jamrank.text import many
 
-__all__ = ["EVERYBODY", "Annotators", "Sieve", "refuse_bad_rows", "with_all_rows"]
-
-# Where one problem comes with each row, reading begins anew for each of them.
+# If each row has a different problem, the file is read again for each of them.
 _MOST_PASSES = 200
-# Where more of the rows are bad than this, it is the file that is misunderstood.
+# If more than this share of the rows is bad, the format was probably not recognised correctly.
 _FEW = 0.5
 _ROWS_NAMED = 5
 
 
 @dataclass
 class Sieve:
-    """Sets rows aside that cannot be votes, one problem after the other, and remembers where they were."""
+    """Removes rows that cannot be votes, one problem at a time, and records their positions."""
 
     content: pl.DataFrame | list[Record]
     reasons: dict[str, list[int]] = field(default_factory=dict)
@@ -38,7 +36,7 @@ class Sieve:
         self._kept = np.arange(len(self.content))
 
     def set_aside(self, error: InputError) -> bool:
-        """Leave out the rows of an error; False where it is not about rows that could be left out."""
+        """Leave out the rows of an error; False if it is not about single rows."""
         self._passes += 1
         if not error.rows or self._passes > _MOST_PASSES or len(error.rows) >= len(self._kept):
             return False
@@ -66,23 +64,18 @@ class Sieve:
 
 def _named(rows: list[int]) -> str:
     rows = sorted(rows)
-    told = ", ".join(map(str, rows[:_ROWS_NAMED])) + (", …" if rows[_ROWS_NAMED:] else "")
-    return f"{'row' if len(rows) == 1 else 'rows'} {told}"
+    listed = ", ".join(map(str, rows[:_ROWS_NAMED])) + (", …" if rows[_ROWS_NAMED:] else "")
+    return f"{'row' if len(rows) == 1 else 'rows'} {listed}"
 
 
 def with_all_rows(
     error: InputError, content: pl.DataFrame | list[Record], read: Callable[[pl.DataFrame | list[Record]], object]
 ) -> InputError:
-    """Return an error that counts all rows of its file that cannot be votes, and says how to go on without them.
+    """Return an error that counts all rows of its file that cannot be votes, and says how to leave them out.
 
-    Parameters
-    ----------
-    error : InputError
-        The first problem.
-    content : polars.DataFrame or list of dict
-        The file.
-    read : callable
-        Raises an :class:`InputError` at the first problem of what is left of it.
+    error: The first problem.
+    content: The file.
+    read: Raises an :class:`InputError` at the first problem of what is left of it.
     """
     sieve, problem = Sieve(content), error
     while sieve.set_aside(problem):
@@ -93,22 +86,19 @@ def with_all_rows(
         else:
             break
     count = sum(map(len, sieve.reasons.values()))
-    told = [error.remedy]
+    listed = [error.remedy]
     if len(sieve.reasons) > 1:
-        told.append(f"{many(count, 'row')} cannot be votes ({', '.join(sieve.counts())})")
+        listed.append(f"{many(count, 'row')} cannot be votes ({', '.join(sieve.counts())})")
     if 0 < count <= max(_FEW * len(content), 1):
         such = "this row" if count == 1 else f"these {count:,} rows"
-        told.append(f"--skip-bad-rows (skip_bad_rows= in Python) sets {such} aside")
-    return error.but(remedy="; ".join(told))
+        listed.append(f"--skip-bad-rows (skip_bad_rows= in Python) sets {such} aside")
+    return error.but(remedy="; ".join(listed))
 
 
 def refuse_bad_rows(frame: Any) -> None:
     """Refuse a canonical table in which a row cannot be a vote.
 
-    Raises
-    ------
-    InputError
-        With all rows of the first problem that is found.
+    Raises InputError: With all rows of the first problem that is found.
     """
     for name in ("annotator", "left", "right"):
         column = as_column(frame[name])
@@ -137,10 +127,7 @@ class Annotators:
     def checked(cls, only: object, without: object) -> Annotators:
         """Return the selection, from an id or several of each.
 
-        Raises
-        ------
-        ParameterError
-            If both are given.
+        Raises ParameterError: If both are given.
         """
         chosen = cls(_texts(only), _texts(without))
         if chosen.only and chosen.without:
@@ -153,10 +140,7 @@ class Annotators:
     def among(self, known: Collection[str]) -> Annotators:
         """Return the same selection with each annotator named alone, where names were joined by commas.
 
-        Raises
-        ------
-        ParameterError
-            If somebody did not vote, or nobody is left.
+        Raises ParameterError: If a named annotator did not vote, or no annotator is left.
         """
         found = replace(self, only=self._resolved(self.only, known), without=self._resolved(self.without, known))
         if found.without and set(known) <= set(found.without):

@@ -17,9 +17,6 @@ from jamrank.io.out_of_core.arrays import Stamp, read_array, stamp_of, write_arr
 from jamrank.io.private import private_folder, private_open
 from jamrank.typing import FloatArray
 
-__all__ = ["Journal", "read_manifest", "refuse_beyond", "remove_folder", "verify_files", "write_manifest"]
-
-
 _DIGEST_BYTES = 16
 
 
@@ -32,10 +29,7 @@ def write_manifest(path: Path, kind: str, version: int, body: Mapping[str, Any])
 def read_manifest(path: Path, kind: str, version: int) -> dict[str, Any]:
     """Read what :func:`write_manifest` wrote.
 
-    Raises
-    ------
-    ScratchError
-        If that is not what is there.
+    Raises ScratchError: If that is not what is there.
     """
     try:
         with private_open(path, "rb") as file:
@@ -50,10 +44,7 @@ def read_manifest(path: Path, kind: str, version: int) -> dict[str, Any]:
 def verify_files(folder: Path, files: Mapping[str, Stamp]) -> None:
     """Make sure that files are what a manifest says of them.
 
-    Raises
-    ------
-    ScratchError
-        That names the first which is not.
+    Raises ScratchError: That names the first which is not.
     """
     for name, stamp in files.items():
         if stamp_of(folder / name) != stamp:
@@ -63,10 +54,7 @@ def verify_files(folder: Path, files: Mapping[str, Stamp]) -> None:
 def refuse_beyond(codes: NDArray[np.integer], count: int, what: str, folder: Path) -> None:
     """Refuse codes out of their range, before a kernel takes them for places in memory.
 
-    Raises
-    ------
-    ScratchError
-        If there is one.
+    Raises ScratchError: If there is one.
     """
     if len(codes) and not (int(codes.min()) >= 0 and int(codes.max()) < count):
         problem = f"a scratch file is damaged (a code of {what} is out of range)"
@@ -88,10 +76,7 @@ class Journal:
     A fit is the same from run to run, to the last bit: one that was killed and is begun anew asks the same questions,
     and gets the answers that are here at once.
 
-    Parameters
-    ----------
-    folder : Path
-        Where the answers are kept.
+    folder: Where the answers are kept.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -14,8 +14,6 @@ from jamrank.errors import InputError
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["is_source", "is_url", "load_source", "source_name"]
-
 _SQLITE = b"SQLite format 3\0"
 _URL = re.compile(r"(postgres(ql)?|sqlite)(\+\w+)?://", re.IGNORECASE)
 # By the name of its module, since what collects votes is built upon this room; it has `votes_of(where)`.
@@ -53,10 +51,7 @@ def source_name(where: str | os.PathLike[str]) -> str:
 def load_source(where: str | os.PathLike[str]) -> pl.DataFrame:
     """Return the votes of a database in the canonical form.
 
-    Raises
-    ------
-    InputError
-        If it is no ledger, or has no votes.
+    Raises InputError: If it is no ledger, or has no votes.
     """
     try:
         read = cast("Callable[[str | os.PathLike[str]], pl.DataFrame]", import_module(_LEDGER).votes_of)

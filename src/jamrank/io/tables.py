@@ -23,8 +23,6 @@ from jamrank.io.footer import Facts, examine
 from jamrank.io.parquet import ParquetFiles, refuse_broken
 from jamrank.kernels import default_threads, kernels
 
-__all__ = ["first_repeated", "load_table", "parse_table", "read_table"]
-
 _PARQUET_MAGIC = b"PAR1"
 _PARQUET_SUFFIXES = {".parquet", ".pq"}
 _UTF8_BOM = b"\xef\xbb\xbf"
@@ -36,7 +34,7 @@ _FOREIGN = {
 }
 _BINARY = ("this is neither text nor Parquet", "expected a CSV file in UTF-8, or Parquet")
 _CONTROLS = bytes(set(range(32)) - set(b"\t\n\r\f\v"))
-_SEPARATOR_NAMES = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
+_DELIMITER_NAMES = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
 _HEAD = 1 << 16
 # Of longer columns the range is not looked at again, which would take time.
 _FEW_ROWS = 1_000_000
@@ -45,22 +43,11 @@ _FEW_ROWS = 1_000_000
 def read_table(path: str | os.PathLike[str]) -> pl.DataFrame:
     """Read a CSV, TSV or Parquet file.
 
-    Parameters
-    ----------
-    path : path-like
-        Parquet by its suffix (``.parquet``, ``.pq``) or its content, or a folder of such files; tabs separate the
+    path: Parquet by its suffix (``.parquet``, ``.pq``) or its content, or a folder of such files; tabs separate the
         columns of a ``.tsv``, commas those of anything else or, where the header has none, semicolons, tabs or bars.
         Text is UTF-8. The file may be compressed with gzip or zstd.
-
-    Returns
-    -------
-    polars.DataFrame
-        Parquet as it is; of a CSV every column is text, null for an empty field. Blank lines are skipped.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read whole and without doubt.
+    Returns: Parquet as it is; of a CSV every column is text, null for an empty field. Blank lines are skipped.
+    Raises InputError: If the file cannot be read whole and without doubt.
     """
     return load_table(path)[0]
 
@@ -68,16 +55,8 @@ def read_table(path: str | os.PathLike[str]) -> pl.DataFrame:
 def load_table(path: str | os.PathLike[str]) -> tuple[pl.DataFrame, bool]:
     """Read a table as :func:`read_table` does, and say whether its columns came with types.
 
-    Parameters
-    ----------
-    path : path-like
-        The file.
-
-    Returns
-    -------
-    frame : polars.DataFrame
-    typed : bool
-        True for Parquet, False where all is text.
+    path: The file.
+    Returns frame, typed (true for Parquet, False where all is text).
     """
     if Path(path).is_dir():
         table = ParquetFiles.open(path)
@@ -89,17 +68,9 @@ def load_table(path: str | os.PathLike[str]) -> tuple[pl.DataFrame, bool]:
 def parse_table(data: bytes, source: str) -> tuple[pl.DataFrame, bool]:
     """Return the table in the content of a file, as :func:`load_table` does.
 
-    Parameters
-    ----------
-    data : bytes
-        The content, decompressed.
-    source : str
-        The name of the file, which tells TSV from CSV.
-
-    Returns
-    -------
-    frame : polars.DataFrame
-    typed : bool
+    data: The content, decompressed.
+    source: The name of the file, which tells TSV from CSV.
+    Returns frame, typed.
     """
     if not data or data.isspace():
         raise InputError("the file is empty", "expected a header and at least one row", source=source)
@@ -109,7 +80,7 @@ def parse_table(data: bytes, source: str) -> tuple[pl.DataFrame, bool]:
         frame = _read_parquet(data, source)
     else:
         data = _trimmed(data)
-        frame = _read_csv(data, "\t" if ".tsv" in suffixes[-2:] else _separator(data), source)
+        frame = _read_csv(data, "\t" if ".tsv" in suffixes[-2:] else _delimiter(data), source)
     if not frame.height:
         raise InputError("the table has no rows, only a header", "expected at least one row", source=source)
     return frame, typed
@@ -125,7 +96,7 @@ def _read_parquet(data: bytes, source: str) -> pl.DataFrame:
         frame = pl.read_parquet(BytesIO(data))
     odd = next((path for path, own in facts.items() if not _agrees(frame, path, own)), None)
     if odd is not None:
-        problem = f"the Parquet file is damaged ({shown('.'.join(odd))} is not what it says of itself)"
+        problem = f"the Parquet file is damaged ({shown('.'.join(odd))} does not match its declaration)"
         raise InputError(problem, "write it again", source=source)
     return frame
 
@@ -150,26 +121,26 @@ def _agrees(frame: pl.DataFrame, path: tuple[str, ...], own: Facts) -> bool:
     return not ends or ((own.low is None or own.low <= ends[0]) and (own.high is None or ends[-1] <= own.high))
 
 
-def _separator(data: bytes) -> str:
-    """Return what separates the columns: commas unless the header has none, and has columns by one other mark."""
-    split = [mark for mark in _SEPARATOR_NAMES if _width(data, mark) > 1]
+def _delimiter(data: bytes) -> str:
+    """Return the delimiter of the columns: commas unless the header has none, and has columns by one other mark."""
+    split = [mark for mark in _DELIMITER_NAMES if _width(data, mark) > 1]
     return split[0] if len(split) == 1 else ","
 
 
-def _width(data: bytes, separator: str) -> int:
+def _width(data: bytes, delimiter: str) -> int:
     """Return the number of columns in a header; 0 where it is unknown."""
     try:
-        return len(_first_record(data, separator, "") or ())
+        return len(_first_record(data, delimiter, "") or ())
     except (InputError, UnicodeDecodeError):
         return 0
 
 
-def _read_csv(data: bytes, separator: str, source: str) -> pl.DataFrame:
-    _check_encoding(data, separator, source)
-    header = _read_header(data, separator, source)
-    n_rows = _count_regular_rows(data, separator.encode(), len(header))
-    frame = None if n_rows is None else _parse_quickly(data, separator, header, n_rows)
-    return _parse_carefully(data.decode("utf-8"), separator, source) if frame is None else frame
+def _read_csv(data: bytes, delimiter: str, source: str) -> pl.DataFrame:
+    _check_encoding(data, delimiter, source)
+    header = _read_header(data, delimiter, source)
+    n_rows = _count_regular_rows(data, delimiter.encode(), len(header))
+    frame = None if n_rows is None else _parse_quickly(data, delimiter, header, n_rows)
+    return _parse_carefully(data.decode("utf-8"), delimiter, source) if frame is None else frame
 
 
 def _trimmed(data: bytes) -> bytes:
@@ -181,7 +152,7 @@ def _trimmed(data: bytes) -> bytes:
     return data.strip(b"\r\n") + b"\n"
 
 
-def _check_encoding(data: bytes, separator: str, source: str) -> None:
+def _check_encoding(data: bytes, delimiter: str, source: str) -> None:
     for magic, (problem, remedy) in _FOREIGN.items():
         if data.startswith(magic):
             raise InputError(problem, remedy, source=source)
@@ -196,44 +167,44 @@ def _check_encoding(data: bytes, separator: str, source: str) -> None:
         bad = error.start
     if len(data[:4096].translate(None, _CONTROLS)) < len(data[:4096]):
         raise InputError(*_BINARY, source=source)
-    row = _row_at_end(data[:bad].decode("utf-8"), separator)
+    row = _row_at_end(data[:bad].decode("utf-8"), delimiter)
     where = "" if row else " in the header"
     problem = f"byte 0x{data[bad]:02X}{where} is not UTF-8"
     raise InputError(problem, "save the file as UTF-8", source=source, row=row or None)
 
 
-def _row_at_end(text: str, separator: str) -> int:
+def _row_at_end(text: str, delimiter: str) -> int:
     """Return the row in which a text breaks off; 0 is the header."""
     row = -1
     try:
-        for _ in _records(text + "?\n", separator, ""):
+        for _ in _records(text + "?\n", delimiter, ""):
             row += 1
     except InputError:  # it breaks off inside a quoted field, which belongs to a row of its own
         row += 1
     return row
 
 
-def _first_record(data: bytes, separator: str, source: str) -> list[str | None] | None:
+def _first_record(data: bytes, delimiter: str, source: str) -> list[str | None] | None:
     # All but the oddest headers are in the first lines; a large file need not be decoded for it.
     head = data[: data.find(b"\n", _HEAD) + 1] or data
     try:
-        return next(_records(head.decode("utf-8"), separator, source), None)
+        return next(_records(head.decode("utf-8"), delimiter, source), None)
     except InputError:
-        return next(_records(data.decode("utf-8"), separator, source), None)
+        return next(_records(data.decode("utf-8"), delimiter, source), None)
 
 
-def _read_header(data: bytes, separator: str, source: str) -> list[str]:
-    first = _first_record(data, separator, source)
+def _read_header(data: bytes, delimiter: str, source: str) -> list[str]:
+    first = _first_record(data, delimiter, source)
     if first is None:
         raise InputError("the file is empty", "expected a header and at least one row", source=source)
     header = [name or "" for name in first]
     twice = first_repeated(header)
     if twice is not None:
-        raise InputError(f"the column {shown(twice)} is there twice", "rename or remove one", source=source)
-    other = next((mark for mark in _SEPARATOR_NAMES if len(header) == 1 and _width(data, mark) > 1), None)
+        raise InputError(f"the column {shown(twice)} is listed twice", "rename or remove one", source=source)
+    other = next((mark for mark in _DELIMITER_NAMES if len(header) == 1 and _width(data, mark) > 1), None)
     if other is not None:
-        problem = f"the columns seem to be separated by {_SEPARATOR_NAMES[other]}"
-        remedy = f"use {_SEPARATOR_NAMES[separator]}" + (" or name the file .tsv" if other == "\t" else "")
+        problem = f"the columns seem to be separated by {_DELIMITER_NAMES[other]}"
+        remedy = f"use {_DELIMITER_NAMES[delimiter]}" + (" or name the file .tsv" if other == "\t" else "")
         raise InputError(problem, remedy, source=source)
     return header
 
@@ -248,20 +219,20 @@ def first_repeated(names: Iterable[str]) -> str | None:
     return None
 
 
-def _count_regular_rows(data: bytes, separator: bytes, width: int) -> int | None:
+def _count_regular_rows(data: bytes, delimiter: bytes, width: int) -> int | None:
     """Return the number of rows of a CSV whose every line plainly has ``width`` fields; None in any doubt."""
     if width == 1:  # a blank line would look like a row
         return None
     text = np.frombuffer(data, dtype=np.uint8)
-    n_lines = kernels.regular_lines(text, separator[0], width, default_threads())
+    n_lines = kernels.regular_lines(text, delimiter[0], width, default_threads())
     return n_lines - 1 if n_lines > 0 else None
 
 
-def _parse_quickly(data: bytes, separator: str, header: list[str], n_rows: int) -> pl.DataFrame | None:
+def _parse_quickly(data: bytes, delimiter: str, header: list[str], n_rows: int) -> pl.DataFrame | None:
     """Let polars read a regular CSV; None where it does not see the same table."""
     quote = '"' if b'"' in data else None
     try:
-        frame = pl.read_csv(BytesIO(data), separator=separator, quote_char=quote, infer_schema=False)
+        frame = pl.read_csv(BytesIO(data), separator=delimiter, quote_char=quote, infer_schema=False)
     except pl.exceptions.PolarsError:
         return None
     if frame.shape != (n_rows, len(header)):
@@ -272,27 +243,27 @@ def _parse_quickly(data: bytes, separator: str, header: list[str], n_rows: int) 
     return frame
 
 
-def _parse_carefully(text: str, separator: str, source: str) -> pl.DataFrame:
-    records = _records(text, separator, source)
+def _parse_carefully(text: str, delimiter: str, source: str) -> pl.DataFrame:
+    records = _records(text, delimiter, source)
     header = [name or "" for name in next(records)]
     columns: list[list[str | None]] = [[] for _ in header]
     for row, record in enumerate(records, start=1):
         if len(record) != len(header):
-            raise _ragged(record, len(header), separator, source, row)
+            raise _ragged(record, len(header), delimiter, source, row)
         for column, value in zip(columns, record, strict=True):
             column.append(value)
     return pl.DataFrame([pl.Series(name, v, dtype=pl.String) for name, v in zip(header, columns, strict=True)])
 
 
-def _ragged(record: list[str | None], width: int, separator: str, source: str, row: int) -> InputError:
+def _ragged(record: list[str | None], width: int, delimiter: str, source: str, row: int) -> InputError:
     fields = "1 field" if len(record) == 1 else f"{len(record)} fields"
-    remedy = f"write {width} fields, and quote those that contain {_SEPARATOR_NAMES[separator]}"
+    remedy = f"write {width} fields, and quote those that contain {_DELIMITER_NAMES[delimiter]}"
     return InputError(f"{fields} where the header has {width}", remedy, source=source, row=row)
 
 
-def _records(text: str, separator: str, source: str) -> Iterator[list[str | None]]:
+def _records(text: str, delimiter: str, source: str) -> Iterator[list[str | None]]:
     """Yield the fields of each line that is not blank, None for an empty field."""
-    field = re.compile(rf'(?:"((?:[^"]++|"")*+)"|((?!")[^{separator}\r\n]*+))([{separator}]|\r\n|\r|\n)')
+    field = re.compile(rf'(?:"((?:[^"]++|"")*+)"|((?!")[^{delimiter}\r\n]*+))([{delimiter}]|\r\n|\r|\n)')
     record: list[str | None] = []
     position = row = 0
     while position < len(text):
@@ -304,7 +275,7 @@ def _records(text: str, separator: str, source: str) -> Iterator[list[str | None
         quoted, plain, end = match.groups()
         record.append((plain if quoted is None else quoted.replace('""', '"')) or None)
         position = match.end()
-        if end == separator:
+        if end == delimiter:
             continue
         if len(record) > 1 or plain != "":
             yield record

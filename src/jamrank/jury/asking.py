@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import inspect
 import random
@@ -12,14 +13,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from jamrank.collect import Annotator, Ask, Close, Event, Ledger, Limit
-from jamrank.errors import BudgetError, JudgeError
+from jamrank.errors import BudgetError, JudgeError, LedgerError
 from jamrank.jury.judges import Judge, JudgeFailure, Reply, reply_of
 from jamrank.jury.plan import Contents, Plan, Task
 from jamrank.jury.prompts import Prompt, render
 from jamrank.jury.recorder import Pace, Recorder
 from jamrank.jury.verdicts import Verdict, parse_verdict
-
-__all__ = ["Outcome", "Progress", "ask_all"]
 
 _RETRIES = 8
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 60.0
@@ -32,18 +31,11 @@ _STATE_EVERY, _WATCH_EVERY = 2.0, 1.0
 class Progress:
     """Progress of the requests.
 
-    Attributes
-    ----------
-    asked, answered, refused, unparsable, failed : int
-        Of this run.
-    spent, reserved : float
-        Of the ledger, by judges and people.
-    seconds : float
-        Since the run began.
-    seconds_left : float, optional
-        About, where it is known how many votes are still needed.
-    leaders : list of str
-        The items, best first, so far.
+    asked, answered, refused, unparsable, failed: Of this run.
+    spent, reserved: Of the ledger, by judges and people.
+    seconds: Since the run began.
+    seconds_left: About, where it is known how many votes are still needed.
+    leaders: The items, best first, so far.
     """
 
     asked: int
@@ -90,41 +82,29 @@ def ask_all(
     *,
     limit: Limit | None = None,
     criterion: str = "",
+    recorded_as: str | None = None,
     salt: str = "",
     watch: Callable[[Progress], None] | None = None,
 ) -> Outcome:
     """Ask judges the comparisons of a plan, until it is done, the budget is spent, or every judge has failed.
 
-    Parameters
-    ----------
-    ledger : Ledger
-        Records everything. A stored reply is not asked for again.
-    judges : sequence of Judge
-        Whom to ask.
-    contents : Contents
-        What to show.
-    plan : Plan
-        What to ask.
-    limit : Limit, optional
-        A hard budget for all that the ledger has recorded.
-    criterion : str
-        What to judge by.
-    salt : str
-        Seed of the delimiters around answers; a secret of the run.
-    watch : callable, optional
-        Called every few seconds.
-
-    Raises
-    ------
-    JudgeError
-        If every judge failed.
-    LedgerError
-        If the ledger cannot be written, or another process asks its judges.
+    ledger: Records everything. A stored reply is not asked for again.
+    judges: Whom to ask.
+    contents: What to show.
+    plan: What to ask.
+    limit: A hard budget for all that the ledger has recorded.
+    criterion: What to judge by.
+    recorded_as: The criterion of the votes in the ledger, if its name is not its text.
+    salt: Seed of the delimiters around answers; a secret of the run.
+    watch: Called every few seconds.
+    Raises JudgeError: If every judge failed.
+    Raises LedgerError: If the ledger cannot be written, or another process asks its judges.
     """
     _check_images(judges, contents)
     with ledger.exclusive("jury"):
         lost = _recover(ledger, judges)
-        run = _Run(ledger, judges, contents, plan, limit or Limit(), criterion, salt, watch)
+        name = criterion if recorded_as is None else recorded_as
+        run = _Run(ledger, judges, contents, plan, limit or Limit(), criterion, name, salt, watch)
         state, reason = asyncio.run(run.go())
         return Outcome(state, reason, run.progress(), lost, run.given_up)
 
@@ -173,12 +153,13 @@ class _Run:
         plan: Plan,
         limit: Limit,
         criterion: str,
+        recorded_as: str,
         salt: str,
         watch: Callable[[Progress], None] | None,
     ) -> None:
         self.ledger, self.contents, self.plan, self.limit = ledger, contents, plan, limit
         self.judges = {judge.name: judge for judge in judges}
-        self.criterion, self.salt, self.watch = criterion, salt, watch
+        self.criterion, self.recorded_as, self.salt, self.watch = criterion, recorded_as, salt, watch
         self.recorder = Recorder(ledger, limit)
         self.paces = {judge.name: Pace(judge.per_minute) for judge in judges}
         self.rooms = {judge.name: asyncio.Semaphore(judge.concurrency) for judge in judges}
@@ -188,6 +169,7 @@ class _Run:
         }
         self.unsent: set[int] = set()
         self.pending: dict[str, int] = dict.fromkeys(self.judges, 0)
+        self.open_keys: set[str] = set()
         self.in_flight = 0
         self.counts = dict.fromkeys(("asked", "answered", "refused", "unparsable", "failed"), 0)
         self.failures: dict[str, int] = dict.fromkeys(self.judges, 0)
@@ -235,13 +217,16 @@ class _Run:
                     return ending
                 for request in requests:
                     self.pending[request.task.judge] += 1
+                    self.open_keys.add(request.key)
                     tasks.add(asyncio.create_task(self._handle(request)))
                 if not tasks:
                     return "all asked", "every planned comparison has been asked"
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             tasks -= done
-            for one in done:
-                one.result()
+            # All are looked at: on a full disk many fail at once, and one line is enough.
+            errors = [error for one in done if (error := one.exception()) is not None]
+            if errors:
+                raise errors[0]
         return "", ""
 
     def _next_requests(self, free: Mapping[str, int]) -> tuple[tuple[str, str] | None, list[_Request]]:
@@ -253,12 +238,12 @@ class _Run:
                 return (state, reason), []
             self.checked, self.left, self.leaders = time.monotonic(), self.plan.remaining(), self.plan.leaders()
         while wanted := self.plan.take(free):
-            requests = [self._request(task) for task in wanted]
-            stored = self.ledger.with_keys(request.key for request in requests)
-            for request in requests:
-                if request.key in stored:
-                    self.plan.tell(request.task, stored[request.key].outcome)
-            new = [request for request in requests if request.key not in stored]
+            requests = {request.key: request for request in map(self._request, wanted)}
+            stored = self.ledger.with_keys(requests)
+            for key, event in stored.items():
+                self.plan.tell(requests[key].task, event.outcome)
+            # A comparison that is being asked is not asked a second time.
+            new = [request for key, request in requests.items() if key not in stored and key not in self.open_keys]
             if new:
                 return None, new
         return None, []
@@ -281,6 +266,7 @@ class _Run:
             self.results.append((request.task, None if event is None else event.outcome))
         finally:
             self.pending[judge.name] -= 1
+            self.open_keys.discard(request.key)
 
     async def _ask(self, judge: Judge, request: _Request) -> Event | None:
         """Ask until there is a reply, and return it; None if there is none."""
@@ -331,7 +317,7 @@ class _Run:
             task.right,
             f"ask:{secrets.token_hex(12)}",
             task.question,
-            self.criterion,
+            self.recorded_as,
             strategy=task.strategy,
             probability=task.probability,
             reserve=judge.worst_cost(request.prompt),
@@ -422,7 +408,9 @@ class _Run:
         """Cancel requests that were recorded and never sent, if the run ends early."""
         unsent = sorted(self.unsent)
         details = {"reason": "not sent"}
-        self.ledger.record([Close(one, "failed", f"failed:{one}", cost=0.0, details=details) for one in unsent])
+        # What cannot be recorded, as on a full disk, counts as paid in the next run.
+        with contextlib.suppress(LedgerError):
+            self.ledger.record([Close(one, "failed", f"failed:{one}", cost=0.0, details=details) for one in unsent])
 
     async def _close_clients(self) -> None:
         for judge in self.judges.values():

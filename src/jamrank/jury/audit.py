@@ -16,8 +16,6 @@ from jamrank.errors import JamrankWarning, LedgerError
 from jamrank.inference.effects import logistic_effects, wilson
 from jamrank.typing import FloatArray
 
-__all__ = ["COLUMNS", "audit", "audit_ledger"]
-
 # With fewer decided votes, biases are not estimated.
 _FEWEST = 20
 

@@ -14,8 +14,6 @@ from jamrank.collect.items import image_url
 from jamrank.jury.judges import Endpoint, JudgeFailure, Reply, Secret, is_loopback
 from jamrank.jury.prompts import VERDICT_SCHEMA, Prompt
 
-__all__ = ["Client"]
-
 # A token is at least a byte; roles and separators of a message add a few.
 _OVERHEAD = 64
 _LARGEST_REPLY = 4_000_000
@@ -56,10 +54,7 @@ class Client:
     async def ask(self, prompt: Prompt) -> Reply:
         """Send a prompt.
 
-        Raises
-        ------
-        JudgeFailure
-            If no reply came.
+        Raises JudgeFailure: If no reply came.
         """
         if self._session is None:
             self._session = self._open()

@@ -18,8 +18,6 @@ from jamrank.errors import JudgeError
 from jamrank.io.documents import load_text
 from jamrank.jury.prompts import Prompt, Template, check_template
 
-__all__ = ["Endpoint", "Judge", "JudgeFailure", "Reply", "Secret", "parse_judges", "read_judges", "reply_of"]
-
 
 @dataclass(frozen=True)
 class Reply:
@@ -46,18 +44,11 @@ class Reply:
 class JudgeFailure(Exception):  # noqa: N818 - it is no error of the user's, and never leaves the jury
     """A failed request, and what to do about it.
 
-    Parameters
-    ----------
-    reason : str
-        What happened, in a few words; without secrets.
-    retry : bool
-        Whether the same request may succeed later.
-    after : float, optional
-        The seconds to wait that the service asked for.
-    cost : float, optional
-        Cost of the failed request; None if unknown, then the reserved amount counts.
-    fatal : bool
-        Whether every other request would fail in the same way.
+    reason: What happened, in a few words; without secrets.
+    retry: Whether the same request may succeed later.
+    after: The seconds to wait that the service asked for.
+    cost: Cost of the failed request; None if unknown, then the reserved amount counts.
+    fatal: Whether every other request would fail in the same way.
     """
 
     def __init__(

@@ -10,12 +10,10 @@ from typing import Any, Protocol
 
 from jamrank.collect import Item
 
-__all__ = ["ChooserPlan", "Contents", "Plan", "RandomPlan", "Task"]
-
 # Votes of a judge after which the interval of its position bias is narrower than ± 10 points.
 _SETTLED = 96
-# Votes per item before a target counts as out of reach.
-_PATIENCE = 100
+# Votes per item, times the target, before a target counts as out of reach: a strict one deserves more patience.
+_PATIENCE = 5.0
 # Votes of a judge after which it is chosen by value and cost.
 _FIRST_LOOK = 24
 
@@ -227,7 +225,8 @@ class ChooserPlan:
         status = self._chooser.status()
         self._needed = status.votes_needed
         # The estimated number of votes is unreliable while votes are few.
-        if status.state == "futile" and status.votes < _PATIENCE * len(self._contents.items):
+        patience = _PATIENCE / self._chooser.target * len(self._contents.items)
+        if status.state == "futile" and status.votes < patience:
             return "go", status.reason
         return status.state, status.reason
 

@@ -10,8 +10,6 @@ from typing import Any
 from jamrank.collect import Item
 from jamrank.errors import JudgeError
 
-__all__ = ["PROMPT", "SYSTEM", "VERDICT_SCHEMA", "Prompt", "Template", "check_template", "render"]
-
 SYSTEM = """\
 You compare two answers and say which one is better. You are fair: neither the side on which an answer stands, nor \
 its length, nor its style, nor who may have written it counts; only how good it is.
@@ -68,18 +66,11 @@ class Template:
 class Prompt:
     """One comparison as a judge sees it.
 
-    Attributes
-    ----------
-    system, text : str
-        The messages, with answers and delimiters inserted.
-    left, right : Item
-        What is compared.
-    question : str
-        The text of the question.
-    images : tuple of Item
-        Those of the two that are images, left first.
-    digest : str
-        Digest of comparison and template, without the delimiters.
+    system, text: The messages, with answers and delimiters inserted.
+    left, right: What is compared.
+    question: The text of the question.
+    images: Those of the two that are images, left first.
+    digest: Digest of comparison and template, without the delimiters.
     """
 
     system: str
@@ -101,7 +92,7 @@ def check_template(template: Template, where: str) -> None:
             )
     found = _PLACEHOLDER.search(template.system)
     if found:
-        raise JudgeError(f"{where}: the system message has {found.group()}; answers belong into the prompt")
+        raise JudgeError(f"{where}: the system message has {found.group()}; answers belong in the prompt")
 
 
 def render(

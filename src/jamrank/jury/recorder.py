@@ -8,8 +8,6 @@ import time
 from jamrank.collect import Ask, Close, Event, Ledger, Limit
 from jamrank.errors import LedgerError
 
-__all__ = ["Pace", "Recorder"]
-
 
 class Recorder:
     """Writes the operations of many tasks together, with one commit for all that are waiting."""

@@ -10,6 +10,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
 
+import polars as pl
+
 from jamrank.collect import Item, Ledger, Limit, Question, open_ledger
 from jamrank.collect.items import read_items
 from jamrank.errors import JudgeError, ParameterError
@@ -18,25 +20,17 @@ from jamrank.jury.judges import Judge
 from jamrank.jury.plan import ChooserPlan, Contents, Plan, RandomPlan, Task
 from jamrank.jury.prompts import Prompt, render
 
-__all__ = ["Estimate", "ask_judges", "estimate", "example_prompt", "load_contents"]
-
 _SAMPLE = 100
-_TARGET = 0.05
+_TARGET = 0.02
 
 
 @dataclass(frozen=True)
 class Estimate:
     """The estimated cost of one judge.
 
-    Attributes
-    ----------
-    judge : str
-    cost, worst : float
-        Of a call: likely, and at most.
-    all_calls : int
-        To ask about every pair once.
-    all_cost : float
-        The expected cost of that.
+    cost, worst: Of a call: likely, and at most.
+    all_calls: To ask about every pair once.
+    all_cost: The expected cost of that.
     """
 
     judge: str
@@ -103,6 +97,7 @@ def ask_judges(
     target: float = _TARGET,
     both_orders: bool = False,
     criterion: str = "",
+    recorded_as: str | None = None,
     seed: str | int | None = None,
     watch: Callable[[Progress], None] | None = None,
 ) -> Outcome:
@@ -130,6 +125,9 @@ def ask_judges(
         is known to within 10 points; after that sides are balanced.
     criterion : str
         What to judge by, in words.
+    recorded_as : str, optional
+        The criterion of the votes in the ledger, if its name is not its text, as in a study of the studio. Earlier
+        votes count if they have this criterion, or none.
     seed : str or int, optional
         Seed of the random plan and the delimiters; stored in the ledger. Choose one that authors of answers cannot
         know.
@@ -151,13 +149,14 @@ def ask_judges(
         salt = _seed(book, seed)
         book.add_items(contents.by_place.values())
         book.add_questions(Question(name, text) for name, text in contents.texts.items())
+        name = criterion if recorded_as is None else recorded_as
         chosen: Plan = (
             RandomPlan(contents, names, salt, both_orders=both_orders)
             if plan == "random"
-            else _chooser_plan(book, contents, judges, salt, goal, k, target, both_orders, criterion)
+            else _chooser_plan(book, contents, judges, salt, goal, k, target, both_orders, criterion, name)
         )
-        limit = Limit(budget, calls)
-        return ask_all(book, judges, contents, chosen, limit=limit, criterion=criterion, salt=salt, watch=watch)
+        words = {"criterion": criterion, "recorded_as": name, "salt": salt}
+        return ask_all(book, judges, contents, chosen, limit=Limit(budget, calls), watch=watch, **words)
 
 
 def _seed(ledger: Ledger, seed: str | int | None) -> str:
@@ -179,24 +178,28 @@ def _chooser_plan(
     target: float,
     both_orders: bool,
     criterion: str,
+    recorded_as: str,
 ) -> Plan:
     from jamrank.acquisition import Chooser
 
-    votes = ledger.votes()
+    known = pl.col("left").is_in(contents.items) & pl.col("right").is_in(contents.items)
+    votes = ledger.votes().filter(pl.col("criterion").is_in(["", recorded_as]) & known)
     names = [judge.name for judge in judges]
     prices = {one.judge: one.cost for one in estimate(contents, judges, criterion=criterion)}
     least = min((price for price in prices.values() if price > 0), default=0.0)
     costs = {name: price / least if least else 1.0 for name, price in prices.items()}
     people = {one.id for one in ledger.annotators()} | set(votes["annotator"].unique())
+    questions = [question for question in contents.questions if question]
+    columns = ["annotator", "left", "right", "winner", *(["question"] if questions else [])]
     chooser = Chooser(
-        votes.select("annotator", "left", "right", "winner", "question") if votes.height else None,
+        votes.select(columns) if votes.height else None,
         goal=goal,
         k=k,
         costs=costs,
         capacity={name: 0 for name in people if name not in names} or None,
         items=contents.items,
         annotators=names,
-        questions=[question for question in contents.questions if question] or None,
+        questions=questions or None,
         random_state=random.Random(seed).getrandbits(32),
         target=target,
         trusted=names,

@@ -8,6 +8,7 @@ import json
 import math
 import re
 import threading
+import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,8 +16,6 @@ from types import TracebackType
 from typing import Any, Self
 
 from jamrank.jury.judges import Judge, parse_judges
-
-__all__ = ["JUDGES", "Faults", "SimulatedJudge", "SimulatedServer", "marked"]
 
 _MARK = re.compile(r"\[sim quality=([-+0-9.]+)(?: family=(\w+))?\]")
 _PART = r"BEGIN {0} ([0-9a-f]{{16}})\n(.*?)\nEND {0} \1(?:\n|$)"
@@ -35,25 +34,15 @@ class SimulatedJudge:
 
     It says left with the log-odds ``scale`` × difference of the qualities + ``left_bias`` + ``verbosity`` × log2 of
     the ratio of the lengths ± ``favour`` for an answer of its own family; then the opposite with probability
-    ``flip``.
+    ``flip``. The strength of a verdict is larger the more probable it was.
 
-    Attributes
-    ----------
-    name : str
-        The model under which it is asked.
-    scale, left_bias, verbosity, favour : float
-        In log-odds, as above.
-    family : str, optional
-        Its own.
-    flip : float
-        0.5 is random.
-    ties : float
-        It says tie where the log-odds are within ± this.
-    refusals, unparsable : float
-        Shares of comparisons that it refuses, or answers without a verdict.
-    price_in, price_out : float
-        For a million tokens.
-    seed : int
+    name: The model under which it is asked.
+    scale, left_bias, verbosity, favour: In log-odds, as above.
+    family: Its own.
+    flip: 0.5 is random.
+    ties: It says tie where the log-odds are within ± this.
+    refusals, unparsable: Shares of comparisons that it refuses, or answers without a verdict.
+    price_in, price_out: For a million tokens.
     """
 
     name: str
@@ -79,8 +68,10 @@ class SimulatedJudge:
 
     def p_left(self, left: str, right: str) -> float:
         """Return the probability of left where there are no ties."""
-        p = 1 / (1 + math.exp(-self.log_odds(left, right)))
-        return self.flip + (1 - 2 * self.flip) * p
+        return self._with_flip(self.log_odds(left, right))
+
+    def _with_flip(self, log_odds: float) -> float:
+        return self.flip + (1 - 2 * self.flip) / (1 + math.exp(-log_odds))
 
     def say(self, question: str, left: str, right: str) -> str:
         """Return the reply."""
@@ -89,29 +80,23 @@ class SimulatedJudge:
             return json.dumps({"verdict": "refuse", "strength": None})
         if draw.below(self.unparsable):
             return "Both answers have their merits, and it depends on what you value."
-        if abs(self.log_odds(left, right)) < self.ties:
-            word = "tie"
-        else:
-            word = "left" if draw.below(self.p_left(left, right)) else "right"
-        return json.dumps({"verdict": word, "strength": round(draw.next(), 2)})
+        log_odds = self.log_odds(left, right)
+        if abs(log_odds) < self.ties:
+            return json.dumps({"verdict": "tie", "strength": None})
+        # Left below its probability; the further from it, the clearer.
+        lead = self._with_flip(log_odds) - draw.next()
+        return json.dumps({"verdict": "left" if lead > 0 else "right", "strength": round(abs(lead), 2)})
 
 
 @dataclass(frozen=True)
 class Faults:
     """Shares of requests that go wrong, drawn again for every repetition of a request.
 
-    Attributes
-    ----------
-    busy : float
-        Answered 429 with Retry-After.
-    error : float
-        Answered 500.
-    cut : float
-        The connection is cut after the request was read.
-    garbage : float
-        Answered with something that is not JSON.
-    retry_after : float
-        The seconds of Retry-After.
+    busy: Answered 429 with Retry-After.
+    error: Answered 500.
+    cut: The connection is cut after the request was read.
+    garbage: Answered with something that is not JSON.
+    retry_after: The seconds of Retry-After.
     """
 
     busy: float = 0.0
@@ -142,6 +127,9 @@ class _Draws:
         return int.from_bytes(digest[:7], "big") / 2**56
 
     def below(self, share: float) -> bool:
+        if share <= 0:  # No need to hash.
+            self._count += 1
+            return False
         return self.next() < share
 
 
@@ -158,20 +146,11 @@ class _CutError(Exception):
 class SimulatedServer:
     """The server, in a thread of its own while the ``with`` block lasts.
 
-    Attributes
-    ----------
-    judges : sequence of SimulatedJudge
-    latency : float
-        Seconds before every reply.
-    faults : Faults
-    key : str, optional
-        The key that every request must have.
-    port : int
-        0 for any that is free.
-    replies : Counter
-        How many replies were sent for each comparison put to each judge.
-    requests : int
-        How many requests came.
+    latency: Seconds from a request to its reply.
+    key: The key that every request must have.
+    port: 0 for any that is free.
+    replies: How many replies were sent for each comparison put to each judge.
+    requests: How many requests came.
     """
 
     judges: Sequence[SimulatedJudge] = JUDGES
@@ -244,17 +223,20 @@ class SimulatedServer:
         try:
             while (head := await _head(reader)) is not None:
                 body = await reader.readexactly(min(int(head.get("content-length", "0")), _LARGEST_BODY))
-                writer.write(await self._answer(head, body))
+                begin = time.monotonic()
+                try:
+                    answer = self._answer(head, body)
+                finally:
+                    await asyncio.sleep(max(begin + self.latency - time.monotonic(), 0.0))
+                writer.write(answer)
                 await writer.drain()
         except (_CutError, ConnectionError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError):
             pass
         finally:
             writer.close()
 
-    async def _answer(self, head: dict[str, str], body: bytes) -> bytes:
+    def _answer(self, head: dict[str, str], body: bytes) -> bytes:
         self.requests += 1
-        if self.latency:
-            await asyncio.sleep(self.latency)
         if head["target"] != "POST /v1/chat/completions":
             return _response(404, {"error": {"message": f"no such place: {head['target']}"}})
         if self.key is not None and head.get("authorization") != f"Bearer {self.key}":

@@ -7,8 +7,6 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Verdict", "parse_verdict"]
-
 _WORDS = ("left", "right", "tie", "refuse")
 _LINE = re.compile(
     r"[\s*_`\"'#>-]*verdict[\s*_`\"']*[:=][\s*_`\"']*(left|right|tie|refuse)[\s*_`\"'.]*", re.IGNORECASE
@@ -20,14 +18,9 @@ _BLOCK = re.compile(r"\s*```(?:json)?\s*\n(.*?)\n\s*```\s*", re.DOTALL | re.IGNO
 class Verdict:
     """The verdict of a reply.
 
-    Attributes
-    ----------
-    kind : str
-        ``"answered"``, ``"refused"`` or ``"unparsable"``.
-    outcome : str, optional
-        ``"left"``, ``"right"`` or ``"tie"`` of an answer.
-    strength : float, optional
-        From 0 to 1.
+    kind: ``"answered"``, ``"refused"`` or ``"unparsable"``.
+    outcome: ``"left"``, ``"right"`` or ``"tie"`` of an answer.
+    strength: From 0 to 1.
     """
 
     kind: str

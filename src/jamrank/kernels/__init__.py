@@ -18,14 +18,17 @@ def _load() -> Any:
     try:
         from jamrank.kernels import _native  # type: ignore[attr-defined,unused-ignore]
     except ImportError:
-        warnings.warn(
-            "jamrank was installed without its compiled kernels (no C++ compiler was found) and runs on numpy, "
-            "many times slower; install a C++ compiler and reinstall jamrank",
-            SlowKernelsWarning,
-            stacklevel=2,
-        )
-        return twin
+        return _instead("was installed without its compiled kernels (no C++ compiler was found)")
+    if not all(hasattr(_native, name) for name in twin.__all__):
+        return _instead("has compiled kernels that are older than its other files")
     return _native
+
+
+def _instead(found: str) -> Any:
+    """Warn of what was found, and return the twins."""
+    remedy = "install a C++ compiler and reinstall jamrank"
+    warnings.warn(f"jamrank {found} and runs on numpy, many times slower; {remedy}", SlowKernelsWarning, stacklevel=3)
+    return twin
 
 
 kernels = _load()

@@ -28,6 +28,7 @@ inline void require(bool holds, const char* what) {
 void bind_encoding(nb::module_& m);  // ids to codes, sorting of keys
 void bind_packing(nb::module_& m);   // votes to integers and back
 void bind_patterns(nb::module_& m);  // distinct lists of votes
+void bind_strings(nb::module_& m);   // text ids to codes
 void bind_text(nb::module_& m);      // lines of a text file
 
 }  // namespace jamrank

@@ -9,11 +9,13 @@
 
 namespace jamrank {
 
+constexpr size_t kBlockRows = 16384, kMostBlocks = 64, kMostAccumulators = size_t{1} << 22;
+
 // The number of blocks depends on the data alone, never on the threads: that fixes the order of every sum.
 inline size_t block_count(size_t rows, size_t accumulators) {
-    const size_t by_rows = (rows + 16383) / 16384;
-    const size_t by_memory = std::max<size_t>(1, (size_t{1} << 22) / std::max<size_t>(1, accumulators));
-    return std::max<size_t>(1, std::min({by_rows, by_memory, size_t{64}}));
+    const size_t by_rows = (rows + kBlockRows - 1) / kBlockRows;
+    const size_t by_memory = std::max<size_t>(1, kMostAccumulators / std::max<size_t>(1, accumulators));
+    return std::max<size_t>(1, std::min({by_rows, by_memory, kMostBlocks}));
 }
 
 template <typename Work>

@@ -1,8 +1,10 @@
 // Ids to codes, sorting and counting of packed votes, votes spelled out one by one.
 #include "bindings.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <memory>
 #include <vector>
 
 #include "blocks.hpp"
@@ -10,21 +12,29 @@
 namespace jamrank {
 namespace {
 
+// A byte pointer may alias anything: by value, so that the others stay in registers.
+template <typename Id>
+void mark_span(const Id* id, Span span, int64_t low, uint8_t* seen) {
+    for (size_t v = span.begin; v < span.end; ++v) seen[static_cast<int64_t>(id[v]) - low] = 1;
+}
+
 // Marks the ids that occur, counted from `low`.
 template <typename Id>
 void mark_ids(const Array<const Id>& ids, int64_t low, Array<uint8_t> seen, int threads) {
-    constexpr size_t kSmall = 1 << 12;
+    constexpr size_t kSmall = 1 << 16;
     const size_t n = ids.size(), range = seen.size();
+    const Id* id = ids.data();
+    uint8_t* all = seen.data();
     nb::gil_scoped_release release;
-    // Blocks have marks of their own where that costs nothing.
-    const size_t blocks = range <= kSmall ? block_count(n, 1) : 1;
-    std::vector<uint8_t> marks((blocks - 1) * range, 0);
-    for_blocks(blocks, threads, [&](size_t block) {
-        uint8_t* own = block ? marks.data() + (block - 1) * range : seen.data();
-        const Span span = span_of(block, blocks, n);
-        for (size_t v = span.begin; v < span.end; ++v) own[static_cast<int64_t>(ids.data()[v]) - low] = 1;
+    // Parts have marks of their own where that costs nothing.
+    const size_t parts = range <= kSmall ? std::min<size_t>(block_count(n, 1), std::max(threads, 1)) : 1;
+    std::vector<std::vector<uint8_t>> marks(parts);
+    for_blocks(parts, threads, [&](size_t part) {
+        if (part) marks[part].assign(range, 0);
+        mark_span(id, span_of(part, parts, n), low, part ? marks[part].data() : all);
     });
-    for (size_t k = 0; k < marks.size(); ++k) seen.data()[k % range] |= marks[k];
+    for (const auto& own : marks)
+        for (size_t k = 0; k < own.size(); ++k) all[k] |= own[k];
 }
 
 // Codes of ids: their rank among those that occur or, without ranks, their distance from `low`.
@@ -55,9 +65,9 @@ void sort_keys(Array<int64_t> keys, int bits, int threads) {
     if (std::is_sorted(keys.data(), keys.data() + n)) return;
     const int passes = (bits + kWidest - 1) / kWidest, width = (bits + passes - 1) / passes;
     const size_t digits = size_t{1} << width, parts = std::max<size_t>(1, std::min<size_t>(std::max(threads, 1), n / kPart));
-    std::vector<int64_t> spare(n);
+    const std::unique_ptr<int64_t[]> spare(new int64_t[n]);  // not cleared
     std::vector<size_t> places(parts * digits);
-    int64_t *from = keys.data(), *to = spare.data();
+    int64_t *from = keys.data(), *to = spare.get();
     for (int shift = 0; shift < bits; shift += width) {
         const auto digit = [=](int64_t key) { return static_cast<size_t>(key >> shift) & (digits - 1); };
         std::fill(places.begin(), places.end(), 0);
@@ -164,7 +174,107 @@ void spell_out(const Array<const int64_t>& start, const Array<const int32_t>& an
     });
     begin.data()[pairs] = static_cast<int64_t>(before[blocks]);
     std::fill_n(cast.data(), n_kinds, 0.0);
-    for (size_t k = 0; k < sums.size(); ++k) cast.data()[k % n_kinds] += sums[k];
+    for (size_t block = 0; block < blocks; ++block)
+        for (size_t k = 0; k < n_kinds; ++k) cast.data()[k] += sums[block * n_kinds + k];
+}
+
+// How many rows votes are when spelled out: the sum of the weights of the decided ones; -1 where one is no whole number.
+int64_t count_spelled(const Array<const int8_t>& result, const Array<const double>& weight, int threads) {
+    const size_t n = result.size(), blocks = block_count(n, 1);
+    require(weight.size() == 0 || weight.size() == n, "weight must be empty or one a vote");
+    const int8_t* results = result.data();
+    const double* weights = weight.size() ? weight.data() : nullptr;
+    nb::gil_scoped_release release;
+    std::vector<int64_t> counts(blocks, 0);
+    std::vector<uint8_t> whole(blocks, 1);
+    for_blocks(blocks, threads, [&](size_t block) {
+        const Span span = span_of(block, blocks, n);
+        double sum = 0.0;
+        bool all = true;
+        for (size_t v = span.begin; v < span.end; ++v) {
+            const double own = weights ? weights[v] : 1.0;
+            all &= own == std::floor(own);
+            sum += results[v] < kDecided ? own : 0.0;
+        }
+        counts[block] = static_cast<int64_t>(sum);
+        whole[block] = all;
+    });
+    if (!std::all_of(whole.begin(), whole.end(), [](uint8_t all) { return all != 0; })) return -1;
+    int64_t total = 0;
+    for (int64_t own : counts) total += own;
+    return total;
+}
+
+// The probability that the first item of each pair is better, from the scores.
+void prior_of_pairs(const Array<const int32_t>& first, const Array<const int32_t>& second, const Array<const double>& scores,
+                    Array<double> prior, int threads) {
+    const size_t n = prior.size(), blocks = block_count(n, 1);
+    require(first.size() == n && second.size() == n, "one entry a pair");
+    const int32_t *one = first.data(), *other = second.data();
+    const double* score = scores.data();
+    double* out = prior.data();
+    nb::gil_scoped_release release;
+    for_blocks(blocks, threads, [=](size_t block) {
+        const Span span = span_of(block, blocks, n);
+        for (size_t k = span.begin; k < span.end; ++k) out[k] = 1.0 / (1.0 + std::exp(score[other[k]] - score[one[k]]));
+    });
+}
+
+// Adds up the values of each link's rows; without any, counts them.
+void sum_by_link(const Array<const int64_t>& begin, const Array<const double>& value, Array<double> sums, int threads) {
+    const size_t links = sums.size(), n = static_cast<size_t>(begin.data()[links]), blocks = block_count(n, 1);
+    require(begin.size() == links + 1, "one begin a link");
+    require(value.size() == 0 || value.size() == n, "value must be empty or one a row");
+    const int64_t* begins = begin.data();
+    const double* values = value.size() ? value.data() : nullptr;
+    double* out = sums.data();
+    nb::gil_scoped_release release;
+    for_blocks(blocks, threads, [=](size_t block) {
+        const Span span = span_of(block, blocks, links);
+        for (size_t link = span.begin; link < span.end; ++link) {
+            double sum = values ? 0.0 : static_cast<double>(begins[link + 1] - begins[link]);
+            if (values)
+                for (int64_t row = begins[link]; row < begins[link + 1]; ++row) sum += values[row];
+            out[link] = sum;
+        }
+    });
+}
+
+// Adds up values (without any: counts) by code.
+template <typename Code>
+void sum_by_code(const Array<const Code>& code, const Array<const double>& value, Array<double> sums, int threads) {
+    const size_t n = code.size(), kinds = sums.size(), blocks = block_count(n, kinds);
+    require(value.size() == 0 || value.size() == n, "value must be empty or one a code");
+    const Code* codes = code.data();
+    const double* values = value.size() ? value.data() : nullptr;
+    nb::gil_scoped_release release;
+    std::vector<double> parts(blocks * kinds, 0.0);
+    for_blocks(blocks, threads, [&, codes, values](size_t block) {
+        double* own = parts.data() + block * kinds;
+        const Span span = span_of(block, blocks, n);
+        for (size_t v = span.begin; v < span.end; ++v) own[codes[v]] += values ? values[v] : 1.0;
+    });
+    std::fill_n(sums.data(), kinds, 0.0);
+    for (size_t block = 0; block < blocks; ++block)
+        for (size_t k = 0; k < kinds; ++k) sums.data()[k] += parts[block * kinds + k];
+}
+
+// The value of each link for all of its rows.
+template <typename Value, typename Out>
+void repeat(const Array<const int64_t>& begin, const Array<const Value>& of_link, Array<Out> of_row, int threads) {
+    const size_t links = of_link.size(), blocks = block_count(of_row.size(), 1);
+    require(begin.size() == links + 1 && begin.data()[links] == static_cast<int64_t>(of_row.size()), "one begin a link");
+    const int64_t* begins = begin.data();
+    const Value* values = of_link.data();
+    Out* out = of_row.data();
+    nb::gil_scoped_release release;
+    for_blocks(blocks, threads, [=](size_t block) {
+        const Span span = span_of(block, blocks, links);
+        for (size_t link = span.begin; link < span.end; ++link) {
+            const Out value = static_cast<Out>(values[link]);
+            for (int64_t row = begins[link]; row < begins[link + 1]; ++row) out[row] = value;
+        }
+    });
 }
 
 // Adds up a value for each link over its votes, times their weight, by kind.
@@ -187,7 +297,8 @@ void sum_by_kind(const Array<const int64_t>& begin, const Array<const Code>& kin
                 own[kind[v]] += weights ? weights[v] * values[link] : values[link];
     });
     std::fill_n(sums.data(), n_kinds, 0.0);
-    for (size_t k = 0; k < parts.size(); ++k) sums.data()[k % n_kinds] += parts[k];
+    for (size_t block = 0; block < blocks; ++block)
+        for (size_t k = 0; k < n_kinds; ++k) sums.data()[k] += parts[block * n_kinds + k];
 }
 
 }  // namespace
@@ -201,6 +312,14 @@ void bind_encoding(nb::module_& m) {
     m.def("fold_keys", &fold_keys);
     m.def("spell_out", &spell_out<uint8_t>);
     m.def("spell_out", &spell_out<int32_t>);
+    m.def("count_spelled", &count_spelled);
+    m.def("sum_by_link", &sum_by_link);
+    m.def("sum_by_code", &sum_by_code<uint8_t>);
+    m.def("sum_by_code", &sum_by_code<int32_t>);
+    m.def("prior_of_pairs", &prior_of_pairs);
+    m.def("repeat", &repeat<int32_t, int32_t>);
+    m.def("repeat", &repeat<int32_t, uint16_t>);
+    m.def("repeat", &repeat<double, double>);
     m.def("sum_by_kind", &sum_by_kind<uint8_t>);
     m.def("sum_by_kind", &sum_by_kind<int32_t>);
 }

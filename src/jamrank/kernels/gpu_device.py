@@ -15,8 +15,6 @@ from jamrank.kernels import default_threads
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
-__all__ = ["GpuDevice", "gpu_available"]
-
 _WALKS = ("exponentials", "walk", "walk_times", "to_cells", "from_cells")
 _NULL, _DEFAULT_SHARED_BYTES = np.uint64(0), 48 << 10
 # Arrays of more bytes than a chunk are copied chunk by chunk, through pinned memory and by several threads: the first
@@ -27,10 +25,7 @@ _CHUNK_BYTES, _N_CHUNKS = 1 << 22, 16
 class GpuDevice:
     """The current device of CuPy; only this class knows that arrays on the device are CuPy's.
 
-    Raises
-    ------
-    GpuError
-        Where there is no CuPy, no driver or no GPU.
+    Raises GpuError: Where there is no CuPy, no driver or no GPU.
     """
 
     def __init__(self) -> None:
@@ -133,15 +128,9 @@ class GpuDevice:
     ) -> None:
         """Start a kernel.
 
-        Parameters
-        ----------
-        kernel : str
-            Its name, with template arguments.
-        blocks, threads : int
-        *arguments
-            Arrays on the device, integers (64 bits), doubles, or None for a null pointer.
-        shared : int
-            Bytes of shared memory for each block.
+        kernel: Its name, with template arguments.
+        *arguments: Arrays on the device, integers (64 bits), doubles, or None for a null pointer.
+        shared: Bytes of shared memory for each block.
         """
         compiled = self._kernels.get(kernel)
         if compiled is None:

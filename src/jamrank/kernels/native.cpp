@@ -145,8 +145,7 @@ class Exponentials {
 };
 
 // Every pass over rows sums up gradient and degree (if wanted) by item first, then what is its own, and its value last.
-// Where the rows are all pairs, gradients of second items are contiguous; else an item's two sums lie side by side, so that
-// one row touches two places and not four.
+// With all pairs, gradients of second items are contiguous; else an item's two sums are adjacent: a row touches two places.
 struct Layout {
     Layout(const Rows& rows, bool bent, size_t own)
         : items(rows.items),
@@ -182,8 +181,7 @@ void require_sums(size_t items, bool bent, const OutDoubles& gradient, const Out
             "expected one entry for each item");
 }
 
-// The largest logarithm in one table of ratios, and how many likelihoods can be multiplied: a row's lies between 1 and
-// the ratio of its pattern.
+// The largest logarithm in a table of ratios, and how many likelihoods (from 1 to a pattern's ratio) can be multiplied.
 struct Reach {
     double log_ratio = 0.0;
     size_t together = 0;
@@ -251,11 +249,22 @@ double expectation_lists(const Array<const int64_t>& start, const Seconds& secon
     require_sums(items, bent, gradient, degree);
     require(tables.size() == 2 * kinds, "two entries a kind of vote");
     const Rows rows = as_rows(start, second, n, items);
-    const RaggedVotes lists{vote_start.data(), vote.data(), vote_weight.size() ? vote_weight.data() : nullptr, tables.data()};
-    const Layout layout(rows, bent, kinds);
+    RaggedVotes lists{vote_start.data(), vote.data(), vote_weight.size() ? vote_weight.data() : nullptr, tables.data()};
+    const size_t room = kinds + kSpare;
+    std::vector<double> ratio(room, 1.0), base(room, 0.0);
+    for (size_t kind = 0; kind < kinds; ++kind) {
+        const double log_ratio = tables.data()[2 * kind] - tables.data()[2 * kind + 1];
+        ratio[kind] = std::exp(log_ratio);
+        base[kind] = tables.data()[2 * kind + 1];
+        lists.furthest = std::max(lists.furthest, std::fabs(log_ratio));
+    }
+    lists.ratio = lists.weight ? nullptr : ratio.data();
+    lists.base = base.data();
+    lists.kinds = static_cast<int32_t>(kinds);
+    const Layout layout(rows, bent, room);
     const size_t blocks = block_count(n, layout.size);
     nb::gil_scoped_release release;
-    const Exponentials exponentials(scores);
+    const Exponentials exponentials(scores, kLargestProduct);
     Accumulators sums(blocks, layout.size);
     for_blocks(blocks, threads, [&](size_t block) {
         double* own = sums.clear(block);
@@ -533,7 +542,10 @@ double assign(const Ints& first, const Ints& second, const Doubles& projections,
     require(second.size() == n && cluster.size() == n, "one entry a row");
     require(clusters > 0 && sizes.size() == clusters, "one entry a cluster");
     require(counts.size() == projections.size(), "one entry an item and cluster");
-    const Pairs rows{first.data(), second.data()};
+    const Pairs rows{first.data(), second.data(), projections.size() / clusters};
+    std::vector<double> by_cluster(projections.size());
+    for (size_t k = 0; k < by_cluster.size(); ++k)
+        by_cluster[k % clusters * rows.items + k / clusters] = projections.data()[k];
     const size_t size = counts.size() + clusters + 1;
     const size_t blocks = block_count(n, size);
     nb::gil_scoped_release release;
@@ -541,7 +553,7 @@ double assign(const Ints& first, const Ints& second, const Doubles& projections,
     for_blocks(blocks, threads, [&](size_t block) {
         double* own = sums.clear(block);
         const Span span = span_of(block, blocks, n);
-        active->assign(rows, projections.data(), norms.data(), static_cast<int>(clusters), span.begin,
+        active->assign(rows, by_cluster.data(), norms.data(), static_cast<int>(clusters), span.begin,
                        span.end, cluster.data(), own, own + counts.size(), own[size - 1]);
     });
     sums.collect(0, counts.size(), counts.data());
@@ -551,8 +563,7 @@ double assign(const Ints& first, const Ints& second, const Doubles& projections,
     return value;
 }
 
-// Weighted products of every two rows of a matrix, on and above the diagonal, added up in an order that depends on nothing
-// else: BLAS does not promise that.
+// Weighted products of every two rows of a matrix, on and above the diagonal, in a fixed order, as BLAS does not promise.
 void weighted_gram(const Doubles& matrix, const Doubles& weight, OutDoubles products) {
     const size_t columns = weight.size(), rows = columns ? matrix.size() / columns : 0;
     require(matrix.size() == rows * columns && products.size() == rows * rows, "one product for every two rows");
@@ -595,6 +606,7 @@ NB_MODULE(_native, m) {
     bind_encoding(m);
     bind_packing(m);
     bind_patterns(m);
+    bind_strings(m);
     bind_text(m);
     m.def("select", &select, "instruction_set"_a,
           "Use the passes for 'baseline', 'v3', 'v4' or 'auto'; False where this processor lacks them.");

@@ -73,21 +73,30 @@ void unpack_votes(const Array<const int64_t>& keys, int item_bits, int question_
     const std::vector<size_t> begins = pairs_before(keys.data(), n, inner, blocks, threads);
     require(begins.back() == pairs, "the keys have another number of pairs");
     const auto low = [](int bits) { return (uint64_t{1} << bits) - 1; };
-    for_blocks(blocks, threads, [&](size_t block) {
+    const int64_t* packed = keys.data();
+    int32_t *firsts = first.data(), *seconds = second.data(), *asked = question.size() ? question.data() : nullptr;
+    int32_t* who = annotator.data();
+    int64_t* starts = start.data();
+    int8_t* results = result.data();
+    bool* turned = swapped.data();
+    // By value: a byte pointer may alias anything.
+    for_blocks(blocks, threads, [=, &begins](size_t block) {
         const Span span = span_of(block, blocks, n);
         size_t pair = begins[block];
+        uint64_t before = span.begin ? static_cast<uint64_t>(packed[span.begin - 1]) >> inner : ~uint64_t{0};
         for (size_t v = span.begin; v < span.end; ++v) {
-            const auto key = static_cast<uint64_t>(keys.data()[v]);
-            annotator.data()[v] = static_cast<int32_t>(key >> 3 & low(annotator_bits));
-            result.data()[v] = static_cast<int8_t>(key & 3);
-            swapped.data()[v] = key >> 2 & 1;
+            const auto key = static_cast<uint64_t>(packed[v]);
+            who[v] = static_cast<int32_t>(key >> 3 & low(annotator_bits));
+            results[v] = static_cast<int8_t>(key & 3);
+            turned[v] = key >> 2 & 1;
             const uint64_t own = key >> inner;
-            if (v > 0 && own == static_cast<uint64_t>(keys.data()[v - 1]) >> inner) continue;
+            if (own == before) continue;
+            before = own;
             const uint64_t both = own >> question_bits;
-            first.data()[pair] = static_cast<int32_t>(both >> item_bits);
-            second.data()[pair] = static_cast<int32_t>(both & low(item_bits));
-            if (question.size()) question.data()[pair] = static_cast<int32_t>(own & low(question_bits));
-            start.data()[pair++] = static_cast<int64_t>(v);
+            firsts[pair] = static_cast<int32_t>(both >> item_bits);
+            seconds[pair] = static_cast<int32_t>(both & low(item_bits));
+            if (asked) asked[pair] = static_cast<int32_t>(own & low(question_bits));
+            starts[pair++] = static_cast<int64_t>(v);
         }
     });
     start.data()[pairs] = static_cast<int64_t>(n);

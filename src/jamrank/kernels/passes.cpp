@@ -147,6 +147,66 @@ void expectation(const Rows& rows, const Table& table, const Scores& scores, siz
     }
 }
 
+// Short lists of votes. Most have one or two votes, of which it is hard to guess which: both are taken without a branch, the
+// second as no vote where there is none.
+class ShortLists {
+  public:
+    explicit ShortLists(const RaggedVotes& lists) : lists_(lists) {}
+
+    // Whether no list of a chunk is empty, and the ratios of each can be multiplied.
+    bool next(size_t at, size_t count) {
+        start_ = lists_.start + at;
+        int64_t least = 1, most = 0;
+        for (size_t k = 0; k < count; ++k) {
+            least = std::min(least, start_[k + 1] - start_[k]);
+            most = std::max(most, start_[k + 1] - start_[k]);
+        }
+        many_ = most > 2;
+        return lists_.ratio && least > 0 && static_cast<double>(most) * lists_.furthest <= kLargestProduct;
+    }
+
+    // Ratio of the likelihoods of each row's votes; returns the sum of the logarithms if the first item is better.
+    double multiply(size_t count, double* second) {
+        double sum[4] = {};
+        for (size_t k = 0; k < count; ++k) {
+            const int64_t v = start_[k];
+            const bool two = start_[k + 1] - v > 1;
+            const int32_t a = lists_.vote[v], other = lists_.vote[v + two];
+            const int32_t b = two ? other : lists_.kinds + static_cast<int32_t>(k % kSpare);
+            one_[k] = a;
+            two_[k] = b;
+            second[k] = lists_.ratio[a] * lists_.ratio[b];
+            sum[k % 4] += lists_.base[a] + lists_.base[b];
+        }
+        if (many_)
+            beyond(count, [&](size_t k, int32_t kind) {
+                second[k] *= lists_.ratio[kind];
+                sum[k % 4] += lists_.base[kind];
+            });
+        return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    }
+
+    void tally(size_t count, const double* q, double* expected_counts) const {
+        for (size_t k = 0; k < count; ++k) {
+            expected_counts[one_[k]] += q[k];
+            expected_counts[two_[k]] += q[k];
+        }
+        if (many_) beyond(count, [&](size_t k, int32_t kind) { expected_counts[kind] += q[k]; });
+    }
+
+  private:
+    template <typename Visit>
+    void beyond(size_t count, const Visit& visit) const {
+        for (size_t k = 0; k < count; ++k)
+            for (int64_t v = start_[k] + 2; v < start_[k + 1]; ++v) visit(k, lists_.vote[v]);
+    }
+
+    const RaggedVotes& lists_;
+    const int64_t* start_ = nullptr;
+    bool many_ = false;
+    int32_t one_[kChunk], two_[kChunk];
+};
+
 template <bool kBent>
 void expect_lists(const Rows& rows, const RaggedVotes& lists, const Scores& scores, size_t begin, size_t end,
                   double* posterior, float* curvature, double* expected_counts, Sums& sums) {
@@ -154,17 +214,27 @@ void expect_lists(const Rows& rows, const RaggedVotes& lists, const Scores& scor
     Inferred row;
     Chunks items(rows, begin);
     Votes votes(lists);
+    ShortLists short_votes(lists);
     for (size_t at = begin; at < end; at += kChunk) {
         const size_t count = std::min(kChunk, end - at);
+        const bool short_lists = short_votes.next(at, count);
         items.next(count);
-        votes.next(at, count);
-        sums.value += collect(lists, votes, count, first, second);
-        infer<kBent>(items, scores, count, first, second, row);
+        if (short_lists) {
+            sums.value += short_votes.multiply(count, second);
+        } else {
+            votes.next(at, count);
+            sums.value += collect(lists, votes, count, first, second);
+        }
+        infer<kBent>(items, scores, count, short_lists ? nullptr : first, second, row);
         if (posterior) std::copy(row.q, row.q + count, posterior + at);
-        sums.value += log_sum(nullptr, count, row.value, false);
+        sums.value += log_sum(nullptr, count, row.value, short_lists);
         if (kBent) std::copy(row.curvature, row.curvature + count, curvature + at);
         scatter<kBent>(items, count, row.derivative, row.curvature, sums);
-        votes.each([&](size_t v, size_t k, double weight) { expected_counts[lists.vote[v]] += weight * row.q[k]; });
+        if (short_lists) {
+            short_votes.tally(count, row.q, expected_counts);
+        } else {
+            votes.each([&](size_t v, size_t k, double weight) { expected_counts[lists.vote[v]] += weight * row.q[k]; });
+        }
     }
 }
 
@@ -260,28 +330,42 @@ void laplacian(const Rows& rows, const float* curvature, const double* vector, s
     }
 }
 
+// Chunk by chunk and cluster by cluster: a plain loop over pairs, which the compiler turns into vector instructions.
 void assign(const Pairs& rows, const double* projections, const double* norms, int clusters, size_t begin,
             size_t end, int32_t* cluster, double* counts, double* sizes, double& value) {
-    for (size_t r = begin; r < end; ++r) {
-        const size_t i = rows.first[r], j = rows.second[r];
-        const double* a = projections + i * clusters;
-        const double* b = projections + j * clusters;
-        int best = 0;
-        double nearest = norms[0] - 2.0 * std::fabs(a[0] - b[0]);
-        for (int d = 1; d < clusters; ++d) {
-            const double distance = norms[d] - 2.0 * std::fabs(a[d] - b[d]);
-            if (distance < nearest) {
-                nearest = distance;
-                best = d;
-            }
+    double nearest[kChunk], side[kChunk];
+    int32_t best[kChunk];
+    for (size_t at = begin; at < end; at += kChunk) {
+        const size_t count = std::min(kChunk, end - at);
+        const int32_t *first = rows.first + at, *second = rows.second + at;
+        for (int d = 0; d < clusters; ++d) {
+            const double* along = projections + d * rows.items;
+            const double norm = norms[d];
+            if (d == 0)
+                for (size_t k = 0; k < count; ++k) {
+                    side[k] = along[first[k]] - along[second[k]];
+                    nearest[k] = norm - 2.0 * std::fabs(side[k]);
+                    best[k] = 0;
+                }
+            else
+                for (size_t k = 0; k < count; ++k) {
+                    const double gap = along[first[k]] - along[second[k]];
+                    const double distance = norm - 2.0 * std::fabs(gap);
+                    const bool nearer = distance < nearest[k];
+                    nearest[k] = nearer ? distance : nearest[k];
+                    side[k] = nearer ? gap : side[k];
+                    best[k] = nearer ? d : best[k];
+                }
         }
-        // A difference square to its centroid has no side: it moves the centroid nowhere.
-        const double sign = a[best] > b[best] ? 1.0 : a[best] < b[best] ? -1.0 : 0.0;
-        cluster[r] = best;
-        counts[i * clusters + best] += sign;
-        counts[j * clusters + best] -= sign;
-        sizes[best] += 1.0;
-        value += nearest;
+        for (size_t k = 0; k < count; ++k) {
+            // A difference square to its centroid has no side: it moves the centroid nowhere.
+            const double sign = side[k] > 0 ? 1.0 : side[k] < 0 ? -1.0 : 0.0;
+            cluster[at + k] = best[k];
+            counts[static_cast<size_t>(first[k]) * clusters + best[k]] += sign;
+            counts[static_cast<size_t>(second[k]) * clusters + best[k]] -= sign;
+            sizes[best[k]] += 1.0;
+            value += nearest[k];
+        }
     }
 }
 

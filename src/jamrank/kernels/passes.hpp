@@ -26,6 +26,7 @@ struct Rows {
 struct Pairs {
     const int32_t* first;
     const int32_t* second;
+    size_t items;
 };
 
 // The scores of the items, with exp(score) and exp(-score) where none is so large that these could not be multiplied.
@@ -52,7 +53,17 @@ struct RaggedVotes {
     const int32_t* vote;
     const double* weight;  // null: all 1
     const double* log_likelihood;
+    // Where there are no weights, by kind, and `kSpare` times for no vote: the ratio of the likelihoods if the second and if
+    // the first item is better (1), and the logarithm of the latter (0).
+    const double* ratio = nullptr;
+    const double* base = nullptr;
+    int32_t kinds = 0;
+    double furthest = 0.0;  // the largest logarithm among the ratios
 };
+// So many entries in turn take what is added up for no vote: one alone would wait for itself.
+constexpr int32_t kSpare = 8;
+// A row's ratios are multiplied where the logarithm of their product is at most this.
+constexpr double kLargestProduct = 60.0;
 
 // The sums of one block.
 struct Sums {
@@ -82,7 +93,8 @@ struct Passes {
     // Curvature matrix (a graph Laplacian) times a vector over items.
     void (*laplacian)(const Rows&, const float* curvature, const double* vector, size_t begin, size_t end,
                       double* product);
-    // Nearest centroid, up to sign, of each difference x_i - x_j; counts[item, cluster] gets the signs.
+    // Nearest centroid, up to sign, of each difference x_i - x_j, given projections[cluster, item]; counts[item, cluster] gets
+    // the signs.
     void (*assign)(const Pairs&, const double* projections, const double* norms, int clusters, size_t begin,
                    size_t end, int32_t* cluster, double* counts, double* sizes, double& value);
 };

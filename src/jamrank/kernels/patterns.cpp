@@ -130,6 +130,81 @@ size_t patterns(const Array<const int64_t>& start, const Ints& annotator, const 
     return merged.hashes.size();
 }
 
+// The informative votes on each pair as a list: where it begins, what each vote is (twice its annotator plus 1 if it is
+// for the first item), its weight where votes have weights, and the pair's shrunken share.
+void list_votes(const Array<const int64_t>& start, const Ints& annotator, const Array<const int8_t>& result,
+                const Doubles& weight, Array<int64_t> begin, OutInts vote, OutDoubles kept, OutDoubles share, int threads) {
+    const size_t pairs = share.size(), count = annotator.size();
+    require(start.size() == pairs + 1 && begin.size() == pairs + 1, "one entry a pair");
+    require(result.size() == count, "one entry a vote");
+    require(weight.size() == 0 || weight.size() == count, "weight must be empty or one a vote");
+    require(kept.size() == (weight.size() ? vote.size() : 0), "one weight a vote, where votes have weights");
+    const Votes votes{start.data(), annotator.data(), result.data(), weight.size() ? weight.data() : nullptr};
+    const size_t blocks = block_count(pairs, 1);
+    int64_t* begins = begin.data();
+    int32_t* listed = vote.data();
+    double *weights = kept.data(), *shares = share.data();
+    nb::gil_scoped_release release;
+    std::vector<size_t> before(blocks + 1, 0);
+    for_blocks(blocks, threads, [&](size_t block) {
+        const Span span = span_of(block, blocks, pairs);
+        size_t found = 0;
+        for (int64_t v = votes.start[span.begin]; v < votes.start[span.end]; ++v) found += !votes.uninformative(v);
+        before[block + 1] = found;
+    });
+    for (size_t block = 0; block < blocks; ++block) before[block + 1] += before[block];
+    require(before[blocks] == vote.size(), "another number of informative votes");
+    for_blocks(blocks, threads, [&, votes, begins, listed, weights, shares](size_t block) {
+        const Span span = span_of(block, blocks, pairs);
+        size_t at = before[block];
+        for (size_t pair = span.begin; pair < span.end; ++pair) {
+            double won = 0.0, total = 0.0;
+            begins[pair] = static_cast<int64_t>(at);
+            for (int64_t v = votes.start[pair]; v < votes.start[pair + 1]; ++v) {
+                if (votes.uninformative(v)) continue;
+                const double own = votes.weight(v);
+                listed[at] = 2 * votes.annotator[v] + votes.result[v];
+                if (votes.weights) weights[at] = own;
+                ++at;
+                won += votes.result[v] * own;
+                total += own;
+            }
+            shares[pair] = (won + 1.0) / (total + 2.0);
+        }
+    });
+    begins[pairs] = static_cast<int64_t>(before[blocks]);
+}
+
+inline uint64_t scrambled(uint64_t z) {
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9ULL;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBULL;
+    return z ^ z >> 31;
+}
+
+// A sum over the votes of each annotator that is the same, in any order, for the same results on the same pairs.
+void mark_ballots(const Array<const int64_t>& start, const Ints& annotator, const Array<const int8_t>& result,
+                  const Doubles& weight, Array<uint64_t> marks, int threads) {
+    constexpr double kUnit = 1048576.0;  // weights are at most a trillion
+    const size_t pairs = start.size() - 1, count = annotator.size(), annotators = marks.size();
+    require(result.size() == count && start.data()[pairs] == static_cast<int64_t>(count), "one entry a vote");
+    require(weight.size() == 0 || weight.size() == count, "weight must be empty or one a vote");
+    const Votes votes{start.data(), annotator.data(), result.data(), weight.size() ? weight.data() : nullptr};
+    const size_t blocks = block_count(count, annotators);
+    nb::gil_scoped_release release;
+    std::vector<uint64_t> sums(blocks * annotators, 0);
+    for_blocks(blocks, threads, [&, votes](size_t block) {
+        uint64_t* own = sums.data() + block * annotators;
+        const Span span = span_of(block, blocks, pairs);
+        for (size_t pair = span.begin; pair < span.end; ++pair)
+            for (int64_t v = votes.start[pair]; v < votes.start[pair + 1]; ++v) {
+                const uint64_t mark = scrambled(4 * pair + static_cast<uint64_t>(votes.result[v]) + 1);
+                own[votes.annotator[v]] += votes.weights ? mark * static_cast<uint64_t>(votes.weights[v] * kUnit + 0.5) : mark;
+            }
+    });
+    std::fill_n(marks.data(), annotators, uint64_t{0});
+    for (size_t k = 0; k < sums.size(); ++k) marks.data()[k % annotators] += sums[k];
+}
+
 // The votes of a jury on a pair, two bits for each annotator from the highest down: 0 for the second item, 1 for the first,
 // 2 for a tie or no vote.
 struct Verdicts {
@@ -223,6 +298,13 @@ bool number_rows(const int8_t* said, size_t size, size_t annotators, Span span, 
     return all >= 0;
 }
 
+// The side that most votes of a row are for: by code, or by the share of votes for the first item.
+template <typename Code>
+inline uint8_t winner(Code code, const uint8_t* side) {
+    return side[code];
+}
+inline uint8_t winner(double share, const uint8_t*) { return share == 0.5 ? 2 : share > 0.5; }
+
 template <typename Code>
 void mark_items(const int32_t* first, const int32_t* second, const Code* codes, const uint8_t* side, Span span,
                 uint8_t* seen) {
@@ -232,7 +314,7 @@ void mark_items(const int32_t* first, const int32_t* second, const Code* codes, 
         const int32_t item = first[row];
         uint8_t mark = 0;
         for (; row < span.end && first[row] == item; ++row) {
-            const uint8_t won = side[codes[row]];
+            const uint8_t won = winner(codes[row], side);
             mark |= kOfFirst[won];
             seen[second[row]] |= kOfSecond[won];
         }
@@ -276,7 +358,7 @@ bool number_verdicts(const Array<const int8_t>& results, size_t annotators, cons
 }
 
 // Marks what items did on their pairs: bit 1 where an item did not win one, bit 2 where it did not lose one. `side[code]` is 0 for rows that the
-// second item won, 1 for those that the first did, 2 for those without a winner.
+// second item won, 1 for those that the first did, 2 for those without a winner; where codes are shares, they say it themselves.
 template <typename Code>
 void mark_sides(const Ints& first, const Ints& second, Array<const Code> codes, const Array<const uint8_t>& side,
                 Array<uint8_t> seen, int threads) {
@@ -300,12 +382,15 @@ void mark_sides(const Ints& first, const Ints& second, Array<const Code> codes, 
 
 void bind_patterns(nb::module_& m) {
     m.def("patterns", &patterns);
+    m.def("list_votes", &list_votes);
+    m.def("mark_ballots", &mark_ballots);
     m.def("jury_patterns", &jury_patterns);
     m.def("mark_verdicts", &mark_verdicts);
     m.def("number_verdicts", &number_verdicts<uint8_t>);
     m.def("number_verdicts", &number_verdicts<int32_t>);
     m.def("mark_sides", &mark_sides<uint8_t>);
     m.def("mark_sides", &mark_sides<int32_t>);
+    m.def("mark_sides", &mark_sides<double>);
 }
 
 }  // namespace jamrank

@@ -12,8 +12,8 @@ namespace {
 // A text of lines with `width` fields each, some of which may be quoted; the scan of one block of it.
 class Lines {
   public:
-    Lines(const uint8_t* text, size_t size, uint8_t separator, size_t width)
-        : text_(text), size_(size), separator_(separator), width_(width) {}
+    Lines(const uint8_t* text, size_t size, uint8_t delimiter, size_t width)
+        : text_(text), size_(size), delimiter_(delimiter), width_(width) {}
 
     static constexpr uint8_t kQuote = '"', kNewline = '\n', kReturn = '\r';
 
@@ -41,7 +41,7 @@ class Lines {
                 if (!fits(at, inside)) return -1;
             } else if (c == kReturn && (at + 1 == size_ || text_[at + 1] != kNewline)) {
                 return -1;
-            } else if (!inside && c == separator_) {
+            } else if (!inside && c == delimiter_) {
                 ++fields;
             } else if (!inside && c == kNewline) {
                 if (fields != width_) return -1;
@@ -55,7 +55,7 @@ class Lines {
   private:
     bool edge(size_t at) const {
         const uint8_t c = text_[at];
-        return c == separator_ || c == kNewline || c == kReturn || c == kQuote;
+        return c == delimiter_ || c == kNewline || c == kReturn || c == kQuote;
     }
     // A quote that opens must begin a field and one that closes must end it; two in a row stand for one.
     bool fits(size_t at, bool opens) const {
@@ -63,15 +63,15 @@ class Lines {
     }
     const uint8_t* text_;
     size_t size_;
-    uint8_t separator_;
+    uint8_t delimiter_;
     size_t width_;
 };
 
 // Counts the lines of a text, which ends with a newline; -1 unless every one has `width` fields.
-int64_t regular_lines(const Array<const uint8_t>& text, int separator, size_t width, int threads) {
+int64_t regular_lines(const Array<const uint8_t>& text, int delimiter, size_t width, int threads) {
     const size_t size = text.size();
     nb::gil_scoped_release release;
-    const Lines lines(text.data(), size, static_cast<uint8_t>(separator), width);
+    const Lines lines(text.data(), size, static_cast<uint8_t>(delimiter), width);
     const size_t blocks = block_count(size, 1);
     std::vector<size_t> quotes(blocks + 1, 0);
     for_blocks(blocks, threads, [&](size_t block) {

@@ -11,9 +11,6 @@ from scipy.sparse import csr_array
 from jamrank.engines import Information
 from jamrank.typing import FloatArray, Int32Array
 
-__all__ = ["Factored", "factored", "is_small", "joint_information", "score_information"]
-
-
 # Up to this number of parameters dense matrices are formed.
 _MOST_PARAMETERS, _MOST_ROWS = 1200, 3_000_000
 # Smallest addition to the diagonal, relative to its largest entry: less is lost in rounding.
@@ -45,18 +42,12 @@ def joint_information(
     By Louis' identity it is the complete-data information minus the variance of the complete-data gradient over the
     latent truths.
 
-    Parameters
-    ----------
-    at : Information
-        Sums over the rows.
-    known : ndarray
-        Complete-data information on each parameter of the noise, prior included.
-    leaning : csr_array of shape (2 coins, parameters)
-        Derivative of the log-odds of the truth in each of these, by kind of vote.
-    precision : float or ndarray
-        Of the prior of each score; with features, of each weight.
-    features : ndarray of shape (items, features), optional
-        Features; if given, the information is on their weights.
+    at: Sums over the rows.
+    known: Complete-data information on each parameter of the noise, prior included.
+    leaning, of shape (2 coins, parameters): Derivative of the log-odds of the truth in each of these, by kind of
+        vote.
+    precision: Of the prior of each score; with features, of each weight.
+    features, of shape (items, features): Features; if given, the information is on their weights.
     """
     scores = score_information(at.degree, at.links.first, at.links.second, at.links.curvature)
     cross = -(at.cross @ loglik_jacobian).toarray()
@@ -71,12 +62,8 @@ def joint_information(
 class Factored:
     """A matrix as the product of its Cholesky factor and the transpose.
 
-    Attributes
-    ----------
-    lower : ndarray
-        The factor.
-    raised : float
-        What was added to the diagonal to make the matrix positive definite; 0 where it was.
+    lower: The factor.
+    raised: What was added to the diagonal to make the matrix positive definite; 0 where it was.
     """
 
     lower: FloatArray

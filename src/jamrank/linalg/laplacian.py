@@ -11,9 +11,6 @@ from scipy.sparse.linalg import cg, gmres
 from jamrank.rows import PairCounts
 from jamrank.typing import FloatArray, Int32Array
 
-__all__ = ["potentials", "solve_singular"]
-
-
 # Up to this size systems are solved directly, beyond it by Krylov methods.
 _MOST_ITEMS_DENSE = 2000
 _RTOL, _ATOL = 1e-10, 1e-14
@@ -23,20 +20,10 @@ _RESTART, _MOST_RESTARTS = 60, 100
 def potentials(counts: PairCounts, flow: FloatArray, weight: FloatArray) -> tuple[FloatArray, bool]:
     """Return the scores whose differences fit a flow on each pair best, by weighted least squares.
 
-    Parameters
-    ----------
-    counts : PairCounts
-        The pairs.
-    flow : ndarray
-        How far the first item of each pair should be above the second.
-    weight : ndarray
-        Weight of each pair, above 0.
-
-    Returns
-    -------
-    scores : ndarray
-        With mean 0 in each component.
-    converged : bool
+    counts: The pairs.
+    flow: How far the first item of each pair should be above the second.
+    weight: Weight of each pair, above 0.
+    Returns scores (with mean 0 in each component), converged.
     """
     degree = counts.by_item(weight, weight)
     between = coo_array((weight, (counts.first, counts.second)), (counts.n_items,) * 2).tocsr()
@@ -53,21 +40,11 @@ def solve_singular(
 ) -> tuple[FloatArray, bool]:
     """Solve a consistent system whose solution is determined up to a constant in each component.
 
-    Parameters
-    ----------
-    matrix : csr_array
-        Its rows add up to 0, or nearly so; the diagonal is not negative.
-    right_side : ndarray
-        In the range of the matrix.
-    component : ndarray of int
-        The component of each row.
-    symmetric : bool
-        Whether the matrix is symmetric.
-
-    Returns
-    -------
-    solution : ndarray
-    converged : bool
+    matrix: Its rows add up to 0, or nearly so; the diagonal is not negative.
+    right_side: In the range of the matrix.
+    component: The component of each row.
+    symmetric: Whether the matrix is symmetric.
+    Returns solution, converged.
     """
     if matrix.shape[0] <= _MOST_ITEMS_DENSE:
         # Where weights differ by more orders of magnitude than a float64 has, it may be singular in other ways too.

@@ -7,9 +7,6 @@ import numpy as np
 from jamrank.engines import Links
 from jamrank.typing import FloatArray
 
-__all__ = ["is_dense", "margin_variances", "score_variances"]
-
-
 _ROUNDS = 50
 _CLOSE = 1e-3
 # With this many links per item, feedback along a single link is negligible.
@@ -31,14 +28,9 @@ def score_variances(
     Exact on trees, close on sparse random graphs, and on dense ones equal to the inverse of the diagonal, which is
     accurate there.
 
-    Parameters
-    ----------
-    degree : ndarray
-        Sum of the curvature over the rows of each item.
-    precision : float
-        Prior precision of every score.
-    links : Links or None
-        The curvature by pair of items; None where the graph is dense (see :func:`is_dense`).
+    degree: Sum of the curvature over the rows of each item.
+    precision: Prior precision of every score.
+    links: The curvature by pair of items; None where the graph is dense (see :func:`is_dense`).
     """
     if links is None:
         return 1.0 / _held(degree, precision)
@@ -50,17 +42,9 @@ def score_variances(
 def margin_variances(degree: FloatArray, precision: float, links: Links, dense: bool) -> FloatArray:
     """Approximate the variance of the difference of two linked scores as if the link between them were cut.
 
-    Parameters
-    ----------
-    degree, precision, links
-        As in :func:`score_variances`.
-    dense : bool
-        Whether the graph is dense: then feedback along links is neglected.
-
-    Returns
-    -------
-    ndarray
-        One for each link.
+    degree, precision, links: As in :func:`score_variances`.
+    dense: Whether the graph is dense: then feedback along links is neglected.
+    Returns: One for each link.
     """
     a, b, link = links.first, links.second, np.maximum(links.curvature, 0.0)
     if dense:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -16,8 +16,6 @@ from jamrank.fitting.spec import Capabilities, ModelSpec
 from jamrank.inference.prediction import DiscriminationPredictor, LatentPredictor
 from jamrank.models.latent import LatentModel
 from jamrank.typing import FloatArray
-
-__all__ = ["AmElo"]
 
 
 class UnitMeanFitter(LatentFitter):
@@ -38,6 +36,7 @@ class UnitMeanFitter(LatentFitter):
         return super().finish(Outcome(problem, fit, scorer, noise, (scorer, problem, point), scores))
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class AmElo(LatentModel):
     """Free item scores, and a discrimination for each annotator: votes follow ``sigmoid(b * margin)``.
 
@@ -70,22 +69,12 @@ class AmElo(LatentModel):
     _fitter: ClassVar[type[LatentFitter]] = UnitMeanFitter
     _predictor: ClassVar[type[LatentPredictor]] = DiscriminationPredictor
 
-    def __init__(
-        self,
-        *,
-        prior: Prior | str | None = "auto",
-        max_iter: int = 500,
-        tol: float = 1e-6,
-        engine: str = "auto",
-        n_jobs: int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.prior = prior
-        self.max_iter = max_iter
-        self.tol = tol
-        self.engine = engine
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    prior: Prior | str | None = "auto"
+    max_iter: int = 500
+    tol: float = 1e-6
+    engine: str = "auto"
+    n_jobs: int | None = None
+    verbose: bool = False
 
     @property
     def discrimination_(self) -> FloatArray:

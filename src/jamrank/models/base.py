@@ -21,17 +21,16 @@ from jamrank.inference.prediction import LinkPredictor
 from jamrank.inference.result import Convergence, RankingResult
 from jamrank.inference.score_uncertainty import ScoreUncertainty, as_level
 from jamrank.inference.scores import Scores
-from jamrank.inference.uncertainty import Uncertainty, draw_ranks
+from jamrank.inference.uncertainty import Uncertainty
 from jamrank.inference.vote_summary import VoteSummary
 from jamrank.io.given import VoteSource
 from jamrank.io.out_of_core.parted import Votes
+from jamrank.linalg.blas import blas_threads
 from jamrank.models.parameters import Parameters
-from jamrank.typing import FloatArray, IntArray
+from jamrank.typing import FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["RankingModel"]
 
 # Rows of the ranking that print(model) shows.
 _HEAD = 10
@@ -40,7 +39,8 @@ _HEAD = 10
 class RankingModel(Parameters):
     """Base of all models; follows scikit-learn's conventions.
 
-    A subclass says what it is in ``spec``, stores its arguments in ``__init__`` and returns its result from ``_fit``.
+    A subclass says what it is in ``_spec``, has its arguments as fields of a keyword-only dataclass (or stores them
+    in ``__init__``) and returns its result from ``_fit``.
     Everything known after a fit is in ``result_``; the other attributes that end in an underscore are parts of it.
     """
 
@@ -78,7 +78,9 @@ class RankingModel(Parameters):
         self._forget()
         known = self._known_truths(votes, gold)
         votes = votes if known is None else known.votes
-        self.result_ = self._fit(FitInput(votes, features, known, self._checked_start(start), choice))
+        given = FitInput(votes, features, known, self._checked_start(start), choice)
+        with blas_threads(len(votes.items)):
+            self.result_ = self._fit(given)
         return self
 
     def _fit(self, given: FitInput) -> RankingResult:
@@ -265,23 +267,6 @@ class RankingModel(Parameters):
             In the order of ``items_``.
         """
         return self.result_.uncertainty.draw(n, random_state)
-
-    def rank_draws(self, n: int = N_DRAWS, random_state: Any = 0) -> IntArray:
-        """Draw rankings from the posterior: 1 for the best item.
-
-        Parameters
-        ----------
-        n : int
-            How many draws.
-        random_state : int, Generator or None
-            Fixes them.
-
-        Returns
-        -------
-        ndarray of shape (n, items)
-            The rank of each item, in the order of ``items_``.
-        """
-        return draw_ranks(self.score_draws(n, random_state))
 
     def top(self, k: int) -> Any:
         """Return the probability that each item is among the best.

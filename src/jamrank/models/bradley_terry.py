@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from jamrank.fitting.prior import Prior
@@ -9,9 +10,8 @@ from jamrank.fitting.spec import Capabilities, ModelSpec
 from jamrank.inference.prediction import CertainPredictor, LatentPredictor
 from jamrank.models.latent import LatentModel
 
-__all__ = ["BradleyTerry"]
 
-
+@dataclass(kw_only=True, repr=False, eq=False)
 class BradleyTerry(LatentModel):
     """Free item scores, and votes without noise.
 
@@ -38,21 +38,10 @@ class BradleyTerry(LatentModel):
     )
     _predictor: ClassVar[type[LatentPredictor]] = CertainPredictor
 
-    def __init__(
-        self,
-        *,
-        ties: str = "auto",
-        prior: Prior | str | None = "auto",
-        max_iter: int = 500,
-        tol: float = 1e-8,
-        engine: str = "auto",
-        n_jobs: int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.ties = ties
-        self.prior = prior
-        self.max_iter = max_iter
-        self.tol = tol
-        self.engine = engine
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ties: str = "auto"
+    prior: Prior | str | None = "auto"
+    max_iter: int = 500
+    tol: float = 1e-8
+    engine: str = "auto"
+    n_jobs: int | None = None
+    verbose: bool = False

@@ -21,8 +21,6 @@ from jamrank.models.base import RankingModel
 from jamrank.rows import PairCounts
 from jamrank.typing import FloatArray
 
-__all__ = ["ClosedForm", "require_smoothing"]
-
 _MOST_NAMED = 3
 
 
@@ -33,16 +31,10 @@ class ClosedForm(RankingModel):
     a vote for each side. If items are not all connected, a warning says that scores of different groups cannot be
     compared.
 
-    Attributes
-    ----------
-    scores_ : ndarray
-        One for each item, in the model's own unit.
-    slope_ : float
-        Log-odds for one unit of score, fitted to the votes.
-    posterior_ : ndarray
-        Sigmoid of ``slope_`` times the difference in scores, for each pair.
-    flip_ : ndarray
-        Share of each annotator's votes that go against the scores.
+    scores_: One for each item, in the model's own unit.
+    slope_: Log-odds for one unit of score, fitted to the votes.
+    posterior_: Sigmoid of ``slope_`` times the difference in scores, for each pair.
+    flip_: Share of each annotator's votes that go against the scores.
     """
 
     _spec: ClassVar[ModelSpec] = ModelSpec(unit="vote", capabilities=Capabilities(features="ignored", ties=True))
@@ -61,7 +53,7 @@ class ClosedForm(RankingModel):
         self._warn_of_groups(counts, votes.items)
         if not converged:
             warn(
-                f"{name} stopped before its scores converged: some items are connected too weakly",
+                f"{name} did not converge: some items are connected too weakly",
                 NotConvergedWarning,
             )
         slope = fit_link(values[counts.first] - values[counts.second], counts.wins, counts.votes)

@@ -11,8 +11,6 @@ from jamrank.models.closed_form import ClosedForm
 from jamrank.rows import PairCounts
 from jamrank.typing import FloatArray
 
-__all__ = ["Borda", "Copeland", "WinRate"]
-
 # Sums of fractional weights have rounding errors, which must not decide a majority.
 _ROUNDING = 1e-9
 
@@ -29,9 +27,6 @@ class WinRate(ClosedForm):
     slope_, posterior_, flip_
         As in :class:`HodgeRank`.
     """
-
-    def __init__(self) -> None:
-        pass
 
     def _score(self, counts: PairCounts) -> tuple[FloatArray, bool, dict[str, Any]]:
         votes = counts.by_item(counts.votes, counts.votes)
@@ -58,9 +53,6 @@ class Borda(ClosedForm):
         As in :class:`HodgeRank`.
     """
 
-    def __init__(self) -> None:
-        pass
-
     def _score(self, counts: PairCounts) -> tuple[FloatArray, bool, dict[str, Any]]:
         share = counts.wins / counts.votes
         return _ratio(counts.by_item(share, 1 - share), counts.opponents), True, {}
@@ -85,9 +77,6 @@ class Copeland(ClosedForm):
     slope_, posterior_, flip_
         As in :class:`HodgeRank`.
     """
-
-    def __init__(self) -> None:
-        pass
 
     def _score(self, counts: PairCounts) -> tuple[FloatArray, bool, dict[str, Any]]:
         lead = 2 * counts.wins - counts.votes

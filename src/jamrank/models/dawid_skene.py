@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,8 +20,6 @@ from jamrank.inference.scores import Scores
 from jamrank.inference.vote_summary import VoteSummary
 from jamrank.models.latent import LatentModel
 
-__all__ = ["DawidSkene"]
-
 
 class PairFitter(LatentFitter):
     """Fits truths and errors, and scores items by their shares of pairs won."""
@@ -36,6 +34,7 @@ class PairFitter(LatentFitter):
         return replace(super().finish(replace(outcome, scores=scores)), extras={"item_pairs": pairs})
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class DawidSkene(LatentModel):
     """Independent truths of pairs, and annotators who err.
 
@@ -65,28 +64,15 @@ class DawidSkene(LatentModel):
     _fitter: ClassVar[type[LatentFitter]] = PairFitter
     _predictor: ClassVar[type[LatentPredictor]] = PairPredictor
 
-    def __init__(
-        self,
-        *,
-        noise: str = "flip",
-        prior: Prior | str | None = "auto",
-        init: str = "share",
-        n_init: int = 1,
-        max_iter: int = 500,
-        tol: float = 1e-5,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.noise = noise
-        self.prior = prior
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    noise: str = "flip"
+    prior: Prior | str | None = "auto"
+    init: str = "share"
+    n_init: int = 1
+    max_iter: int = 500
+    tol: float = 1e-5
+    random_state: Any = None
+    n_jobs: int | None = None
+    verbose: bool = False
 
     @classmethod
     def _uncertainty_of(cls, votes: VoteSummary, scores: Scores, inference: LatentInference) -> ScoreUncertainty:

@@ -34,8 +34,6 @@ from jamrank.noise import NOISES
 from jamrank.scorers import Features, KernelMap
 from jamrank.typing import FloatArray
 
-__all__ = ["load", "model_body", "model_bytes", "model_from_body"]
-
 # Up to this many votes are written with the model, so that it can compute further results; of a jury, whose matrix
 # compresses well, up to the second number.
 _MOST_VOTES, _MOST_JURY_VOTES = 2_000_000, 20_000_000
@@ -60,7 +58,11 @@ def load(path: str | Path) -> RankingModel:
         A model of the class that was saved, with the same predictions bit for bit. Other results are computed on
         access from the votes in the file; if the file has none, a :class:`jamrank.errors.NotStoredError` is raised.
     """
-    body, source = read_body(path), str(path)
+    return restore(read_body(path), str(path))
+
+
+def restore(body: dict[str, Any], source: str) -> RankingModel:
+    """Return the model that plain data describe, or say in one line why there is none."""
     name = str(body.get("class"))
     if name not in MODELS:
         raise FormatError(f"{source}: a model of class {name[:60]!r}; this version knows {', '.join(MODELS)}")

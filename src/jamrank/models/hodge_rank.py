@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,8 @@ from jamrank.models.closed_form import ClosedForm, require_smoothing
 from jamrank.rows import PairCounts
 from jamrank.typing import FloatArray
 
-__all__ = ["HodgeRank"]
 
-
+@dataclass(kw_only=True, repr=False, eq=False)
 class HodgeRank(ClosedForm):
     """Least-squares scores: their differences fit the flow of votes on each pair best.
 
@@ -44,9 +44,8 @@ class HodgeRank(ClosedForm):
         Share of each annotator's votes that go against the scores.
     """
 
-    def __init__(self, *, flow: str = "log-odds", smoothing: float = 0.5) -> None:
-        self.flow = flow
-        self.smoothing = smoothing
+    flow: str = "log-odds"
+    smoothing: float = 0.5
 
     def _score(self, counts: PairCounts) -> tuple[FloatArray, bool, dict[str, Any]]:
         require_smoothing(self.smoothing)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -25,9 +26,8 @@ from jamrank.rows import Rows
 from jamrank.scorers import Features, LinearScorer, align_features
 from jamrank.typing import FloatArray
 
-__all__ = ["IAM"]
 
-
+@dataclass(kw_only=True, repr=False, eq=False)
 class IAM(RankingModel):
     """Independent Annotator Modeling: one linear ranker for each annotator, their scores added up.
 
@@ -55,24 +55,13 @@ class IAM(RankingModel):
         unit="vote", scorer="linear", noise="none", capabilities=Capabilities(features="always")
     )
 
-    def __init__(
-        self,
-        *,
-        normalise: bool = False,
-        loss: str = "logistic",
-        prior: Prior | str | None = "auto",
-        max_iter: int = 500,
-        tol: float = 1e-5,
-        n_jobs: int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.normalise = normalise
-        self.loss = loss
-        self.prior = prior
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    normalise: bool = False
+    loss: str = "logistic"
+    prior: Prior | str | None = "auto"
+    max_iter: int = 500
+    tol: float = 1e-5
+    n_jobs: int | None = None
+    verbose: bool = False
 
     @property
     def annotator_scores_(self) -> FloatArray:
@@ -102,7 +91,7 @@ class IAM(RankingModel):
             max(end.n_iter for end in ends), sum(end.n_passes for end in ends), all(end.converged for end in ends)
         )
         warn_unless(
-            convergence.converged, "IAM", f"max_iter={self.max_iter} for some annotator; raise it or use a prior"
+            convergence.converged, "IAM", f"some annotator reached max_iter={self.max_iter}; raise it or use a prior"
         )
         total = weights.sum(axis=0)
         values = scorer.scores(total)
@@ -111,7 +100,7 @@ class IAM(RankingModel):
             values,
             "IAM",
             feature_scores=values,
-            coef=features.in_user_units(total),
+            coef=features.in_user_units(scorer.weights(total)),
             features=features,
             scorer="linear",
         )

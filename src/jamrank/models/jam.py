@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from jamrank.fitting.prior import Prior
 from jamrank.fitting.spec import Capabilities, ModelSpec
 from jamrank.models.latent import LatentModel
 
-__all__ = ["JAM"]
 
-
+@dataclass(kw_only=True, repr=False, eq=False)
 class JAM(LatentModel):
     """Joint Annotator Modeling: one latent truth per pair, a flip probability for each annotator.
 
@@ -33,10 +33,12 @@ class JAM(LatentModel):
         threshold for each annotator. ``auto``: the same, with one threshold for all unless the annotators' shares of
         ties differ by more than chance. ``half``: a tie is half a vote for either side, as evalica and the arenas
         count it. ``leave out``: ties are not used, with a warning.
-    flips : {"joint", "marginal"}
-        How flips are fitted where every item has a free score and annotators have one flip each: ``marginal``
-        integrates the scores out, approximately, which avoids overfitting where items have few votes; ``joint``
-        maximises the joint posterior of scores and flips. In all other cases it is always ``joint``.
+    flips : {"auto", "marginal", "joint"}
+        How flips are fitted where every item has a free score and annotators have one flip each. ``marginal``: with
+        the scores integrated out, approximately, so that scores do not explain errors away, and with a prior of the
+        flips that is estimated. ``joint``: together with the scores, by the highest joint posterior density.
+        ``auto``: marginal where an item has up to 100 votes, or up to 1,000 if there are at most 300,000 in all;
+        with more, both nearly agree and joint is faster. Otherwise always joint.
     prior : "auto", Prior or None
         Weak prior; None for plain maximum likelihood.
     init : {"share", "random"}
@@ -44,7 +46,7 @@ class JAM(LatentModel):
     n_init : int
         Number of starts, all but the first random; the best fit is kept.
     max_iter : int
-        Largest number of EM iterations.
+        Maximum number of EM iterations.
     tol : float
         Stop when every score and flip is estimated to be within ``tol`` of its limit.
     random_state : int, Generator or None
@@ -102,35 +104,17 @@ class JAM(LatentModel):
         ),
     )
 
-    def __init__(
-        self,
-        *,
-        scorer: str = "auto",
-        loss: str = "logistic",
-        noise: str = "flip",
-        ties: str = "auto",
-        flips: str = "joint",
-        prior: Prior | str | None = "auto",
-        init: str = "share",
-        n_init: int = 1,
-        max_iter: int = 500,
-        tol: float = 1e-5,
-        random_state: Any = None,
-        engine: str = "auto",
-        n_jobs: int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.scorer = scorer
-        self.loss = loss
-        self.noise = noise
-        self.ties = ties
-        self.flips = flips
-        self.prior = prior
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.engine = engine
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    scorer: str = "auto"
+    loss: str = "logistic"
+    noise: str = "flip"
+    ties: str = "auto"
+    flips: str = "auto"
+    prior: Prior | str | None = "auto"
+    init: str = "share"
+    n_init: int = 1
+    max_iter: int = 500
+    tol: float = 1e-5
+    random_state: Any = None
+    engine: str = "auto"
+    n_jobs: int | None = None
+    verbose: bool = False

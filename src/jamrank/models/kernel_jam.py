@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any, ClassVar
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
-from jamrank.fitting.prior import Prior
 from jamrank.fitting.spec import ModelSpec
 from jamrank.models.jam import JAM
 
-__all__ = ["KernelJAM"]
 
-
+@dataclass(kw_only=True, repr=False, eq=False)
 class KernelJAM(JAM):
     """JAM with scores that are any smooth function of the features, by a kernel.
 
@@ -40,39 +38,7 @@ class KernelJAM(JAM):
         JAM._spec, scorer="kernel", capabilities=replace(JAM._spec.capabilities, features="always")
     )
 
-    def __init__(
-        self,
-        *,
-        scorer: str = "kernel",
-        kernel: str = "rbf",
-        n_landmarks: int = 200,
-        loss: str = "logistic",
-        noise: str = "flip",
-        ties: str = "auto",
-        prior: Prior | str | None = "auto",
-        init: str = "share",
-        n_init: int = 1,
-        max_iter: int = 500,
-        tol: float = 1e-5,
-        random_state: Any = None,
-        engine: str = "auto",
-        n_jobs: int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        super().__init__(
-            scorer=scorer,
-            loss=loss,
-            noise=noise,
-            ties=ties,
-            prior=prior,
-            init=init,
-            n_init=n_init,
-            max_iter=max_iter,
-            tol=tol,
-            random_state=random_state,
-            engine=engine,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
-        self.kernel = kernel
-        self.n_landmarks = n_landmarks
+    scorer: str = "kernel"
+    kernel: str = "rbf"
+    n_landmarks: int = 200
+    flips: str = field(default="auto", init=False)

@@ -20,8 +20,6 @@ from jamrank.inference.scores import Scores
 from jamrank.inference.vote_summary import VoteSummary
 from jamrank.models.base import RankingModel
 
-__all__ = ["LatentModel"]
-
 
 class LatentModel(RankingModel):
     """Base of models with a scorer and a noise, which a subclass names in its spec."""

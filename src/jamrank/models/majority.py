@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from jamrank.data.comparisons import Comparisons
 from jamrank.fitting.disagreement import disagreement
 from jamrank.fitting.fit_input import FitInput
 from jamrank.fitting.spec import Capabilities, ModelSpec
@@ -13,11 +14,10 @@ from jamrank.inference.prediction import LinkPredictor, SharePredictor
 from jamrank.inference.result import Convergence, RankingResult
 from jamrank.inference.scores import Scores
 from jamrank.inference.vote_summary import VoteSummary
+from jamrank.kernels import default_threads, kernels
 from jamrank.models.base import RankingModel
 from jamrank.rows import pair_wins
-from jamrank.typing import BoolArray
-
-__all__ = ["MajorityVote"]
+from jamrank.typing import BoolArray, FloatArray, Int32Array
 
 
 class MajorityVote(RankingModel):
@@ -37,18 +37,13 @@ class MajorityVote(RankingModel):
 
     _predictor: ClassVar[type[LinkPredictor]] = SharePredictor
 
-    def __init__(self) -> None:
-        pass
-
     def _fit(self, given: FitInput) -> RankingResult:
         votes, name = given.in_memory, type(self).__name__
         summary = VoteSummary.of(votes)
         wins, total = pair_wins(votes), votes.pair_weight
         share = np.divide(wins, total, out=np.full(len(total), 0.5), where=total > 0)
-        won = np.bincount(votes.pair_first, wins, votes.n_items)
-        won += np.bincount(votes.pair_second, total - wins, votes.n_items)
-        item_votes = np.bincount(votes.pair_first, total, votes.n_items)
-        item_votes += np.bincount(votes.pair_second, total, votes.n_items)
+        won = _by_item(votes.pair_first, wins, votes) + _by_item(votes.pair_second, total - wins, votes)
+        item_votes = _by_item(votes.pair_first, total, votes) + _by_item(votes.pair_second, total, votes)
         values = np.divide(won, item_votes, out=np.full(len(won), 0.5), where=item_votes > 0)
         scores = Scores(votes.items, values, name)
         shrunk = (values * item_votes + 1) / (item_votes + 2)
@@ -71,3 +66,9 @@ class MajorityVote(RankingModel):
         """
         coin = np.random.default_rng(random_state).random(len(self.posterior_)) < 0.5
         return np.where(self.posterior_ == 0.5, coin, self.posterior_ > 0.5)
+
+
+def _by_item(item: Int32Array, of_pair: FloatArray, votes: Comparisons) -> FloatArray:
+    sums = np.empty(votes.n_items)
+    kernels.sum_by_code(item, of_pair, sums, default_threads())
+    return sums

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from jamrank.fitting.prior import Prior
 from jamrank.fitting.spec import ModelSpec
 from jamrank.models.bradley_terry import BradleyTerry
 
-__all__ = ["MixedBT"]
 
-
+@dataclass(kw_only=True, repr=False, eq=False)
 class MixedBT(BradleyTerry):
     """Scores are a sum of a linear function of the features and an effect of each item; votes without noise.
 
@@ -44,19 +42,4 @@ class MixedBT(BradleyTerry):
         capabilities=replace(BradleyTerry._spec.capabilities, features="always"),
     )
 
-    def __init__(
-        self,
-        *,
-        scorer: str = "linear+objects",
-        ties: str = "auto",
-        prior: Prior | str | None = "auto",
-        max_iter: int = 500,
-        tol: float = 1e-8,
-        engine: str = "auto",
-        n_jobs: int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        super().__init__(
-            ties=ties, prior=prior, max_iter=max_iter, tol=tol, engine=engine, n_jobs=n_jobs, verbose=verbose
-        )
-        self.scorer = scorer
+    scorer: str = "linear+objects"

@@ -7,11 +7,12 @@ from typing import Any, Self
 
 from jamrank.errors import ParameterError
 
-__all__ = ["Parameters"]
-
 
 class Parameters:
     """Arguments of the constructor, stored under their names, read and changed by name."""
+
+    def __init__(self) -> None:
+        pass
 
     @classmethod
     def _parameter_names(cls) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,15 +13,13 @@ from jamrank.models.closed_form import ClosedForm, require_smoothing
 from jamrank.rows import PairCounts
 from jamrank.typing import FloatArray
 
-__all__ = ["RankCentrality"]
-
-
 _MOST_ROUNDS = 30
 _SETTLED, _NEARLY = 1e-12, 1e-8
 # Largest factor by which a probability changes in one round.
 _SMALLEST = 1e-9
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class RankCentrality(ClosedForm):
     """The log stationary probability of each item in a random walk from losers to winners.
 
@@ -43,8 +42,7 @@ class RankCentrality(ClosedForm):
         As in :class:`HodgeRank`.
     """
 
-    def __init__(self, *, smoothing: float = 0.5) -> None:
-        self.smoothing = smoothing
+    smoothing: float = 0.5
 
     def _score(self, counts: PairCounts) -> tuple[FloatArray, bool, dict[str, Any]]:
         require_smoothing(self.smoothing)
@@ -60,17 +58,9 @@ def log_stationary(counts: PairCounts, to_first: FloatArray, to_second: FloatArr
     approximate scores ``s`` (exact if the walk is reversible), the system for ``exp(-s)`` times the distribution is
     solved and its logarithm added to ``s``, until convergence.
 
-    Parameters
-    ----------
-    tally : Tally
-        The pairs.
-    to_first, to_second : ndarray
-        Transition rates from the second item of each pair to the first, and back; above 0.
-
-    Returns
-    -------
-    scores : ndarray
-    settled : bool
+    tally: The pairs.
+    to_first, to_second: Transition rates from the second item of each pair to the first, and back; above 0.
+    Returns scores, settled.
     """
     leaving = counts.by_item(to_second, to_first)
     scores, _ = potentials(counts, np.log(to_first / to_second), to_first * to_second)

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from jamrank.fitting.spec import ModelSpec
     from jamrank.models.base import RankingModel
 
-__all__ = ["MODELS", "find_model", "spec_of"]
-
 MODELS: Registry[type[RankingModel]] = Registry(
     "model",
     {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,7 +11,6 @@ from jamrank.errors import ParameterError
 from jamrank.fitting.clustered import ClusteredFitter
 from jamrank.fitting.fit_input import FitInput
 from jamrank.fitting.latent import LatentFitter
-from jamrank.fitting.prior import Prior
 from jamrank.fitting.settings import FitSettings
 from jamrank.fitting.spec import ModelSpec
 from jamrank.inference.cluster_prediction import ClusterPredictor
@@ -19,9 +18,8 @@ from jamrank.inference.prediction import LatentPredictor
 from jamrank.models.jam import JAM
 from jamrank.typing import FloatArray, Int32Array
 
-__all__ = ["VRJAM"]
 
-
+@dataclass(kw_only=True, repr=False, eq=False)
 class VRJAM(JAM):
     """Variable Reliability JAM: a flip probability for each annotator and cluster of pairs.
 
@@ -61,36 +59,14 @@ class VRJAM(JAM):
     )
     _predictor: ClassVar[type[LatentPredictor]] = ClusterPredictor
 
-    def __init__(
-        self,
-        *,
-        n_clusters: int | str = "auto",
-        centroid_gap: float = 0.5,
-        max_clusters: int = 8,
-        loss: str = "logistic",
-        prior: Prior | str | None = "auto",
-        init: str = "share",
-        n_init: int = 1,
-        max_iter: int = 500,
-        tol: float = 1e-5,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        super().__init__(
-            loss=loss,
-            prior=prior,
-            init=init,
-            n_init=n_init,
-            max_iter=max_iter,
-            tol=tol,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
-        self.n_clusters = n_clusters
-        self.centroid_gap = centroid_gap
-        self.max_clusters = max_clusters
+    n_clusters: int | str = "auto"
+    centroid_gap: float = 0.5
+    max_clusters: int = 8
+    scorer: str = field(default="auto", init=False)
+    noise: str = field(default="flip", init=False)
+    ties: str = field(default="auto", init=False)
+    flips: str = field(default="auto", init=False)
+    engine: str = field(default="auto", init=False)
 
     def _make_fitter(self, settings: FitSettings, given: FitInput) -> LatentFitter:
         for name in ("n_clusters", "max_clusters"):

@@ -4,7 +4,7 @@ from jamrank.noise.base import Noise
 from jamrank.noise.clustered import ClusteredFlip
 from jamrank.noise.discrimination import Discrimination
 from jamrank.noise.flip import Flip
-from jamrank.noise.graded import Graded
+from jamrank.noise.grades import Graded
 from jamrank.noise.none import NoNoise
 from jamrank.noise.registry import NOISES, NoiseSpec
 from jamrank.noise.ties import Tied

@@ -11,8 +11,6 @@ from scipy.sparse import csr_array
 
 from jamrank.typing import FloatArray
 
-__all__ = ["FlipKind", "Noise"]
-
 # How the flip of an annotator follows from a noise: it is a parameter, the mean of two sides, or not a parameter;
 # then the share of votes against the scores is shown instead.
 FlipKind = Literal["parameter", "mean of sides", "counted"]
@@ -83,6 +81,8 @@ class Noise(ABC):
     """Whether its posterior can be sampled: not if parameters share a scale with the scores."""
     has_sandwich: ClassVar[bool] = False
     """Whether it has a sandwich estimator: one flip for each confusion group, or none."""
+    integrable: ClassVar[bool] = False
+    """Whether flips can be fitted with the scores integrated out: a :class:`jamrank.noise.Flip`."""
     n_shared: int = 0
     """How many parameters, the last ones, all annotators share; of the others each annotator has as many."""
     sided: ClassVar[bool] = False

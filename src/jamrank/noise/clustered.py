@@ -8,8 +8,6 @@ from scipy.special import betaln
 from jamrank.noise.flip import Flip
 from jamrank.typing import FloatArray
 
-__all__ = ["ClusteredFlip", "choose_strength"]
-
 _STRENGTHS = np.logspace(0, 5, 41)
 
 
@@ -19,18 +17,11 @@ class ClusteredFlip(Flip):
     The prior of each flip has its mode at the annotator's overall flip (and the weak prior of :class:`Flip`),
     as if ``strength`` further votes had been cast at exactly that rate.
 
-    Parameters
-    ----------
-    cast : ndarray
-        Votes of each annotator and cluster, as in :class:`Flip`.
-    n_clusters : int
-        Number of clusters.
-    flip : ndarray
-        The annotators' overall flips, held fixed.
-    strength : float
-        Number of pseudo-votes.
-    wrong, right : float
-        Pseudo-votes of the weak prior.
+    cast: Votes of each annotator and cluster, as in :class:`Flip`.
+    n_clusters: Number of clusters.
+    flip: The annotators' overall flips, held fixed.
+    strength: Number of pseudo-votes.
+    wrong, right: Pseudo-votes of the weak prior.
     """
 
     def __init__(
@@ -56,12 +47,8 @@ def choose_strength(errors: FloatArray, votes: FloatArray, flip: FloatArray) -> 
     The strength maximises the beta-binomial likelihood of the expected errors: large if the clusters differ no more
     than by chance, small if they really differ.
 
-    Parameters
-    ----------
-    errors, votes : ndarray of shape (annotators, clusters)
-        Expected errors, and votes, in each cell.
-    flip : ndarray of shape (annotators,)
-        Overall flips.
+    errors, votes, of shape (annotators, clusters): Expected errors, and votes, in each cell.
+    flip, of shape (annotators,): Overall flips.
     """
     # A grid, not an optimiser: if all strengths are equally good, rounding must not decide.
     mean = np.clip(flip, 1e-6, 1 - 1e-6)[:, None, None]

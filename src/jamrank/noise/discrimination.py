@@ -9,9 +9,6 @@ import numpy as np
 from jamrank.noise.base import FlipKind, Noise
 from jamrank.typing import FloatArray
 
-__all__ = ["Discrimination"]
-
-
 # The parameters are about 1, so longer steps are not trusted.
 _LONGEST = 1.0
 

@@ -12,8 +12,6 @@ from scipy.special import expit, logit
 from jamrank.noise.base import Noise
 from jamrank.typing import FloatArray
 
-__all__ = ["Flip"]
-
 # Flips are kept 1e-13 away from 0 and 1, so that the likelihood stays finite.
 _LARGEST_LOGIT = 30.0
 # A warm start from a flip of 0 or 1 must be able to leave it.
@@ -31,25 +29,29 @@ class Flip(Noise):
     vote_counts : ndarray of shape (groups, 2)
         Votes of each confusion group for the second and for the first item of their rows, by weight.
     errors, correct : float or ndarray
-        Pseudo-votes for each confusion group; 0 and 0 for plain maximum likelihood.
+        Pseudo-votes for each confusion group; none unless given. Defaults: :mod:`jamrank.fitting.prior`.
     """
 
     closed_form: ClassVar[bool] = True
     has_sandwich: ClassVar[bool] = True
+    integrable: ClassVar[bool] = True
 
     def __init__(
-        self, vote_counts: FloatArray, errors: float | FloatArray = 1.0, correct: float | FloatArray = 1.0
+        self, vote_counts: FloatArray, errors: float | FloatArray = 0.0, correct: float | FloatArray = 0.0
     ) -> None:
         self.vote_counts = vote_counts
         self.votes = np.asarray(vote_counts.sum(axis=1))
         self.prior_errors = np.broadcast_to(np.asarray(errors, dtype=np.float64), self.votes.shape)
         self.prior_correct = np.broadcast_to(np.asarray(correct, dtype=np.float64), self.votes.shape)
         self._mode = self._logit(self.prior_errors, self.prior_correct)
+        self._flip_at_mode, self._keep_at_mode = expit(self._mode), expit(-self._mode)
 
     def log_emission(self, params: FloatArray) -> FloatArray:
         """Return the log-likelihood of a vote that is true, and of one that is not."""
-        log_flip, log_keep = -np.logaddexp(0, -params), -np.logaddexp(0, params)
-        return np.stack([np.stack([log_keep, log_flip], axis=1), np.stack([log_flip, log_keep], axis=1)], axis=1)
+        found = np.empty((len(params), 2, 2))
+        found[:, 0, 1] = found[:, 1, 0] = -np.logaddexp(0, -params)
+        found[:, 0, 0] = found[:, 1, 1] = -np.logaddexp(0, params)
+        return found
 
     def errors(self, expected_counts: FloatArray) -> FloatArray:
         """Return the expected number of flipped votes of each confusion group."""
@@ -99,8 +101,8 @@ class Flip(Noise):
         # From the distance to the mode: a strong prior times the difference of two logarithms would lose the
         # likelihood in rounding.
         away = np.clip(params, -_LARGEST_LOGIT, _LARGEST_LOGIT) - self._mode
-        flip, keep = expit(self._mode), expit(-self._mode)
-        log_flip, log_keep = -np.log1p(keep * np.expm1(-away)), -np.log1p(flip * np.expm1(away))
+        log_flip = -np.log1p(self._keep_at_mode * np.expm1(-away))
+        log_keep = -np.log1p(self._flip_at_mode * np.expm1(away))
         return float((self.prior_errors * log_flip + self.prior_correct * log_keep).sum())
 
     def rates(self, params: FloatArray) -> FloatArray:

@@ -6,6 +6,7 @@ negative.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -14,10 +15,9 @@ import numpy as np
 from jamrank.kernels import default_threads, kernels
 from jamrank.typing import FloatArray, Int32Array, IntArray
 
-__all__ = ["Clusters", "choose_clusters", "closeness", "cluster_pairs", "nearest_centroid"]
-
-
 _SAMPLE = 512
+# Centroids of more pairs are those of about so many, which changes them by less than a per cent.
+_MOST_PAIRS = 1 << 16
 _MOST_ROUNDS = 50
 _FEW_MOVES = 1e-3
 
@@ -40,16 +40,25 @@ def cluster_pairs(
 ) -> Clusters:
     """Cluster the differences of the rows of ``matrix`` by Lloyd's algorithm.
 
-    Parameters
-    ----------
-    first, second : ndarray of int32
-        The distinct pairs.
-    matrix : ndarray of shape (items, features)
-        Standardised features.
-    n_clusters : int
-        Number of clusters; fewer are returned if there are fewer distinct differences.
+    first, second: The distinct pairs.
+    matrix, of shape (items, features): Standardised features.
+    n_clusters: Number of clusters; fewer are returned if there are fewer distinct differences.
     """
+    first, second = _thinned(first, second, matrix)
     return _lloyd(first, second, matrix, _seeds(first, second, matrix, n_clusters), threads)
+
+
+def _thinned(first: Int32Array, second: Int32Array, matrix: FloatArray) -> tuple[Int32Array, Int32Array]:
+    """Return at most about ``_MOST_PAIRS`` pairs, chosen by a hash of their features: in any order, the same."""
+    if len(first) <= _MOST_PAIRS:
+        return first, second
+    rows = np.round(matrix, 9) + 0.0  # without negative zeros
+    of_item = np.array([zlib.crc32(row.tobytes()) for row in rows], dtype=np.uint64)
+    one, other = of_item[first], of_item[second]
+    mixed = ((one + other) * np.uint64(0x9E3779B97F4A7C15)) ^ (one * other)
+    mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
+    kept = (mixed >> np.uint64(32)) < np.uint64((_MOST_PAIRS << 32) // len(first))
+    return first[kept], second[kept]
 
 
 def _lloyd(
@@ -144,7 +153,7 @@ def _turned(vectors: FloatArray) -> FloatArray:
 
 def _in_order(centroids: FloatArray, cluster: Int32Array) -> Clusters:
     """Order the clusters by the length of their centroids, shortest first, and drop empty ones."""
-    used = np.unique(cluster)
+    used = np.flatnonzero(np.bincount(cluster, minlength=len(centroids)))
     order = used[np.argsort((centroids[used] ** 2).sum(axis=1), kind="stable")]
     rank = np.full(len(centroids), -1, dtype=np.int32)
     rank[order] = np.arange(len(order))
@@ -169,13 +178,10 @@ def choose_clusters(
 ) -> Clusters:
     """Add clusters one at a time until two centroids come too close, as the paper does.
 
-    Parameters
-    ----------
-    threshold : float
-        Two centroids are too close when their distance is below this fraction of the median distance.
-    most : int
-        Largest number of clusters tried.
+    threshold: Two centroids are too close when their distance is below this fraction of the median distance.
+    most: Largest number of clusters tried.
     """
+    first, second = _thinned(first, second, matrix)
     # The greedy seeds of fewer clusters are the first of those of more.
     seeds = _seeds(first, second, matrix, most)
     clusters = _lloyd(first, second, matrix, seeds[:1], threads)

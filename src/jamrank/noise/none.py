@@ -9,18 +9,12 @@ import numpy as np
 from jamrank.noise.base import FlipKind, Noise
 from jamrank.typing import FloatArray
 
-__all__ = ["FixedNoise", "NoNoise"]
-
 
 class FixedNoise(Noise):
     """A noise without free parameters.
 
-    Parameters
-    ----------
-    log_emission : ndarray
-        Log-likelihood of a vote, as :meth:`Noise.log_emission` returns it.
-    rates : ndarray
-        Known rates.
+    log_emission: Log-likelihood of a vote, as :meth:`Noise.log_emission` returns it.
+    rates: Known rates.
     """
 
     def __init__(self, log_emission: FloatArray, rates: FloatArray) -> None:

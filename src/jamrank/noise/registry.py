@@ -17,24 +17,16 @@ from jamrank.typing import FloatArray
 if TYPE_CHECKING:
     from jamrank.fitting.prior import Prior
 
-__all__ = ["NOISES", "NoiseSpec"]
-
 
 @dataclass(frozen=True)
 class NoiseSpec:
     """A noise in the registry.
 
-    Parameters
-    ----------
-    make : callable
-        Returns the noise for the vote counts of an engine (confusion groups × 2) and a prior, or None without one.
-    rows : str
-        The layout of the rows that it needs, by the unit that shares a latent truth: ``"{unit}"``,
+    make: Returns the noise for the vote counts of an engine (confusion groups × 2) and a prior, or None without one.
+    rows: The layout of the rows that it needs, by the unit that shares a latent truth: ``"{unit}"``,
         ``"{unit}-by-side"``, or a layout of its own, as in :data:`jamrank.rows.rows.ROWS_BY`.
-    selectable : bool
-        Whether it is a value of the parameter ``noise`` of JAM, CrowdBT and DawidSkene.
-    flips : bool
-        Whether it estimates a flip of each annotator.
+    selectable: Whether it is a value of the parameter ``noise`` of JAM, CrowdBT and DawidSkene.
+    flips: Whether it estimates a flip of each annotator.
     """
 
     make: Callable[[FloatArray, Prior | None], Noise]
@@ -48,13 +40,11 @@ class NoiseSpec:
 
 
 def _flip(vote_counts: FloatArray, prior: Prior | None) -> Noise:
-    return Flip(vote_counts, *(prior.flip_votes if prior else (0.0, 0.0)))
+    return Flip(vote_counts, *(prior.flip_votes if prior else ()))
 
 
 def _two_coin(vote_counts: FloatArray, prior: Prior | None) -> Noise:
-    if prior is None:
-        return TwoCoin(vote_counts, 0.0, 0.0, None)
-    return TwoCoin(vote_counts, *prior.flip_votes, prior.bias_variance)
+    return TwoCoin(vote_counts, *((*prior.flip_votes, prior.bias_variance) if prior else ()))
 
 
 def _discrimination(vote_counts: FloatArray, prior: Prior | None) -> Noise:

@@ -12,9 +12,6 @@ from jamrank.noise.base import FlipKind, Noise
 from jamrank.noise.flip import Flip
 from jamrank.typing import FloatArray
 
-__all__ = ["TwoCoin"]
-
-
 # A warm start from a flip of 0 or 1 must be able to leave it.
 _SURE = 1e-6
 _ROUNDS, _ENOUGH = 100, 1e-13
@@ -36,7 +33,7 @@ class TwoCoin(Noise):
         Votes by confusion group and by whether they are for the first item of their row. Group ``2 k`` is annotator
         ``k`` where the first item was shown on the left, group ``2 k + 1`` where it was shown on the right.
     errors, correct : float
-        Pseudo-votes of each annotator.
+        Pseudo-votes of each annotator; none unless given.
     variance : float, optional
         Prior variance of the bias; None for plain maximum likelihood.
     """
@@ -45,7 +42,7 @@ class TwoCoin(Noise):
     sided: ClassVar[bool] = True
 
     def __init__(
-        self, vote_counts: FloatArray, errors: float = 1.0, correct: float = 1.0, variance: float | None = 1.0
+        self, vote_counts: FloatArray, errors: float = 0.0, correct: float = 0.0, variance: float | None = None
     ) -> None:
         self.vote_counts = vote_counts
         by_annotator = vote_counts.reshape(-1, 2, 2).sum(axis=1)

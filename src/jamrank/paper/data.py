@@ -1,4 +1,4 @@
-"""The paper's data sets: from a folder of one's own, from the cache, or from their official home."""
+"""The paper's data sets: from a local folder, from the cache, or from their official source."""
 
 from __future__ import annotations
 
@@ -19,8 +19,6 @@ from jamrank.errors import InputError, ParameterError
 from jamrank.io.documents import check_folder, ensure_folder, read_bytes, write_atomically
 from jamrank.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["SOURCES", "Data", "Source", "Speakers"]
-
 _TIMEOUT = 30
 _UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 _SPEAKERS = "https://raw.githubusercontent.com/laufergall/ML_Speaker_Characteristics"
@@ -30,18 +28,12 @@ _WOMEN, _MEN = "eGeMAPSv01a_88_femalespk.csv", "eGeMAPSv01a_88_malespk.csv"
 
 @dataclass(frozen=True)
 class Source:
-    """Where a file comes from, and how to tell that it is the right one.
+    """The origin of a file, and its checksum.
 
-    Attributes
-    ----------
-    folder : str
-        The data set that it belongs to, and its folder in a local copy and in the cache.
-    name : str
-        Of the file.
-    url : str
-        Its official home.
-    sha256 : str
-        Of its content, in lower-case hexadecimal.
+    folder: The data set that it belongs to, and its folder in a local copy and in the cache.
+    name: Of the file.
+    url: Its official URL.
+    sha256: Of its content, in lower-case hexadecimal.
     """
 
     folder: str
@@ -95,22 +87,14 @@ SOURCES: dict[str, Source] = {
 
 @dataclass(frozen=True)
 class Speakers:
-    """Voices, what a machine hears in them and what people said of them.
+    """Voices, their acoustic features and their ratings.
 
-    Attributes
-    ----------
-    items : ndarray of str
-        One voice each, sorted; ``w296_avarua`` stands for the sample ``w296_avarua_stimulus.wav``.
-    features : ndarray of shape (items, features)
-        Acoustic features, in the order of ``items``.
-    feature_names : tuple of str
-        Their names.
-    female : ndarray of bool
-        Whether the speaker is a woman, for each of ``items``.
-    rater, item : ndarray of str
-        Who rated and which voice, for each rating.
-    ratings : dict of str to ndarray
-        From 0 to 100 for each rating, by slider: ``emotional`` and ``aufgesetzt`` (artificial).
+    items: One voice each, sorted; ``w296_avarua`` stands for the sample ``w296_avarua_stimulus.wav``.
+    features, of shape (items, features): Acoustic features, in the order of ``items``.
+    feature_names: Their names.
+    female: Whether the speaker is a woman, for each of ``items``.
+    rater, item: Who rated and which voice, for each rating.
+    ratings: From 0 to 100 for each rating, by slider: ``emotional`` and ``aufgesetzt`` (artificial).
     """
 
     items: NDArray[np.str_]
@@ -123,13 +107,13 @@ class Speakers:
 
 
 class Data:
-    """The data sets, wherever they are; no file is read before it is asked for.
+    """The data sets; files are read on first use.
 
     Parameters
     ----------
     folder : path-like, optional
         A local copy. By default the one that the environment variable ``JAMRANK_DATA`` names; without it, files are
-        downloaded once and kept in ``JAMRANK_CACHE``, or else where the system keeps what can be fetched again.
+        downloaded once and kept in ``JAMRANK_CACHE``, or else in the cache folder of the system.
     """
 
     def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
@@ -138,7 +122,7 @@ class Data:
         self.folder = None if folder is None else Path(folder)
 
     def path(self, name: str) -> Path:
-        """Return where a file is, after making sure that it is there and the right one.
+        """Return the path of a file, after verifying it.
 
         Parameters
         ----------
@@ -156,23 +140,23 @@ class Data:
         """
         return self._path(name, lambda name: None)
 
-    def require(self, names: Iterable[str], told: Callable[[str], None] = lambda name: None) -> None:
-        """Make sure that files are at hand, so that work does not stop in the middle.
+    def require(self, names: Iterable[str], announce: Callable[[str], None] = lambda name: None) -> None:
+        """Make sure that files are available before a long run.
 
         Parameters
         ----------
         names : iterable of str
             Some of :data:`SOURCES`.
-        told : callable
+        announce : callable
             Called with a file's name before it is downloaded.
 
         Raises
         ------
         InputError
-            If one of them cannot be had.
+            If one of them is not available.
         """
         for name in names:
-            self._path(name, told)
+            self._path(name, announce)
 
     def wine(self, colour: str) -> tuple[FloatArray, FloatArray]:
         """Return the 11 attributes and the quality of the wines of a colour.
@@ -204,7 +188,7 @@ class Data:
 
     def speakers(self) -> Speakers:
         """Return the voices and their ratings."""
-        # One voice has another suffix where it is rated than where it is measured; what comes before is its own.
+        # One voice has different suffixes in ratings and measurements; the part before is unique.
         voice = pl.col("sample_heard").str.replace("_[^_]*$", "").alias("item")
         measured = pl.concat(
             pl.read_csv(self.path(name)).with_columns(voice, female=pl.lit(name == _WOMEN)) for name in (_MEN, _WOMEN)
@@ -225,11 +209,11 @@ class Data:
             ratings={slider: rated[slider].to_numpy() for slider in _SLIDERS},
         )
 
-    def _path(self, name: str, told: Callable[[str], None]) -> Path:
+    def _path(self, name: str, announce: Callable[[str], None]) -> Path:
         if name not in SOURCES:
-            raise ParameterError(f"{name!r} is none of the paper's files; use one of {', '.join(SOURCES)}")
+            raise ParameterError(f"{name!r} is not a file of the paper; use one of {', '.join(SOURCES)}")
         source = SOURCES[name]
-        return _cached(source, told) if self.folder is None else _local(source, self.folder)
+        return _cached(source, announce) if self.folder is None else _local(source, self.folder)
 
 
 def _strings(column: pl.Series) -> NDArray[np.str_]:
@@ -260,16 +244,16 @@ def _not_pinned(digest: str, source: Source) -> str:
     )
 
 
-def _cached(source: Source, told: Callable[[str], None]) -> Path:
+def _cached(source: Source, announce: Callable[[str], None]) -> Path:
     path = _cache() / source.folder / source.name
     if path.is_file() and _digest(read_bytes(path)) == source.sha256:
         return path
     try:
         check_folder(path.parent)
     except InputError as error:
-        remedy = "set JAMRANK_CACHE to a folder that can be written to"
+        remedy = "set JAMRANK_CACHE to a writable folder"
         raise InputError(error.problem, remedy, source=error.source) from None
-    told(source.name)
+    announce(source.name)
     content = _download(source)
     ensure_folder(path.parent)
     write_atomically(path, content)

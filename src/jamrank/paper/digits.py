@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -16,16 +15,6 @@ from jamrank.paper.methods import fit_methods
 from jamrank.paper.trials import Measurement
 from jamrank.typing import BoolArray, FloatArray, IntArray
 
-__all__ = [
-    "CLASSIFIERS",
-    "RIVALS",
-    "DigitVotes",
-    "DigitsTrial",
-    "digit_votes",
-    "machine_predictions",
-    "pen_digit_votes",
-]
-
 CLASSIFIERS = ("nearest neighbours", "logistic regression", "naive Bayes", "random forest", "perceptron")
 # Which method against which, for McNemar's test.
 RIVALS = (("JAM", "MV"), ("VRJAM", "MV"), ("VRJAM", "JAM"), ("JAM", "IAM"))
@@ -36,14 +25,9 @@ _FOLDS = 10
 class DigitVotes:
     """Votes of classifiers on pairs of images, with the truth.
 
-    Attributes
-    ----------
-    votes : Comparisons
-        One item an image, numbered from 0; a vote is a tie where the classifier reads the same digit twice.
-    features : ndarray of shape (images, features)
-        For the fusion; constant ones left out.
-    digits : ndarray
-        The digit truly drawn.
+    votes: One item per image, numbered from 0; a vote is a tie if the classifier reads the same digit twice.
+    features, of shape (images, features): For the fusion; constant ones left out.
+    digits: The digit truly drawn.
     """
 
     votes: Comparisons
@@ -73,45 +57,23 @@ def machine_predictions(
     features: FloatArray,
     labels: IntArray,
     seed: int,
-    told: Callable[[str], None] = lambda name: None,
 ) -> IntArray:
-    """Return the labels that five classifiers read, each from three or four features, by cross-validation.
+    """Return the predictions of five classifiers, each from three or four features, by cross-validation.
 
-    Parameters
-    ----------
-    features : ndarray of shape (images, features)
-    labels : ndarray
-        What was drawn.
-    seed : int
-        Of the choice of features, the folds and the classifiers.
-    told : callable
-        Called with each classifier's name before its turn.
-
-    Returns
-    -------
-    ndarray of shape (images, 5)
+    features, of shape (images, features).
+    labels: What was drawn.
+    seed: Of the choice of features, the folds and the classifiers.
+    Returns an array, of shape (images, 5).
     """
     from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
     rng = np.random.default_rng(seed)
     folds = StratifiedKFold(_FOLDS, shuffle=True, random_state=seed)
     columns = []
-    for name, classifier in _classifiers(seed).items():
-        told(name)
+    for classifier in _classifiers(seed).values():
         chosen = rng.choice(features.shape[1], rng.integers(3, 5), replace=False)
         columns.append(cross_val_predict(classifier, features[:, chosen], labels, cv=folds))
     return np.stack(columns, axis=1)
-
-
-def digit_votes(seed: int = 0, told: Callable[[str], None] = lambda name: None) -> DigitVotes:
-    """Return the votes of five weak classifiers on all pairs of scikit-learn's 1,797 digits."""
-    from sklearn.datasets import load_digits
-
-    data = load_digits()
-    features = data.data[:, data.data.std(axis=0) > 2.0]
-    read = machine_predictions(features, data.target, seed, told)
-    votes = Comparisons.from_matrix(*_pairs_and_outcomes(data.target, read), annotators=CLASSIFIERS)
-    return DigitVotes(votes, features, data.target)
 
 
 def _pairs_and_outcomes(digits: IntArray, read: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
@@ -147,11 +109,7 @@ def pen_digit_votes(data: Data, seed: int, n_images: int = 1000) -> tuple[dict[s
 class DigitsTrial:
     """The four methods on the votes of machine annotators on pen-written digits.
 
-    Attributes
-    ----------
-    seed : int
-        Of the images, the features that each classifier sees, the folds and the coins.
-    n_images : int
+    seed: Seed of the images, the features of each classifier, the folds and random ties.
     """
 
     seed: int
@@ -160,7 +118,7 @@ class DigitsTrial:
 
     @property
     def cost(self) -> float:
-        """About how many seconds it takes."""
+        """Expected seconds."""
         return 4 + self.n_images**2 * 8e-6
 
     def run(self, data: Data) -> list[Measurement]:

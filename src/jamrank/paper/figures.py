@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike
 
 from jamrank.paper.trials import Estimate, Record, estimate
 
-__all__ = ["COLOURS", "MARKERS", "canvas", "draw_paper", "draw_series", "figure_files", "grouped"]
-
 # Okabe and Ito's colours, distinguishable by the colour-blind; the markers distinguish them in grey.
 COLOURS = {"MV": "#E69F00", "IAM": "#CC79A7", "JAM": "#0072B2", "VRJAM": "#009E73"}
 MARKERS = {"MV": "s", "IAM": "^", "JAM": "o", "VRJAM": "D"}

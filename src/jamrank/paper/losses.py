@@ -14,19 +14,17 @@ from jamrank.paper.trials import Measurement
 from jamrank.paper.wine import different_pairs, noisy_votes, wine_flips
 from jamrank.typing import FloatArray
 
-__all__ = ["CURVES", "LossTrial"]
-
 
 def _hinge(margin: FloatArray) -> FloatArray:
     return np.maximum(1 - margin, 0)
 
 
 def _smooth_hinge(margin: FloatArray) -> FloatArray:
-    """Return Rennie's: a parabola between 0 and 1, straight below, nothing above."""
+    """Return Rennie's: a parabola between 0 and 1, linear below, 0 above."""
     return np.where(margin >= 1, 0.0, np.where(margin <= 0, 0.5 - margin, (1 - margin) ** 2 / 2))
 
 
-# What an M-step would raise, as functions of the margin.
+# Objectives of an M-step, as functions of the margin.
 CURVES: dict[str, Callable[[FloatArray], FloatArray]] = {
     "log of the logistic": lambda margin: np.asarray(log_expit(margin)),
     "negative hinge": lambda margin: -_hinge(margin),

@@ -9,8 +9,6 @@ from typing import Any
 from jamrank.data.comparisons import Comparisons
 from jamrank.models import IAM, JAM, VRJAM, MajorityVote, RankingModel
 
-__all__ = ["METHODS", "fit_methods"]
-
 METHODS: dict[str, Callable[[], RankingModel]] = {
     "MV": MajorityVote,
     "IAM": IAM,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["ACCURACY", "CLASSIFIERS", "DIGITS", "FLIPS", "RANKERS", "SHARES"]
-
 # Red wine, six annotators with b = k/20.
 FLIPS = {
     "JAM": (0.032, 0.086, 0.176, 0.196, 0.246, 0.273),

@@ -1,4 +1,4 @@
-"""Ratings on an ordinal scale, turned into votes: which of two populations ranks above the other, and how sure."""
+"""Ratings on an ordinal scale, turned into votes: which of two populations ranks above the other, with intervals."""
 
 from __future__ import annotations
 
@@ -16,20 +16,9 @@ from jamrank.paper.methods import fit_methods
 from jamrank.paper.trials import Measurement
 from jamrank.typing import BoolArray, FloatArray
 
-__all__ = [
-    "ATTRIBUTES",
-    "EXPECTED",
-    "MEAN",
-    "SimulatedTrial",
-    "SpeakersTrial",
-    "population_shares",
-    "simulate_ratings",
-]
-
-
 ATTRIBUTES = ("expressiveness", "naturalness")
 EXPECTED, MEAN = "JAM, mean posterior", "mean rating"
-# The paper's sizes, and raters of whom two are good and three are nearly useless.
+# The paper's sizes; two of the raters are reliable and three nearly random.
 _FIRST, _SECOND = 40, 65
 _RATER_NOISE = (0.3, 0.5, 3.0, 4.0, 5.0)
 _N_FEATURES, _EXPLAINED = 8, 0.5
@@ -41,20 +30,11 @@ def population_shares(
 ) -> dict[str, GroupShare]:
     """Return, for each fitted model, how often items of the first population rank above those of the second.
 
-    Parameters
-    ----------
-    votes : Comparisons
-        As :meth:`Comparisons.from_ratings` makes them, or any others.
-    fits : mapping of str to RankingModel
-        Models fitted to them.
-    member : ndarray of bool
-        True for the items of the first population, in the order of ``votes.items``.
-
-    Returns
-    -------
-    dict of str to GroupShare
-        The share among pairs between the populations that were voted on, with a 95 % bootstrap interval over items:
-        of pairs decided for the first population; for JAM also the mean posterior.
+    votes: As :meth:`Comparisons.from_ratings` makes them, or any others.
+    fits: Models fitted to them.
+    member: True for the items of the first population, in the order of ``votes.items``.
+    Returns: The share among pairs between the populations that were voted on, with a 95 % bootstrap interval over
+        items: of pairs decided for the first population; for JAM also the mean posterior.
     """
     shares = {name: _share(votes, _decided(fit.posterior_ - 0.5), member) for name, fit in fits.items()}
     return shares | {EXPECTED: _share(votes, fits["JAM"].posterior_, member)}
@@ -69,28 +49,16 @@ def _share(votes: Comparisons, verdict: FloatArray, member: BoolArray) -> GroupS
 
 
 def _share_by(values: FloatArray, votes: Comparisons, member: BoolArray) -> GroupShare:
-    """Return the share by which items are ordered by values that are known for each."""
+    """Return the share when items are ordered by given values."""
     return _share(votes, _decided(values[votes.pair_first] - values[votes.pair_second]), member)
 
 
 def simulate_ratings(effect: float, rng: np.random.Generator) -> tuple[FloatArray, FloatArray, FloatArray, BoolArray]:
     """Draw two populations, features of their items, and ratings from 0 to 4 by five raters.
 
-    Parameters
-    ----------
-    effect : float
-        Chance that an item of the first population is truly above one of the second.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    quality : ndarray
-        Truth, normal in each population.
-    features : ndarray of shape (items, 8)
-        Explain half of the variance of the quality.
-    ratings : ndarray of shape (items, raters)
-    member : ndarray of bool
-        True for the first population.
+    effect: Chance that an item of the first population is truly above one of the second.
+    Returns quality (truth, normal in each population), features, of shape (items, 8) (explain half of the variance of
+        the quality), ratings, of shape (items, raters), member (true for the first population).
     """
     from scipy.stats import norm
 
@@ -100,7 +68,7 @@ def simulate_ratings(effect: float, rng: np.random.Generator) -> tuple[FloatArra
     features = rng.standard_normal((n_items, _N_FEATURES))
     standard = (quality - quality.mean()) / quality.std()
     features[:, 0] = np.sqrt(_EXPLAINED) * standard + np.sqrt(1 - _EXPLAINED) * features[:, 0]
-    # A rotation hides the one that matters among the others.
+    # A rotation mixes the relevant feature with the others.
     features = features @ np.linalg.qr(rng.standard_normal((_N_FEATURES, _N_FEATURES)))[0]
     noise = np.array(_RATER_NOISE)
     seen = (quality[:, None] + noise * rng.standard_normal((n_items, len(noise)))) / np.sqrt(1 + noise**2)
@@ -142,11 +110,8 @@ class SimulatedTrial:
 class SpeakersTrial:
     """Ratings of 300 speakers by 114 listeners: how often women rank above men.
 
-    Attributes
-    ----------
-    attribute : str
-        ``"expressiveness"`` (the slider from unemotional to emotional) or ``"naturalness"`` (from artificial to
-        genuine).
+    attribute: ``"expressiveness"`` (the slider from unemotional to emotional) or ``"naturalness"`` (from artificial
+        to genuine).
     """
 
     attribute: str

@@ -1,4 +1,4 @@
-"""Runs the trials of experiments, keeps what each found, and writes tables and figures."""
+"""Runs the trials of experiments, stores their results, and writes tables and figures."""
 
 from __future__ import annotations
 
@@ -31,34 +31,32 @@ from jamrank.paper.tables import markdown
 from jamrank.paper.trials import Experiment, Measurement, Record, Trial
 from jamrank.text import many
 
-__all__ = ["Report", "choose", "reproduce"]
-
 T = TypeVar("T")
 
 _KEPT = ".trials"
 _RESULTS, _RUNS, _TABLES = "results.json", "runs.json", "results.md"
 _READING = (
     "Accuracies and shares are in percent. `±` is the half-width of the 95 % interval of the mean over seeds "
-    "(Student's t). All records, seed by seed, are in `results.json`."
+    "(Student's t). All records by seed are in `results.json`."
 )
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "matplotlib", "polars")
-# What only shows results: a change there does not make kept ones stale.
+# Modules that only show results: changes there do not invalidate stored ones.
 _SHOWN = ("cli/", "report/", "paper/")
 _MEASURING = {f"paper/{name}.py" for name in ("data", "digits", "losses", "methods", "ratings", "wine")}
 
 
 @dataclass(frozen=True)
 class Report:
-    """What a run left behind.
+    """The results of a run.
 
     Attributes
     ----------
     records : list of Record
         Everything found by the experiments of this run.
     n_run, n_kept : int
-        Trials that were run, and trials whose results had been kept.
+        Trials that were run, and trials whose stored results were used.
     summary : list of (str, str, str)
-        What matters most: what it is, what this run found, what the paper says.
+        Main results: name, value of this run, value of the paper.
     """
 
     records: list[Record]
@@ -69,7 +67,7 @@ class Report:
 
 @dataclass(frozen=True)
 class _Outcome:
-    """What a trial found, the seconds it took and the most memory that its process had held by then, in MiB."""
+    """The result of a trial, its seconds, and the peak memory of its process, in MiB."""
 
     found: list[Measurement]
     seconds: float
@@ -98,8 +96,8 @@ def reproduce(
 ) -> Report:
     """Run experiments of the paper and write ``results.json``, ``results.md`` and figures.
 
-    What a trial found is kept in the folder, so that an interrupted run goes on where it was and a run with more
-    seeds does only what is new. Results kept by other code, data or versions of libraries are not used.
+    Results of trials are stored in the folder, so that an interrupted run continues and a run with more seeds
+    computes only new trials. Results of other code, data or library versions are not used.
 
     Parameters
     ----------
@@ -112,7 +110,7 @@ def reproduce(
     seeds : int
         Repetitions of whatever is random.
     jobs : int
-        Trials at a time, each in a process of its own; the cores are shared out.
+        Number of parallel trials, each in its own process; they share the cores.
     quick : bool
         A small version that shows the trends, in a minute or two.
     fetching, started, advanced : callable
@@ -128,7 +126,7 @@ def reproduce(
     _require_libraries()
     chosen = choose(names)
     data = data or Data()
-    # Whatever could stop the run at its end is looked at before it begins.
+    # Check everything that could stop the run at its end.
     older, older_runs = _read_results(Path(out) / _RESULTS), _read_runs(Path(out) / _RUNS)
     planned = {each.name: each.trials(seeds, quick) for each in chosen}
     wanted = list(dict.fromkeys(trial for trials in planned.values() for trial in trials))
@@ -194,7 +192,7 @@ def _measure(trial: Trial, data: Data) -> _Outcome:
 
 
 def _peak_memory() -> float:
-    """Return the most memory that this process has held, in MiB; 0 where the system does not say."""
+    """Return the peak memory of this process, in MiB; 0 if unknown."""
     try:
         import resource
     except ImportError:
@@ -208,7 +206,7 @@ def _share_cores(threads: int) -> None:
 
 
 def _stamp() -> str:
-    """Return a digest of all that results depend on beside the trial: code, versions and data."""
+    """Return a digest of code, versions and data."""
     digest = hashlib.sha256()
     package = Path(__file__).parents[1]
     for path in sorted(package.rglob("*")):
@@ -236,7 +234,7 @@ def _place(kept: Path, trial: Trial, stamp: str) -> Path:
 
 
 def _read(place: Path) -> _Outcome | None:
-    """Return what a trial found before; None where nothing was kept, or it is damaged."""
+    """Return the stored result of a trial; None if there is none or it is damaged."""
     try:
         kept = json.loads(place.read_bytes())
         found = [Measurement(str(a), str(b), str(c), float(value)) for a, b, c, value in kept["found"]]
@@ -246,7 +244,7 @@ def _read(place: Path) -> _Outcome | None:
 
 
 def _describe(trials: Sequence[Trial], done: dict[Trial, _Outcome], seeds: int, quick: bool) -> dict[str, Any]:
-    """Return what someone needs to know to get the same numbers again."""
+    """Return what is needed to reproduce the numbers."""
     return {
         "seeds": seeds,
         "quick": quick,
@@ -257,7 +255,7 @@ def _describe(trials: Sequence[Trial], done: dict[Trial, _Outcome], seeds: int, 
 
 
 def _commit() -> str:
-    """Return the commit of the code, where it lies in a repository of its own."""
+    """Return the commit of the code, if it is in its own repository."""
     package = Path(__file__).parents[1]
     if not (package.parents[1] / ".git").exists():
         return "none"
@@ -289,12 +287,12 @@ def _read_results(path: Path) -> list[Record]:
     except FileNotFoundError:
         return []
     except (OSError, ValueError, TypeError):
-        remedy = "move it away, or choose another --out"
+        remedy = "move or delete it, or choose another --out"
         raise InputError("is not a list of this command's records", remedy, source=str(path)) from None
 
 
 def _read_runs(path: Path) -> dict[str, Any]:
-    """Return what is known of earlier runs; of damaged ones nothing."""
+    """Return the records of earlier runs; damaged ones are ignored."""
     try:
         runs = json.loads(path.read_bytes())
         return {
@@ -312,7 +310,7 @@ def _by_experiment(records: Sequence[Record]) -> dict[str, list[Record]]:
 
 
 def _in_order(by_name: dict[str, T]) -> dict[str, T]:
-    """Return what belongs to experiments in the paper's order; those that this version does not know come last."""
+    """Return entries of experiments in the paper's order; unknown experiments come last."""
     return {name: by_name[name] for name in [*EXPERIMENTS, *by_name] if name in by_name}
 
 
@@ -358,7 +356,7 @@ def _render(records: dict[str, list[Record]], runs: dict[str, Any], fresh: Conta
 
 
 def _marked(name: str, text: str) -> str:
-    """Return a text between marks by which a page can include it."""
+    """Return a text between markers, so that a page can include it."""
     return f"<!-- {name} -->\n\n{text}\n<!-- end of {name} -->\n"
 
 

@@ -1,4 +1,4 @@
-"""What theory says of annotators who flip independently: majority vote, and the best rule that knows the flips."""
+"""Theoretical accuracy with independent flips: majority vote, and the best rule given the flips."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jamrank.typing import FloatArray
-
-__all__ = ["best_rule_accuracy", "majority_accuracy"]
 
 
 def majority_accuracy(flips: ArrayLike) -> float:
@@ -30,10 +28,10 @@ def majority_accuracy(flips: ArrayLike) -> float:
 
 
 def best_rule_accuracy(flips: ArrayLike) -> float:
-    """Return how often the best rule is right that knows every flip, and of a pair nothing but its own votes.
+    """Return the accuracy of the best rule that knows every flip and uses only the votes on a pair.
 
-    For each pattern of votes it says what is the likelier truth; no rule that looks at one pair at a time, without
-    features, can do better. (Votes on other pairs of the same items tell more.)
+    It takes the more probable truth for each pattern of votes; no rule that uses one pair at a time, without
+    features, is better. (Votes on other pairs of the same items add information.)
 
     Parameters
     ----------

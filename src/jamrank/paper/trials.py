@@ -1,4 +1,4 @@
-"""What an experiment is made of: trials, what they measure, and records of it beside the paper's numbers."""
+"""Trials, measurements, and records beside the paper's numbers."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from jamrank.paper.data import Data
-
-__all__ = ["Estimate", "Experiment", "Measurement", "Record", "Results", "Trial", "estimate", "pick", "value_of"]
 
 
 class Measurement(NamedTuple):
@@ -23,14 +21,14 @@ class Measurement(NamedTuple):
 
 
 class Trial(Protocol):
-    """A piece of work that is done as a whole, kept, and not done again; equal trials are shared by experiments.
+    """A unit of work whose result is stored and reused; equal trials are shared by experiments.
 
-    A trial is a frozen dataclass: its fields say all that its result depends on, beside the code and the data.
+    A trial is a frozen dataclass: its fields, the code and the data determine the result.
     """
 
     @property
     def seed(self) -> int:
-        """What its random numbers start from."""
+        """Random seed."""
         ...
 
     @property
@@ -40,7 +38,7 @@ class Trial(Protocol):
 
     @property
     def cost(self) -> float:
-        """About how many seconds it takes, to tell how much is left."""
+        """Expected seconds, for the progress bar."""
         ...
 
     def run(self, data: Data) -> list[Measurement]:
@@ -88,7 +86,7 @@ class Experiment(Protocol):
         ...
 
     def summary(self, records: Sequence[Record]) -> list[tuple[str, str, str]]:
-        """Return what matters most: what it is, what we find, what the paper says."""
+        """Return the main results: name, our value, the paper's value."""
         ...
 
     def table(self, records: Sequence[Record]) -> str:
@@ -120,7 +118,7 @@ class Estimate:
     n: int
 
     def text(self, digits: int = 2) -> str:
-        """Return it as tables show it."""
+        """Return it as text for tables."""
         shown = f"{self.mean:.{digits}f}"
         return shown if self.n < 2 else f"{shown} ± {self.half:.{digits}f}"
 

@@ -1,4 +1,4 @@
-"""Synthetic annotators on the wine data, who flip the truth with a known chance."""
+"""Synthetic annotators on the wine data, with known flips."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from jamrank.paper.methods import fit_methods
 from jamrank.paper.trials import Measurement
 from jamrank.typing import FloatArray, Int32Array
 
-__all__ = ["COLOURS", "RankerTrial", "WineTrial", "different_pairs", "noisy_votes", "wine_flips"]
-
 COLOURS = ("red", "white")
 _MOST_NOISE = 0.95
 # Measured on two cores: seconds for a pair of wines, and for everything else.
@@ -25,7 +23,7 @@ Pairs = tuple[Int32Array, Int32Array]
 
 
 def wine_flips(n_annotators: int = 6, noise: float = 1.0) -> FloatArray:
-    """Return the annotators' chances to flip: noise · k/20 for the k-th, at most 0.95."""
+    """Return the annotators' flips: noise · k/20 for the k-th, at most 0.95."""
     return np.minimum(noise * np.arange(1, n_annotators + 1) / 20, _MOST_NOISE)
 
 
@@ -59,16 +57,9 @@ def noisy_votes(
 class WineTrial:
     """The four methods on the votes of synthetic annotators.
 
-    Attributes
-    ----------
-    colour : str
-        ``"red"`` or ``"white"``.
-    seed : int
-    n_annotators : int
-    noise : float
-        The paper's alpha.
-    n_pairs : int, optional
-        So many random pairs of different quality; all of them without it.
+    colour: ``"red"`` or ``"white"``.
+    noise: The paper's alpha.
+    n_pairs: Number of random pairs of different quality; by default all.
     """
 
     colour: str
@@ -84,7 +75,7 @@ class WineTrial:
 
     @property
     def cost(self) -> float:
-        """About how many seconds it takes."""
+        """Expected seconds."""
         every = 821_581 if self.colour == "red" else 8_102_166
         return _SECONDS + _SECONDS_A_PAIR * (self.n_pairs or every)
 
@@ -112,7 +103,7 @@ def _measure(name: str, model: RankingModel, truth: FloatArray) -> list[Measurem
         return found + [Measurement(name, "ranker", f"annotator={k}", value) for k, value in enumerate(own, 1)]
     if isinstance(model, JAM):
         flips = model.flip_.reshape(len(model.flip_), -1).mean(axis=1)
-        # Turned over, (w, r) becomes (-w, 1 - r): the same likelihood, every decision the other way round.
+        # With the sign flipped, (w, r) becomes (-w, 1 - r): the same likelihood, every decision reversed.
         given = right if flips[0] < 0.5 else 100 - right
         found.append(Measurement(name, "accuracy, sign given", "", given))
         found += [Measurement(name, "flip", f"annotator={k}", float(flip)) for k, flip in enumerate(flips, 1)]
@@ -123,8 +114,7 @@ def _measure(name: str, model: RankingModel, truth: FloatArray) -> list[Measurem
 class RankerTrial:
     """The annotators' own rankers by a support vector machine, after one epoch of stochastic gradient descent.
 
-    Shows how weak rankers are whose training has not converged, with features as they are in the file and with
-    standardised ones.
+    Shows how weak rankers are if training has not converged, with raw and with standardised features.
     """
 
     colour: str
@@ -138,7 +128,7 @@ class RankerTrial:
 
     @property
     def cost(self) -> float:
-        """About how many seconds it takes."""
+        """Expected seconds."""
         return _SECONDS + 1e-5 * self.n_pairs
 
     def run(self, data: Data) -> list[Measurement]:

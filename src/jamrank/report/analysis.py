@@ -19,8 +19,6 @@ from jamrank.report.record import Skills
 from jamrank.report.result_tables import ResultTables
 from jamrank.typing import FloatArray, IntArray
 
-__all__ = ["Analysis"]
-
 # Up to so many items the choice of pairs knows how scores vary together.
 _MOST_JOINT = 500
 _MOST_NEXT = 10

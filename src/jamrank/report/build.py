@@ -19,13 +19,13 @@ from jamrank.io import write_atomically
 from jamrank.io.out_of_core.parted import Votes
 from jamrank.models import RankingModel
 from jamrank.report.analysis import Analysis
+from jamrank.report.leaving_out import leave_out
 from jamrank.report.narrative import planning, story
 from jamrank.report.page import render
+from jamrank.report.pictures import ItemViews
 from jamrank.report.record import Report, WinProbabilities
 from jamrank.report.sections.win_probabilities import SHOWN
 from jamrank.typing import FloatArray, IntArray
-
-__all__ = ["describe", "versions", "write_report"]
 
 
 def write_report(
@@ -76,6 +76,7 @@ def describe(
     *,
     by: tuple[str, pl.DataFrame] | None = None,
     jury: pl.DataFrame | None = None,
+    views: ItemViews | None = None,
     spreadsheet_safe: bool = False,
 ) -> Report:
     """Return the report of a fitted model.
@@ -92,6 +93,8 @@ def describe(
         A column, and what :func:`side_by_side` makes of the rankings of its values.
     jury : polars.DataFrame, optional
         The audit of LLM judges, where votes come from a ledger that has some.
+    views : ItemViews, optional
+        Pictures or texts of the items.
     spreadsheet_safe : bool
         Whether the CSV files that can be saved from the page must be safe to open in a spreadsheet.
 
@@ -121,6 +124,7 @@ def describe(
         correlated=analysis.correlated,
         effective_judges=analysis.effective_judges,
         n_judges=analysis.n_judges,
+        left_out=leave_out(analysis),
         health=_health_lines(analysis),
         counts={} if analysis.health is None else dict(analysis.health.counts),
         meaning=analysis.score_meaning,
@@ -128,6 +132,7 @@ def describe(
         by=None if by is None else by[1],
         by_column="" if by is None else by[0],
         jury=jury,
+        views=views,
         spreadsheet_safe=spreadsheet_safe,
     )
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import polars as pl
 
-__all__ = ["csv_text"]
-
 # A spreadsheet takes a cell that begins with one of these for a formula.
 _FORMULA = r"^[=+\-@\t\r]"
 
@@ -13,13 +11,9 @@ _FORMULA = r"^[=+\-@\t\r]"
 def csv_text(frame: pl.DataFrame, spreadsheet_safe: bool = False) -> str:
     """Return a table as CSV.
 
-    Parameters
-    ----------
-    frame : polars.DataFrame
-        The table.
-    spreadsheet_safe : bool
-        Whether to put an apostrophe before text that a spreadsheet would run as a formula. Such ids are changed then,
-        so that they no longer match those in other files.
+    frame: The table.
+    spreadsheet_safe: Whether to put an apostrophe before text that a spreadsheet would run as a formula. Such ids are
+        changed then, so that they no longer match those in other files.
     """
     if not spreadsheet_safe:
         return frame.write_csv()

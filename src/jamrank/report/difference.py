@@ -18,27 +18,17 @@ from jamrank.report.judges import too_narrow
 from jamrank.report.markup import percent
 from jamrank.text import many, number, safe_text
 
-__all__ = ["ItemDifference", "compare_items", "difference_sentences"]
-
 
 @dataclass(frozen=True)
 class ItemDifference:
     """What votes and model say of two items.
 
-    Attributes
-    ----------
-    above, below : id
-        The item that is more probably above, and the other.
-    probability : float
-        Of `above` being truly above `below`.
-    difference, low, high : float
-        The difference of their scores and its 95 % interval.
-    settled : bool
-        Whether this interval leaves out 0: the probability is at least 97.5 %.
-    connected : bool
-        Whether votes connect the two items, directly or through others; otherwise nothing is settled.
-    for_above, for_below, ties : float
-        Votes between the two, by outcome.
+    above, below: The item that is more probably above, and the other.
+    probability: Of `above` being truly above `below`.
+    difference, low, high: The difference of their scores and its 95 % interval.
+    settled: Whether this interval leaves out 0: the probability is at least 97.5 %.
+    connected: Whether votes connect the two items, directly or through others; otherwise nothing is settled.
+    for_above, for_below, ties: Votes between the two, by outcome.
     """
 
     above: Any
@@ -57,12 +47,8 @@ class ItemDifference:
 def compare_items(analysis: Analysis, a: Any, b: Any) -> ItemDifference:
     """Compare two items of a fit.
 
-    Raises
-    ------
-    UnknownItemError
-        If no vote is about one of them.
-    ParameterError
-        If they are the same, or the model has no uncertainty.
+    Raises UnknownItemError: If no vote is about one of them.
+    Raises ParameterError: If they are the same, or the model has no uncertainty.
     """
     order, items = analysis.order, analysis.items
     upper, lower = (int(find_items(items, item)[0]) for item in (a, b))

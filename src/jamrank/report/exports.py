@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
@@ -17,13 +18,12 @@ from jamrank.text import safe_text
 if TYPE_CHECKING:
     from jamrank.models import RankingModel
 
-__all__ = ["EXPORTS", "exported", "leaderboard", "parquet_bytes", "preference_pairs", "results"]
-
 # The exports and their files.
 EXPORTS = {
     "parquet": ("ranking.parquet", "annotators.parquet", "pairs.parquet"),
     "json": ("results.json",),
     "preferences": ("preferences.csv",),
+    "dpo": ("preferences.jsonl",),
     "markdown": ("leaderboard.md",),
 }
 _LEAST = 0.6
@@ -65,6 +65,23 @@ def _preferences(pairs: pl.DataFrame, least: float) -> pl.DataFrame:
     # An exactly balanced pair has no chosen side, whatever the threshold.
     confident = chosen.filter((pl.col("confidence") >= least) & (pl.col("weight") > 0))
     return confident.sort("confidence", descending=True, maintain_order=True)
+
+
+def _dpo_lines(preferences: pl.DataFrame, texts: Mapping[str, str]) -> str:
+    """Return preferences as JSON Lines, as trainers of DPO and of reward models read them."""
+    lines = []
+    for row in preferences.iter_rows(named=True):
+        pair = {name: texts.get(str(row[name]), str(row[name])) for name in ("chosen", "rejected")}
+        odds = row["confidence"] / max(1 - row["confidence"], 1e-12)
+        content = {
+            "prompt": str(row.get("question", "")),
+            **pair,
+            "probability": row["confidence"],
+            "margin": math.log(odds),
+            "votes": row["votes"],
+        }
+        lines.append(json.dumps(content, ensure_ascii=False, allow_nan=False))
+    return "".join(f"{line}\n" for line in lines)
 
 
 def leaderboard(ranking: Any, title: str = "Leaderboard") -> str:
@@ -121,6 +138,7 @@ def exported(
     *,
     title: str = "Leaderboard",
     least: float = _LEAST,
+    texts: Mapping[str, str] | None = None,
     spreadsheet_safe: bool = False,
 ) -> dict[str, str | bytes]:
     """Return the files of some exports, by name; :func:`jamrank.io.write_together` writes them.
@@ -129,12 +147,14 @@ def exported(
     ----------
     tables : ResultTables
         The tables of a fitted or loaded model.
-    kinds : sequence of {"parquet", "json", "preferences", "markdown"}
+    kinds : sequence of {"parquet", "json", "preferences", "dpo", "markdown"}
         What to export.
     title : str
         The heading of the leaderboard.
     least : float
         See :func:`preference_pairs`.
+    texts : mapping of str to str, optional
+        Texts of the items, by their ids, for the lines of ``dpo``; the ids themselves unless given.
     spreadsheet_safe : bool
         See :func:`jamrank.report.csv_text.csv_text`.
     """
@@ -150,6 +170,8 @@ def exported(
         files["results.json"] = json.dumps(content, indent=1, default=str, allow_nan=False) + "\n"
     if "preferences" in kinds:
         files["preferences.csv"] = csv_text(_preferences(tables.pairs, least), spreadsheet_safe)
+    if "dpo" in kinds:
+        files["preferences.jsonl"] = _dpo_lines(_preferences(tables.pairs, least), texts or {})
     if "markdown" in kinds:
         files["leaderboard.md"] = leaderboard(tables.shown_ranking, title)
     return files

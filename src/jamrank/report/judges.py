@@ -7,19 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
+from jamrank.diagnostics.checks.annotators import alone_sentence
 from jamrank.report.analysis import Analysis
 from jamrank.text import many, number, safe_text
-
-__all__ = [
-    "ADVICE",
-    "INDEPENDENT",
-    "REASONS",
-    "are_correlated",
-    "correlated_sentences",
-    "judge_sentences",
-    "listed",
-    "too_narrow",
-]
 
 # What to do about each verdict, the most urgent first.
 ADVICE = {
@@ -42,7 +32,10 @@ REASONS = {
         "vote against the truth more often than for it",
     ),
     "reliable": ("", ""),
-    "noisy": ("the votes get a lower weight", "their votes get a lower weight"),
+    "noisy": (
+        "the votes are less informative; more of them help",
+        "their votes are less informative; more of them help",
+    ),
     "tie-lazy": (
         "casts far more ties than others; ask for decisions",
         "cast far more ties than others; ask for decisions",
@@ -85,14 +78,11 @@ def _alone(analysis: Analysis) -> list[str]:
     if not names:
         return []
     if frame.height == 1:
-        return [
-            "With one annotator, the flip measures only how consistent the votes are with each other, not whether "
-            "they are right."
-        ]
+        return [alone_sentence(analysis.result.votes.annotators)]
     whose = "this annotator" if len(names) == 1 else "these annotators"
     return [
-        f"Nobody else voted on the items of {many(len(names), 'annotator')} ({listed(names, _MOST_NAMED)}): the "
-        f"flips of {whose} measure only how consistent their own votes are."
+        f"No vote of {many(len(names), 'annotator')} ({listed(names, _MOST_NAMED)}) is between two items on which "
+        f"others voted too: the flips of {whose} measure only how consistent their own votes are."
     ]
 
 
@@ -118,7 +108,7 @@ def _advice(analysis: Analysis) -> list[str]:
             "against the truth more often than for it."
         )
     if keep:
-        sentences.append(f"Keep {n_keep:,}: {_kept({v: names[v][::-1] for v in keep})}.")
+        sentences.append(f"Keep {n_keep:,}: {_kept({v: names[v][::-1] for v in keep}, analysis.models_annotators)}.")
     few = names["too few votes"]
     if few:
         sentences.append(
@@ -131,8 +121,9 @@ def _reasons(names: dict[str, list[object]], verdicts: Sequence[str]) -> str:
     return "; ".join(f"{listed(names[v], _MOST_TO_ACT_UPON)} {REASONS[v][len(names[v]) > 1]}" for v in verdicts)
 
 
-def _kept(names: dict[str, list[object]]) -> str:
-    parts = {"reliable": "reliable", "noisy": "noisy, with a lower weight", "tie-lazy": "with many ties"}
+def _kept(names: dict[str, list[object]], weighed: bool) -> str:
+    noisy = "noisy, with a lower weight" if weighed else "noisy"
+    parts = {"reliable": "reliable", "noisy": noisy, "tie-lazy": "with many ties"}
     return "; ".join(f"{len(own):,} {parts[v]} ({listed(own, _MOST_NAMED)})" for v, own in names.items())
 
 

@@ -6,20 +6,6 @@ import math
 import unicodedata
 from html import escape
 
-__all__ = [
-    "MISSING",
-    "count",
-    "decimal",
-    "digits_for",
-    "finite",
-    "paragraph",
-    "percent",
-    "plain",
-    "plural",
-    "shorten",
-    "tag",
-]
-
 MISSING = "–"
 _TOO_LARGE = 1e100
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from jamrank.data.ids import names_annotators
 from jamrank.diagnostics import SETTLED
+from jamrank.io.out_of_core.parted import Votes
 from jamrank.report.analysis import Analysis
 from jamrank.report.judges import are_correlated, judge_sentences, listed, too_narrow
 from jamrank.report.markup import percent
 from jamrank.text import many, safe_text
 from jamrank.typing import FloatArray
 
-__all__ = ["findings", "planning", "story", "warnings_first"]
-
 _MOST_NAMED, _FIRST = 3, 5
+# Weights of soft votes add up to whole numbers but for this.
+_ROUNDING = 1e-9
 
 
 def story(analysis: Analysis) -> dict[str, list[str]]:
@@ -54,6 +56,15 @@ def warnings_first(analysis: Analysis) -> list[str]:
     ]
 
 
+def size_of(votes: Votes) -> str:
+    """Return how many votes there are, by how many annotators and on how many pairs."""
+    cast, rows = float(votes.annotator_weight.sum()), votes.n_votes
+    same = abs(cast - rows) <= _ROUNDING * rows
+    counted = many(rows, "vote") if same else f"{many(cast, 'vote')} in {many(rows, 'row')}"
+    by = f" by {many(votes.n_annotators, 'annotator')}" if names_annotators(votes.annotators) else ""
+    return f"{counted}{by} on {many(votes.n_pairs, 'pair')} of {many(votes.n_items, 'item')}"
+
+
 def planning(analysis: Analysis, sentence: str) -> str:
     """Return the sentence about expected accuracy, with its assumption where that is not met."""
     if not are_correlated(analysis):
@@ -74,10 +85,7 @@ def _serious(analysis: Analysis) -> list[str]:
 
 def _data(analysis: Analysis) -> list[str]:
     votes = analysis.votes
-    size = (
-        f"{many(votes.n_votes, 'vote')} by {many(votes.n_annotators, 'annotator')} on {many(votes.n_pairs, 'pair')} "
-        f"of {many(votes.n_items, 'item')}"
-    )
+    size = size_of(votes)
     found = [*_serious(analysis), *_limitations(analysis)]
     if found or not analysis.in_memory:
         return [f"{size}.", *found]
@@ -106,7 +114,7 @@ def _first_place(analysis: Analysis) -> list[str]:
     if analysis.order.group is not None:
         return _firsts_of_groups(analysis)
     ranking = analysis.ranking
-    first, last = safe_text(ranking["item"][0]), safe_text(ranking["item"][-1])
+    first, last = safe_text(ranking["item"][0]), _last(ranking)
     n_items = ranking.height
     if n_items == 1:
         return [f"{first} is the only item."]
@@ -114,17 +122,23 @@ def _first_place(analysis: Analysis) -> list[str]:
     if shared == n_items:
         return [f"All {n_items:,} items share the first rank."]
     if shared > 1:
-        return [f"{shared:,} of {n_items:,} items share the first rank; {last} is last."]
+        return [f"{shared:,} of {n_items:,} items share the first rank; {last}."]
     sentence = f"{first} ranks first of {many(n_items, 'item')}"
     chance = analysis.first_probability
     if not np.isfinite(chance).all():
-        return [f"{sentence}; {last} is last."]
+        return [f"{sentence}; {last}."]
     own = float(chance[np.argmax(analysis.scores)])
     sentence = f"{sentence} (probability {percent(own)})"
     if own >= SETTLED or n_items == 2:
-        return [f"{sentence}; {last} is last."]
+        return [f"{sentence}; {last}."]
     others = listed([f"{safe_text(item)} ({percent(p)})" for item, p in _rivals(analysis, chance)], _MOST_NAMED)
-    return [f"{sentence}; {last} is last. Other candidates for the first rank: {others}."]
+    return [f"{sentence}; {last}. Other candidates for the first rank: {others}."]
+
+
+def _last(ranking: pl.DataFrame) -> str:
+    """Name the last item, or say how many share the last rank."""
+    shared = int((ranking["rank"] == ranking["rank"].max()).sum())
+    return f"{safe_text(ranking['item'][-1])} is last" if shared == 1 else f"{shared:,} share the last"
 
 
 def _rivals(analysis: Analysis, chance: FloatArray) -> list[tuple[object, float]]:
@@ -171,7 +185,8 @@ def _rank_intervals(analysis: Analysis) -> list[str]:
     low, high = analysis.rank_intervals
     width = float(np.median(high - low + 1))
     if width >= n_items:
-        return ["For most items every rank is possible; more votes are needed."]
+        needed = "votes on more pairs or questions" if analysis.result.spec.unit == "pair" else "more votes"
+        return [f"For most items every rank is possible; {needed} are needed."]
     sentence = f"Median 95 % rank interval: {width:g} of {n_items:,} ranks"
     if are_correlated(analysis):
         return [f"{sentence} (assuming independent errors)."]
@@ -201,11 +216,19 @@ def _pairs(analysis: Analysis) -> list[str]:
     which = "pairs of items" if found.whole else "pairs of near neighbours in the ranking"
     if analysis.order.group is not None:
         which += " within groups"
+    if len(items) == 2 and analysis.order.known:
+        how = "not certain (probability below 97.5 %)" if found.n_open else "certain (probability of at least 97.5 %)"
+        return [f"The order of the two items is {how}."]
     if not found.n_open:
         return [f"The order of all {which} is certain (probability of at least 97.5 %)."]
+    # Of equal scores, the draws decide which is named first.
+    closest = (
+        (b, a, 1 - p) if p < 0.5 else (a, b, p)
+        for a, b, p in zip(found.upper[:3], found.lower[:3], found.above[:3].tolist(), strict=True)
+    )
     named = ", ".join(
         f"{safe_text(items[a])} over {safe_text(items[b])}" + (f" ({percent(p)})" if np.isfinite(p) else "")
-        for a, b, p in zip(found.upper[:3], found.lower[:3], found.above[:3].tolist(), strict=True)
+        for a, b, p in closest
     )
     if not analysis.order.known:
         return [f"Pairs with the closest scores: {named}."]
@@ -224,4 +247,6 @@ def _next_for_first_place(analysis: Analysis) -> list[str]:
     if not np.isfinite(chance).all() or chance[np.argmax(analysis.scores)] >= SETTLED:
         return []
     rivals = listed([item for item, _ in _rivals(analysis, chance)], _MOST_NAMED)
-    return [f"To determine the first rank, compare {safe_text(ranking['item'][0])} with {rivals}."]
+    # Where the votes on a pair share one truth, more votes on it say little that is new.
+    where = " under new questions" if analysis.result.spec.unit == "pair" else ""
+    return [f"To determine the first rank, compare {safe_text(ranking['item'][0])} with {rivals}{where}."]

@@ -12,8 +12,6 @@ from jamrank.report.markup import MISSING, count, decimal, digits_for, finite, p
 from jamrank.report.tables import between
 from jamrank.text import many
 
-__all__ = ["as_table"]
-
 _FIRST, _LAST, _NAME = 10, 3, 40
 _LEFT, _RIGHT = "text-align:left", "text-align:right"
 

@@ -12,8 +12,6 @@ from jamrank.report.record import Report
 from jamrank.report.registry import SECTIONS
 from jamrank.report.section import Section
 
-__all__ = ["render", "section_markup"]
-
 
 def render(report: Report) -> str:
     """Return a report as one self-contained HTML5 document.
@@ -41,7 +39,8 @@ def render(report: Report) -> str:
     script = package_text("jamrank.report", "assets/page.js")
     content = (_framed(section, body, report) for section, body in shown)
     page = tag("body", tag("main", header, *content), f"<script>{script}</script>")
-    return f'<!DOCTYPE html>\n<html lang="en">\n{_head(report.title, script)}\n{page}\n</html>\n'
+    head = _head(report.title, script, report.views is not None)
+    return f'<!DOCTYPE html>\n<html lang="en">\n{head}\n{page}\n</html>\n'
 
 
 def section_markup(name: str, report: Report) -> str:
@@ -56,14 +55,15 @@ def _framed(section: Section, body: str, report: Report) -> str:
     return "\n" + tag("section", heading, body, id=section.anchor)
 
 
-def _head(title: str, script: str) -> str:
+def _head(title: str, script: str, pictures: bool = False) -> str:
     # The policy enforces that the page loads nothing and that no other script runs, whatever an id contains.
     digest = b64encode(sha256(script.encode()).digest()).decode()
     style = package_text("jamrank.report", "assets/page.css")
+    images = "img-src data:; " if pictures else ""
     return (
         '<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta http-equiv="Content-Security-Policy" '
-        f"content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'\">"
+        f"content=\"default-src 'none'; {images}style-src 'unsafe-inline'; script-src 'sha256-{digest}'\">"
         '<meta name="color-scheme" content="light dark">'
         f"{tag('title', escape(plain(title)))}<style>{style}</style></head>"
     )

@@ -16,8 +16,6 @@ from jamrank.text import plot_text
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot", "plot_annotators", "plot_ranking", "plot_reliability_map"]
-
 _NAME, _SHORT_NAME = 30, 16
 _MOST_NAMED = 25
 # Of many annotators, those with these verdicts are not named.

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import polars as pl
 
+from jamrank.report.pictures import ItemViews
 from jamrank.typing import FloatArray
 
-__all__ = ["Report", "Skills", "WinProbabilities"]
+if TYPE_CHECKING:
+    from jamrank.report.leaving_out import LeftOut
 
 
 @dataclass(frozen=True)
@@ -113,8 +116,12 @@ class Report:
         The column whose values were ranked separately.
     n_judges : int
         Annotators with decided votes.
+    left_out : sequence of LeftOut
+        What changes without some of the annotators.
     jury : polars.DataFrame, optional
         The audit of LLM judges, as :func:`jamrank.jury.audit` returns it.
+    views : ItemViews, optional
+        Pictures or texts of the items.
     spreadsheet_safe : bool
         Whether the CSV files that can be saved from the page must be safe to open in a spreadsheet.
     """
@@ -144,5 +151,7 @@ class Report:
     by: pl.DataFrame | None = None
     by_column: str = ""
     n_judges: int = 0
+    left_out: Sequence[LeftOut] = ()
     jury: pl.DataFrame | None = None
+    views: ItemViews | None = None
     spreadsheet_safe: bool = False

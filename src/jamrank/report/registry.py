@@ -5,13 +5,12 @@ from __future__ import annotations
 from jamrank.registry import Registry
 from jamrank.report.section import Section
 
-__all__ = ["SECTIONS"]
-
 SECTIONS: Registry[Section] = Registry(
     "report section",
     {
         "summary": "jamrank.report.sections.summary:SECTION",
         "ranking": "jamrank.report.sections.ranking:SECTION",
+        "pictures": "jamrank.report.sections.pictures:SECTION",
         "annotators": "jamrank.report.sections.annotators:SECTION",
         "jury": "jamrank.report.sections.jury:SECTION",
         "reliability": "jamrank.report.sections.reliability:SECTION",

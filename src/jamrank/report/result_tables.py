@@ -9,18 +9,12 @@ import polars as pl
 
 from jamrank.inference.result import RankingResult
 
-__all__ = ["ResultTables"]
-
 
 class ResultTables:
     """The tables of a fit, as polars frames.
 
-    Parameters
-    ----------
-    result : RankingResult
-        Of a fitted or loaded model.
-    scale, anchor
-        The scale of the scores, as in :meth:`RankingModel.ranking_on`.
+    result: Of a fitted or loaded model.
+    scale, anchor: The scale of the scores, as in :meth:`RankingModel.ranking_on`.
     """
 
     def __init__(self, result: RankingResult, *, scale: str = "logit", anchor: Any = None) -> None:

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from jamrank.report.record import Report
 
-__all__ = ["Section"]
-
 
 @dataclass(frozen=True)
 class Section:

@@ -42,18 +42,11 @@ class Scale:
 class Axis:
     """The horizontal axis of a chart: range, ticks and labels above it.
 
-    Parameters
-    ----------
-    low, high : float
-        The range of values drawn.
-    label : str
-        What the values are.
-    ticks : sequence of float
-        Positions of the ticks.
-    notes : sequence of (float, str)
-        Labels above the plot, each at a value.
-    reference : float, optional
-        A value to mark with a vertical line.
+    low, high: The range of values drawn.
+    label: What the values are.
+    ticks: Positions of the ticks.
+    notes: Labels above the plot, each at a value.
+    reference: A value to mark with a vertical line.
     """
 
     low: float
@@ -68,18 +61,11 @@ class Axis:
 class Mark:
     """One row of an interval chart: a dot, its interval, and labels.
 
-    Parameters
-    ----------
-    label : str
-        The name of the row; shortened where it is too long.
-    value, low, high : float or None
-        The dot and the ends of its interval; None draws nothing.
-    lead, aside : str
-        Short texts at the far left and the far right.
-    kind : str
-        A CSS class that gives the colour.
-    tip : str
-        Shown when the pointer is on the row.
+    label: The name of the row; shortened where it is too long.
+    value, low, high: The dot and the ends of its interval; None draws nothing.
+    lead, aside: Short texts at the far left and the far right.
+    kind: A CSS class that gives the colour.
+    tip: Shown when the pointer is on the row.
     """
 
     label: str
@@ -130,16 +116,10 @@ def value_range(marks: Sequence[Mark]) -> tuple[float, float]:
 def interval_chart(rows: Sequence[Mark | Gap], axis: Axis, *, title: str, desc: str, heads: tuple[str, str]) -> str:
     """Draw a dot with its interval for every row, best first.
 
-    Parameters
-    ----------
-    rows : sequence of Mark or Gap
-        What to draw, from the top.
-    axis : Axis
-        The range of values and how to label it.
-    title, desc : str
-        Accessible name and description of the chart.
-    heads : (str, str)
-        Headings of the names and of the texts at the right.
+    rows: What to draw, from the top.
+    axis: The range of values and how to label it.
+    title, desc: Accessible name and description of the chart.
+    heads: Headings of the names and of the texts at the right.
     """
     asides = any(isinstance(row, Mark) and row.aside for row in rows)
     scale = Scale(axis.low, axis.high, _PLOT_LEFT, 83.5 if asides else 98.0)
@@ -157,16 +137,10 @@ def interval_chart(rows: Sequence[Mark | Gap], axis: Axis, *, title: str, desc: 
 def bar_chart(marks: Sequence[Mark], axis: Axis, *, title: str, desc: str, head: str) -> str:
     """Draw a bar from 0 to the value of every mark, to either side.
 
-    Parameters
-    ----------
-    marks : sequence of Mark
-        What to draw, from the top; only their values.
-    axis : Axis
-        The range of values, 0 within it.
-    title, desc : str
-        Accessible name and description of the chart.
-    head : str
-        Heading of the names.
+    marks: What to draw, from the top; only their values.
+    axis: The range of values, 0 within it.
+    title, desc: Accessible name and description of the chart.
+    head: Heading of the names.
     """
     scale = Scale(axis.low, axis.high, _PLOT_LEFT, 98.0)
     bottom = _HEAD + _ROW * len(marks)

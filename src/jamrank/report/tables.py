@@ -14,8 +14,6 @@ from jamrank.inference import VERDICTS
 from jamrank.report.csv_text import csv_text
 from jamrank.report.markup import MISSING, decimal, finite, paragraph, plural, shorten, tag
 
-__all__ = ["TABLE_ROWS", "Column", "Row", "between", "chip", "data_block", "table", "verdict_class", "whole_table"]
-
 TABLE_ROWS = 2000
 LONGEST_NAME = 80
 # Longer tables scroll in a box of their own and can be searched.
@@ -41,16 +39,10 @@ class Column:
 def table(rows: Iterable[Row], columns: Sequence[Column], caption: str, file: str | None = None) -> str:
     """Return a table; columns without any value are left out.
 
-    Parameters
-    ----------
-    rows : iterable of mapping
-        The rows.
-    columns : sequence of Column
-        The columns, from left to right.
-    caption : str
-        What the table shows.
-    file : str, optional
-        The name of the file that can be saved from it; there must be a data block of that name.
+    rows: The rows.
+    columns: The columns, from left to right.
+    caption: What the table shows.
+    file: The name of the file that can be saved from it; there must be a data block of that name.
     """
     cells = [[column.write(row) for column in columns] for row in rows]
     kept = [i for i, c in enumerate(columns) if c.kind == "name" or any(line[i] != MISSING for line in cells)]

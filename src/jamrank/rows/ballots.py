@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from jamrank.kernels import default_threads, kernels
 from jamrank.typing import FloatArray, Int32Array, IntArray
-
-__all__ = ["Ballots", "Codes", "Patterns", "RaggedVotes", "as_codes", "with_gold"]
 
 # One byte where there are few patterns, else four.
 Codes = NDArray[np.uint8] | Int32Array
@@ -67,10 +66,10 @@ class RaggedVotes:
 
     def over_votes(self, values: FloatArray, power: int) -> FloatArray:
         """Add up a value for each row over its votes, by confusion group and side."""
-        per_vote = np.repeat(values, np.diff(self.start))
-        if len(self.weight):
-            per_vote *= self.weight**power
-        return _by_group(self.vote, per_vote, self.n_confusion_groups)
+        weight = self.weight**power if power > 1 else self.weight
+        sums = np.empty(2 * (self.n_confusion_groups + self.n_gold))
+        kernels.sum_by_kind(self.start, self.vote, weight, np.ascontiguousarray(values), sums, default_threads())
+        return sums[: 2 * self.n_confusion_groups].reshape(-1, 2)
 
     def matrix(self, rows: slice) -> csr_array:
         """Return the weight of every vote by row, for a range of rows, and kind."""
@@ -117,17 +116,21 @@ class Patterns:
 
     def log_likelihoods(self, log_emission: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the log-likelihood of each pattern if the first, or the second, item is truly better."""
-        by_vote = with_gold(log_emission, self.n_gold).reshape(-1, 2)[self.vote] * self.weight[:, None]
-        first, second = (np.bincount(self.vote_pattern, by_vote[:, truth], len(self)) for truth in (1, 0))
-        return first.astype(np.float64), second.astype(np.float64)
+        of_kind = with_gold(log_emission, self.n_gold).reshape(-1, 2)
+        first, second = (
+            np.bincount(self.vote_pattern, of_kind[:, truth][self.vote] * self.weight, len(self)) for truth in (1, 0)
+        )
+        return first.astype(np.float64, copy=False), second.astype(np.float64, copy=False)
 
     def over_patterns(self, values: FloatArray, power: int = 1) -> FloatArray:
         """Add up a value for each pattern over its votes, by confusion group and side."""
-        return _by_group(self.vote, values[self.vote_pattern] * self.weight**power, self.n_confusion_groups)
+        weight = self.weight if power == 1 else self.weight**power
+        return _by_group(self.vote, values[self.vote_pattern] * weight, self.n_confusion_groups)
 
     def over_votes(self, values: FloatArray, power: int) -> FloatArray:
         """Add up a value for each row over its votes, by confusion group and side."""
-        by_pattern = np.bincount(self.of_row, values, len(self)).astype(np.float64)
+        by_pattern = np.empty(len(self))
+        kernels.sum_by_code(self.of_row, np.ascontiguousarray(values), by_pattern, default_threads())
         return self.over_patterns(by_pattern, power)
 
     def matrix(self, rows: slice) -> csr_array:
@@ -136,7 +139,7 @@ class Patterns:
 
     def clustered(self, cluster: Int32Array, n_clusters: int) -> Patterns:
         """Return the same votes with a confusion group for each annotator and cluster of rows."""
-        used, of_row = np.unique(self.of_row.astype(np.int64) * n_clusters + cluster, return_inverse=True)
+        used, of_row = _numbered(self.of_row.astype(np.int64) * n_clusters + cluster, len(self) * n_clusters)
         old, in_cluster = used // n_clusters, used % n_clusters
         lengths = np.diff(self.start)[old]
         start = np.concatenate([[0], np.cumsum(lengths)])
@@ -152,6 +155,15 @@ class Patterns:
         )
 
 
+def _numbered(code: IntArray, bound: int) -> tuple[IntArray, IntArray]:
+    """Return the distinct codes, all of them below a bound, and the place of each code among them."""
+    if bound > len(code):
+        return np.unique(code, return_inverse=True)
+    there = np.zeros(bound, dtype=np.bool_)
+    there[code] = True
+    return np.flatnonzero(there), (np.cumsum(there) - 1)[code]
+
+
 def _kinds(weight: FloatArray, vote: Int32Array, start: IntArray, ballots: RaggedVotes | Patterns) -> csr_array:
     """Return weights by list of votes and kind; gold votes are left out."""
     shape = len(start) - 1, 2 * (ballots.n_confusion_groups + ballots.n_gold)
@@ -160,7 +172,12 @@ def _kinds(weight: FloatArray, vote: Int32Array, start: IntArray, ballots: Ragge
 
 def as_codes(of_row: NDArray[np.integer], n_patterns: int) -> Codes:
     """Return the pattern of each row in the smallest type that holds it."""
-    return of_row.astype(np.uint8) if n_patterns <= FEW_PATTERNS else of_row.astype(np.int32)
+    return of_row.astype(np.uint8) if code_type(n_patterns) is np.uint8 else of_row.astype(np.int32)
+
+
+def code_type(n_patterns: int) -> type[np.uint8] | type[np.int32]:
+    """Return the smallest type that holds codes of so many patterns."""
+    return np.uint8 if n_patterns <= FEW_PATTERNS else np.int32
 
 
 def _by_group(vote: Int32Array, values: FloatArray, n_confusion_groups: int) -> FloatArray:

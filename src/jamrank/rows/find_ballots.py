@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -9,22 +10,14 @@ from numpy.typing import NDArray
 
 from jamrank.data.comparisons import Comparisons
 from jamrank.data.storage import FIRST, TIE, DenseVotes, VoteTable
-from jamrank.kernels import kernels
+from jamrank.kernels import default_threads, kernels
 from jamrank.rows.ballots import FEW_PATTERNS, Codes, Patterns, RaggedVotes, as_codes
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
-__all__ = [
-    "few_patterns",
-    "find_patterns",
-    "find_ragged_votes",
-    "fold_sides",
-    "keep_rows",
-    "only_few_repeats",
-    "select_votes",
-]
-
 # Patterns pay if at most this share of the lists of a sample is distinct; so many pairs or fewer need no sample.
 _SAMPLE, _MOST_DISTINCT = 4096, 0.5
+# With more patterns, passes over short lists are quicker: a table of sums by pattern does not stay in cache.
+_MANY_PATTERNS, _LONG_LIST = 1 << 14, 4
 # A jury of at most so many has its patterns read off the matrix; one of at most so many numbers them by a table.
 _LARGEST_JURY, _SMALL_JURY = 64, 8
 # The first 1/64 of the pairs mostly has all patterns of a small jury.
@@ -35,10 +28,8 @@ _MOST_REPEATS = 1.5
 
 def only_few_repeats(table: VoteTable) -> bool:
     """Return whether weights only mean that a few votes were cast more than once."""
-    if not len(table.weight):
-        return True
-    weight = table.weight
-    return bool((weight == np.floor(weight)).all() and weight.sum() <= _MOST_REPEATS * len(weight))
+    spelled = kernels.count_spelled(table.result, table.weight, default_threads()) if len(table.weight) else 0
+    return 0 <= spelled <= _MOST_REPEATS * len(table.weight)
 
 
 def select_votes(table: VoteTable, keep: BoolArray) -> VoteTable:
@@ -60,11 +51,16 @@ def few_patterns(votes: Comparisons) -> bool:
         whole = np.dtype((np.void, verdicts.shape[1]))
         return len(set(verdicts.view(whole).ravel().tolist())) <= _MOST_DISTINCT * _SAMPLE
     start, stop = votes.vote_start[sample].tolist(), votes.vote_start[sample + 1].tolist()
-    seen = {
-        (votes.vote_annotator[a:b].tobytes(), votes.vote_result[a:b].tobytes(), votes.vote_weight[a:b].tobytes())
+    annotator, result, weight = votes.vote_annotator, votes.vote_result, votes.vote_weight
+    seen = Counter(
+        (annotator[a:b].tobytes(), result[a:b].tobytes(), weight[a:b].tobytes())
         for a, b in zip(start, stop, strict=True)
-    }
-    return len(seen) <= _MOST_DISTINCT * _SAMPLE
+    )
+    if len(seen) > _MOST_DISTINCT * _SAMPLE:
+        return False
+    # The share of lists that the sample does not have is about that of lists which it has once (Good and Turing).
+    unseen = list(seen.values()).count(1) / _SAMPLE * votes.n_pairs
+    return unseen <= _MANY_PATTERNS or len(result) > _LONG_LIST * votes.n_pairs
 
 
 def find_patterns(votes: Comparisons, threads: int) -> tuple[Patterns, FloatArray | None]:
@@ -120,15 +116,13 @@ def _find_jury_patterns(results: NDArray[np.int8], threads: int) -> Patterns:
 
 def find_ragged_votes(votes: Comparisons, threads: int) -> tuple[RaggedVotes, FloatArray]:
     """Return the votes as a list for each pair, and the share of each pair."""
-    start = votes.vote_start
-    at: IntArray | slice = slice(None)
-    if votes.n_ties or not votes.storage.table.weight.all():
-        start, at = _without_ties(votes, start, np.arange(len(votes.vote_result)))
-    vote, weight = _as_votes(votes, at), votes.vote_weight[at]
-    pair = np.repeat(np.arange(votes.n_pairs), np.diff(start))
-    wins, vote_counts = (np.bincount(pair, values, votes.n_pairs) for values in (weight * (vote % 2), weight))
-    own = weight if len(votes.storage.table.weight) else np.empty(0)
-    return RaggedVotes(start, vote, own, votes.n_annotators), (wins + 1) / (vote_counts + 2)
+    table, n_votes = votes.storage.table, len(votes.vote_result)
+    if votes.n_ties or not table.weight.all():
+        n_votes = int(np.count_nonzero((table.result != TIE) & (votes.vote_weight > 0)))
+    start, share = np.empty(votes.n_pairs + 1, dtype=np.int64), np.empty(votes.n_pairs)
+    vote, weight = np.empty(n_votes, dtype=np.int32), np.empty(n_votes if len(table.weight) else 0)
+    kernels.list_votes(table.start, table.annotator, table.result, table.weight, start, vote, weight, share, threads)
+    return RaggedVotes(start, vote, weight, votes.n_annotators), share
 
 
 def _without_ties(votes: Comparisons, start: IntArray, at: IntArray) -> tuple[IntArray, IntArray]:

@@ -10,28 +10,17 @@ from jamrank.data.comparisons import Comparisons
 from jamrank.data.storage import FIRST
 from jamrank.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["GradeSteps", "grade_steps"]
-
 
 @dataclass(frozen=True)
 class GradeSteps:
     """Steps of graded votes, equal ones folded.
 
-    Attributes
-    ----------
-    first, second : ndarray
-        The items of each distinct pair that has steps, sorted.
-    pair : ndarray
-        The pair of each step.
-    annotator, step : ndarray
-        Who voted, and from which grade the step leads, counted from 0.
-    sign : ndarray
-        1 where the first item won, -1 where the second did.
-    went_on : ndarray of bool
-        Whether the vote has a higher grade.
-    weight : ndarray
-    n_items, n_annotators, n_steps : int
-        ``n_steps`` is one less than there are grades.
+    first, second: The items of each distinct pair that has steps, sorted.
+    pair: The pair of each step.
+    annotator, step: Who voted, and from which grade the step leads, counted from 0.
+    sign: 1 where the first item won, -1 where the second did.
+    went_on: Whether the vote has a higher grade.
+    n_items, n_annotators, n_steps: ``n_steps`` is one less than there are grades.
     """
 
     first: IntArray

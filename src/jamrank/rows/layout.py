@@ -9,18 +9,14 @@ from numpy.typing import NDArray
 
 from jamrank.typing import Int32Array, IntArray
 
-__all__ = ["Layout", "Links", "item_start", "lay_out", "narrow", "where_pairs_begin"]
-
 # Where the rows of each first item begin, and the second items; both empty where the rows are all pairs.
 Layout = tuple[IntArray, NDArray[np.integer]]
 
 
 @dataclass(frozen=True)
 class Links:
-    """Distinct pairs of items, sorted, and where the rows of each begin (None: one row each); see ``Rows.layout``."""
+    """Distinct pairs of items, sorted: where the rows of each begin (None: one row each), and their layout."""
 
-    first: Int32Array
-    second: Int32Array
     begin: IntArray | None
     layout: Layout
 
@@ -46,4 +42,9 @@ def item_start(first: Int32Array, n_items: int) -> IntArray:
 
 def narrow(second: Int32Array, n_items: int) -> NDArray[np.integer]:
     """Return second items in two bytes where that is enough."""
-    return second.astype(np.uint16) if n_items <= 1 << 16 else second
+    return second.astype(np.uint16) if fits_two_bytes(n_items) else second
+
+
+def fits_two_bytes(n_items: int) -> bool:
+    """Return whether the code of every item fits into two bytes."""
+    return n_items <= 1 << 16

@@ -14,8 +14,6 @@ from jamrank.rows.layout import where_pairs_begin
 from jamrank.rows.rows import Rows
 from jamrank.typing import FloatArray, Int32Array, IntArray
 
-__all__ = ["PairCounts", "pair_wins"]
-
 
 def pair_wins(votes: Comparisons) -> FloatArray:
     """Return the votes for the first item of each pair; a tie counts half."""
@@ -31,16 +29,10 @@ def pair_wins(votes: Comparisons) -> FloatArray:
 class PairCounts:
     """Wins and votes for each two items that have a vote.
 
-    Attributes
-    ----------
-    first, second : ndarray of int32
-        Codes of the items; each two of them once, sorted.
-    wins : ndarray
-        Votes for the first item; a tie, where ties are counted, is half a vote for each.
-    votes : ndarray
-        All votes, more than 0.
-    n_items : int
-        All items, also those without votes.
+    first, second: Codes of the items; each two of them once, sorted.
+    wins: Votes for the first item; a tie, where ties are counted, is half a vote for each.
+    votes: All votes, more than 0.
+    n_items: All items, also those without votes.
     """
 
     first: Int32Array

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from jamrank.data.comparisons import Comparisons
 from jamrank.data.storage import TIE, DenseVotes
 from jamrank.kernels import default_threads, kernels
-from jamrank.rows.ballots import Codes, Patterns, RaggedVotes, as_codes
+from jamrank.rows.ballots import Codes, Patterns, RaggedVotes, as_codes, code_type
 from jamrank.rows.find_ballots import (
     few_patterns,
     find_patterns,
@@ -23,10 +23,8 @@ from jamrank.rows.find_ballots import (
     only_few_repeats,
     select_votes,
 )
-from jamrank.rows.layout import Layout, Links, item_start, lay_out, narrow, where_pairs_begin
+from jamrank.rows.layout import Layout, Links, fits_two_bytes, item_start, lay_out, narrow, where_pairs_begin
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
-
-__all__ = ["Rows"]
 
 _Value = TypeVar("_Value", bound=np.generic)
 # Rows that are counted at a time.
@@ -42,15 +40,15 @@ class Rows:
     Attributes
     ----------
     link_first, link_second : ndarray of int32
-        Codes of the two items of each row or, with ``begin``, of each run of rows that have the same.
-    begin : ndarray of int64 or None
+        Codes of the two items of each row or, with ``link_begin``, of each run of rows that have the same.
+    link_begin : ndarray of int64 or None
         Where these runs begin, followed by the number of rows; None for one row each.
     weight : ndarray of float64
         Weight of each row; empty where all are 1.
     ballots : Patterns or RaggedVotes
         The votes on each row.
     of_pair : ndarray of int64 or None
-        The pair of the votes' table to which each row belongs; None for one row a pair, in order.
+        The pair of the votes' table to which each row belongs; None for one row per pair, in order.
     known_share : ndarray of float64 or None
         The ``share`` of each row, or of each run of rows, where it is known already.
     n_items : int
@@ -68,7 +66,7 @@ class Rows:
 
     link_first: Int32Array
     link_second: Int32Array
-    begin: IntArray | None
+    link_begin: IntArray | None
     weight: FloatArray
     ballots: Patterns | RaggedVotes
     of_pair: IntArray | None
@@ -81,7 +79,12 @@ class Rows:
     about: str = "truth"
 
     def __len__(self) -> int:
-        return len(self.link_first) if self.begin is None else int(self.begin[-1])
+        return len(self.link_first) if self.link_begin is None else int(self.link_begin[-1])
+
+    @property
+    def begin(self) -> IntArray | None:
+        """Where runs of rows begin, if passes go by runs: where these are long enough for that."""
+        return self.link_begin if len(self) >= _RUN_PAYS * len(self.link_first) else None
 
     @cached_property
     def first(self) -> Int32Array:
@@ -93,8 +96,12 @@ class Rows:
         """Code of the second item of each row."""
         return self._by_row(self.link_second)
 
-    def _by_row(self, of_link: NDArray[_Value]) -> NDArray[_Value]:
-        return of_link if self.begin is None else np.repeat(of_link, np.diff(self.begin))
+    def _by_row(self, of_link: NDArray[_Value], kind: type[np.generic] | None = None) -> NDArray[Any]:
+        if self.link_begin is None:
+            return of_link
+        of_row = np.empty(len(self), dtype=kind or of_link.dtype)
+        kernels.repeat(self.link_begin, of_link, of_row, default_threads())
+        return of_row
 
     @cached_property
     def share(self) -> FloatArray:
@@ -123,11 +130,16 @@ class Rows:
         Both are empty where the rows are all pairs, which a pass can enumerate. Second items take two bytes where
         that is enough.
         """
-        return lay_out(self.first, self.second, self.n_items, self.distinct)
+        if self.link_begin is None:
+            return lay_out(self.link_first, self.link_second, self.n_items, self.distinct)
+        second = self._by_row(self.link_second, np.uint16 if fits_two_bytes(self.n_items) else None)
+        return self.link_begin[item_start(self.link_first, self.n_items)], second
 
-    @property
+    @cached_property
     def index(self) -> Layout:
         """The layout of the runs of rows, or else of the rows, also where they are all pairs."""
+        if self.link_begin is not None and self.begin is None:
+            return self.layout
         return item_start(self.link_first, self.n_items), narrow(self.link_second, self.n_items)
 
     @property
@@ -139,12 +151,11 @@ class Rows:
     def links(self) -> Links:
         """The pairs of items that have rows, each once where several rows have the same pair."""
         if self.begin is not None:
-            layout = lay_out(self.link_first, self.link_second, self.n_items, True)
-            return Links(self.link_first, self.link_second, self.begin[:-1], layout)
+            return Links(self.begin[:-1], lay_out(self.link_first, self.link_second, self.n_items, True))
         if self.distinct or self.single_votes or 2 * len(self.edges) > len(self):
-            return Links(self.first, self.second, None, self.layout)
+            return Links(None, self.layout)
         first, second = self.first[self.edges], self.second[self.edges]
-        return Links(first, second, self.edges, lay_out(first, second, self.n_items, True))
+        return Links(self.edges, lay_out(first, second, self.n_items, True))
 
     @cached_property
     def pattern_weight(self) -> FloatArray:
@@ -170,8 +181,8 @@ class Rows:
     @cached_property
     def edges(self) -> IntArray:
         """Where each distinct pair of items begins."""
-        if self.begin is not None:
-            return self.begin[:-1]
+        if self.link_begin is not None:
+            return self.link_begin[:-1]
         return np.arange(len(self)) if self.distinct else where_pairs_begin(self.first, self.second)
 
     def over_votes(self, values: FloatArray, power: int = 1) -> FloatArray:
@@ -229,9 +240,8 @@ class Rows:
         if few_repeats:
             # Spell out repeated votes: a pass without weights is quicker.
             begin, wins, vote_counts = np.empty(n_pairs + 1, dtype=np.int64), np.empty(n_pairs), np.empty(kinds)
-            decided = table.result != TIE
-            times = table.weight[decided].sum() if len(table.weight) else np.count_nonzero(decided)
-            kind = as_codes(np.empty(int(times), dtype=np.uint8), kinds)
+            times = kernels.count_spelled(table.result, table.weight, default_threads())
+            kind = np.empty(times, dtype=code_type(kinds))
             kernels.spell_out(
                 table.start,
                 table.annotator,
@@ -243,7 +253,9 @@ class Rows:
                 vote_counts,
                 default_threads(),
             )
-            rows = cls._singles(votes, begin, kind, np.empty(0), votes.n_annotators, wins, np.diff(begin))
+            total = np.empty(n_pairs)
+            kernels.sum_by_link(begin, np.empty(0), total, default_threads())
+            rows = cls._singles(votes, begin, kind, np.empty(0), votes.n_annotators, wins, total)
             return replace(rows, known_weight=vote_counts)
         pair, who, first_won, weight = fold_sides(table)
         begin = np.searchsorted(pair, np.arange(n_pairs + 1))
@@ -277,7 +289,7 @@ class Rows:
         weight: FloatArray,
         n_confusion_groups: int,
         wins: FloatArray,
-        vote_counts: NDArray[Any],
+        vote_counts: FloatArray,
     ) -> Rows:
         """Return rows of one vote each.
 
@@ -294,7 +306,7 @@ class Rows:
             Weight of the votes for the first item of each pair, and of all votes on it.
         """
         first, second, begin = votes.pair_first, votes.pair_second, pair_begin
-        if votes.has_questions or not (np.diff(pair_begin) > 0).all():
+        if votes.has_questions or not vote_counts.min(initial=1.0) > 0:
             voted = np.flatnonzero(np.diff(pair_begin))
             links = voted[where_pairs_begin(first[voted], second[voted])] if votes.has_questions else voted
             first, second = first[links], second[links]
@@ -302,10 +314,8 @@ class Rows:
             wins, vote_counts = (
                 np.add.reduceat(sums, links) if len(links) else sums[:0] for sums in (wins, vote_counts)
             )
-        share = (wins + 1) / (vote_counts + 2)
-        runs = len(kind) >= _RUN_PAYS * len(first)
-        if not runs:
-            first, second, share = (np.repeat(of_link, np.diff(begin)) for of_link in (first, second, share))
+        share = wins + 1
+        share /= vote_counts + 2
         every = np.arange(2 * n_confusion_groups, dtype=np.int32)
         ballots = Patterns(
             kind, np.arange(2 * n_confusion_groups + 1), every, np.ones(2 * n_confusion_groups), n_confusion_groups
@@ -313,7 +323,7 @@ class Rows:
         return cls(
             first,
             second,
-            begin if runs else None,
+            begin,
             weight,
             ballots,
             None,

@@ -11,8 +11,6 @@ from jamrank.data.comparisons import Comparisons
 from jamrank.data.storage import FIRST, SECOND, TIE, VoteTable
 from jamrank.rows.rows import Rows
 
-__all__ = ["ROWS_BY", "as_ties", "by_one", "by_side", "with_halves"]
-
 
 def by_side(votes: Comparisons) -> Comparisons:
     """Return the votes with every annotator as two: one for each side on which a pair's first item is shown.

@@ -7,8 +7,6 @@ from typing import ClassVar, Protocol
 
 from jamrank.typing import FloatArray
 
-__all__ = ["Scorer"]
-
 
 class Scorer(Protocol):
     """Scores that are linear in their parameters."""

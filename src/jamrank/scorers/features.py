@@ -15,19 +15,16 @@ from jamrank.data.ids import as_array, encode, first_missing, is_missing, locate
 from jamrank.errors import FeatureError, FeatureWarning, warn
 from jamrank.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["Features", "align_features"]
+# The squares of larger numbers, summed over items, are infinite.
+_LARGEST = 1e140
 
 
 @dataclass(frozen=True)
 class Features:
     """The transformation of the user's features to standardised ones, and of weights back to the user's units.
 
-    Attributes
-    ----------
-    names : tuple of str
-        Names of the features.
-    mean, scale : ndarray
-        Over the items of the fit; ``scale`` is 0 for a feature that is constant there.
+    names: Names of the features.
+    mean, scale: Over the items of the fit; ``scale`` is 0 for a feature that is constant there.
     """
 
     names: tuple[str, ...]
@@ -76,15 +73,10 @@ def align_features(
 ) -> tuple[FloatArray, list[str]]:
     """Return the features as a matrix with one row for each of ``items``, and their names.
 
-    Parameters
-    ----------
-    features : data frame, mapping or array
-        A frame with a column ``item`` (pandas: or item ids as index; otherwise the first column holds them), a
+    features: A frame with a column ``item`` (pandas: or item ids as index; otherwise the first column holds them), a
         mapping from item to values, or an array in the order of ``items``.
-    items : ndarray
-        The items wanted.
-    expected : tuple of str, optional
-        Names of the features of an earlier fit: a frame's columns are put in that order.
+    items: The items wanted.
+    expected: Names of the features of an earlier fit: a frame's columns are put in that order.
     """
     if isinstance(features, dict):
         ids, matrix, names = *_from_mapping(features), None
@@ -191,9 +183,11 @@ def _reorder(matrix: FloatArray, names: list[str], expected: tuple[str, ...]) ->
 def _checked(matrix: FloatArray, names: list[str], items: NDArray[Any]) -> FloatArray:
     if len(names) != matrix.shape[1]:
         raise FeatureError(f"{matrix.shape[1]} features instead of {len(names)}", "give those of the fit")
-    if np.isinf(matrix).any():
-        row, column = np.argwhere(np.isinf(matrix))[0]
+    if (np.abs(matrix) > _LARGEST).any():
+        row, column = np.argwhere(np.abs(matrix) > _LARGEST)[0]
+        found = "infinite" if np.isinf(matrix[row, column]) else f"{matrix[row, column]:g}"
         raise FeatureError(
-            f"feature {names[column]!r} of item {items[row]!s} is infinite", "give a number or leave it empty"
+            f"feature {names[column]!r} of item {items[row]!s} is {found}",
+            f"give a number of at most {_LARGEST:g}, in a larger unit if need be, or leave it empty",
         )
     return matrix

@@ -8,9 +8,6 @@ import numpy as np
 
 from jamrank.typing import FloatArray, IntArray
 
-__all__ = ["KernelMap", "typical_distance"]
-
-
 _MOST_LANDMARKS = 200
 # Landmarks are added until this share of the kernel's trace is left.
 _ENOUGH = 1e-3

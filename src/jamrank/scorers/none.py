@@ -9,8 +9,6 @@ import numpy as np
 
 from jamrank.typing import FloatArray
 
-__all__ = ["NoScorer"]
-
 
 class NoScorer:
     """Every item has a score of 0, so that the prior probability of each truth is 1/2.

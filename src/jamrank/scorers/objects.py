@@ -9,9 +9,6 @@ import numpy as np
 
 from jamrank.typing import FloatArray
 
-__all__ = ["ObjectScorer"]
-
-
 # If prior precision over degree is below this, the prior is lost in rounding, and the common level is not changed.
 _HARDLY = 1e-9
 

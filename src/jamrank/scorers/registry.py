@@ -16,25 +16,16 @@ from jamrank.scorers.sum import SumScorer
 if TYPE_CHECKING:
     from jamrank.fitting.solution import ScorerState
 
-__all__ = ["SCORERS", "ScorerSpec"]
-
 
 @dataclass(frozen=True)
 class ScorerSpec:
     """A scorer in the registry.
 
-    Parameters
-    ----------
-    make : callable
-        Returns the scorer for a number of items, and variances, features and centre.
-    features : bool
-        Whether it needs features.
-    kernel : bool
-        Whether features go through a kernel first.
-    effects : bool
-        Whether every item has a free score or effect.
-    selectable : bool
-        Whether it is a value of the parameter ``scorer``.
+    make: Returns the scorer for a number of items, and variances, features and centre.
+    features: Whether it needs features.
+    kernel: Whether features go through a kernel first.
+    effects: Whether every item has a free score or effect.
+    selectable: Whether it is a value of the parameter ``scorer``.
     """
 
     make: Callable[[int, ScorerState], Scorer]

@@ -11,8 +11,6 @@ from jamrank.scorers.linear import LinearScorer
 from jamrank.scorers.objects import ObjectScorer
 from jamrank.typing import FloatArray
 
-__all__ = ["SumScorer"]
-
 
 class SumScorer:
     """Scores are ``X w + u``: the parameters are those of both parts, one after the other.
@@ -78,7 +76,7 @@ class SumScorer:
         own, effects = self.split(theta)
         if feature_scores is not None:
             effects = np.where(np.isfinite(scores), scores - feature_scores, effects)
-        return np.concatenate([own if weights is None else weights, effects])
+        return np.concatenate([self.features.warm_start(own, scores, feature_scores, weights), effects])
 
     def preconditioner(self, degree: FloatArray) -> Callable[[FloatArray], FloatArray]:
         """Return the inverse curvature of comparisons that spread evenly over the items, by eliminating the effects.

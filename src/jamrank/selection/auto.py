@@ -19,14 +19,13 @@ from jamrank.io.out_of_core.sampling import sample_pairs, sample_parts
 from jamrank.models.base import RankingModel
 from jamrank.models.registry import find_model
 from jamrank.scorers import align_features
+from jamrank.selection.adaptive import CAUTION, FORWARD, looks_adaptive
 from jamrank.selection.candidates import usual_candidates
 from jamrank.selection.cross_validation import Candidate, HeldOut, frames, hold_out
 from jamrank.selection.design import Design, examine_design
-from jamrank.selection.folds import assign_folds
+from jamrank.selection.folds import assign_folds, assign_periods
 from jamrank.selection.judging import judging_body, with_judging
 from jamrank.text import many
-
-__all__ = ["Auto", "ModelChoice"]
 
 # With fewer decided votes the choice would be random.
 _FEWEST = 100
@@ -40,15 +39,9 @@ _VOTES_EACH = 10
 class ModelChoice:
     """Which model was chosen, and why.
 
-    Attributes
-    ----------
-    name : str
-    reason : str
-        In a sentence.
-    uses_features : bool
-        Whether it is fitted with the features.
-    comparison : data frame or None
-        Models, losses and intervals; None where votes were too few to compare.
+    reason: In a sentence.
+    uses_features: Whether it is fitted with the features.
+    comparison: Models, losses and intervals; None where votes were too few to compare.
     """
 
     name: str
@@ -57,6 +50,7 @@ class ModelChoice:
     comparison: Any
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class Auto(RankingModel):
     """Chooses a model by its loss on held-out votes, and fits it.
 
@@ -112,24 +106,13 @@ class Auto(RankingModel):
         ),
     )
 
-    def __init__(
-        self,
-        *,
-        folds: int = 5,
-        max_votes: int = 200_000,
-        ties: str = "auto",
-        max_iter: int | None = None,
-        tol: float | None = None,
-        n_jobs: int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.folds = folds
-        self.max_votes = max_votes
-        self.ties = ties
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    folds: int = 5
+    max_votes: int = 200_000
+    ties: str = "auto"
+    max_iter: int | None = None
+    tol: float | None = None
+    n_jobs: int | None = None
+    verbose: bool = False
 
     def fit(
         self,
@@ -143,7 +126,12 @@ class Auto(RankingModel):
         _, votes = self._bring(votes)
         self._forget()
         chosen, choice = self.choose(votes, features, gold is not None)
-        chosen.fit(votes, features if choice.uses_features else None, gold=gold, start=start)
+        return self.adopt(
+            chosen.fit(votes, features if choice.uses_features else None, gold=gold, start=start), choice
+        )
+
+    def adopt(self, chosen: RankingModel, choice: ModelChoice) -> Self:
+        """Take over the fit of a model that :meth:`choose` returned."""
         self._model, self._choice, self.result_ = chosen, choice, with_judging(chosen)
         return self
 
@@ -185,23 +173,34 @@ class Auto(RankingModel):
             name = candidates[0].name
             reason = _without_comparison(name, design, len(candidates) == 1)
         else:
-            found = self._compare(sample, features, candidates)
-            comparison, _ = frames({"vote": found}, votes.frame if isinstance(votes, Comparisons) else _polars)
+            adaptive = looks_adaptive(sample)
+            found, forward = self._compare(sample, features, candidates, adaptive)
+            comparison, _ = frames(
+                {"time" if forward else "vote": found}, votes.frame if isinstance(votes, Comparisons) else _polars
+            )
             name = found.choice()
             drawn = sample is not votes and sample.n_folded < votes.n_votes
-            reason = _reason(found, self.folds, votes.n_votes if drawn else None)
+            reason = _reason(found, self.folds, votes.n_votes if drawn else None, forward)
+            if adaptive:
+                reason += f" {FORWARD if forward else CAUTION}"
         (chosen,) = (one for one in candidates if one.name == name)
         if features is not None and not chosen.features:
             reason += " The features are not used."
         assert isinstance(chosen.model, RankingModel)
         return chosen.model, ModelChoice(name, reason, chosen.features, comparison)
 
-    def _compare(self, sample: Comparisons, features: Any, candidates: list[Candidate]) -> HeldOut:
+    def _compare(
+        self, sample: Comparisons, features: Any, candidates: list[Candidate], adaptive: bool
+    ) -> tuple[HeldOut, bool]:
+        """Hold votes out: the later ones where pairs were chosen by earlier votes. Also return whether it was so."""
+        by_time = assign_periods(sample) if adaptive else None
+        if by_time is not None:
+            return hold_out(*by_time, candidates, features, forward=True), True
         written, fold = assign_folds(sample, self.folds, "vote")
         n_decided = float(sample.annotator_decided.sum())
         if n_decided > _MANY:
             fold[fold >= (1 if n_decided > _VERY_MANY else 2)] = -1
-        return hold_out(written, fold, candidates, features)
+        return hold_out(written, fold, candidates, features), False
 
     def _validate(self) -> None:
         for name, least in (("folds", 2), ("max_votes", 1)):
@@ -214,7 +213,9 @@ class Auto(RankingModel):
     def _to_body(self) -> dict[str, Any]:
         choice, frame = self._chosen(), self._chosen().comparison
         inner, judging = self.model_._to_body(), judging_body(self.result_)
-        columns = None if frame is None else {name: frame[name].to_numpy() for name in frame.columns}
+        # How long a fit took differs from run to run; the file does not.
+        kept = [] if frame is None else [name for name in frame.columns if name != "seconds"]
+        columns = None if frame is None else {name: frame[name].to_numpy() for name in kept}
         return {
             "class": "Auto",
             "params": self.get_params(),
@@ -286,17 +287,19 @@ def _polars(columns: dict[str, NDArray[Any]]) -> Any:
 def _without_comparison(chosen: str, design: Design, only: bool) -> str:
     """Return why a model was chosen without a comparison."""
     if only and design.n_annotators == 1:
-        return f"{chosen}: all decided votes are by one annotator, so there are no reliabilities to compare."
+        whose = "all decided votes are by one annotator" if design.named else "the votes name no annotators"
+        return f"{chosen}: {whose}, so there are no reliabilities to compare."
     if only:
         return f"{chosen}: no other model can be fitted to these votes."
     return f"{chosen}, the simplest model: {many(design.n_decided, 'decided vote')} are too few to compare models."
 
 
-def _reason(found: HeldOut, folds: int, drawn_from: int | None) -> str:
+def _reason(found: HeldOut, folds: int, drawn_from: int | None, forward: bool = False) -> str:
     choice, best = found.choice(), found.best()
     held_out = len(np.unique(found.fold[found.fold >= 0]))
-    which = f" ({held_out} of {folds} folds; compare holds out all)" if held_out < folds else ""
-    reason = f"{choice}: {found.log_loss(choice).value:.4f} nats per held-out vote{which}"
+    which = f" ({held_out} of {folds} folds; compare holds out all)" if held_out < folds and not forward else ""
+    vote = "later vote" if forward else "held-out vote"
+    reason = f"{choice}: {found.log_loss(choice).value:.4f} nats per {vote}{which}"
     others = [name for name in found.choices if name != choice]
     if choice != best:
         gap = found.difference(choice, best).value

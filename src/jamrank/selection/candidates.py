@@ -15,8 +15,6 @@ from jamrank.models.registry import find_model
 from jamrank.selection.cross_validation import Candidate
 from jamrank.selection.design import Design
 
-__all__ = ["as_candidates", "usual_candidates"]
-
 # Held-out losses need fewer digits than results.
 _TOL = 1e-3
 _MANY_ANNOTATORS = 300
@@ -32,20 +30,12 @@ def usual_candidates(
 ) -> list[Candidate]:
     """Return the models among which ``Auto`` chooses, from the simplest to the most complex.
 
-    Parameters
-    ----------
-    features : bool
-        Whether there are features.
-    changes : mapping
-        Parameters for the models that have them.
-    design : Design
-        What the votes can identify: models with other parameters are left out.
-    from_disk : bool
-        Only models that fit votes on disk.
-    gold : bool
-        Only models that can use pairs of known truth.
-    ties : bool
-        Only models that have a place for ties.
+    features: Whether there are features.
+    changes: Parameters for the models that have them.
+    design: What the votes can identify: models with other parameters are left out.
+    from_disk: Only models that fit votes on disk.
+    gold: Only models that can use pairs of known truth.
+    ties: Only models that have a place for ties.
     """
     found = []
     for model in _usual(design):
@@ -64,13 +54,13 @@ def _suits(model: RankingModel, from_disk: bool, gold: bool) -> bool:
 def _usual(design: Design) -> list[RankingModel]:
     """Return the models whose parameters are identified, from the simplest to the most complex.
 
-    A single annotator has no relative reliability. A position bias needs sides that are not confounded with items. A
-    truth per pair differs from a truth per vote only where pairs are repeated.
+    A single annotator has no relative reliability, but may prefer a side. A position bias needs sides that are not
+    confounded with items. A truth per pair differs from a truth per vote only where pairs are repeated.
     """
     from jamrank.models import JAM, VRJAM, AmElo, BradleyTerry, CrowdBT, KernelJAM, MixedBT
 
     if design.n_annotators < 2:
-        return [BradleyTerry(), MixedBT()]
+        return [BradleyTerry(), *([CrowdBT(noise="two-coin")] if design.sides else []), MixedBT()]
     models: list[RankingModel] = [BradleyTerry(), CrowdBT(), AmElo()]
     if design.sides:
         models.append(CrowdBT(noise="two-coin"))
@@ -86,15 +76,10 @@ def as_candidates(
 ) -> tuple[list[Candidate], dict[str, str]]:
     """Return the candidates for a user's argument, and which models were left out and why.
 
-    Parameters
-    ----------
-    models : mapping, iterable or None
-        Models by name, models, names of models; or None for every model that can be fitted, from the simplest to the
-        most complex, with and without features.
-    features : bool
-        Whether there are features.
-    n_annotators : int
-        A model that fits each annotator alone is left out of large crowds, unless it is named.
+    models: Models by name, models, names of models; or None for every model that can be fitted, from the simplest to
+        the most complex, with and without features.
+    features: Whether there are features.
+    n_annotators: A model that fits each annotator alone is left out of large crowds, unless it is named.
     """
     from jamrank.models import IAM
 

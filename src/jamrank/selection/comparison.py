@@ -15,15 +15,15 @@ from jamrank.errors import InputError, ParameterError
 from jamrank.io.out_of_core.sampling import sample_pairs
 from jamrank.rows import by_one
 from jamrank.scorers import align_features
+from jamrank.selection.adaptive import CAUTION, FORWARD, looks_adaptive
 from jamrank.selection.cross_validation import Estimate, HeldOut, frames, hold_out
-from jamrank.selection.folds import SPLITS, assign_folds
+from jamrank.selection.folds import SPLITS, assign_folds, assign_periods
 from jamrank.text import many
 
-__all__ = ["Comparison", "compare"]
-
 _HELD_OUT = {
-    "vote": "votes held out one by one",
-    "pair": "pairs held out with all their votes",
+    "vote": "single held-out votes",
+    "pair": "held-out pairs",
+    "time": "later votes",
 }
 _FEWEST = 10
 
@@ -35,7 +35,7 @@ class Comparison:
     Attributes
     ----------
     choice : str
-        The recommended model, by the votes held out one by one: the simplest that the one with the lowest loss does
+        The recommended model, by single held-out votes: the simplest that the one with the lowest loss does
         not beat by two standard errors of the difference, clustered by pair and annotator.
     sentences : list of str
         The findings, in words.
@@ -62,26 +62,27 @@ class Comparison:
     n_compared: int
     held_out: dict[str, HeldOut]
 
-    def difference(self, model: str, than: str, split: str = "vote") -> Estimate:
+    def difference(self, model: str, than: str, split: str | None = None) -> Estimate:
         """Return the difference in loss of two models on the same votes, in nats per vote.
 
         Parameters
         ----------
         model, than : str
             Names in the table.
-        split : {"vote", "pair"}
-            What was held out.
+        split : {"vote", "pair", "time"}, optional
+            What was held out; by default the first in the table.
 
         Returns
         -------
         Estimate
             ``value``, ``low`` and ``high``.
         """
-        known = self.held_out[split].trials
+        held_out = next(iter(self.held_out.values())) if split is None else self.held_out[split]
+        known = held_out.trials
         for name in (model, than):
             if name not in known:
                 raise ParameterError(f"{name}: not compared; there are {', '.join(known)}")
-        return self.held_out[split].difference(model, than)
+        return held_out.difference(model, than)
 
 
 def compare(
@@ -135,6 +136,11 @@ def compare(
     if not candidates:
         raise ParameterError("no model to compare; those named need features")
     found: dict[str, HeldOut] = {}
+    by_time = assign_periods(used) if looks_adaptive(used) else None
+    if by_time is not None:
+        # A vote held out at random would be betrayed by the later pairs of its items.
+        found["time"] = hold_out(*by_time, candidates, features, partial(progress, _HELD_OUT["time"]), forward=True)
+        splits = ()
     for by in splits:
         written, fold = assign_folds(used, folds, by)
         held_out = hold_out(written, fold, candidates, features, partial(progress, _HELD_OUT[by]))
@@ -143,7 +149,7 @@ def compare(
             raise InputError(f"{name} could not be fitted: {why}")
         found[by] = _with_pooled_baseline(held_out, features)
     table, reliability = frames(found, votes.frame)
-    leading = found[splits[0]]
+    leading = next(iter(found.values()))
     return Comparison(
         leading.choice(),
         _sentences(found, votes, used),
@@ -181,7 +187,7 @@ def _with_pooled_baseline(held_out: HeldOut, features: Any) -> HeldOut:
         return held_out
     best = held_out.best(telling)
     candidate = held_out.trials[best].candidate
-    twin = replace(candidate, name=f"{best}, annotators alike", annotators=False, pooled_baseline_of=best)
+    twin = replace(candidate, name=f"{best}, annotators pooled", annotators=False, pooled_baseline_of=best)
     alone = hold_out(by_one(held_out.votes), held_out.fold, [twin], features)
     return replace(held_out, trials={**held_out.trials, **alone.trials})
 
@@ -190,7 +196,8 @@ def _with_pooled_baseline(held_out: HeldOut, features: Any) -> HeldOut:
 
 
 def _sentences(found: dict[str, HeldOut], votes: Comparisons, used: Comparisons) -> list[str]:
-    sentences = [sentence for by, held_out in found.items() for sentence in _on_annotators(by, held_out)]
+    sentences = [FORWARD] if "time" in found else [CAUTION] if looks_adaptive(used) else []
+    sentences += [sentence for by, held_out in found.items() for sentence in _on_annotators(by, held_out)]
     for by, held_out in found.items():
         sentences += _on_the_best(by, held_out)
     leading = next(iter(found.values()))
@@ -203,7 +210,7 @@ def _sentences(found: dict[str, HeldOut], votes: Comparisons, used: Comparisons)
         )
     if votes.n_ties:
         ties = many(votes.n_ties, "tie vote")
-        sentences.append(f"{ties}: losses are of decided votes, given that they are decided; ties are scored apart.")
+        sentences.append(f"{ties}: losses are those of decided votes; ties are scored separately.")
     return sentences
 
 

@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 from jamrank.data.color_refinement import decided
 from jamrank.data.comparisons import Comparisons
@@ -18,28 +19,16 @@ from jamrank.data.storage import FIRST, TIE
 from jamrank.errors import FeatureError, InputError, JamrankWarning
 from jamrank.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["Candidate", "Estimate", "HeldOut", "Trial", "hold_out"]
-
-
 # Upper bound on the loss of one vote: a probability of 0 may be rounding.
 _SUREST = 1e-12
 # The standard normal's 97.5 % point.
 _Z = 1.959963984540054
 # Standard errors are clustered by annotator only if there are at least this many.
 _CROWD = 20
+_MANY_CLUSTERS = 30
+# Forward in time, the first periods are only learned from.
+_EARLIEST = 2
 N_BINS = 10
-
-
-class Model(Protocol):
-    """The methods of a model that a comparison uses."""
-
-    def fit(self, votes: Any, features: Any = None) -> Any:
-        """Fit the model."""
-        ...
-
-    def vote_proba(self, votes: Comparisons, features: Any = None) -> FloatArray:
-        """Return the probability that each decided vote is for the first item of its pair."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -83,15 +72,9 @@ class Trial:
 class HeldOut:
     """Decided votes that were held out fold by fold, and the predictions of each model.
 
-    Attributes
-    ----------
-    votes : Comparisons
-    fold : ndarray
-        Fold of each folded vote.
-    trials : dict
-        By name of the model.
-    left_out : dict
-        Models that could not be fitted, and why.
+    fold: Fold of each folded vote.
+    trials: By name of the model.
+    left_out: Models that could not be fitted, and why.
     """
 
     votes: Comparisons
@@ -189,7 +172,7 @@ class HeldOut:
         return float(np.nansum(gap * bins["votes"]) / bins["votes"].sum())
 
     def _mean(self, values: FloatArray) -> Estimate:
-        """Return the weighted mean and its normal interval.
+        """Return the weighted mean and its interval: normal, and with few clusters by Student's distribution.
 
         The standard error is clustered by the two items and, for a crowd, by the annotator: the variances of both
         clusterings are added, and that of their intersection, which is counted twice, is subtracted. A few annotators
@@ -204,8 +187,13 @@ class HeldOut:
             return Estimate(mean, -np.inf, np.inf)
         crowd = len(np.unique(self.clusters[1][there])) >= _CROWD
         spread = max(items + annotator - cell, items, annotator) if crowd else items
-        error = _Z * np.sqrt(spread) / total
+        error = _quantile(len(np.unique(self.clusters[0][there]))) * np.sqrt(spread) / total
         return Estimate(mean, float(mean - error), float(mean + error))
+
+
+def _quantile(n_clusters: int) -> float:
+    """Return how many standard errors an interval reaches: the variance of few clusters is itself uncertain."""
+    return _Z if n_clusters >= _MANY_CLUSTERS else float(stdtrit(n_clusters - 1, 0.975))
 
 
 def _clustered(cluster: IntArray, values: FloatArray) -> float:
@@ -221,28 +209,19 @@ def hold_out(
     candidates: Sequence[Candidate],
     features: Any = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
+    forward: bool = False,
 ) -> HeldOut:
     """Fit every candidate to all folds but one, in turn, and predict that one.
 
-    Parameters
-    ----------
-    votes : Comparisons
-        The votes.
-    fold : ndarray
-        Fold of each folded vote; -1 for those that are never held out.
-    candidates : sequence of Candidate
-        What to fit.
-    features : optional
-        Features, for the candidates that use them.
-    progress : callable
-        Called with the number of finished fits and their total.
-
-    Returns
-    -------
-    HeldOut
+    votes: The votes.
+    fold: Fold of each folded vote; -1 for those that are never held out.
+    candidates: What to fit.
+    features: Features, for the candidates that use them.
+    progress: Called with the number of finished fits and their total.
+    forward: Fit to earlier folds only; the first ones are not predicted.
     """
     found = HeldOut(votes, fold)
-    parts = _parts(votes, fold)
+    parts = _parts(votes, fold, forward)
     total, done = len(candidates) * len(parts), 0
     for candidate in candidates:
         proba, begin = np.full(int(found.decided.sum()), np.nan), perf_counter()
@@ -260,17 +239,23 @@ def hold_out(
     return found
 
 
-def _parts(votes: Comparisons, fold: IntArray) -> list[tuple[Comparisons, Comparisons, IntArray, IntArray]]:
-    """Return for each fold the training votes, the test votes, and their indices among the decided and all votes."""
+def _parts(
+    votes: Comparisons, fold: IntArray, forward: bool = False
+) -> list[tuple[Comparisons, Comparisons, IntArray, IntArray]]:
+    """Return for each fold the training votes, the test votes, and their indices among the decided and all votes.
+
+    Forward, training votes are those of earlier folds, of which the first few are not predicted.
+    """
     counts = decided(votes)
     n_folds = int(fold.max(initial=0)) + 1
     parts = []
-    for number in range(n_folds):
+    for number in range(_EARLIEST if forward else 0, n_folds):
         out = fold == number
-        if not (counts & out).any() or not (counts & ~out).any():
+        known = fold < number if forward else ~out
+        if not (counts & out).any() or not (counts & known).any():
             continue
         there = np.flatnonzero(out & (votes.vote_weight > 0))
-        parts.append((votes.only(~out), votes.only(out), np.flatnonzero(out[counts]), there))
+        parts.append((votes.only(known), votes.only(out), np.flatnonzero(out[counts]), there))
     if not parts:
         raise InputError("too few votes to hold any out", "a comparison needs decided votes on several pairs")
     return parts

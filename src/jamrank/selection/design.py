@@ -10,10 +10,9 @@ from scipy.sparse.linalg import lsqr
 
 from jamrank.data.color_refinement import decided
 from jamrank.data.comparisons import Comparisons
+from jamrank.data.ids import names_annotators
 from jamrank.data.storage import DenseVotes
 from jamrank.typing import BoolArray, FloatArray, IntArray
-
-__all__ = ["Design", "examine_design"]
 
 # Fewest votes, and smallest share, on pairs shown in both orders for which a position bias is identified.
 _FEWEST_BOTH_WAYS, _LEAST_BOTH_WAYS = 10.0, 0.05
@@ -27,22 +26,18 @@ _LEAST_UNEXPLAINED = 0.2
 class Design:
     """What the votes can identify.
 
-    Attributes
-    ----------
-    n_decided : float
-        Decided votes by weight: a folded vote of weight 3 is three votes.
-    n_annotators : int
-        Annotators with decided votes.
-    sides : bool
-        Whether a position bias can be separated from the effects of the items.
-    repeats : bool
-        Whether any pair has several votes within a question, so that they may share one truth.
+    n_decided: Decided votes by weight: a folded vote of weight 3 is three votes.
+    n_annotators: Annotators with decided votes.
+    named: Whether the votes name their annotators.
+    sides: Whether a position bias can be separated from the effects of the items.
+    repeats: Whether any pair has several votes within a question, so that they may share one truth.
     """
 
     n_decided: float
     n_annotators: int
     sides: bool
     repeats: bool
+    named: bool = True
 
 
 def examine_design(votes: Comparisons) -> Design:
@@ -53,6 +48,7 @@ def examine_design(votes: Comparisons) -> Design:
         int(np.count_nonzero(per_annotator > 0)),
         _sides_identified(votes),
         bool((votes.pair_weight > 1).any()),
+        names_annotators(votes.annotators),
     )
 
 

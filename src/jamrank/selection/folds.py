@@ -10,10 +10,7 @@ from numpy.typing import NDArray
 from jamrank.data.color_refinement import decided, mix, signatures
 from jamrank.data.comparisons import Comparisons
 from jamrank.data.storage import DenseVotes, VoteTable
-from jamrank.typing import HashArray, IntArray
-
-__all__ = ["SPLITS", "assign_folds", "split"]
-
+from jamrank.typing import FloatArray, HashArray, IntArray
 
 SPLITS = ("vote", "pair")
 
@@ -26,12 +23,7 @@ def assign_folds(votes: Comparisons, n_folds: int, by: str) -> tuple[Comparisons
     By vote, a folded vote of weight ``w`` is ``w`` votes, which are distributed evenly over the folds. By pair
     nothing is expanded.
 
-    Returns
-    -------
-    votes : Comparisons
-        One entry for each folded vote and fold in which it has a share.
-    fold : ndarray
-        Of each entry.
+    Returns votes (one entry for each folded vote and fold in which it has a share), fold (of each entry).
     """
     fold = split(votes, n_folds, by)
     weight = votes.vote_weight
@@ -44,6 +36,20 @@ def assign_folds(votes: Comparisons, n_folds: int, by: str) -> tuple[Comparisons
     share = whole[:, None] // n_folds + (place < (whole % n_folds)[:, None])
     share[np.arange(len(fold)), fold] += part
     entry, at = np.nonzero(share)
+    return _written(votes, entry, share[entry, at]), at
+
+
+def assign_periods(votes: Comparisons) -> tuple[Comparisons, IntArray] | None:
+    """Return the votes written out by the period in which they were cast, and the period of each; None if unknown."""
+    share = votes.storage.table.period
+    if not len(share):
+        return None
+    entry, period = np.nonzero(share)
+    return _written(votes, entry, share[entry, period]), period
+
+
+def _written(votes: Comparisons, entry: IntArray, weight: FloatArray) -> Comparisons:
+    """Return votes with an entry for each share of a folded vote."""
     table = votes.storage.table
     count = np.bincount(votes.vote_pair[entry], minlength=votes.n_pairs)
     written = VoteTable(
@@ -51,10 +57,10 @@ def assign_folds(votes: Comparisons, n_folds: int, by: str) -> tuple[Comparisons
         table.annotator[entry],
         table.result[entry],
         table.swapped[entry] if len(table.swapped) else table.swapped,
-        share[entry, at],
+        weight,
         table.grade[entry] if len(table.grade) else table.grade,
     )
-    return replace(votes, storage=written), at
+    return replace(votes, storage=written)
 
 
 def split(votes: Comparisons, n_folds: int, by: str) -> IntArray:
@@ -63,21 +69,12 @@ def split(votes: Comparisons, n_folds: int, by: str) -> IntArray:
     Folds depend only on the decided votes: not on the order of rows, sides or ties, nor on the names of items,
     annotators and questions (except among exchangeable votes).
 
-    Parameters
-    ----------
-    votes : Comparisons
-        What to split.
-    n_folds : int
-        Number of folds, of about equal size.
-    by : {"vote", "pair"}
-        What stays together: the votes of one annotator on a pair within a question, or all votes on the pair within
-        the question.
-
-    Returns
-    -------
-    ndarray
-        Every annotator's votes are spread over the folds; an item or annotator with several units is not all in one
-        fold, if moving single units can avoid it.
+    votes: What to split.
+    n_folds: Number of folds, of about equal size.
+    by ({"vote", "pair"}): What stays together: the votes of one annotator on a pair within a question, or all votes
+        on the pair within the question.
+    Returns: Every annotator's votes are spread over the folds; an item or annotator with several units is not all in
+        one fold, if moving single units can avoid it.
     """
     signature, of_annotator = signatures(votes)
     new = np.ones(len(signature), dtype=bool)

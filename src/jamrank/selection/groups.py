@@ -14,8 +14,6 @@ from jamrank.errors import FeatureError, GroupWarning, InputError, JamrankWarnin
 from jamrank.inference.order_probability import find_items
 from jamrank.models.base import RankingModel
 
-__all__ = ["about_group", "fit_groups", "group_ranking", "side_by_side"]
-
 _SHOWN = ("rank", "score", "rank_low", "rank_high", "score_low", "score_high", "p_first")
 # Of more groups, intervals come from a normal approximation: draws would take most of a second for each.
 _MOST_DRAWN = 20
@@ -60,10 +58,7 @@ def fit_groups(
 class about_group:  # noqa: N801
     """A context manager that adds the name of the group to jamrank's warnings.
 
-    Parameters
-    ----------
-    name
-        The group.
+    name: The group.
     """
 
     # Not contextlib, whose frames would come between a warning and the user's line.
@@ -86,12 +81,8 @@ class about_group:  # noqa: N801
 def group_ranking(model: RankingModel, scale: str = "logit", anchor: Any = None) -> pl.DataFrame:
     """Return a ranking with the probability of each item to be the first.
 
-    Parameters
-    ----------
-    model : RankingModel
-        Fitted.
-    scale, anchor
-        As in :meth:`RankingModel.ranking_on`.
+    model: Fitted.
+    scale, anchor: As in :meth:`RankingModel.ranking_on`.
     """
     result = model.result_
     plain = (scale, anchor) == ("logit", None)

@@ -9,39 +9,41 @@ from typing import Any
 
 import numpy as np
 
+from jamrank.data.comparisons import Comparisons
 from jamrank.errors import JamrankWarning
 from jamrank.inference.bootstrap import Refit
 from jamrank.inference.result import RankingResult
 from jamrank.io.out_of_core.parted import Votes
 from jamrank.models.base import RankingModel
+from jamrank.models.files import restore
 from jamrank.models.registry import find_model
 
-__all__ = ["judging_body", "with_judging"]
-
 _SHARED = ("ties", "n_jobs")
+
+
+def assessed(model: RankingModel) -> RankingResult:
+    """Return the result of a model that a user named, its annotators assessed as those of ``Auto`` are."""
+    result = model.result_
+    named = result.fit_judging is None and result.can.log_odds
+    return with_judging(model) if named and isinstance(result.votes.source, Comparisons) else result
 
 
 def with_judging(model: RankingModel, body: dict[str, Any] | None = None, source: str = "") -> RankingResult:
     """Return the result of a fitted model, its annotators assessed by a model that estimates flips.
 
-    Shares of votes against the scores are no error rates: they grow with the number of close pairs. One annotator has
-    nobody to be compared with.
+    Shares of votes against the scores are not error rates: they grow with the number of close pairs. A single
+    annotator cannot be assessed.
 
-    Parameters
-    ----------
-    model : RankingModel
-        Fitted.
-    body : dict, optional
-        The other model as a file has it, see :func:`judging_body`; else it is fitted when it is asked for.
-    source : str
-        Name of that file.
+    model: Fitted.
+    body: The other model as a file has it, see :func:`judging_body`; otherwise it is fitted on first access.
+    source: Name of that file.
     """
     result = model.result_
     votes = result.votes.source
     if not result.annotators.counted or np.count_nonzero(result.votes.decided_votes) < 2:
         return result
     if body is not None:
-        return replace(result, fit_judging=partial(_restored, body, source))
+        return replace(result, fit_judging=partial(_given, restore(body, source).result_))
     return result if votes is None else replace(result, fit_judging=partial(_fitted, model, votes))
 
 
@@ -60,10 +62,10 @@ def _fitted(model: RankingModel, votes: Votes) -> RankingResult:
     crowd = find_model("CrowdBT")()
     known = model.get_params()
     crowd.set_params(**{name: known[name] for name in _SHARED if name in known})
-    with warnings.catch_warnings():  # what there is to say of the votes was said by the first fit
+    with warnings.catch_warnings():  # warnings about the votes were shown by the first fit
         warnings.simplefilter("ignore", JamrankWarning)
         return crowd.fit(votes, start=model).result_
 
 
-def _restored(body: dict[str, Any], source: str) -> RankingResult:
-    return find_model(str(body["class"]))._from_body(body, source).result_
+def _given(result: RankingResult) -> RankingResult:
+    return result

@@ -11,15 +11,13 @@ from jamrank.io.reader import read_comparisons
 from jamrank.models.base import RankingModel
 from jamrank.models.registry import find_model
 
-__all__ = ["fit"]
-
 
 def fit(
     votes: VoteSource,
     model: str | RankingModel = "auto",
     features: Any = None,
     *,
-    map: Mapping[str, str] | None = None,
+    mapping: Mapping[str, str] | None = None,
     format: str | None = None,
     winner_words: Mapping[str, str] | None = None,
     skip_bad_rows: bool = False,
@@ -39,7 +37,7 @@ def fit(
         The name of a model, or a model; ``"auto"`` chooses one by held-out votes.
     features, gold, start
         As in :meth:`RankingModel.fit`.
-    map : dict, optional
+    mapping : dict, optional
         Which column is what, where it is not recognised: ``{"left": "a", "right": "b", "winner": "better"}``.
     format, winner_words, skip_bad_rows, only, without
         As in :func:`jamrank.read_comparisons`.
@@ -61,7 +59,7 @@ def fit(
     chosen = _model(model, parameters)
     reading = {
         "format": format,
-        "mapping": map,
+        "mapping": mapping,
         "winner_words": winner_words,
         "skip_bad_rows": skip_bad_rows,
         "only": only,

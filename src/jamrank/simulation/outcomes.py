@@ -9,8 +9,6 @@ from scipy.special import expit
 from jamrank.errors import ParameterError
 from jamrank.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["draw_grades", "draw_probabilities"]
-
 
 def draw_grades(
     thresholds: ArrayLike, margin: FloatArray, says_left: BoolArray, who: IntArray, n: int, rng: np.random.Generator
@@ -21,7 +19,7 @@ def draw_grades(
     """
     given = np.asarray(thresholds, dtype=np.float64)
     if given.ndim == 0 or given.ndim > 2 or not given.size or (given.ndim == 2 and len(given) != n):
-        raise ParameterError(f"grades has shape {given.shape}; expected thresholds, or a row of them an annotator")
+        raise ParameterError(f"grades has shape {given.shape}; expected thresholds, or one row per annotator")
     each = np.broadcast_to(given, (n, given.shape[-1]))
     seen = np.where(says_left, margin, -margin)
     on = rng.random((len(margin), each.shape[1])) < expit(seen[:, None] - each[who])

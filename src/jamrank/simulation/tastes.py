@@ -1,4 +1,4 @@
-"""Annotators who do not err independently: families, camps, copies, own tastes, and what sways them."""
+"""Annotators with correlated votes: families, camps, copies, own tastes, and effects of covariates."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ import numpy as np
 from jamrank.errors import ParameterError
 from jamrank.typing import FloatArray, IntArray
 
-__all__ = ["DrawnTastes", "Effect", "Tastes"]
-
 
 @dataclass(frozen=True)
 class Effect:
-    """How a covariate of a vote sways annotators.
+    """The effect of a covariate on votes.
 
     Attributes
     ----------
@@ -45,14 +43,14 @@ class Tastes:
     family_sd, own_sd : float
         Deviation of that effect, and of an effect on each item that is an annotator's own.
     camps : tuple of int
-        Size of each camp. The first has the common scores; the scores of every other one are drawn anew, correlated
-        with the common ones by ``camp_correlation``.
+        Size of each camp. The first has the common scores; the scores of every other one are drawn separately,
+        correlated with the common ones by ``camp_correlation``.
     camp_correlation : float
         -1 for opposite tastes, 0 for unrelated ones.
     copies : int
-        So many annotators, the last ones, cast identical votes.
+        Number of annotators, the last ones, who cast identical votes.
     same_pairs : int
-        If above 0, everybody votes once on the same so many pairs, and the number of votes follows from it.
+        If above 0, all annotators vote once on this number of common pairs, which determines the number of votes.
     effects : mapping of str to Effect
         Covariates of the votes, by name.
     """
@@ -73,7 +71,7 @@ class Tastes:
             if any(size < 1 for size in sizes) or sum(sizes) > n_annotators:
                 raise ParameterError(f"{name} {sizes} among {n_annotators} annotators; expected sizes that fit")
         if self.families and self.camps:
-            raise ParameterError("families and camps are given; expected one of them")
+            raise ParameterError("both families and camps are given; expected only one of them")
         if not 0 <= self.copies <= n_annotators:
             raise ParameterError(f"copies is {self.copies}; there are {n_annotators} annotators")
         if not (self.family_sd >= 0 and self.own_sd >= 0):
@@ -82,7 +80,7 @@ class Tastes:
             raise ParameterError(f"camp_correlation is {self.camp_correlation!r}; expected -1 to 1")
 
     def draw(self, scores: FloatArray, n_annotators: int, spread: float, rng: np.random.Generator) -> DrawnTastes:
-        """Draw the scores that each annotator has in mind."""
+        """Draw the scores by which each annotator votes."""
         n_items = len(scores)
         sizes = self.families or self.camps
         family = np.full(n_annotators, -1, dtype=np.int64)
@@ -106,7 +104,7 @@ class Tastes:
     def design(
         self, n_items: int, n_annotators: int, rng: np.random.Generator
     ) -> tuple[IntArray, IntArray, IntArray]:
-        """Return left, right and annotator of each vote, where everybody votes on the same pairs."""
+        """Return left, right and annotator of each vote, where all annotators vote on the same pairs."""
         first, second = np.triu_indices(n_items, 1)
         if self.same_pairs > len(first):
             raise ParameterError(f"same_pairs is {self.same_pairs}; {n_items} items have {len(first)} pairs")
@@ -129,13 +127,9 @@ class Tastes:
 class DrawnTastes:
     """What was drawn.
 
-    Attributes
-    ----------
-    scores : ndarray of shape (annotators, items)
-        What each annotator has in mind.
-    family : ndarray of int
-        Number of each annotator's family or camp; -1 for none.
-    effects : ndarray of shape (annotators, covariates)
+    scores, of shape (annotators, items): The scores by which each annotator votes.
+    family: Number of each annotator's family or camp; -1 for none.
+    effects, of shape (annotators, covariates).
     """
 
     scores: FloatArray

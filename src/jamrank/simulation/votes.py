@@ -18,9 +18,6 @@ from jamrank.simulation.outcomes import draw_grades, draw_probabilities
 from jamrank.simulation.tastes import DrawnTastes, Tastes
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
-__all__ = ["Simulation", "simulate"]
-
-
 _SCORERS = ("objects", "linear", "linear+objects", "kernel", "kernel+objects")
 # Number of waves in a smooth function; share of the variance that features explain in a sum.
 _WAVES, _EXPLAINED = 200, 0.8
@@ -239,6 +236,10 @@ def _validate(
 ) -> None:
     if n_items < 2 or n_annotators < 1 or n_votes < 1:
         raise ParameterError("a simulation needs at least 2 items, 1 annotator and 1 vote")
+    sizes = {"n_items": n_items, "n_annotators": n_annotators, "n_votes": n_votes}
+    for name, size in {**sizes, "n_items times n_features": n_items * n_features}.items():
+        if size >= 2**31:
+            raise ParameterError(f"{name} is {str(size)[:20]}; expected less than 2³¹, about two billion")
     if not 0 <= tie_rate <= 1:
         raise ParameterError(f"tie_rate is {tie_rate!r}; expected a share, between 0 and 1")
     if not (np.isfinite(spread) and spread >= 0):
@@ -293,7 +294,7 @@ def _flips(flips: ArrayLike | None, n_annotators: int, n_clusters: int, rng: np.
 def _each(name: str, values: ArrayLike, n_annotators: int) -> FloatArray:
     own = np.asarray(values, dtype=np.float64)
     if own.shape != (n_annotators,) or not np.isfinite(own).all():
-        raise ParameterError(f"{name} has {own.size} values for {n_annotators} annotators; expected a number each")
+        raise ParameterError(f"{name} has {own.size} values for {n_annotators} annotators; expected one number each")
     if name == "ties" and not (own >= 0).all():
         raise ParameterError("a threshold for ties is a number of at least 0")
     return own

@@ -9,17 +9,6 @@ from dataclasses import dataclass
 from threading import Lock
 from time import monotonic
 
-__all__ = [
-    "RateLimit",
-    "check_csrf",
-    "cookie_name",
-    "csrf_of",
-    "digest",
-    "hashed_password",
-    "is_password",
-    "new_token",
-]
-
 _TOKEN_BYTES = 32
 
 

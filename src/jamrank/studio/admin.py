@@ -28,8 +28,6 @@ from jamrank.studio.security import same_origin
 from jamrank.studio.snapshots import live_of, newest
 from jamrank.studio.web import Refused, Studio, form_of, redirect, set_cookie, who
 
-__all__ = ["ROUTES"]
-
 _MOST_INVITED = 5000
 _EVERY = 1.0
 

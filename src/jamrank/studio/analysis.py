@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from jamrank.models import RankingModel
 
-__all__ = ["Analysis", "analyse", "fit_votes"]
-
 # Of the report's sections, those on the admin page.
 _SECTIONS = ("ranking", "next", "uncertain", "annotators")
 # The report sets the print size of a chart as an inline style, which the policy of these pages blocks.

@@ -21,8 +21,6 @@ from jamrank.studio import admin, files, people, voting
 from jamrank.studio.security import BodyTooLargeError, Guard, log
 from jamrank.studio.web import Refused, Studio, refusal, wants_json
 
-__all__ = ["create_app"]
-
 _FORM_BYTES = 300_000
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
@@ -30,12 +28,8 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 def create_app(studio: Studio, hosts: tuple[str, ...] = ()) -> ASGIApp:
     """Return the app.
 
-    Parameters
-    ----------
-    studio : Studio
-        Its database and settings.
-    hosts : tuple of str
-        Further allowed host names, beside that of its URL and the loopback names.
+    studio: Its database and settings.
+    hosts: Further allowed host names, beside that of its URL and the loopback names.
     """
 
     @asynccontextmanager

@@ -14,23 +14,14 @@ from jamrank.errors import LedgerError
 from jamrank.studio.setup import open_study
 from jamrank.studio.tables import METADATA
 
-__all__ = ["back_up"]
-
 _BATCH = 2000
 
 
 def back_up(where: str | os.PathLike[str], copy: Path) -> int:
     """Copy a consistent state from a SQLite file or PostgreSQL to a new SQLite file.
 
-    Returns
-    -------
-    int
-        Number of events copied.
-
-    Raises
-    ------
-    LedgerError
-        If the copy exists already, or either database does not answer.
+    Returns: Number of events copied.
+    Raises LedgerError: If the copy exists already, or either database does not answer.
     """
     if copy.exists():
         raise LedgerError(f"{copy}: the file exists; choose another name")

@@ -15,8 +15,6 @@ from jamrank.studio.study import KnownPair, Study
 if TYPE_CHECKING:
     from jamrank.studio.view import View
 
-__all__ = ["Answer", "Next", "Pair", "Plan", "TakeBack", "Turn", "plan"]
-
 # Fewest other pairs before a pair is repeated.
 _REPEAT_AFTER = 5
 _DRAWS = 40
@@ -84,13 +82,8 @@ class Plan:
 def plan(turn: Turn, history: History, offers: Sequence[Pair]) -> Plan:
     """Return what a turn writes.
 
-    Parameters
-    ----------
-    turn : Turn
-    history : History
-        History of the judge in this transaction.
-    offers : sequence of Pair
-        Pairs from the queue, best first: those for this judge, then those for any judge.
+    history: History of the judge in this transaction.
+    offers: Pairs from the queue, best first: those for this judge, then those for any judge.
     """
     action = turn.action
     if isinstance(action, Answer):

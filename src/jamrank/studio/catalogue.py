@@ -16,20 +16,6 @@ from jamrank.studio.media import media_type
 from jamrank.studio.study import Study, study_from
 from jamrank.studio.tables import QUEUE, SETTINGS
 
-__all__ = [
-    "STATES",
-    "Listed",
-    "add_items",
-    "catalogue",
-    "changed",
-    "load_study",
-    "read_setting",
-    "retire_item",
-    "save_study",
-    "set_setting",
-    "set_state",
-]
-
 STATES = ("open", "paused", "closed")
 
 
@@ -103,6 +89,8 @@ def add_items(connection: Connection, added: Sequence[Item], source: str, *, aga
     """
     check_items(added, source)
     known = {listed.id: listed.key for listed in catalogue(connection)}
+    # Items of a jury have no key; they become items of the study.
+    there = set(connection.scalars(select(items.c.id).where(items.c.question == "")))
     place = 1 + (connection.scalar(select(func.max(items.c.place))) or 0)
     new = 0
     for item in added:
@@ -110,11 +98,11 @@ def add_items(connection: Connection, added: Sequence[Item], source: str, *, aga
         if key is not None and not again:
             raise InputError(f"there is an item {item.id!r} already", "choose another id", source=source)
         row = _row(item, key or secrets.token_urlsafe(12))
-        if key is not None:
-            connection.execute(update(items).where(items.c.id == item.id).values(row))
+        new += key is None
+        if item.id in there:
+            connection.execute(update(items).where(items.c.id == item.id, items.c.question == "").values(row))
             continue
         connection.execute(insert(items).values(row | {"question": "", "place": place + new, "retired": False}))
-        new += 1
     changed(connection)
     return new
 

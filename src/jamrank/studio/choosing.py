@@ -15,8 +15,6 @@ from jamrank.studio.study import Study
 if TYPE_CHECKING:
     from jamrank.acquisition import Assignment, Chooser, Status
 
-__all__ = ["PairSource", "known_pairs"]
-
 # A placeholder for new judges: pairs of the shared queue are chosen for an unknown judge.
 _ANYBODY = "anybody"
 _TRIES = 5
@@ -31,14 +29,8 @@ def known_pairs(study: Study, criterion: str) -> list[tuple[str, str]]:
 class PairSource:
     """Chooses pairs among the active items.
 
-    Parameters
-    ----------
-    study : Study
-    criterion : str
-    items : sequence of str
-        Those asked about.
-    votes : iterable of Vote
-        All so far; those on other items are left out.
+    items: Those asked about.
+    votes: All so far; those on other items are left out.
     """
 
     def __init__(self, study: Study, criterion: str, items: Sequence[str], votes: Iterable[Vote]) -> None:

@@ -16,7 +16,7 @@ from threading import Lock, Thread
 from time import time
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Engine, delete, select
+from sqlalchemy import Connection, Engine, bindparam, delete, select
 
 from jamrank.collect.database import reading, writing
 from jamrank.collect.records import Event
@@ -27,12 +27,9 @@ from jamrank.studio.history import Histories
 from jamrank.studio.pages import page_state
 from jamrank.studio.tables import QUEUE
 
-__all__ = ["Database", "Outcome"]
-
 T = TypeVar("T")
 _AT_ONCE = 100
-# Number of pairs of the shared queue that are considered for each judge.
-_POOL = 6
+_QUEUED = select(QUEUE).where(QUEUE.c.judge.in_(bindparam("judges", expanding=True))).order_by(QUEUE.c.id)
 
 
 @dataclass(frozen=True)
@@ -53,10 +50,7 @@ class _Job:
 class Database:
     """A ledger with the studio's tables.
 
-    Parameters
-    ----------
-    engine : Engine
-        As the ledger opens it.
+    engine: As the ledger opens it.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -187,10 +181,7 @@ def _attempt(connection: Connection, work: Callable[[Connection], Any]) -> Any:
 def _offers(connection: Connection, judges: Sequence[str]) -> dict[str, list[Pair]]:
     """Return queued pairs by judge, the shared ones under the empty name."""
     offers: dict[str, list[Pair]] = {"": []}
-    own = select(QUEUE).where(QUEUE.c.judge.in_(judges)).order_by(QUEUE.c.id)
-    pool = select(QUEUE).where(QUEUE.c.judge == "").order_by(QUEUE.c.id).limit(_POOL * len(judges))
-    for query in (own, pool):
-        for row in connection.execute(query):
-            pair = Pair(row.left, row.right, row.criterion, row.purpose, row.strategy, row.probability, row.id)
-            offers.setdefault(row.judge, []).append(pair)
+    for row in connection.execute(_QUEUED, {"judges": ["", *judges]}):
+        pair = Pair(row.left, row.right, row.criterion, row.purpose, row.strategy, row.probability, row.id)
+        offers.setdefault(row.judge, []).append(pair)
     return offers

@@ -10,8 +10,6 @@ from jamrank.studio.items import Item, Part
 from jamrank.studio.setup import Material
 from jamrank.studio.study import Study
 
-__all__ = ["demo_material"]
-
 _N_ITEMS = 40
 _SCALE = 24
 

@@ -13,8 +13,6 @@ from jamrank.studio.study import Study, as_toml
 if TYPE_CHECKING:
     from jamrank.studio.web import Studio
 
-__all__ = ["Export", "exports_of"]
-
 
 @dataclass(frozen=True)
 class Export:
@@ -47,7 +45,7 @@ def _settings(studio: Studio) -> str:
 
 def exports_of(study: Study) -> dict[str, Export]:
     """Return the files of a study by name; each criterion has a report of its own."""
-    votes = "every vote that counts, in jamrank's own form, with time, order and how the pair was chosen"
+    votes = "every vote that counts, in jamrank's own format, with time, order and how the pair was chosen"
     files = {
         "votes.csv": Export("text/csv", votes, _votes),
         "ranking.csv": Export("text/csv", "the ranking as of the last fit", partial(_found, "ranking.csv")),

@@ -11,18 +11,17 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Connection, select
 
 from jamrank.collect.schema import events
+from jamrank.collect.source import with_grades
 from jamrank.studio.study import Study
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Feed", "JudgeFacts", "News", "Vote"]
-
 _COLUMNS = [
     events.c[name]
     for name in (
         *("id", "time", "kind", "annotator", "left", "right", "criterion", "purpose"),
-        *("refers", "outcome", "seconds", "cost"),
+        *("refers", "outcome", "strength", "seconds", "cost"),
     )
 ]
 _BATCH = 20_000
@@ -42,6 +41,7 @@ class Vote:
     purpose: str
     seconds: float | None
     cost: float
+    strength: float | None = None
 
     @property
     def pair(self) -> tuple[str, str, str]:
@@ -71,12 +71,7 @@ class JudgeFacts:
 class News:
     """What came since the last look: votes and skips (``abstain``), whether a vote was undone, and what expired.
 
-    Attributes
-    ----------
-    votes : list of Vote
-    undone : bool
-    expired : list of (str, str, str, str)
-        Judge, two items and criterion of each pair that nobody answered in time.
+    expired: Judge, two items and criterion of each pair that nobody answered in time.
     """
 
     votes: list[Vote]
@@ -119,7 +114,7 @@ class Feed:
         elif row.kind in ("answered", "skipped"):
             vote = Vote(
                 *(row.id, row.time, row.annotator, row.left, row.right, row.outcome or "abstain"),
-                *(row.criterion, row.purpose, row.seconds, row.cost or 0.0),
+                *(row.criterion, row.purpose, row.seconds, row.cost or 0.0, row.strength),
             )
             if row.kind == "answered":
                 self.votes[row.id] = vote
@@ -144,16 +139,9 @@ class Feed:
         """Return these votes as the table that a fit takes."""
         import polars as pl
 
-        votes = self.counted(criterion)
-        return pl.DataFrame(
-            {
-                "annotator": [v.judge for v in votes],
-                "left": [v.left for v in votes],
-                "right": [v.right for v in votes],
-                "winner": [v.winner for v in votes],
-            },
-            schema=dict.fromkeys(("annotator", "left", "right", "winner"), pl.String),
-        )
+        columns = dict.fromkeys(("annotator", "left", "right", "winner"), pl.String) | {"strength": pl.Float64}
+        rows = [(v.judge, v.left, v.right, v.winner, v.strength) for v in self.counted(criterion)]
+        return with_grades(pl.DataFrame(rows, schema=columns, orient="row")).drop("strength")
 
     def judges(self, study: Study) -> dict[str, JudgeFacts]:
         """Return the statistics of each judge."""

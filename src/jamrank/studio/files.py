@@ -15,8 +15,6 @@ from jamrank.io.resources import package_text
 from jamrank.studio.media import media_type, resolve, sanitised_svg
 from jamrank.studio.web import Refused, Studio, who
 
-__all__ = ["ROUTES"]
-
 _STATIC = {
     "studio.css": ("jamrank.studio", "static/studio.css", "text/css"),
     "vote.js": ("jamrank.studio", "static/vote.js", "text/javascript"),

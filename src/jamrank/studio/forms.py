@@ -8,8 +8,6 @@ from typing import Any
 from jamrank.errors import InputError
 from jamrank.studio.study import Study, with_settings
 
-__all__ = ["study_of_form"]
-
 _TEXTS = ("title", "question", "instructions", "consent")
 _NUMBERS = ("gold_share", "repeat_share", "easy_share", "cost_per_vote")
 

@@ -6,11 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, bindparam, func, select
 
 from jamrank.collect.schema import events
-
-__all__ = ["AGAIN", "AHEAD", "Asked", "Histories", "History", "read_history"]
 
 _ENDED = {"answered", "skipped", "refused", "unparsable", "failed"}
 # A page holds this many pairs: the one on the screen and the next. More would last longer without a network, but
@@ -114,6 +112,9 @@ _COLUMNS = [
 ]
 
 
+_SINCE = select(*_COLUMNS).where(events.c.id > bindparam("cursor")).order_by(events.c.id)
+
+
 def read_history(connection: Connection, judge: str) -> History:
     """Read the history of a judge from the ledger."""
     history = History(judge)
@@ -135,8 +136,7 @@ class Histories:
             self.forget()
             self._cursor = connection.scalar(select(func.max(events.c.id))) or 0
         else:
-            new = select(*_COLUMNS).where(events.c.id > self._cursor).order_by(events.c.id)
-            self.add(connection.execute(new))
+            self.add(connection.execute(_SINCE, {"cursor": self._cursor}))
         for judge in judges:
             if judge not in self._known:
                 self._known[judge] = read_history(connection, judge)

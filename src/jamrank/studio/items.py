@@ -13,8 +13,6 @@ from jamrank.errors import InputError
 from jamrank.io.tables import load_table
 from jamrank.studio.media import FILE_KINDS, check_file, kind_of_name, read_text_file
 
-__all__ = ["Item", "Kind", "Part", "check_items", "item_details", "item_from", "media_origins", "read_items"]
-
 Kind = Literal["text", "markdown", "image", "audio", "video"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 _ID_COLUMNS = ("item", "id", "name")
@@ -118,7 +116,9 @@ def _file_part(root: Path, name: str) -> Part:
     kind = kind_of_name(name)
     if kind is None:
         endings = "png, jpg, gif, webp, avif, svg, mp3, ogg, wav, flac, m4a, mp4, webm, txt or md"
-        raise InputError(f"{name!r} is of no known kind", f"expected a name that ends in {endings}", source=str(root))
+        raise InputError(
+            f"the kind of {name!r} is unknown", f"expected a name that ends in {endings}", source=str(root)
+        )
     check_file(root, name, kind)
     if kind in ("text", "markdown"):
         return Part(kind, _bounded(read_text_file(root, name), str(root / name)))

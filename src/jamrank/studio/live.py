@@ -12,10 +12,8 @@ from jamrank.studio.analysis import Analysis
 from jamrank.studio.feed import Feed, JudgeFacts
 from jamrank.studio.study import Study
 
-__all__ = ["Light", "live_body"]
-
 _HEADINGS = {
-    "go": "Go on",
+    "go": "Continue",
     "reached": "Stop: the goal is reached",
     "futile": "Stop: more votes of this kind will not help",
     "budget spent": "Stop: the budget is spent",
@@ -40,21 +38,17 @@ class Light:
 def light_of(status: Any, study: Study, criterion: str, per_minute: float) -> Light:
     """Return the stop light of a criterion.
 
-    Parameters
-    ----------
-    status : Status
-        Of the chooser.
-    per_minute : float
-        Current votes per minute, for the time left.
+    status: Of the chooser.
+    per_minute: Current votes per minute, for the time left.
     """
     left = []
     needed = getattr(status, "votes_needed", None)
     if needed is not None and status.state == "go":
         left.append(f"about {needed:,.0f} votes to go")
         if study.cost_per_vote:
-            left.append(f"costing about {needed * study.cost_per_vote:,.2f}")
+            left.append(f"at a cost of about {needed * study.cost_per_vote:,.2f}")
         if per_minute > 0:
-            left.append(f"at the present pace {_duration(60 * needed / per_minute)}")
+            left.append(f"at the current pace {_duration(60 * needed / per_minute)}")
     text = ", ".join(left)
     heading = _HEADINGS.get(status.state, status.state)
     return Light(_LAMPS.get(status.state, "go"), heading, status.reason, text[:1].upper() + text[1:], criterion)
@@ -62,10 +56,10 @@ def light_of(status: Any, study: Study, criterion: str, per_minute: float) -> Li
 
 def _duration(seconds: float) -> str:
     if seconds < 90:
-        return f"{seconds:.0f} seconds"
+        return plural(round(seconds), "second")
     if seconds < 5400:
-        return f"{seconds / 60:.0f} minutes"
-    return f"{seconds / 3600:.0f} hours" if seconds < 172800 else f"{seconds / 86400:.0f} days"
+        return plural(round(seconds / 60), "minute")
+    return plural(round(seconds / 3600), "hour") if seconds < 172800 else plural(round(seconds / 86400), "day")
 
 
 def live_body(
@@ -125,9 +119,9 @@ def _tiles(
     tiles = [
         ("votes", count(n_votes)),
         ("votes in the last minute", count(recent)),
-        ("judges at work", count(active)),
+        ("active judges", count(active)),
         ("judges who voted", count(len(facts))),
-        ("items asked about", count(n_items)),
+        ("active items", count(n_items)),
     ]
     if study.cost_per_vote:
         tiles.append(("cost so far", f"{sum(vote.cost for vote in feed.votes.values()):,.2f}"))
@@ -182,7 +176,7 @@ def votes_chart(times: Sequence[float], now: float) -> str:
         for k, n in enumerate(bars)
         if n
     ]
-    what = f"{plural(len(times), 'vote')} in {_duration(span)}; at most {most:,} in {_duration(span / _BARS)}"
+    what = f"{plural(len(times), 'vote')} in {_duration(span)}; at most {most:,} within {_duration(span / _BARS)}"
     title = tag("title", "Votes over time") + tag("desc", what)
     chart = tag(
         "svg",

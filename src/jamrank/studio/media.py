@@ -10,18 +10,6 @@ from xml.etree import ElementTree as ET
 
 from jamrank.errors import InputError
 
-__all__ = [
-    "FILE_KINDS",
-    "check_file",
-    "check_upload",
-    "kind_of_name",
-    "media_type",
-    "read_text_file",
-    "render_markdown",
-    "resolve",
-    "sanitised_svg",
-]
-
 FILE_KINDS = ("image", "audio", "video")
 _LARGEST_SVG = 2_000_000
 _LARGEST_TEXT = 400_000
@@ -107,7 +95,7 @@ def check_upload(name: str, content: bytes) -> str:
     kind = kind_of_name(name)
     if kind is None:
         raise InputError(
-            f"{name[:80]!r} is of no known kind", "expected an image, audio, video, text or Markdown file"
+            f"{name[:80]!r} is of an unknown kind", "expected an image, audio, video, text or Markdown file"
         )
     if kind in ("text", "markdown"):
         _decoded(content, name)
@@ -122,7 +110,7 @@ def check_beginning(name: str, content: bytes) -> None:
     if type_ == "image/svg+xml":
         sanitised_svg(content)
     elif type_ in _BEGINNINGS and not any(pattern.match(content) for pattern in _BEGINNINGS[type_]):
-        raise InputError(f"{name[:80]!r} does not begin as {type_} does", "rename it to what it is")
+        raise InputError(f"{name[:80]!r} does not have the content of {type_}", "rename it with the right ending")
 
 
 def read_text_file(root: Path, name: str) -> str:
@@ -181,10 +169,8 @@ _REACHES_OUT = re.compile(r"url\(\s*['\"]?(?!#)|@import|expression|javascript:|\
 def sanitised_svg(content: bytes) -> bytes:
     """Return an SVG without scripts and external resources: only known elements and internal links.
 
-    Raises
-    ------
-    InputError
-        If it is not an SVG, is too large, or has a document type (whose entities could expand without limit).
+    Raises InputError: If it is not an SVG, is too large, or has a document type (whose entities could expand without
+        limit).
     """
     if len(content) > _LARGEST_SVG:
         raise InputError(f"an SVG of more than {_LARGEST_SVG:,} bytes", "simplify it, or save it as PNG")
@@ -197,7 +183,7 @@ def sanitised_svg(content: bytes) -> bytes:
     except (ET.ParseError, ValueError, LookupError):
         raise InputError("an SVG that is not XML", "save it again, or as PNG") from None
     if root.tag != f"{_SVG}svg":
-        raise InputError("a file named .svg that is not an SVG", "rename it to what it is")
+        raise InputError("a file named .svg that is not an SVG", "rename it with the right ending")
     _clean(root)
     ET.register_namespace("", _SVG[1:-1])
     ET.register_namespace("xlink", _XLINK[1:-1])

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from threading import Lock
 
-__all__ = ["Metrics"]
-
 _BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.25, 0.5, 1.0, 2.5)
 
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from jamrank.studio.items import Part
     from jamrank.studio.view import View
 
-__all__ = ["page_state", "rendered_item", "templates"]
-
 
 @cache
 def templates() -> Environment:
@@ -34,7 +32,6 @@ def templates() -> Environment:
 def page_state(view: View, history: History) -> dict[str, Any]:
     """Return the state of the voting page, for the template and the script."""
     study = view.study
-    total = study.votes_per_judge
     shown = [one for one in history.open[: AHEAD + 1] if one.left in view.items and one.right in view.items]
     last = history.last_answered
     status = view.status
@@ -55,7 +52,7 @@ def page_state(view: View, history: History) -> dict[str, Any]:
             for one in shown
         ],
         "done": done,
-        "total": done + len(shown) if not shown else total,
+        "total": max(view.votes_per_judge, done + len(shown)) if shown else done,
         "undo": None if last is None else last.key,
         "ties": study.ties,
         "skip": study.skip,

@@ -14,26 +14,6 @@ from jamrank.collect.schema import annotators
 from jamrank.studio.access import digest, new_token
 from jamrank.studio.tables import INVITATIONS, QUEUE, SESSIONS
 
-__all__ = [
-    "Invitation",
-    "Judge",
-    "Session",
-    "came_by",
-    "delete_judge",
-    "end_session",
-    "find_invitation",
-    "find_session",
-    "invite",
-    "invite_admin",
-    "invite_judge",
-    "judges",
-    "open_session",
-    "redeem",
-    "revoke_judge",
-    "revoke_links",
-    "revoke_open_links",
-]
-
 _JUDGE_SESSION = 90 * 86400.0
 _ADMIN_SESSION = 7 * 86400.0
 
@@ -170,11 +150,6 @@ def find_session(connection: Connection, token: str, role: str) -> Session | Non
     )
     row = connection.execute(query).one_or_none()
     return None if row is None else Session(*row)
-
-
-def end_session(connection: Connection, token: str) -> None:
-    """Forget a session."""
-    connection.execute(delete(SESSIONS).where(SESSIONS.c.digest == digest(token)))
 
 
 def came_by(connection: Connection, token: str, invitation: str) -> bool:

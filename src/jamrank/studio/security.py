@@ -14,8 +14,6 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["BodyTooLargeError", "Guard", "JsonLines", "log", "policy", "same_origin"]
-
 log = logging.getLogger("jamrank.studio")
 
 _HEADERS = {
@@ -54,19 +52,11 @@ def same_origin(headers: Headers) -> bool:
 class Guard:
     """Middleware around the whole app.
 
-    Parameters
-    ----------
-    app : ASGI app
-    hosts : set of str
-        Allowed host names.
-    limit_of : callable
-        Most bytes that a request to a path may have.
-    media : callable
-        Origins of items that lie elsewhere.
-    secure : bool
-        Whether browsers reach it by https only.
-    observe : callable
-        Called for every response: endpoint, status, seconds.
+    hosts: Allowed host names.
+    limit_of: Most bytes that a request to a path may have.
+    media: Origins of items that lie elsewhere.
+    secure: Whether browsers reach it by https only.
+    observe: Called for every response: endpoint, status, seconds.
     """
 
     def __init__(

@@ -18,8 +18,6 @@ from typing import Any
 
 from jamrank.errors import LedgerError, ParameterError
 
-__all__ = ["Options", "listen", "serve"]
-
 # Seconds for the worker to stop after its server.
 _GRACE = 10.0
 
@@ -28,24 +26,14 @@ _GRACE = 10.0
 class Options:
     """Options of the server.
 
-    Parameters
-    ----------
-    database : str
-        Path or URL.
-    media : Path
-        The folder of the items' files.
-    url : str
-        Public URL.
-    hosts : tuple of str
-        Further allowed host names.
-    processes : int
-        Server processes; several need PostgreSQL.
-    proxy : bool
-        Whether to trust the forwarding headers of a proxy.
-    upload_bytes : int
-        Most bytes of an upload.
-    quiet : bool
-        Whether to log only what goes wrong.
+    database: Path or URL.
+    media: The folder of the items' files.
+    url: Public URL.
+    hosts: Further allowed host names.
+    processes: Server processes; several need PostgreSQL.
+    proxy: Whether to trust the forwarding headers of a proxy.
+    upload_bytes: Most bytes of an upload.
+    quiet: Whether to log only what goes wrong.
     """
 
     database: str

@@ -21,8 +21,6 @@ from jamrank.studio.study import Study, read_study
 from jamrank.studio.tables import METADATA, SETTINGS
 from jamrank.studio.texts import texts_of
 
-__all__ = ["Material", "open_study", "prepare", "read_material", "start"]
-
 Migration = Callable[[Connection], None]
 # MIGRATIONS[k] converts tables from version k + 1 to k + 2; new ones have the newest version.
 MIGRATIONS: Sequence[Migration] = ()
@@ -47,10 +45,7 @@ def prepare(connection: Connection, migrations: Sequence[Migration] = MIGRATIONS
 def open_study(where: str | os.PathLike[str], *, create: bool = True) -> Engine:
     """Open a ledger together with the studio's tables; those of an older jamrank are migrated.
 
-    Raises
-    ------
-    LedgerError
-        If it cannot be opened, or was written by a newer jamrank.
+    Raises LedgerError: If it cannot be opened, or was written by a newer jamrank.
     """
     url = locate(where)
     engine = open_engine(url, create=create)
@@ -79,10 +74,7 @@ class Material:
 def read_material(items: Path | None, study: Path | None) -> Material:
     """Read the items and the settings.
 
-    Raises
-    ------
-    InputError
-        If either is invalid; nothing is changed then.
+    Raises InputError: If either is invalid; nothing is changed then.
     """
     settings, text = None, ""
     if study is not None:

@@ -13,8 +13,6 @@ from jamrank.studio.tables import SNAPSHOTS
 if TYPE_CHECKING:
     from jamrank.studio.web import Studio
 
-__all__ = ["live_of", "newest", "read_snapshot", "report_name", "save_snapshot"]
-
 _NOTHING: dict[str, Any] = {"lights": [], "tiles": [], "chart": "", "judges": [], "sections": [], "version": ""}
 
 

@@ -9,11 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
+from jamrank.acquisition.strategies import STRATEGIES
 from jamrank.errors import InputError
 
-__all__ = ["Criterion", "KnownPair", "Study", "as_toml", "read_study", "study_from"]
-
-_STRATEGIES = ("information", "swiss", "random", "uncertainty", "top-two")
 _GOALS = ("ranking", "top-k", "verdicts")
 _LONGEST = 20_000
 
@@ -39,49 +37,28 @@ class KnownPair:
 class Study:
     """The settings of a study.
 
-    Parameters
-    ----------
-    title : str
-        Shown above every page and in exports.
-    question : str
-        What judges are asked, where there is a single criterion.
-    criteria : tuple of Criterion
-        Several questions on the same items, each with its own ranking.
-    ties, skip : bool
-        Whether a judge may answer that neither is better, or decline to answer.
-    grades : tuple of str
-        Words for how much better, mildest first, such as ``("slightly better", "much better")``; none for a plain
-        choice. A grade is recorded with the vote; it does not change the weight of the vote in a fit.
-    votes_per_judge : int
-        Number of votes per judge.
-    practice : tuple of KnownPair
-        Asked first, with the right answer shown; never part of the ranking.
-    gold, gold_share
-        Pairs of known order, and the share of a judge's pairs that they make up.
-    repeat_share : float
-        Share of a judge's pairs that are an earlier pair of theirs with its sides swapped: they measure how
+    title: Shown above every page and in exports.
+    question: What judges are asked, where there is a single criterion.
+    criteria: Several questions on the same items, each with its own ranking.
+    ties, skip: Whether a judge may answer that neither is better, or decline to answer.
+    grades: Words for how much better, mildest first, such as ``("slightly better", "much better")``; none for a plain
+        choice. A fit takes them as ordered outcomes, with thresholds for each judge.
+    votes_per_judge: Number of votes per judge.
+    practice: Asked first, with the right answer shown; never part of the ranking.
+    gold, gold_share: Pairs of known order, and the share of a judge's pairs that they make up.
+    repeat_share: Share of a judge's pairs that are an earlier pair of theirs with its sides swapped: they measure how
         consistent a judge is.
-    easy_share : float
-        Share of pairs with a clear winner, against fatigue.
-    consent, instructions : str
-        Markdown, shown before the first pair; with a consent text a judge must agree to it.
-    ask : tuple of str
-        Questions to judges about themselves. The answers are stored apart from votes and can be deleted.
-    strategy : str
-        How pairs are chosen: ``"information"``, or another strategy of the chooser, such as ``"random"``.
-    goal, k, target
-        The goal of the study: ``"ranking"``, ``"top-k"`` for the first `k` places, or ``"verdicts"`` on the
-        judges; and the expected error at which it is reached.
-    budget : float
-        Budget, in the unit of `cost_per_vote`; 0 for no limit.
-    cost_per_vote : float
-        Cost of a vote, for cost estimates; 0 for none.
-    lease_minutes : float
-        After this time an unanswered pair may be given to another judge.
-    language : str
-        Of the pages, for browsers and screen readers.
-    texts : mapping of str to str
-        Replacements for any text of the judges' pages.
+    easy_share: Share of pairs with a clear winner, against fatigue.
+    consent, instructions: Markdown, shown before the first pair; with a consent text a judge must agree to it.
+    ask: Questions to judges about themselves. The answers are stored apart from votes and can be deleted.
+    strategy: How pairs are chosen: ``"information"``, or another strategy of the chooser, such as ``"random"``.
+    goal, k, target: The goal of the study: ``"ranking"``, ``"top-k"`` for the first `k` places, or ``"verdicts"`` on
+        the judges; and the expected error at which it is reached.
+    budget: Budget, in the unit of `cost_per_vote`; 0 for no limit.
+    cost_per_vote: Cost of a vote, for cost estimates; 0 for none.
+    lease_minutes: After this time an unanswered pair may be given to another judge.
+    language: Of the pages, for browsers and screen readers.
+    texts: Replacements for any text of the judges' pages.
     """
 
     title: str = "Which is better?"
@@ -246,8 +223,8 @@ def _check(study: Study) -> None:
             raise InputError(f"{name} is {getattr(study, name):g}", "expected a share from 0 to 0.5")
     if study.goal not in _GOALS:
         raise InputError(f"goal is {study.goal!r}", f"expected {' or '.join(_GOALS)}")
-    if study.strategy not in _STRATEGIES:
-        raise InputError(f"strategy is {study.strategy!r}", f"expected {' or '.join(_STRATEGIES)}")
+    if study.strategy not in STRATEGIES:
+        raise InputError(f"strategy is {study.strategy!r}", f"expected {' or '.join(STRATEGIES)}")
     if study.goal == "top-k" and study.k < 1:
         raise InputError("goal is 'top-k' without k", "expected k, the number of places that matter")
     if not 0 < study.target < 0.5:

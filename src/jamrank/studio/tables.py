@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from sqlalchemy import Boolean, Column, Double, Index, Integer, MetaData, String, Table, Text
 
-__all__ = ["INVITATIONS", "METADATA", "QUEUE", "SESSIONS", "SETTINGS", "SNAPSHOTS", "VERSION"]
-
 VERSION = 1
 METADATA = MetaData()
 

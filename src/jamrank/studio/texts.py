@@ -6,16 +6,14 @@ from collections.abc import Mapping
 
 from jamrank.errors import InputError
 
-__all__ = ["TEXTS", "texts_of"]
-
 TEXTS = {
     "welcome": "You are invited to compare things, two at a time.",
     "how_long": "There are {total} comparisons. You can stop at any time and continue later with the same link.",
     "start": "Start",
-    "go_on": "Go on",
+    "go_on": "Continue",
     "agree": "I have read this and agree to take part.",
     "about_you": "About you",
-    "about_note": "Kept apart from your votes; the organiser can delete it.",
+    "about_note": "Stored separately from your votes; the organiser can delete it.",
     "must_agree": "Please agree before you start.",
     "link_unknown": "This link is not valid. Ask the sender for a new one.",
     "link_used_up": "This link has reached its limit of judges. Ask the sender for another one.",
@@ -34,8 +32,8 @@ TEXTS = {
     "keys_skip": ", S skip",
     "your_answer": "Your answer",
     "image_alt": "Image of item {name}",
-    "audio_label": "Recording of item {name}",
-    "video_label": "Film of item {name}",
+    "audio_label": "Audio of item {name}",
+    "video_label": "Video of item {name}",
     "progress": "{done} of {total}",
     "progress_label": "Progress",
     "practice": "Practice: this one does not count.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from sqlalchemy import Connection
 
@@ -11,8 +12,6 @@ from jamrank.studio.catalogue import Listed, catalogue, load_study, read_setting
 from jamrank.studio.items import media_origins
 from jamrank.studio.study import Study
 from jamrank.studio.texts import texts_of
-
-__all__ = ["View", "read_view"]
 
 
 @dataclass(frozen=True)
@@ -26,6 +25,14 @@ class View:
     origins: tuple[str, ...]
     texts: Mapping[str, str]
     version: str
+
+    @cached_property
+    def votes_per_judge(self) -> int:
+        """How many pairs a judge gets: as many as the study says, or all that there are."""
+        usable = sum(not listed.retired for listed in self.items.values())
+        pairs = usable * (usable - 1) // 2 * len(self.study.asked()) - len(self.study.practice)
+        wanted = self.study.votes_per_judge
+        return wanted if self.study.repeat_share else min(wanted, max(pairs, 1))
 
 
 def read_view(connection: Connection) -> View:

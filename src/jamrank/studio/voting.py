@@ -25,8 +25,6 @@ from jamrank.studio.web import (
     who,
 )
 
-__all__ = ["ROUTES"]
-
 _ANSWERS = {"left", "right", "tie", "skip"}
 _LONGEST_ABOUT = 200
 

@@ -25,8 +25,6 @@ from jamrank.studio.pages import templates
 from jamrank.studio.security import same_origin
 from jamrank.studio.view import View, read_view
 
-__all__ = ["Refused", "Studio", "form_of", "redirect", "refusal", "set_cookie", "wants_json", "who"]
-
 _FRESH = 1.0
 _SESSION_FRESH = 3.0
 
@@ -89,7 +87,8 @@ class Studio:
     def page(self, name: str, status: int = 200, **values: Any) -> HTMLResponse:
         """Write a page."""
         view = self.view()
-        shown = {"study": view.study, "t": view.texts, "language": view.study.language, **values}
+        shown = {"study": view.study, "t": view.texts, "language": view.study.language}
+        shown |= {"votes_per_judge": view.votes_per_judge, **values}
         return HTMLResponse(templates().get_template(name).render(shown), status)
 
 
@@ -129,10 +128,7 @@ def redirect(path: str) -> Response:
 async def who(request: Request, role: str, fields: Mapping[str, str] | None = None) -> tuple[people.Session, str]:
     """Return the session and its token; a form must belong to that session and to our own pages.
 
-    Raises
-    ------
-    Refused
-        401 without a valid cookie, 403 for a form that was made elsewhere.
+    Raises Refused: 401 without a valid cookie, 403 for a form that was made elsewhere.
     """
     studio: Studio = request.app.state.studio
     token = request.cookies.get(cookie_name(role, studio.secure), "")

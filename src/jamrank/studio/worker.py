@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Event
 from time import monotonic, time
@@ -26,8 +26,6 @@ from jamrank.studio.snapshots import report_name, save_snapshot
 from jamrank.studio.tables import QUEUE
 from jamrank.studio.view import View, read_view
 
-__all__ = ["Worker"]
-
 # Size of the shared queue.
 _POOL = 30
 _ACTIVE = 180.0
@@ -47,12 +45,8 @@ _CARELESS = ("random", "one-sided", "position-biased")
 class Worker:
     """Fits and chooses until it is stopped.
 
-    Parameters
-    ----------
-    engine : Engine
-        Of the ledger.
-    depth : int
-        Largest queue of a judge; shorter for slow judges.
+    engine: Of the ledger.
+    depth: Largest queue of a judge; shorter for slow judges.
     """
 
     engine: Engine
@@ -99,7 +93,7 @@ class Worker:
         if self._unfitted and (now or monotonic() - self._fitted >= max(_FIT_EVERY, self._fit_took)):
             self._fit(view)
         if view.status == "open":
-            self._fill(view, queued)
+            self._fill(view, queued, names)
         if self._unshown and (now or monotonic() - self._shown >= max(_SHOW_EVERY, self._show_took / 2)):
             self._show(view, names)
 
@@ -143,13 +137,13 @@ class Worker:
             votes = self.feed.counted(criterion.name)
             self._sources[criterion.name] = PairSource(view.study, criterion.name, usable, votes)
 
-    def _fill(self, view: View, queued: dict[str, list[tuple[str, str, str]]]) -> None:
-        """Choose pairs for active judges with short queues, and for the shared queue."""
+    def _fill(self, view: View, queued: dict[str, list[tuple[str, str, str]]], people: Mapping[str, str]) -> None:
+        """Choose pairs for people at work with short queues, and for the shared queue."""
         if not self._sources:
             return
         now, rows = time(), []
         recent = Counter(vote.judge for vote in self.feed.latest(now - _RECENT))
-        at_work = {judge: at for judge, at in self.feed.seen.items() if at > now - _ACTIVE}
+        at_work = {judge: at for judge, at in self.feed.seen.items() if at > now - _ACTIVE and judge in people}
         for judge in sorted(at_work, key=lambda judge: (len(queued.get(judge, ())), -at_work[judge])):
             depth = min(1 + recent[judge] // 5, self.depth)
             rows += self._pairs_for(view, judge, depth - len(queued.get(judge, ())), queued.get(judge, []))

@@ -10,9 +10,6 @@ from jamrank.acquisition.goals import relevance
 from jamrank.acquisition.view import Proposals, View
 from jamrank.typing import FloatArray
 
-__all__ = ["information"]
-
-
 # This many pairs, the best for the best annotator, are evaluated for every annotator.
 _LOOKED_AT = 100
 # Value of knowing the annotators, and the further votes of each that benefit.
@@ -27,13 +24,9 @@ def information(view: View) -> Proposals:
     mean, variance = belief.scores.margin(view.first, view.second)
     worth = relevance(belief.scores, view.goal, view.first, view.second, view.rng)
     flips, ties = belief.reliability.flip[view.annotators], belief.tie[view.annotators]
-    best = int(np.argmin(np.minimum(flips, 1 - flips)))
-    rough = _reduction(_from_table(mean, variance, flips[best], ties[best])) * worth
-    if view.goal.name == "verdicts":
-        rough = np.abs(expected_truth(mean, variance) - 0.5)
-    kept = np.arange(len(rough))
+    kept = np.arange(len(mean))
     if len(kept) > _LOOKED_AT:
-        kept = np.argpartition(-rough, _LOOKED_AT)[:_LOOKED_AT]
+        kept = np.argpartition(-_rough_value(view, mean, variance, worth), _LOOKED_AT)[:_LOOKED_AT]
     mean, variance, worth = mean[kept], variance[kept], worth[kept]
     margins = np.abs(mean)[None, :], variance[None, :]
     value = _reduction(vote_information(*margins, flips[:, None], ties[:, None])) * worth
@@ -46,6 +39,15 @@ def information(view: View) -> Proposals:
         value = value + _reduction(learned) * (LEARNING * perfect * _doubt(view))[:, None]
         why = "most information on the goal; current probability of the order {sure}"
     return Proposals(kept, value / view.cost[:, None], why)
+
+
+def _rough_value(view: View, mean: FloatArray, variance: FloatArray, worth: FloatArray) -> FloatArray:
+    """Return the approximate value of each pair for the best annotator."""
+    if view.goal.name == "verdicts":
+        return np.abs(expected_truth(mean, variance) - 0.5)
+    flips, ties = view.belief.reliability.flip[view.annotators], view.belief.tie[view.annotators]
+    best = int(np.argmin(np.minimum(flips, 1 - flips)))
+    return _reduction(_from_table(mean, variance, flips[best], ties[best])) * worth
 
 
 def _doubt(view: View) -> FloatArray:

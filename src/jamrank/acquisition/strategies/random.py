@@ -6,8 +6,6 @@ import numpy as np
 
 from jamrank.acquisition.view import Proposals, View
 
-__all__ = ["random_pairs"]
-
 
 def random_pairs(view: View) -> Proposals:
     """Give all pairs the same value."""

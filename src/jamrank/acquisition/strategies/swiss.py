@@ -6,8 +6,6 @@ import numpy as np
 
 from jamrank.acquisition.view import Proposals, View
 
-__all__ = ["swiss"]
-
 
 def swiss(view: View) -> Proposals:
     """Prefer pairs of the fewest votes on both items, then the smallest distance in rank, new pairs first."""
@@ -18,4 +16,6 @@ def swiss(view: View) -> Proposals:
     apart = np.abs(rank[view.first] - rank[view.second]) + len(mean) * view.count_pairs()
     value = -(votes - votes.min()) - apart / (apart.max() + 1)
     every = np.broadcast_to(value, (len(view.annotators), len(value)))
-    return Proposals(np.arange(len(value)), every, "few votes on both, and neighbours in the present order")
+    return Proposals(
+        np.arange(len(value)), every, "few votes on both items, which are neighbours in the current order"
+    )

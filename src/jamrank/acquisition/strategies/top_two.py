@@ -6,8 +6,6 @@ import numpy as np
 
 from jamrank.acquisition.view import Proposals, View
 
-__all__ = ["top_two"]
-
 _DRAWS = 64
 
 
@@ -31,7 +29,7 @@ def top_two(view: View) -> Proposals:
     value = ((view.first == low) & (view.second == high)).astype(np.float64)
     sharp = 1 - 2 * np.minimum(view.belief.reliability.flip[view.annotators], 0.499)
     return Proposals(
-        np.arange(len(value)), value * (sharp / view.cost)[:, None], "both came out best in draws from the posterior"
+        np.arange(len(value)), value * (sharp / view.cost)[:, None], "both were best in draws from the posterior"
     )
 
 

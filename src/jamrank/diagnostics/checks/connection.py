@@ -9,8 +9,6 @@ from jamrank.diagnostics.findings import CheckResult, Finding
 from jamrank.diagnostics.graph import find_bridges
 from jamrank.text import many, safe_text
 
-__all__ = ["bridges", "connection"]
-
 _SIZES_SHOWN = 3
 
 

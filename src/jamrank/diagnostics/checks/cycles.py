@@ -9,8 +9,6 @@ from jamrank.diagnostics.examination import Examination
 from jamrank.diagnostics.findings import CheckResult, Finding
 from jamrank.text import in_percent, many
 
-__all__ = ["ENOUGH_TRIADS", "NEARLY_CHANCE", "cycles"]
-
 # A quarter of the triads of random votes is circular.
 _CHANCE, NEARLY_CHANCE, ENOUGH_TRIADS = 0.25, 0.2, 20
 _FEW = 0.05

@@ -9,8 +9,6 @@ from jamrank.diagnostics.findings import CheckResult, Finding
 from jamrank.diagnostics.planning import expected_accuracy, more_votes, score_errors
 from jamrank.text import in_percent
 
-__all__ = ["planning"]
-
 
 def planning(examination: Examination) -> CheckResult:
     """Estimate the share of pairs of items in the right order, and how many more votes a target needs."""
@@ -26,16 +24,19 @@ def planning(examination: Examination) -> CheckResult:
     by = f"By {examination.fit_name}"
     if examination.quick:
         by += " (jamrank fit selects a model for the votes and may differ)"
-    sentence = f"{by}, about {in_percent(accuracy, 0)} of all pairs of items are in the right order"
+    # A share that misses the target must not look like it.
+    digits = int(more != 0 and in_percent(accuracy, 0) == in_percent(target, 0))
+    sentence = f"{by}, about {in_percent(accuracy, digits)} of all pairs of items are in the right order"
     level = "note"
     if more == 0:
         level, sentence = "good", f"{sentence}, which meets the target ({in_percent(target, 0)})."
     elif more is None:
         sentence = f"{sentence}; {in_percent(target, 0)} cannot be reached with votes like these."
     else:
+        # Where the votes on a pair share one truth, more votes on it say little that is new.
+        where = ", on new pairs or under new questions" if result.spec.unit == "pair" else ""
         sentence = (
-            f"{sentence}; {in_percent(target, 0)} needs about {_two_digits(more)} more votes like these, on new "
-            "pairs or under new questions."
+            f"{sentence}; {in_percent(target, 0)} needs about {_two_digits(more)} more votes like these{where}."
         )
     measures = {"expected_accuracy": accuracy, "target": target, "more_votes": more}
     return CheckResult([Finding(level, sentence, "planning")], measures=measures)

@@ -8,8 +8,6 @@ from jamrank.diagnostics.examination import Examination, json_ids, named
 from jamrank.diagnostics.findings import CheckResult, Finding
 from jamrank.diagnostics.graph import separation
 
-__all__ = ["separated"]
-
 _DIVERGING = "Diverging scores (separated data)"
 
 
@@ -32,8 +30,8 @@ def separated(examination: Examination) -> CheckResult:
         if len(which):
             subject = named(items[which], "item")
             sentence = (
-                f"{_DIVERGING}: {subject[0].lower()}{subject[1:]} {verb} every vote; the prior decides how far "
-                f"{side} the others {'it is' if len(which) == 1 else 'they are'}."
+                f"{_DIVERGING}: {subject[0].lower()}{subject[1:]} {verb} every decided vote; the prior decides how "
+                f"far {side} the others {'it is' if len(which) == 1 else 'they are'}."
             )
             findings.append(Finding("note", sentence, "separation"))
     extremes = len(found.never_lost) + len(found.never_won)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
+from jamrank.data.comparisons import Comparisons
+from jamrank.data.storage import FIRST, TIE
 from jamrank.diagnostics.examination import FEW_VOTES, Examination, json_ids, named
 from jamrank.diagnostics.findings import CheckResult, Finding
 from jamrank.text import in_percent
 
-__all__ = ["side_preference"]
-
 # With fewer votes, an uneven share is no evidence.
 _ENOUGH_VOTES = 50
 _UNEVEN, _SLIGHTLY_UNEVEN = 0.05, 0.02
+# In standard errors.
+_SIGNIFICANT = 3.0
 
 
 def side_preference(examination: Examination) -> CheckResult:
@@ -33,13 +35,18 @@ def _findings(examination: Examination, share: float) -> list[Finding]:
     if examination.winner_on_one_side:
         side = "left" if share else "right"
         sentence = (
-            f"Every decided vote is for the {side}: the file apparently lists the winner on the {side}, so side "
-            "preference cannot be measured."
+            f"Every decided vote is for the {side}: the file apparently lists the winner on the {side}, so "
+            "position bias cannot be measured."
         )
         return [Finding("note", sentence, "balance")]
     findings = []
     n, off = float(examination.sides.decided.sum()), abs(share - 0.5)
-    if n >= _ENOUGH_VOTES and off > max(_SLIGHTLY_UNEVEN, 2 * np.sqrt(0.25 / n)):
+    # Where items explain who stood on the left, or nobody saw sides, the share says nothing.
+    if (
+        n >= _ENOUGH_VOTES
+        and examination.has_sides
+        and off > max(_SLIGHTLY_UNEVEN, _SIGNIFICANT * _standard_error(examination.votes, n))
+    ):
         sentence = (
             f"{in_percent(share)} of the decided votes are for the left. If items are assigned to sides at random, "
             "chance does not explain this: annotators may prefer a side, or items were not assigned at random."
@@ -50,3 +57,13 @@ def _findings(examination: Examination, share: float) -> list[Finding]:
         verb = "always chooses" if len(names) == 1 else "always choose"
         findings.append(Finding("warning", f"{named(names, 'annotator')} {verb} the same side.", "sides"))
     return findings
+
+
+def _standard_error(votes: Comparisons, n_decided: float) -> float:
+    """Return the standard error of the share of the left; votes under one question are about one truth."""
+    if not votes.has_questions:
+        return float(np.sqrt(0.25 / n_decided))
+    decided = votes.vote_result != TIE
+    left = (votes.vote_result[decided] == FIRST) ^ votes.vote_swapped[decided]
+    surplus = np.where(left, 0.5, -0.5) * votes.vote_weight[decided]
+    return float(np.sqrt((np.bincount(votes.vote_pair[decided], surplus) ** 2).sum()) / n_decided)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from jamrank.diagnostics.examination import Examination
 from jamrank.diagnostics.findings import CheckResult, Finding
 from jamrank.diagnostics.sign import orientation_of
 from jamrank.text import in_percent, many
-
-__all__ = ["sign"]
+from jamrank.typing import FloatArray
 
 # With fewer votes, an undetermined direction only means that there are few.
 _ENOUGH_VOTES = 50
@@ -15,14 +16,18 @@ _ENOUGH_VOTES = 50
 
 def sign(examination: Examination) -> CheckResult:
     """Report a problem where as many votes may be against the scores as for them."""
-    if not examination.n_decided or examination.result is None:
-        return CheckResult()
-    found = orientation_of(examination.result)
+    orienting, result = examination.orienting, examination.result
+    if np.count_nonzero(examination.votes.annotator_decided) < 2 or orienting is None or result is None:
+        return CheckResult()  # one annotator is taken at the word
+    found = orientation_of(orienting)
+    for_better = _for_the_better(examination, result.scores.scores)
     share = f"{in_percent(found.share)} ± {in_percent(2 * found.se)}"
-    if found.settled:
-        sentence = f"By {examination.fit_name}, about {share} of the decided votes agree with the scores."
+    few = examination.n_decided < _ENOUGH_VOTES
+    if found.certain or (found.settled and not few):
+        by = f"By {examination.fit_name}, " if examination.quick else ""
+        sentence = f"{by}{in_percent(for_better)} of the decided votes are for the item with the higher score."
         finding = Finding("good", sentence, "sign")
-    elif examination.n_decided < _ENOUGH_VOTES:
+    elif few:
         sentence = (
             f"{many(examination.n_decided, 'decided vote')} are too few to distinguish them from random votes; it is "
             "assumed that more are right than wrong."
@@ -30,9 +35,15 @@ def sign(examination: Examination) -> CheckResult:
         finding = Finding("note", sentence, "few votes")
     else:
         sentence = (
-            f"As many votes disagree with the scores as agree ({share} agree): the votes do not determine the "
-            "direction of the ranking, which may be upside down. Provide pairs of known truth (--gold)."
+            f"Orientation open: as many votes may be wrong as right ({share} are right), so the ranking may be "
+            "upside down; add gold pairs (--gold)."
         )
         finding = Finding("problem", sentence, "sign")
-    measures = {"votes_with_the_scores": found.share, "votes_with_the_scores_se": found.se}
-    return CheckResult([finding], measures=measures)
+    return CheckResult([finding], measures={"votes_with_the_scores": for_better})
+
+
+def _for_the_better(examination: Examination, scores: FloatArray) -> float:
+    """Return the share of the decided votes for the item with the higher score; of equal scores, half count."""
+    pairs = examination.pair_counts
+    gap = np.sign(np.round(scores[pairs.first] - scores[pairs.second], 9))
+    return float((pairs.wins * (1 + gap) + pairs.losses * (1 - gap)).sum() / (2 * pairs.votes.sum()))

@@ -9,8 +9,6 @@ from jamrank.diagnostics.findings import CheckResult, Finding
 from jamrank.diagnostics.similar_ids import similar_ids, told_apart
 from jamrank.text import many
 
-__all__ = ["similar"]
-
 
 def similar(examination: Examination) -> CheckResult:
     """Warn of ids that differ only by spaces, case or Unicode normalisation."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from jamrank.data.soft import exact_duplicates
 from jamrank.data.storage import DenseVotes
 from jamrank.diagnostics.examination import Examination
 from jamrank.diagnostics.findings import CheckResult, Finding
-
-__all__ = ["size"]
 
 
 def size(examination: Examination) -> CheckResult:
@@ -24,7 +23,7 @@ def size(examination: Examination) -> CheckResult:
         "decided": examination.n_decided,
         "ties": votes.n_ties,
         "missing": votes.n_missing,
-        "folded": 0 if dense else votes.n_votes - votes.n_folded,
+        "folded": 0 if dense else exact_duplicates(votes),
         "without_weight": 0 if dense else int((votes.vote_weight == 0).sum()),
     }
     voted = votes.pair_weight[votes.pair_weight > 0]

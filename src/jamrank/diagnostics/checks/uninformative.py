@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from jamrank.data.comparisons import Comparisons
+from jamrank.data.soft import exact_duplicates
 from jamrank.data.storage import DenseVotes
 from jamrank.diagnostics.examination import Examination
 from jamrank.diagnostics.findings import CheckResult, Finding
 from jamrank.text import in_percent, many, number
 
-__all__ = ["uninformative"]
+# Of fewer distinct votes, all may be there twice by chance.
+_FEWEST = 10
 
 
 def uninformative(examination: Examination) -> CheckResult:
@@ -15,7 +18,7 @@ def uninformative(examination: Examination) -> CheckResult:
     votes = examination.votes
     dense = isinstance(votes.storage, DenseVotes)
     weightless = 0 if dense else int((votes.vote_weight == 0).sum())
-    duplicates = 0 if dense else votes.n_votes - votes.n_folded
+    duplicates = 0 if dense else exact_duplicates(votes)
     findings = []
     if votes.n_ties:
         share = votes.n_ties / votes.annotator_weight.sum()
@@ -27,16 +30,25 @@ def uninformative(examination: Examination) -> CheckResult:
         findings.append(Finding("note", sentence, "rows"))
     if weightless:
         findings.append(Finding("note", f"{many(weightless, 'vote')} with weight 0 excluded.", "rows"))
-    if duplicates:
+    if duplicates and votes.has_questions:
         verb = "is an exact duplicate of another" if duplicates == 1 else "are exact duplicates of others"
         sentence = (
             f"{many(duplicates, 'vote')} {verb} (annotator, pair, sides and winner). Duplicates count as separate "
             "votes; remove them if a file was included twice."
         )
         findings.append(Finding("note", sentence, "duplicates"))
+    elif duplicates and not dense and _all_repeated(votes):
+        sentence = (
+            "Every vote occurs an even number of times (annotator, pair, sides and winner), as if a file "
+            "was included twice."
+        )
+        findings.append(Finding("warning", sentence, "duplicates"))
     cancelled = one_sided = 0.0
     if examination.n_decided:
-        cancelled = float(examination.consistency.cancelled.sum())
+        # Only where votes on a pair share one truth; otherwise they tell that the items are close.
+        result = examination.result
+        if result is not None and result.spec.unit == "pair":
+            cancelled = float(examination.consistency.cancelled.sum())
         one_sided = float(examination.sides.decided[examination.one_sided].sum())
     total = weightless + cancelled + one_sided
     if cancelled or one_sided:
@@ -50,3 +62,8 @@ def uninformative(examination: Examination) -> CheckResult:
         sentence = f"{many(total, 'vote')} {verb} no information about the items: {listed}."
         findings.append(Finding("note", sentence, "idle"))
     return CheckResult(findings, {"uninformative": total})
+
+
+def _all_repeated(votes: Comparisons) -> bool:
+    weight = votes.vote_weight[votes.vote_weight > 0]
+    return len(weight) >= _FEWEST and bool((weight % 2 == 0).all())

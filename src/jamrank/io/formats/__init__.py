@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from jamrank.errors import InputError, ParameterError
 from jamrank.io.documents import shown
@@ -21,6 +21,7 @@ from jamrank.io.formats import (
     label_studio,
     mt_bench,
     mt_bench_pairs,
+    named_pairs,
     own,
     preferences,
     ratings,
@@ -32,6 +33,7 @@ from jamrank.io.formats.mapped import FURTHER, ROLES, check_mapping, completed, 
 from jamrank.io.formats.outcomes import MEANINGS
 from jamrank.io.formats.table import ANNOTATORS, Table
 from jamrank.io.read_log import ReadLog
+from jamrank.text import unicode_text
 
 __all__ = [
     "FORMATS",
@@ -67,6 +69,7 @@ FORMATS: dict[str, Format] = {
         evaluatorq,
         comparative_judgement,
         ratings,
+        named_pairs,
     )
 }
 
@@ -78,24 +81,12 @@ def read_ballots(
 ) -> tuple[Ballots, ReadLog]:
     """Understand a table.
 
-    Parameters
-    ----------
-    table : Table
-        What was in the file.
-    source : str
-        Its name.
-    format : str, optional
-        The name of its format; recognised without it.
-    mapping : mapping, optional
-        Columns by what they mean, for a table of no known format. Where it has nothing but the roles ``annotator``,
-        ``question`` and ``weight``, which the table must know too, the format is recognised or named.
-
-    Returns
-    -------
-    ballots : Ballots
-        The votes.
-    reading : Reading
-        How they were understood.
+    table: What was in the file.
+    source: Its name.
+    format: The name of its format; recognised without it.
+    mapping: Columns by what they mean, for a table of no known format. Where it has nothing but the roles
+        ``annotator``, ``question`` and ``weight``, which the table must know too, the format is recognised or named.
+    Returns ballots (the votes), reading (how they were understood).
     """
     if mapping is not None and not further(mapping):
         whole = completed(table, mapping)
@@ -105,10 +96,11 @@ def read_ballots(
     else:
         _refuse_absent(table, mapping or {})
         if format is None:
-            table, capitals = _recognisable(table)
+            table, capitals = _recognisable(table, FORMATS.values())
             found, chosen = recognise(table), "recognised"
         else:
-            found, chosen, capitals = find_format(format), "named", False
+            found, chosen = find_format(format), "named"
+            table, capitals = _recognisable(table, [found])
         lacking = found.lacks(table)
         if lacking:
             remedy = f"leave --format out, or name the columns with {_MAP}"
@@ -116,7 +108,7 @@ def read_ballots(
         ballots, name, title = found.read(table), found.name, found.called(table)
     _refuse_unused(table, title)
     mapped = [f"{role}s are {column!r}" for role, column in (mapping or {}).items()] if chosen != "mapped" else []
-    if chosen == "recognised" and capitals:
+    if chosen != "mapped" and capitals:
         mapped.append("capitals in the column names were ignored")
     return ballots, ReadLog(
         source,
@@ -145,16 +137,13 @@ def named_further(mapping: Mapping[str, str] | None) -> dict[str, str]:
 def check_words(words: Mapping[str, str]) -> dict[str, int]:
     """Return outcomes by the user's own words.
 
-    Raises
-    ------
-    ParameterError
-        If a word means something else.
+    Raises ParameterError: If a word means something else.
     """
     for word, said in words.items():
         if not str(word) or str(said).lower() not in MEANINGS:
-            told = ", ".join(MEANINGS)
-            raise ParameterError(f"winner_words has {str(word)!r} for {said!r}; a word stands for one of {told}")
-    return {str(word): MEANINGS[str(said).lower()] for word, said in words.items()}
+            listed = ", ".join(MEANINGS)
+            raise ParameterError(f"winner_words has {str(word)!r} for {said!r}; a word stands for one of {listed}")
+    return {unicode_text(str(word)): MEANINGS[str(said).lower()] for word, said in words.items()}
 
 
 def _refuse_absent(table: Table, mapping: Mapping[str, str]) -> None:
@@ -171,16 +160,13 @@ def _refuse_unused(table: Table, title: str) -> None:
         raise InputError(f"--winner: {title} has no words for the winner", "leave it out")
     for role in sorted(table.unused):
         remedy = f"leave it out, or name all columns with {_MAP}"
-        raise InputError(f"--map {role}=…: {title} has its own way to say that", remedy)
+        raise InputError(f"--map {role}=…: {title} has its own column for it", remedy)
 
 
 def find_format(name: str) -> Format:
     """Return a format by its name.
 
-    Raises
-    ------
-    ParameterError
-        If there is none of that name.
+    Raises ParameterError: If there is none of that name.
     """
     if name not in FORMATS:
         raise ParameterError(f"unknown format {name!r}; known: {', '.join(FORMATS)}")
@@ -190,14 +176,13 @@ def find_format(name: str) -> Format:
 def recognise(table: Table) -> Format:
     """Return the one format that a table has.
 
-    Raises
-    ------
-    InputError
-        If it has none, which names the closest; or if it could be of several, which names them.
+    Raises InputError: If it has none, which names the closest; or if it could be of several, which names them.
     """
     if own.FORMAT.matches(table):  # whatever else it has
         return own.FORMAT
-    found = [format for format in FORMATS.values() if format.matches(table)]
+    # The names of columns alone tell least.
+    matching = [format for format in FORMATS.values() if format.matches(table)]
+    found = [format for format in matching if format is not named_pairs.FORMAT] or matching
     if len(found) == 1:
         return found[0]
     if found:
@@ -206,12 +191,12 @@ def recognise(table: Table) -> Format:
     raise InputError(_closest(table), _hint(table))
 
 
-def _recognisable(table: Table) -> tuple[Table, bool]:
+def _recognisable(table: Table, formats: Collection[Format]) -> tuple[Table, bool]:
     """Return the table, or the same with its column names in lower case where only then a format matches."""
-    if any(format.matches(table) for format in FORMATS.values()):
+    if any(format.matches(table) for format in formats):
         return table, False
     lowered = table.lowered()
-    if lowered is not None and any(format.matches(lowered) for format in FORMATS.values()):
+    if lowered is not None and any(format.matches(lowered) for format in formats):
         return lowered, True
     return table, False
 
@@ -241,8 +226,8 @@ def _hint(table: Table) -> str:
     """Return how to name the columns, as far as they can be guessed."""
     known = {role: role for role in ROLES if role in table}
     known.setdefault("annotator", next((name for name in ANNOTATORS if name in table), "…"))
-    told = ",".join(f"{role}={known.get(role, '…')}" for role in ("left", "right", "winner", "annotator"))
-    return f"name the columns with --map {told} (mapping= in Python)"
+    listed = ",".join(f"{role}={known.get(role, '…')}" for role in ("left", "right", "winner", "annotator"))
+    return f"name the columns with --map {listed} (mapping= in Python)"
 
 
 def _either(name: str) -> str:

@@ -8,8 +8,6 @@ from jamrank.errors import InputError
 from jamrank.io.formats.base import Ballots, Format, soft_votes
 from jamrank.io.formats.table import Table
 
-__all__ = ["FORMAT"]
-
 
 def read(table: Table) -> Ballots:
     """Read ``generator_1,generator_2,preference``; 1.5, and 0 in older files, is a draw."""
@@ -30,7 +28,7 @@ def read(table: Table) -> Ballots:
         said,
         table.weights(),
         question,
-        notes=(note,) if note else (),
+        notes=(note,),
         p_left=p_left,
     )
 

@@ -8,23 +8,21 @@ from jamrank.io.formats.grades import GRADED, graded_note, grades_of_words
 from jamrank.io.formats.outcomes import LEFT, NOT_DECIDED, RIGHT, VERDICTS, by_words_then_ids
 from jamrank.io.formats.table import Table
 
-__all__ = ["FORMAT"]
-
 _WORDS = {"model_a": LEFT, "model_b": RIGHT, "left": LEFT, "right": RIGHT, **VERDICTS, **NOT_DECIDED, **GRADED}
 
 
 def read(table: Table) -> Ballots:
     """Read ``model_a,model_b,winner,judge``; every battle has a prompt, and so a question, of its own."""
     annotator, note = table.annotators("judge", "evaluation_session_id")
-    notes = [note] if note else []
+    notes = [note]
     if "judge" not in table and "evaluation_session_id" in table:
         notes.append("each evaluation session counts as an annotator")
     if "anony" in table and (known := sum(value in (False, "False", "false") for value in table.values("anony"))):
         notes.append(f"in {known:,} battles the voters knew the models' names")
     left, right, words = table.ids("model_a"), table.ids("model_b"), table.words("winner")
-    said, named = by_words_then_ids(words, left, right, _WORDS, table.told)
+    said, named = by_words_then_ids(words, left, right, _WORDS, table.user_words)
     grade = grades_of_words(words, said)
-    notes += filter(None, (named, graded_note(grade)))
+    notes += [named, graded_note(grade)]
     return Ballots(
         annotator,
         left,

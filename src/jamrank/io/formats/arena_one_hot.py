@@ -9,8 +9,6 @@ from jamrank.io.formats.base import Ballots, Format
 from jamrank.io.formats.outcomes import LEFT, MISSING, RIGHT, TIE
 from jamrank.io.formats.table import Table
 
-__all__ = ["FORMAT"]
-
 _COLUMNS = ("winner_model_a", "winner_model_b", "winner_tie")
 
 
@@ -32,7 +30,7 @@ def read(table: Table) -> Ballots:
         np.where(empty, MISSING, said).astype(np.int8),
         table.weights(),
         table.questions("id", "question_id", "question"),
-        notes=(note,) if note else (),
+        notes=(note,),
     )
 
 

@@ -1,4 +1,4 @@
-"""Argilla 1: feedback records, as a dataset with a column a question or as they come from its server."""
+"""Argilla 1: feedback records, as a dataset with one column per question, or as its server stores them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from jamrank.io.formats.argilla_2 import only_one, record_fields, record_questio
 from jamrank.io.formats.base import Ballots, Format
 from jamrank.io.formats.rankings import Rankings, is_ranking, listed
 from jamrank.io.formats.table import Table
-
-__all__ = ["FORMAT"]
 
 _ANSWER = {"user_id", "value", "status"}
 

@@ -10,8 +10,6 @@ from jamrank.io.formats.base import Ballots, Format
 from jamrank.io.formats.rankings import Rankings, is_ranking, listed
 from jamrank.io.formats.table import Table
 
-__all__ = ["FORMAT", "only_one", "record_fields", "record_question"]
-
 _RESPONSES = ".responses"
 _PROMPTS = ("prompt", "instruction", "question", "input")
 

@@ -16,12 +16,10 @@ from jamrank.io.formats.outcomes import LEFT, MISSING, OUTCOMES, RIGHT, TIE, WIN
 from jamrank.io.formats.table import Table
 from jamrank.typing import FloatArray, IntArray
 
-__all__ = ["Ballots", "Format", "of_one_type", "soft_votes"]
-
 
 @dataclass(frozen=True)
 class Ballots:
-    """The votes of a file, one a row.
+    """The votes of a file, one per row.
 
     Attributes
     ----------
@@ -38,7 +36,7 @@ class Ballots:
     set_aside : dict
         How many rows or answers are no votes, by reason.
     notes : tuple of str
-        What else a user should know.
+        What else a user should know; empty ones are dropped.
     p_left : ndarray of float64, optional
         The probability that left is better, of soft votes; NaN of others.
     grade : ndarray of int8, optional
@@ -57,6 +55,9 @@ class Ballots:
     notes: tuple[str, ...] = ()
     p_left: FloatArray | None = None
     grade: NDArray[np.int8] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "notes", tuple(filter(None, self.notes)))
 
     def __len__(self) -> int:
         return len(self.said)
@@ -81,9 +82,10 @@ class Ballots:
         if not self.sides:
             # Who won must not look like who stood on the left: the item that sorts first stands there.
             swap = left > right
-            said = turned(said, swap.to_numpy())
-            p_left = None if p_left is None else np.where(swap.to_numpy(), 1 - p_left, p_left)
-            left, right = left.zip_with(~swap, right), right.zip_with(~swap, left)
+            if swap.any():
+                said = turned(said, swap.to_numpy())
+                p_left = None if p_left is None else np.where(swap.to_numpy(), 1 - p_left, p_left)
+                left, right = left.zip_with(~swap, right), right.zip_with(~swap, left)
         winner = pl.Series(WINNERS, dtype=pl.String).gather(pl.Series(said.astype(np.uint32)))
         columns = [
             self.annotator.alias("annotator"),

@@ -8,8 +8,6 @@ from jamrank.io.formats.base import Ballots, Format
 from jamrank.io.formats.outcomes import LEFT
 from jamrank.io.formats.table import Table
 
-__all__ = ["FORMAT"]
-
 
 def read(table: Table) -> Ballots:
     """Read ``judge,candidate_chosen,candidate_not_chosen``; nothing is known of sides."""
@@ -23,7 +21,7 @@ def read(table: Table) -> Ballots:
         table.weights(),
         question,
         sides=False,
-        notes=tuple(filter(None, (note, asked))),
+        notes=(note, asked),
     )
 
 

@@ -6,8 +6,6 @@ from jamrank.io.formats.base import Ballots, Format
 from jamrank.io.formats.outcomes import LEFT, NOT_DECIDED, RIGHT, by_words_or_ids
 from jamrank.io.formats.table import Table
 
-__all__ = ["FORMAT"]
-
 _WORDS = {"left": LEFT, "right": RIGHT, **NOT_DECIDED}
 
 
@@ -20,10 +18,10 @@ def read(table: Table) -> Ballots:
         annotator,
         left,
         right,
-        by_words_or_ids(table.words("label"), left, right, _WORDS, table.told),
+        by_words_or_ids(table.words("label"), left, right, _WORDS, table.user_words),
         table.weights(),
         question,
-        notes=tuple(filter(None, (note, asked))),
+        notes=(note, asked),
     )
 
 

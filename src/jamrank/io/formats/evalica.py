@@ -6,26 +6,16 @@ from jamrank.io.formats.base import Ballots, Format
 from jamrank.io.formats.outcomes import LEFT, NOT_DECIDED, RIGHT, by_words_then_ids
 from jamrank.io.formats.table import Table
 
-__all__ = ["FORMAT"]
-
 _WORDS = {"left": LEFT, "right": RIGHT, **NOT_DECIDED}
 
 
 def read(table: Table) -> Ballots:
-    """Read ``left,right,winner``; the votes of whoever else is named in the file."""
+    """Read ``left,right,winner``; annotators, if named, are found by their column."""
     annotator, note = table.annotators("annotator")
     question, asked = table.asked("question")
     left, right = table.ids("left"), table.ids("right")
-    said, named = by_words_then_ids(table.words("winner"), left, right, _WORDS, table.told)
-    return Ballots(
-        annotator,
-        left,
-        right,
-        said,
-        table.weights(),
-        question,
-        notes=tuple(filter(None, (note, asked, named))),
-    )
+    said, named = by_words_then_ids(table.words("winner"), left, right, _WORDS, table.user_words)
+    return Ballots(annotator, left, right, said, table.weights(), question, notes=(note, asked, named))
 
 
 def fits(table: Table) -> bool:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from jamrank.io.formats.base import Ballots, Format, soft_votes
 from jamrank.io.formats.table import Table
 
-__all__ = ["FORMAT"]
-
 
 def read(table: Table) -> Ballots:
     """Read ``judge,item_a,item_b,p_a,weight``; ½ is a tie, any other fraction a soft vote."""
@@ -20,7 +18,7 @@ def read(table: Table) -> Ballots:
         said,
         table.weights(),
         question,
-        notes=tuple(filter(None, (note, asked))),
+        notes=(note, asked),
         p_left=p_left,
     )
 

@@ -12,8 +12,6 @@ from jamrank.data.soft import MOST_GRADES
 from jamrank.io.formats.outcomes import LEFT, MISSING, RIGHT, TIE, Outcomes
 from jamrank.typing import FloatArray
 
-__all__ = ["GRADED", "graded_note", "grades_of_margins", "grades_of_words"]
-
 _SLIGHT = ("slightly", "somewhat", "marginally", "a bit", "a little")
 _STRONG = ("much", "far", "a lot", "significantly", "clearly", "strongly")
 _HEDGED = {**dict.fromkeys(_SLIGHT, 1), "": 2, **dict.fromkeys(_STRONG, 3)}
@@ -42,12 +40,8 @@ GRADED, _LEVEL = _phrases()
 def grades_of_words(words: pl.Series, said: Outcomes) -> NDArray[np.int8] | None:
     """Return how clearly each winner won, from 1; None where the words do not differ in that.
 
-    Parameters
-    ----------
-    words : polars.Series
-        As they are in the file.
-    said : ndarray of int8
-        What they mean.
+    words: As they are in the file.
+    said: What they mean.
     """
     distinct = words.unique().drop_nulls().to_list()
     level = words.replace_strict({word: _level(word) for word in distinct}, default=0, return_dtype=pl.Int8)

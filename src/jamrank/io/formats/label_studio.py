@@ -15,8 +15,6 @@ from jamrank.io.formats.base import Ballots, Format
 from jamrank.io.formats.outcomes import LEFT, RIGHT
 from jamrank.io.formats.table import Table, as_ids
 
-__all__ = ["FORMAT"]
-
 # The two items of a task are fields of one name but for this ending.
 _ENDINGS = [(mark + one, mark + two) for one, two in ("12", "ab", "AB", ("left", "right")) for mark in ("", "_", "-")]
 _PROMPTS = ("prompt", "instruction", "question")
@@ -50,9 +48,9 @@ def read(table: Table) -> Ballots:
         raise InputError("no annotation with a choice of left or right", "expected results of the type 'pairwise'")
     rows, who, left_ids, right_ids, said, questions = zip(*votes, strict=True)
     return Ballots(
-        as_ids(who, "completed_by"),
-        as_ids(left_ids, left_name),
-        as_ids(right_ids, right_name),
+        as_ids(who, "completed_by", rows),
+        as_ids(left_ids, left_name, rows),
+        as_ids(right_ids, right_name, rows),
         np.array(said, dtype=np.int8),
         question=pl.Series(questions, dtype=pl.String),
         row=np.array(rows),
@@ -79,7 +77,7 @@ def _sides(tasks: list[Any]) -> tuple[str, str]:
         return named[0]
     found = ", ".join(map(shown, names)) or "nothing"
     problem = f"the tasks' data has {found}: not clear which two fields were compared"
-    raise InputError(problem, "name them alike but for the ending, such as text1 and text2")
+    raise InputError(problem, "use names that differ only in their ending, such as text1 and text2")
 
 
 def _selected(annotation: dict[str, Any], row: int) -> int | None:
@@ -105,7 +103,7 @@ def _who(annotation: dict[str, Any], row: int) -> Any:
     if isinstance(who, dict):
         who = next((who[name] for name in ("email", "id", "username") if who.get(name)), None)
     if who is None or who == "":
-        raise InputError("completed_by is missing", "every annotation needs who made it", row=row + 1)
+        raise InputError("completed_by is missing", "every annotation needs an annotator", row=row + 1)
     return who
 
 

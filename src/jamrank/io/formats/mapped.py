@@ -14,8 +14,6 @@ from jamrank.io.formats.grades import GRADED, graded_note, grades_of_margins, gr
 from jamrank.io.formats.outcomes import LEFT, NOT_DECIDED, RIGHT, VERDICTS, Outcomes, by_words_or_ids
 from jamrank.io.formats.table import Table
 
-__all__ = ["FURTHER", "ROLES", "check_mapping", "completed", "read_mapped"]
-
 # What a form may have beside who was compared and who won: named alone, they go with a form that is recognised.
 FURTHER = ("annotator", "question", "weight")
 _SCORES = ("left_score", "right_score")
@@ -33,10 +31,7 @@ _LETTERS = {"a": LEFT, "b": RIGHT, "A": LEFT, "B": RIGHT, "model_a": LEFT, "mode
 def check_mapping(mapping: Mapping[str, str]) -> None:
     """Make sure that a mapping says enough, and nothing twice.
 
-    Raises
-    ------
-    ParameterError
-        If it does not.
+    Raises ParameterError: If it does not.
     """
     unknown = [role for role in mapping if role not in ROLES]
     if unknown:
@@ -53,10 +48,7 @@ def _expected(mapping: Mapping[str, str]) -> str:
 def completed(table: Table, mapping: Mapping[str, str]) -> dict[str, str]:
     """Return a mapping with what it leaves out, by the columns that are called so.
 
-    Raises
-    ------
-    InputError
-        If there are no such columns.
+    Raises InputError: If there are no such columns.
     """
     given = {role for role in mapping if role not in FURTHER}
     there = {role: role for role in ROLES if role in table}
@@ -72,22 +64,13 @@ def completed(table: Table, mapping: Mapping[str, str]) -> dict[str, str]:
 def read_mapped(table: Table, mapping: Mapping[str, str], whole: bool = True) -> Ballots:
     """Read a table by the user's own words.
 
-    Parameters
-    ----------
-    table : Table
-        The file.
-    mapping : mapping
-        Columns by what they mean: ``left``, ``right`` and ``winner`` (``left``, ``right``, ``tie``, … , the name
+    table: The file.
+    mapping: Columns by what they mean: ``left``, ``right`` and ``winner`` (``left``, ``right``, ``tie``, … , the name
         of either column, or the id of the item that won), or ``p_left`` in place of ``winner`` (1: left won, 0:
         right, between: a soft vote), ``margin`` (a Likert scale: above 0 left is better) or ``left_score`` and
         ``right_score``, or ``chosen`` and ``rejected``; and ``annotator``, ``question``, ``weight``.
-    whole : bool
-        Whether the mapping says all there is; otherwise annotators, questions and weights are looked for as in any
+    whole: Whether the mapping says all there is; otherwise annotators, questions and weights are looked for as in any
         form.
-
-    Returns
-    -------
-    Ballots
     """
     check_mapping(mapping)
     sides = "chosen" not in mapping
@@ -105,7 +88,7 @@ def read_mapped(table: Table, mapping: Mapping[str, str], whole: bool = True) ->
     else:
         said = np.full(len(table), LEFT, dtype=np.int8)
     annotator, note = table.unnamed() if whole and "annotator" not in mapping else table.annotators()
-    question, asked = (table.questions(), "") if whole else table.asked()
+    question, asked = (table.questions(), "") if whole else table.asked("question")
     weight = None if whole and "weight" not in mapping else table.weights()
     return Ballots(
         annotator,
@@ -115,7 +98,7 @@ def read_mapped(table: Table, mapping: Mapping[str, str], whole: bool = True) ->
         weight,
         question,
         sides=sides,
-        notes=tuple(filter(None, (note, asked, graded_note(grade)))),
+        notes=(note, asked, graded_note(grade)),
         p_left=p_left,
         grade=grade,
     )
@@ -131,7 +114,7 @@ def _outcomes(
     meaning |= {word: side for word, side in _LETTERS.items() if word not in items and word not in meaning}
     words = table.words(mapping["winner"])
     try:
-        said = by_words_or_ids(words, left, right, meaning, table.told)
+        said = by_words_or_ids(words, left, right, meaning, table.user_words)
     except InputError as error:
         remedy = f"{error.remedy}; a column of 1 (left) and 0 is mapped as p_left"
         raise error.but(remedy=remedy) from None

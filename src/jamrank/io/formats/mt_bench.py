@@ -8,8 +8,6 @@ from jamrank.io.formats.base import Ballots, Format
 from jamrank.io.formats.outcomes import INCONSISTENT, LEFT, NOT_DECIDED, RIGHT, by_words
 from jamrank.io.formats.table import Table
 
-__all__ = ["FORMAT", "asked"]
-
 # Only a battle of the arena has the time of its vote, or says whether the models were named.
 _OF_THE_ARENA = ("tstamp", "anony", "timestamp", "evaluation_session_id", "conv_metadata")
 _WORDS = {"model_a": LEFT, "model_b": RIGHT, **NOT_DECIDED, "tie (inconsistent)": INCONSISTENT}
@@ -22,10 +20,10 @@ def read(table: Table) -> Ballots:
         annotator,
         table.ids("model_a"),
         table.ids("model_b"),
-        by_words(table.words("winner"), _WORDS, table.told),
+        by_words(table.words("winner"), _WORDS, table.user_words),
         table.weights(),
         asked(table),
-        notes=(note,) if note else (),
+        notes=(note,),
     )
 
 

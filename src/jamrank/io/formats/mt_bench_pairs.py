@@ -12,8 +12,6 @@ from jamrank.io.formats.mt_bench import asked
 from jamrank.io.formats.outcomes import LEFT, NOT_DECIDED, RIGHT, Outcomes, by_words, turned
 from jamrank.io.formats.table import Table, as_ids
 
-__all__ = ["FORMAT"]
-
 _ERROR = 100
 _WORDS = {"model_1": LEFT, "model_2": RIGHT, **NOT_DECIDED, "error": _ERROR}
 
@@ -21,7 +19,7 @@ _WORDS = {"model_1": LEFT, "model_2": RIGHT, **NOT_DECIDED, "error": _ERROR}
 def read(table: Table) -> Ballots:
     """Read ``model_1,model_2,g1_winner,g2_winner,judge``: two votes a row, model_1 first left, then right."""
     first, second = of_one_type(table.ids("model_1"), table.ids("model_2"))
-    games = [by_words(table.words(name), _WORDS, table.told) for name in ("g1_winner", "g2_winner")]
+    games = [by_words(table.words(name), _WORDS, table.user_words) for name in ("g1_winner", "g2_winner")]
     said: Outcomes = np.concatenate([games[0], turned(games[1], np.ones(len(table), dtype=bool))])
     rows = np.tile(np.arange(len(table)), 2)
     voted = said != _ERROR
@@ -38,7 +36,7 @@ def read(table: Table) -> Ballots:
         question=None if questions is None else questions.gather(rows[voted]),
         row=rows[voted],
         set_aside={"no verdict found in the judge's answer": failed} if failed else {},
-        notes=(note,) if note else (),
+        notes=(note,),
     )
 
 

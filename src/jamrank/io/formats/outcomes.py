@@ -14,26 +14,6 @@ from jamrank.io import read_log
 from jamrank.io.documents import shown
 from jamrank.typing import BoolArray
 
-__all__ = [
-    "ABSTAIN",
-    "BOTH_BAD",
-    "INCONSISTENT",
-    "LEFT",
-    "MEANINGS",
-    "MISSING",
-    "NOT_DECIDED",
-    "OUTCOMES",
-    "RIGHT",
-    "TIE",
-    "VERDICTS",
-    "WINNERS",
-    "Outcomes",
-    "by_words",
-    "by_words_or_ids",
-    "by_words_then_ids",
-    "turned",
-]
-
 Outcomes = NDArray[np.int8]
 
 LEFT, RIGHT, TIE, BOTH_BAD, ABSTAIN, INCONSISTENT, MISSING = range(7)
@@ -88,7 +68,7 @@ _NOTHING: Mapping[str, int] = {}
 _FEW_WORDS = 8
 
 
-def by_words(words: pl.Series, meaning: Mapping[str, int], told: Mapping[str, int] = _NOTHING) -> Outcomes:
+def by_words(words: pl.Series, meaning: Mapping[str, int], user_words: Mapping[str, int] = _NOTHING) -> Outcomes:
     """Return the outcome that each word means, in capitals or not; none is guessed.
 
     Parameters
@@ -97,7 +77,7 @@ def by_words(words: pl.Series, meaning: Mapping[str, int], told: Mapping[str, in
         Text, null where there is no answer; its name is used in errors.
     meaning : mapping
         Outcomes by word.
-    told : mapping, optional
+    user_words : mapping, optional
         Outcomes by words of the user's own, which go first.
 
     Returns
@@ -109,7 +89,7 @@ def by_words(words: pl.Series, meaning: Mapping[str, int], told: Mapping[str, in
     InputError
         At the first word without a meaning.
     """
-    said = _meant(words, {**meaning, **told})
+    said = _meant(words, {**meaning, **user_words})
     _refuse_unknown(said, words, meaning)
     return said
 
@@ -119,25 +99,17 @@ def by_words_then_ids(
     left: pl.Series,
     right: pl.Series,
     meaning: Mapping[str, int],
-    told: Mapping[str, int] = _NOTHING,
+    user_words: Mapping[str, int] = _NOTHING,
 ) -> tuple[Outcomes, str]:
     """Return outcomes by words or, where not all are words for one, as :func:`by_words_or_ids` does; and a note.
 
-    Parameters
-    ----------
-    words, left, right, meaning, told
-        As there.
-
-    Returns
-    -------
-    said : ndarray of int8
-    note : str
-        Empty where words were enough.
+    words, left, right, meaning, user_words: As there.
+    Returns said, note (empty where words were enough).
     """
-    said = _exactly(words, {**meaning, **told})
+    said = _exactly(words, {**meaning, **user_words})
     if (said != _UNKNOWN).all():
         return said, ""
-    said = by_words_or_ids(words, left, right, meaning, told)
+    said = by_words_or_ids(words, left, right, meaning, user_words)
     names = pl.concat([left.cast(pl.String), right.cast(pl.String)]).unique().to_list()
     return said, "winners are named by their ids" if words.is_in(names).any() else ""
 
@@ -147,7 +119,7 @@ def by_words_or_ids(
     left: pl.Series,
     right: pl.Series,
     meaning: Mapping[str, int],
-    told: Mapping[str, int] = _NOTHING,
+    user_words: Mapping[str, int] = _NOTHING,
 ) -> Outcomes:
     """Return outcomes where a word may also be the id of the item that won.
 
@@ -159,7 +131,7 @@ def by_words_or_ids(
         The ids of the items on each side.
     meaning : mapping
         Outcomes by word.
-    told : mapping, optional
+    user_words : mapping, optional
         Outcomes by words of the user's own, which go first.
 
     Returns
@@ -178,7 +150,7 @@ def by_words_or_ids(
     called_so = pl.concat([left, right]).unique()
     said = _meant(words, meaning, {str(name).lower() for name in called_so})
     named = words.is_in(called_so.filter(called_so.is_in(list(meaning))).to_list()).fill_null(False).to_numpy()
-    by_user = _exactly(words, told)
+    by_user = _exactly(words, user_words)
     doubt = answered & named & (said != by_id) & (by_user == _UNKNOWN)
     if doubt.any():
         row = int(doubt.argmax())
@@ -219,7 +191,7 @@ def _refuse_unknown(said: Outcomes, words: pl.Series, meaning: Mapping[str, int]
         listed = [*map(repr, list(meaning)[:_FEW_WORDS]), *(["…"] if len(meaning) > _FEW_WORDS else [])]
         word = words[row] if re.fullmatch(r"[\w.-]{1,20}", words[row]) else "WORD"
         remedy = (
-            f"expected {more}{', '.join(listed)}; say what a word means with --winner {word}=SIDE: left, "
+            f"expected {more}{', '.join(listed)}; define a word with --winner {word}=SIDE: left, "
             "right, tie, both_bad or abstain (winner_words= in Python)"
         )
         rows = (np.flatnonzero(wrong) + 1).tolist()

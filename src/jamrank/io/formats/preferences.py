@@ -14,8 +14,6 @@ from jamrank.io.formats.base import Ballots, Format
 from jamrank.io.formats.outcomes import LEFT
 from jamrank.io.formats.table import Table, as_ids
 
-__all__ = ["FORMAT"]
-
 _MODELS = (("chosen_model", "rejected_model"), ("chosen-model", "rejected-model"))
 
 
@@ -45,7 +43,7 @@ def read(table: Table) -> Ballots:
         table.weights(),
         question,
         sides=False,
-        notes=(items, *([note] if note else [])),
+        notes=(items, note),
     )
 
 

@@ -16,8 +16,6 @@ from jamrank.io.formats.base import Ballots
 from jamrank.io.formats.outcomes import LEFT, RIGHT, TIE
 from jamrank.io.formats.table import as_ids
 
-__all__ = ["Rankings", "is_ranking", "listed"]
-
 _SUBMITTED = "submitted"
 _EXPECTED = "expected a list of options, each with a rank and a value"
 
@@ -32,20 +30,12 @@ class Rankings:
     def add(self, row: int, who: Any, status: Any, ranking: Any, fields: dict[str, Any], question: str) -> None:
         """Add the votes of one answer to a ranking question.
 
-        Parameters
-        ----------
-        row : int
-            The record, counted from 0.
-        who : str or int
-            The annotator.
-        status : str or None
-            Only what was submitted counts.
-        ranking : list of dict
-            ``{"rank": 1, "value": option}``; equal ranks are ties.
-        fields : dict
-            What the record showed: an option that is the name of a field stands for the text of that field.
-        question : str
-            What was asked.
+        row: The record, counted from 0.
+        who: The annotator.
+        status: Only what was submitted counts.
+        ranking: ``{"rank": 1, "value": option}``; equal ranks are ties.
+        fields: What the record showed: an option that is the name of a field stands for the text of that field.
+        question: What was asked.
         """
         if status != _SUBMITTED:
             self.set_aside[f"status {shown(status)}" if isinstance(status, str) else "no status"] += 1
@@ -66,17 +56,16 @@ class Rankings:
     def ballots(self) -> Ballots:
         """Return what was found.
 
-        Raises
-        ------
-        InputError
-            If there are no votes.
+        Raises InputError: If there are no votes.
         """
         if not self.votes:
-            told = ", ".join(f"{count:,} {reason}" for reason, count in self.set_aside.items())
-            raise InputError(f"no submitted ranking of two answers{f' ({told})' if told else ''}", "expected some")
+            reasons = ", ".join(f"{count:,} {reason}" for reason, count in self.set_aside.items())
+            raise InputError(
+                f"no submitted ranking of two answers{f' ({reasons})' if reasons else ''}", "expected some"
+            )
         rows, who, left, right, said, question = zip(*self.votes, strict=True)
         return Ballots(
-            as_ids(who, "user_id"),
+            as_ids(who, "user_id", rows),
             pl.Series(left, dtype=pl.String),
             pl.Series(right, dtype=pl.String),
             np.array(said, dtype=np.int8),
@@ -84,7 +73,7 @@ class Rankings:
             row=np.array(rows),
             sides=False,
             set_aside=dict(self.set_aside),
-            notes=("every two answers that were ranked are a vote",),
+            notes=("any two answers ranked by one annotator are a vote",),
         )
 
 

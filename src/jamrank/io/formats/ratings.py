@@ -8,17 +8,17 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from jamrank.data.comparisons import Comparisons
+from jamrank.data.ratings import encode_ratings
 from jamrank.errors import InputError
 from jamrank.io.formats.base import Ballots, Format
 from jamrank.io.formats.outcomes import LEFT, RIGHT, TIE
 from jamrank.io.formats.table import ANNOTATORS, Table
 from jamrank.typing import Int32Array
 
-__all__ = ["FORMAT"]
-
 # More votes than this fit into no memory that a file of ratings should need.
 _MOST = 100_000_000
+# By the result of a vote: 0 where the second item is rated higher, 1 where the first is, 2 where neither.
+_OUTCOMES = np.array([RIGHT, LEFT, TIE], dtype=np.int8)
 
 
 def read(table: Table) -> Ballots:
@@ -30,26 +30,27 @@ def read(table: Table) -> Ballots:
     question = table.questions("question", "question_id")
     rated = ~np.isnan(rating)
     _refuse_too_many(annotator.filter(rated), None if question is None else question.filter(rated))
-    votes = Comparisons.from_ratings(item, annotator, rating, question)
-    pair = votes.vote_pair
-    said = np.where(votes.vote_result == 2, TIE, np.where(votes.vote_result == 1, LEFT, RIGHT)).astype(np.int8)
+    votes = encode_ratings(item, annotator, rating, question)
+    said = _OUTCOMES[votes.results]
     unrated = int((~rated).sum())
-    weight = votes.vote_weight
     return Ballots(
-        _series(votes.annotators, votes.vote_annotator, annotator),
-        _series(votes.items, votes.pair_first[pair], item),
-        _series(votes.items, votes.pair_second[pair], item),
+        _series(votes.annotators, votes.annotator, annotator),
+        _series(votes.items, votes.left, item),
+        _series(votes.items, votes.right, item),
         said,
-        np.array(weight) if (weight != 1).any() else None,
-        None if question is None else _series(votes.questions, votes.pair_question[pair], question),
+        question=None
+        if votes.question is None or question is None
+        else _series(votes.questions, votes.question, question),
         sides=False,
         set_aside={"no rating": unrated} if unrated else {},
-        notes=tuple(filter(None, [note, f"every two ratings by one annotator are a vote: {len(said):,} votes"])),
+        notes=(note, f"any two ratings by one annotator are a vote: {len(said):,} votes"),
     )
 
 
 def _series(labels: NDArray[Any], codes: Int32Array, like: pl.Series) -> pl.Series:
-    return pl.Series(like.name, labels.tolist(), dtype=like.dtype).gather(codes)
+    """Return ids as a column: text as categories, since a few ratings make many votes."""
+    kind = pl.Enum(labels.tolist()) if like.dtype == pl.String else like.dtype
+    return pl.Series(like.name, labels.tolist(), dtype=kind).gather(codes)
 
 
 def _refuse_too_many(annotator: pl.Series, question: pl.Series | None) -> None:

@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from jamrank.data.ids import UNNAMED
 from jamrank.errors import InputError
 from jamrank.io.documents import shown
 from jamrank.io.records import Record
 from jamrank.typing import FloatArray
-
-__all__ = ["ANNOTATORS", "QUESTIONS", "UNNAMED", "Table", "as_ids"]
 
 # Columns in which the annotators may stand, where a format does not name its own.
 ANNOTATORS = (
@@ -25,8 +24,6 @@ ANNOTATORS = (
 )  # fmt: skip
 # Columns in which the questions may stand, in capitals or not, where a format does not name its own: finest first.
 QUESTIONS = ("question", "question_id", "prompt_id", "prompt", "instruction", "topic")
-# Who cast the votes of a file that does not say.
-UNNAMED = "unnamed"
 _EXACT = 2**53
 # How alike two names must be for one to be a misspelling of the other; 1 is the same.
 _ALIKE = 0.85
@@ -81,7 +78,7 @@ class Table:
         return self._unused
 
     @property
-    def told(self) -> dict[str, int]:
+    def user_words(self) -> dict[str, int]:
         """Outcomes by words of the user's own."""
         self._unused.discard("words")
         return self._words
@@ -135,7 +132,7 @@ class Table:
         missing : str, optional
             What stands for an id that is not there; without it, that is an error.
 
-        Several columns joined by ``+``, where none is called so, are one id together.
+        Several columns joined by ``+`` are one id together, unless a column has that name.
 
         Returns
         -------
@@ -260,7 +257,7 @@ class Table:
         others = [name for name in ANNOTATORS if name in self]
         if len(others) > 1:
             problem = f"the annotators may be in {' or '.join(map(repr, others))}"
-            raise InputError(problem, "say which, with --map annotator=…")
+            raise InputError(problem, "choose one with --map annotator=…")
         if others:
             return self.ids(others[0]), f"annotators from the column {others[0]!r}"
         column, note = self.unnamed()
@@ -271,15 +268,19 @@ class Table:
 
     def unnamed(self) -> tuple[pl.Series, str]:
         """Return one annotator for all rows, and a note that says so."""
-        note = "no annotators are named: all votes count as one annotator's"
+        note = "no annotators are named: all votes count as those of one annotator"
         if self._who != UNNAMED:
-            note += f", called {shown(self._who)} like the file"
+            note += f", named {shown(self._who)} after the file"
         return pl.Series("annotator", [self._who]).new_from_index(0, len(self)), note
 
 
-def as_ids(values: Sequence[Any], name: str) -> pl.Series:
-    """Return Python objects as ids, null for None, NaN and empty text."""
-    ids = [_id(value, name, row) for row, value in enumerate(values)]
+def as_ids(values: Sequence[Any], name: str, rows: Sequence[int] | None = None) -> pl.Series:
+    """Return Python objects as ids, null for None, NaN and empty text.
+
+    name: What they are, for an error.
+    rows: The row of the file that each came from, counted from 0; unless given, its own position.
+    """
+    ids = [_id(value, name, row) for row, value in zip(rows or range(len(values)), values, strict=True)]
     kinds = {type(value) for value in ids} - {type(None)}
     if kinds == {int} and all(-(2**63) <= value < 2**63 for value in ids if isinstance(value, int)):
         return pl.Series(name, ids, dtype=pl.Int64)
@@ -297,7 +298,10 @@ def _id(value: Any, name: str, row: int) -> str | int | None:
     if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
         return int(value)
     problem = f"{name} is {shown(value)}"
-    raise InputError(problem, "expected text or a whole number", row=row + 1, reason=f"{name} is no id")
+    raise InputError(problem, "expected text or a whole number", row=row + 1, reason=f"{name} is not an id")
+
+
+_SHORTER_INTEGERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32)
 
 
 def _ids_of_series(series: pl.Series) -> pl.Series:
@@ -308,7 +312,7 @@ def _ids_of_series(series: pl.Series) -> pl.Series:
         empty = series == ""
         return series.set(empty, None) if empty.any() else series
     if kind.is_integer():
-        return series.cast(pl.String if kind == pl.UInt64 else pl.Int64)
+        return series.cast(pl.Int64 if kind in _SHORTER_INTEGERS else pl.String)
     return as_ids(series.to_list(), series.name)
 
 

@@ -13,8 +13,6 @@ from jamrank.io.formats.base import Ballots, Format
 from jamrank.io.formats.outcomes import LEFT, MISSING, RIGHT
 from jamrank.io.formats.table import Table, as_ids
 
-__all__ = ["FORMAT"]
-
 _SAME = "both summaries are of one policy"
 
 
@@ -49,7 +47,7 @@ def read(table: Table) -> Ballots:
         question=(posts.cast(pl.String).fill_null("") if posts.null_count() else posts).gather(rows),
         row=rows,
         set_aside={_SAME: same} if same else {},
-        notes=(note,) if note else (),
+        notes=(note,),
     )
 
 

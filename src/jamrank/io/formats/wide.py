@@ -11,8 +11,6 @@ from jamrank.io.formats.base import Ballots, Format
 from jamrank.io.formats.outcomes import LEFT, NOT_DECIDED, RIGHT, TIE, Outcomes, by_words
 from jamrank.io.formats.table import Table
 
-__all__ = ["FORMAT"]
-
 _NOT_ANNOTATORS = ("left", "right", "question", "question_id", "weight", "id", "pair_id", "index", "", "Unnamed: 0")
 # What would make each row a vote of its own, and the table another.
 _NOT_WIDE = ("winner", "label", "chosen", "rejected", "p_a", "preference", "choice", "annotator", "worker", "judge")
@@ -30,10 +28,10 @@ def read(table: Table) -> Ballots:
     meaning = _meaning(cells)
     if meaning is _NUMBERS:
         _refuse_items_called_like_votes(left, right)
-    said: Outcomes = np.concatenate([by_words(cell, meaning, table.told) for cell in cells])
+    said: Outcomes = np.concatenate([by_words(cell, meaning, table.user_words) for cell in cells])
     rows = np.tile(np.arange(len(table)), len(names))
     weight, question = table.weights(), table.questions("question", "question_id")
-    told = "1 is left, 0 right" if meaning is _NUMBERS else ""
+    note = "1 is left, 0 right" if meaning is _NUMBERS else ""
     return Ballots(
         pl.Series("annotator", names).gather(np.repeat(np.arange(len(names)), len(table))),
         left.gather(rows),
@@ -44,7 +42,7 @@ def read(table: Table) -> Ballots:
         rows,
         notes=(
             f"annotators are the columns {', '.join(map(shown, names[:5]))}{', …' if names[5:] else ''}",
-            *([told] if told else []),
+            *([note] if note else []),
         ),
     )
 
@@ -82,7 +80,7 @@ def _meaning(cells: list[pl.Series]) -> dict[str, int]:
         cell.name for cell in cells if {str(value) for value in cell.drop_nulls().unique()} & _NUMBERS.keys()
     )
     problem = f"the column {shown(numbers)} has numbers where others have words"
-    raise InputError(problem, "leave it out if it is no annotator's, or write its votes alike")
+    raise InputError(problem, "leave it out if it is not an annotator, or write its votes as in the other columns")
 
 
 def _refuse_items_called_like_votes(left: pl.Series, right: pl.Series) -> None:

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from jamrank.errors import ScratchError
 from jamrank.io.private import private_open
 
-__all__ = ["Stamp", "append_array", "read_array", "read_into", "stamp_of", "write_array", "write_private"]
-
 # Checksum of a file: its size in bytes and its CRC-32.
 Stamp = list[int]
 
@@ -70,10 +68,7 @@ def read_into(path: Path, array: NDArray[Any]) -> None:
 def stamp_of(path: Path) -> Stamp:
     """Return the checksum of a file, reading all of it.
 
-    Raises
-    ------
-    ScratchError
-        If there is no such file, or it cannot be read.
+    Raises ScratchError: If there is no such file, or it cannot be read.
     """
     size, checksum = 0, 0
     try:

@@ -18,8 +18,6 @@ from jamrank.io.documents import check_folder
 from jamrank.io.private import own_scratch, private_folder
 from jamrank.kernels import default_threads
 
-__all__ = ["Cluster", "cluster_at_hand"]
-
 Tick = Callable[[int, int], None]
 
 _FAN_IN = 8
@@ -52,12 +50,8 @@ def _client_at_hand() -> Any:
 class Cluster:
     """A client of a scheduler.
 
-    Parameters
-    ----------
-    client : distributed.Client
-        Open.
-    own : sequence of objects with ``close``
-        What to close with it, in order; empty if the caller opened the client.
+    client: Open.
+    own: What to close with it, in order; empty if the caller opened the client.
     """
 
     def __init__(self, client: Any, own: Sequence[Any] = ()) -> None:
@@ -75,21 +69,11 @@ class Cluster:
     ) -> Cluster:
         """Connect to a scheduler, or start one here.
 
-        Parameters
-        ----------
-        scheduler : str, optional
-            Its address; by default the known client or address, otherwise a local cluster.
-        workers : int, optional
-            How many worker processes a local cluster has; one for each core unless given.
-        scratch : path-like, optional
-            Where the workers of a local cluster put what does not fit into memory.
-
-        Raises
-        ------
-        ParameterError
-            If dask is not installed.
-        ClusterError
-            If no scheduler answers at the address.
+        scheduler: Its address; by default the known client or address, otherwise a local cluster.
+        workers: How many worker processes a local cluster has; one for each core unless given.
+        scratch: Where the workers of a local cluster put what does not fit into memory.
+        Raises ParameterError: If dask is not installed.
+        Raises ClusterError: If no scheduler answers at the address.
         """
         try:
             import dask
@@ -107,14 +91,19 @@ class Cluster:
                 raise ClusterError(f"no dask scheduler answers at {scheduler!r} ({reason})") from None
             return cls(client, [client])
         room = str(_room(scratch))
-        # For scheduler and workers: dask's default folder is accessible to other users.
-        with warnings.catch_warnings(), dask.config.set({"temporary-directory": room}):
-            # Its dashboard uses another port if the default one is taken.
+        # dask's default folder is accessible to other users, and whoever reaches a scheduler can run code as its
+        # owner: connections need a key that only these processes have, and no page is served.
+        private = {"temporary-directory": room, "distributed.scheduler.http.routes": []}
+        with warnings.catch_warnings(), dask.config.set({**private, "distributed.worker.http.routes": []}):
             warnings.simplefilter("ignore", UserWarning)
             cluster = LocalCluster(
                 n_workers=workers or default_threads(),
                 threads_per_worker=1,
                 processes=True,
+                host="127.0.0.1",
+                protocol="tls://",
+                security=_temporary_keys(),
+                dashboard_address=None,
                 local_directory=room,
                 env={"OMP_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1"},
                 silence_logs=40,
@@ -124,8 +113,8 @@ class Cluster:
 
     @property
     def dashboard(self) -> str:
-        """Address of the page that shows what the cluster is doing."""
-        return str(self.client.dashboard_link)
+        """Address of the page that shows what the cluster is doing; empty for a local cluster, which has none."""
+        return "" if self.local else str(self.client.dashboard_link)
 
     @property
     def n_workers(self) -> int:
@@ -253,6 +242,20 @@ class Cluster:
                 raise
             problem = f"the dask scheduler at {self.address} is gone, with the data of its workers"
             raise ClusterError(f"{problem}; start it and the fit again") from None
+
+
+def _temporary_keys() -> Any:
+    """Return a key and a certificate for the connections of one local cluster.
+
+    Raises ParameterError: If they cannot be made.
+    """
+    from distributed import Security
+
+    try:
+        return Security.temporary()
+    except ImportError:
+        problem = "a local dask cluster needs the package cryptography, which keeps other users of the machine out"
+        raise ParameterError(f"{problem}; {_INSTALL}") from None
 
 
 def _room(scratch: str | os.PathLike[str] | None) -> Path:

@@ -43,8 +43,6 @@ from jamrank.io.out_of_core.distributed_tasks import (
 from jamrank.io.out_of_core.parted import PartedComparisons
 from jamrank.typing import IntArray
 
-__all__ = ["DistributedComparisons", "Keys", "distribute", "distribute_comparisons"]
-
 Progress = Callable[[str, int, int], None]
 
 _PART_VOTES, _MOST_PARTS = 1 << 21, 4096
@@ -183,7 +181,7 @@ class _Reader:
             other = next((name for name in columns if own.get(name) != columns[name]), None)
             if other is not None:
                 problem = f"column {other!r} is {own.get(other, 'missing')} here and {columns[other]} in {files[0]}"
-                raise InputError(problem, "write the files alike", source=file)
+                raise InputError(problem, "use the same column types in all files", source=file)
         chunks = [chunk for file, (_, rows) in zip(files, about, strict=True) for chunk in cut_file(file, rows)]
         if not chunks:
             raise InputError("the table has no rows", "expected at least one", source=self.path)

@@ -28,25 +28,6 @@ from jamrank.data.storage import MISSING
 from jamrank.errors import InputError
 from jamrank.typing import FloatArray, IntArray
 
-__all__ = [
-    "FileChunk",
-    "FoundIds",
-    "Keys",
-    "concatenate_counts",
-    "count_part",
-    "cut_file",
-    "describe_file",
-    "find_files",
-    "from_frame",
-    "ids_of",
-    "keys_of",
-    "merge_found",
-    "packing_of",
-    "refuse_too_many",
-    "sort_keys",
-    "to_frame",
-]
-
 # Sorted, distinct votes as integers, and their weights (empty: all 1).
 Keys = tuple[IntArray, FloatArray]
 

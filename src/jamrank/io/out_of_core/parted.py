@@ -15,8 +15,6 @@ from jamrank.data.comparisons import Comparisons
 from jamrank.data.packing import Packing
 from jamrank.typing import FloatArray, Int32Array, IntArray
 
-__all__ = ["PartedComparisons", "Votes"]
-
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class PartedComparisons(ABC):

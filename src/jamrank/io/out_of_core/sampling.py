@@ -12,8 +12,6 @@ from jamrank.data.storage import VoteTable
 from jamrank.io.out_of_core.parted import PartedComparisons
 from jamrank.typing import BoolArray
 
-__all__ = ["sample_pairs", "sample_parts"]
-
 _MOST_HASHED = 5_000_000
 
 

@@ -15,12 +15,11 @@ from jamrank.io.documents import check_folder
 from jamrank.io.parquet import ParquetFiles, is_parquet
 from jamrank.io.private import check_private, own_scratch, refuse_shared
 
-__all__ = ["KIND", "MANIFEST", "VERSION", "StoragePlan", "parse_size", "plan_storage"]
-
 # The manifest of a scratch folder: its file and kind.
 MANIFEST, KIND, VERSION = "votes.json", "scratch", 2
 # Most memory per vote of a slice, or of a part, and the base memory of the process.
 _SLICE_BYTES, _PART_BYTES, _PROCESS_BYTES = 160, 96, 400 << 20
+_MOST_MEMORY = 2.0**62
 _LEAST_MEMORY = 512 << 20
 # The most space on disk that a vote takes: key and weight (of repeated votes), and once more as rows.
 _KEY_BYTES, _ROW_BYTES = 16, 19
@@ -34,9 +33,10 @@ def parse_size(text: str | int) -> int:
         number = float(match[1]) if match else -1.0
     except ValueError:
         number = -1.0
-    if match is None or number < 0:
+    size = number * _UNITS[(match[2] or "").lower()] if match else number
+    if not 0 <= size < _MOST_MEMORY:
         raise ParameterError(f"{text!r} is not an amount of memory; write 2GB or 512MB")
-    return int(number * _UNITS[(match[2] or "").lower()])
+    return int(size)
 
 
 @dataclass(frozen=True)
@@ -77,21 +77,11 @@ def plan_storage(
 ) -> StoragePlan:
     """Plan the storage of votes.
 
-    Parameters
-    ----------
-    path : path-like
-        A Parquet file in the canonical form, or a folder of them.
-    scratch : path-like, optional
-        Folder for the encoded votes; by default a private one in the user's cache.
-    memory : str or int
-        Memory limit, such as ``"2GB"``.
-
-    Raises
-    ------
-    InputError
-        If the files cannot be read, or the scratch folder is too small.
-    ParameterError
-        If the memory limit is too small.
+    path: A Parquet file in the canonical form, or a folder of them.
+    scratch: Folder for the encoded votes; by default a private one in the user's cache.
+    memory: Memory limit, such as ``"2GB"``.
+    Raises InputError: If the files cannot be read, or the scratch folder is too small.
+    Raises ParameterError: If the memory limit is too small.
     """
     allowed = parse_size(memory)
     if allowed < _LEAST_MEMORY:

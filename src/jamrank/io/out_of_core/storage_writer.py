@@ -38,8 +38,6 @@ from jamrank.io.out_of_core.storage_plan import KIND, MANIFEST, VERSION, Storage
 from jamrank.io.scratch import write_manifest
 from jamrank.typing import IntArray
 
-__all__ = ["IDS", "Progress", "StorageWriter", "votes_file"]
-
 Progress = Callable[[str, int, int], None]
 
 IDS = ("items", "annotators", "questions")

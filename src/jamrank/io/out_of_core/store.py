@@ -23,8 +23,6 @@ from jamrank.io.out_of_core.storage_writer import IDS, Progress, StorageWriter, 
 from jamrank.io.private import hold, private_folder, private_open
 from jamrank.io.scratch import read_manifest, refuse_beyond, verify_files
 
-__all__ = ["StoredComparisons", "store", "store_comparisons"]
-
 _LOCK = "lock"
 
 
@@ -60,10 +58,7 @@ def store_comparisons(
 def store(plan: StoragePlan, progress: Progress | None = None) -> StoredComparisons:
     """Store the votes of a plan, unless that was done before.
 
-    Raises
-    ------
-    InputError
-        If the files are invalid, or the scratch folder is not safe from other users.
+    Raises InputError: If the files are invalid, or the scratch folder is not safe from other users.
     """
     private_folder(plan.folder)
     lock = hold(plan.folder / _LOCK)

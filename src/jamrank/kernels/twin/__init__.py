@@ -5,12 +5,19 @@ Each function has the signature of its namesake in the C++ source and writes int
 
 from jamrank.kernels.twin.encoding import (
     code_ids,
+    code_rows,
+    code_strings,
     count_pairs,
+    count_spelled,
     fold_keys,
     mark_ids,
     pack_votes,
+    prior_of_pairs,
     regular_lines,
+    repeat,
     sort_keys,
+    sum_by_code,
+    sum_by_link,
     unpack_votes,
 )
 from jamrank.kernels.twin.marginal import marginal, marginal_lists
@@ -27,6 +34,8 @@ from jamrank.kernels.twin.passes import (
 )
 from jamrank.kernels.twin.patterns import (
     jury_patterns,
+    list_votes,
+    mark_ballots,
     mark_sides,
     mark_verdicts,
     number_verdicts,
@@ -37,7 +46,10 @@ from jamrank.kernels.twin.patterns import (
 __all__ = [
     "assign",
     "code_ids",
+    "code_rows",
+    "code_strings",
     "count_pairs",
+    "count_spelled",
     "direct",
     "expectation",
     "expectation_lists",
@@ -45,8 +57,10 @@ __all__ = [
     "fold_keys",
     "jury_patterns",
     "laplacian",
+    "list_votes",
     "marginal",
     "marginal_lists",
+    "mark_ballots",
     "mark_ids",
     "mark_sides",
     "mark_verdicts",
@@ -54,10 +68,14 @@ __all__ = [
     "number_verdicts",
     "pack_votes",
     "patterns",
+    "prior_of_pairs",
     "regular_lines",
+    "repeat",
     "sort_keys",
     "spell_out",
+    "sum_by_code",
     "sum_by_kind",
+    "sum_by_link",
     "unpack_votes",
     "weighted_gram",
 ]

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
-
-__all__ = [
-    "code_ids",
-    "count_pairs",
-    "fold_keys",
-    "mark_ids",
-    "pack_votes",
-    "regular_lines",
-    "sort_keys",
-    "unpack_votes",
-]
 
 
 def pack_votes(
@@ -92,6 +83,25 @@ def code_ids(ids: NDArray[np.integer], low: int, rank: Int32Array, codes: Int32A
     codes[:] = rank[ids - low] if len(rank) else ids - low
 
 
+def code_strings(values: list[Any], codes: Int32Array) -> list[str] | None:
+    """Give each string its code; return the distinct ones as they are first met, or None where one is no string."""
+    if any(type(value) is not str for value in values):
+        return None
+    code_of: dict[str, int] = {}
+    codes[:] = [code_of.setdefault(value, len(code_of)) for value in values]
+    return list(code_of)
+
+
+def code_rows(text: NDArray[np.uint8], width: int, codes: Int32Array, first: IntArray, threads: int) -> int:
+    """Give each row of ``width`` bytes its code, and each code its first row; return how many codes there are."""
+    code_of: dict[bytes, int] = {}
+    for place, row in enumerate(text.reshape(-1, width)):
+        codes[place] = code_of.setdefault(row.tobytes(), len(code_of))
+        if codes[place] == len(code_of) - 1 and (not place or codes[:place].max() < codes[place]):
+            first[codes[place]] = place
+    return len(code_of)
+
+
 def sort_keys(keys: IntArray, bits: int, threads: int) -> None:
     """Sort non-negative keys of ``bits`` bits."""
     keys.sort()
@@ -102,24 +112,55 @@ def fold_keys(keys: IntArray, distinct: IntArray, times: FloatArray, threads: in
     distinct[:], times[:] = np.unique(keys, return_counts=True)
 
 
+def count_spelled(result: NDArray[np.int8], weight: FloatArray, threads: int) -> int:
+    """Add up the weights of decided votes; -1 where a weight is no whole number."""
+    if not len(weight):
+        return int(np.count_nonzero(result < 2))
+    return int(weight[result < 2].sum()) if (weight == np.floor(weight)).all() else -1
+
+
+def prior_of_pairs(
+    first: Int32Array, second: Int32Array, scores: FloatArray, prior: FloatArray, threads: int
+) -> None:
+    """Compute the probability that the first item of each pair is better, from the scores."""
+    with np.errstate(over="ignore"):
+        prior[:] = 1 / (1 + np.exp(scores[second] - scores[first]))
+
+
+def sum_by_link(begin: IntArray, value: FloatArray, sums: FloatArray, threads: int) -> None:
+    """Add up the values of each link's rows; without any, count them."""
+    link = np.repeat(np.arange(len(sums)), np.diff(begin))
+    sums[:] = np.bincount(link, value if len(value) else None, len(sums))
+
+
+def sum_by_code(code: NDArray[np.integer], value: FloatArray, sums: FloatArray, threads: int) -> None:
+    """Add up values (without any: count) by code."""
+    sums[:] = np.bincount(code, value if len(value) else None, len(sums))
+
+
+def repeat(begin: IntArray, of_link: NDArray[Any], of_row: NDArray[Any], threads: int) -> None:
+    """Give all rows of a link its value."""
+    of_row[:] = np.repeat(of_link, np.diff(begin))
+
+
 _QUOTE, _NEWLINE, _RETURN = b'"\n\r'
 
 
-def regular_lines(text: NDArray[np.uint8], separator: int, width: int, threads: int) -> int:
+def regular_lines(text: NDArray[np.uint8], delimiter: int, width: int, threads: int) -> int:
     """Count the lines of a text, which ends with a newline; -1 unless every one has ``width`` fields."""
     if not len(text) or text[-1] != _NEWLINE:
         return -1
     is_quote, is_return = text == _QUOTE, text == _RETURN
     if is_return[-1] or (text[1:][is_return[:-1]] != _NEWLINE).any():
         return -1
-    is_end = (text == separator) | (text == _NEWLINE)
+    is_end = (text == delimiter) | (text == _NEWLINE)
     inside = np.logical_xor.accumulate(is_quote)
     opening, closing, is_edge = is_quote & inside, is_quote & ~inside, is_quote | is_end | is_return
     # Each opening quote begins a field and each closing one ends it, or both stand for one quote.
     if inside[-1] or (opening[1:] & ~is_edge[:-1]).any() or (closing[:-1] & ~is_edge[1:]).any():
         return -1
     marks = text[is_end & ~inside]
-    expected = np.full(width, separator, dtype=np.uint8)
+    expected = np.full(width, delimiter, dtype=np.uint8)
     expected[-1] = _NEWLINE
     if len(marks) % width or (marks.reshape(-1, width) != expected).any():
         return -1

@@ -11,10 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from jamrank.kernels.twin.passes import first_items
+from jamrank.kernels.twin.passes import first_items, link_of_votes, list_likelihoods
 from jamrank.typing import Float32Array, FloatArray, Int32Array, IntArray
-
-__all__ = ["marginal", "marginal_lists"]
 
 _LARGEST_MARGIN, _LEAST_CURVATURE = 700.0, 0.1
 _SOLVED, _MOST_STEPS = 1e-15, 12
@@ -46,7 +44,7 @@ def marginal(
     there are none.
     """
     first, second = first_items(start, second, len(scores))
-    link = np.repeat(np.arange(len(first)), np.diff(begin)) if len(begin) else np.arange(len(first))
+    link = link_of_votes(begin, len(first))
     given = if_first[kind] if len(if_first) else np.ones(len(kind))
     truth, value = _integrate(
         (first, second, link), weight, given, if_second[kind], scores, variance, curvature, gradient, degree, observed
@@ -80,23 +78,11 @@ def marginal_lists(
 ) -> float:
     """Do the same for rows with a list of votes each, and log-likelihoods for each kind of vote and truth."""
     first, second = first_items(start, second, len(scores))
-    row = np.repeat(np.arange(len(first)), np.diff(vote_start))
+    row, largest, if_first, if_second = list_likelihoods(vote_start, vote, vote_weight, log_emission)
+    links = first, second, np.arange(len(first))
+    out = curvature, gradient, degree, observed
+    truth, value = _integrate(links, np.empty(0), if_first, if_second, scores, variance, *out)
     times = vote_weight if len(vote_weight) else np.ones(len(vote))
-    by_vote = log_emission.reshape(-1, 2)[vote] * times[:, None]
-    log_second, log_first = (np.bincount(row, by_vote[:, truth], len(first)) for truth in (0, 1))
-    largest = np.maximum(log_first, log_second)
-    truth, value = _integrate(
-        (first, second, np.arange(len(first))),
-        np.empty(0),
-        np.exp(log_first - largest),
-        np.exp(log_second - largest),
-        scores,
-        variance,
-        curvature,
-        gradient,
-        degree,
-        observed,
-    )
     if len(posterior):
         posterior[:] = truth
     expected_counts[:] = np.bincount(vote, times * truth[row], len(expected_counts))

@@ -7,19 +7,6 @@ from numpy.typing import NDArray
 
 from jamrank.typing import Float32Array, FloatArray, Int32Array, IntArray
 
-__all__ = [
-    "assign",
-    "direct",
-    "expectation",
-    "expectation_lists",
-    "expectation_votes",
-    "first_items",
-    "laplacian",
-    "maximisation",
-    "sum_by_kind",
-    "weighted_gram",
-]
-
 _LARGEST_MARGIN = 700.0
 _LEAST_CURVATURE = 0.1
 
@@ -30,6 +17,23 @@ def first_items(start: IntArray, second: Int32Array, n_items: int) -> tuple[Int3
         first, other = np.triu_indices(n_items, 1)
         return first.astype(np.int32), other.astype(np.int32)
     return np.repeat(np.arange(n_items, dtype=np.int32), np.diff(start)), second.astype(np.int32)
+
+
+def link_of_votes(begin: IntArray, n_links: int) -> IntArray:
+    """Return the link of each vote; without ``begin`` there is one vote on each link."""
+    return np.repeat(np.arange(n_links), np.diff(begin)) if len(begin) else np.arange(n_links)
+
+
+def list_likelihoods(
+    vote_start: IntArray, vote: Int32Array, vote_weight: FloatArray, log_emission: FloatArray
+) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
+    """Return the row of each vote and, by row, the larger log-likelihood and both likelihoods relative to it."""
+    n_rows = len(vote_start) - 1
+    row = np.repeat(np.arange(n_rows), np.diff(vote_start))
+    by_vote = log_emission.reshape(-1, 2)[vote] * (vote_weight[:, None] if len(vote_weight) else 1.0)
+    log_second, log_first = (np.bincount(row, by_vote[:, truth], n_rows) for truth in (0, 1))
+    largest = np.maximum(log_first, log_second)
+    return row, largest, np.exp(log_first - largest), np.exp(log_second - largest)
 
 
 def _margins(first: Int32Array, second: Int32Array, scores: FloatArray) -> FloatArray:
@@ -102,11 +106,7 @@ def expectation_lists(
 ) -> float:
     """Run the same pass over rows with a list of votes each; ``log_emission`` is by kind of vote and truth."""
     first, second = first_items(start, second, len(scores))
-    row = np.repeat(np.arange(len(first)), np.diff(vote_start))
-    by_vote = log_emission.reshape(-1, 2)[vote] * (vote_weight[:, None] if len(vote_weight) else 1.0)
-    log_second, log_first = (np.bincount(row, by_vote[:, truth], len(first)) for truth in (0, 1))
-    largest = np.maximum(log_first, log_second)
-    if_first, if_second = np.exp(log_first - largest), np.exp(log_second - largest)
+    row, largest, if_first, if_second = list_likelihoods(vote_start, vote, vote_weight, log_emission)
     truth, value = _infer(first, second, np.empty(0), if_first, if_second, scores, curvature, gradient, degree)
     if len(posterior):
         posterior[:] = truth
@@ -137,7 +137,7 @@ def expectation_votes(
     variance of the truth by kind.
     """
     first, second = first_items(start, second, len(scores))
-    link = np.repeat(np.arange(len(first)), np.diff(begin)) if len(begin) else np.arange(len(first))
+    link = link_of_votes(begin, len(first))
     margin = _margins(first, second, scores)
     e = np.exp(-np.abs(margin))
     prior_first = np.where(margin >= 0, 1.0, e) / (1 + e)
@@ -186,7 +186,7 @@ def direct(
     which is never negative. Also adds up the derivative in each parameter, and the information on it.
     """
     first, second = first_items(start, second, len(scores))
-    link = np.repeat(np.arange(len(first)), np.diff(begin)) if len(begin) else np.arange(len(first))
+    link = link_of_votes(begin, len(first))
     margin, param, confusion_group = _margins(first, second, scores)[link], params[kind // 2], kind // 2
     log_odds, by_margin, by_param = (_better, _tied)[question](margin, param)
     log_odds = np.clip(log_odds, -_LARGEST_MARGIN, _LARGEST_MARGIN)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from jamrank.typing import FloatArray, Int32Array, IntArray
-
-__all__ = ["jury_patterns", "mark_sides", "mark_verdicts", "number_verdicts", "patterns", "spell_out"]
 
 
 def patterns(
@@ -40,6 +40,56 @@ def patterns(
     return len(known)
 
 
+def list_votes(
+    start: IntArray,
+    annotator: Int32Array,
+    result: NDArray[np.int8],
+    weight: FloatArray,
+    begin: IntArray,
+    vote: Int32Array,
+    kept: FloatArray,
+    share: FloatArray,
+    threads: int,
+) -> None:
+    """List the informative votes on each pair: neither ties nor votes of weight 0.
+
+    ``begin`` gets where each pair's begin, ``vote`` twice the annotator plus 1 if the vote is for the first item,
+    ``kept`` the weights (where there are any), ``share`` each pair's shrunken share of votes for its first item.
+    """
+    informative = result != 2
+    if len(weight):
+        informative &= weight > 0
+        kept[:] = weight[informative]
+    begin[:] = np.concatenate([[0], np.cumsum(informative)])[start]
+    vote[:] = (2 * annotator + result)[informative]
+    pair = np.repeat(np.arange(len(share)), np.diff(begin))
+    own = kept if len(weight) else np.ones(len(vote))
+    share[:] = (np.bincount(pair, own * (vote % 2), len(share)) + 1) / (np.bincount(pair, own, len(share)) + 2)
+
+
+def mark_ballots(
+    start: IntArray,
+    annotator: Int32Array,
+    result: NDArray[np.int8],
+    weight: FloatArray,
+    marks: NDArray[np.uint64],
+    threads: int,
+) -> None:
+    """Sum up hashes of each annotator's votes: equal sums for the same results on the same pairs, in any order.
+
+    A hash is the finaliser of SplitMix64, times the weight in units of 2⁻²⁰.
+    """
+    pair = np.repeat(np.arange(len(start) - 1), np.diff(start))
+    z = (4 * pair + result + 1).astype(np.uint64)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        z = (z ^ (z >> np.uint64(shift))) * np.uint64(factor)
+    z ^= z >> np.uint64(31)
+    if len(weight):
+        z *= (weight * 2.0**20 + 0.5).astype(np.uint64)
+    marks[:] = 0
+    np.add.at(marks, annotator, z)
+
+
 def jury_patterns(
     results: NDArray[np.int8], annotators: int, pattern: Int32Array, example: IntArray, threads: int
 ) -> int:
@@ -65,16 +115,17 @@ def mark_verdicts(results: NDArray[np.int8], annotators: int, seen: NDArray[np.u
 def mark_sides(
     first: Int32Array,
     second: Int32Array,
-    codes: NDArray[np.integer],
+    codes: NDArray[Any],
     side: NDArray[np.uint8],
     seen: NDArray[np.uint8],
     threads: int,
 ) -> None:
     """Mark what items did on their pairs: bit 1 where an item did not win one, bit 2 where it did not lose one.
 
-    ``side[code]`` is 0 for rows that the second item won, 1 for those that the first did, 2 without a winner.
+    ``side[code]`` is 0 for rows that the second item won, 1 for those that the first did, 2 without a winner; where
+    codes are shares of votes for the first item, they say it themselves.
     """
-    won = side[codes]
+    won = side[codes] if codes.dtype.kind != "f" else np.where(codes == 0.5, 2, codes > 0.5)
     seen[:] = 0
     np.bitwise_or.at(seen, first, np.array([1, 2, 3], dtype=np.uint8)[won])
     np.bitwise_or.at(seen, second, np.array([2, 1, 3], dtype=np.uint8)[won])

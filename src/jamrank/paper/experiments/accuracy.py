@@ -15,8 +15,6 @@ from jamrank.paper.theory import best_rule_accuracy, majority_accuracy
 from jamrank.paper.trials import Record, Results, Trial, estimate, pick
 from jamrank.paper.wine import COLOURS, RankerTrial, WineTrial, wine_flips
 
-__all__ = ["Accuracy"]
-
 _MACHINES = ("SVM, raw", "SVM, standardised")
 
 
@@ -85,7 +83,7 @@ class Accuracy:
         return (
             markdown(["wine", *METHODS, "majority vote in theory", "best rule in theory"], rows)
             + "\n*Order of all items*: pairs that the single ranking of the items (`scores_`) puts in the right "
-            "order. *Best rule*: knows every flip, and decides each pair from its own votes alone.\n"
+            "order. *Best rule*: knows every flip, and decides each pair from the votes on this pair alone.\n"
             "\nEach annotator's own ranker, which IAM adds up: pairs in the right order, from the worst annotator to "
             "the best (means over seeds, and the range of single rankers), and of the sum.\n\n"
             + markdown(["wine, ranker", "worst to best annotator", "range over seeds", "sum"], rankers)
@@ -130,7 +128,7 @@ class Accuracy:
         for model, style in ((MAJORITY, "--"), (BEST, ":")):
             bound = pick(records, model=model)[0].value
             left.axhline(bound, color="#777777", linestyle=style, linewidth=1, label=model)
-        left.set(ylabel="pairs inferred rightly (%)", ylim=(95.5, 99.4))
+        left.set(ylabel="pairs decided correctly (%)", ylim=(95.5, 99.4))
         left.set_xticks([x for x, _ in ticks], [name for _, name in ticks])
         left.set_title("Fusion")
         left.legend(loc="center", bbox_to_anchor=(0.55, 0.45))

@@ -10,8 +10,6 @@ from jamrank.paper.trials import Record, Results, Trial
 from jamrank.paper.wine import COLOURS, WineTrial, wine_flips
 from jamrank.typing import FloatArray
 
-__all__ = ["Annotators"]
-
 _NUMBERS = range(3, 10)
 
 
@@ -19,7 +17,7 @@ class Annotators:
     """The paper's figure of performance against the number of annotators."""
 
     name = "annotators"
-    title = "Accuracy against the number of annotators, who flip with chance k/20"
+    title = "Accuracy against the number of annotators, who flip with probability k/20"
 
     def trials(self, seeds: int, quick: bool) -> list[Trial]:
         """Return both wines with 3 to 9 annotators."""

@@ -13,8 +13,6 @@ from jamrank.paper.methods import METHODS
 from jamrank.paper.tables import markdown
 from jamrank.paper.trials import Record, Results, Trial, estimate, pick
 
-__all__ = ["Digits"]
-
 _TIES = ("ties=random", "ties=left out")
 _SIGNIFICANT = 0.05
 
@@ -52,7 +50,7 @@ class Digits:
         """Return annotators, methods, and McNemar's tests."""
         pairs, ties = (estimate(pick(records, metric=metric)).mean for metric in ("pairs", "ties"))
         text = (
-            f"{pairs:,.0f} pairs of images a seed on average; {ties:.0f} % of the votes are ties, because the "
+            f"{pairs:,.0f} pairs of images per seed on average; {ties:.0f} % of the votes are ties, because the "
             "classifier reads the same digit twice. *Random*: such a vote goes to a "
             "random side. *Left out*: it is left out.\n\n"
         )
@@ -61,8 +59,9 @@ class Digits:
         text += (
             "Single ranking of the images (`scores_`), pairs in the right order:\n\n"
             + self._means(records, "order", METHODS, None)
-            + "\nDifferences between methods, in points; how many of the seeds are better, and in how many McNemar's "
-            f"test calls the difference significant at {_SIGNIFICANT:.0%}, either way:\n\n"
+            + "\nDifferences between methods, in points; the number of seeds that are better, and the number of "
+            f"seeds in which McNemar's test calls the difference significant at {_SIGNIFICANT:.0%}, in either "
+            "direction:\n\n"
         )
         return text + self._tests(records) + "\n" + self._over_best(records)
 
@@ -127,9 +126,9 @@ class Digits:
         names = ["JAM\n− MV", "VRJAM\n− MV", "VRJAM\n− JAM"]
         right.set_xticks([4 * p + k for p in range(2) for k in range(3)], names * 2)
         right.axhline(0, color="#999999", linewidth=0.8)
-        left.set_ylabel("pairs inferred rightly (%)")
+        left.set_ylabel("pairs decided correctly (%)")
         right.set_ylabel("difference (points)")
-        for axis, width, title in ((left, 5, "Each seed and the mean"), (right, 4, "Differences, seed by seed")):
+        for axis, width, title in ((left, 5, "Each seed and the mean"), (right, 4, "Differences by seed")):
             axis.set_title(title, pad=18)
             for place, setting in enumerate(_TIES):
                 middle, text = width * place + (width - 2) / 2, setting.replace("=", " ")

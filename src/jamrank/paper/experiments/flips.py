@@ -13,8 +13,6 @@ from jamrank.paper.tables import markdown
 from jamrank.paper.trials import Record, Results, Trial, estimate, pick, value_of
 from jamrank.paper.wine import COLOURS, WineTrial, wine_flips
 
-__all__ = ["Flips"]
-
 _MODELS = ("JAM", "VRJAM")
 _ANNOTATORS = range(1, 7)
 _SIZES = (300, 1000, 3000, 10_000, 30_000, 100_000)
@@ -26,7 +24,7 @@ class Flips:
     """The paper's table of flips: six annotators with b = k/20."""
 
     name = "flips"
-    title = "Flips found for six annotators who flip with chance k/20"
+    title = "Estimated flips of six annotators who flip with probability k/20"
 
     def trials(self, seeds: int, quick: bool) -> list[Trial]:
         """Return every pair of both wines, and fewer and fewer pairs of red wine."""
@@ -124,7 +122,7 @@ class Flips:
             points = grouped(found, lambda r: _TRUE[int(r.setting.split("=")[1]) - 1])
             draw_series(left, [(x + shift, value) for x, value in points], model, linestyle="none")
         draw_paper(left, _TRUE, published.FLIPS["JAM"], "JAM in the paper")
-        left.set(xlabel="true chance to flip, k/20", ylabel="found", xlim=(0, 0.35), ylim=(0, 0.35))
+        left.set(xlabel="true probability of a flip, k/20", ylabel="found", xlim=(0, 0.35), ylim=(0, 0.35))
         points = grouped(self._errors(records, "JAM"), _size)
         draw_series(right, points, "JAM")
         right.axhline(_OFF["JAM"], color="black", linewidth=1, linestyle=":")

@@ -12,8 +12,6 @@ from jamrank.paper.losses import CURVES, LossTrial
 from jamrank.paper.tables import markdown
 from jamrank.paper.trials import Record, Results, Trial, estimate, pick
 
-__all__ = ["Loss"]
-
 _MARGINS = np.linspace(-4, 4, 33)
 _LOOKS = {"log of the logistic": ("#0072B2", "-"), "negative hinge": ("#D55E00", "--")}
 _LOOKS["negative smooth hinge"] = ("#009E73", "-.")

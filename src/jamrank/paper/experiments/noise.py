@@ -9,8 +9,6 @@ from jamrank.paper.experiments.series import N_PAIRS, at, draw_curves, gap, seri
 from jamrank.paper.trials import Record, Results, Trial
 from jamrank.paper.wine import COLOURS, WineTrial, wine_flips
 
-__all__ = ["Noise"]
-
 # Mean flip below which the sign is safe; it passes 1/2 at alpha = 20/7.
 _SAFE = 0.48
 # Ten percent more at each step.
@@ -21,7 +19,7 @@ class Noise:
     """The paper's figure of performance against noise: b = alpha · k/20."""
 
     name = "noise"
-    title = "Accuracy against the annotators' noise, six annotators who flip with chance alpha · k/20"
+    title = "Accuracy against the annotators' noise, six annotators who flip with probability alpha · k/20"
 
     def trials(self, seeds: int, quick: bool) -> list[Trial]:
         """Return both wines at every alpha."""
@@ -49,8 +47,8 @@ class Noise:
         """Return a table for each wine."""
         text = series_table(records, _label, "alpha (mean b)", given=True)
         return text + (
-            "\n*Sign given*: the same fit, turned over where it takes annotator 1 for worse than a coin. No "
-            "annotator flips with a chance above 0.95, which matters in the last row only.\n"
+            "\n*Sign given*: the same fit, reversed if it estimates annotator 1 to be worse than random. No "
+            "annotator flips with a probability above 0.95, which matters only in the last row.\n"
         )
 
     def draw(self, records: Sequence[Record]) -> dict[str, Any]:

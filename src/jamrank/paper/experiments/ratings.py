@@ -14,8 +14,6 @@ from jamrank.paper.ratings import ATTRIBUTES, EXPECTED, MEAN, SimulatedTrial, Sp
 from jamrank.paper.tables import markdown
 from jamrank.paper.trials import Record, Results, Trial, pick
 
-__all__ = ["Ratings"]
-
 _EFFECTS = (65.0, 80.0)
 _SHOWN = (*METHODS, EXPECTED, MEAN)
 

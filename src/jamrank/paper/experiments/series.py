@@ -16,8 +16,6 @@ from jamrank.paper.trials import Record, Results, estimate, pick
 from jamrank.paper.wine import COLOURS, WineTrial, wine_flips
 from jamrank.typing import FloatArray
 
-__all__ = ["BEST", "GIVEN", "MAJORITY", "N_PAIRS", "at", "draw_curves", "gap", "series_records", "series_table"]
-
 # So many of the white wines' eight million pairs are enough for a curve.
 N_PAIRS = {"red": None, "white": 600_000}
 MAJORITY, BEST = "theory: majority vote", "theory: best rule"
@@ -110,7 +108,7 @@ def draw_curves(
             axis.set(ylim=window)
         axes[0, column].set_title(_describe(mine, colour))
         axes[-1, column].set(xlabel=xlabel)
-    axes[0, 0].set_ylabel("pairs inferred rightly (%)")
+    axes[0, 0].set_ylabel("pairs decided correctly (%)")
     figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
     return figure, axes
 

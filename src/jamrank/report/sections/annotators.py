@@ -7,6 +7,7 @@ from html import escape
 
 import polars as pl
 
+from jamrank.diagnostics.checks.annotators import alone_sentence
 from jamrank.report import svg
 from jamrank.report.csv_text import csv_text
 from jamrank.report.judges import ADVICE, INDEPENDENT, REASONS, listed
@@ -26,8 +27,6 @@ from jamrank.report.tables import (
     whole_table,
 )
 
-__all__ = ["SECTION"]
-
 _DRAWN = (30, 30)
 _NAMED = 30
 # Of more annotators than this, the best and the worst are listed.
@@ -38,6 +37,8 @@ def _render(report: Report) -> str:
     frame = report.annotators
     if frame.is_empty():
         return paragraph("There are no annotators.")
+    if frame.height == 1 and frame["verdict"][0] == "alone":
+        return paragraph(alone_sentence(frame["annotator"].to_numpy()))
     rows = _rows(frame)
     meaning = (
         "The flip is the probability that an annotator votes for the worse item: 0 is perfect, 0.5 is random voting, "
@@ -47,11 +48,18 @@ def _render(report: Report) -> str:
         meaning += " Lines are 95 % intervals."
     parts = (
         _by_verdict(frame),
+        _left_out(report),
         paragraph(meaning),
         figure(_chart(rows, frame.height)),
         _table(frame, report.spreadsheet_safe),
     )
     return "".join(parts) + _correlated(report)
+
+
+def _left_out(report: Report) -> str:
+    """Return what leaving out those to be excluded or reviewed changes, and how to do so."""
+    lines = (tag("li", escape(one.sentence), " ", tag("code", escape(one.command))) for one in report.left_out)
+    return tag("h3", "Leaving them out") + tag("ul", *lines) if report.left_out else ""
 
 
 def _rows(frame: pl.DataFrame) -> list[svg.Mark | svg.Gap]:

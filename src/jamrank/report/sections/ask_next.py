@@ -1,4 +1,4 @@
-"""Pairs on which the next votes tell most."""
+"""Pairs with the most informative next votes."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from jamrank.report.section import Section
 from jamrank.report.sections.uncertain_pairs import order_columns
 from jamrank.report.tables import Column, Row, table
 
-__all__ = ["SECTION"]
-
-_MOST_VOTES = 10_000
+_MOST_VOTES = 1_000
 
 
 def _render(report: Report) -> str:
@@ -20,20 +18,20 @@ def _render(report: Report) -> str:
     if frame is None or frame.is_empty():
         return ""
     text = (
-        "Pairs on which a vote is expected to tell most about the order of all items, each chosen as if those above "
-        "it had been asked. "
+        "Pairs on which a vote is expected to be most informative about the order of all items, each given "
+        "votes on those above it. "
     )
     columns = order_columns()
     if frame["to_settle"].is_finite().any():
         text += (
-            "The last column is the number of votes on the pair that would settle its order, if the difference in "
-            "scores is what it seems; a dash means that votes on this pair alone would not."
+            "The last column is the number of votes on the pair that would make its order certain, if the estimated "
+            "difference in scores is right; a dash means more than a thousand, or that no number of votes would."
         )
-        columns.append(Column("votes to settle", _to_settle))
+        columns.append(Column("votes needed", _to_settle))
     else:
         text += (
-            "The model assumes that all votes on a pair are about one truth, so that votes on one pair alone settle "
-            "none of these orders: it takes comparisons of these items with others too."
+            "The model assumes that all votes on a pair are about one truth, so that votes on one pair alone cannot "
+            "make its order certain: comparisons of these items with others are needed too."
         )
     written = table(frame.iter_rows(named=True), columns, "Pairs of items, the most informative first")
     more = tag("code", "jamrank next VOTES --count 50 --out next.csv")

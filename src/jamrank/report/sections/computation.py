@@ -10,8 +10,6 @@ from jamrank.report.markup import decimal, digits_for, finite, paragraph, plain,
 from jamrank.report.record import Report
 from jamrank.report.section import Section
 
-__all__ = ["SECTION"]
-
 _POINTS = 400
 # Smaller changes of the log-likelihood are not drawn.
 _RISE = 0.01

@@ -8,8 +8,6 @@ from jamrank.report.markup import count, finite, plain, tag
 from jamrank.report.record import Report
 from jamrank.report.section import Section
 
-__all__ = ["SECTION"]
-
 # Names of the numbers.
 _NAMES = {
     "rows": "rows read",

@@ -11,8 +11,6 @@ from jamrank.report.section import Section
 from jamrank.report.sections.ranking import figure
 from jamrank.report.tables import Column, whole_table
 
-__all__ = ["SECTION"]
-
 _DRAWN = 20
 
 

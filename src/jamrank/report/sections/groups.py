@@ -9,8 +9,6 @@ from jamrank.report.record import Report
 from jamrank.report.section import Section
 from jamrank.report.tables import Column, Row, whole_table
 
-__all__ = ["SECTION"]
-
 
 def _render(report: Report) -> str:
     frame = report.by
@@ -20,7 +18,7 @@ def _render(report: Report) -> str:
     text = (
         f"The rank of each item overall and in the votes of each of {plural(len(values), 'value')} of "
         f"{plain(report.by_column)}, fitted separately. A dash means no votes; by.csv also has scores, intervals and "
-        "the probability to be first."
+        "the probability of being first."
     )
     columns = [
         Column("item", lambda row: plain(row["item"]), "name"),

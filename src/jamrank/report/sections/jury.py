@@ -1,4 +1,4 @@
-"""LLM judges: what their votes depend on that should not count, and what they cost."""
+"""LLM judges: biases and cost."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from jamrank.report.record import Report
 from jamrank.report.section import Section
 from jamrank.report.tables import Column, Row, whole_table
 
-__all__ = ["SECTION"]
-
 
 def _render(report: Report) -> str:
     """Write the audit of the judges."""
@@ -19,9 +17,9 @@ def _render(report: Report) -> str:
         return ""
     text = (
         "For the left: the share of decided votes for the answer on the left; sides are balanced, so 50 % is fair. "
-        "Changed with the order: of the comparisons asked both ways. Twice as long, own family: by how much "
-        "(log-odds) such an answer gains at equal quality, as the other annotators see it; 0 is fair. Bits: what one "
-        "vote tells, from 0 for a coin to 1 for a judge that never errs. 95 % intervals in brackets."
+        "Changed with the order: among comparisons asked in both orders. Twice as long, own family: the gain of "
+        "such an answer (log-odds) at equal quality, estimated from the others; 0 is fair. Bits: the information "
+        "of one vote, from 0 (random) to 1 (no errors). 95 % intervals in brackets."
     )
     columns = [
         Column("judge", lambda row: plain(row["judge"]), "name"),
@@ -32,9 +30,9 @@ def _render(report: Report) -> str:
         Column("twice as long", _effect("longer")),
         Column("own family", _effect("own_family")),
         Column("agrees with people", _share("agreement", "agreement_low", "agreement_high")),
-        Column("bits a vote", lambda row: decimal(finite(row["bits_per_vote"]), 2)),
+        Column("bits per vote", lambda row: decimal(finite(row["bits_per_vote"]), 2)),
         Column("cost", lambda row: _money(row["cost"])),
-        Column("cost a bit", lambda row: _money(row["cost_per_bit"])),
+        Column("cost per bit", lambda row: _money(row["cost_per_bit"])),
     ]
     return paragraph(text) + whole_table(
         frame, columns, "LLM judges", "jury.csv", spreadsheet_safe=report.spreadsheet_safe

@@ -12,8 +12,6 @@ from jamrank.report.record import Report
 from jamrank.report.section import Section
 from jamrank.report.tables import Column, Row, between, whole_table
 
-__all__ = ["SECTION", "ends", "figure"]
-
 # Of more items than this, some of the first and of the last are drawn.
 _MOST_DRAWN, _DRAWN, _DRAWN_OF_GROUP = 60, (30, 10), 10
 

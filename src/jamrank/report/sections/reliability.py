@@ -12,8 +12,6 @@ from jamrank.report.record import Report, Skills
 from jamrank.report.section import Section
 from jamrank.report.tables import Column, Row, table
 
-__all__ = ["SECTION"]
-
 _SHOWN = 60
 
 

@@ -8,8 +8,6 @@ from jamrank.report.markup import count, finite, paragraph, plain, tag
 from jamrank.report.record import Report
 from jamrank.report.section import Section
 
-__all__ = ["SECTION"]
-
 
 def _render(report: Report) -> str:
     topics = (

@@ -10,8 +10,6 @@ from jamrank.report.record import Report
 from jamrank.report.section import Section
 from jamrank.report.tables import Column, Row, table
 
-__all__ = ["CONTESTED", "UNCERTAIN", "order_columns"]
-
 _ABOVE = "P(above)"
 
 

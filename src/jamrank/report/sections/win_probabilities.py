@@ -11,8 +11,6 @@ from jamrank.report.record import Report, WinProbabilities
 from jamrank.report.section import Section
 from jamrank.report.tables import LONGEST_NAME, TABLE_ROWS, data_block
 
-__all__ = ["SECTION", "SHOWN"]
-
 # Of more items, this many of the first are shown.
 SHOWN = 25
 _NAME = 24

@@ -42,7 +42,7 @@ def problem() -> Problem:
     engine = TiedEngine(GradedEngine(MemoryEngine(rows, 1), steps), MemoryEngine(ties, 1))
     n = rows.n_confusion_groups
     graded = Graded(Flip(rows.vote_counts, 1.0, 2.0), n, steps.counts, N_ANNOTATORS, True)
-    return Problem(engine, ObjectScorer(N_ITEMS, 2.0), Tied(graded, n + graded.n_params, ties.vote_counts, 1.0))
+    return Problem(engine, ObjectScorer(N_ITEMS, 2.0), Tied(graded, n + graded.n_further, ties.vote_counts, 1.0))
 
 
 def draw_point(seed: int) -> np.ndarray:
@@ -199,7 +199,7 @@ def test_a_saved_model_has_the_grades(tmp_path):
 
 
 def test_a_model_that_goes_by_the_winner_says_so():
-    with pytest.warns(GradesIgnoredWarning, match="AmElo goes by who won"):
+    with pytest.warns(GradesIgnoredWarning, match="AmElo uses only the winners"):
         jr.AmElo().fit(VOTES)
 
 
@@ -208,3 +208,15 @@ def test_the_dull_case_of_two_items_and_one_judge(n):
     votes = jr.Comparisons.from_arrays(["a"] * n, ["b"] * n, ["j"] * n, [1] * n, grade=[2, 1, 2][:n])
     model = jr.BradleyTerry().fit(votes)
     assert np.isfinite(model.scores_).all() and model.scores_[0] > model.scores_[1]
+
+
+def test_names_and_order_do_not_matter():
+    frame = VOTES.to_frame()
+    who = {0: "q", 1: "z", 2: "a"}
+    renamed = frame.with_columns(frame["annotator"].replace_strict(who))[::-1]
+    one, other = (jr.CrowdBT().fit(jr.Comparisons.from_frame(table)) for table in (frame, renamed))
+    np.testing.assert_allclose(one.scores_, other.scores_, atol=1e-5)
+    mine, theirs = (model.result_.annotators.traits["grade_slope"] for model in (one, other))
+    np.testing.assert_allclose(mine, theirs[[1, 2, 0]], atol=1e-4)
+    posteriors = [model.result_.inference.sampler.posterior for model in (one, other)]
+    np.testing.assert_array_equal(*(posterior.params for posterior in posteriors))

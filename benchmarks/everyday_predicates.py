@@ -1,0 +1,457 @@
+"""Predicates of what is printed of a fit: whether a sentence holds, given the simulated truth and the votes.
+
+A predicate returns True or False, or the share of a sentence that is wrong together with the share that may be:
+"95 %" may be wrong in 5 of 100.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+from scipy.special import ndtr
+
+import jamrank as jr
+from benchmarks.everyday_jobs import Drawn
+from jamrank.report import Analysis
+
+Found = bool | tuple[float, float]
+# An annotator with a lower flip is careful; one with a higher flip may be called random.
+CAREFUL, NEARLY_RANDOM = 0.25, 0.35
+ID = r"[\w.\- ]+?"
+
+
+@dataclass(frozen=True)
+class Context:
+    """A drawn set, what was read of it, and the fit that speaks of it."""
+
+    drawn: Drawn
+    votes: jr.Comparisons
+    model: Any
+    oracle: Any
+    analysis: Analysis
+
+    # -- the truth ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def groups(self) -> tuple[frozenset[str], ...]:
+        return self.drawn.groups or (frozenset(self.drawn.scores),)
+
+    @cached_property
+    def rank(self) -> dict[str, int]:
+        """The true rank of each item, within its group."""
+        score = self.drawn.scores
+        return {item: 1 + sum(score[o] > score[item] for o in group) for group in self.groups for item in group}
+
+    def above(self, one: str, other: str) -> bool:
+        return self.drawn.scores[one] > self.drawn.scores[other]
+
+    def flip(self, name: str) -> float | None:
+        return self.drawn.flips.get(name, 0.0 if name in self.drawn.honest else None)
+
+    # -- the votes ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def wins(self) -> Any:
+        """Decided votes for the item of the row over that of the column; of a soft vote, its shares."""
+        votes, n = self.votes, self.votes.n_items
+        found, decided = np.zeros((n, n)), votes.vote_result < 2
+        pair = votes.vote_pair[decided]
+        first, second, won = votes.pair_first[pair], votes.pair_second[pair], votes.vote_result[decided] == 1
+        np.add.at(found, (np.where(won, first, second), np.where(won, second, first)), votes.vote_weight[decided])
+        return found
+
+    @property
+    def n_decided(self) -> float:
+        return float(self.wins.sum())
+
+    @cached_property
+    def items(self) -> list[str]:
+        return list(map(str, self.votes.items.tolist()))
+
+    @cached_property
+    def tied_items(self) -> set[str]:
+        """Items with a tie, whose scores are finite without a prior."""
+        at = self.votes.vote_pair[self.votes.vote_result == 2]
+        return {self.items[k] for k in (*self.votes.pair_first[at], *self.votes.pair_second[at])}
+
+    @cached_property
+    def annotator_votes(self) -> dict[str, float]:
+        return dict(zip(map(str, self.votes.annotators.tolist()), self.votes.annotator_weight.tolist(), strict=True))
+
+    @cached_property
+    def certain(self) -> tuple[int, int, int]:
+        """Pairs within groups, those called certain, and those of them in the wrong order."""
+        place = {item: k for k, item in enumerate(map(str, self.analysis.items.tolist()))}
+        pairs = [(a, b) for group in self.groups for a in sorted(group) for b in sorted(group) if a < b]
+        first, second = (np.array([place[pair[k]] for pair in pairs]) for k in (0, 1))
+        above = self.analysis.order.above(first, second)
+        sure = (above >= 0.975) | (above <= 0.025)
+        right = np.array([self.above(a, b) for a, b in pairs])
+        return len(pairs), int(sure.sum()), int((sure & ((above > 0.5) != right)).sum())
+
+    @property
+    def order(self) -> float:
+        """The share of pairs in the right order."""
+        found = dict(zip(map(str, self.analysis.items.tolist()), self.analysis.scores.tolist(), strict=True))
+        return order_share(found, self.drawn)
+
+
+def order_share(found: dict[str, float], drawn: Drawn) -> float:
+    """Return the share of pairs in the right order, within groups where votes join no others; ties count half."""
+    right = total = 0.0
+    for group in drawn.groups or (frozenset(drawn.scores),):
+        items = sorted(item for item in group if item in found)
+        true, score = np.array([drawn.scores[i] for i in items]), np.array([found[i] for i in items])
+        first, second = np.triu_indices(len(items), 1)
+        agree = np.sign(true[first] - true[second]) * np.sign(np.round(score[first] - score[second], 9))
+        right, total = right + float(((agree + 1) / 2).sum()), total + len(first)
+    return right / total
+
+
+# -- reading a sentence ----------------------------------------------------------------------------------------------
+
+
+def _number(text: str) -> float:
+    return float(text.replace(",", ""))
+
+
+def _chance(text: str) -> float:
+    """Return a probability as it is printed, ``>99 %`` as the least that it stands for."""
+    return 0.995 if text.startswith(">") else 0.0 if text.startswith("<") else float(text.removesuffix("%")) / 100
+
+
+def _names(text: str) -> list[str]:
+    """Return the names of a list in words; those of "and 3 more" are not in it."""
+    text = re.sub(r"(?: and [\d,]+ more|, …)$", "", text)
+    return [name for name in re.split(r", | and ", text) if name]
+
+
+def _with_chances(text: str) -> list[tuple[str, float]]:
+    return [(name.strip(), _chance(p)) for name, p in re.findall(rf"({ID}) \(([<>]?\d+ %)\)(?:, | and |$|\.)", text)]
+
+
+# -- predicates: the ranking -----------------------------------------------------------------------------------------
+
+
+def first(m: re.Match[str], c: Context) -> Found:
+    wrong = float(c.rank[m["first"]] != 1)
+    others = [name for name, _ in _with_chances(m["others"] or "")]
+    if others and "more" not in m["others"]:
+        # The other candidates are those with at least 2.5 % each.
+        missed = float(all(c.rank[name] != 1 for name in (m["first"], *others)))
+        named = _chance(m["p"]) + sum(p for _, p in _with_chances(m["others"]))
+        return (wrong + missed) / 2, (1 - _chance(m["p"]) + max(1 - named, 0.005)) / 2
+    return wrong, 1 - _chance(m["p"])
+
+
+def firsts(m: re.Match[str], c: Context) -> Found:
+    found = re.findall(rf"({ID}) \(of ([\d,]+) items, probability ([<>]?\d+ %)\)", m["rest"])
+    right = all(sum(name.strip() in group for group in c.groups) == 1 for name, _, _ in found)
+    wrong = [float(c.rank[name.strip()] != 1) for name, _, _ in found]
+    return (float(np.mean(wrong)), float(np.mean([1 - _chance(p) for *_, p in found]))) if right else False
+
+
+def rank_intervals(m: re.Match[str], c: Context) -> Found:
+    held = [
+        int(low) <= c.rank[name.strip()] <= int(high or low)
+        for name, low, high in re.findall(rf"({ID}) \((\d+)(?:–(\d+))?\)(?:, |\.)", m["rest"])
+    ]
+    return 1 - float(np.mean(held)), 0.07
+
+
+def median(m: re.Match[str], c: Context) -> Found:
+    low, high = c.analysis.rank_intervals or (np.zeros(0), np.zeros(0))
+    n = len(c.items)
+    rank = np.array([c.rank[str(item)] for item in c.analysis.items.tolist()])
+    upper, lower = high <= n // 2, low > (n + 1) // 2
+    if m["upper"] and (int(upper.sum()), int(lower.sum())) != (_number(m["upper"]), _number(m["lower"])):
+        return False
+    wrong = [*(rank[upper] > n // 2), *(rank[lower] <= (n + 1) // 2)] if m["upper"] else []
+    return (float(np.mean(wrong)) if wrong else 0.0), 0.05
+
+
+def every_rank(m: re.Match[str], c: Context) -> Found:
+    frame = c.oracle.ranking_
+    width = 1 + float(np.median(frame["rank_high"].to_numpy() - frame["rank_low"].to_numpy()))
+    return 1.3 * width + 0.5 >= len(c.items)
+
+
+def all_certain(m: re.Match[str], c: Context) -> Found:
+    _, sure, wrong = c.certain
+    return wrong / max(sure, 1), 0.025
+
+
+def some_certain(m: re.Match[str], c: Context) -> Found:
+    total, sure, wrong = c.certain
+    if "neighbours" not in m["which"] and (sure, total) != (_number(m["sure"]), _number(m["total"])):
+        return False
+    return wrong / max(sure, 1), 0.025
+
+
+def two_items(m: re.Match[str], c: Context) -> Found:
+    _, sure, wrong = c.certain
+    return (float(wrong), 0.025) if bool(sure) != bool(m["open"]) else False
+
+
+def least_certain(m: re.Match[str], c: Context) -> Found:
+    found = re.findall(rf"({ID}) over ({ID}) \(([<>]?\d+ %)\)", m["rest"])
+    wrong = [float(not c.above(a.strip(), b.strip())) for a, b, _ in found]
+    return float(np.mean(wrong)), float(np.mean([1 - _chance(p) for *_, p in found]))
+
+
+def compare_first(m: re.Match[str], c: Context) -> Found:
+    named = [m["first"], *_names(m["others"])]
+    if "more" in m["others"]:
+        return True
+    place = {str(item): k for k, item in enumerate(c.analysis.items.tolist())}
+    chance = sum(float(c.analysis.first_probability[place[name]]) for name in named)
+    return float(all(c.rank[name] != 1 for name in named)), max(1 - chance, 0.01)
+
+
+def shared_first(m: re.Match[str], c: Context) -> Found:
+    score = c.analysis.scores
+    return int((score > score.max() - 1e-9).sum()) == _number(m["n"])
+
+
+def last_only(m: re.Match[str], c: Context) -> Found:
+    return m["last"] is None or str(c.analysis.ranking["item"][-1]) == m["last"]
+
+
+# -- predicates: annotators ------------------------------------------------------------------------------------------
+
+
+def _careful(name: str, c: Context) -> bool:
+    flip = c.flip(name)
+    return flip is not None and flip < CAREFUL
+
+
+def excluded(m: re.Match[str], c: Context) -> Found:
+    wrong = []
+    for names, reason in re.findall(
+        r"([^;:]+?) ((?:is|are) indistinguishable from random voting|nearly always chooses? the same side|"
+        r"chooses? one side more often than the items explain)",
+        m["rest"],
+    ):
+        biased = "side" in reason
+        wrong += [_careful(name, c) or (biased and name not in c.drawn.biased) for name in _names(names.strip())]
+    return (float(np.mean(wrong)), 0.01) if wrong else False
+
+
+def none_excluded(m: re.Match[str], c: Context) -> Found:
+    random = [
+        name for name, votes in c.annotator_votes.items() if votes >= 50 and abs((c.flip(name) or 0) - 0.5) < 0.01
+    ]
+    return float(bool(random)), 1 - 0.95 ** len(random)
+
+
+def reviewed(m: re.Match[str], c: Context) -> Found:
+    flips = [c.flip(name) for name in _names(m["names"])]
+    turned = "this model" in m["done"]
+    if turned != c.analysis.models_annotators:
+        return False
+    return float(np.mean([flip is not None and flip < 0.5 for flip in flips])), 0.025
+
+
+def kept(m: re.Match[str], c: Context) -> Found:
+    wrong = []
+    for kind, names in re.findall(r"[\d,]+ (reliable|noisy[^(]*|with many ties) \(([^)]*)\)", m["rest"]):
+        if "weight" in kind and not c.analysis.models_annotators:
+            return False
+        worst = {"r": NEARLY_RANDOM, "n": 0.5, "w": 1.0}[kind[0]]
+        wrong += [(c.flip(name) or 0.0) > worst for name in _names(names)]
+        if kind.startswith("with many ties"):
+            return False  # nobody is drawn so
+    return (float(np.mean(wrong)), 0.025) if wrong else False
+
+
+def too_few(m: re.Match[str], c: Context) -> Found:
+    frame = c.analysis.annotators
+    few = {str(name) for name in frame.filter(frame["verdict"] == "too few votes")["annotator"].to_list()}
+    return len(few) == _number(m["n"]) and set(_names(m["names"])) <= few
+
+
+def alone(m: re.Match[str], c: Context) -> Found:
+    return sum(votes > 0 for votes in c.annotator_votes.values()) == 1
+
+
+def correlated(m: re.Match[str], c: Context) -> Found:
+    # Annotators are independent here: a false alarm.
+    return 1.0, 0.02
+
+
+def judged(m: re.Match[str], c: Context) -> Found:
+    return not c.analysis.models_annotators and m["model"] == c.analysis.result.model
+
+
+# -- predicates: data ------------------------------------------------------------------------------------------------
+
+
+def size(m: re.Match[str], c: Context) -> Found:
+    frame = c.drawn.frame
+    rows = frame["weight"].sum() if "weight" in frame.columns else frame.height
+    judges = next((name for name in ("annotator", "judge", "user") if name in frame.columns), None)
+    n = frame[judges].n_unique() if judges is not None else None
+    told = None if m["judges"] is None else _number(m["judges"])
+    return _number(m["votes"]) == rows and told == n and _number(m["items"]) == len(c.items)
+
+
+def _components(c: Context) -> int:
+    return int(connected_components(csr_array(c.wins + c.wins.T), directed=False)[0])
+
+
+def n_groups(m: re.Match[str], c: Context) -> Found:
+    return _components(c) == _number(m["n"])
+
+
+def connected(m: re.Match[str], c: Context) -> Found:
+    return _components(c) == 1
+
+
+def bridge(m: re.Match[str], c: Context) -> Found:
+    at = {item: k for k, item in enumerate(c.items)}
+    cut = c.wins + c.wins.T
+    direct = cut[at[m["a"]], at[m["b"]]]
+    cut[at[m["a"]], at[m["b"]]] = cut[at[m["b"]], at[m["a"]]] = 0
+    return direct == _number(m["votes"]) and int(
+        connected_components(csr_array(cut), directed=False)[0]
+    ) > _components(c)
+
+
+def one_opponent(m: re.Match[str], c: Context) -> Found:
+    return int((((c.wins + c.wins.T) > 0).sum(axis=1) == 1).sum()) == _number(m["n"])
+
+
+def every_vote(m: re.Match[str], c: Context) -> Found:
+    lost = c.wins.sum(axis=0 if m["verb"] in ("won", "lost a") else 1)
+    there = c.wins.sum(axis=0) + c.wins.sum(axis=1) > 0
+    never = {item for item, votes, any_ in zip(c.items, lost, there, strict=True) if any_ and votes == 0}
+    named = set(_names(m["names"]))
+    return named <= never and not named & c.tied_items
+
+
+def one_way(m: re.Match[str], c: Context) -> Found:
+    n = connected_components(csr_array(c.wins), directed=True, connection="strong")[0]
+    return int(n) == _number(m["n"]) and not c.votes.n_ties
+
+
+def _triads(wins: Any) -> tuple[float, float]:
+    """Return all and circular triads of majorities, by powers of their matrix."""
+    over = (wins > wins.T).astype(float)
+    joined = over + over.T
+    return float(np.trace(joined @ joined @ joined)) / 6, float(np.trace(over @ over @ over)) / 3
+
+
+def cycles(m: re.Match[str], c: Context) -> Found:
+    total, circular = _triads(c.wins)
+    if m["about"]:
+        return abs(_number(m["total"]) / max(total, 1) - 1) < 0.2
+    return (round(total), round(circular)) == (_number(m["total"]), _number(m["circular"]))
+
+
+def not_careful(m: re.Match[str], c: Context) -> Found:
+    return float(np.mean([_careful(name, c) for name in _names(m["names"])])), 0.01
+
+
+def repeats(m: re.Match[str], c: Context) -> Found:
+    votes, decided = c.votes, (c.votes.vote_result < 2) & ~c.votes.vote_soft
+    cell = votes.vote_pair[decided].astype(np.int64) * votes.n_annotators + votes.vote_annotator[decided]
+    _, place = np.unique(cell, return_inverse=True)
+    won = votes.vote_result[decided] == 1
+    for_first, for_second = (np.bincount(place, votes.vote_weight[decided] * side) for side in (won, ~won))
+    n = for_first + for_second
+    agree = (for_first * (for_first - 1) + for_second * (for_second - 1))[n > 1].sum() / (n * (n - 1))[n > 1].sum()
+    return abs(100 * agree - float(m["share"])) < 0.06 and int((n > 1).sum()) == _number(m["pairs"])
+
+
+def left(m: re.Match[str], c: Context) -> Found:
+    # Where sides are drawn at random and nobody prefers one, it is chance.
+    return True if c.drawn.sides else (1.0, 0.005)
+
+
+def agreeing(m: re.Match[str], c: Context) -> Found:
+    scores = c.analysis.scores if "quick" not in m[0] else None
+    if scores is None:
+        return True
+    gap = np.round(scores[:, None] - scores[None, :], 9)
+    share = (c.wins * (gap > 0)).sum() + 0.5 * (c.wins * (gap == 0)).sum()
+    return abs(100 * share / c.n_decided - float(m["share"])) < 0.11
+
+
+def open_sign(m: re.Match[str], c: Context) -> Found:
+    flips = [(c.flip(name), votes) for name, votes in c.annotator_votes.items()]
+    weight = sum(votes * (1 - 2 * (flip or 0.0)) for flip, votes in flips)
+    return weight < 0.1 * sum(votes for _, votes in flips)
+
+
+def few_decided(m: re.Match[str], c: Context) -> Found:
+    return _number(m["n"]) == c.n_decided < float(m["most"] if "most" in m.groupdict() else 50)
+
+
+def too_few_to_compare(m: re.Match[str], c: Context) -> Found:
+    return _number(m["n"]) == c.n_decided < 100
+
+
+def planned(m: re.Match[str], c: Context) -> Found:
+    """Judge the share in order by the truth, and the votes needed by true gaps and the oracle's standard errors."""
+    claimed, n = float(m["share"]) / 100, len(c.items)
+    near = abs(claimed - c.order) <= 0.1 + 2 * np.sqrt(max(claimed * (1 - claimed), 0.01) / n)
+    if not near:
+        return 1.0, 0.05
+    if m["more"] is None:
+        return (0.0, 0.05) if m["never"] is None else (1.0, 0.05)
+    frame = c.oracle.ranking_
+    se = dict(zip(map(str, frame["item"].to_list()), frame["score_se"].to_list(), strict=True))
+    items = sorted(c.drawn.scores)
+    true, variance = np.array([c.drawn.scores[i] for i in items]), np.array([se[i] for i in items]) ** 2
+    first, second = np.triu_indices(n, 1)
+    gap = np.abs(true[first] - true[second])
+    times = 1 + _number(m["more"]) / c.n_decided
+    reached = float(ndtr(gap / np.sqrt((variance[first] + variance[second]) / times)).mean())
+    return float(abs(reached - 0.95) > 0.04), 0.05
+
+
+def ties(m: re.Match[str], c: Context) -> Found:
+    return _number(m["n"]) == c.votes.n_ties
+
+
+def duplicates(m: re.Match[str], c: Context) -> Found:
+    # No file is included twice; of votes with questions and annotators only the number is said.
+    return "twice" not in m[0] or c.votes.has_questions
+
+
+def few_votes(m: re.Match[str], c: Context) -> Found:
+    return sum(votes < 10 for votes in c.annotator_votes.values()) == _number(m["few"])
+
+
+def adaptive(m: re.Match[str], c: Context) -> Found:
+    return True if c.drawn.adaptive else (1.0, 0.01)
+
+
+def chosen(m: re.Match[str], c: Context) -> Found:
+    """Check a choice against the table of losses."""
+    table = c.model.comparison_
+    loss = dict(zip(table["model"], table["log_loss"], strict=True))
+    behind = dict(zip(table["model"], table["behind_low"], strict=True))
+    best = min(loss, key=lambda name: loss[name])
+    model = m["model"]
+    if (
+        abs(loss[model] - float(m["loss"])) > 6e-5
+        or model != c.model.chosen_
+        or _number(m["n"] or m["n2"]) != len(loss)
+    ):
+        return False
+    return m["best"] == best and behind[model] <= 0 if m["best"] else model == best
+
+
+def always(m: re.Match[str], c: Context) -> Found:
+    return True
+
+
+def never(m: re.Match[str], c: Context) -> Found:
+    return False

@@ -1,0 +1,139 @@
+# ruff: noqa: E501
+"""Every sentence that `fit`, `check` and the report print, with the predicate that judges it by the simulated truth.
+
+A sentence that matches no template counts as wrong.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+
+import jamrank as jr
+from benchmarks import everyday_predicates as holds
+from benchmarks.everyday_predicates import ID, Context, Found
+from jamrank.report import findings
+from jamrank.report.narrative import story
+
+_PAIRS = r"(?P<which>pairs of items|pairs of near neighbours in the ranking)(?: within groups)?"
+_MODEL = r"(?P<model>[\w+-]+(?: [\w+-]+)*)"
+TEMPLATES: tuple[tuple[str, str, Callable[[re.Match[str], Context], Found]], ...] = (
+    # the choice of the model
+    ("one annotator, no comparison", _MODEL + r": all decided votes are by one annotator, so there are no .*", holds.alone),
+    ("no annotators, no comparison", _MODEL + r": the votes name no annotators, so there are no .*", holds.alone),
+    ("no other model", _MODEL + r": no other model can be fitted to these votes\.", holds.never),
+    ("too few to compare", _MODEL + r", the simplest model: (?P<n>[\d,]+) decided votes? (?:is|are) too few .*",
+     holds.too_few_to_compare),
+    ("chosen by held-out votes",
+     _MODEL + r": (?P<loss>[\d.]+) nats per (?:held-out|later) vote(?: \([^)]*\))?, (?:the simplest of (?P<n>\d+) models that "
+     r"is as good as the best \((?P<best>[^,]+), [\d.-]+ lower\)|the lowest of (?P<n2>\d+) models; next is .*?)"
+     r"(?:; chosen on [\d,]+ of [\d,]+ votes)?\.", holds.chosen),
+    ("adaptive pairs", r"Items with similar results were compared more often than by chance.*", holds.adaptive),
+    ("scored forward in time", r"Pairs look as if they were chosen by earlier votes.*", holds.adaptive),
+    # the ranking
+    ("groups never compared", r"The items form (?P<n>[\d,]+) groups that were never compared .*", holds.n_groups),
+    ("first in groups", r"First in the largest groups: (?P<rest>.*)\.", holds.firsts),
+    ("first item with probability",
+     rf"(?P<first>{ID}) ranks first of [\d,]+ items \(probability (?P<p>[<>]?\d+ %)\); (?:(?P<last>{ID}) is last|[\d,]+ share the last)\."
+     r"(?: Other candidates for the first rank: (?P<others>.*)\.)?", holds.first),
+    ("first item", rf"(?P<first>{ID}) ranks first of [\d,]+ items; (?:(?P<last>{ID}) is last|[\d,]+ share the last)\.", holds.last_only),
+    ("shared first rank", r"(?:All )?(?P<n>[\d,]+) (?:of [\d,]+ )?items share the first rank.*", holds.shared_first),
+    ("rank intervals", r"Rank intervals \(95 %\)(?: of the first five)?: (?P<rest>.*)", holds.rank_intervals),
+    ("median rank interval",
+     r"Median 95 % rank interval: [\d.]+ of [\d,]+ ranks(?:; (?P<upper>[\d,]+) items? (?:is|are) in the upper half with "
+     r"95 % probability, (?P<lower>[\d,]+) in the lower| \(assuming independent errors\))?\.", holds.median),
+    ("every rank possible", r"For most items every rank is possible; .* are needed\.", holds.every_rank),
+    ("all pairs certain", rf"The order of all {_PAIRS} is certain .*", holds.all_certain),
+    ("some pairs certain", rf"The order of (?P<sure>[\d,]+) of (?P<total>[\d,]+) {_PAIRS} is certain .*", holds.some_certain),
+    ("order of two items", r"The order of the two items is (?P<open>not )?certain .*", holds.two_items),
+    ("least certain pairs", r"Least certain pairs: (?P<rest>.*)\.", holds.least_certain),
+    ("what determines the first rank",
+     rf"To determine the first rank, compare (?P<first>{ID}) with (?P<others>.*?)(?: under new questions)?\.", holds.compare_first),
+    # annotators
+    ("who judged", r"Flips and verdicts come from CrowdBT, fitted to the same votes: (?P<model>\S+) does not .*", holds.judged),
+    ("a single annotator", r"All votes are by one annotator: .*", holds.alone),
+    ("no annotators named", r"The votes name no annotators: .*", holds.alone),
+    ("no vote to compare with", r"No vote of .* is between two items on which others voted too: .*", holds.never),
+    ("exclude", r"Exclude (?P<n>[\d,]+) of [\d,]+ annotators: (?P<rest>.*)\.", holds.excluded),
+    ("exclude nobody", r"No annotator needs to be excluded\.", holds.none_excluded),
+    ("review", r"Review or invert the votes of (?P<names>.*) \((?P<done>.*) the latter\), who .*", holds.reviewed),
+    ("keep", r"Keep [\d,]+: (?P<rest>.*)\.", holds.kept),
+    ("too few votes to assess",
+     r"(?P<n>[\d,]+) annotators? cast too few votes to be assessed: (?P<names>.*)\.", holds.too_few),
+    ("correlated errors", r"Errors of .* and .* are correlated .*", holds.correlated),
+    ("errors are correlated, caution", r"Caution: the errors of the annotators are correlated; .*", holds.correlated),
+    ("otherwise independent", r"Otherwise the errors of the annotators are nearly independent\.", holds.always),
+    # the data
+    ("size of the data",
+     r"(?P<votes>[\d,.]+) votes?(?: in [\d,]+ rows)?(?: by (?P<judges>[\d,]+) annotators?)? on [\d,]+ pairs? of (?P<items>[\d,]+) items"
+     r"(?:; the data checks found no problems)?\.", holds.size),
+    ("unconnected", r"The items form (?P<n>[\d,]+) groups \(of .* items\) with no decided vote between them: .*", holds.n_groups),
+    ("connected", r"Decided votes connect all items\.", holds.connected),
+    ("bridge",
+     rf"Only the (?P<votes>[\d,.]+) votes? between (?P<a>{ID}) and (?P<b>{ID}) connect [\d,]+ items? to the rest.*",
+     holds.bridge),
+    ("one opponent", r"(?P<n>[\d,]+) items? (?:was|were) compared with only one other item\.", holds.one_opponent),
+    ("won or lost every vote",
+     r"Diverging scores \(separated data\): (?:item |[\d,]+ items \()(?P<names>[^)]*?)\)? (?P<verb>won|lost) every decided vote; .*",
+     holds.every_vote),
+    ("all votes point one way",
+     r"Diverging scores \(separated data\): the items form (?P<n>[\d,]+) groups between which all votes point one .*",
+     holds.one_way),
+    ("circular triads",
+     r"Of (?P<about>about )?(?P<total>[\d,]+) triads? of items with all three pairs compared, (?P<circular>[\d,]+) .*", holds.cycles),
+    ("circular annotators",
+     r"The votes of (?:annotator |[\d,]+ annotators \()(?P<names>[^)]*?)\)? are circular .*", holds.not_careful),
+    ("agreement of repeated votes",
+     r"(?:Votes of the same annotator on the same pair|Votes on the same pair) agree in (?P<share>[\d.]+) % of the cases "
+     r"\((?P<pairs>[\d,]+) .*", holds.repeats),
+    ("inconsistent annotators",
+     r"The repeated votes of (?:annotator |[\d,]+ annotators \()(?P<names>[^)]*?)\)? agree nearly as rarely .*", holds.not_careful),
+    ("share of the left", r"(?P<share>[\d.]+) % of the decided votes are for the left\. .*", holds.left),
+    ("winner on one side", r"Every decided vote is for the (?:left|right): .*", holds.never),
+    ("one-sided annotators", r".* always chooses? the same side\.", holds.never),
+    ("votes with the scores",
+     r"(?:By a quick fit of \S+, )?(?P<share>[\d.]+) % of the decided votes are for the item with the higher score.*",
+     holds.agreeing),
+    ("orientation open", r"Orientation open: .*", holds.open_sign),
+    ("too few for an orientation",
+     r"(?P<n>[\d,]+) decided votes? (?:is|are) too few to distinguish them from random votes; .*", holds.few_decided),
+    ("planned votes",
+     r"By .*?, about (?P<share>[\d.]+) % of all pairs of items are in the right order(?:, which meets the target \(95 %\)"
+     r"|(?P<never>; 95 % cannot be reached with votes like these)|; 95 % needs about (?P<more>[\d,]+) more votes like "
+     r"these(?:, on new pairs or under new questions)?)\.", holds.planned),
+    ("planned votes, correlated", r"By .*right order.* This assumes independent errors; here they are correlated, .*", holds.correlated),
+    ("ties", r"(?P<n>[\d,]+) votes? \([\d.]+ %\) (?:is a tie|are ties); .*", holds.ties),
+    ("duplicates", r".*exact duplicates? of .*|Every vote occurs .*", holds.duplicates),
+    ("uninformative", r"[\d,.]+ votes? (?:carries|carry) no information about the items: .*", holds.always),
+    ("annotators with few votes",
+     r"(?P<few>[\d,]+) of [\d,]+ annotators cast fewer than 10 votes, .*", holds.few_votes),
+    ("not converged", r"The fit did not converge; .*", holds.never),
+)  # fmt: skip
+_COMPILED = [(name, re.compile(pattern, re.S), predicate) for name, pattern, predicate in TEMPLATES]
+
+
+def printed(context: Context) -> list[str]:
+    """Return every sentence that is printed of a set, each once."""
+    analysis = context.analysis
+    reason = re.split(r"(?<=\.) (?=Items with similar|Pairs look|The features)", context.model.reason_)
+    told = [*reason, *findings(analysis), *(line for lines in story(analysis).values() for line in lines)]
+    told += [finding.sentence for finding in analysis.health.findings] if analysis.health is not None else []
+    told += jr.check(context.votes).sentences
+    return list(dict.fromkeys(told))
+
+
+def judged(context: Context) -> list[tuple[str, float, float, str]]:
+    """Return of each sentence its template, the share that is wrong and that may be, and its text where it is."""
+    return [_judge(sentence, context) for sentence in printed(context)]
+
+
+def _judge(sentence: str, context: Context) -> tuple[str, float, float, str]:
+    for name, pattern, predicate in _COMPILED:
+        match = pattern.fullmatch(sentence)
+        if match is not None:
+            found = predicate(match, context)
+            wrong, may_be = (float(not found), 0.0) if isinstance(found, (bool, np.bool_)) else found
+            return name, float(wrong), float(may_be), sentence if wrong else ""
+    return "without a predicate", 1.0, 0.0, sentence

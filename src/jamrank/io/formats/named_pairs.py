@@ -1,0 +1,42 @@
+"""Tables whose columns have other common names: home and away, option_a and option_b, winner and loser."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from jamrank.io.formats.base import Ballots, Format
+from jamrank.io.formats.mapped import read_mapped
+from jamrank.io.formats.table import Table
+
+_SIDES = (
+    ("left", "right"), ("model_a", "model_b"), ("item_a", "item_b"), ("option_a", "option_b"), ("home", "away"),
+    ("a", "b"), ("first", "second"), ("item1", "item2"), ("item_1", "item_2"), ("model1", "model2"),
+    ("model_1", "model_2"), ("player1", "player2"), ("player_1", "player_2"), ("team1", "team2"),
+)  # fmt: skip
+_WINNERS = (
+    "winner", "preferred", "preference", "verdict", "result", "choice", "chosen", "better", "label", "vote",
+    "outcome", "answer", "judgement", "judgment",
+)  # fmt: skip
+
+
+def _roles(table: Table) -> dict[str, str] | None:
+    """Return which column is what; None where that is not clear."""
+    if "winner" in table and "loser" in table:
+        return {"chosen": "winner", "rejected": "loser"}
+    sides = [pair for pair in _SIDES if all(name in table for name in pair)]
+    winners = [name for name in _WINNERS if name in table]
+    if len(sides) != 1 or len(winners) != 1:
+        return None
+    return {"left": sides[0][0], "right": sides[0][1], "winner": winners[0]}
+
+
+def read(table: Table) -> Ballots:
+    """Read the table as if the user had named its columns."""
+    roles = _roles(table)
+    assert roles is not None
+    ballots = read_mapped(table, roles, whole=False)
+    named = ", ".join(f"{role} is {column!r}" for role, column in roles.items() if role != column)
+    return replace(ballots, notes=(named, *ballots.notes) if named else ballots.notes)
+
+
+FORMAT = Format("named-pairs", "pairs in named columns", (), read, fits=lambda table: _roles(table) is not None)

@@ -1,0 +1,128 @@
+// Text ids to codes: Python strings, and rows of bytes as numpy has text of fixed width.
+#include "bindings.hpp"
+
+#include <cstring>
+#include <vector>
+
+#include "blocks.hpp"
+
+namespace jamrank {
+namespace {
+
+// Distinct keys in the order in which they are first met; at least half of the table is empty.
+template <typename Key>
+class Numbering {
+  public:
+    Numbering() : slots_(kFirst) {}
+
+    // The number of a key, given its hash; `same` compares keys whose hashes agree.
+    template <typename Same>
+    int32_t number(uint64_t hash, Key key, const Same& same) {
+        size_t at = place(hash);
+        for (; slots_[at].number >= 0; at = (at + 1) & (slots_.size() - 1))
+            if (slots_[at].hash == hash && same(keys_[slots_[at].number], key)) return slots_[at].number;
+        const int32_t fresh = static_cast<int32_t>(keys_.size());
+        slots_[at] = {hash, fresh};
+        keys_.push_back(key);
+        if (2 * keys_.size() > slots_.size()) grow();
+        return fresh;
+    }
+    const std::vector<Key>& keys() const { return keys_; }
+
+  private:
+    struct Slot {
+        uint64_t hash = 0;
+        int32_t number = -1;
+    };
+    static constexpr size_t kFirst = 1 << 10;
+
+    size_t place(uint64_t hash) const { return (hash ^ (hash >> 32)) & (slots_.size() - 1); }
+    void grow() {
+        std::vector<Slot> old(2 * slots_.size());
+        old.swap(slots_);
+        for (const Slot& slot : old) {
+            if (slot.number < 0) continue;
+            size_t at = place(slot.hash);
+            while (slots_[at].number >= 0) at = (at + 1) & (slots_.size() - 1);
+            slots_[at] = slot;
+        }
+    }
+    std::vector<Slot> slots_;
+    std::vector<Key> keys_;
+};
+
+void fetch_early(const void* address) {
+#if defined(__GNUC__)
+    __builtin_prefetch(address);
+#else
+    (void)address;
+#endif
+}
+
+// Codes of Python strings; returns the distinct ones by code, or None where a value is no string.
+nb::object code_strings(const nb::list& values, Array<int32_t> codes) {
+    constexpr size_t kAhead = 12;
+    const size_t n = nb::len(values);
+    require(codes.size() == n, "one code a value");
+    PyObject* list = values.ptr();
+    Numbering<PyObject*> numbering;
+    const auto same = [](PyObject* one, PyObject* other) { return one == other || PyUnicode_Compare(one, other) == 0; };
+    for (size_t v = 0; v < n; ++v) {
+        if (v + kAhead < n) fetch_early(PyList_GetItem(list, static_cast<Py_ssize_t>(v + kAhead)));
+        PyObject* value = PyList_GetItem(list, static_cast<Py_ssize_t>(v));
+        if (!PyUnicode_CheckExact(value)) return nb::none();
+        codes.data()[v] = numbering.number(static_cast<uint64_t>(PyObject_Hash(value)), value, same);
+    }
+    nb::list distinct;
+    for (PyObject* key : numbering.keys()) distinct.append(nb::handle(key));
+    return distinct;
+}
+
+uint64_t hash_bytes(const uint8_t* bytes, size_t width) {
+    uint64_t hash = width;
+    for (; width > 0; bytes += std::min<size_t>(width, 8), width -= std::min<size_t>(width, 8)) {
+        uint64_t word = 0;
+        std::memcpy(&word, bytes, std::min<size_t>(width, 8));
+        hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
+        hash ^= hash >> 29;
+    }
+    return hash;
+}
+
+// Codes of rows of `width` bytes; `first` gets the first row of each code. Returns how many codes there are.
+size_t code_rows(const Array<const uint8_t>& bytes, size_t width, Array<int32_t> codes, Array<int64_t> first, int threads) {
+    const size_t n = codes.size(), blocks = block_count(n, 1);
+    require(width > 0 && bytes.size() == n * width && first.size() == n, "one code a row");
+    nb::gil_scoped_release release;
+    const uint8_t* data = bytes.data();
+    using Row = const uint8_t*;
+    const auto same = [=](Row one, Row other) { return std::memcmp(one, other, width) == 0; };
+    std::vector<Numbering<Row>> own(blocks);
+    for_blocks(blocks, threads, [&](size_t block) {
+        const Span span = span_of(block, blocks, n);
+        for (size_t v = span.begin; v < span.end; ++v) {
+            const Row row = data + v * width;
+            codes.data()[v] = own[block].number(hash_bytes(row, width), row, same);
+        }
+    });
+    Numbering<Row> all;
+    std::vector<std::vector<int32_t>> code_of(blocks);
+    for (size_t block = 0; block < blocks; ++block)
+        for (const Row row : own[block].keys()) code_of[block].push_back(all.number(hash_bytes(row, width), row, same));
+    for_blocks(blocks, threads, [&](size_t block) {
+        const Span span = span_of(block, blocks, n);
+        for (size_t v = span.begin; v < span.end; ++v) codes.data()[v] = code_of[block][codes.data()[v]];
+    });
+    for (size_t code = 0; code < all.keys().size(); ++code)
+        first.data()[code] = static_cast<int64_t>((all.keys()[code] - data) / width);
+    return all.keys().size();
+}
+
+}  // namespace
+
+void bind_strings(nb::module_& m) {
+    m.def("code_strings", &code_strings);
+    m.def("code_rows", &code_rows);
+}
+
+}  // namespace jamrank
