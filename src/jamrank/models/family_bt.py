@@ -11,7 +11,7 @@ import numpy as np
 from jamrank.data.comparisons import Comparisons
 from jamrank.errors import InputError, NotConvergedWarning, ParameterError, TiesExcludedWarning, warn
 from jamrank.fitting.families import ALONE, FamilyDraws, sample_families
-from jamrank.fitting.family_votes import AnnotatorPairs
+from jamrank.fitting.family_votes import FamilyVotes
 from jamrank.fitting.fit_input import FitInput
 from jamrank.fitting.spec import Capabilities, ModelSpec
 from jamrank.inference.bootstrap import Refit
@@ -181,7 +181,7 @@ class FamilyBT(RankingModel):
 
 def _draw(votes: Comparisons, kept: IntArray, families: IntArray | None, n_draws: int, seed: int) -> FamilyDraws:
     """Draw in an order that does not depend on names."""
-    pairs = AnnotatorPairs.of(votes)
+    pairs = FamilyVotes.of(votes)
     place = np.full(votes.n_annotators, -1)
     place[kept] = np.arange(len(kept))
     pairs, items, annotators = replace(pairs, annotator=place[pairs.annotator], n_annotators=len(kept)).ordered()
