@@ -92,22 +92,19 @@ def measure(name: str, seed: int) -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = jr.FamilyBT().fit(votes)
-        oracle = jr.FamilyBT(families=known).fit(alone)
-        crowd = jr.CrowdBT().fit(votes)
-    if line.tastes.camps:
-        return {"line": name, "seed": seed, **camps(found, drawn), "oracle_width": None, "crowd": None}
-    own, best, now = (ranks(model.ranking_, drawn.scores) for model in (found, oracle, crowd))
-    return {
-        "line": name,
-        "seed": seed,
-        **own,
-        "flips": flips(found, drawn),
-        "oracle": best["ranks"],
-        "oracle_width": best["width"],
-        "crowd": now["ranks"],
-        "crowd_width": now["width"],
-        "judges": found.result_.annotators.effective_judges,
-    }
+        # Where nothing is shared, CrowdBT is the oracle.
+        oracle = None if line.independent or line.tastes.camps else jr.FamilyBT(families=known).fit(alone)
+        crowd = None if line.tastes.camps else jr.CrowdBT().fit(votes)
+    done = {"line": name, "seed": seed, "rhat": found.result_.uncertainty.diagnostics.rhat}
+    done["judges"] = found.result_.annotators.effective_judges
+    if line.flip:
+        done["flips"] = flips(found, drawn)
+    done |= camps(found, drawn) if line.tastes.camps else ranks(found.ranking_, drawn.scores)
+    for key, model in (("oracle", oracle), ("crowd", crowd)):
+        if model is not None:
+            other = ranks(model.ranking_, drawn.scores)
+            done |= {key: other["ranks"], f"{key}_width": other["width"]}
+    return done
 
 
 def ranks(frame: Any, true: Any) -> dict[str, float]:

@@ -6,9 +6,10 @@ from scipy.special import expit
 from scipy.stats import multivariate_normal
 
 import jamrank as jr
-from jamrank.fitting import families
-from jamrank.fitting.families import ALONE, Normal, absorb, evidence, log_membership, sample_families
-from jamrank.fitting.family_votes import AnnotatorPairs, polya_gamma
+from jamrank.fitting import family_state as prior
+from jamrank.fitting.families import sample_families
+from jamrank.fitting.family_state import ALONE, log_lapses, log_membership
+from jamrank.fitting.family_votes import FamilyVotes, polya_gamma
 from jamrank.simulation import Tastes
 
 
@@ -43,51 +44,50 @@ def test_polya_gamma_variables_have_their_moments():
         assert drawn.var() == pytest.approx(variance, rel=0.03)
 
 
-def test_effects_are_integrated_out_as_a_normal_says():
-    rng = np.random.default_rng(1)
-    root = rng.standard_normal((4, 4))
-    precision, mean, sd, top = root @ root.T, rng.standard_normal(4), 0.7, 1.3
-    below = Normal(precision[None], (precision @ mean)[None], np.zeros(1))
-    # exp(h x - x L x / 2) is a normal density in the mean, up to a factor that does not depend on the deviations.
-    noise = np.linalg.inv(precision)
-    flat = 0.5 * mean @ precision @ mean + 0.5 * np.linalg.slogdet(2 * np.pi * noise)[1]
-    for effects in ((sd,), (sd, top)):
-        covariance = noise + sum(e**2 for e in effects) * np.eye(4)
-        expected = multivariate_normal(np.zeros(4), covariance).logpdf(mean) + flat
-        got = absorb(below, np.asarray(sd)) if len(effects) > 1 else below
-        np.testing.assert_allclose(evidence(got, np.asarray(effects[-1])), expected, rtol=1e-10)
+def test_logits_of_lapses_are_normal_with_a_common_mean():
+    rng = np.random.default_rng(0)
+    log_odds, sd = rng.standard_normal((2, 4)) - 1, np.array([0.5, 1.3])
+    found, slope = log_lapses(log_odds, sd)
+    for c in range(2):
+        covariance = sd[c] ** 2 * np.eye(4) + prior.LAPSE_MEAN_SD**2
+        normal = multivariate_normal(np.full(4, prior.LAPSE_MEAN), covariance)
+        assert found[c] == pytest.approx(normal.logpdf(log_odds[c]) + 2 * np.log(2 * np.pi))
+        expected = -np.linalg.solve(covariance, log_odds[c] - prior.LAPSE_MEAN)
+        np.testing.assert_allclose(slope[c], expected, rtol=1e-9)
 
 
-def prior_sample(votes: AnnotatorPairs, n: int, rng: np.random.Generator):
+def prior_sample(votes: FamilyVotes, n: int, rng: np.random.Generator):
     """Draw everything from the prior and weigh it by the likelihood: another way to the same posterior."""
     k, items = votes.n_annotators, votes.n_items
     all_families = partitions(k)
     weight = np.array([np.exp(log_membership(sizes(one), k)) for one in all_families])
     family = all_families[rng.choice(len(weight), n, p=weight / weight.sum())]
     score_sd = np.sqrt(0.5 / rng.standard_gamma(0.5, n))
-    family_sd = rng.choice(families.FAMILY_SDS, n)
-    own_sd = rng.choice(families.OWN_SDS, n, p=families._OWN_WEIGHTS)
-    a, b = families._FLIP_PRIORS[:, rng.integers(families._FLIP_PRIORS.shape[1], size=n)]
-    flip = rng.beta(a[:, None], b[:, None], (n, k))
+    family_sd = rng.choice(prior.FAMILY_SDS, n)
+    own_sd = rng.choice(prior.OWN_SDS, n, p=prior.OWN_WEIGHTS)
+    mean = prior.LAPSE_MEAN + prior.LAPSE_MEAN_SD * rng.standard_normal((n, 1))
+    lapse = expit(mean + rng.choice(prior.LAPSE_SDS, (n, 1)) * rng.standard_normal((n, k)))
+    sign = np.where(rng.random((n, k)) < prior.TURNED, -1.0, 1.0)
     scores = score_sd[:, None] * rng.standard_normal((n, items))
     effects = family_sd[:, None, None] * rng.standard_normal((n, k + 1, items))
     effects[:, -1] = 0.0
     own = scores[:, None] + effects[np.arange(n)[:, None], family]
     own = own + own_sd[:, None, None] * rng.standard_normal((n, k, items))
-    better = expit(own[:, votes.annotator, votes.first] - own[:, votes.annotator, votes.second])
-    says = flip[:, votes.annotator] * (1 - better) + (1 - flip[:, votes.annotator]) * better
-    says = np.clip(says, 1e-300, 1 - 1e-16)
-    weight = np.exp(np.log(says) @ votes.wins + np.log1p(-says) @ votes.losses)
+    margin = own[:, votes.annotator, votes.winner] - own[:, votes.annotator, votes.loser]
+    rate = lapse[:, votes.annotator]
+    says = 0.5 * rate + (1 - rate) * expit(sign[:, votes.annotator] * margin)
+    weight = np.exp(np.log(says) @ votes.count)
+    flip = np.where(sign < 0, 1 - 0.5 * lapse, 0.5 * lapse)
     return scores, own, flip, family, own_sd, weight
 
 
 @pytest.mark.long
 def test_draws_are_from_the_posterior():
     # Two annotators agree with each other and not with the third, on three items.
-    said = [(0, 0, 1, 5, 0), (0, 1, 2, 4, 1), (1, 0, 1, 4, 0), (1, 0, 2, 5, 0), (2, 0, 1, 0, 4), (2, 1, 2, 1, 3)]
-    who, first, second, wins, losses = np.array(said).T
-    votes = AnnotatorPairs(who, first, second, wins.astype(float), losses.astype(float), 3, 3)
-    got = sample_families(votes, n_draws=16_000, n_chains=40, warm_up=100, thin=2)
+    said = [(0, 0, 1, 5), (0, 1, 2, 4), (0, 2, 1, 1), (1, 0, 1, 4), (1, 0, 2, 5), (2, 1, 0, 4), (2, 1, 2, 1), (2, 2, 1, 3)]
+    who, winner, loser, count = np.array(said).T
+    votes = FamilyVotes(who, winner, loser, count.astype(float), 3, 3)
+    got = sample_families(votes, n_draws=16_000, n_chains=80, warm_up=100, thin=2)
 
     def features(scores, own, flip, family, own_sd):
         gap = np.clip(scores[:, 0] - scores[:, 1], -9, 9)
@@ -100,6 +100,7 @@ def test_draws_are_from_the_posterior():
             "no family": (family == ALONE).all(axis=1),
             "first two together": (family[:, 0] == family[:, 1]) & (family[:, 0] != ALONE),
             "third in a family": family[:, 2] != ALONE,
+            "third is an adversary": flip[:, 2] > 0.5,
             "no own effects": own_sd == 0,
         }
 
@@ -121,7 +122,7 @@ def test_draws_are_from_the_posterior():
 def test_a_family_of_five_is_found_among_eight_and_none_where_there_is_none():
     def together(tastes, seed):
         drawn = jr.simulate(15, 8, 2000, truth="vote", flips=[0.05] * 8, spread=1.5, tastes=tastes, random_state=seed)
-        got = sample_families(AnnotatorPairs.of(drawn.votes), n_draws=100, warm_up=60)
+        got = sample_families(FamilyVotes.of(drawn.votes), n_draws=100, warm_up=60)
         return np.array([(got.family[:, 0] == got.family[:, k]).mean() for k in range(8)]), got
 
     same, _ = together(Tastes(families=(5,), family_sd=1.2), 0)

@@ -60,6 +60,8 @@ MODELS = {
     "JAM two-coin": (lambda: jr.JAM(noise="two-coin"), True),
     "AmElo": (jr.AmElo, False),
     "DawidSkene": (jr.DawidSkene, False),
+    # A few draws are enough to see that everything is there.
+    "FamilyBT": (lambda: jr.FamilyBT(n_draws=64), False),
     "DawidSkene two-coin": (lambda: jr.DawidSkene(noise="two-coin"), False),
     "BradleyTerry with ties": (lambda: jr.BradleyTerry(ties="davidson"), False),
     "JAM with ties": (lambda: jr.JAM(ties="davidson"), True),
@@ -73,7 +75,7 @@ MODELS = {
 }
 # Those that count votes: a tie is half a vote for each side.
 COUNTING = ["MajorityVote", "Borda", "Copeland", "HodgeRank", "HodgeRank of shares", "RankCentrality", "WinRate"]
-EM_MODELS = [name for name in MODELS if name not in ("IAM", "IAM normalised", "Auto", *COUNTING)]
+EM_MODELS = [name for name in MODELS if name not in ("IAM", "IAM normalised", "Auto", "FamilyBT", *COUNTING)]
 # Combinations of parts that other names here have one by one: in the long suite.
 COMBINED = {
     "JAM without prior",

@@ -44,6 +44,8 @@ from jamrank.typing import FloatArray, IntArray
 N_CHAINS = 16
 # Families of the chains that do not start without any.
 _MOST_STARTING = 8
+# Chains that are so much below the median of all in log-likelihood are stuck.
+_STUCK = 15.0
 # The share of trajectories that should be accepted.
 _ACCEPTED = 0.8
 
@@ -100,6 +102,8 @@ def sample_families(
         state, accepted = move(votes, rescale(votes, state, rng), step, rng)
         if sweep < warm_up:
             step *= np.exp(0.5 * (accepted.mean() - _ACCEPTED))
+        if sweep == warm_up // 2:
+            state = _without_stuck(votes, state, rng)
         state = _sweep(votes, state, families is None, sweep, rng)
         if sweep >= warm_up and (sweep - warm_up) % thin == thin - 1:
             kept.append(state)
@@ -135,6 +139,14 @@ def start(votes: FamilyVotes, families: IntArray | None, chains: int) -> State:
     )
 
 
+def _without_stuck(votes: FamilyVotes, state: State, rng: np.random.Generator) -> State:
+    """Put chains whose votes are far less likely than in others where one of the others is."""
+    found = votes.log_likelihood(votes.margins(state.sign[..., None] * state.own), state.lapse).sum(axis=1)
+    good = found > np.median(found) - _STUCK
+    at = np.where(good, np.arange(len(good)), rng.choice(np.flatnonzero(good), len(good)))
+    return State(**{name: value[at] for name, value in vars(state).items()})
+
+
 def _sweep(votes: FamilyVotes, state: State, search: bool, sweep: int, rng: np.random.Generator) -> State:
     state, margin = _draw_sign(votes, state, rng)
     kept = votes.draw_kept(margin, state.lapse, rng)
@@ -145,9 +157,9 @@ def _sweep(votes: FamilyVotes, state: State, search: bool, sweep: int, rng: np.r
     if sweep % 4 == 1 and votes.n_annotators > 1:
         state = replace(state, own_sd=_draw_own_sd(said, state, rng))
     below = absorb(said, state.own_sd[:, None])
-    if not sweep % 2:
-        state = _draw_membership(below, state, search, rng)
     if search:
+        if not sweep % 2:
+            state = _draw_membership(below, state, rng)
         state = _exchange(below, state, rng)
     if sweep % 4 == 3:
         state = replace(state, family_sd=_draw_family_sd(below.signed(state.sign), state, rng))
@@ -210,7 +222,7 @@ def _draw_family_sd(below: Normal, state: State, rng: np.random.Generator) -> Fl
     return FAMILY_SDS[_draw_index(np.stack(found, axis=1), rng)]
 
 
-def _draw_membership(below: Normal, state: State, search: bool, rng: np.random.Generator) -> State:
+def _draw_membership(below: Normal, state: State, rng: np.random.Generator) -> State:
     """Draw family and sign of one annotator after the other, effects integrated out.
 
     To turn an annotator negates the shift and leaves the precision as it is, so that an adversary of a family and a
@@ -220,7 +232,7 @@ def _draw_membership(below: Normal, state: State, search: bool, rng: np.random.G
     chains, n = family.shape
     every, sd = np.arange(chains), state.family_sd[:, None]
     # One more, which is empty: a new family. There may be several such.
-    slots = _n_families(family) + search
+    slots = _n_families(family) + 1
     sums = _gathered(below.signed(sign), family, slots)
     up = absorb(sums[:, :-1], sd)
     for k in rng.permutation(n):
@@ -235,15 +247,12 @@ def _draw_membership(below: Normal, state: State, search: bool, rng: np.random.G
         found = np.empty((chains, slots + 1, 2))
         found[:, :-1] = evidence_columns(rest[:, None] + (joined - up.columns()), state.score_sd[:, None])
         found[:, -1] = evidence_columns(rest + either, state.score_sd)
-        if search:
-            family[:, k] = ALONE - 1
-            sizes = (family[:, None, :] == np.arange(slots)[:, None]).sum(axis=2)
-            grown = sizes[:, None, :] + np.eye(slots + 1, slots, dtype=np.int64)
-            found += log_membership(grown.astype(np.float64), n)[..., None]
-            # Of several empty ones the first stands for all.
-            found[:, :-1][(np.cumsum(sizes == 0, axis=1) > 1) & (sizes == 0)] = -np.inf
-        else:
-            found[np.arange(slots + 1) != (at % (slots + 1))[:, None]] = -np.inf
+        family[:, k] = ALONE - 1
+        sizes = (family[:, None, :] == np.arange(slots)[:, None]).sum(axis=2)
+        grown = sizes[:, None, :] + np.eye(slots + 1, slots, dtype=np.int64)
+        found += log_membership(grown.astype(np.float64), n)[..., None]
+        # Of several empty ones the first stands for all.
+        found[:, :-1][(np.cumsum(sizes == 0, axis=1) > 1) & (sizes == 0)] = -np.inf
         chosen, turned = np.divmod(_draw_index((found + LOG_SIGN).reshape(chains, -1), rng), 2)
         into, sign[:, k] = np.where(chosen == slots, ALONE, chosen), 1.0 - 2.0 * turned
         family[:, k] = into
@@ -254,7 +263,7 @@ def _draw_membership(below: Normal, state: State, search: bool, rng: np.random.G
             gained = joined[where]
             pick = np.arange(len(inside))
             up.put(where, Normal(gained.precision, gained.shift[pick, :, which], gained.log_factor[pick, which]))
-        if search and ((family[:, None, :] == np.arange(slots)[:, None]).any(axis=2)).all(axis=1).any():
+        if ((family[:, None, :] == np.arange(slots)[:, None]).any(axis=2)).all(axis=1).any():
             slots, sums = slots + 1, _gathered(below.signed(sign), family, slots + 1)
             up = absorb(sums[:, :-1], sd)
     return replace(state, family=_renumbered(family), sign=sign)

@@ -9,7 +9,8 @@ import numpy as np
 from scipy.special import logit
 
 from jamrank.errors import ParameterError
-from jamrank.fitting.families import ALONE, N_CHAINS, FamilyDraws
+from jamrank.fitting.families import N_CHAINS, FamilyDraws
+from jamrank.fitting.family_state import ALONE
 from jamrank.inference.annotators import AnnotatorFit
 from jamrank.inference.chain_diagnostics import ChainDiagnostics, diagnose
 from jamrank.inference.prediction import LinkPredictor
@@ -20,8 +21,6 @@ from jamrank.inference.verdicts import Verdicts
 from jamrank.inference.vote_query import VoteQuery, probit_adjusted_sigmoid
 from jamrank.inference.vote_summary import VoteSummary
 from jamrank.typing import FloatArray, IntArray
-
-__all__ = ["DrawnUncertainty", "FamilyAnnotators", "FamilyPredictor", "families_ranking", "summarise"]
 
 # Annotators are called a family if they are one with more than this probability.
 _LIKELY = 0.5
@@ -94,7 +93,7 @@ class DrawnUncertainty(ScoreUncertainty):
     @property
     def diagnostics(self) -> ChainDiagnostics:
         """R-hat and effective sample size of the draws."""
-        return diagnose(self.score_draws, N_CHAINS if len(self.score_draws) >= 8 * N_CHAINS else 1)
+        return diagnose(self.score_draws, N_CHAINS if len(self.score_draws) >= 4 * N_CHAINS else 1)
 
     def _draw(self, n: int, random_state: Any) -> FloatArray:
         at = np.random.default_rng(random_state).integers(len(self.score_draws), size=n)
@@ -193,6 +192,20 @@ def effective_number(draws: FamilyDraws, votes: FloatArray) -> float:
     r = together * of_family[:, None, None] / (spread[:, :, None] * spread[:, None, :])
     r[:, np.arange(n), np.arange(n)] = 1.0
     return float((n**2 / r.sum(axis=(1, 2))).mean())
+
+
+def taste_agreement(found: dict[str, Any]) -> float | None:
+    """Return the correlation between the scores of the two largest groups with one taste; None if there is one."""
+    draws = found["taste_draws"]
+    if len(draws) < 2:
+        return None
+    size = np.bincount(found["taste"][found["taste"] >= 0], minlength=len(draws))
+    first, second = np.argsort(-size, kind="stable")[:2]
+    if size[second] < 2:
+        return None
+    a, b = (draws[g].mean(axis=0) for g in (first, second))
+    spread = np.sqrt((a**2).sum() * (b**2).sum())
+    return float((a * b).sum() / spread) if spread > 0 else None
 
 
 def families_ranking(votes: VoteSummary, found: dict[str, Any]) -> Any:

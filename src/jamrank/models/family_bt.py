@@ -10,7 +10,8 @@ import numpy as np
 
 from jamrank.data.comparisons import Comparisons
 from jamrank.errors import InputError, NotConvergedWarning, ParameterError, TiesExcludedWarning, warn
-from jamrank.fitting.families import ALONE, FamilyDraws, sample_families
+from jamrank.fitting.families import FamilyDraws, sample_families
+from jamrank.fitting.family_state import ALONE
 from jamrank.fitting.family_votes import FamilyVotes
 from jamrank.fitting.fit_input import FitInput
 from jamrank.fitting.spec import Capabilities, ModelSpec
@@ -30,8 +31,6 @@ from jamrank.inference.vote_summary import VoteSummary
 from jamrank.models.base import RankingModel
 from jamrank.typing import FloatArray, IntArray
 
-__all__ = ["FamilyBT"]
-
 # A sweep costs as the cube of the items, for each annotator; beyond, a fit takes more than some minutes.
 _MOST_WORK = 20_000_000
 # Chains that disagree more than this have not settled.
@@ -48,11 +47,10 @@ class FamilyBT(RankingModel):
 
     Parameters
     ----------
-    families : "auto" or mapping
-        The family of annotators by id, or ``"auto"`` to find families in the votes. Annotators that a mapping does
-        not name have none.
+    families : mapping, optional
+        The family of annotators by id; found in the votes unless given. Annotators that it does not name have none.
     n_draws : int
-        How many draws to keep, of eight chains; a quarter as many sweeps of each are discarded first.
+        How many draws to keep, of 16 chains.
     random_state : int
         Seed of the draws.
 
@@ -62,6 +60,8 @@ class FamilyBT(RankingModel):
         Number of each annotator's family, -1 for none: given, or likelier than not.
     same_taste_ : ndarray of shape (annotators, annotators)
         How likely two annotators have the same taste: both are of one family, or neither of any.
+    effective_judges_ : float
+        How many independent annotators these are equivalent to.
     rankings_by_family_ : data frame
         The ranking of every group of annotators with one taste.
 
@@ -71,10 +71,10 @@ class FamilyBT(RankingModel):
     annotators and about a hundred items.
     """
 
-    _spec: ClassVar[ModelSpec] = ModelSpec(unit="vote", capabilities=Capabilities(log_odds=True, annotators=True))
+    _spec: ClassVar[ModelSpec] = ModelSpec(unit="vote", capabilities=Capabilities(log_odds=True, annotators=True, families=True))
 
     def __init__(
-        self, *, families: str | Mapping[Any, Any] | None = "auto", n_draws: int = N_DRAWS, random_state: int = 0
+        self, *, families: Mapping[Any, Any] | None = None, n_draws: int = N_DRAWS, random_state: int = 0
     ) -> None:
         self.families = families
         self.n_draws = n_draws
@@ -85,6 +85,11 @@ class FamilyBT(RankingModel):
         """Number of each annotator's family; -1 for none."""
         found: IntArray = self.result_.extras["family"]
         return found
+
+    @property
+    def effective_judges_(self) -> float:
+        """How many independent annotators these are equivalent to."""
+        return float(self.result_.extras["effective_judges"])
 
     @property
     def same_taste_(self) -> FloatArray:
@@ -135,10 +140,10 @@ class FamilyBT(RankingModel):
         return result
 
     def _known_families(self, votes: Comparisons) -> IntArray | None:
-        if self.families is None or (isinstance(self.families, str) and self.families == "auto"):
+        if self.families is None:
             return None
         if not isinstance(self.families, Mapping):
-            raise ParameterError(f"families is {self.families!r}; expected 'auto', or a family for each annotator")
+            raise ParameterError(f"families is {self.families!r}; expected None or the family of each annotator")
         # Ids of a file are text.
         given = {str(name): family for name, family in self.families.items()}
         names = [str(name) for name in votes.annotators.tolist()]
@@ -186,7 +191,7 @@ def _draw(votes: Comparisons, kept: IntArray, families: IntArray | None, n_draws
     place[kept] = np.arange(len(kept))
     pairs, items, annotators = replace(pairs, annotator=place[pairs.annotator], n_annotators=len(kept)).ordered()
     own = None if families is None else _renumbered(families[annotators])
-    drawn = sample_families(pairs, own, n_draws=n_draws, warm_up=n_draws // 4, random_state=seed)
+    drawn = sample_families(pairs, own, n_draws=n_draws, random_state=seed)
     item, who = np.argsort(items), np.argsort(annotators)
     return FamilyDraws(
         drawn.scores[:, item],
