@@ -28,10 +28,14 @@ def sizes(family):
 @pytest.mark.parametrize("n", [1, 2, 3, 5])
 def test_the_prior_of_the_families_is_a_distribution_without_one_family_of_all(n):
     total = sum(np.exp(log_membership(sizes(family), n)) for family in partitions(n))
-    # There are families, any number of members is as likely, and all are in one.
-    everybody = 0.5 / (n + 1) / n
-    assert total == pytest.approx(1 - everybody)
+    assert total == pytest.approx(1.0)
     assert log_membership(np.array([float(n), 0.0]), n) == -np.inf
+
+
+def test_a_majority_is_likelier_to_have_no_effect():
+    seven, one, both = (np.exp(log_membership(np.array(s, dtype=float), 8)) for s in ([1, 0], [7, 0], [7, 1]))
+    assert seven / (seven + one + both) == pytest.approx(49 / 64)
+    assert one / (seven + one + both) == pytest.approx(1 / 64)
 
 
 def test_polya_gamma_variables_have_their_moments():

@@ -46,6 +46,8 @@ N_CHAINS = 16
 _MOST_STARTING = 8
 # Chains that are so much below the median of all in log-likelihood are stuck.
 _STUCK = 15.0
+# Spacing and bounds of log standard deviations of the scores.
+_LATTICE = 0.35, (np.log(0.05), np.log(20.0))
 # The share of trajectories that should be accepted.
 _ACCEPTED = 0.8
 
@@ -157,12 +159,10 @@ def _sweep(votes: FamilyVotes, state: State, search: bool, sweep: int, rng: np.r
     if sweep % 4 == 1 and votes.n_annotators > 1:
         state = replace(state, own_sd=_draw_own_sd(said, state, rng))
     below = absorb(said, state.own_sd[:, None])
-    if search:
-        if not sweep % 2:
-            state = _draw_membership(below, state, rng)
-        state = _exchange(below, state, rng)
-    if sweep % 4 == 3:
-        state = replace(state, family_sd=_draw_family_sd(below.signed(state.sign), state, rng))
+    if search and not sweep % 2:
+        state = _draw_membership(below, state, rng)
+    if sweep % 3 == 2:
+        state = _exchange(below, state, search, rng)
     return _draw_scores(said.signed(state.sign), below.signed(state.sign), state, rng)
 
 
@@ -216,12 +216,6 @@ def _draw_own_sd(said: Normal, state: State, rng: np.random.Generator) -> FloatA
     return OWN_SDS[_draw_index(np.stack(found, axis=1), rng)]
 
 
-def _draw_family_sd(below: Normal, state: State, rng: np.random.Generator) -> FloatArray:
-    gathered = _gathered(below, state.family, _n_families(state.family))
-    found = [_tree_evidence(gathered, np.full(len(state.family), sd), state.score_sd) for sd in FAMILY_SDS]
-    return FAMILY_SDS[_draw_index(np.stack(found, axis=1), rng)]
-
-
 def _draw_membership(below: Normal, state: State, rng: np.random.Generator) -> State:
     """Draw family and sign of one annotator after the other, effects integrated out.
 
@@ -269,17 +263,51 @@ def _draw_membership(below: Normal, state: State, rng: np.random.Generator) -> S
     return replace(state, family=_renumbered(family), sign=sign)
 
 
-def _exchange(below: Normal, state: State, rng: np.random.Generator) -> State:
-    """Propose changes of whole families, effects integrated out.
+def _exchange(below: Normal, state: State, search: bool, rng: np.random.Generator) -> State:
+    """Draw the standard deviations of scores and families, and propose changes of whole families.
+
+    All effects are integrated out and, of the proposals, the standard deviations.
+    """
+    # The standard deviation of the scores moves on a lattice through where it is.
+    spacing, (low, high) = _LATTICE
+    at = np.log(state.score_sd)
+    lattice = (at - low) % spacing + low
+    score_sd = np.exp(lattice[:, None] + spacing * np.arange(int((high - low) / spacing)))
+    options = [(state.family, state.sign, np.zeros(len(at)))]
+    if search:
+        options.append(_proposals(state.family, state.sign, rng))
+    found = np.stack([_log_evidences(below.signed(sign), family, score_sd) for family, sign, _ in options])
+    total = np.logaddexp.reduce(found.reshape(len(options), len(at), -1), axis=2)
+    chosen = np.zeros(len(at), dtype=np.int64)
+    if search:
+        prior = [log_prior + _log_groups(family, sign) for family, sign, log_prior in options]
+        gain = total[1] + prior[1] - total[0] - prior[0]
+        chosen[np.log(rng.random(len(at))) < gain] = 1
+    every = np.arange(len(at))
+    of_family, of_score = np.divmod(
+        _draw_index(found[chosen, every].reshape(len(at), -1), rng), score_sd.shape[1]
+    )
+    taken = (chosen == 1)[:, None]
+    return replace(
+        state,
+        family=np.where(taken, options[-1][0], state.family),
+        sign=np.where(taken, options[-1][1], state.sign),
+        family_sd=FAMILY_SDS[of_family],
+        score_sd=score_sd[every, of_score],
+    )
+
+
+def _proposals(
+    family: IntArray, sign: FloatArray, rng: np.random.Generator
+) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Propose a change of each chain; return families, signs, and the log ratio of proposing it back and forth.
 
     Those without a family change places with one, or become one; one family has no effect; one is turned. The votes
     hardly tell the first ones.
     """
-    family, sign = state.family, state.sign
-    chains, n = family.shape
     count = family.max(axis=1) + 1
     some_alone = (family == ALONE).any(axis=1)
-    proposed, turned, log_ratio = family.copy(), sign.copy(), np.full(chains, -np.inf)
+    proposed, turned, log_ratio = family.copy(), sign.copy(), np.full(len(family), -np.inf)
     for c in np.flatnonzero(count):
         kind, g = rng.integers(3), int(rng.integers(count[c]))
         if kind == 0 and some_alone[c]:
@@ -294,17 +322,27 @@ def _exchange(below: Normal, state: State, rng: np.random.Generator) -> State:
         elif kind == 2:
             turned[c] = np.where(family[c] == g, -sign[c], sign[c])
             log_ratio[c] = 0.0
-    proposed = _renumbered(proposed)
-    found = []
-    for group, by in ((family, sign), (proposed, turned)):
-        slots = _n_families(group)
-        sizes = (group[:, None, :] == np.arange(slots)[:, None]).sum(axis=2).astype(np.float64)
-        prior = log_membership(np.concatenate([sizes, np.zeros((chains, 1))], axis=1), n)
-        prior += LOG_SIGN[(by < 0).astype(np.int64)].sum(axis=1)
-        gathered = _gathered(below.signed(by), group, slots)
-        found.append(_tree_evidence(gathered, state.family_sd, state.score_sd) + prior)
-    taken = (np.log(rng.random(chains)) < found[1] - found[0] + log_ratio)[:, None]
-    return replace(state, family=np.where(taken, proposed, family), sign=np.where(taken, turned, sign))
+    return _renumbered(proposed), turned, log_ratio
+
+
+def _log_groups(family: IntArray, sign: FloatArray) -> FloatArray:
+    """Return the log prior of families and signs."""
+    chains, n = family.shape
+    sizes = (family[:, None, :] == np.arange(_n_families(family) + 1)[:, None]).sum(axis=2).astype(np.float64)
+    return np.asarray(log_membership(sizes, n) + LOG_SIGN[(sign < 0).astype(np.int64)].sum(axis=1))
+
+
+def _log_evidences(below: Normal, family: IntArray, score_sd: FloatArray) -> FloatArray:
+    """Return the log evidence times prior for all standard deviations of families and scores: chains × both."""
+    sums = _gathered(below, family, _n_families(family))
+    up = absorb(sums[:, None, :-1], FAMILY_SDS[:, None]).sum(axis=2) + sums[:, None, -1]
+    values, vectors = np.linalg.eigh(up.precision)
+    shift = (np.swapaxes(vectors, -1, -2) @ up.shift[..., None])[..., 0] ** 2
+    variance = score_sd[:, None, :, None] ** 2
+    spread = 1.0 + variance * np.maximum(values, 0.0)[:, :, None]
+    found = 0.5 * (variance * shift[:, :, None] / spread - np.log(spread)).sum(axis=-1)
+    prior = -2.0 * SCORE_SHAPE * np.log(score_sd) - 0.5 / score_sd**2
+    return np.asarray(up.log_factor[..., None] + found + prior[:, None])
 
 
 def _renumbered(family: IntArray) -> IntArray:

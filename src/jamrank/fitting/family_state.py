@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import betaln, expit, gammaln
+from scipy.special import expit, gammaln
 
 from jamrank.typing import FloatArray, IntArray
 
@@ -16,8 +16,7 @@ ALONE = -1
 FAMILY_SDS = np.array([0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8])
 OWN_SDS = np.array([0.0, 0.15, 0.25, 0.4, 0.6, 0.9, 1.4])
 OWN_WEIGHTS = np.append(0.5, np.full(len(OWN_SDS) - 1, 0.5 / (len(OWN_SDS) - 1)))
-# How likely there are no families at all. Otherwise any share of annotators may be without one: whether a few share
-# a taste or all others do, votes do not tell.
+# How likely all annotators have one taste, before it happens by chance.
 _NO_FAMILIES = 0.5
 # How likely an annotator is an adversary, and the log prior of a sign of 1 and of -1.
 TURNED = 0.05
@@ -71,16 +70,19 @@ class State:
 
 
 def log_membership(sizes: FloatArray, n_annotators: int) -> FloatArray:
-    """Return the log prior of families of such sizes, last axis: a share of annotators have families, by chance.
+    """Return the log prior of families of such sizes, last axis; the rest of the annotators have none.
 
-    One family of everybody is impossible: its effect would be the common scores.
+    Groups form as in a Chinese restaurant process. One of them has no effect with a probability of its squared share,
+    so that a large majority likely has none, of two halves either or neither; one group of everybody has none.
     """
-    inside = sizes.sum(axis=-1)
-    share = betaln(n_annotators - inside + 1, inside + 1)
-    found = np.log(1 - _NO_FAMILIES) + share + gammaln(np.maximum(sizes, 1)).sum(axis=-1) - gammaln(inside + 1)
-    none = np.log(_NO_FAMILIES + (1 - _NO_FAMILIES) / (n_annotators + 1))
-    found = np.where(inside == 0, none, found)
-    return np.asarray(np.where(sizes.max(axis=-1) == n_annotators, -np.inf, found))
+    inside, total = sizes.sum(axis=-1), float(n_annotators)
+    alone = total - inside
+    groups = gammaln(np.maximum(sizes, 1)).sum(axis=-1) + gammaln(np.maximum(alone, 1)) - gammaln(total + 1)
+    none_without = np.maximum(1.0 - (sizes**2).sum(axis=-1) / total**2, 0.0)
+    with np.errstate(divide="ignore"):
+        unaffected = np.where(alone > 0, 2.0 * np.log(np.maximum(alone, 1) / total), np.log(none_without))
+    found = np.log(1 - _NO_FAMILIES) + groups + unaffected
+    return np.asarray(np.where(inside == 0, np.log(_NO_FAMILIES + (1 - _NO_FAMILIES) / total), found))
 
 
 def log_lapses(log_odds: FloatArray, sd: FloatArray) -> tuple[FloatArray, FloatArray]:
