@@ -34,8 +34,8 @@ def test_the_prior_of_the_families_is_a_distribution_without_one_family_of_all(n
 
 def test_a_majority_is_likelier_to_have_no_effect():
     seven, one, both = (np.exp(log_membership(np.array(s, dtype=float), 8)) for s in ([1, 0], [7, 0], [7, 1]))
-    assert seven / (seven + one + both) == pytest.approx(49 / 64)
-    assert one / (seven + one + both) == pytest.approx(1 / 64)
+    assert seven / (seven + one + both) == pytest.approx(7**3 / 8**3)
+    assert one / (seven + one + both) == pytest.approx(1 / 8**3)
 
 
 def test_polya_gamma_variables_have_their_moments():
@@ -88,7 +88,16 @@ def prior_sample(votes: FamilyVotes, n: int, rng: np.random.Generator):
 @pytest.mark.long
 def test_draws_are_from_the_posterior():
     # Two annotators agree with each other and not with the third, on three items.
-    said = [(0, 0, 1, 5), (0, 1, 2, 4), (0, 2, 1, 1), (1, 0, 1, 4), (1, 0, 2, 5), (2, 1, 0, 4), (2, 1, 2, 1), (2, 2, 1, 3)]
+    said = [
+        (0, 0, 1, 5),
+        (0, 1, 2, 4),
+        (0, 2, 1, 1),
+        (1, 0, 1, 4),
+        (1, 0, 2, 5),
+        (2, 1, 0, 4),
+        (2, 1, 2, 1),
+        (2, 2, 1, 3),
+    ]
     who, winner, loser, count = np.array(said).T
     votes = FamilyVotes(who, winner, loser, count.astype(float), 3, 3)
     got = sample_families(votes, n_draws=16_000, n_chains=80, warm_up=100, thin=2)
@@ -132,4 +141,20 @@ def test_a_family_of_five_is_found_among_eight_and_none_where_there_is_none():
     same, _ = together(Tastes(families=(5,), family_sd=1.2), 0)
     assert same[:5].min() > 0.8 > 0.4 > same[5:].max()
     _, got = together(Tastes(), 1)
-    assert (got.family != ALONE).mean(axis=0).max() < 0.5
+    assert (got.family != ALONE).mean(axis=0).max() < 0.4
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_camp_of_opposite_taste_and_an_adversary_are_told_apart_from_any_start(turned):
+    tastes = Tastes() if turned else Tastes(camps=(4, 2), camp_correlation=-1.0)
+    flips = [0.05] * 5 + [0.95 if turned else 0.05]
+    drawn = jr.simulate(8, 6, 900, truth="vote", flips=flips, spread=1.5, tastes=tastes, random_state=0)
+    got = sample_families(FamilyVotes.of(drawn.votes), n_draws=320)
+    same = got.family[:, 4] == got.family[:, 5]
+    against = got.flip[:, 5] > 0.5
+    # Chains that start without families and those that start with one each.
+    for values in (same, against):
+        assert abs(values.reshape(-1, 16)[:, ::2].mean() - values.reshape(-1, 16)[:, 1::2].mean()) < 0.3
+    # One opponent is an adversary; two who agree are adversaries or a camp, and alike in either case.
+    assert against.mean() > 0.7 if turned else same.mean() > 0.7

@@ -7,7 +7,9 @@ from click.testing import CliRunner
 
 import jamrank as jr
 from jamrank.cli.main import main
-from jamrank.errors import InputError, ParameterError
+from jamrank.errors import CopiesWarning, InputError, ParameterError
+from jamrank.report.analysis import Analysis
+from jamrank.report.judges import family_sentences, too_narrow
 from jamrank.simulation import Tastes
 
 
@@ -25,30 +27,39 @@ def drawn(tastes=None, seed=0, n_items=8, n_annotators=5, n_votes=600):
 
 
 def test_known_families_widen_the_intervals_and_are_returned():
-    votes = drawn(Tastes(families=(3,), family_sd=1.0)).votes
-    apart = jr.FamilyBT(families={}, n_draws=160).fit(votes)
-    known = jr.FamilyBT(families={"ann0": "a", "ann1": "a", "ann2": "a"}, n_draws=160).fit(votes)
+    votes = drawn(Tastes(families=(3, 2), family_sd=1.0)).votes
+    apart = jr.FamilyBT(families={}, n_draws=96).fit(votes)
+    known = jr.FamilyBT(families=dict(zip(votes.annotators.tolist(), "aaabb", strict=True)), n_draws=96).fit(votes)
     assert apart.families_.tolist() == [-1] * 5
-    assert known.families_.tolist() == [0, 0, 0, -1, -1]
+    assert known.families_.tolist() == [0, 0, 0, 1, 1]
     assert known.ranking_["score_se"].median() > 1.1 * apart.ranking_["score_se"].median()
     assert apart.effective_judges_ == 5.0
     assert known.effective_judges_ < 4.5
 
 
-def test_camps_have_rankings_of_their_own():
+@pytest.fixture(scope="module")
+def camps():
     found = drawn(Tastes(camps=(3, 3), camp_correlation=-0.5), n_annotators=6, n_votes=1500)
-    model = jr.FamilyBT(n_draws=160).fit(found.votes)
+    return found, jr.FamilyBT(n_draws=160).fit(found.votes)
+
+
+@pytest.mark.long
+def test_camps_have_rankings_of_their_own_and_no_one_order(camps):
+    found, model = camps
     by_family = model.rankings_by_family_
     assert set(by_family["annotators"]) == {"ann0, ann1, ann2", "ann3, ann4, ann5"}
     for (members,), own in by_family.group_by("annotators"):
         true = found.tastes.scores[int(members[3])]
         assert np.corrcoef(own.sort("item")["score"], true)[0, 1] > 0.8
+    said = " ".join(family_sentences(Analysis(model.result_, found.votes)))
+    assert "There is no one order" in said
 
 
-def test_votes_of_annotators_follow_their_own_taste():
-    found = drawn(Tastes(camps=(3, 3), camp_correlation=-0.5), n_annotators=6, n_votes=1500)
+@pytest.mark.long
+def test_votes_of_annotators_follow_their_own_taste(camps):
+    found, model = camps
     votes = found.votes
-    family, crowd = (model.fit(votes).vote_proba(votes) for model in (jr.FamilyBT(n_draws=80), jr.CrowdBT()))
+    family, crowd = model.vote_proba(votes), jr.CrowdBT().fit(votes).vote_proba(votes)
     won = votes.vote_result == 1
 
     def loss(p):
@@ -56,6 +67,24 @@ def test_votes_of_annotators_follow_their_own_taste():
 
     assert ((family > 0) & (family < 1)).all()
     assert loss(family) < loss(crowd) - 0.02
+
+
+def test_nobody_is_warned_of_narrow_intervals_that_allow_for_families():
+    votes = drawn(Tastes(families=(4,), family_sd=1.5)).votes
+    model = jr.FamilyBT(families=dict.fromkeys(["ann0", "ann1", "ann2", "ann3"], "a"), n_draws=64).fit(votes)
+    analysis = Analysis(model.result_, votes)
+    assert model.effective_judges_ < 0.8 * 5
+    assert too_narrow(analysis) == []
+    assert "ann0, ann1, ann2 and ann3 share a taste" in family_sentences(analysis)[0]
+    assert model.annotators_["verdict"][0] == "family of ann1, ann2, ann3"
+
+
+def test_copies_count_once():
+    found = drawn(Tastes(copies=3, same_pairs=125), n_items=20)
+    with pytest.warns(CopiesWarning):
+        model = jr.FamilyBT(families={}, n_draws=32).fit(found.votes)
+    assert model.effective_judges_ == pytest.approx(3.0)
+    assert [str(v).startswith("copy of") for v in model.annotators_["verdict"]] == [False] * 3 + [True] * 2
 
 
 @pytest.mark.parametrize(
@@ -72,7 +101,7 @@ def test_dull_votes_give_finite_results(votes):
     table = jr.Comparisons.from_frame(
         pl.DataFrame({"annotator": who, "left": left, "right": right, "winner": winner})
     )
-    model = jr.FamilyBT(n_draws=40).fit(table)
+    model = jr.FamilyBT(n_draws=32).fit(table)
     assert np.isfinite(model.scores_).all()
     assert np.isfinite(model.ranking_["score_se"].to_numpy()).all()
     assert np.isfinite(model.vote_proba(table)).all()

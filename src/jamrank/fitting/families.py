@@ -42,6 +42,8 @@ from jamrank.typing import FloatArray, IntArray
 
 # Chains that advance together: many short ones cost little more than few, and find explanations that differ.
 N_CHAINS = 16
+# Sweeps that are discarded.
+WARM_UP = 80
 # Families of the chains that do not start without any.
 _MOST_STARTING = 8
 # Chains that are so much below the median of all in log-likelihood are stuck.
@@ -83,7 +85,7 @@ def sample_families(
     *,
     n_draws: int = 400,
     n_chains: int = N_CHAINS,
-    warm_up: int = 80,
+    warm_up: int = WARM_UP,
     thin: int = 2,
     random_state: int = 0,
 ) -> FamilyDraws:
@@ -284,9 +286,7 @@ def _exchange(below: Normal, state: State, search: bool, rng: np.random.Generato
         gain = total[1] + prior[1] - total[0] - prior[0]
         chosen[np.log(rng.random(len(at))) < gain] = 1
     every = np.arange(len(at))
-    of_family, of_score = np.divmod(
-        _draw_index(found[chosen, every].reshape(len(at), -1), rng), score_sd.shape[1]
-    )
+    of_family, of_score = np.divmod(_draw_index(found[chosen, every].reshape(len(at), -1), rng), score_sd.shape[1])
     taken = (chosen == 1)[:, None]
     return replace(
         state,
@@ -327,9 +327,8 @@ def _proposals(
 
 def _log_groups(family: IntArray, sign: FloatArray) -> FloatArray:
     """Return the log prior of families and signs."""
-    chains, n = family.shape
     sizes = (family[:, None, :] == np.arange(_n_families(family) + 1)[:, None]).sum(axis=2).astype(np.float64)
-    return np.asarray(log_membership(sizes, n) + LOG_SIGN[(sign < 0).astype(np.int64)].sum(axis=1))
+    return np.asarray(log_membership(sizes, family.shape[1]) + LOG_SIGN[(sign < 0).astype(np.int64)].sum(axis=1))
 
 
 def _log_evidences(below: Normal, family: IntArray, score_sd: FloatArray) -> FloatArray:

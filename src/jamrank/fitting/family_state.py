@@ -13,11 +13,11 @@ from jamrank.typing import FloatArray, IntArray
 ALONE = -1
 # Standard deviations that effects of families and own effects may have. Of the latter 0 is as likely as all others
 # together; a family without an effect is none.
-FAMILY_SDS = np.array([0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8])
+FAMILY_SDS = np.array([0.4, 0.6, 0.85, 1.2, 1.7, 2.4])
 OWN_SDS = np.array([0.0, 0.15, 0.25, 0.4, 0.6, 0.9, 1.4])
 OWN_WEIGHTS = np.append(0.5, np.full(len(OWN_SDS) - 1, 0.5 / (len(OWN_SDS) - 1)))
 # How likely all annotators have one taste, before it happens by chance.
-_NO_FAMILIES = 0.5
+_NO_FAMILIES = 0.3
 # How likely an annotator is an adversary, and the log prior of a sign of 1 and of -1.
 TURNED = 0.05
 LOG_SIGN = np.log([1 - TURNED, TURNED])
@@ -72,15 +72,15 @@ class State:
 def log_membership(sizes: FloatArray, n_annotators: int) -> FloatArray:
     """Return the log prior of families of such sizes, last axis; the rest of the annotators have none.
 
-    Groups form as in a Chinese restaurant process. One of them has no effect with a probability of its squared share,
-    so that a large majority likely has none, of two halves either or neither; one group of everybody has none.
+    Groups form as in a Chinese restaurant process. One of them has no effect with a probability of its cubed share,
+    so that a large majority likely has none and of two halves likely neither; one group of everybody has none.
     """
     inside, total = sizes.sum(axis=-1), float(n_annotators)
     alone = total - inside
     groups = gammaln(np.maximum(sizes, 1)).sum(axis=-1) + gammaln(np.maximum(alone, 1)) - gammaln(total + 1)
-    none_without = np.maximum(1.0 - (sizes**2).sum(axis=-1) / total**2, 0.0)
+    none_without = np.maximum(1.0 - (sizes**3).sum(axis=-1) / total**3, 0.0)
     with np.errstate(divide="ignore"):
-        unaffected = np.where(alone > 0, 2.0 * np.log(np.maximum(alone, 1) / total), np.log(none_without))
+        unaffected = np.where(alone > 0, 3.0 * np.log(np.maximum(alone, 1) / total), np.log(none_without))
     found = np.log(1 - _NO_FAMILIES) + groups + unaffected
     return np.asarray(np.where(inside == 0, np.log(_NO_FAMILIES + (1 - _NO_FAMILIES) / total), found))
 

@@ -37,10 +37,10 @@ def summarise(draws: FamilyDraws, kept: IntArray, votes: FloatArray) -> dict[str
     same = (draws.family[:, :, None] == draws.family[:, None, :]).mean(axis=0)
     inside = (draws.family != ALONE).mean(axis=0)
     group = _groups(same)
-    family = np.where(inside > _LIKELY, group, ALONE)
-    family = np.where(np.bincount(family[family >= 0], minlength=len(family))[family] > 1, family, ALONE)
-    numbers = np.unique(family[family >= 0])
-    family = np.where(family >= 0, np.searchsorted(numbers, family), ALONE)
+    both = (draws.family != ALONE)[:, :, None] & (draws.family[:, :, None] == draws.family[:, None, :])
+    family = _groups(both.mean(axis=0))
+    several = np.flatnonzero(np.bincount(family) > 1)
+    family = np.where(np.isin(family, several), np.searchsorted(several, family), ALONE)
     tastes = [draws.own[:, group == g].mean(axis=1) for g in np.unique(group)]
     tastes_of = np.full(n_annotators, ALONE, dtype=np.int64)
     tastes_of[kept] = group
@@ -70,11 +70,13 @@ def summarise(draws: FamilyDraws, kept: IntArray, votes: FloatArray) -> dict[str
 
 
 def _groups(same: FloatArray) -> IntArray:
-    """Return a number for each annotator, the same for those who likely have the taste of the first of a group."""
+    """Return a number for each annotator, the same for those who are likely the same as the first of a group."""
     group = np.full(len(same), -1, dtype=np.int64)
     for k in range(len(same)):
         if group[k] < 0:
-            group[(group < 0) & (same[k] > _LIKELY)] = group.max() + 1
+            own = (group < 0) & (same[k] > _LIKELY)
+            own[k] = True
+            group[own] = group.max() + 1
     return group
 
 

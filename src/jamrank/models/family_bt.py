@@ -10,7 +10,7 @@ import numpy as np
 
 from jamrank.data.comparisons import Comparisons
 from jamrank.errors import InputError, NotConvergedWarning, ParameterError, TiesExcludedWarning, warn
-from jamrank.fitting.families import FamilyDraws, sample_families
+from jamrank.fitting.families import WARM_UP, FamilyDraws, sample_families
 from jamrank.fitting.family_state import ALONE
 from jamrank.fitting.family_votes import FamilyVotes
 from jamrank.fitting.fit_input import FitInput
@@ -50,7 +50,7 @@ class FamilyBT(RankingModel):
     families : mapping, optional
         The family of annotators by id; found in the votes unless given. Annotators that it does not name have none.
     n_draws : int
-        How many draws to keep, of 16 chains.
+        How many draws to keep, of 16 chains, each after up to 80 sweeps that are discarded (fewer with few draws).
     random_state : int
         Seed of the draws.
 
@@ -71,7 +71,9 @@ class FamilyBT(RankingModel):
     annotators and about a hundred items.
     """
 
-    _spec: ClassVar[ModelSpec] = ModelSpec(unit="vote", capabilities=Capabilities(log_odds=True, annotators=True, families=True))
+    _spec: ClassVar[ModelSpec] = ModelSpec(
+        unit="vote", capabilities=Capabilities(log_odds=True, annotators=True, families=True)
+    )
 
     def __init__(
         self, *, families: Mapping[Any, Any] | None = None, n_draws: int = N_DRAWS, random_state: int = 0
@@ -191,7 +193,7 @@ def _draw(votes: Comparisons, kept: IntArray, families: IntArray | None, n_draws
     place[kept] = np.arange(len(kept))
     pairs, items, annotators = replace(pairs, annotator=place[pairs.annotator], n_annotators=len(kept)).ordered()
     own = None if families is None else _renumbered(families[annotators])
-    drawn = sample_families(pairs, own, n_draws=n_draws, random_state=seed)
+    drawn = sample_families(pairs, own, n_draws=n_draws, warm_up=min(WARM_UP, n_draws // 4), random_state=seed)
     item, who = np.argsort(items), np.argsort(annotators)
     return FamilyDraws(
         drawn.scores[:, item],
