@@ -60,7 +60,7 @@ class State:
     @property
     def member(self) -> FloatArray:
         """Whether an annotator is in a family, of shape (chains, annotators, families)."""
-        return (self.family[..., None] == np.arange(self.effects.shape[1])).astype(np.float64)
+        return np.asarray(self.family[..., None] == np.arange(self.effects.shape[1]), np.float64)
 
     @property
     def own(self) -> FloatArray:

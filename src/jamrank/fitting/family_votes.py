@@ -86,7 +86,7 @@ class FamilyVotes:
         """Votes of each annotator on each item."""
         cells, size = self.annotator * self.n_items, self.n_annotators * self.n_items
         counts = [np.bincount(cells + item, self.count, size) for item in (self.winner, self.loser)]
-        return (counts[0] + counts[1]).reshape(self.n_annotators, self.n_items)
+        return np.asarray((counts[0] + counts[1]).reshape(self.n_annotators, self.n_items), np.float64)
 
     def by_item(self, values: FloatArray) -> FloatArray:
         """Add up values of the votes, for the winner, less those for the loser, by chain, annotator and item."""
@@ -95,7 +95,7 @@ class FamilyVotes:
         column = row + (self.loser - self.winner)
         found = np.bincount(row.ravel(), values.ravel(), chains * size)
         found = found - np.bincount(column.ravel(), values.ravel(), chains * size)
-        return found.reshape(chains, self.n_annotators, self.n_items)
+        return np.asarray(found.reshape(chains, self.n_annotators, self.n_items), np.float64)
 
     def log_likelihood(self, margin: FloatArray, lapse: FloatArray) -> FloatArray:
         """Return the log-likelihood by chain and annotator: a lapse is a toss of a coin."""

@@ -58,7 +58,7 @@ def absorb_columns(below: Normal, sd: FloatArray) -> Normal:
     """Integrate out normal effects; one standard deviation for each of the stack. Shifts are columns."""
     variance = np.asarray(sd)[..., None, None] ** 2
     matrix = _plus_identity(variance * below.precision)
-    inverse = np.linalg.inv(matrix)
+    inverse: FloatArray = np.asarray(np.linalg.inv(matrix), np.float64)
     moved = inverse @ below.shift
     # (I + v P)⁻¹ P = (I - (I + v P)⁻¹) / v
     left = np.where(variance > 0, _plus_identity(-inverse) / np.where(variance > 0, variance, 1.0), below.precision)
