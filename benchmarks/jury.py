@@ -39,7 +39,7 @@ from jamrank.jury.simulated import SimulatedJudge, SimulatedServer, marked
 TOP = 5
 # What --target is in each run of the jury: the command's default, and a strict one.
 TARGETS = {"default": 0.02, "strict": 0.005}
-FIRST_SEED = 3_000
+FIRST_SEED = 4_000
 FULL = {"seeds": 16, "systems": 12, "questions": 100, "load": (1_000, 10_000), "coverage": 50, "processes": 2}
 QUICK = {"seeds": 1, "systems": 6, "questions": 10, "load": (100, 300), "coverage": 2, "processes": 1}
 CONCURRENCY, LATENCY = 32, 0.05

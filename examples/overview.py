@@ -45,7 +45,7 @@ def plot(table: dict[str, np.ndarray]) -> None:
     left.set(xscale="log", xlabel="votes", ylabel="pairs of items in the right order", xticks=SIZES)
     left.set_xticklabels([f"{size:,}" for size in SIZES])
     left.xaxis.minorticks_off()
-    left.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+    left.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
     left.legend(frameon=False)
     left.set_title("A better ranking from the same votes", loc="left", fontsize=11)
 
@@ -67,5 +67,5 @@ if __name__ == "__main__":
     measured = accuracies()
     print("votes    " + "  ".join(f"{name:>18}" for name in measured))
     for row, size in enumerate(SIZES):
-        print(f"{size:>7,}  " + "  ".join(f"{values[row].mean():>18.1%}" for values in measured.values()))
+        print(f"{size:>7,}  " + "  ".join(f"{100 * values[row].mean():>16.1f} %" for values in measured.values()))
     plot(measured)

@@ -48,7 +48,7 @@ def case(rng: random.Random, folder: Path) -> Ending:
         return WRONG, f"{told}: exit code {result.exit_code}"
     if result.exit_code == 2 and len(result.stderr.strip("\n").split("\n")[-1]) > 2100:
         return WRONG, f"{told}: a long line"
-    if "--json" in given and result.exit_code == 0:
+    if "--json" in given and "--help" not in given and result.exit_code == 0:
         try:
             json.loads(result.stdout, parse_constant=_refuse)
         except ValueError as wrong:

@@ -120,7 +120,12 @@ def _known(frame: pl.DataFrame) -> Counter[tuple[str, str, str, str]]:
 
 def _second_reading(data: bytes, columns: list[str] | None = None) -> Counter[tuple[str, str, str, str]] | None:
     try:
-        records = pq.read_table(io.BytesIO(data), columns=columns).to_pylist()
+        # Arrow's own copy of the schema, in which other readers have no interest, may be damaged too.
+        plain = data.replace(b"ARROW:schema", b"-----:schema")
+        records = [
+            {name.lower(): value for name, value in record.items()}
+            for record in pq.read_table(io.BytesIO(plain), columns=columns).to_pylist()
+        ]
         return Counter(
             oriented(r["left"], r["right"], r.get("annotator", "unnamed"), r["winner"].lower())
             for r in records

@@ -26,6 +26,12 @@ def many(count: float, noun: str) -> str:
     return f"{number(count)} {noun}" + ("" if count == 1 else "s")
 
 
+def pairs_of_items(n_pairs: int, n_items: int, n_questions: int) -> str:
+    """Return how many pairs there are of how many items; a pair counts once in every question."""
+    asked = f" in {many(n_questions, 'question')}" if n_questions > 1 else ""
+    return f"{many(n_pairs, 'pair')} of {many(n_items, 'item')}{asked}"
+
+
 def in_percent(value: float, digits: int = 1) -> str:
     """Return a share in percent."""
     return f"{100 * value:.{digits}f} %"

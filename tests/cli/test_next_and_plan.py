@@ -96,7 +96,7 @@ def test_plan_says_how_many_votes_and_draws_them(votes, tmp_path):
     assert result.exit_code == 0, result.output
     assert "expected error" in result.output and "budget" in result.output
     text = picture.read_text()
-    assert text.startswith("<svg") and text.rstrip().endswith("</svg>") and "target 12.0%" in text
+    assert text.startswith("<svg") and text.rstrip().endswith("</svg>") and "target 12.0 %" in text
 
 
 @pytest.mark.parametrize(

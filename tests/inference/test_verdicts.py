@@ -104,6 +104,11 @@ def test_a_lone_judge_is_never_to_be_left_out():
         assert frame["verdict"].to_list() == ["alone"]
 
 
+def test_whoever_may_be_careful_is_not_called_random():
+    flip, low, high = np.array([0.42, 0.42]), np.array([0.16, 0.3]), np.array([0.64, 0.55])
+    assert verdicts(flip, low, high) == ["too few votes", "random"]
+
+
 def test_random_wins_over_tie_lazy():
     # 40 decided votes, half of them left as expected; 160 ties where 20 were expected
     sums = np.array([40.0, 20, 20, 10, 200, 160, 20, 10, 40])

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -8,10 +9,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import jamrank as jr
 from jamrank.errors import InputError
 from jamrank.io import footer
 from jamrank.io.footer import Facts, examine
+from jamrank.io.parquet import ParquetFiles
 from jamrank.io.tables import read_table
+from jamrank.io.thrift import DamagedError
 
 pytest.importorskip("benchmarks", reason="benchmarks/ is found where tests run as `python -m pytest` in the checkout")
 
@@ -95,6 +99,31 @@ def test_indices_without_bits_and_counts_are_damaged(version):
     assert not whole(data[:at] + bytes(4) + data[at + 4 :])
 
 
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("codec", ["none", "snappy", "lz4"])
+def test_other_numbers_of_indices_than_of_values_are_damaged(tmp_path, version, gaps, codec):
+    texts = np.random.default_rng(4).choice(["left", "right", "tie", *([None] if gaps else [])], 40).tolist()
+    path = tmp_path / "v.parquet"
+    pq.write_table(pa.table({"a": texts}), path, compression=codec, data_page_version=version)
+    data, damaged = path.read_bytes(), 0
+    assert read_table(path)["a"].to_list() == texts
+    for at in range(4, len(data) - 8 - int.from_bytes(data[-8:-4], "little")):
+        for bit in range(8):
+            changed = data[:at] + bytes([data[at] ^ 1 << bit]) + data[at + 1 :]
+            try:
+                pq.read_table(io.BytesIO(changed))
+            except (OSError, ValueError) as error:
+                if "number of indices" not in str(error):
+                    continue
+                path.write_bytes(changed)
+                try:
+                    assert read_table(path)["a"].to_list() == texts
+                except InputError:
+                    damaged += 1
+    assert damaged
+
+
 def test_counts_that_do_not_agree():
     data = SAMPLES["evalica"].write("parquet")
     start = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
@@ -131,6 +160,41 @@ def test_texts_that_are_not_where_the_file_says(tmp_path):
     assert read
 
 
+@pytest.mark.parametrize("way", ["file", "folder", "disk"])
+def test_an_id_outside_the_range_that_the_file_declares_is_damage_however_it_is_read(tmp_path, way):
+    rows = [("w", f"item{k % 4}", f"item{(k + 1) % 4}", "left") for k in range(20)]
+    frame = pl.DataFrame(rows, schema=["annotator", "left", "right", "winner"], orient="row")
+    content = io.BytesIO()
+    pq.write_table(frame.to_arrow(), content, compression="none", use_dictionary=False)
+    data = content.getvalue()
+    path = tmp_path / "votes" / "v.parquet"
+    path.parent.mkdir()
+
+    def read():
+        if way == "disk":
+            return jr.store_comparisons(path, tmp_path / "scratch")
+        return jr.read_comparisons(path if way == "file" else path.parent)
+
+    path.write_bytes(data)
+    assert sorted(read().items.tolist()) == ["item0", "item1", "item2", "item3"]
+    path.write_bytes(data.replace(b"\x05\0\0\0item3", b"\x05\0\0\0item8", 1))
+    with pytest.raises(InputError, match="does not match its declaration"):
+        read()
+
+
+def test_a_slice_of_a_file_has_no_more_gaps_than_the_file(tmp_path):
+    frame = pl.DataFrame({"text": ["a", None, "b", None, "c"]})
+    frame.write_parquet(tmp_path / "v.parquet")
+    table = ParquetFiles.open(tmp_path / "v.parquet")
+    assert [part.height for _, _, part in table.slices(["text"], 2)] == [2, 2, 1]
+    for missing in (0, 1):
+        wrong = replace(table, facts=[{("text",): Facts(missing, b"a", b"c")}])
+        with pytest.raises(InputError, match="does not match its declaration"):
+            list(wrong.slices(["text"], 5))
+    with pytest.raises(InputError, match="does not match its declaration"):
+        list(replace(table, facts=[{("text",): Facts(0, b"a", b"c")}]).slices(["text"], 2))
+
+
 def test_long_texts_and_many_groups_agree_with_what_is_told(tmp_path):
     texts = ["é" * 100, "z" * 500, "", None, "a", "\U0010ffff" * 80] * 50
     frame = pl.DataFrame({"text": texts, "words": pl.Series(texts).fill_null("x").cast(pl.Categorical)})
@@ -143,5 +207,5 @@ def test_long_texts_and_many_groups_agree_with_what_is_told(tmp_path):
 
 @pytest.mark.parametrize("offsets", [{9: 0}, {9: -4, 11: 0}])
 def test_columns_that_begin_nowhere_are_damaged(offsets):
-    with pytest.raises(footer._DamagedError):
+    with pytest.raises(DamagedError):
         footer._check_group(b"PAR1" + bytes(100), {1: [{3: {3: [b"a"], 5: 1, 7: 10, **offsets}}], 3: 1}, 90, set())

@@ -610,3 +610,23 @@ def test_words_of_the_winner_may_be_half_a_character(tmp_path):
 def test_a_column_called_question_counts_whatever_the_others_are_called(tmp_path):
     text = "home,away,result,question\nCity,Town,home,q1\nTown,City,draw,q2\n"
     assert jr.read_comparisons(save(tmp_path, text)).questions.tolist() == ["q1", "q2"]
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["home,away,home_goals,away_goals", "model_a,model_b,score_a,score_b", "player1,player2,score1,score2"],
+)
+def test_scores_of_both_sides_say_who_won_and_how_clearly(tmp_path, header):
+    votes = jr.read_comparisons(save(tmp_path, f"{header}\nCity,Town,3,1\nTown,City,0,0\nRovers,City,0,1\n"))
+    frame = votes.to_frame().sort("left", "right")
+    assert frame.select("left", "right", "winner").rows() == [
+        ("City", "Town", "left"),
+        ("Rovers", "City", "right"),
+        ("Town", "City", "tie"),
+    ]
+    assert votes.n_votes == 3
+
+
+def test_two_columns_of_which_either_could_be_the_score_are_not_guessed(tmp_path):
+    with pytest.raises(InputError, match="left_score=…"):
+        jr.read_comparisons(save(tmp_path, "home,away,home_goals,away_goals,home_points,away_points\na,b,1,0,3,0\n"))

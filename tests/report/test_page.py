@@ -175,6 +175,7 @@ def small():
         ranking=ranking(5),
         annotators=annotators(4),
         pairs=pairs(10),
+        n_questions=1,
         n_pairs=10,
         log_likelihoods=[-40.0, -30.0, -29.5],
         facts={"Model": "JAM", "Time": "0.2 seconds"},

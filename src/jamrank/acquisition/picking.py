@@ -10,6 +10,7 @@ from scipy.special import ndtr
 
 from jamrank.acquisition.desk import Desk
 from jamrank.acquisition.view import Proposals, View
+from jamrank.text import in_percent
 from jamrank.typing import FloatArray, IntArray
 
 # A pair is easy if its order is at least this probable.
@@ -64,7 +65,7 @@ def pick(
     by_lot = explore * _lots(view)[row[at]] / max(int(desk.free(view, everything, row[[at]]).sum()), 1)
     chance = (1 - easy_share) * ((1 - explore) / len(row) + float(by_lot))
     gain = float(value[row[at], column[at]] * view.cost[row[at]])
-    why = proposals.why.replace("{sure}", f"{_sureness(view, np.array([pair]))[0]:.0%}")
+    why = proposals.why.replace("{sure}", in_percent(_sureness(view, np.array([pair]))[0], 0))
     return Picked(who, int(view.first[pair]), int(view.second[pair]), gain, chance, name, why)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from jamrank.acquisition.planning import Plan
+from jamrank.text import in_percent
 
 _WIDTH, _HEIGHT = 720, 400
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 24, 44, 56
@@ -62,7 +63,9 @@ def _target(place: object, plan: Plan, most_votes: float) -> list[str]:
     left, y = place(0.0, plan.target)
     right, _ = place(most_votes, plan.target)
     lines = [f'<path d="M{left} {y}H{right}" stroke="#d55e00" stroke-dasharray="5 4"/>']
-    lines.append(f'<text x="{right}" y="{y - 6}" text-anchor="end" fill="#b34d00">target {plan.target:.1%}</text>')
+    lines.append(
+        f'<text x="{right}" y="{y - 6}" text-anchor="end" fill="#b34d00">target {in_percent(plan.target)}</text>'
+    )
     if plan.votes_needed is not None:
         x, bottom = place(plan.votes_needed, 0.0)
         lines.append(f'<path d="M{x} {y}V{bottom}" stroke="#d55e00" stroke-dasharray="2 3"/>')

@@ -15,7 +15,7 @@ from jamrank.acquisition.records import Status
 from jamrank.acquisition.scores import GaussianScores
 from jamrank.diagnostics.planning import some_pairs
 from jamrank.diagnostics.sign import orientation
-from jamrank.text import many
+from jamrank.text import in_percent, many
 from jamrank.typing import FloatArray
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(16)
@@ -128,7 +128,7 @@ def _state(
     budget: float | None,
     sign_open: bool,
 ) -> tuple[str, str]:
-    figures = f"expected error {error:.1%}, target {target:.1%}"
+    figures = f"expected error {in_percent(error)}, target {in_percent(target)}"
     if error <= target and not sign_open:
         return "reached", f"The goal is reached: {figures}."
     if budget is not None and cost >= budget:

@@ -8,6 +8,7 @@ import click
 
 from jamrank.cli.files import VotesRequest, report_readings, votes_options
 from jamrank.errors import FeatureError, InputError
+from jamrank.text import in_percent
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -115,7 +116,7 @@ def _row(row: dict[str, Any]) -> list[str]:
         row["model"].replace(_POOLED, ", pooled"),
         f"{row['log_loss']:.4f}",
         *behind,
-        f"{row['accuracy']:.1%}",
+        in_percent(row["accuracy"]),
         *([_tie_loss(row["tie_loss"])] if "tie_loss" in row else []),
         f"{row['calibration_error']:.3f}",
     ]

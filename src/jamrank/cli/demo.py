@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jamrank.cli.types import SEED
+from jamrank.text import in_percent
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -133,7 +134,7 @@ def _compare(console: Console, votes: Comparisons, truth: dict[str, int], images
     print_summary(console, analysis, process_time() - begin)
     _print_annotators(console, auto, votes, truth)
     rows = [
-        [name, f"{_share_right(model, truth):.0%}", _digits_in_order(model, truth)]
+        [name, in_percent(_share_right(model, truth), 0), _digits_in_order(model, truth)]
         for name, model in {"jamrank": auto, **rivals}.items()
     ]
     rows.append(["the truth", "100%", "".join(sorted(map(str, truth.values()), reverse=True))])
@@ -146,7 +147,9 @@ def _compare(console: Console, votes: Comparisons, truth: dict[str, int], images
         "jamrank estimates who errs from the votes alone.",
     )
     orders = {
-        f"{name} (weights every vote equally): {_share_right(model, truth):.0%} of pairs in order": _order(model)
+        f"{name} (weights every vote equally): {in_percent(_share_right(model, truth), 0)} of pairs in order": _order(
+            model
+        )
         for name, model in rivals.items()
     }
     _write(console, auto, analysis, dict(zip(truth, images, strict=bool(images))), orders, out)

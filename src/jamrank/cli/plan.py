@@ -71,29 +71,30 @@ def _show(made: Plan, status: Status, budget: float | None, picture: str | None)
 
     from jamrank.cli.display import print_table
     from jamrank.cli.messages import say
-    from jamrank.text import many, number
+    from jamrank.text import in_percent, many, number
 
     console = Console()
     say(console, f"Now: {status.reason}")
     if made.votes_needed is None or made.cost_needed is None:
         horizon = f"{many(float(made.votes[-1]), 'further vote')}"
-        text = f"The target of {made.target:.1%} is not reached within {horizon}; error then {made.error[-1]:.1%}."
+        text = f"The target of {in_percent(made.target)} is not reached within {horizon}; "
+        text += f"error then {in_percent(made.error[-1])}."
     else:
         price = number(round(made.cost_needed, 2))
         text = f"About {many(round(made.votes_needed), 'further vote')} at a cost of {price} bring the "
-        text += f"expected error to {made.target:.1%} (mean of {made.runs} simulated collections)."
+        text += f"expected error to {in_percent(made.target)} (mean of {made.runs} simulated collections)."
     say(console, text, "bold")
     if budget is not None:
         left = max(budget - status.cost, 0.0)
         error = float(np.interp(left, made.cost, made.error))
-        say(console, f"With the {number(left)} left of the budget: {error:.1%}.")
+        say(console, f"With the {number(left)} left of the budget: {in_percent(error)}.")
     steps = np.unique(np.linspace(0, len(made.votes) - 1, 9).round().astype(int))
     rows = [
         [
             number(float(made.votes[at])),
             number(round(float(made.cost[at]), 2)),
-            f"{made.error[at]:.1%}",
-            f"{made.low[at]:.1%} to {made.high[at]:.1%}",
+            in_percent(made.error[at]),
+            f"{in_percent(made.low[at])} to {in_percent(made.high[at])}",
         ]
         for at in steps
     ]

@@ -33,7 +33,7 @@ from jamrank.data.soft import canonical_columns, grades_of_winners, parse_grades
 from jamrank.data.storage import MISSING, SOFT, TIE, DenseVotes, VoteTable
 from jamrank.errors import InputError
 from jamrank.kernels import default_threads, kernels
-from jamrank.text import many
+from jamrank.text import many, pairs_of_items
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
 if TYPE_CHECKING:
@@ -431,4 +431,4 @@ class Comparisons:
 
     def __repr__(self) -> str:
         by = f"{many(self.n_votes, 'vote')} by {many(self.n_annotators, 'annotator')}"
-        return f"Comparisons({by} on {many(self.n_pairs, 'pair')} of {many(self.n_items, 'item')})"
+        return f"Comparisons({by} on {pairs_of_items(self.n_pairs, self.n_items, len(self.questions))})"

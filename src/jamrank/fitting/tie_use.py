@@ -9,12 +9,14 @@ import numpy as np
 from scipy.special import betaln, polygamma
 
 from jamrank.data.comparisons import Comparisons
-from jamrank.errors import ParameterError
+from jamrank.errors import InputError, ParameterError, TiesExcludedWarning, warn
 from jamrank.fitting.settings import FitSettings
 from jamrank.io.out_of_core.parted import Votes
+from jamrank.text import many
 from jamrank.typing import FloatArray
 
 TieMode = Literal["none", "half", "each", "shared"]
+UNDECIDED = "no decided vote", "a ranking needs votes that prefer one item to another"
 
 # With fewer votes per annotator, individual thresholds would be determined mostly by the prior.
 _VOTES_EACH = 10.0
@@ -81,3 +83,17 @@ def tie_spread(tied: FloatArray, decided: FloatArray) -> float | None:
         return None
     size = float(np.exp(best.x))
     return float(polygamma(1, share * size) + polygamma(1, (1 - share) * size))
+
+
+def warn_of_ties(votes: Votes, settings: FitSettings, use: TieUse = NO_TIES) -> None:
+    """Warn how many ties are left out; raise if all votes are ties."""
+    if votes.n_ties and not float(votes.annotator_weight.sum()) > votes.n_ties:
+        raise InputError(*UNDECIDED)
+    if votes.n_ties and use.mode == "none":
+        counted = many(votes.n_ties, "tie vote")
+        message = f"{counted} left out: {settings.model} does not model ties"
+        if settings.ties == "auto":
+            message = f"{counted} left out: loss='hinge' cannot model ties; ties='half' uses them"
+        elif settings.models_ties:
+            message = f"{counted} left out; {settings.model}(ties='auto') models ties"
+        warn(message, TiesExcludedWarning)

@@ -28,8 +28,8 @@ VERDICTS = tuple(ACTIONS)
 
 # Careful people have flips up to this; a vote is then worth at least a quarter of a perfect one.
 _RELIABLE = 0.25
-# A flip between these whose interval includes 1/2 is called random. Below, careful people would be accused; above, an
-# annotator is wrong twice as often as right.
+# A flip between these whose interval includes 1/2, and excludes reliable annotators, is called random. Below, careful
+# people would be accused; above, an annotator is wrong twice as often as right.
 _COIN, _AGAINST = 0.4, 2 / 3
 # A wider interval is too uncertain for a verdict.
 _TOO_WIDE = 0.5
@@ -125,7 +125,9 @@ def _by_flip(flip: float, low: float, high: float) -> str:
         return "adversarial"
     if high < 0.5:
         return "reliable" if flip <= _RELIABLE else "noisy"
-    return "random" if flip > _COIN else "noisy"
+    if flip <= _COIN:
+        return "noisy"
+    return "random" if low > _RELIABLE else "too few votes"
 
 
 def _leaning(habits: ResponseBias, limit: float) -> BoolArray:

@@ -97,6 +97,8 @@ _SOLUTION = {
         "strength": float,
     },
 }
+# Parameters of the prior of a noise that a fit may estimate.
+_ESTIMATED = ("flip_wrong", "flip_right", "bias_mean", "bias_variance", "discrimination_variance")
 _SCHEMA: dict[str, Any] = {
     "class": str,
     "params": dict,
@@ -166,7 +168,7 @@ _SCHEMA: dict[str, Any] = {
             "refined": (_SOLUTION, None),
             "overall": (_SOLUTION, None),
             "flip_information": (Array("f", (None,)), None),
-            "flip_votes": (Array("f", (2,)), None),
+            "estimated_prior": (dict.fromkeys(_ESTIMATED, (float, None)), None),
         },
         None,
     ),

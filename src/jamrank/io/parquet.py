@@ -12,11 +12,15 @@ from pathlib import Path
 import polars as pl
 
 from jamrank.errors import InputError
-from jamrank.io.footer import examine
+from jamrank.io.documents import shown
+from jamrank.io.footer import Facts, examine
+from jamrank.io.thrift import Buffer
 
 _SUFFIXES = (".parquet", ".pq")
 # What else votes come in, file by file.
 _OTHERS = tuple(f".{kind}{packed}" for kind in ("csv", "tsv", "jsonl", "json") for packed in ("", ".gz", ".zst"))
+# Of longer columns the range is not looked at again, which would take time.
+_FEW_ROWS = 1_000_000
 _BROKEN = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError)
 
 
@@ -50,6 +54,7 @@ class ParquetFiles:
     files: list[Path]
     columns: dict[str, pl.DataType]
     rows: list[int]
+    facts: list[dict[tuple[str, ...], Facts]]
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> ParquetFiles:
@@ -58,9 +63,9 @@ class ParquetFiles:
         Raises InputError: If one is damaged, or has other columns than the first.
         """
         files = parquet_files(path)
-        schemas, rows = [], []
+        schemas, rows, facts = [], [], []
         for file in files:
-            _refuse_inconsistent(file)
+            facts.append(_facts_of_file(file))
             with refuse_broken(str(file)):
                 table = pl.scan_parquet(file)
                 schemas.append(dict(table.collect_schema()))
@@ -73,31 +78,72 @@ class ParquetFiles:
                 raise InputError(problem, "use the same column types in all files", source=str(file))
         if not sum(rows):
             raise InputError("the table has no rows", "expected at least one", source=str(path))
-        return cls(files, schemas[0], rows)
+        return cls(files, schemas[0], rows, facts)
 
     def __len__(self) -> int:
         return sum(self.rows)
 
     def slices(self, columns: list[str], longest: int) -> Iterator[tuple[Path, int, pl.DataFrame]]:
         """Yield the rows in order: file, number of rows of it that came before, and the next ones."""
-        for file, rows in zip(self.files, self.rows, strict=True):
+        for file, rows, facts in zip(self.files, self.rows, self.facts, strict=True):
             for begin in range(0, rows, longest):
                 with refuse_broken(str(file)):
                     frame = pl.scan_parquet(file).select(columns).slice(begin, longest).collect()
+                refuse_contradictions(frame, facts, str(file), whole=longest >= rows)
                 yield file, begin, frame
 
 
-def _refuse_inconsistent(file: Path) -> None:
+def _facts_of_file(file: Path) -> dict[tuple[str, ...], Facts]:
     try:
+        if not file.stat().st_size:  # which cannot be mapped
+            return facts_of(b"", str(file))
         with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            fine = examine(data) is not None
-    except ValueError:  # an empty file cannot be mapped
-        fine = False
+            return facts_of(data, str(file))
     except OSError as error:
         problem = f"the file cannot be read ({error.strerror or error})"
         raise InputError(problem, "check the name and the permissions", source=str(file)) from None
-    if not fine:
-        raise InputError("the Parquet file is damaged or cut off", "write it again", source=str(file))
+
+
+def facts_of(data: Buffer, source: str) -> dict[tuple[str, ...], Facts]:
+    """Return what a Parquet file says of its columns.
+
+    Raises InputError: If the file is inconsistent.
+    """
+    facts = examine(data)
+    if facts is None:
+        raise InputError("the Parquet file is damaged or cut off", "write it again", source=source)
+    return facts
+
+
+def refuse_contradictions(
+    frame: pl.DataFrame, facts: dict[tuple[str, ...], Facts], source: str, *, whole: bool
+) -> None:
+    """Refuse rows of a file, or all of them (`whole`), whose gaps and ranges are not those that the file declares."""
+    odd = next((path for path, own in facts.items() if not _agrees(frame, path, own, whole)), None)
+    if odd is not None:
+        problem = f"the Parquet file is damaged ({shown('.'.join(odd))} does not match its declaration)"
+        raise InputError(problem, "write it again", source=source)
+
+
+def _agrees(frame: pl.DataFrame, path: tuple[str, ...], own: Facts, whole: bool) -> bool:
+    """Return whether a column, or a field of records, has the gaps and the range that the file says it has."""
+    if path[0] not in frame.columns:
+        return True
+    column = frame[path[0]]
+    for name in path[1:]:
+        if not isinstance(column.dtype, pl.Struct) or column.null_count() or name not in column.struct.fields:
+            return True
+        column = column.struct.field(name)
+    if column.dtype.is_nested():
+        return True
+    missing = column.null_count()
+    if own.missing is not None and (missing != own.missing if whole else missing > own.missing):
+        return False
+    if column.dtype != pl.String or len(column) > _FEW_ROWS:
+        return True
+    # The range may have been rounded outwards, where texts are long.
+    ends = [str(end).encode() for end in (column.min(), column.max()) if end is not None]
+    return not ends or ((own.low is None or own.low <= ends[0]) and (own.high is None or ends[-1] <= own.high))
 
 
 @contextmanager

@@ -19,8 +19,7 @@ import polars as pl
 from jamrank.errors import InputError
 from jamrank.io.compression import decompressed
 from jamrank.io.documents import read_bytes, shown
-from jamrank.io.footer import Facts, examine
-from jamrank.io.parquet import ParquetFiles, refuse_broken
+from jamrank.io.parquet import ParquetFiles, facts_of, refuse_broken, refuse_contradictions
 from jamrank.kernels import default_threads, kernels
 
 _PARQUET_MAGIC = b"PAR1"
@@ -36,8 +35,6 @@ _BINARY = ("this is neither text nor Parquet", "expected a CSV file in UTF-8, or
 _CONTROLS = bytes(set(range(32)) - set(b"\t\n\r\f\v"))
 _DELIMITER_NAMES = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
 _HEAD = 1 << 16
-# Of longer columns the range is not looked at again, which would take time.
-_FEW_ROWS = 1_000_000
 
 
 def read_table(path: str | os.PathLike[str]) -> pl.DataFrame:
@@ -89,36 +86,11 @@ def parse_table(data: bytes, source: str) -> tuple[pl.DataFrame, bool]:
 def _read_parquet(data: bytes, source: str) -> pl.DataFrame:
     if not data.startswith(_PARQUET_MAGIC):
         raise InputError("the name says Parquet, the content is something else", "rename the file", source=source)
-    facts = examine(data)
-    if facts is None:
-        raise InputError("the Parquet file is damaged or cut off", "write it again", source=source)
+    facts = facts_of(data, source)
     with refuse_broken(source):
         frame = pl.read_parquet(BytesIO(data))
-    odd = next((path for path, own in facts.items() if not _agrees(frame, path, own)), None)
-    if odd is not None:
-        problem = f"the Parquet file is damaged ({shown('.'.join(odd))} does not match its declaration)"
-        raise InputError(problem, "write it again", source=source)
+    refuse_contradictions(frame, facts, source, whole=True)
     return frame
-
-
-def _agrees(frame: pl.DataFrame, path: tuple[str, ...], own: Facts) -> bool:
-    """Return whether a column, or a field of records, has the gaps and the range that the file says it has."""
-    if path[0] not in frame.columns:
-        return True
-    column = frame[path[0]]
-    for name in path[1:]:
-        if not isinstance(column.dtype, pl.Struct) or column.null_count() or name not in column.struct.fields:
-            return True
-        column = column.struct.field(name)
-    if column.dtype.is_nested():
-        return True
-    if own.missing is not None and column.null_count() != own.missing:
-        return False
-    if column.dtype != pl.String or len(column) > _FEW_ROWS:
-        return True
-    # The range may have been rounded outwards, where texts are long.
-    ends = [str(end).encode() for end in (column.min(), column.max()) if end is not None]
-    return not ends or ((own.low is None or own.low <= ends[0]) and (own.high is None or ends[-1] <= own.high))
 
 
 def _delimiter(data: bytes) -> str:

@@ -112,6 +112,7 @@ def describe(
         annotators=best_first(analysis.annotators),
         pairs=analysis.pairs if analysis.in_memory else None,
         n_pairs=analysis.votes.n_pairs,
+        n_questions=len(analysis.votes.questions),
         log_likelihoods=analysis.result.convergence.log_likelihoods.tolist(),
         facts=facts,
         wins=_win_probabilities(analysis),

@@ -11,7 +11,7 @@ from jamrank.io.out_of_core.parted import Votes
 from jamrank.report.analysis import Analysis
 from jamrank.report.judges import are_correlated, judge_sentences, listed, too_narrow
 from jamrank.report.markup import percent
-from jamrank.text import many, safe_text
+from jamrank.text import many, pairs_of_items, safe_text
 from jamrank.typing import FloatArray
 
 _MOST_NAMED, _FIRST = 3, 5
@@ -62,7 +62,7 @@ def size_of(votes: Votes) -> str:
     same = abs(cast - rows) <= _ROUNDING * rows
     counted = many(rows, "vote") if same else f"{many(cast, 'vote')} in {many(rows, 'row')}"
     by = f" by {many(votes.n_annotators, 'annotator')}" if names_annotators(votes.annotators) else ""
-    return f"{counted}{by} on {many(votes.n_pairs, 'pair')} of {many(votes.n_items, 'item')}"
+    return f"{counted}{by} on {pairs_of_items(votes.n_pairs, votes.n_items, len(votes.questions))}"
 
 
 def planning(analysis: Analysis, sentence: str) -> str:
@@ -232,10 +232,10 @@ def _pairs(analysis: Analysis) -> list[str]:
     )
     if not analysis.order.known:
         return [f"Pairs with the closest scores: {named}."]
-    certain = found.n_seen - found.n_open
+    certain = f"{found.n_seen - found.n_open:,} of {found.n_seen:,}" if found.n_open < found.n_seen else "none of the"
     return [
         f"Least certain pairs: {named}.",
-        f"The order of {certain:,} of {found.n_seen:,} {which} is certain (probability of at least 97.5 %).",
+        f"The order of {certain} {which} is certain (probability of at least 97.5 %).",
     ]
 
 

@@ -76,8 +76,8 @@ class Report:
         and tie are optional.
     pairs : polars.DataFrame or None
         Columns left, right, votes, p_left and, with several questions, question; None where they stay on disk.
-    n_pairs : int
-        The number of pairs.
+    n_pairs, n_questions : int
+        The number of pairs, each counted once in every question, and of questions.
     log_likelihoods : sequence of float
         By iteration; empty for models that have none.
     facts : mapping of str to str
@@ -134,6 +134,7 @@ class Report:
     annotators: pl.DataFrame
     pairs: pl.DataFrame | None
     n_pairs: int
+    n_questions: int
     log_likelihoods: Sequence[float]
     facts: Mapping[str, str]
     wins: WinProbabilities | None = None

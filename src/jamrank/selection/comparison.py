@@ -18,7 +18,7 @@ from jamrank.scorers import align_features
 from jamrank.selection.adaptive import CAUTION, FORWARD, looks_adaptive
 from jamrank.selection.cross_validation import Estimate, HeldOut, frames, hold_out
 from jamrank.selection.folds import SPLITS, assign_folds, assign_periods
-from jamrank.text import many
+from jamrank.text import in_percent, many
 
 _HELD_OUT = {
     "vote": "single held-out votes",
@@ -244,7 +244,9 @@ def _range(estimate: Estimate) -> str:
 def _on_the_best(by: str, held_out: HeldOut) -> list[str]:
     best = held_out.best()
     loss, accuracy = held_out.log_loss(best), held_out.accuracy(best)
-    sentences = f"On {_HELD_OUT[by]}, {best} has the lowest loss: {_range(loss)}, {accuracy.value:.1%} correct"
+    sentences = (
+        f"On {_HELD_OUT[by]}, {best} has the lowest loss: {_range(loss)}, {in_percent(accuracy.value)} correct"
+    )
     equals = [name for name in held_out.choices if name != best and held_out.difference(name, best).low <= 0]
     if equals:
         sentences += f"; not significantly worse: {', '.join(equals)}"

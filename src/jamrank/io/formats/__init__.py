@@ -227,7 +227,8 @@ def _hint(table: Table) -> str:
     known = {role: role for role in ROLES if role in table}
     known.setdefault("annotator", next((name for name in ANNOTATORS if name in table), "…"))
     listed = ",".join(f"{role}={known.get(role, '…')}" for role in ("left", "right", "winner", "annotator"))
-    return f"name the columns with --map {listed} (mapping= in Python)"
+    instead = "with probabilities p_left=… and with two scores left_score=…,right_score=… instead of winner"
+    return f"name the columns with --map {listed} (mapping= in Python); {instead}"
 
 
 def _either(name: str) -> str:

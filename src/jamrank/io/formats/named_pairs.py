@@ -1,4 +1,4 @@
-"""Tables whose columns have other common names: home and away, option_a and option_b, winner and loser."""
+"""Tables whose columns have other common names: home and away, option_a and option_b, winner and loser, scores."""
 
 from __future__ import annotations
 
@@ -17,6 +17,19 @@ _WINNERS = (
     "winner", "preferred", "preference", "verdict", "result", "choice", "chosen", "better", "label", "vote",
     "outcome", "answer", "judgement", "judgment",
 )  # fmt: skip
+_SCORES = ("score", "goals", "points", "rating")
+
+
+def _score_columns(table: Table, sides: tuple[str, str]) -> list[tuple[str, str]]:
+    """Return pairs of columns named like the scores of both sides: home_goals and away_goals, score_a and score_b."""
+    ends = (sides[0][-1], sides[1][-1])
+    named = {
+        (shape.format(side=left, score=score), shape.format(side=right, score=score))
+        for left, right in (sides, ends if ends in (("a", "b"), ("1", "2")) else sides)
+        for score in _SCORES
+        for shape in ("{side}_{score}", "{score}_{side}", "{score}{side}")
+    }
+    return [(left, right) for left, right in named if left in table and right in table]
 
 
 def _roles(table: Table) -> dict[str, str] | None:
@@ -25,9 +38,13 @@ def _roles(table: Table) -> dict[str, str] | None:
         return {"chosen": "winner", "rejected": "loser"}
     sides = [pair for pair in _SIDES if all(name in table for name in pair)]
     winners = [name for name in _WINNERS if name in table]
-    if len(sides) != 1 or len(winners) != 1:
+    if len(sides) != 1 or len(winners) > 1:
         return None
-    return {"left": sides[0][0], "right": sides[0][1], "winner": winners[0]}
+    found = dict(zip(("left", "right"), sides[0], strict=True))
+    if winners:
+        return {**found, "winner": winners[0]}
+    scores = _score_columns(table, sides[0])
+    return {**found, **dict(zip(("left_score", "right_score"), scores[0], strict=True))} if len(scores) == 1 else None
 
 
 def read(table: Table) -> Ballots:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from jamrank.data.comparisons import Comparisons
 from jamrank.data.packing import Packing
+from jamrank.text import pairs_of_items
 from jamrank.typing import FloatArray, Int32Array, IntArray
 
 
@@ -94,7 +95,7 @@ class PartedComparisons(ABC):
     def __repr__(self) -> str:
         return (
             f"{type(self).__name__}({self.n_votes:,} votes by {self.n_annotators:,} annotators "
-            f"on {self.n_pairs:,} pairs of {self.n_items:,} items {self._where})"
+            f"on {pairs_of_items(self.n_pairs, self.n_items, len(self.questions))} {self._where})"
         )
 
     @property

@@ -12,6 +12,7 @@ from jamrank.paper.figures import COLOURS, MARKERS, canvas, draw_paper
 from jamrank.paper.methods import METHODS
 from jamrank.paper.tables import markdown
 from jamrank.paper.trials import Record, Results, Trial, estimate, pick
+from jamrank.text import in_percent
 
 _TIES = ("ties=random", "ties=left out")
 _SIGNIFICANT = 0.05
@@ -60,8 +61,8 @@ class Digits:
             "Single ranking of the images (`scores_`), pairs in the right order:\n\n"
             + self._means(records, "order", METHODS, None)
             + "\nDifferences between methods, in points; the number of seeds that are better, and the number of "
-            f"seeds in which McNemar's test calls the difference significant at {_SIGNIFICANT:.0%}, in either "
-            "direction:\n\n"
+            f"seeds in which McNemar's test calls the difference significant at {in_percent(_SIGNIFICANT, 0)}, in "
+            "either direction:\n\n"
         )
         return text + self._tests(records) + "\n" + self._over_best(records)
 

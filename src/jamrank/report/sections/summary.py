@@ -20,6 +20,7 @@ def _render(report: Report) -> str:
         "annotator": report.annotators.height,
         "vote": finite(report.annotators["votes"].sum()),
         "pair": report.n_pairs,
+        **({"question": report.n_questions} if report.n_questions > 1 else {}),
     }
     tiles = (_tile(noun, number) for noun, number in figures.items())
     return tag("dl", *tiles, class_="tiles") + tag("div", *topics, class_="topics")
