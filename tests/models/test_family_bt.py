@@ -53,6 +53,8 @@ def test_camps_have_rankings_of_their_own_and_no_one_order(camps):
         assert np.corrcoef(own.sort("item")["score"], true)[0, 1] > 0.8
     said = " ".join(family_sentences(Analysis(model.result_, found.votes)))
     assert "There is no one order" in said
+    # Sides are judged by an annotator's own taste, not by the common scores.
+    assert set(model.annotators_["action"].str.slice(0, 4)) == {"keep"}
 
 
 @pytest.mark.long

@@ -14,6 +14,7 @@ from jamrank.fitting.family_state import ALONE
 from jamrank.inference.annotators import AnnotatorFit
 from jamrank.inference.chain_diagnostics import ChainDiagnostics, diagnose
 from jamrank.inference.prediction import LinkPredictor
+from jamrank.inference.response_bias import VoteChunk
 from jamrank.inference.score_uncertainty import ScoreUncertainty
 from jamrank.inference.scores import Scores
 from jamrank.inference.uncertainty import Uncertainty
@@ -158,6 +159,12 @@ class FamilyAnnotators(AnnotatorFit):
             self.found["flip_draws"], [(1 - level) / 2, (1 + level) / 2], axis=0, method="weibull"
         )
         return low, high
+
+    def _truth_of_votes(self, chunk: VoteChunk) -> FloatArray:
+        """Return the probability that the first item is better in the scores that the annotator has in mind."""
+        first, second = self.votes.pairs.first[chunk.pair], self.votes.pairs.second[chunk.pair]
+        own, spread, who = self.found["own_scores"], self.found["own_variance"], chunk.annotator
+        return probit_adjusted_sigmoid(own[who, first] - own[who, second], spread[who, first] + spread[who, second])
 
     @cached_property
     def effective_judges(self) -> float | None:
