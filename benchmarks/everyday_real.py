@@ -14,8 +14,8 @@ from jamrank.selection.cross_validation import Candidate, hold_out
 from jamrank.selection.folds import split
 
 FOLDS, WORSE = 5, 0.005
-# Nats per held-out vote of the default at commit 13ef558, measured once with that commit: its Auto, on the same votes in
-# the same folds (they agree to the last vote), ties left out of the loss.
+# Nats per held-out vote of the default at commit 13ef558, measured once with that commit: its Auto, on the same votes
+# in the same folds (they agree to the last vote), ties left out of the loss.
 BEFORE = {
     "light_fields": 0.5315,
     "llmfao, people": 0.4959,

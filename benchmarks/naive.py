@@ -181,7 +181,7 @@ def names_of(records: list[Record]) -> list[str]:
 
 def voter(records: list[Record], *own: str) -> Callable[[Record], str]:
     names = names_of(records)
-    found = [name for name in own if name in names][:1] or [name for name in WHO if name in names]
+    found = [name for name in own if name in names][:1] or [name for name in names if name.strip().lower() in WHO]
     if len(found) > 1:
         raise RefusedError("two columns of annotators")
     return (lambda record: ident(record.get(found[0]))) if found else (lambda record: "unnamed")

@@ -630,3 +630,8 @@ def test_scores_of_both_sides_say_who_won_and_how_clearly(tmp_path, header):
 def test_two_columns_of_which_either_could_be_the_score_are_not_guessed(tmp_path):
     with pytest.raises(InputError, match="left_score=…"):
         jr.read_comparisons(save(tmp_path, "home,away,home_goals,away_goals,home_points,away_points\na,b,1,0,3,0\n"))
+
+
+def test_annotators_are_found_though_only_their_column_has_capitals(tmp_path):
+    votes = jr.read_comparisons(save(tmp_path, "Annotator,left,right,winner\nk,a,b,left\nm,b,c,right\n"))
+    assert votes.annotators.tolist() == ["k", "m"]

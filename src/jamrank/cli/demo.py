@@ -137,7 +137,7 @@ def _compare(console: Console, votes: Comparisons, truth: dict[str, int], images
         [name, in_percent(_share_right(model, truth), 0), _digits_in_order(model, truth)]
         for name, model in {"jamrank": auto, **rivals}.items()
     ]
-    rows.append(["the truth", "100%", "".join(sorted(map(str, truth.values()), reverse=True))])
+    rows.append(["the truth", in_percent(1, 0), "".join(sorted(map(str, truth.values()), reverse=True))])
     say(console, "Pairs in the right order, and the digits in the images by rank (every second image)", "bold")
     heads = ["model", "right", "digits, from first to last"]
     print_table(console, "", heads, [[name, share, order[::2]] for name, share, order in rows])

@@ -11,7 +11,7 @@ from click.core import ParameterSource
 from jamrank.cli.messages import lines, note, print_json
 from jamrank.cli.types import Finite
 from jamrank.errors import JamrankError, ParameterError
-from jamrank.text import safe_line, safe_text
+from jamrank.text import in_percent, safe_line, safe_text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -413,13 +413,17 @@ def _interval(name: str, style: str, low: str | None = None, high: str | None = 
     def write(row: dict[str, Any]) -> str:
         if row[name] is None:
             return "–"
-        return f"{row[name]:{style}} ({row[low]:{style}} to {row[high]:{style}})"
+        return f"{_styled(row[name], style)} ({_styled(row[low], style)} to {_styled(row[high], style)})"
 
     return write
 
 
 def _plain(name: str, style: str) -> Any:
-    return lambda row: "–" if row[name] is None else f"{row[name]:{style}}"
+    return lambda row: "–" if row[name] is None else _styled(row[name], style)
+
+
+def _styled(value: float, style: str) -> str:
+    return in_percent(value, 0) if style == "%" else f"{value:{style}}"
 
 
 _LINES: tuple[tuple[str, Any], ...] = (
@@ -428,14 +432,14 @@ _LINES: tuple[tuple[str, Any], ...] = (
     ("refused", _plain("refused", ",")),
     ("unparsable", _plain("unparsable", ",")),
     ("failed requests", _plain("failed", ",")),
-    ("for the left (50 % is fair)", _interval("left_share", ".0%", "left_low", "left_high")),
+    ("for the left (50 % is fair)", _interval("left_share", "%", "left_low", "left_high")),
     ("asked in both orders", _plain("both_orders", ",")),
-    ("verdict changed with the order", _plain("order_changed", ".0%")),
+    ("verdict changed with the order", _plain("order_changed", "%")),
     ("gain of twice the length (log-odds)", _interval("longer", "+.2f")),
     ("gain of its own family (log-odds)", _interval("own_family", "+.2f")),
     ("comparisons that people judged too", lambda row: f"{row['people']:,}" if row["people"] else "–"),
-    ("agrees with people", _interval("agreement", ".0%")),
-    ("votes against the truth", _plain("flip", ".0%")),
+    ("agrees with people", _interval("agreement", "%")),
+    ("votes against the truth", _plain("flip", "%")),
     ("bits per vote", _plain("bits_per_vote", ".2f")),
     ("cost", _plain("cost", ".4g")),
     ("cost per bit", _plain("cost_per_bit", ".3g")),

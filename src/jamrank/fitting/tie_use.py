@@ -82,7 +82,8 @@ def tie_spread(tied: FloatArray, decided: FloatArray) -> float | None:
     if 2 * (-best.fun - alike) < _DIFFER:
         return None
     size = float(np.exp(best.x))
-    return float(polygamma(1, share * size) + polygamma(1, (1 - share) * size))
+    # To three digits: rounding errors depend on the order of the annotators, and chains would amplify them.
+    return float(f"{polygamma(1, share * size) + polygamma(1, (1 - share) * size):.2e}")
 
 
 def warn_of_ties(votes: Votes, settings: FitSettings, use: TieUse = NO_TIES) -> None:

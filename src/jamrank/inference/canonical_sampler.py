@@ -27,6 +27,7 @@ _USUAL, _MANY, _SHORT_ROWS = 400, 800, 1000
 _MOST_ITERATIONS, _TOL, _VARIANCE = 500, 1e-7, 3.0
 # A fit from the usual start that ends lower by this much is at another optimum than the user's fit.
 _LOWER = 1e-3
+_DIGITS = 6
 
 
 def n_draws(engine: Engine) -> int:
@@ -81,13 +82,13 @@ class CanonicalSampler:
         return _fit(problem, -point.theta, problem.noise.sign_flipped(point.params))
 
     def _start(self) -> tuple[FloatArray, FloatArray]:
-        """Return the parameters of the fit, in that order."""
+        """Return the parameters of the fit, in that order; rounded, since rounding errors depend on names."""
         theta = np.empty_like(self.fit.fitted.theta)
         theta[self.like.place] = self.fit.fitted.theta
         own, shared = self._by_annotator(self.fit.fitted.params[None])
         ordered = np.empty_like(own)
         ordered[:, :, self.like.annotator_place] = own
-        return theta, np.concatenate([ordered.ravel(), shared[0]])
+        return np.round(theta, _DIGITS), np.round(np.concatenate([ordered.ravel(), shared[0]]), _DIGITS)
 
     def _by_annotator(self, params: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the parameters of each row by kind and annotator, and those that all annotators share."""

@@ -100,14 +100,18 @@ def _check_indices(data: bytes, header: Struct, optional: bool) -> None:
         return
     reader = Reader(data, begin, len(data))
     bits = reader.byte()
-    runs, found = _runs(reader, bits), 0
-    while found < values:
-        run = next(runs, None)
-        if bits > 32 or run is None or not run.values:
-            raise DamagedError
-        found += run.values
-    if found >= values + 8:  # packed values come by eights
+    if bits > 32:
         raise DamagedError
+    left = values
+    for run in _runs(reader, bits):
+        # Packed values come by eights, of which some writers cut the last ones short.
+        short = run.packed and (run.end - run.begin) * 8 < min(run.values, left) * bits
+        if short or not 0 < run.values < left + 8:
+            raise DamagedError
+        left -= run.values
+        if left <= 0:
+            return
+    raise DamagedError
 
 
 def _present(data: bytes, begin: int, end: int, values: int) -> int:
@@ -138,8 +142,6 @@ def _runs(reader: Reader, bits: int) -> Iterator[_Run]:
         head = reader.varint()
         packed, begin = bool(head & 1), reader.at
         size = (head >> 1) * bits if packed else (bits + 7) // 8
-        # Some writers cut the last packed values short.
         reader.at = min(begin + size, reader.stop)
-        cut = packed and begin + size > reader.stop
-        count = (reader.stop - begin) * 8 // bits if cut else (head >> 1) * (8 if packed else 1)
+        count = (head >> 1) * (8 if packed else 1)
         yield _Run(count, packed, begin, reader.at)

@@ -254,7 +254,7 @@ class Table:
         own = self._named("annotator") or next((name for name in names if name in self), None)
         if own is not None:
             return self.ids(own), ""
-        others = [name for name in ANNOTATORS if name in self]
+        others = [name for name in self.columns if name.strip().lower() in ANNOTATORS]
         if len(others) > 1:
             problem = f"the annotators may be in {' or '.join(map(repr, others))}"
             raise InputError(problem, "choose one with --map annotator=…")
