@@ -108,9 +108,11 @@ benchmark-alike: $(RIVALS)/jamrank
 benchmark-verdicts: $(RIVALS)/jamrank
 	$(RIVALS)/bin/python -m benchmarks.verdicts
 
-# The studio with 200 judges on SQLite and PostgreSQL, killed 30 times, and whole studies, a quarter of an hour: benchmarks/studio.md and .json.
+# The studio with 200 judges on SQLite and PostgreSQL, killed 30 times, and whole studies, about half an hour,
+# resumed where it stopped: benchmarks/studio.md and .json. ONLY=load-sqlite,kills-sqlite measures some parts, QUICK=1
+# shows in two minutes that it works.
 benchmark-studio: $(VENV)/dev-$(MODULES)
-	$(BIN)/python -m benchmarks.studio
+	$(BIN)/python -m benchmarks.studio $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
 
 # Whether votes drawn from each noise give back its parameters, a few minutes: benchmarks/recovery.md and .json.
 benchmark-recovery: $(RIVALS)/jamrank

