@@ -17,7 +17,7 @@ PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 .PHONY: demo test test-long golden lint typecheck unit wheel format figure gallery report-figure reproduce test-oldest docs clean
 .PHONY: benchmark benchmark-rivals benchmark-growth benchmark-profile benchmark-scale benchmark-quick
 .PHONY: benchmark-verdicts benchmark-recovery benchmark-coverage benchmark-scorers benchmark-heldout
-.PHONY: benchmark-everyday benchmark-studio benchmark-baseline
+.PHONY: benchmark-everyday benchmark-alike benchmark-studio benchmark-baseline
 .PHONY: benchmark-next benchmark-encoding benchmark-cluster benchmark-gpu benchmark-jury fuzz kills bounds
 
 demo: $(VENV)/demo-$(MODULES)
@@ -98,6 +98,11 @@ benchmark-coverage: $(RIVALS)/jamrank
 benchmark-next: $(VENV)/dev-$(MODULES)
 	$(PIP) networkx matplotlib
 	nice -n 10 $(BIN)/python -m benchmarks.next $(if $(QUICK),--quick)
+
+# Whether intervals hold where annotators think alike, up to six hours, resumed where it stopped (QUICK=1: two
+# minutes): benchmarks/alike.md and .json.
+benchmark-alike: $(RIVALS)/jamrank
+	$(RIVALS)/bin/python -m benchmarks.alike $(if $(QUICK),--quick)
 
 # Whether annotators get the verdicts they deserve, some minutes: benchmarks/verdicts.md and .json.
 benchmark-verdicts: $(RIVALS)/jamrank

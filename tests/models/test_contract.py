@@ -60,6 +60,8 @@ MODELS = {
     "JAM two-coin": (lambda: jr.JAM(noise="two-coin"), True),
     "AmElo": (jr.AmElo, False),
     "DawidSkene": (jr.DawidSkene, False),
+    # A few draws are enough to see that everything is there.
+    "FamilyBT": (lambda: jr.FamilyBT(n_draws=64), False),
     "DawidSkene two-coin": (lambda: jr.DawidSkene(noise="two-coin"), False),
     "BradleyTerry with ties": (lambda: jr.BradleyTerry(ties="davidson"), False),
     "JAM with ties": (lambda: jr.JAM(ties="davidson"), True),
@@ -73,8 +75,8 @@ MODELS = {
 }
 # Those that count votes: a tie is half a vote for each side.
 COUNTING = ["MajorityVote", "Borda", "Copeland", "HodgeRank", "HodgeRank of shares", "RankCentrality", "WinRate"]
-EM_MODELS = [name for name in MODELS if name not in ("IAM", "IAM normalised", "Auto", *COUNTING)]
-# Combinations of parts that other names here have one by one: in the long suite.
+EM_MODELS = [name for name in MODELS if name not in ("IAM", "IAM normalised", "Auto", "FamilyBT", *COUNTING)]
+# Combinations of parts that other names here have one by one, and slow ones: in the long suite.
 COMBINED = {
     "JAM without prior",
     "JAM of linear+objects, two-coin with ties",
@@ -82,6 +84,7 @@ COMBINED = {
     "KernelJAM two-coin",
     "MixedBT with ties",
     "CrowdBT two-coin with ties",
+    "FamilyBT",
 }
 
 
@@ -405,7 +408,7 @@ def test_writing_the_votes_in_another_way_changes_nothing(name, seed):
 
 
 def test_threads_change_no_bit(name):
-    if name in COUNTING:
+    if name in [*COUNTING, "FamilyBT"]:
         pytest.skip("has no threads")
     if name == "Auto":
         pytest.skip("fits the others, of which each is tested here")

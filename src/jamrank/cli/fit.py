@@ -33,6 +33,8 @@ Examples:
   jamrank fit votes.csv --scale elo --anchor gpt-4 --out results --export markdown
   jamrank fit votes.csv --by language
   jamrank fit votes.csv --gold known.csv
+  jamrank fit votes.csv --model FamilyBT
+  jamrank fit votes.csv --families families.csv
   jamrank fit votes.csv --without ann,bob
   jamrank fit votes.csv --skip-bad-rows
   jamrank fit votes.csv --show pictures/ --out results
@@ -52,7 +54,7 @@ Exit code 0 when done, 2 when the input cannot be used."""
     default="auto",
     show_default=True,
     help="auto (chosen by held-out votes), MajorityVote (mv), IAM, JAM, VRJAM, KernelJAM, BradleyTerry (bt), "
-    "MixedBT, CrowdBT, AmElo, DawidSkene, Borda, Copeland, HodgeRank, RankCentrality or WinRate.",
+    "MixedBT, CrowdBT, FamilyBT, AmElo, DawidSkene, Borda, Copeland, HodgeRank, RankCentrality or WinRate.",
 )
 @click.option("--out", metavar="DIR", help=f"Write {OUTPUTS} to that folder.")
 @click.option(
@@ -86,6 +88,11 @@ Exit code 0 when done, 2 when the input cannot be used."""
     "--start",
     metavar="MODEL",
     help=f"Start from the {MODEL_FILE} of an earlier fit; faster after new votes were added.",
+)
+@click.option(
+    "--families",
+    metavar="FILE",
+    help="Families of annotators who think alike: columns annotator, family. Fits FamilyBT.",
 )
 @click.option("--max-iter", type=int, help="Maximum number of EM iterations.")
 @click.option("--tol", type=FINITE, help="Convergence tolerance.")

@@ -28,6 +28,7 @@ class FitRequest(VotesRequest):
     ties: str | None = None
     max_iter: int | None = None
     tol: float | None = None
+    families: str | None = None
     start: str | None = None
     # Where it runs.
     engine: str | None = None

@@ -107,6 +107,7 @@ def _load(path: str | None) -> RankingModel | None:
 
 def _make_model(request: FitRequest, earlier: RankingModel | None, verbose: bool) -> RankingModel:
     """Return the model that was named, or that of an earlier fit, with the options that were given."""
+    from jamrank.io import read_families
     from jamrank.models.registry import find_model
 
     options: dict[str, Any] = {}
@@ -114,11 +115,15 @@ def _make_model(request: FitRequest, earlier: RankingModel | None, verbose: bool
         kind = find_model(earlier.result_.model)
         before = getattr(earlier, "model_", earlier).get_params()
         options = {name: value for name, value in before.items() if name in _TAKEN_OVER}
+    elif request.families is not None and request.model_name == "auto":
+        kind = find_model("FamilyBT")
     else:
         kind = find_model(request.model_name)
     model = kind()
     known = model.get_params()
     options = {name: value for name, value in options.items() if name in known} | request.model_options
+    if request.families is not None:
+        options["families"] = read_families(request.families)
     if request.engine not in (None, "auto", "memory") and kind.__name__ != "Auto" and "engine" not in known:
         raise ParameterError(f"--engine {request.engine}: {kind.__name__} runs in memory only")
     for name in options:

@@ -18,6 +18,7 @@ class Capabilities:
     out_of_core: Whether it fits votes on disk and on a cluster.
     log_odds: Whether scores are log-odds, which can be shown as Elo and used for a warm start.
     annotators: Whether it estimates how reliable each annotator is.
+    families: Whether intervals allow for annotators who think alike.
     likelihood: Whether its scores maximise a likelihood, so that there is an information matrix.
     """
 
@@ -27,6 +28,7 @@ class Capabilities:
     out_of_core: bool = False
     log_odds: bool = False
     annotators: bool = False
+    families: bool = False
     likelihood: bool = False
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jamrank.io.canonical import read_features, read_gold
+from jamrank.io.canonical import read_families, read_features, read_gold
 from jamrank.io.documents import (
     check_folder,
     ensure_folder,
@@ -24,6 +24,7 @@ __all__ = [
     "is_model_file",
     "publish_run",
     "read_comparisons",
+    "read_families",
     "read_features",
     "read_gold",
     "read_groups",

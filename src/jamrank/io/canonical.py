@@ -67,6 +67,41 @@ def read_gold(path: str | os.PathLike[str]) -> pl.DataFrame:
     return frame
 
 
+def read_families(path: str | os.PathLike[str]) -> dict[str, str]:
+    """Read the families of annotators from a CSV or Parquet file, for the ``families`` of :class:`jamrank.FamilyBT`.
+
+    Parameters
+    ----------
+    path : path-like
+        A table with the columns ``annotator`` and ``family``; an empty family is none.
+
+    Returns
+    -------
+    dict of str to str
+        The family by annotator.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, or an annotator comes twice.
+    """
+    frame, _ = load_table(path)
+    missing = [name for name in ("annotator", "family") if name not in frame.columns]
+    if missing:
+        raise InputError(
+            f"no column {', '.join(map(repr, missing))} among {', '.join(map(repr, frame.columns))}",
+            "needed: annotator, family",
+            source=str(path),
+        )
+    found: dict[str, str] = {}
+    for annotator, family in frame.select("annotator", "family").iter_rows():
+        if str(annotator) in found:
+            raise InputError(f"annotator {annotator!s} comes twice", "expected one family each", source=str(path))
+        if family is not None and str(family):
+            found[str(annotator)] = str(family)
+    return found
+
+
 def read_features(path: str | os.PathLike[str]) -> pl.DataFrame:
     """Read the features of items from a CSV or Parquet file.
 

@@ -7,6 +7,7 @@ from jamrank.models.bradley_terry import BradleyTerry
 from jamrank.models.counting import Borda, Copeland, WinRate
 from jamrank.models.crowd_bt import CrowdBT
 from jamrank.models.dawid_skene import DawidSkene
+from jamrank.models.family_bt import FamilyBT
 from jamrank.models.files import load
 from jamrank.models.hodge_rank import HodgeRank
 from jamrank.models.iam import IAM
@@ -29,6 +30,7 @@ __all__ = [
     "Copeland",
     "CrowdBT",
     "DawidSkene",
+    "FamilyBT",
     "HodgeRank",
     "KernelJAM",
     "MajorityVote",

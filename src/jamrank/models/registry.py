@@ -22,6 +22,7 @@ MODELS: Registry[type[RankingModel]] = Registry(
         "BradleyTerry": "jamrank.models.bradley_terry:BradleyTerry",
         "MixedBT": "jamrank.models.mixed_bt:MixedBT",
         "CrowdBT": "jamrank.models.crowd_bt:CrowdBT",
+        "FamilyBT": "jamrank.models.family_bt:FamilyBT",
         "AmElo": "jamrank.models.am_elo:AmElo",
         "DawidSkene": "jamrank.models.dawid_skene:DawidSkene",
         "Borda": "jamrank.models.counting:Borda",

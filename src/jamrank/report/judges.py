@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from jamrank.diagnostics.checks.annotators import alone_sentence
+from jamrank.inference.families import taste_agreement
 from jamrank.report.analysis import Analysis
 from jamrank.text import many, number, safe_text
 
@@ -48,6 +49,8 @@ _MOST_TO_ACT_UPON, _MOST_NAMED = 30, 5
 _SKILL_GAP = 0.1
 # Annotators whose errors are correlated this strongly count as one judge.
 _AS_ONE = 0.5
+# Groups of annotators whose scores are less correlated than this have no order in common.
+_ONE_ORDER = 0.5
 # Annotators equivalent to less than this share of their number are not independent.
 INDEPENDENT = 0.9
 
@@ -132,6 +135,8 @@ def _kept(names: dict[str, list[object]], weighed: bool) -> str:
 
 def are_correlated(analysis: Analysis) -> bool:
     """Return whether the errors of the annotators are so correlated that intervals are too narrow."""
+    if analysis.result.can.families:
+        return False
     found = analysis.effective_judges
     return found is not None and found < INDEPENDENT * analysis.n_judges
 
@@ -147,8 +152,33 @@ def too_narrow(analysis: Analysis) -> list[str]:
     ]
 
 
+def family_sentences(analysis: Analysis) -> list[str]:
+    """Name families of annotators who share a taste, and say whether one order holds for all; for FamilyBT."""
+    result = analysis.result
+    if not result.can.families:
+        return []
+    names, found = result.votes.annotators, result.extras
+    families = [np.flatnonzero(found["family"] == g) for g in range(found["family"].max(initial=-1) + 1)]
+    sentences = [
+        f"{listed(names[own].tolist(), _MOST_TO_ACT_UPON)} share a taste (probability "
+        f"{found['same_taste'][np.ix_(own, own)][np.triu_indices(len(own), 1)].mean():.2f}); intervals allow for it."
+        for own in families
+    ]
+    if not sentences:
+        sentences = ["No annotators were found to share a taste; intervals allow for the possibility."]
+    agreement = taste_agreement(found)
+    if agreement is not None and agreement < _ONE_ORDER:
+        sentences.append(
+            f"There is no one order: the scores of the two largest groups of annotators have a correlation of "
+            f"{agreement:.2f}. Compare their rankings (rankings_by_family_)."
+        )
+    return sentences
+
+
 def correlated_sentences(analysis: Analysis) -> list[str]:
     """Name annotators whose errors are correlated, and say whether the others are independent."""
+    if analysis.result.can.families:
+        return family_sentences(analysis)
     if analysis.correlated.is_empty():
         return []
     sentences = []

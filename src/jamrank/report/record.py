@@ -101,6 +101,8 @@ class Report:
         Columns first, second, pairs, correlation: annotators whose errors are correlated.
     effective_judges : float, optional
         How many independent annotators they are equivalent to.
+    families : sequence of str
+        Sentences on annotators who share a taste, of a model that finds them.
     health : sequence of (str, str)
         Findings of the data checks: level (problem, warning, note, good) and a sentence.
     counts : mapping of str to float
@@ -145,6 +147,7 @@ class Report:
     features: pl.DataFrame | None = None
     correlated: pl.DataFrame | None = None
     effective_judges: float | None = None
+    families: Sequence[str] = ()
     health: Sequence[tuple[str, str]] = ()
     counts: Mapping[str, float] = field(default_factory=dict)
     meaning: str = ""

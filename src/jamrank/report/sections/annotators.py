@@ -155,6 +155,9 @@ def _table(frame: pl.DataFrame, safe: bool) -> str:
 def _correlated(report: Report) -> str:
     if report.effective_judges is None:
         return ""
+    if report.families:
+        effective = f"{report.n_judges:,} annotators are equivalent to {decimal(report.effective_judges, 1)} of them."
+        return tag("h3", "Shared tastes") + paragraph(" ".join([*report.families, effective]))
     if report.correlated is None or report.correlated.is_empty():
         return paragraph("No correlated errors of annotators were found.")
     columns = [

@@ -1,0 +1,212 @@
+"""Bradley–Terry with annotators who flip, and families of annotators who think alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from jamrank.data.comparisons import Comparisons
+from jamrank.errors import InputError, NotConvergedWarning, ParameterError, TiesExcludedWarning, warn
+from jamrank.fitting.families import WARM_UP, FamilyDraws, sample_families
+from jamrank.fitting.family_state import ALONE
+from jamrank.fitting.family_votes import FamilyVotes
+from jamrank.fitting.fit_input import FitInput
+from jamrank.fitting.spec import Capabilities, ModelSpec
+from jamrank.inference.bootstrap import Refit
+from jamrank.inference.families import (
+    DrawnUncertainty,
+    FamilyAnnotators,
+    FamilyPredictor,
+    families_ranking,
+    summarise,
+)
+from jamrank.inference.latent import N_DRAWS
+from jamrank.inference.result import Convergence, RankingResult
+from jamrank.inference.score_uncertainty import at_least_one
+from jamrank.inference.scores import Scores
+from jamrank.inference.vote_summary import VoteSummary
+from jamrank.models.base import RankingModel
+from jamrank.typing import FloatArray, IntArray
+
+# A sweep costs as the cube of the items, for each annotator; beyond, a fit takes more than some minutes.
+_MOST_WORK = 20_000_000
+# Chains that disagree more than this have not settled.
+_LARGEST_RHAT = 1.5
+
+
+class FamilyBT(RankingModel):
+    """Free item scores, flips, and families of annotators who share a taste: intervals that allow for it.
+
+    An annotator has the scores ``s + f + e`` in mind: the common scores, an effect on each item that the members of a
+    family share, and an own effect. Deviations of the effects, flips and, unless given, families are drawn from
+    their posterior together with the scores (Gibbs sampling), so that intervals of scores and ranks
+    allow for what is not known of them. With annotators who err independently it is :class:`CrowdBT`.
+
+    Parameters
+    ----------
+    families : mapping, optional
+        The family of annotators by id; found in the votes unless given. Annotators that it does not name have none.
+    n_draws : int
+        How many draws to keep, of 16 chains, each after up to 80 sweeps that are discarded (fewer with few draws).
+    random_state : int
+        Seed of the draws.
+
+    Attributes
+    ----------
+    families_ : ndarray of int
+        Number of each annotator's family, -1 for none: given, or likelier than not.
+    same_taste_ : ndarray of shape (annotators, annotators)
+        How likely two annotators have the same taste: both are of one family, or neither of any.
+    effective_judges_ : float
+        How many independent annotators these are equivalent to.
+    rankings_by_family_ : data frame
+        The ranking of every group of annotators with one taste.
+
+    Notes
+    -----
+    Ties are left out. The work grows with the cube of the number of items: for juries of up to some dozens of
+    annotators and about a hundred items.
+    """
+
+    _spec: ClassVar[ModelSpec] = ModelSpec(
+        unit="vote", capabilities=Capabilities(log_odds=True, annotators=True, families=True)
+    )
+
+    def __init__(
+        self, *, families: Mapping[Any, Any] | None = None, n_draws: int = N_DRAWS, random_state: int = 0
+    ) -> None:
+        self.families = families
+        self.n_draws = n_draws
+        self.random_state = random_state
+
+    @property
+    def families_(self) -> IntArray:
+        """Number of each annotator's family; -1 for none."""
+        found: IntArray = self.result_.extras["family"]
+        return found
+
+    @property
+    def effective_judges_(self) -> float:
+        """How many independent annotators these are equivalent to."""
+        return float(self.result_.extras["effective_judges"])
+
+    @property
+    def same_taste_(self) -> FloatArray:
+        """How likely two annotators have the same taste."""
+        found: FloatArray = self.result_.extras["same_taste"]
+        return found
+
+    @property
+    def rankings_by_family_(self) -> Any:
+        """Frame: family, annotators, item, rank, score, score_low, score_high, rank_low, rank_high."""
+        return families_ranking(self.result_.votes, self.result_.extras)
+
+    def _fit(self, given: FitInput) -> RankingResult:
+        if given.features is not None:
+            raise ParameterError(f"{type(self).__name__} uses no features; JAM does")
+        votes, n_draws = given.in_memory, at_least_one("n_draws", self.n_draws)
+        kept = np.flatnonzero(votes.annotator_decided > 0)
+        if not len(kept):
+            raise InputError("no decided vote", "a ranking needs votes that prefer one item to another")
+        work = len(kept) * votes.n_items**3
+        if work > _MOST_WORK:
+            raise ParameterError(
+                f"{len(kept):,} annotators and {votes.n_items:,} items are too many for FamilyBT; use CrowdBT"
+            )
+        if votes.n_ties:
+            warn(f"{votes.n_ties:,.0f} tie votes were left out", TiesExcludedWarning)
+        known = self._known_families(votes)
+        draws = _draw(votes, kept, None if known is None else known[kept], n_draws, self.random_state)
+        found = summarise(draws, kept, votes.annotator_decided)
+        if known is not None:
+            found["family"] = known
+        scores = Scores(
+            votes.items,
+            draws.scores.mean(axis=0),
+            type(self).__name__,
+            score_variance=float((draws.sds[:, 0] ** 2).mean()),
+        )
+        result = self._counted_result(
+            VoteSummary.of(votes), scores, draws.flip.mean(axis=0), Convergence(), self.get_params(), extras=found
+        )
+        rhat = result.uncertainty.diagnostics
+        if rhat is not None and rhat.rhat > _LARGEST_RHAT:
+            warn(
+                f"chains disagree (R-hat {rhat.rhat:.2f}): the votes allow for several explanations, and intervals "
+                "are a rough guide",
+                NotConvergedWarning,
+            )
+        return result
+
+    def _known_families(self, votes: Comparisons) -> IntArray | None:
+        if self.families is None:
+            return None
+        if not isinstance(self.families, Mapping):
+            raise ParameterError(f"families is {self.families!r}; expected None or the family of each annotator")
+        # Ids of a file are text.
+        given = {str(name): family for name, family in self.families.items()}
+        names = [str(name) for name in votes.annotators.tolist()]
+        unknown = [name for name in given if name not in set(names)]
+        if unknown:
+            raise ParameterError(f"families names {unknown[0]}, who cast no vote")
+        named = [given.get(name) for name in names]
+        numbers = {name: g for g, name in enumerate(dict.fromkeys(name for name in named if name is not None))}
+        return np.array([ALONE if name is None else numbers[name] for name in named], dtype=np.int64)
+
+    @classmethod
+    def _counted_result(
+        cls,
+        votes: VoteSummary,
+        scores: Scores,
+        flip: FloatArray,
+        convergence: Convergence,
+        params: dict[str, Any],
+        *,
+        se: FloatArray | None = None,
+        extras: dict[str, Any] | None = None,
+        posterior: FloatArray | None = None,
+    ) -> RankingResult:
+        """Return the result of draws, which are in the extras."""
+        found = extras or {}
+        predictor = FamilyPredictor(votes, scores, found)
+        return RankingResult(
+            cls.__name__,
+            cls._spec,
+            votes,
+            scores,
+            FamilyAnnotators(votes, predictor),
+            convergence,
+            predictor,
+            DrawnUncertainty(votes, scores, found["score_draws"]),
+            extras=found,
+            refit=Refit(cls, params),
+        )
+
+
+def _draw(votes: Comparisons, kept: IntArray, families: IntArray | None, n_draws: int, seed: int) -> FamilyDraws:
+    """Draw in an order that does not depend on names."""
+    pairs = FamilyVotes.of(votes)
+    place = np.full(votes.n_annotators, -1)
+    place[kept] = np.arange(len(kept))
+    pairs, items, annotators = replace(pairs, annotator=place[pairs.annotator], n_annotators=len(kept)).ordered()
+    own = None if families is None else _renumbered(families[annotators])
+    drawn = sample_families(pairs, own, n_draws=n_draws, warm_up=min(WARM_UP, n_draws // 4), random_state=seed)
+    item, who = np.argsort(items), np.argsort(annotators)
+    return FamilyDraws(
+        drawn.scores[:, item],
+        drawn.own[:, who][:, :, item],
+        drawn.flip[:, who],
+        drawn.family[:, who],
+        drawn.sds,
+    )
+
+
+def _renumbered(families: IntArray) -> IntArray:
+    """Return given families numbered without gaps; one of a single member is none."""
+    size = np.bincount(families[families >= 0], minlength=families.max(initial=0) + 1)
+    kept = np.where((families >= 0) & (size[families] > 1), families, ALONE)
+    numbers = np.unique(kept[kept >= 0])
+    return np.where(kept >= 0, np.searchsorted(numbers, kept), ALONE)
