@@ -188,7 +188,7 @@ def test_a_file_is_short_or_its_length_is_explained():
     lines = {path: path.read_text(encoding="utf-8").count("\n") for path in files}
     long = [name_of(path) for path in files if lines[path] > limits[path.suffix]]
     assert [name for name in long if f"`{name}`" not in reasons] == []
-    assert len(list((SOURCE / "models").glob("*.py"))) <= 21
+    assert len(list((SOURCE / "models").glob("*.py"))) <= 20
 
 
 def test_the_check_sees_an_import_that_goes_the_wrong_way(tmp_path, monkeypatch):

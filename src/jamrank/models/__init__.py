@@ -11,8 +11,7 @@ from jamrank.models.family_bt import FamilyBT
 from jamrank.models.files import load
 from jamrank.models.hodge_rank import HodgeRank
 from jamrank.models.iam import IAM
-from jamrank.models.jam import JAM
-from jamrank.models.kernel_jam import KernelJAM
+from jamrank.models.jam import JAM, KernelJAM
 from jamrank.models.majority import MajorityVote
 from jamrank.models.mixed_bt import MixedBT
 from jamrank.models.rank_centrality import RankCentrality

@@ -18,7 +18,7 @@ MODELS: Registry[type[RankingModel]] = Registry(
         "IAM": "jamrank.models.iam:IAM",
         "JAM": "jamrank.models.jam:JAM",
         "VRJAM": "jamrank.models.vrjam:VRJAM",
-        "KernelJAM": "jamrank.models.kernel_jam:KernelJAM",
+        "KernelJAM": "jamrank.models.jam:KernelJAM",
         "BradleyTerry": "jamrank.models.bradley_terry:BradleyTerry",
         "MixedBT": "jamrank.models.mixed_bt:MixedBT",
         "CrowdBT": "jamrank.models.crowd_bt:CrowdBT",
