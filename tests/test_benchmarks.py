@@ -222,6 +222,7 @@ def test_scorers_are_judged_by_the_better_rival_and_the_best_variance():
     assert "noise 1.0, 3,000 pairs" in text and "1.200" in text
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::jamrank.errors.TiesExcludedWarning")
 def test_the_benchmark_of_verdicts_runs_in_small():
     found = verdicts.shares(verdicts.verdicts_of(0, "pair", "JAM"))

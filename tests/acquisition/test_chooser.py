@@ -302,7 +302,9 @@ def test_very_many_items_are_pruned(monkeypatch):
     assert np.isfinite(list(chooser.scores().values())).all()
 
 
-@pytest.mark.parametrize("goal", ["ranking", "top-k", "threshold"])
+@pytest.mark.parametrize(
+    "goal", ["ranking", *(pytest.param(goal, marks=pytest.mark.long) for goal in ("top-k", "threshold"))]
+)
 def test_a_plan_reaches_its_target_and_costs_what_its_votes_cost(goal):
     chooser, _ = collected(45, goal=goal, k=3, threshold=0.0, costs=2.0, target=0.15)
     plan = chooser.plan(runs=12, most_votes=400)

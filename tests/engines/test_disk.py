@@ -49,12 +49,15 @@ def draw(n_items: int, n: int, columns: str, seed: int = 0) -> tuple[pl.DataFram
     return frame, scores[:, None] + rng.normal(size=(n_items, 2))
 
 
+# Chains over votes on disk are slow.
+SHORT = [("JAM", "weight"), ("CrowdBT", "weight"), ("BradleyTerry", "weight")]
+
+
 @pytest.mark.filterwarnings("ignore::jamrank.errors.TiesExcludedWarning")
 @pytest.mark.parametrize(
     ("name", "columns"),
-    # A chain over ties on disk is slow: once.
     [
-        pytest.param(name, columns, marks=[] if columns == "weight" and "prior" not in name else pytest.mark.long)
+        pytest.param(name, columns, marks=[] if (name, columns) in SHORT else pytest.mark.long)
         for name in MODELS
         for columns in ("", "question", "weight")
         if "ties" not in name or columns == "weight"

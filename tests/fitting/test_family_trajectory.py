@@ -55,6 +55,7 @@ def test_the_gradient_is_that_of_the_density():
         np.testing.assert_allclose((ends[0] - ends[1]) / (2 * h), along, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.long
 def test_both_steps_leave_the_posterior_as_it_is():
     # One annotator, two items, nothing shared: lapse and margin by quadrature.
     votes = FamilyVotes(np.zeros(2, int), np.array([0, 1]), np.array([1, 0]), np.array([9.0, 3.0]), 1, 2)

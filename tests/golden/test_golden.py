@@ -41,7 +41,17 @@ def differences(expected: Any, found: Any, path: str, within: float = WITHIN) ->
     return [] if expected == found else [f"{path}: {expected!r}, now {found!r}"]
 
 
-@pytest.mark.parametrize("name", CASES)
+# Draws take a second or two in each of these.
+SLOW = ("*two-coin*", "*davidson*", "*known*", "crowd:CrowdBT", "questions:CrowdBT", "ties:JAM")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.long if any(fnmatchcase(name, slow) for slow in SLOW) else [])
+        for name in CASES
+    ],
+)
 def test_a_fit_is_as_it_was(name: str) -> None:
     expected, found = GOLDEN["cases"][name], record(CASES[name])
     lines = []

@@ -114,6 +114,7 @@ def test_ranks_of_draws_are_the_ranks_of_each_draw():
     np.testing.assert_array_equal(draw_ranks(draws), np.stack([ranks(draw) for draw in draws]))
 
 
+@pytest.mark.long
 def test_a_bootstrap_over_questions_has_the_closed_form_of_a_win_rate():
     # Ten copies of one outcome a question: the win rate is a mean over questions, whatever the number of votes.
     rng = np.random.default_rng(1)

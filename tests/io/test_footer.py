@@ -100,15 +100,15 @@ def test_indices_without_bits_and_counts_are_damaged(version):
 
 
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
-@pytest.mark.parametrize("gaps", [False, True])
-@pytest.mark.parametrize("codec", ["none", "snappy", "lz4"])
-def test_other_numbers_of_indices_than_of_values_are_damaged(tmp_path, version, gaps, codec):
+@pytest.mark.parametrize(("codec", "gaps"), [("none", False), ("none", True), ("lz4", True), ("snappy", False)])
+def test_other_numbers_of_indices_than_of_values_are_damaged(tmp_path, version, codec, gaps):
     texts = np.random.default_rng(4).choice(["left", "right", "tie", *([None] if gaps else [])], 40).tolist()
     path = tmp_path / "v.parquet"
     pq.write_table(pa.table({"a": texts}), path, compression=codec, data_page_version=version)
     data, damaged = path.read_bytes(), 0
     assert read_table(path)["a"].to_list() == texts
-    for at in range(4, len(data) - 8 - int.from_bytes(data[-8:-4], "little")):
+    footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    for at in range(footer - 40, footer):
         for bit in range(8):
             changed = data[:at] + bytes([data[at] ^ 1 << bit]) + data[at + 1 :]
             try:
@@ -145,6 +145,7 @@ def test_gaps_that_the_file_does_not_tell_of(tmp_path):
         assert frame["data"].struct.field("prompt").null_count() == 0
 
 
+@pytest.mark.long
 def test_texts_that_are_not_where_the_file_says(tmp_path):
     data = SAMPLES["wide"].write("parquet")
     read, path = 0, tmp_path / "v.parquet"

@@ -189,6 +189,7 @@ def kill_at_random_moments(tmp_path, where: str, n_kills: int, calls_apart: int)
         assert again <= len(lost) <= 2 * (8 + 2) * n_kills  # two judges, eight at once and two recorded ahead
 
 
+@pytest.mark.long
 def test_after_two_kills_nothing_is_lost_or_asked_again(tmp_path, answers):
     kill_at_random_moments(tmp_path, str(tmp_path / "killed.db"), 2, 9)
 

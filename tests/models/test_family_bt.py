@@ -26,6 +26,7 @@ def drawn(tastes=None, seed=0, n_items=8, n_annotators=5, n_votes=600):
     )
 
 
+@pytest.mark.long
 def test_known_families_widen_the_intervals_and_are_returned():
     votes = drawn(Tastes(families=(3, 2), family_sd=1.0)).votes
     apart = jr.FamilyBT(families={}, n_draws=96).fit(votes)
@@ -81,6 +82,7 @@ def test_nobody_is_warned_of_narrow_intervals_that_allow_for_families():
     assert model.annotators_["verdict"][0] == "family of ann1, ann2, ann3"
 
 
+@pytest.mark.long
 def test_copies_count_once():
     found = drawn(Tastes(copies=3, same_pairs=125), n_items=20)
     with pytest.warns(CopiesWarning):

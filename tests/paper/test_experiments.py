@@ -43,7 +43,10 @@ def needs(name: str):
 RED_WINE = pytest.param("red wine", marks=[needs("winequality-red.csv"), pytest.mark.long])
 on_wine = pytest.mark.parametrize("world", ["stand-in", RED_WINE])
 on_both_wines = pytest.mark.parametrize("colour", COLOURS)
-everywhere = pytest.mark.parametrize("name", EXPERIMENTS)
+everywhere = pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.long if name in ("digits", "ratings") else []) for name in EXPERIMENTS],
+)
 
 
 @cache
@@ -339,6 +342,7 @@ def test_more_annotators_help_jam_more_than_majority_vote(world, colour):
 # -- digits -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_digits_are_ranked_with_both_treatments_of_ties():
     rows = records("digits")
     assert {row.setting for row in rows} == {"", "ties=random", "ties=left out"}
@@ -364,6 +368,7 @@ def test_digits_are_ranked_with_both_treatments_of_ties():
         assert 50 < confusion_groups < decided
 
 
+@pytest.mark.long
 def test_differences_are_between_the_accuracies():
     rows = pick(records("digits"), setting="ties=random")
     for seed in range(SEEDS):
@@ -508,6 +513,7 @@ def test_features_explain_half_of_the_quality():
     assert np.mean(explained) == pytest.approx(0.5, abs=4 * np.std(explained) / math.sqrt(50))
 
 
+@pytest.mark.long
 def test_speakers_are_rated_by_emotion_and_by_the_opposite_of_artificial():
     rows = pick(records("ratings"), dataset="speakers")
     assert {row.setting for row in rows} == {"attribute=expressiveness", "attribute=naturalness"}
