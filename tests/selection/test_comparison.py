@@ -229,15 +229,3 @@ def test_what_cannot_be_compared_is_refused():
     one_pair = jr.Comparisons.from_arrays(["a"] * 20, ["b"] * 20, np.arange(20), [1] * 20)
     with pytest.raises(InputError, match="hold any out"):
         compare(one_pair, splits=["pair"])
-
-
-def test_of_equally_complex_models_the_better_counts():
-    votes = jr.simulate(10, 4, 400, random_state=0).votes
-    won, odd = (votes.vote_result == 1).astype(float), np.arange(len(votes.vote_result)) % 2
-    # Better on average, but by less than two standard errors.
-    alone = held_out(votes, one=0.5 + 0.3 * (won - 0.5), other=0.5 + np.where(odd, 0.8, -0.07) * (won - 0.5))
-    assert (alone.best(), alone.choice()) == ("other", "one")
-    trials = {
-        name: Trial(Candidate(name, Oracle, peers="level"), trial.proba, 0.0) for name, trial in alone.trials.items()
-    }
-    assert HeldOut(votes, alone.fold, trials).choice() == "other"

@@ -231,11 +231,8 @@ class Optimizer:
         moved = self._trial_step()
         if moved is None:
             self.point = replace(self.point, secants=Secants())
-            began, self._before = self._before, None
+            self._before = None
             moved = backtrack(self.problem, self.point, *self._plain, self.below_resolution)
-            if began is not None and moved is not None and moved.theta is not self._plain[0]:
-                # EM steps that go too far would do so for ever: the curvature along this one is kept.
-                self._before = self.point, began[1]
         if moved is None:
             return False
         self.point = moved

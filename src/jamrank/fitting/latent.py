@@ -16,6 +16,7 @@ from jamrank.errors import (
     InputError,
     NotConvergedWarning,
     ParameterError,
+    TiesExcludedWarning,
     warn,
 )
 from jamrank.fitting.disagreement import disagreement
@@ -34,13 +35,13 @@ from jamrank.fitting.prior_variances import Variances, estimate_variances, free_
 from jamrank.fitting.progress import Progress
 from jamrank.fitting.separation import warn_of_loose_items
 from jamrank.fitting.settings import FitSettings
-from jamrank.fitting.shrinkage import shrink
 from jamrank.fitting.solution import EngineSource, NoiseState, ScorerState, Solution
-from jamrank.fitting.tie_use import UNDECIDED, resolve_ties, warn_of_ties
+from jamrank.fitting.tie_use import NO_TIES, TieUse, resolve_ties
 from jamrank.fitting.warm_start import warm_start
 from jamrank.io.out_of_core.parted import Votes
 from jamrank.noise import Flip, Noise
 from jamrank.scorers import SCORERS, Features, LinearScorer, SumScorer, align_features
+from jamrank.text import many
 from jamrank.typing import FloatArray
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 # Only small data have a second optimum; on large data a second run would only take time.
 _FEW_ROWS, _FURTHER = 2000, 4.0
 _FIRST_VARIANCE = 3.0
+_UNDECIDED = "no decided vote", "a ranking needs votes that prefer one item to another"
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,7 @@ class LatentFitter:
             self.source = self.engine_source()
             engine = self.source.engine
             if not engine.n_rows:
-                raise InputError(*UNDECIDED)
+                raise InputError(*_UNDECIDED)
             self.noise_state = NoiseState(settings.noise, self.prior, self.ties)
             noise = self.noise_state.build(engine)
             if matrix is not None:
@@ -159,20 +161,10 @@ class LatentFitter:
             guess = _FIRST_VARIANCE if self.start is None else self.start.scores.score_variance or _FIRST_VARIANCE
             variances, start = estimate_variances(problem, self.begin(problem((guess,))), (guess,))
         final = problem(variances)
-        fit, own, noise_state = self.best_run(final, start), state(variances), self.noise_state
-        # One annotator has nobody to shrink towards.
-        several = np.count_nonzero(self.votes.annotator_decided) > 1
-        if prior is not None and several and self.shrinks and loss == "logistic":
-            shrunk = shrink(noise_state, final, fit, self.settings.max_iter, self.settings.tol)
-            final, fit, noise_state = shrunk.problem, shrunk.fit, shrunk.noise
-            self.warn_unless(fit.converged, _why(fit, self.settings.max_iter))
+        fit = self.best_run(final, start)
+        own = state(variances)
         scores = fit.point.scores - fit.point.scores.mean()
-        return Outcome(final, fit, own, noise_state, (own, final, fit.point), scores)
-
-    @property
-    def shrinks(self) -> bool:
-        """Whether the prior of the annotators' parameters is estimated."""
-        return self.settings.flips != "joint"
+        return Outcome(final, fit, own, self.noise_state, (own, final, fit.point), scores)
 
     def _integrates(self, noise: Noise, engine: Engine) -> TypeGuard[Flip]:
         """Tell whether flips are fitted with the scores integrated out."""
@@ -430,6 +422,20 @@ def warn_unless(converged: bool, model: str, why: str) -> None:
 def has_grades(votes: Votes) -> bool:
     """Tell whether votes say by how much an item won."""
     return isinstance(votes, Comparisons) and votes.n_grades > 1
+
+
+def warn_of_ties(votes: Votes, settings: FitSettings, use: TieUse = NO_TIES) -> None:
+    """Warn how many ties are left out; raise if all votes are ties."""
+    if votes.n_ties and not float(votes.annotator_weight.sum()) > votes.n_ties:
+        raise InputError(*_UNDECIDED)
+    if votes.n_ties and use.mode == "none":
+        counted = many(votes.n_ties, "tie vote")
+        message = f"{counted} left out: {settings.model} does not model ties"
+        if settings.ties == "auto":
+            message = f"{counted} left out: loss='hinge' cannot model ties; ties='half' uses them"
+        elif settings.models_ties:
+            message = f"{counted} left out; {settings.model}(ties='auto') models ties"
+        warn(message, TiesExcludedWarning)
 
 
 def _why(fit: Fit, max_iter: int) -> str:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-
-import numpy as np
+from dataclasses import dataclass
 
 from jamrank.errors import ParameterError
 
@@ -13,8 +10,6 @@ from jamrank.errors import ParameterError
 _WEIGHT_VARIANCE = 6.25
 # The prior of the flips: default pseudo-votes of each annotator, wrong and right.
 _WRONG, _RIGHT = 1.0, 2.0
-# Default variances of biases and discriminations where they are not estimated.
-_BIAS_VARIANCE = _DISCRIMINATION_VARIANCE = 1.0
 
 
 @dataclass(frozen=True)
@@ -25,19 +20,17 @@ class Prior:
     ----------
     flip_wrong, flip_right : float, optional
         Pseudo-votes of each annotator, wrong and right: a Beta(1 + flip_wrong, 1 + flip_right) prior on the flip. By
-        default they are estimated: flips shrink towards a common value, the more so the less annotators differ. With
-        ``flips="joint"``, and in models with features, the default is 1 and 2: an annotator is more often right than
-        wrong.
+        default 1 and 2: an annotator is more often right than wrong. With ``flips="marginal"`` the default is to
+        estimate them: flips shrink towards a common value, the more so the less annotators differ.
     weight_variance : float, optional
         Variance of the normal prior on the weight of each standardised feature, or of its kernel map.
         Unless given, 6.25 for the linear scorer, and estimated from the votes for kernels and sums.
     score_variance : float, optional
         Variance of the normal prior on free item scores; estimated from the votes unless given.
-    bias_variance, bias_mean : float, optional
-        Variance and mean of the normal prior on each annotator's bias towards a side, in log-odds. Unless given, they
-        are estimated as the prior of the flips is; where that is not, the default is 1 and 0.
-    discrimination_variance : float, optional
-        Variance of the normal prior, around 1, on each annotator's discrimination; estimated unless given.
+    bias_variance : float
+        Variance of the normal prior on each annotator's bias towards a side, in log-odds.
+    discrimination_variance : float
+        Variance of the normal prior, around 1, on each annotator's discrimination.
     tie_variance : float
         Variance of the normal prior, around the mean of all, on the logarithm of each annotator's threshold for ties.
     """
@@ -46,18 +39,15 @@ class Prior:
     flip_right: float | None = None
     weight_variance: float | None = None
     score_variance: float | None = None
-    bias_variance: float | None = None
-    discrimination_variance: float | None = None
+    bias_variance: float = 1.0
+    discrimination_variance: float = 1.0
     tie_variance: float = 1.0
-    bias_mean: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("flip_wrong", "flip_right"):
             value = getattr(self, name)
             if value is not None and not value >= 0:
                 raise ParameterError(f"{name} is {getattr(self, name)!r}; expected a number of at least 0")
-        if self.bias_mean is not None and not abs(self.bias_mean) < np.inf:
-            raise ParameterError(f"bias_mean is {self.bias_mean!r}; expected a finite number")
         for name in (name for name in vars(self) if name.endswith("_variance")):
             value = getattr(self, name)
             if value is not None and not value > 0:
@@ -72,29 +62,9 @@ class Prior:
         )
 
     @property
-    def bias(self) -> tuple[float, float]:
-        """Variance and mean of the biases."""
-        return self.bias_variance or _BIAS_VARIANCE, self.bias_mean or 0.0
-
-    @property
-    def discrimination(self) -> float:
-        """Variance of the discriminations."""
-        return self.discrimination_variance or _DISCRIMINATION_VARIANCE
-
-    @property
     def pools_flips(self) -> bool:
         """Whether the prior of the flips may be estimated."""
         return self.flip_wrong is None and self.flip_right is None
-
-    def with_estimates(self, estimates: Mapping[str, float | None]) -> Prior:
-        """Return the prior with estimates where no value is given: both of the flips, or of the biases, or none."""
-        together = {"flip": self.pools_flips, "bias": self.bias_variance is None and self.bias_mean is None}
-        free = {
-            name: value
-            for name, value in estimates.items()
-            if value is not None and getattr(self, name) is None and together.get(name.split("_")[0], True)
-        }
-        return replace(self, **free)
 
 
 def linear_variance(prior: Prior | None) -> float | None:

@@ -9,14 +9,12 @@ import numpy as np
 from scipy.special import betaln, polygamma
 
 from jamrank.data.comparisons import Comparisons
-from jamrank.errors import InputError, ParameterError, TiesExcludedWarning, warn
+from jamrank.errors import ParameterError
 from jamrank.fitting.settings import FitSettings
 from jamrank.io.out_of_core.parted import Votes
-from jamrank.text import many
 from jamrank.typing import FloatArray
 
 TieMode = Literal["none", "half", "each", "shared"]
-UNDECIDED = "no decided vote", "a ranking needs votes that prefer one item to another"
 
 # With fewer votes per annotator, individual thresholds would be determined mostly by the prior.
 _VOTES_EACH = 10.0
@@ -84,17 +82,3 @@ def tie_spread(tied: FloatArray, decided: FloatArray) -> float | None:
     size = float(np.exp(best.x))
     # To three digits: rounding errors depend on the order of the annotators, and chains would amplify them.
     return float(f"{polygamma(1, share * size) + polygamma(1, (1 - share) * size):.2e}")
-
-
-def warn_of_ties(votes: Votes, settings: FitSettings, use: TieUse = NO_TIES) -> None:
-    """Warn how many ties are left out; raise if all votes are ties."""
-    if votes.n_ties and not float(votes.annotator_weight.sum()) > votes.n_ties:
-        raise InputError(*UNDECIDED)
-    if votes.n_ties and use.mode == "none":
-        counted = many(votes.n_ties, "tie vote")
-        message = f"{counted} left out: {settings.model} does not model ties"
-        if settings.ties == "auto":
-            message = f"{counted} left out: loss='hinge' cannot model ties; ties='half' uses them"
-        elif settings.models_ties:
-            message = f"{counted} left out; {settings.model}(ties='auto') models ties"
-        warn(message, TiesExcludedWarning)

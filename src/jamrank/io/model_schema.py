@@ -97,8 +97,6 @@ _SOLUTION = {
         "strength": float,
     },
 }
-# Parameters of the prior of a noise that a fit may estimate.
-_ESTIMATED = ("flip_wrong", "flip_right", "bias_mean", "bias_variance", "discrimination_variance")
 _SCHEMA: dict[str, Any] = {
     "class": str,
     "params": dict,
@@ -168,7 +166,7 @@ _SCHEMA: dict[str, Any] = {
             "refined": (_SOLUTION, None),
             "overall": (_SOLUTION, None),
             "flip_information": (Array("f", (None,)), None),
-            "estimated_prior": (dict.fromkeys(_ESTIMATED, (float, None)), None),
+            "flip_votes": (Array("f", (2,)), None),
         },
         None,
     ),

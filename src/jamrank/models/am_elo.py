@@ -21,11 +21,6 @@ from jamrank.typing import FloatArray
 class UnitMeanFitter(LatentFitter):
     """Fits discriminations with a mean square of 1, and returns them with a mean of 1 of their absolute values."""
 
-    @property
-    def shrinks(self) -> bool:
-        """Whether the prior of the annotators' parameters is estimated: always."""
-        return True
-
     def finish(self, outcome: Outcome) -> LatentFit:
         """Return the same fit on the other scale."""
         point = outcome.fit.point

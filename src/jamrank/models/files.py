@@ -32,6 +32,7 @@ from jamrank.models.latent import LatentModel
 from jamrank.models.registry import MODELS
 from jamrank.noise import NOISES
 from jamrank.scorers import Features, KernelMap
+from jamrank.typing import FloatArray
 
 # Up to this many votes are written with the model, so that it can compute further results; of a jury, whose matrix
 # compresses well, up to the second number.
@@ -173,16 +174,14 @@ def _fit_body(fit: LatentFit) -> dict[str, Any]:
         "refined": None if fit.refined is fit.fitted else _solution_body(fit.refined),
         "overall": None if fit.overall is None else _solution_body(fit.overall),
         "flip_information": fit.flip_information,
-        "estimated_prior": _estimated_prior(fit),
+        "flip_votes": _flip_votes(fit),
     }
 
 
-def _estimated_prior(fit: LatentFit) -> dict[str, float] | None:
-    """Return the parameters of the prior of the noise that were estimated."""
-    given, used = fit.settings.prior, fit.fitted.noise.prior
-    if given is None or used is None:
-        return None
-    return {name: value for name, value in asdict(used).items() if value is not None and getattr(given, name) is None}
+def _flip_votes(fit: LatentFit) -> Any:
+    """Return the prior of the flips where it was estimated."""
+    prior = fit.fitted.noise.prior
+    return None if fit.flip_information is None or prior is None else np.array(prior.flip_votes)
 
 
 def _solution_body(solution: Solution) -> dict[str, Any]:
@@ -363,7 +362,7 @@ def _fit(
             settings.n_jobs,
             graded=bool(data.get("graded")),
         )
-        own = replace(settings, prior=_estimated(settings.prior, data.get("estimated_prior")))
+        own = replace(settings, prior=_estimated(settings.prior, data["flip_votes"]))
         fitted = _solution(data["fitted"], source, own, body["extras"], votes)
         refined = fitted if data["refined"] is None else _solution(data["refined"], fitted.source, own, {}, votes)
         overall = None if data["overall"] is None else _solution(data["overall"], source, settings, {}, votes)
@@ -393,9 +392,12 @@ def _fit(
     )
 
 
-def _estimated(prior: Prior | None, estimates: dict[str, float] | None) -> Prior | None:
+def _estimated(prior: Prior | None, flip_votes: FloatArray | None) -> Prior | None:
     """Return the prior with its estimated values."""
-    return prior if prior is None or estimates is None else prior.with_estimates(estimates)
+    if prior is None or flip_votes is None:
+        return prior
+    wrong, right = flip_votes.tolist()
+    return replace(prior, flip_wrong=wrong, flip_right=right)
 
 
 def _solution(

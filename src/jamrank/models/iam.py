@@ -13,11 +13,10 @@ from jamrank.errors import FeatureError
 from jamrank.fitting.disagreement import disagreement
 from jamrank.fitting.em import Problem, run
 from jamrank.fitting.fit_input import FitInput
-from jamrank.fitting.latent import warn_unless
+from jamrank.fitting.latent import warn_of_ties, warn_unless
 from jamrank.fitting.prior import Prior, linear_variance
 from jamrank.fitting.settings import FitSettings
 from jamrank.fitting.spec import Capabilities, ModelSpec
-from jamrank.fitting.tie_use import warn_of_ties
 from jamrank.inference.result import Convergence, RankingResult
 from jamrank.inference.scores import Scores
 from jamrank.inference.vote_summary import VoteSummary

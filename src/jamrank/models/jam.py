@@ -34,11 +34,11 @@ class JAM(LatentModel):
         ties differ by more than chance. ``half``: a tie is half a vote for either side, as evalica and the arenas
         count it. ``leave out``: ties are not used, with a warning.
     flips : {"auto", "marginal", "joint"}
-        How flips are fitted where every item has a free score. ``marginal``: where annotators have one flip each and
-        there are no ties, with the scores integrated out, approximately, so that scores do not explain errors away.
-        ``joint``: together with the scores, by the highest joint posterior density under a fixed prior. ``auto``:
-        marginal where an item has up to 100 votes, or up to 1,000 if there are at most 300,000 in all; with more,
-        both nearly agree. Otherwise jointly. Except with ``joint``, the prior of flips and biases is estimated.
+        How flips are fitted where every item has a free score and annotators have one flip each. ``marginal``: with
+        the scores integrated out, approximately, so that scores do not explain errors away, and with a prior of the
+        flips that is estimated. ``joint``: together with the scores, by the highest joint posterior density.
+        ``auto``: marginal where an item has up to 100 votes, or up to 1,000 if there are at most 300,000 in all;
+        with more, both nearly agree and joint is faster. Otherwise always joint.
     prior : "auto", Prior or None
         Weak prior; None for plain maximum likelihood.
     init : {"share", "random"}

@@ -7,13 +7,10 @@ from typing import ClassVar
 import numpy as np
 
 from jamrank.noise.base import FlipKind, Noise
-from jamrank.noise.pooling import pool_about
 from jamrank.typing import FloatArray
 
 # The parameters are about 1, so longer steps are not trusted.
 _LONGEST = 1.0
-# Mean, which is fixed, and variance of discriminations that are expected before any are seen.
-_EXPECTED = 1.0, 1.0
 
 
 class Discrimination(Noise):
@@ -76,14 +73,6 @@ class Discrimination(Noise):
     def missing_information(self, params: FloatArray, truth_variance: FloatArray) -> FloatArray:
         """Return zeros: there are no latent truths."""
         return np.zeros_like(params)
-
-    def estimated_prior(
-        self, params: FloatArray, expected_counts: FloatArray, truth_variance: FloatArray
-    ) -> dict[str, float]:
-        """Return the variance of the discriminations around 1."""
-        information = self.scale**2 * np.maximum(expected_counts[:, 1], 0.0)
-        unit = self._scaled(params)[0]
-        return {"discrimination_variance": pool_about(1.0, unit, information, self._precision, _EXPECTED)}
 
     def log_prior(self, params: FloatArray) -> float:
         """Return the log density relative to its maximum."""

@@ -10,15 +10,12 @@ from scipy.sparse import csr_array
 from scipy.special import expit, logit
 
 from jamrank.noise.base import Noise
-from jamrank.noise.pooling import pool, pseudo_votes
 from jamrank.typing import FloatArray
 
 # Flips are kept 1e-13 away from 0 and 1, so that the likelihood stays finite.
 _LARGEST_LOGIT = 30.0
 # A warm start from a flip of 0 or 1 must be able to leave it.
 _SURE = 1e-6
-# Mean and variance of flips' logits that are expected before any are seen: one vote in three is wrong.
-_EXPECTED = float(logit(1 / 3)), 1.5
 
 
 class Flip(Noise):
@@ -90,23 +87,6 @@ class Flip(Noise):
         """Return the share of the information on each flip that is missing."""
         known = self.complete_information(params)
         return np.asarray(np.divide(truth_variance, known, out=np.zeros_like(known), where=known > 0))
-
-    def vote_information(self, params: FloatArray, truth_variance: FloatArray) -> FloatArray:
-        """Return the information of the votes on the logit of each flip."""
-        return np.asarray(np.maximum(self.votes * expit(params) * expit(-params) - truth_variance, 0.0))
-
-    def prior_information(self, params: FloatArray) -> FloatArray:
-        """Return the information of the prior on the logit of each flip."""
-        return np.asarray((self.prior_errors + self.prior_correct) * expit(params) * expit(-params))
-
-    def estimated_prior(
-        self, params: FloatArray, expected_counts: FloatArray, truth_variance: FloatArray
-    ) -> dict[str, float]:
-        """Return the pseudo-votes of a prior with the mean and variance of the flips' logits."""
-        of_votes, of_prior = self.vote_information(params, truth_variance), self.prior_information(params)
-        present = float(self._mode[0]) if len(params) else 0.0
-        wrong, right = pseudo_votes(*pool(params, of_votes, of_prior, present, _EXPECTED))
-        return {"flip_wrong": wrong, "flip_right": right}
 
     @staticmethod
     def _logit(errors: FloatArray, correct: FloatArray) -> FloatArray:

@@ -27,14 +27,12 @@ class NoiseSpec:
         ``"{unit}-by-side"``, or a layout of its own, as in :data:`jamrank.rows.rows.ROWS_BY`.
     selectable: Whether it is a value of the parameter ``noise`` of JAM, CrowdBT and DawidSkene.
     flips: Whether it estimates a flip of each annotator.
-    one_each: Whether it has one parameter for each annotator.
     """
 
     make: Callable[[FloatArray, Prior | None], Noise]
     rows: str = "{unit}"
     selectable: bool = True
     flips: bool = True
-    one_each: bool = False
 
     def rows_of(self, unit: str) -> str:
         """Return the layout of rows for a unit."""
@@ -46,11 +44,11 @@ def _flip(vote_counts: FloatArray, prior: Prior | None) -> Noise:
 
 
 def _two_coin(vote_counts: FloatArray, prior: Prior | None) -> Noise:
-    return TwoCoin(vote_counts, *((*prior.flip_votes, *prior.bias) if prior else ()))
+    return TwoCoin(vote_counts, *((*prior.flip_votes, prior.bias_variance) if prior else ()))
 
 
 def _discrimination(vote_counts: FloatArray, prior: Prior | None) -> Noise:
-    return Discrimination(vote_counts, prior.discrimination if prior else None)
+    return Discrimination(vote_counts, prior.discrimination_variance if prior else None)
 
 
 def _none(vote_counts: FloatArray, prior: Prior | None) -> Noise:
@@ -60,9 +58,9 @@ def _none(vote_counts: FloatArray, prior: Prior | None) -> Noise:
 NOISES: Registry[NoiseSpec] = Registry(
     "noise",
     {
-        "flip": NoiseSpec(_flip, one_each=True),
+        "flip": NoiseSpec(_flip),
         "two-coin": NoiseSpec(_two_coin, "{unit}-by-side"),
-        "discrimination": NoiseSpec(_discrimination, "margin", selectable=False, flips=False, one_each=True),
+        "discrimination": NoiseSpec(_discrimination, "margin", selectable=False, flips=False),
         "none": NoiseSpec(_none, "side", selectable=False, flips=False),
     },
 )

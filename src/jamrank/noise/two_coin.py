@@ -10,7 +10,6 @@ from scipy.special import expit, logit
 
 from jamrank.noise.base import FlipKind, Noise
 from jamrank.noise.flip import Flip
-from jamrank.noise.pooling import pool
 from jamrank.typing import FloatArray
 
 # A warm start from a flip of 0 or 1 must be able to leave it.
@@ -19,8 +18,6 @@ _ROUNDS, _ENOUGH = 100, 1e-13
 _LARGEST_LOGIT = 30.0
 # How fast the curvature of a logistic can change along a step of (flip, bias).
 _SHARPEST = np.sqrt(2.0)
-# Mean and variance of biases that are expected before any are seen.
-_EXPECTED = 0.0, 1.0
 
 
 class TwoCoin(Noise):
@@ -28,7 +25,7 @@ class TwoCoin(Noise):
 
     Parameters are the logits ``f`` of the flips, then the biases ``d``: errors have the logit ``f - d`` where the
     truth is on the left and ``f + d`` where it is on the right, so that a positive bias prefers the left. The prior
-    is that of :class:`Flip` on the flip, and normal on the bias.
+    is that of :class:`Flip` on the flip, and normal around 0 on the bias.
 
     Parameters
     ----------
@@ -39,27 +36,19 @@ class TwoCoin(Noise):
         Pseudo-votes of each annotator; none unless given.
     variance : float, optional
         Prior variance of the bias; None for plain maximum likelihood.
-    mean : float
-        Prior mean of the bias.
     """
 
     flip_kind: ClassVar[FlipKind] = "mean of sides"
     sided: ClassVar[bool] = True
 
     def __init__(
-        self,
-        vote_counts: FloatArray,
-        errors: float = 0.0,
-        correct: float = 0.0,
-        variance: float | None = None,
-        mean: float = 0.0,
+        self, vote_counts: FloatArray, errors: float = 0.0, correct: float = 0.0, variance: float | None = None
     ) -> None:
         self.vote_counts = vote_counts
         by_annotator = vote_counts.reshape(-1, 2, 2).sum(axis=1)
         self.n_annotators = len(by_annotator)
         self._flip = Flip(by_annotator, errors, correct)
         self._precision = None if variance is None else 1.0 / variance
-        self._mean = mean
 
     def _split(self, params: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the logits of an error where the left item is truly better, and where the right is."""
@@ -127,8 +116,9 @@ class TwoCoin(Noise):
         on_left = (left_wrong + left_right) * expit(left) * expit(-left)
         on_right = (right_wrong + right_right) * expit(right) * expit(-right)
         flip = params[: self.n_annotators]
+        pseudo_votes = (self._flip.prior_errors + self._flip.prior_correct) * expit(flip) * expit(-flip)
         # A flip without information is not changed.
-        known = on_left + on_right + self._flip.prior_information(flip) + 1e-12
+        known = on_left + on_right + pseudo_votes + 1e-12
         return known, on_right - on_left, on_left + on_right + (self._precision or 0.0) + 1e-12
 
     def slope(self, params: FloatArray, expected_counts: FloatArray) -> FloatArray:
@@ -140,7 +130,7 @@ class TwoCoin(Noise):
         flip, bias = params[: self.n_annotators], params[self.n_annotators :]
         wrong, right_ones = self._flip.prior_errors, self._flip.prior_correct
         by_flip = on_left + on_right + wrong - (wrong + right_ones) * expit(flip)
-        return np.concatenate([by_flip, on_right - on_left - (self._precision or 0.0) * (bias - self._mean)])
+        return np.concatenate([by_flip, on_right - on_left - (self._precision or 0.0) * bias])
 
     def missing_information(self, params: FloatArray, truth_variance: FloatArray) -> FloatArray:
         """Return the share of the information on each parameter that is missing, approximately for small biases."""
@@ -149,22 +139,10 @@ class TwoCoin(Noise):
         )
         return np.concatenate([of_flip, of_flip * (1 - 2 * expit(params[: self.n_annotators])) ** 2])
 
-    def estimated_prior(
-        self, params: FloatArray, expected_counts: FloatArray, truth_variance: FloatArray
-    ) -> dict[str, float]:
-        """Return the prior of the flips as in :class:`Flip`, and mean and variance of the biases."""
-        flip, bias = params[: self.n_annotators], params[self.n_annotators :]
-        missing = truth_variance.reshape(-1, 2).sum(axis=1)
-        precision = self._precision or 0.0
-        of_votes = self._information(params, expected_counts)[2] - precision - missing * (1 - 2 * expit(flip)) ** 2
-        mean, variance = pool(bias, np.maximum(of_votes, 0.0), precision, self._mean, _EXPECTED)
-        own = self._flip.estimated_prior(flip, expected_counts, missing)
-        return {**own, "bias_mean": mean, "bias_variance": variance}
-
     def log_prior(self, params: FloatArray) -> float:
         """Return the log density of the flips and of the biases, each relative to its maximum."""
         bias = params[self.n_annotators :]
-        of_bias = 0.5 * (self._precision or 0.0) * float(((bias - self._mean) ** 2).sum())
+        of_bias = 0.5 * (self._precision or 0.0) * float((bias**2).sum())
         return self._flip.log_prior(params[: self.n_annotators]) - of_bias
 
     def rates(self, params: FloatArray) -> FloatArray:

@@ -92,13 +92,6 @@ class WrappedNoise(Noise):
         own, further = self.split(params)
         return np.concatenate([self.noise.missing_information(own, truth_variance), np.zeros(further.size)])
 
-    def estimated_prior(
-        self, params: FloatArray, expected_counts: FloatArray, truth_variance: FloatArray
-    ) -> dict[str, float]:
-        """Return the estimated prior of the noise."""
-        own_counts = expected_counts[: self.n_confusion_groups]
-        return self.noise.estimated_prior(self.split(params)[0], own_counts, truth_variance)
-
     def log_prior(self, params: FloatArray) -> float:
         """Return the log density of all parameters, up to a constant."""
         own, further = self.split(params)

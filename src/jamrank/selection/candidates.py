@@ -12,7 +12,6 @@ import numpy as np
 from jamrank.fitting.spec import FeatureUse
 from jamrank.models.base import RankingModel
 from jamrank.models.registry import find_model
-from jamrank.noise import NOISES
 from jamrank.selection.cross_validation import Candidate
 from jamrank.selection.design import Design
 
@@ -139,14 +138,7 @@ def _name(model: RankingModel) -> str:
 
 
 def _candidate(model: RankingModel, features: bool, name: str) -> Candidate:
-    spec = model._spec
-    alone = spec.unit == "vote" and spec.scorer == "objects" and NOISES[_noise(model)].one_each
-    peers = "one parameter for each annotator" if alone else None
-    return Candidate(name, partial(_copy, model), features, spec.capabilities.annotators, model, peers=peers)
-
-
-def _noise(model: RankingModel) -> str:
-    return str(model.get_params().get("noise", model._spec.noise))
+    return Candidate(name, partial(_copy, model), features, model._spec.capabilities.annotators, model)
 
 
 def _copy(model: RankingModel) -> RankingModel:

@@ -42,8 +42,6 @@ class Candidate:
     model: Any = None
     pooled_baseline_of: str | None = None
     """The model of which this is the pooled baseline: for comparison, never chosen."""
-    peers: str | None = None
-    """A name that equally complex models share; None for a model without equals."""
 
 
 @dataclass(frozen=True)
@@ -141,16 +139,9 @@ class HeldOut:
         return min(names or self.choices, key=lambda name: round(self.log_loss(name).value, 10))
 
     def choice(self) -> str:
-        """Return the simplest model that the best does not beat by two standard errors of the difference.
-
-        Of equally complex models the one with the lowest loss counts.
-        """
+        """Return the simplest model that the best does not beat by two standard errors of the difference."""
         best = self.best()
-        levels: dict[str, list[str]] = {}
-        for name in self.choices:
-            levels.setdefault(self.trials[name].candidate.peers or name, []).append(name)
-        leaders = [self.best(level) for level in levels.values()]
-        return next(name for name in leaders if name == best or not self.difference(name, best).low > 0)
+        return next(name for name in self.choices if name == best or not self.difference(name, best).low > 0)
 
     @property
     def choices(self) -> list[str]:
