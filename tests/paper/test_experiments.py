@@ -473,6 +473,7 @@ def by_simulation(model: str, metric: str, effect: int) -> np.ndarray:
     return np.array([row.value for row in rows if row.setting.startswith(f"effect={effect}, ")])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("effect", [65, 80])
 def test_jam_finds_the_effect_that_raters_blur(effect):
     truth = by_simulation("truth", "share", effect)
