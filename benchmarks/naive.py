@@ -203,9 +203,7 @@ def asked_alike(records: list[Record], *own: str) -> Callable[[Record], str]:
                 ids = [ident(value) for value in values]
             except RefusedError:
                 continue
-            texts = {value for value in values if isinstance(value, str)}
-            mixed = texts & {ident(value) for value in values if not isinstance(value, str)}
-            if len(set(ids)) < len(ids) and not mixed:
+            if len(set(ids)) < len(ids):
                 return asked(records, name)
     return lambda record: ""
 

@@ -23,7 +23,9 @@ def fitted(drawn):
     return jr.JAM().fit(drawn.votes)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long if name == "FamilyBT" else ()) for name in MODELS]
+)
 @pytest.mark.filterwarnings("ignore::jamrank.errors.JamrankWarning")
 def test_every_model_has_a_report(drawn, name):
     model = MODELS[name]()

@@ -85,11 +85,17 @@ def as_candidates(
 
     if isinstance(models, Mapping):
         return [_candidate(model, features and _may(model), name) for name, model in models.items()], {}
-    named: list[RankingModel | str] = list(_all() if models is None else models)
+    named: list[RankingModel | str] = [] if models is None else list(models)
     left_out = {}
-    if models is None and features and n_annotators > _MANY_ANNOTATORS:
-        named = [model for model in named if not isinstance(model, IAM)]
-        left_out[IAM.__name__] = f"it fits a ranker to each of {n_annotators:,} annotators; name it to wait for it"
+    for model in _all() if models is None else []:
+        if model._spec.capabilities.families:
+            left_out[_name(model)] = "it draws the families of the annotators; name it to wait for it"
+        elif isinstance(model, IAM) and features and n_annotators > _MANY_ANNOTATORS:
+            left_out[_name(model)] = (
+                f"it fits a ranker to each of {n_annotators:,} annotators; name it to wait for it"
+            )
+        else:
+            named.append(model)
     found: dict[str, Candidate] = {}
     for one in named:
         model = find_model(one)() if isinstance(one, str) else one

@@ -216,7 +216,7 @@ def _work(options: Options) -> None:
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     Thread(target=_end_with_parent, args=(stop,), daemon=True).start()
     if hasattr(os, "nice"):
-        os.nice(5)
+        os.nice(15)
     engine = open_study(options.database, create=False)
     while not stop.is_set():
         try:
