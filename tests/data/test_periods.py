@@ -67,6 +67,12 @@ def test_only_times_are_times(values, known):
         assert found.tolist() == list(range(1, 21))
 
 
+def test_a_column_of_records_called_like_a_time_tells_nothing():
+    records = np.empty(20, dtype=object)
+    records[:] = [[{"rank": 1, "value": "a"}, {"rank": "b"}]] * 20
+    assert parse_times(records) is None
+
+
 def test_a_file_of_another_form_keeps_its_times(tmp_path):
     table = frame().rename({"left": "model_a", "right": "model_b", "time": "tstamp", "annotator": "judge"})
     words = {"left": "model_a", "right": "model_b", "tie": "tie"}

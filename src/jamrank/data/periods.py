@@ -28,7 +28,9 @@ def parse_times(column: Column) -> FloatArray | None:
 
     Numbers, dates and texts that begin like 2026-11-16 are times; a vote without one makes the order unknown.
     """
-    series = column if isinstance(column, pl.Series) else pl.Series(as_array(column).tolist(), strict=False)
+    series = _series(column)
+    if series is None:
+        return None
     if series.dtype == pl.String:
         numbers = series.cast(pl.Float64, strict=False)
         if not numbers.null_count():
@@ -40,6 +42,16 @@ def parse_times(column: Column) -> FloatArray | None:
     if series.null_count() or (series.dtype.is_float() and not series.is_finite().all()):
         return None
     return series.rank("min").to_numpy().astype(np.float64) if series.n_unique() >= _FEWEST else None
+
+
+def _series(column: Column) -> pl.Series | None:
+    """Return a column as a series; None if it holds anything that no series does, such as records in lists."""
+    if isinstance(column, pl.Series):
+        return column
+    try:
+        return pl.Series(as_array(column).tolist(), strict=False)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError, TypeError, OverflowError):
+        return None
 
 
 def find_times(columns: dict[str, Any]) -> Any:
