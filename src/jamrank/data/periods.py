@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from jamrank.data.folding import EncodedVotes, mixed_radix
 from jamrank.data.ids import Column, as_array
@@ -81,7 +82,7 @@ def _keys(votes: Comparisons, encoded: EncodedVotes, cast: BoolArray) -> tuple[I
     """Return a number for each folded vote and each row that was cast: equal where the row is part of the vote."""
     left, right, result = encoded.left[cast], encoded.right[cast], encoded.results[cast]
     swapped, none = left > right, np.zeros(len(left), dtype=np.int8)
-    of_row = (
+    of_row: tuple[NDArray[Any], ...] = (
         np.minimum(left, right),
         np.maximum(left, right),
         none if encoded.question is None else encoded.question[cast],
@@ -91,7 +92,7 @@ def _keys(votes: Comparisons, encoded: EncodedVotes, cast: BoolArray) -> tuple[I
         none if encoded.grades is None else encoded.grades[cast],
     )
     pair = votes.vote_pair
-    of_vote = (
+    of_vote: tuple[NDArray[Any], ...] = (
         votes.pair_first[pair],
         votes.pair_second[pair],
         votes.pair_question[pair],
