@@ -141,11 +141,7 @@ def fit_marginal(
         probe, rounds = rounds.probe(place), replace(rounds, estimate=False)
         place = rounds.maximise_evidence(place, probe, _MAX_STEPS if engine.n_rows <= MANY_ROWS else 1)
     if pool:
-        pooled = replace(rounds, estimate=False, pool=True).settle(_with_pooled_prior(place))
-        fit = run(pooled.state.problem(engine), pooled.point, max_iter=max_iter, tol=tol, progress=progress)
-        if fit.converged:
-            return _finished(fit, pooled.state, votes, probe)
-        # A few votes may suggest no prior of the flips: that which was given remains.
+        place = replace(rounds, estimate=False, pool=True).settle(_with_pooled_prior(place))
     fit = run(place.state.problem(engine), place.point, max_iter=max_iter, tol=tol, progress=progress)
     return _finished(fit, place.state, votes, probe)
 
