@@ -20,7 +20,7 @@ _COARSE = _GRID[2::3]
 _FIRST_SD, _FIRST_VARIANCE = 0.4, 1.0
 # Numbers of steps are fixed, so that rounding decides nothing.
 _VARIANCE_STEPS, _FURTHER_STEPS = 8, 4
-_NEGLIGIBLE = 1e-6
+_NEGLIGIBLE, _NO_VARIANCE = 1e-6, 1e-30
 # Share of a covariate's variation that items leave unexplained, below which they explain all of it.
 _RESIDUAL = 1e-8
 
@@ -248,7 +248,9 @@ def _mixed_normal(points: list[_Point], weight: FloatArray) -> tuple[FloatArray,
 
 def _mixture(means: list[FloatArray], variances: list[FloatArray], weight: FloatArray) -> Estimates:
     """Return mean, standard deviation and 95 % interval of mixtures of normals."""
-    mean, sd = np.stack(means, axis=-1), np.sqrt(np.stack(variances, axis=-1))
+    mean = np.stack(means, axis=-1)
+    # The difference of a single annotator from the mean is 0, and so is its variance.
+    sd = np.sqrt(np.maximum(np.stack(variances, axis=-1), _NO_VARIANCE))
     value = mean @ weight
     se = np.sqrt((sd**2 + (mean - value[..., None]) ** 2) @ weight)
     low, high = (_quantile(mean, sd, weight, level) for level in (0.025, 0.975))

@@ -65,7 +65,7 @@ def effects_frame(votes: VoteSummary, found: dict[str, Any]) -> Any:
                 rows.append((name, str(who), *own, _sentence(name, own, "" if told else "relative")))
     heads = ("covariate", "annotator", "coef", "coef_se", "coef_low", "coef_high", "sentence")
     columns = list(zip(*rows, strict=True)) if rows else [() for _ in heads]
-    kinds = (object, object, float, float, float, float, object)
+    kinds = (str, str, float, float, float, float, str)
     return votes.frame(
         {head: np.array(column, dtype=kind) for head, column, kind in zip(heads, columns, kinds, strict=True)}
     )
@@ -77,11 +77,11 @@ def _sentence(name: str, own: list[float], kind: str, n_annotators: int = 1) -> 
     if low <= 0 <= high:
         found = f"no clear {'difference' if kind == 'relative' else 'effect'}: {size}"
     elif kind == "relative":
-        found = f"swayed by {name} {'more' if value > 0 else 'less'} than the mean annotator: {size}"
+        found = f"prefers {'higher' if value > 0 else 'lower'} {name} than the mean annotator does: {size}"
     elif name == SIDE:
-        found = f"prefers the item on the {'left' if value > 0 else 'right'}: {size}"
+        found = f"prefers the {'left' if value > 0 else 'right'}: {size}"
     else:
-        found = f"prefers the item with the {'higher' if value > 0 else 'lower'} {name}: {size}"
+        found = f"prefers {'higher' if value > 0 else 'lower'} {name}: {size}"
     return f"mean of {n_annotators} annotators, {found}" if kind == ALL and n_annotators > 1 else found
 
 
@@ -202,9 +202,9 @@ class CovariateAnnotators(AnnotatorFit):
                 own = [names[c] for c in np.flatnonzero(clear[k])]
                 said = [self._said(k, int(c)) for c in np.flatnonzero(clear[k])]
                 verdict[k] = f"swayed by {' and '.join(own)}"
-                evidence[k], action[k] = f"{'; '.join(said)}; {evidence[k]}", _ACTION
+                evidence[k], action[k] = "; ".join(said), _ACTION
         return Verdicts(verdict, evidence, action)
 
     def _said(self, k: int, c: int) -> str:
-        own = [float(self.found[f"effect{end}"][self.votes.stands_for[k], c]) for end in ("", "_se", "_low", "_high")]
-        return _sentence(self.found["covariates"][c], own, "" if self.found["told"][c] else "relative")
+        value, low, high = (self.found[f"effect{end}"][self.votes.stands_for[k], c] for end in ("", "_low", "_high"))
+        return f"{self.found['covariates'][c]} {value:+.2g} log-odds for one unit, {low:+.2g} to {high:+.2g}"

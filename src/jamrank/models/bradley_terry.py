@@ -147,11 +147,11 @@ class CovariateBT(RankingModel):
         return super()._bring(votes)
 
     def _names(self) -> tuple[str, ...]:
-        given = (self.covariates,) if isinstance(self.covariates, str) else tuple(self.covariates or ())
-        if not given:
+        checked_covariates(self.covariates)
+        names = (self.covariates,) if isinstance(self.covariates, str) else tuple(dict.fromkeys(self.covariates))
+        if not names:
             raise ParameterError("CovariateBT has no covariates; expected names of columns, or 'side'")
-        checked_covariates(given)
-        return tuple(dict.fromkeys(given))
+        return names
 
     def _fit(self, given: FitInput) -> RankingResult:
         if given.features is not None:
@@ -181,8 +181,8 @@ class CovariateBT(RankingModel):
     def _observations(self, votes: Comparisons, names: tuple[str, ...]) -> CovariateVotes:
         """Return the votes as observations, and refuse covariates that explain nothing."""
         cast = votes.vote_weight > 0
-        if not cast.any():
-            raise InputError("no vote", "a ranking needs votes")
+        if not votes.annotator_decided.any():
+            raise InputError("no decided vote", "a ranking needs votes that prefer one item to another")
         x = oriented(votes, names)
         for c, name in enumerate(names):
             shown = np.where(votes.vote_swapped, -x[:, c], x[:, c])[cast]

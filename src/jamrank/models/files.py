@@ -248,6 +248,8 @@ def model_from_body(cls: type[RankingModel], body: dict[str, Any], source: str) 
 
 
 def _param(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(value)
     return Prior(**value["prior"]) if isinstance(value, dict) else value
 
 
