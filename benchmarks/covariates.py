@@ -177,7 +177,7 @@ def text(rows: list[dict[str, Any]], verbose: list[dict[str, Any]], about: dict[
             "",
             *coverage,
             "Verbosity: three of five annotators prefer the longer answer by .8 log-odds for one unit; lengths vary",
-            "by question (deviation 1) and by item (.5), scores have deviation 1. Percentage of the pairs of items in",
+            "by question (deviation 1) and by item (.5), scores have deviation 1. Percentage of pairs of items in",
             "their true order: BradleyTerry on votes drawn without the bias, CovariateBT with the effects taken out,",
             "and the same model with the effects left in. Asked: at most 1 point is lost with the effects taken out,",
             "and several (at least 2) with the effects left in.",
