@@ -11,7 +11,7 @@ MODULES := $(shell find src -name '*.py' | sort | cksum | cut -d ' ' -f 1)
 RIVALS := .venv-rivals
 
 # How many tests run at the same time.
-JOBS ?= 2
+JOBS ?= 3
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 .PHONY: demo test test-long golden lint typecheck unit wheel format figure gallery report-figure reproduce test-oldest docs clean
