@@ -10,7 +10,7 @@ MODULES := $(shell find src -name '*.py' | sort | cksum | cut -d ' ' -f 1)
 # Benchmarks have an environment of their own, with jamrank as its users install it.
 RIVALS := .venv-rivals
 
-# How many tests run at the same time.
+# How many tests run at the same time: three keep two cores busy, as many wait for a browser or a database.
 JOBS ?= 3
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
