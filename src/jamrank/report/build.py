@@ -126,6 +126,7 @@ def describe(
         effects=analysis.effects,
         with_effects=analysis.with_effects,
         correlated=analysis.correlated,
+        agreement=analysis.agreement,
         effective_judges=analysis.effective_judges,
         families=family_sentences(analysis),
         n_judges=analysis.n_judges,
