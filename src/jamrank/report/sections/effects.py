@@ -56,7 +56,10 @@ def _mark(row: Row, digits: int) -> svg.Mark:
 
 def _effects(report: Report, frame: pl.DataFrame) -> str:
     def number(name: str) -> Column:
-        return Column(name.removeprefix("coef_") if name != "coef" else "effect", lambda row: f"{row[name]:+.3g}")
+        return Column(
+            name.removeprefix("coef_") if name != "coef" else "effect",
+            lambda row: f"{row[name]:+.3g}".replace("-", "−"),
+        )
 
     columns = [
         Column("covariate", lambda row: plain(row["covariate"]), "name"),
