@@ -121,6 +121,13 @@ def test_columns_of_a_foreign_format_are_covariates_too(tmp_path):
     np.testing.assert_allclose(found["coef"], model.fit(frame).effects_["coef"], atol=1e-9)
 
 
+def test_in_one_line():
+    frame = drawn(600).frame
+    model = jr.fit(frame, "CovariateBT", covariates=["longer"], without="ann0")
+    assert model.effects_["annotator"].to_list() == ["all", "ann1", "ann2", "ann3", "ann4"]
+    assert "CrowdBT" in model.result_.judged_by
+
+
 def test_saving_pickling_and_predicting(tmp_path):
     frame = drawn(600).frame
     votes = jr.read_comparisons(frame, covariates=["longer"])
