@@ -22,7 +22,7 @@ _FIRST_SD, _FIRST_VARIANCE = 0.4, 1.0
 _VARIANCE_STEPS, _FURTHER_STEPS = 8, 4
 _NEGLIGIBLE, _NO_VARIANCE = 1e-6, 1e-30
 # Share of a covariate's variation that items leave unexplained, below which they explain all of it.
-_RESIDUAL = 1e-8
+_RESIDUAL, _ROUNDING = 1e-8, 1e-10
 
 
 def item_constants(votes: CovariateVotes) -> tuple[FloatArray, FloatArray]:
@@ -30,7 +30,8 @@ def item_constants(votes: CovariateVotes) -> tuple[FloatArray, FloatArray]:
 
     Returns: Constants of items, of shape (items, covariates), and what they leave of the covariates of each vote.
     """
-    inverse = np.linalg.pinv(votes.laplacian(votes.weight), hermitian=True)
+    # The common level of connected items is not determined; of its eigenvalue, which is 0, only rounding is left.
+    inverse = np.linalg.pinv(votes.laplacian(votes.weight), rcond=_ROUNDING, hermitian=True)
     pulls = [votes.by_item(votes.weight * column) for column in votes.x.T]
     constants = inverse @ np.stack(pulls, axis=1) if pulls else np.empty((votes.n_items, 0))
     return np.asarray(constants), votes.x - (constants[votes.first] - constants[votes.second])
