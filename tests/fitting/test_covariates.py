@@ -159,12 +159,13 @@ def test_a_difference_of_constants_of_items_is_found_and_only_differences_are_es
     np.testing.assert_allclose(fit.scores - fit.scores.mean(), expected - expected.mean(), atol=0.4)
 
 
-def test_constants_of_items_are_found_whatever_the_design():
-    for seed in range(300):
-        votes, *_ = draw(seed, n=1000, n_items=20, n_annotators=8, of_items=True)
-        _, residual = item_constants(votes)
-        assert told_from_scores(votes, residual).tolist() == [False, True]
-        assert np.abs(residual[:, 0]).max() < 1e-12
+@pytest.mark.parametrize("seed", [0, 1, 328, 405, 1034, 1081])
+def test_constants_of_items_are_found_whatever_the_rounding(seed):
+    # Of the last four, the smallest eigenvalue of the items' Laplacian is above the default cutoff of a pseudo-inverse.
+    votes, *_ = draw(seed, n=1000, n_items=20, n_annotators=8, of_items=True)
+    _, residual = item_constants(votes)
+    assert told_from_scores(votes, residual).tolist() == [False, True]
+    assert np.abs(residual[:, 0]).max() < 1e-12
 
 
 def test_a_covariate_that_follows_from_others_is_found():
