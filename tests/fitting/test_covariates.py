@@ -161,7 +161,7 @@ def test_a_difference_of_constants_of_items_is_found_and_only_differences_are_es
 
 @pytest.mark.parametrize("seed", [0, 1, 328, 405, 1034, 1081])
 def test_constants_of_items_are_found_whatever_the_rounding(seed):
-    # Of the last four, the smallest eigenvalue of the items' Laplacian is above the default cutoff of a pseudo-inverse.
+    # Of the last four, the smallest eigenvalue of the Laplacian is above the default cutoff of a pseudo-inverse.
     votes, *_ = draw(seed, n=1000, n_items=20, n_annotators=8, of_items=True)
     _, residual = item_constants(votes)
     assert told_from_scores(votes, residual).tolist() == [False, True]
