@@ -18,6 +18,7 @@ from click.testing import CliRunner
 
 import jamrank as jr
 from jamrank.cli import main
+from jamrank.simulation import Effect, Tastes
 
 OUTPUTS = {"ranking.csv", "annotators.csv", "pairs.csv", "model.jamrank", "report.html"}
 WITH_FEATURES = {*OUTPUTS, "features.csv"}
@@ -58,7 +59,7 @@ def quick(study) -> list[object]:
 
 
 def test_covariates_sway_annotators_and_are_taken_out(tmp_path):
-    tastes = jr.simulation.Tastes(effects={"longer": jr.simulation.Effect(own=(1.0, 1.0))})
+    tastes = Tastes(effects={"longer": Effect(own=(1.0, 1.0))})
     drawn = jr.simulate(8, 4, 800, truth="vote", noise="none", spread=1.0, tastes=tastes, random_state=0)
     drawn.frame.write_csv(tmp_path / "votes.csv")
     result = call("fit", tmp_path / "votes.csv", "--covariates", "longer,side", "--out", tmp_path / "out")
