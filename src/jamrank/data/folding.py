@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from jamrank.data.packing import FoldedVotes, Packing, sorted_keys
 from jamrank.data.storage import FIRST, MISSING, SECOND, TIE, DenseVotes
+from jamrank.kernels.in_threads import any_block
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
 
@@ -95,8 +96,8 @@ def fold_matrix(
 
 def _sort_matrix(n_items: int, left: Int32Array, right: Int32Array, results: NDArray[np.int8]) -> FoldedVotes | None:
     """Store a matrix whose rows are distinct pairs as it is; None where two rows are the same pair."""
-    swapped = left > right
-    if swapped.any():
+    if any_block(len(left), lambda block: left[block] > right[block]):
+        swapped = left > right
         first, second = np.where(swapped, right, left), np.where(swapped, left, right)
         results = _turned(results, swapped[:, None])
     else:
@@ -109,7 +110,7 @@ def _sort_matrix(n_items: int, left: Int32Array, right: Int32Array, results: NDA
         first, second, results = first[order], second[order], results[order]
         swapped = swapped[order] if len(swapped) else swapped
     # Most matrices have neither ties nor gaps.
-    decided = bool(results.max(initial=SECOND) <= FIRST)
+    decided = not any_block(len(results), lambda block: results[block].max(initial=SECOND) > FIRST)
     n_missing = 0 if decided else count(results, MISSING)
     return FoldedVotes(
         first,
@@ -129,8 +130,15 @@ def _turned(results: NDArray[np.int8], swapped: BoolArray) -> NDArray[np.int8]:
 
 def _in_order(first: Int32Array, second: Int32Array) -> bool:
     """Return whether pairs are sorted and distinct."""
-    same = first[1:] == first[:-1]
-    return bool((first[1:] >= first[:-1]).all() and (~same | (second[1:] > second[:-1])).all())
+
+    def falls(block: slice) -> BoolArray:
+        after = slice(block.start + 1, block.stop + 1)
+        fell = second[after] <= second[block]
+        fell &= first[after] == first[block]
+        fell |= first[after] < first[block]
+        return fell
+
+    return not any_block(len(first) - 1, falls)
 
 
 def count(results: NDArray[np.int8], result: int) -> int:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from jamrank.errors import GpuError
 from jamrank.kernels.gpu_device import GpuDevice
+from jamrank.kernels.in_threads import extremes, total
 from jamrank.rows import Patterns, RaggedVotes, Rows
 from jamrank.typing import FloatArray, IntArray
 
@@ -321,17 +322,17 @@ def total_weight(rows: Rows) -> float:
     """Return an upper bound of the total weight of all votes."""
     ballots = rows.ballots
     if isinstance(ballots, RaggedVotes):
-        return float(ballots.weight.sum()) if len(ballots.weight) else float(len(ballots.vote))
-    return float(rows.weight.sum()) if len(rows.weight) else float(len(rows))
+        return total(ballots.weight) if len(ballots.weight) else float(len(ballots.vote))
+    return total(rows.weight) if len(rows.weight) else float(len(rows))
 
 
 def _most_weight(rows: Rows, every: float) -> float:
     """Return an upper bound of the total weight of the rows of one item."""
-    total = float(rows.weight.sum()) if len(rows.weight) else float(len(rows))
+    rows_weight = total(rows.weight) if len(rows.weight) else float(len(rows))
     weights = rows.ballots.weight if isinstance(rows.ballots, RaggedVotes) else rows.weight
-    least = float(weights.min()) if len(weights) else 1.0
+    least = float(extremes(weights)[0]) if len(weights) else 1.0
     if least <= 0:
         least = float(weights[weights > 0].min(initial=np.inf))
-    if least * fixed_point_scale(max(total, every)) < _STEPS:
+    if least * fixed_point_scale(max(rows_weight, every)) < _STEPS:
         raise GpuError("the weights of the votes differ too much for its sums")
-    return min(total, rows.n_items - 1.0) if rows.distinct and not len(rows.weight) else total
+    return min(rows_weight, rows.n_items - 1.0) if rows.distinct and not len(rows.weight) else rows_weight

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from jamrank.data.comparisons import Comparisons
 from jamrank.data.storage import TIE, DenseVotes
 from jamrank.kernels import default_threads, kernels
+from jamrank.kernels.in_threads import any_block, over_blocks
 from jamrank.rows.ballots import Codes, Patterns, RaggedVotes, as_codes, code_type
 from jamrank.rows.find_ballots import (
     few_patterns,
@@ -176,7 +177,7 @@ class Rows:
         """Votes of each confusion group for the second and for the first item of their rows, by weight."""
         if isinstance(self.ballots, Patterns):
             return self.ballots.over_patterns(self.pattern_weight)
-        return self.over_votes(np.ones(len(self)))
+        return self.over_votes(np.ones(len(self))) if len(self.weight) else self.ballots.vote_counts
 
     @cached_property
     def edges(self) -> IntArray:
@@ -216,10 +217,11 @@ class Rows:
     def _find_per_pair(cls, votes: Comparisons, threads: int | None) -> Rows:
         find = find_patterns if few_patterns(votes) else find_ragged_votes
         ballots, share = find(votes, threads or default_threads())
-        voted = np.diff(ballots.start) > 0
-        if voted.all():
+        start = ballots.start
+        if not any_block(len(start) - 1, lambda block: start[1:][block] == start[:-1][block]):
             rows = cls._over(votes, None, np.empty(0), ballots, share)
         else:
+            voted = np.diff(start) > 0
             kept = voted[ballots.of_row] if isinstance(ballots, Patterns) else voted
             share = None if share is None else share[kept]
             rows = cls._over(votes, np.flatnonzero(kept), np.empty(0), keep_rows(ballots, kept), share)
@@ -306,7 +308,7 @@ class Rows:
             Weight of the votes for the first item of each pair, and of all votes on it.
         """
         first, second, begin = votes.pair_first, votes.pair_second, pair_begin
-        if votes.has_questions or not vote_counts.min(initial=1.0) > 0:
+        if votes.has_questions or any_block(len(vote_counts), lambda block: vote_counts[block] <= 0):
             voted = np.flatnonzero(np.diff(pair_begin))
             links = voted[where_pairs_begin(first[voted], second[voted])] if votes.has_questions else voted
             first, second = first[links], second[links]
@@ -314,8 +316,8 @@ class Rows:
             wins, vote_counts = (
                 np.add.reduceat(sums, links) if len(links) else sums[:0] for sums in (wins, vote_counts)
             )
-        share = wins + 1
-        share /= vote_counts + 2
+        share = np.empty(len(wins))
+        over_blocks(len(share), lambda block: np.divide(wins[block] + 1, vote_counts[block] + 2, out=share[block]))
         every = np.arange(2 * n_confusion_groups, dtype=np.int32)
         ballots = Patterns(
             kind, np.arange(2 * n_confusion_groups + 1), every, np.ones(2 * n_confusion_groups), n_confusion_groups
