@@ -1,4 +1,4 @@
-"""Work on long arrays in threads: numpy over blocks that stay in cache, in an order that does not depend on threads."""
+"""Long arrays in threads: numpy over blocks that stay in cache, which do not depend on the number of threads."""
 
 from __future__ import annotations
 

@@ -26,10 +26,11 @@ _FIRST_LOOK = 64
 _MOST_REPEATS = 1.5
 
 
-def only_few_repeats(table: VoteTable) -> bool:
-    """Return whether weights only mean that a few votes were cast more than once."""
-    spelled = kernels.count_spelled(table.result, table.weight, default_threads()) if len(table.weight) else 0
-    return 0 <= spelled <= _MOST_REPEATS * len(table.weight)
+def count_if_few_repeats(table: VoteTable) -> int | None:
+    """Return the number of decided votes where weights only mean that a few were cast more than once, else None."""
+    spelled: int = kernels.count_spelled(table.result, table.weight, default_threads())
+    few = not len(table.weight) or 0 <= spelled <= _MOST_REPEATS * len(table.weight)
+    return spelled if few else None
 
 
 def select_votes(table: VoteTable, keep: BoolArray) -> VoteTable:

@@ -16,12 +16,12 @@ from jamrank.kernels import default_threads, kernels
 from jamrank.kernels.in_threads import any_block, over_blocks
 from jamrank.rows.ballots import Codes, Patterns, RaggedVotes, as_codes, code_type
 from jamrank.rows.find_ballots import (
+    count_if_few_repeats,
     few_patterns,
     find_patterns,
     find_ragged_votes,
     fold_sides,
     keep_rows,
-    only_few_repeats,
     select_votes,
 )
 from jamrank.rows.layout import Layout, Links, fits_two_bytes, item_start, lay_out, narrow, where_pairs_begin
@@ -30,7 +30,7 @@ from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 _Value = TypeVar("_Value", bound=np.generic)
 # Rows that are counted at a time.
 _COUNT_BLOCK = 1 << 18
-# With so many votes on a pair of items, what the votes share is computed once for all of them.
+# With so many votes on a pair of items, computing what the votes share once for all of them pays on a CPU.
 _RUN_PAYS = 3
 
 
@@ -63,6 +63,8 @@ class Rows:
         The ``pattern_weight``, where it is known already.
     about : {"truth", "margin", "tie"}
         What votes depend on: a latent truth, or the margin itself, through the preferred item or through being a tie.
+    least_run : int
+        Passes go by runs of rows if these have so many rows on average: then computing once what they share pays.
     """
 
     link_first: Int32Array
@@ -78,6 +80,7 @@ class Rows:
     pair_begin: IntArray | None = None
     known_weight: FloatArray | None = None
     about: str = "truth"
+    least_run: int = _RUN_PAYS
 
     def __len__(self) -> int:
         return len(self.link_first) if self.link_begin is None else int(self.link_begin[-1])
@@ -85,7 +88,7 @@ class Rows:
     @property
     def begin(self) -> IntArray | None:
         """Where runs of rows begin, if passes go by runs: where these are long enough for that."""
-        return self.link_begin if len(self) >= _RUN_PAYS * len(self.link_first) else None
+        return self.link_begin if len(self) >= self.least_run * len(self.link_first) else None
 
     @cached_property
     def first(self) -> Int32Array:
@@ -236,13 +239,14 @@ class Rows:
         if annotator is not None and (quick := cls._of_jury_member(votes, annotator)) is not None:
             return quick
         table, n_pairs, kinds = votes.storage.table, votes.n_pairs, 2 * votes.n_annotators
-        few_repeats = only_few_repeats(table)
+        times = count_if_few_repeats(table)
         if annotator is not None:
             table = select_votes(table, table.annotator == annotator)
-        if few_repeats:
+        if times is not None:
             # Spell out repeated votes: a pass without weights is quicker.
             begin, wins, vote_counts = np.empty(n_pairs + 1, dtype=np.int64), np.empty(n_pairs), np.empty(kinds)
-            times = kernels.count_spelled(table.result, table.weight, default_threads())
+            if annotator is not None:
+                times = kernels.count_spelled(table.result, table.weight, default_threads())
             kind = np.empty(times, dtype=code_type(kinds))
             kernels.spell_out(
                 table.start,

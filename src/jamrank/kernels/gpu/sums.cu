@@ -46,6 +46,20 @@ __device__ __forceinline__ double reciprocal(double x) {
     return fma(guess, fma(off, off, off), guess);
 }
 
+// A sum of logarithms as the logarithm of a product, whose exponent is split off before it grows too large.
+struct LogSum {
+    double product = 1.0;
+    Long exponent = 0;
+
+    // `factor` must be a positive number that is not subnormal.
+    __device__ void times(double factor) {
+        product *= factor;
+        exponent += (__double2hiint(product) >> 20) - 1023;
+        product = __hiloint2double((__double2hiint(product) & 0xfffff) | 0x3ff00000, __double2loint(product));
+    }
+    __device__ double value() const { return exponent * kLogOfTwo + log(product); }
+};
+
 // Sums by kind of vote or pattern: in shared memory while there is room, as two words for want of wider additions there.
 struct Tally {
     unsigned* words;
@@ -110,6 +124,21 @@ struct Layout {
             (start[middle] <= row ? low : high) = middle;
         }
         return low;
+    }
+};
+
+// Where the cell of a pair lies, among all pairs from `base` on.
+__device__ __forceinline__ Long cell(Long items, int first, int second, Long base) {
+    return start_of(items, first) + second - first - 1 - base;
+}
+
+// The curvature of links: one after the other or, with `cells`, in the cells of all pairs from that one on.
+struct Curvature {
+    float* values;
+    Long items, cells;
+
+    __device__ void put(Long at, int first, int second, double value) const {
+        if (values) values[cells < 0 ? at : cell(items, first, second, cells)] = static_cast<float>(value);
     }
 };
 

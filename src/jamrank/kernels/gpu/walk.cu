@@ -267,11 +267,6 @@ walk_times(Long items, Long from, Long to, Long base, Long height, const float* 
         if (tile.column(c) < items) add(product + tile.column(c), fixed(sum[c], scale));
 }
 
-// Where the cell of a pair lies, among all pairs from `cell_base` on.
-__device__ __forceinline__ Long cell(Long items, int first, int second, Long cell_base) {
-    return start_of(items, first) + second - first - 1 - cell_base;
-}
-
 // Puts the codes of rows into their cells; the others keep what is there.
 template <typename Second>
 __global__ void to_cells(Long items, Long base, Long count, const Long* start, const Second* second, const Byte* codes,
