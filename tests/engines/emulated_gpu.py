@@ -220,7 +220,8 @@ def over_lists(
     pairs = _items(items, base, count, start, second)
     _expect(
         *pairs, None, np.exp(log_first - largest), np.exp(log_second - largest),
-        scores, (curvature, _places(items, *pairs, cells)), (by_gradient, by_degree), (gradient, degree), values, by_row,
+        scores, (curvature, _places(items, *pairs, cells)), (by_gradient, by_degree), (gradient, degree), values,
+        by_row,
     )  # fmt: skip
     if gradient is not None:
         _add_value(values, largest.sum())
@@ -228,8 +229,8 @@ def over_lists(
 
 def over_votes(
     kernel, items, base, count, chunk, start, second, begin, vote_base, group, each, kind, weight, if_first,
-    if_second, scores, posterior, curvature, cells, by_gradient, by_degree, by_kind, kinds, here, gradient, degree, kind_sums,
-    values,
+    if_second, scores, posterior, curvature, cells, by_gradient, by_degree, by_kind, kinds, here, gradient, degree,
+    kind_sums, values,
 ):  # fmt: skip
     first, other = _items(items, base, count, start, second)
     link = np.arange(count) if begin is None else np.repeat(np.arange(count), np.diff(begin))

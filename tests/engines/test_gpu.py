@@ -228,6 +228,12 @@ def test_only_dense_juries_are_walked(device):
     assert walked == {"all pairs", "nearly all pairs", "more items than a tile is wide"}
 
 
+def test_products_walk_where_a_third_of_all_pairs_has_votes(device):
+    in_cells = {name for name, make in ROWS.items() if GpuEngine(make(), device=device).gpu.in_cells}
+    assert in_cells.isdisjoint({"few pairs", "questions", "lists on few pairs", "votes on few pairs"})
+    assert in_cells >= {"all pairs", "nearly all pairs", "lists", "votes", "votes in runs", "weighted votes", "ties"}
+
+
 def test_more_items_than_two_bytes_can_number(device):
     n_items = (1 << 16) + 10
     left = np.arange(n_items - 1)

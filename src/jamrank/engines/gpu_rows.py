@@ -337,7 +337,7 @@ def total_weight(rows: Rows) -> float:
     """Return an upper bound of the total weight of all votes."""
     ballots = rows.ballots
     if isinstance(ballots, RaggedVotes):
-        return total(ballots.weight) if len(ballots.weight) else float(len(ballots.vote))
+        return float(rows.vote_counts.sum()) if len(ballots.weight) else float(len(ballots.vote))
     return total(rows.weight) if len(rows.weight) else float(len(rows))
 
 

@@ -259,9 +259,7 @@ class Rows:
                 vote_counts,
                 default_threads(),
             )
-            total = np.empty(n_pairs)
-            kernels.sum_by_link(begin, np.empty(0), total, default_threads())
-            rows = cls._singles(votes, begin, kind, np.empty(0), votes.n_annotators, wins, total)
+            rows = cls._singles(votes, begin, kind, np.empty(0), votes.n_annotators, wins, None)
             return replace(rows, known_weight=vote_counts)
         pair, who, first_won, weight = fold_sides(table)
         begin = np.searchsorted(pair, np.arange(n_pairs + 1))
@@ -295,7 +293,7 @@ class Rows:
         weight: FloatArray,
         n_confusion_groups: int,
         wins: FloatArray,
-        vote_counts: FloatArray,
+        vote_counts: FloatArray | None,
     ) -> Rows:
         """Return rows of one vote each.
 
@@ -309,19 +307,20 @@ class Rows:
             Of each vote; empty where all are 1.
         n_confusion_groups : int
         wins, vote_counts : ndarray
-            Weight of the votes for the first item of each pair, and of all votes on it.
+            Weight of the votes for the first item of each pair, which is overwritten, and of all votes on it; None
+            where votes count once.
         """
         first, second, begin = votes.pair_first, votes.pair_second, pair_begin
-        if votes.has_questions or any_block(len(vote_counts), lambda block: vote_counts[block] <= 0):
+        n_pairs = len(wins)
+        if votes.has_questions or any_block(n_pairs, lambda block: begin[1:][block] == begin[:-1][block]):
             voted = np.flatnonzero(np.diff(pair_begin))
             links = voted[where_pairs_begin(first[voted], second[voted])] if votes.has_questions else voted
             first, second = first[links], second[links]
             begin = np.append(pair_begin[links], pair_begin[-1])
-            wins, vote_counts = (
-                np.add.reduceat(sums, links) if len(links) else sums[:0] for sums in (wins, vote_counts)
-            )
-        share = np.empty(len(wins))
-        over_blocks(len(share), lambda block: np.divide(wins[block] + 1, vote_counts[block] + 2, out=share[block]))
+            wins = np.add.reduceat(wins, links) if len(links) else wins[:0]
+            if vote_counts is not None:
+                vote_counts = np.add.reduceat(vote_counts, links) if len(links) else vote_counts[:0]
+        share = _shrunken(wins, begin, vote_counts)
         every = np.arange(2 * n_confusion_groups, dtype=np.int32)
         ballots = Patterns(
             kind, np.arange(2 * n_confusion_groups + 1), every, np.ones(2 * n_confusion_groups), n_confusion_groups
@@ -396,6 +395,18 @@ class Rows:
         """Return the same rows with the last ``n_gold`` confusion groups as gold: they always report the truth."""
         ballots = replace(self.ballots, n_confusion_groups=self.n_confusion_groups - n_gold, n_gold=n_gold)
         return replace(self, ballots=ballots)
+
+
+def _shrunken(wins: FloatArray, begin: IntArray, vote_counts: FloatArray | None) -> FloatArray:
+    """Return (wins + 1) / (votes + 2) of each run of rows, in place of the wins."""
+
+    def shrink(block: slice) -> None:
+        votes = np.diff(begin[block.start : block.stop + 1]) if vote_counts is None else vote_counts[block]
+        wins[block] += 1
+        wins[block] /= votes + 2
+
+    over_blocks(len(wins), shrink)
+    return wins
 
 
 # Votes are frozen: their rows are found once, and kept as long as the votes.

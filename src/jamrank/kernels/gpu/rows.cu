@@ -25,10 +25,10 @@ __global__ void over_patterns(Long items, Long base, Long count, Long chunk, con
     const Span span(count, chunk);
     double value = 0.0;
     LogSum logs;
+    int one = 0, other;
     for (Long begin = span.at; begin < span.end; begin += blockDim.x) {
         const Long at = min(begin + threadIdx.x, span.end - 1);
         const bool live = begin + threadIdx.x < span.end;
-        int one, other;
         layout.of(base + at, one, other);
         const int kind = codes[at];
         const double times = weight ? weight[at] : 1.0;
@@ -70,10 +70,10 @@ __global__ void over_lists(Long items, Long base, Long count, Long chunk, const 
     const Span span(count, chunk);
     double value = 0.0;
     LogSum logs;
+    int one = 0, other;
     for (Long begin = span.at; begin < span.end; begin += blockDim.x) {
         const Long at = min(begin + threadIdx.x, span.end - 1);
         const bool live = begin + threadIdx.x < span.end;
-        int one, other;
         layout.of(base + at, one, other);
         const Long from = vote_start[at] - vote_base, to = vote_start[at + 1] - vote_base;
         double log_first = 0.0, log_second = 0.0;
@@ -198,10 +198,10 @@ __global__ void over_votes(Long items, Long base, Long count, Long chunk, const 
     const Span span(count, chunk);
     const Long own = threadIdx.x / group, step = blockDim.x / group;
     Value value;
+    int one = 0, other;
     for (Long link = span.at; link < span.end; link += step) {
         const Long at = min(link + own, span.end - 1);
         const bool live = link + own < span.end;
-        int one, other;
         layout.of(base + at, one, other);
         const Vote vote(if_first, if_second, each != 0, scores[one] - scores[other]);
         const Long from = begin ? begin[at] - vote_base : at, to = begin ? begin[at + 1] - vote_base : at + 1;
@@ -242,10 +242,10 @@ __global__ void maximise(Long items, Long base, Long count, Long chunk, const Lo
     const Curvature bends{curvature, items, cells};
     const Span span(count, chunk);
     double value = 0.0;
+    int one = 0, other;
     for (Long begin = span.at; begin < span.end; begin += blockDim.x) {
         const Long at = min(begin + threadIdx.x, span.end - 1);
         const bool live = begin + threadIdx.x < span.end;
-        int one, other;
         layout.of(base + at, one, other);
         const double q = posterior[codes ? static_cast<Long>(codes[at]) : at], times = weight ? weight[at] : 1.0;
         const double margin = fmin(fmax(scores[one] - scores[other], -kLargestMargin), kLargestMargin);
@@ -277,10 +277,10 @@ __global__ void from_shares(Long items, Long base, Long count, Long chunk, const
     tally.clear();
     const Span span(count, chunk);
     double value = 0.0;
+    int one = 0, other;
     for (Long link = span.at; link < span.end; link += blockDim.x) {
         const Long at = min(link + threadIdx.x, span.end - 1);
         const bool live = link + threadIdx.x < span.end;
-        int one, other;
         layout.of(base + at, one, other);
         const Long from = begin[at] - vote_base, to = begin[at + 1] - vote_base;
         double won = 0.0, cast = 0.0;
@@ -313,9 +313,9 @@ __global__ void rows_times(Long items, Long base, Long count, Long chunk, const 
     const Layout<Second> layout{items, base, start, second};
     const ByItem sums{product, nullptr, scale, 0.0};
     const Span span(count, chunk);
+    int one = 0, other;
     for (Long begin = span.at; begin < span.end; begin += blockDim.x) {
         const Long at = min(begin + threadIdx.x, span.end - 1);
-        int one, other;
         layout.of(base + at, one, other);
         sums.add(begin + threadIdx.x < span.end, one, other, curvature[at] * (vector[one] - vector[other]), 0.0);
     }

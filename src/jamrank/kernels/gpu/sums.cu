@@ -99,7 +99,7 @@ struct Layout {
     const Long* start;
     const Second* second;
 
-    // Every thread of a warp must ask, for rows in order.
+    // `first` must be 0 or the first item of an earlier row, which is mostly that of this one too.
     __device__ void of(Long row, int& first, int& other) const {
         if (!start) {
             const double wide = 2.0 * items - 1.0;
@@ -111,16 +111,15 @@ struct Layout {
             other = static_cast<int>(item + 1 + row - start_of(items, item));
             return;
         }
-        const Long low = search(0, __shfl_sync(kFull, row, 0));
-        first = static_cast<int>(start[low + 1] > row ? low : search(low, row));
+        if (start[first + 1] <= row) first = search(first, row);
         other = second[row - base];
     }
 
   private:
-    __device__ Long search(Long low, Long row) const {
-        Long high = items;
+    __device__ int search(int low, Long row) const {
+        int high = static_cast<int>(items);
         while (high - low > 1) {
-            const Long middle = (low + high) / 2;
+            const int middle = (low + high) / 2;
             (start[middle] <= row ? low : high) = middle;
         }
         return low;

@@ -26,11 +26,11 @@ __device__ __forceinline__ double four_sums(const double (&sum)[4]) {
     return mine;
 }
 
-// A number from 0 to 1 in single precision, rounded half up, or nearly 0 where it is too small for that. The GPU's own
-// conversion takes several times as long.
+// A number from 0 to 1 in single precision, rounded down, or nearly 0 where it is too small for that. The GPU's own
+// conversion takes longer, and so does rounding.
 __device__ __forceinline__ float single(double value) {
-    const Long bits = max(__double_as_longlong(value), 0x3800000000000000ll) + 0x10000000ll;
-    return __int_as_float(static_cast<int>(bits >> 29) + 0x40000000);
+    const int high = max(__double2hiint(value), 0x38000000);
+    return __int_as_float(__funnelshift_l(__double2loint(value), high, 3) + 0x40000000);
 }
 
 // A byte that is read once, as a whole word.
@@ -272,7 +272,7 @@ template <typename Second>
 __global__ void to_cells(Long items, Long base, Long count, const Long* start, const Second* second, const Byte* codes,
                          Long cell_base, Byte* cells) {
     const Long at = static_cast<Long>(blockIdx.x) * blockDim.x + threadIdx.x, row = base + min(at, count - 1);
-    int one, other;
+    int one = 0, other;
     Layout<Second>{items, base, start, second}.of(row, one, other);
     if (at < count) cells[cell(items, one, other, cell_base)] = codes[at];
 }
@@ -282,7 +282,7 @@ template <typename Second>
 __global__ void from_cells(Long items, Long base, Long count, const Long* start, const Second* second, Long cell_base,
                            const float* cells, float* curvature) {
     const Long at = static_cast<Long>(blockIdx.x) * blockDim.x + threadIdx.x, row = base + min(at, count - 1);
-    int one, other;
+    int one = 0, other;
     Layout<Second>{items, base, start, second}.of(row, one, other);
     if (at < count) curvature[at] = cells[cell(items, one, other, cell_base)];
 }
