@@ -1,8 +1,8 @@
 """The engine on a GPU: how near its passes come to the card's bandwidth, how fast fits are, and whether they agree.
 
 ``make benchmark-gpu`` needs a card and CuPy; it writes ``gpu.md`` and ``gpu.json`` beside this file. Passes are timed
-by events on the card, medians of several; fits from votes that are encoded in memory to scores, flips and the
-posterior of every pair in memory, medians too, after a first one that compiles and starts the card.
+by events on the card, medians of several; fits to scores, flips and the posterior of every pair in memory, medians
+too, after a first one that compiles and starts the card.
 ``JAMRANK_COMMIT`` names the commit where the files are a copy without history.
 """
 
@@ -30,9 +30,9 @@ from jamrank.rows import Patterns, Rows
 
 SEED, FLIPS = 0, np.arange(1, 7) / 20
 ROUNDS, FIT_ROUNDS = 15, 9
-ENOUGH, AGREEMENT, FASTER = 0.5, 1e-6, 20.0
+ENOUGH, AGREEMENT, FASTER, FASTER_CROWD = 0.5, 1e-6, 20.0, 8.0
 PAIRS, OTHER_PAIRS, QUICK_PAIRS = 10**9, 250_000_000, 1_000_000
-CROWD, QUICK_CROWD = 10_000_000, 50_000
+CROWD, QUICK_CROWD, CROWD_SHAPE = 10_000_000, 50_000, (5000, 200)
 
 
 # -- passes -------------------------------------------------------------------------------------------------
@@ -199,9 +199,6 @@ def all_pairs_of(quick: bool) -> dict[str, np.ndarray]:
 
 
 def time_fits(wines: wine.Wines, features: np.ndarray | None) -> dict[str, Any]:
-    begin = time.perf_counter()
-    votes = jr.Comparisons.from_matrix(wines.first, wines.second, wines.said)
-    encoded = time.perf_counter() - begin
     all_cores = os.sched_getaffinity(0)
     two = set(sorted(all_cores)[:2])
     settings = {
@@ -212,14 +209,12 @@ def time_fits(wines: wine.Wines, features: np.ndarray | None) -> dict[str, Any]:
     times, models = {}, {}
     for name, (model, allowed) in settings.items():
         os.sched_setaffinity(0, allowed)
-        runs = [fit_anew(model, votes, features) for _ in range(FIT_ROUNDS + 1)]
-        times[name] = {
-            "first": sum(runs[0]),
-            "fit": float(np.median([run[0] for run in runs[1:]])),
-            "posterior": float(np.median([run[1] for run in runs[1:]])),
-            "all": float(np.median([sum(run) for run in runs[1:]])),
-        }
-        models[name] = model
+        runs = []
+        for _ in range(FIT_ROUNDS + 1):
+            begin = time.perf_counter()
+            votes = jr.Comparisons.from_matrix(wines.first, wines.second, wines.said)
+            runs.append((time.perf_counter() - begin, *fit_anew(model, votes, features)))
+        times[name], models[name] = medians(runs, ("encoding", "fit", "posterior")), model
         report.say(f"{wines.name}, {name}: {times[name]}\n")
     os.sched_setaffinity(0, all_cores)
     base, *others = models.values()
@@ -227,10 +222,44 @@ def time_fits(wines: wine.Wines, features: np.ndarray | None) -> dict[str, Any]:
         "name": f"{wines.name}, {'without' if features is None else 'with'} features",
         "pairs": votes.n_pairs,
         "passes": base.result_.convergence.n_passes,
-        "encoding": encoded,
         "seconds": times,
         "difference": max(differences(base, other)["largest"] for other in others),
     }
+
+
+def medians(runs: list[tuple[float, ...]], parts: tuple[str, ...]) -> dict[str, float]:
+    """Return the time of the first run, and the median times of the others: of each part, and of all together."""
+    later = {part: float(np.median(taken)) for part, taken in zip(parts, zip(*runs[1:], strict=True), strict=True)}
+    return {"first": sum(runs[0]), **later, "all": float(np.median([sum(run) for run in runs[1:]]))}
+
+
+def crowd_fits(quick: bool) -> list[dict[str, Any]]:
+    """Time CrowdBT and JAM on a crowd's votes, in memory with all cores and on the card."""
+    votes = crowd(quick)
+    return [time_crowd(model, votes) for model in (jr.CrowdBT, jr.JAM)]
+
+
+def crowd(quick: bool) -> jr.Comparisons:
+    return jr.simulate(*CROWD_SHAPE, QUICK_CROWD if quick else CROWD, random_state=SEED).votes
+
+
+def time_crowd(model: type[LatentModel], votes: jr.Comparisons) -> dict[str, Any]:
+    times, models = {}, {}
+    for engine in ("memory", "gpu"):
+        models[engine] = model(engine=engine)
+        runs = [fit_anew(models[engine], votes, None) for _ in range(FIT_ROUNDS + 1)]
+        times[engine] = medians(runs, ("fit", "posterior"))
+    found = {
+        "model": model.__name__,
+        "votes": int(votes.vote_weight.sum()),
+        "pairs": votes.n_pairs,
+        "cores": len(os.sched_getaffinity(0)),
+        "passes": models["gpu"].result_.convergence.n_passes,
+        "seconds": times,
+        "difference": differences(*models.values())["largest"],
+    }
+    report.say(f"{found}\n")
+    return found
 
 
 def fit_anew(model: LatentModel, votes: jr.Comparisons, features: np.ndarray | None) -> tuple[float, float]:
@@ -249,15 +278,10 @@ def fit_anew(model: LatentModel, votes: jr.Comparisons, features: np.ndarray | N
 def agreement(quick: bool) -> list[dict[str, Any]]:
     red = wine.draw("red", quick)
     red_votes = jr.Comparisons.from_matrix(red.first, red.second, red.said)
-    crowd = jr.simulate(5000, 2000, QUICK_CROWD if quick else CROWD, random_state=SEED).votes
     cases = [
         ("red wine, with features", jr.JAM, red_votes, red.features),
         ("red wine", jr.JAM, red_votes, None),
         *[("arguments", model, votes, None) for votes in arguments() for model in (jr.JAM, jr.CrowdBT)],
-        *[
-            (f"{int(crowd.vote_weight.sum()):,} simulated crowd votes", model, crowd, None)
-            for model in (jr.JAM, jr.CrowdBT)
-        ],
     ]
     found = []
     for name, model, votes, features in cases:
@@ -343,6 +367,7 @@ def as_markdown(found: dict[str, Any]) -> str:
     ]
     lines += report.table(header, [_pass_cells(one, copied) for one in found["passes"]])
     lines += ["## JAM on white wine, six annotators", "", *_wine_notes(found["wine"])]
+    lines += ["## A crowd", "", *_crowd_notes(found["crowd"])]
     lines += ["## Agreement with the engine in memory", ""]
     lines += ["Largest differences between two fits, each with its engine.", ""]
     header = ["data", "model", "scores", "flips", "posterior", f"within {AGREEMENT:g}", "s in memory", "s on the GPU"]
@@ -364,11 +389,11 @@ def _pass_cells(one: dict[str, Any], copied: float) -> list[str]:
 
 def _wine_notes(found: list[dict[str, Any]]) -> list[str]:
     lines = [
-        "Times are from votes encoded in memory (`jamrank.Comparisons`) to scores, flips and the posterior of every",
-        "pair in memory. They include finding the patterns of the votes, all copies to and from the GPU, every pass,",
-        "and all work of the host between passes. They do not include encoding the votes, which is the same for",
-        f"every engine; its time is below each table. Medians of {FIT_ROUNDS}; the first fit also starts the GPU and",
-        "compiles the kernels, or loads them from disk.",
+        "Times are from arrays of item ids and a matrix of votes in memory to scores, flips and the posterior of",
+        "every pair in memory. They include encoding the votes (`Comparisons.from_matrix`), finding their patterns,",
+        "all copies to and from the GPU, every pass, and all work of the host between passes. Medians of",
+        f"{FIT_ROUNDS}; the first fit also starts the GPU and compiles the kernels, or loads them from disk.",
+        f"Asked of every pair: at least {FASTER:g} times as fast as two cores.",
         "",
     ]
     for one in found:
@@ -377,18 +402,44 @@ def _wine_notes(found: list[dict[str, Any]]) -> list[str]:
         rows = [
             [
                 name,
-                *(report.seconds(taken[part]) for part in ("first", "fit", "posterior", "all")),
+                *(report.seconds(taken[part]) for part in ("first", "encoding", "fit", "posterior", "all")),
                 f"{base / taken['all']:.1f}",
             ]
             for name, taken in one["seconds"].items()
         ]
-        lines += report.table(["engine", "s, first", "s, fit", "s, posterior", "s, both", "times as fast"], rows)
-        lines += [
-            f"Scores, flips and posterior differ by at most {one['difference']:.1e}. Encoding the votes took "
-            f"{report.seconds(one['encoding'])} s with all cores.",
-            "",
-        ]
+        header = ["engine", "s, first", "s, encoding", "s, fit", "s, posterior", "s, all", "times as fast"]
+        lines += report.table(header, rows)
+        lines += [f"Scores, flips and posterior differ by at most {one['difference']:.1e}.", ""]
     return lines
+
+
+def _crowd_notes(found: list[dict[str, Any]]) -> list[str]:
+    votes, pairs, cores = (found[0][name] for name in ("votes", "pairs", "cores"))
+    items, annotators = CROWD_SHAPE
+    lines = [
+        f"{votes:,} votes of {annotators} annotators on {pairs:,} pairs of {items:,} items, from encoded votes in",
+        "memory (`jamrank.Comparisons`) to scores, flips and the posterior of every pair in memory: building rows,",
+        f"copies to and from the GPU, passes, and all work of the host. Both engines have {cores} cores. Medians of",
+        f"{FIT_ROUNDS}.",
+        f"Asked: at least {FASTER_CROWD:g} times as fast, results within {AGREEMENT:g}.",
+        "",
+    ]
+    header = [
+        "model",
+        "passes",
+        "s in memory",
+        "s on the GPU",
+        "of it posterior",
+        "times as fast",
+        "largest difference",
+    ]
+    rows = []
+    for one in found:
+        memory, gpu = one["seconds"]["memory"], one["seconds"]["gpu"]
+        taken = [report.seconds(seconds) for seconds in (memory["all"], gpu["all"], gpu["posterior"])]
+        rows.append([one["model"], str(one["passes"]), *taken, f"{memory['all'] / gpu['all']:.1f}"])
+        rows[-1].append(f"{one['difference']:.1e}")
+    return [*lines, *report.table(header, rows)]
 
 
 def _agreement_cells(one: dict[str, Any]) -> list[str]:
@@ -402,6 +453,7 @@ def main() -> None:
     begun_at = commit()
     found: dict[str, Any] = {"seed": SEED, "copy bandwidth": copy_bandwidth()}
     found["wine"] = white_wine(given.quick)
+    found["crowd"] = crowd_fits(given.quick)
     found["agreement"] = agreement(given.quick)
     found["passes"] = measure_passes(given.quick)
     found["about"] = {**card(), "seed": str(SEED), **about(begun_at, "polars"), "jamrank": jr.__version__}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -29,7 +30,11 @@ def over_blocks(length: int, work: Callable[[slice], _Found], threads: int | Non
     threads = min(threads or default_threads(), len(blocks))
     if threads <= 1:
         return [work(block) for block in blocks]
-    return list(_pool(threads, os.getpid()).map(work, blocks))
+    # Few tasks: starting one takes as long as a block.
+    ends = [len(blocks) * thread // threads for thread in range(threads + 1)]
+    tasks = [blocks[begin:end] for begin, end in pairwise(ends)]
+    found = _pool(threads, os.getpid()).map(lambda own: [work(block) for block in own], tasks)
+    return [one for own in found for one in own]
 
 
 def any_block(length: int, work: Callable[[slice], Any]) -> bool:

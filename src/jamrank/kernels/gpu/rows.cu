@@ -35,17 +35,17 @@ __global__ void over_patterns(Long items, Long base, Long count, Long chunk, con
         const Prior prior(scores[one] - scores[other]);
         const double joint_first = prior.first * (if_first ? if_first[kind] : 1.0);
         const double joint = joint_first + prior.second * if_second[kind], total = 1.0 + prior.least;
-        const double q = joint_first / joint, bend = prior.least / (total * total);
+        const double share = reciprocal(total), q = joint_first * reciprocal(joint), bend = prior.least * share * share;
         if (posterior && live) posterior[at] = q;
         if (!gradient) continue;
         const double curved = times * fmax(bend - q * (1.0 - q), kLeastCurvature * bend);
         if (live) bends.put(at, one, other, curved);
-        sums.add(live, one, other, times * (q - prior.first / total), curved);
+        sums.add(live, one, other, times * (q - prior.first * share), curved);
         if (live) {
             if (weight)
-                value += times * log(joint / total);
+                value += times * log(joint * share);
             else
-                logs.times(joint / total);
+                logs.times(joint * share);
             tally.add(kind, fixed(times * q, by_kind));
         }
     }
@@ -86,14 +86,14 @@ __global__ void over_lists(Long items, Long base, Long count, Long chunk, const 
         const Prior prior(scores[one] - scores[other]);
         const double joint_first = prior.first * exp(log_first - largest);
         const double joint = joint_first + prior.second * exp(log_second - largest), total = 1.0 + prior.least;
-        const double q = joint_first / joint, bend = prior.least / (total * total);
+        const double share = reciprocal(total), q = joint_first * reciprocal(joint), bend = prior.least * share * share;
         if (posterior && live) posterior[at] = q;
         if (!gradient) continue;
         const double curved = fmax(bend - q * (1.0 - q), kLeastCurvature * bend);
         if (live) bends.put(at, one, other, curved);
-        sums.add(live, one, other, q - prior.first / total, curved);
+        sums.add(live, one, other, q - prior.first * share, curved);
         if (!live) continue;
-        logs.times(joint / total);
+        logs.times(joint * share);
         value += largest;
         for (Long v = from; v < to; ++v)
             tally.add(vote[v], fixed(vote_weight ? vote_weight[v] * q : q, by_kind));
@@ -125,14 +125,15 @@ struct OfTruth {
     __device__ OfTruth(const double* if_first, const double* if_second, bool each, double margin)
         : if_first(if_first), if_second(if_second), each(each) {
         const Prior prior(margin);
-        better = prior.first / (1.0 + prior.least);
-        worse = prior.second / (1.0 + prior.least);
+        const double share = reciprocal(1.0 + prior.least);
+        better = prior.first * share;
+        worse = prior.second * share;
     }
     // Returns what is added up by kind: the posterior, and what it leaves open.
     __device__ double2 say(int kind, double times, Linked& sums, Value& value, double& q) const {
         const double joint_first = better * (if_first ? if_first[kind] : 1.0);
         const double joint = joint_first + worse * if_second[kind];
-        q = fmin(joint_first / joint, 1.0);
+        q = fmin(joint_first * reciprocal(joint), 1.0);
         const double open = q * (1.0 - q);
         if (times == 1.0)
             value.logs.times(joint);
