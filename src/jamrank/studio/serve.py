@@ -134,6 +134,9 @@ def _serve_one(options: Options, opened: socket.socket, ready: Callable[[], None
     from jamrank.studio.web import Studio
 
     _log(options.quiet)
+    # The writing thread waits for the database often. Each time it would wait for the interpreter for as long as
+    # requests may keep it, by default 5 ms.
+    sys.setswitchinterval(0.0005)
     database = Database(open_study(options.database, create=False))
     studio = Studio(database, options.media, options.url, options.upload_bytes)
     config = uvicorn.Config(
