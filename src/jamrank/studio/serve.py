@@ -207,7 +207,12 @@ def _log(quiet: bool) -> None:
 
 
 def _work(options: Options) -> None:
-    """Run the worker: one per ledger, a second one waits until the first has stopped."""
+    """Run the worker: one per ledger, a second one waits until the first has stopped.
+
+    It gives way to the server: a lower priority, and one thread unless a variable says otherwise.
+    """
+    for name in ("JAMRANK_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS"):
+        os.environ.setdefault(name, "1")
     from jamrank.collect.database import only_writer
     from jamrank.studio.security import log
     from jamrank.studio.setup import open_study
