@@ -211,7 +211,13 @@ def _work(options: Options) -> None:
 
     It gives way to the server: a lower priority, and one thread unless a variable says otherwise.
     """
-    for name in ("JAMRANK_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS"):
+    for name in (
+        "JAMRANK_THREADS",
+        "OMP_NUM_THREADS",
+        "OPENBLAS_NUM_THREADS",
+        "MKL_NUM_THREADS",
+        "POLARS_MAX_THREADS",
+    ):
         os.environ.setdefault(name, "1")
     from jamrank.collect.database import only_writer
     from jamrank.studio.security import log
