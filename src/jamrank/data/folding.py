@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from jamrank.data.packing import FoldedVotes, Packing, sorted_keys
 from jamrank.data.storage import FIRST, MISSING, SECOND, TIE, DenseVotes
+from jamrank.kernels.in_threads import any_block
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
 
@@ -27,10 +28,13 @@ class EncodedVotes:
     results: NDArray[np.int8]
     weights: FloatArray | None
     grades: NDArray[np.int8] | None = None
+    covariates: FloatArray | None = None
 
 
 def fold(votes: EncodedVotes) -> FoldedVotes:
     """Sort the votes by pair and annotator and fold equal ones."""
+    if votes.covariates is not None:
+        return _fold_with_covariates(votes, votes.covariates)
     if votes.grades is not None:
         return _fold_graded(votes, votes.grades)
     packing = Packing(votes.items, votes.annotators, votes.questions)
@@ -39,6 +43,20 @@ def fold(votes: EncodedVotes) -> FoldedVotes:
     keys = packing.pack(votes.left, votes.right, votes.annotator, votes.question, votes.results)
     n_missing = count(votes.results, MISSING)
     return packing.unpack(*sorted_keys(keys, votes.weights), len(keys) - n_missing, n_missing)
+
+
+def _fold_with_covariates(votes: EncodedVotes, covariates: FloatArray) -> FoldedVotes:
+    """Fold votes that are equal in their covariates too: as those of an annotator for each distinct row of these."""
+    rows, code = np.unique(covariates, axis=0, return_inverse=True)
+    key = votes.annotator.astype(np.int64) * len(rows) + code.ravel()
+    distinct, who = np.unique(key, return_inverse=True)
+    folded = fold(
+        replace(votes, annotators=np.arange(len(distinct)), annotator=who.astype(np.int32), covariates=None)
+    )
+    table = folded.storage.table
+    own = distinct[table.annotator]
+    storage = replace(table, annotator=(own // len(rows)).astype(np.int32), covariate=rows[own % len(rows)])
+    return folded._replace(storage=storage)
 
 
 def _fold_graded(votes: EncodedVotes, grades: NDArray[np.int8]) -> FoldedVotes:
@@ -95,13 +113,14 @@ def fold_matrix(
 
 def _sort_matrix(n_items: int, left: Int32Array, right: Int32Array, results: NDArray[np.int8]) -> FoldedVotes | None:
     """Store a matrix whose rows are distinct pairs as it is; None where two rows are the same pair."""
-    swapped = left > right
-    if swapped.any():
+    first, second, swapped = left, right, np.empty(0, dtype=bool)
+    in_order = _in_order(first, second)
+    if not in_order and any_block(len(left), lambda block: left[block] > right[block]):
+        swapped = left > right
         first, second = np.where(swapped, right, left), np.where(swapped, left, right)
         results = _turned(results, swapped[:, None])
-    else:
-        first, second, swapped = left, right, np.empty(0, dtype=bool)
-    if not _in_order(first, second):
+        in_order = _in_order(first, second)
+    if not in_order:
         key = first.astype(np.int64) * n_items + second
         order = np.argsort(key, kind="stable")
         if (np.diff(key[order]) == 0).any():
@@ -109,7 +128,7 @@ def _sort_matrix(n_items: int, left: Int32Array, right: Int32Array, results: NDA
         first, second, results = first[order], second[order], results[order]
         swapped = swapped[order] if len(swapped) else swapped
     # Most matrices have neither ties nor gaps.
-    decided = bool(results.max(initial=SECOND) <= FIRST)
+    decided = not any_block(len(results), lambda block: results[block].max(initial=SECOND) > FIRST)
     n_missing = 0 if decided else count(results, MISSING)
     return FoldedVotes(
         first,
@@ -128,9 +147,17 @@ def _turned(results: NDArray[np.int8], swapped: BoolArray) -> NDArray[np.int8]:
 
 
 def _in_order(first: Int32Array, second: Int32Array) -> bool:
-    """Return whether pairs are sorted and distinct."""
-    same = first[1:] == first[:-1]
-    return bool((first[1:] >= first[:-1]).all() and (~same | (second[1:] > second[:-1])).all())
+    """Return whether pairs are sorted and distinct, and name the lower item first."""
+    last = len(first) - 1
+
+    def is_wrong(block: slice) -> bool:
+        here, after = slice(block.start, min(block.stop, last)), slice(block.start + 1, block.stop + 1)
+        falls = second[after] <= second[here]
+        falls &= first[after] == first[here]
+        falls |= first[after] < first[here]
+        return bool(falls.any() or (first[block] >= second[block]).any())
+
+    return not any_block(len(first), is_wrong)
 
 
 def count(results: NDArray[np.int8], result: int) -> int:

@@ -156,8 +156,12 @@ class AnnotatorFit:
     def verdicts(self) -> Verdicts:
         """The verdict on each annotator, with evidence and action."""
         low, high = self.flip_range
-        found = judge(self.overall, low, high, self.response_bias)
+        found = self.amend(judge(self.overall, low, high, self.response_bias))
         return name_copies(found, self.votes.annotators, self.votes.copy_of)
+
+    def amend(self, found: Verdicts) -> Verdicts:
+        """Return verdicts with what the model of the ranking knows beside flips, sides and ties; here nothing."""
+        return found
 
     def frame(self, more: Mapping[str, FloatArray] | None = None) -> Any:
         """Return the annotators as a frame: counts, flip, verdict, traits of the noise, and more columns."""
