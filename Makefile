@@ -10,8 +10,8 @@ MODULES := $(shell find src -name '*.py' | sort | cksum | cut -d ' ' -f 1)
 # Benchmarks have an environment of their own, with jamrank as its users install it.
 RIVALS := .venv-rivals
 
-# How many tests run at the same time.
-JOBS ?= 2
+# How many tests run at the same time: three keep two cores busy, as many wait for a browser or a database.
+JOBS ?= 3
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 .PHONY: demo test test-long golden lint typecheck unit wheel format figure gallery report-figure reproduce test-oldest docs clean

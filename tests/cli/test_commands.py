@@ -750,6 +750,7 @@ def test_a_model_for_few_votes_is_not_called_chosen_by_votes(tmp_path):
     assert "held-out" not in result.output
 
 
+@pytest.mark.long
 def test_many_groups_do_not_crowd_the_terminal_and_notes_name_theirs(study, tmp_path, quick):
     frame = pl.read_csv(study / "votes.csv")
     names = [f"a-rather-long-name-{k % 3}" for k in range(len(frame))]

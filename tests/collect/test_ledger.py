@@ -400,6 +400,7 @@ def test_strengths_are_grades(tmp_path):
     assert with_grades(many)["grade"].value_counts().sort("grade").rows() == [(1, 100), (2, 100), (3, 100)]
 
 
+@pytest.mark.long
 def test_the_command_line_fits_and_exports_a_ledger(tmp_path):
     path = Path(tmp_path / "l.db")
     with open_ledger(path) as ledger:

@@ -142,6 +142,7 @@ def test_a_majority_of_votes_for_the_truth_settles_the_sign(flips):
     assert [finding.level for finding in about(health, "sign")] == ["good"] * (len(flips) > 1)
 
 
+@pytest.mark.long
 def test_few_votes_of_honest_annotators_are_no_reason_to_doubt_the_sign():
     rng = np.random.default_rng(5)
     doubted = 0

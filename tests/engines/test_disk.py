@@ -50,7 +50,7 @@ def draw(n_items: int, n: int, columns: str, seed: int = 0) -> tuple[pl.DataFram
 
 
 # Chains over votes on disk are slow.
-SHORT = [("JAM", "weight"), ("CrowdBT", "weight"), ("BradleyTerry", "weight")]
+SHORT = [("BradleyTerry", "weight")]
 
 
 @pytest.mark.filterwarnings("ignore::jamrank.errors.TiesExcludedWarning")
@@ -89,6 +89,7 @@ def test_a_fit_from_disk_is_the_fit_in_memory(tmp_path, name, columns):
                 assert a[column].to_list() == b[column].to_list()
 
 
+@pytest.mark.long
 def test_crowds_of_many_items_too(tmp_path):
     frame, _ = draw(2500, 12_000, "")
     frame.write_parquet(tmp_path / "votes.parquet")

@@ -192,6 +192,7 @@ def test_a_worker_that_dies_costs_a_recomputation_not_the_fit(votes, cluster):
     assert victim not in client.run(os.getpid).values()
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::jamrank.errors.JamrankWarning")
 def test_votes_in_memory_are_sent(log_emission, cluster, monkeypatch):
     monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", cluster)

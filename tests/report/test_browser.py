@@ -121,13 +121,13 @@ def test_tables_are_saved_as_csv(opened, written):
 
 def test_the_matrix_shows_other_items_and_says_its_cells(opened, written):
     page = opened()
-    names = page.locator(".heat tbody th").all_inner_texts()
+    names = page.locator(".wins tbody th").all_inner_texts()
     assert len(names) == 25
     order = pl.DataFrame(written[1].ranking_)["item"].to_list()
     page.get_by_label("Rows around").fill(order[70])
     page.get_by_label("Columns around").fill(order[40])
-    assert page.locator(".heat tbody .found").inner_text().endswith(order[70])
-    cell = page.locator(f'.heat tbody tr:has(th[title="{order[70]}"]) td').nth(12)
+    assert page.locator(".wins tbody .found").inner_text().endswith(order[70])
+    cell = page.locator(f'.wins tbody tr:has(th[title="{order[70]}"]) td').nth(12)
     expected = round(100 * float(written[1].predict_proba(order[70], order[40])[0]))
     assert abs(int(cell.inner_text()) - max(expected, 1)) <= 1
     cell.hover()
@@ -153,10 +153,10 @@ def test_charts_and_tables_are_reached_and_read_by_keyboard(opened):
 def test_tab_goes_through_the_page_and_every_control_has_a_name(opened):
     page = opened()
     reached = []
-    for _ in range(13):
+    for _ in range(14):
         page.keyboard.press("Tab")
         reached.append(page.evaluate("document.activeElement.tagName.toLowerCase()"))
-    assert reached[:10] == ["a"] * 10 and reached[10:] == ["svg", "input", "button"]
+    assert reached[:11] == ["a"] * 11 and reached[11:] == ["svg", "input", "button"]
     controls = "[...document.querySelectorAll('button, input, a, [tabindex], svg[role=img]')]"
     named = "e.getAttribute('aria-label') || e.textContent.trim() || (e.labels && e.labels.length)"
     assert page.evaluate(f"{controls}.every((e) => e.tabIndex >= 0)")

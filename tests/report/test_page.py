@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from scipy.special import expit
 
-from jamrank.report import SECTIONS, Report, Section, Skills, WinProbabilities, render
+from jamrank.report import SECTIONS, AgreementMatrix, Report, Section, Skills, WinProbabilities, render
 from jamrank.report.judges import REASONS
 from jamrank.report.markup import MISSING
 
@@ -137,6 +137,9 @@ def kinds(told):
     return pl.DataFrame({"cluster": range(n), "pairs": [50] * n, "votes": [90] * n, "description": told})
 
 
+AGREED = np.array([[np.nan, 0.9, 0.46], [0.9, np.nan, np.nan], [0.46, np.nan, np.nan]])
+
+
 def full(report):
     """Add everything that a report can have."""
     odds = np.linspace(2, -2, 5)
@@ -161,6 +164,7 @@ def full(report):
         skills=skills,
         features=pl.DataFrame({"feature": ["sweet", "sour"], "coef": [0.1, -2.0], "effect": [0.5, -1.5]}),
         correlated=pl.DataFrame({"first": ["a"], "second": ["b"], "pairs": [40], "correlation": [0.62]}),
+        agreement=AgreementMatrix(["ann", "bob", "cy"], AGREED, n_others=2),
         effective_judges=2.5,
         health=[("warning", "Mind the gap."), ("good", "All linked.")],
         counts={"items": 5, "components": 1},
@@ -240,6 +244,7 @@ def test_sections_come_in_order_with_the_summary_first(small):
         "summary",
         "ranking",
         "annotators",
+        "agreement",
         "reliability",
         "uncertain",
         "next",
@@ -294,6 +299,7 @@ def test_hostile_ids_are_text_and_only_text(small):
         by_column=HOSTILE[1],
         meaning=HOSTILE[0],
         wins=WinProbabilities(HOSTILE, np.full((3, 3), 0.5), np.zeros(n)),
+        agreement=AgreementMatrix(HOSTILE[:3], np.full((3, 3), 0.5)),
         correlated=pl.DataFrame({"first": HOSTILE, "second": HOSTILE, "pairs": [9] * n, "correlation": [0.5] * n}),
         features=pl.DataFrame({"feature": HOSTILE, "coef": [1.0] * n, "effect": [1.0] * n}),
         skills=Skills(kinds(HOSTILE[:2]), HOSTILE, np.full((n, 2), 0.2), np.full((n, 2), 9.0)),
@@ -505,6 +511,14 @@ def test_a_small_matrix_is_whole_and_a_larger_one_can_be_browsed(small):
     assert "The first 25 of 100 items are shown." in part
     block = json.loads(re.search(r'id="data-wins">(.*?)</script>', part).group(1))
     assert block["names"] == items and block["odds"] == pytest.approx(odds, abs=1e-3)
+
+
+def test_who_agrees_with_whom_is_a_matrix_of_at_least_three(small):
+    part = section(render(full(small)), "Who agrees with whom")
+    assert re.findall(r"<td[^>]*>(\d*)</td>", part) == ["", "90", "46", "90", "", "", "46", "", ""]
+    assert "The 3 annotators with the most common pairs are shown, 2 more are not." in part
+    two = replace(small, agreement=AgreementMatrix(["ann", "bob"], AGREED[:2, :2]))
+    assert "Who agrees with whom" not in render(two)
 
 
 def test_no_probability_is_written_as_certain(small):

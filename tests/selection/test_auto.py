@@ -124,6 +124,7 @@ def test_the_choice_is_saved_with_the_model(tmp_path, fitted):
         jr.load(tmp_path / "changed.jamrank")
 
 
+@pytest.mark.long
 def test_from_disk_it_chooses_the_same(tmp_path):
     drawn = jr.simulate(20, 8, 2000, truth="vote", random_state=0)
     drawn.frame.write_parquet(tmp_path / "votes.parquet")
@@ -134,6 +135,7 @@ def test_from_disk_it_chooses_the_same(tmp_path):
     np.testing.assert_allclose(here.scores_, there.scores_, atol=1e-6)
 
 
+@pytest.mark.long
 def test_the_reason_says_how_much_was_held_out():
     few = jr.simulate(20, 10, 2000, truth="vote", random_state=0).votes
     assert "folds" not in jr.Auto().fit(few).reason_

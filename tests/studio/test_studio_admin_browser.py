@@ -84,6 +84,7 @@ def test_the_overview_shows_the_ranking_and_follows_the_votes(page, voted):
     expect(page.locator("#live .tiles")).to_contain_text("49", timeout=15_000)
 
 
+@pytest.mark.long
 def test_pausing_inviting_and_retiring(page, voted, images):
     enter(page, voted)
     page.get_by_role("button", name="Pause").click()

@@ -11,6 +11,7 @@ from scipy.special import expit
 
 from jamrank.fitting.latent_fit import LatentFit
 from jamrank.fitting.solution import Solution
+from jamrank.inference.agreement import Agreement, ordered_agreement
 from jamrank.inference.error_correlation import Links, correlated
 from jamrank.inference.exchangeability import codes
 from jamrank.inference.information import information_on_flips, interval, joint_covariance
@@ -133,6 +134,10 @@ class AnnotatorFit:
     def effective_judges(self) -> float | None:
         """How many independent annotators the annotators are worth; None for votes on disk."""
         return None if self._links is None else self._links.effective_judges
+
+    def agreement(self, most: int) -> Agreement | None:
+        """Return who agrees with whom; None for votes on disk, and where no two annotators have pairs in common."""
+        return None if self._links is None else ordered_agreement(self._links.couples, most)
 
     @cached_property
     def link_rows(self) -> FloatArray:

@@ -35,42 +35,8 @@ _LARGEST_SKILL = 0.98
 
 
 @dataclass(frozen=True)
-class Links:
-    """Couples of judges whose errors are correlated.
-
-    Attributes
-    ----------
-    first, second : ndarray of int
-        The two judges, as indices into ``votes.annotators``; highest correlation first.
-    common : ndarray
-        Pairs that both judged.
-    agreed : ndarray
-        On how many of them they agreed.
-    expected : ndarray
-        On how many they would have if they erred independently.
-    correlation : ndarray
-        Correlation of their errors, shrunk towards 0 by its sampling error.
-    effective_judges : float
-        How many independent judges all of them are worth.
-    """
-
-    first: IntArray
-    second: IntArray
-    common: FloatArray
-    agreed: FloatArray
-    expected: FloatArray
-    correlation: FloatArray
-    effective_judges: float
-
-    def to_array(self) -> FloatArray:
-        """Return the couples as rows of numbers, for files."""
-        columns = [self.first, self.second, self.common, self.agreed, self.expected, self.correlation]
-        return np.stack(columns, axis=1).astype(np.float64)
-
-
-@dataclass(frozen=True)
-class _Couples:
-    """Couples of judges: number of common pairs, and agreement on them from -1 to 1."""
+class Couples:
+    """Couples of judges with at least ten common pairs: how many, and agreement on them from -1 to 1."""
 
     first: IntArray
     second: IntArray
@@ -88,6 +54,43 @@ class _Couples:
         """Return with how many others both judges of each couple have pairs in common."""
         linked = self.matrix(np.ones(len(self.common)), np.ones(len(self.common), dtype=bool))
         return np.asarray(csr_array(linked @ linked)[self.first, self.second]).ravel()
+
+
+@dataclass(frozen=True)
+class Links:
+    """Couples of judges whose errors are correlated.
+
+    Attributes
+    ----------
+    first, second : ndarray of int
+        The two judges, as indices into ``votes.annotators``; highest correlation first.
+    common : ndarray
+        Pairs that both judged.
+    agreed : ndarray
+        On how many of them they agreed.
+    expected : ndarray
+        On how many they would have if they erred independently.
+    correlation : ndarray
+        Correlation of their errors, shrunk towards 0 by its sampling error.
+    effective_judges : float
+        How many independent judges all of them are worth.
+    couples : Couples
+        Every couple with common pairs, linked or not.
+    """
+
+    first: IntArray
+    second: IntArray
+    common: FloatArray
+    agreed: FloatArray
+    expected: FloatArray
+    correlation: FloatArray
+    effective_judges: float
+    couples: Couples
+
+    def to_array(self) -> FloatArray:
+        """Return the couples as rows of numbers, for files."""
+        columns = [self.first, self.second, self.common, self.agreed, self.expected, self.correlation]
+        return np.stack(columns, axis=1).astype(np.float64)
 
 
 def correlated(votes: Comparisons, flip: Any = None) -> Links:
@@ -119,10 +122,10 @@ def correlated(votes: Comparisons, flip: Any = None) -> Links:
     agreed, expected = (common * (1 + balance[kept]) / 2 for balance in (couples.agreement, explained))
     judges = int(np.count_nonzero(votes.annotator_decided > 0))
     lost = _shared(first, second, linked, votes.n_annotators)
-    return Links(first, second, common, np.round(agreed, 9), expected, linked, judges - lost)
+    return Links(first, second, common, np.round(agreed, 9), expected, linked, judges - lost, couples)
 
 
-def _agreements(votes: Comparisons) -> _Couples:
+def _agreements(votes: Comparisons) -> Couples:
     said = _ballots(votes)
     busy = _busiest(said)
     said = csr_array(said[:, busy])
@@ -131,7 +134,7 @@ def _agreements(votes: Comparisons) -> _Couples:
     some = (common.row < common.col) & (common.data >= _LEAST_COMMON)
     first, second, both = common.row[some], common.col[some], common.data[some]
     agreed = np.asarray(balance[first, second]).ravel() if len(both) else np.empty(0)
-    return _Couples(busy[first], busy[second], both, agreed / both, votes.n_annotators)
+    return Couples(busy[first], busy[second], both, agreed / both, votes.n_annotators)
 
 
 def _busiest(said: csr_array) -> IntArray:
@@ -176,7 +179,7 @@ def _sample(votes: Comparisons) -> BoolArray:
     return kept
 
 
-def _surplus(couples: _Couples, guess: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _surplus(couples: Couples, guess: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the shrunken error correlation of each couple, 0 if not significant; and the explained agreement.
 
     Explained is the agreement, less disagreement, of judges with these skills who err independently.
@@ -220,7 +223,7 @@ def _excess(one: FloatArray, other: FloatArray, agreement: FloatArray) -> FloatA
 
 
 def _skills(
-    couples: _Couples, aside: BoolArray, guess: FloatArray, few: bool
+    couples: Couples, aside: BoolArray, guess: FloatArray, few: bool
 ) -> tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]:
     """Return the skills of both judges of each couple, estimated from the other couples, with their variances.
 

@@ -4,12 +4,13 @@ from jamrank.report.analysis import Analysis
 from jamrank.report.build import describe, versions, write_report
 from jamrank.report.narrative import findings, warnings_first
 from jamrank.report.page import render, section_markup
-from jamrank.report.record import Report, Skills, WinProbabilities
+from jamrank.report.record import AgreementMatrix, Report, Skills, WinProbabilities
 from jamrank.report.registry import SECTIONS
 from jamrank.report.section import Section
 
 __all__ = [
     "SECTIONS",
+    "AgreementMatrix",
     "Analysis",
     "Report",
     "Section",

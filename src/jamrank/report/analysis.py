@@ -15,13 +15,15 @@ from jamrank.diagnostics.graph import components_of
 from jamrank.inference.order_probability import OrderProbability
 from jamrank.inference.result import RankingResult
 from jamrank.io.out_of_core.parted import Votes
-from jamrank.report.record import Skills
+from jamrank.report.record import AgreementMatrix, Skills
 from jamrank.report.result_tables import ResultTables
 from jamrank.typing import FloatArray, IntArray
 
 # Up to so many items the choice of pairs knows how scores vary together.
 _MOST_JOINT = 500
 _MOST_NEXT = 10
+# Of more annotators, this many are shown in the matrix of who agrees with whom.
+_MOST_COMPARED = 25
 
 
 class Analysis(ResultTables):
@@ -53,6 +55,15 @@ class Analysis(ResultTables):
     def correlated(self) -> pl.DataFrame:
         """Pairs of annotators whose errors are correlated, the strongest first."""
         return pl.DataFrame(self.result.correlated())
+
+    @cached_property
+    def agreement(self) -> AgreementMatrix | None:
+        """Who agrees with whom; None where that cannot be told."""
+        found = self.result.judging.annotators.agreement(_MOST_COMPARED)
+        if found is None:
+            return None
+        names = self.result.votes.annotators[found.annotators].tolist()
+        return AgreementMatrix(names, found.share, found.n_others)
 
     @cached_property
     def n_judges(self) -> int:

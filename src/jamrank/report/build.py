@@ -124,6 +124,7 @@ def describe(
         skills=analysis.skills,
         features=analysis.features,
         correlated=analysis.correlated,
+        agreement=analysis.agreement,
         effective_judges=analysis.effective_judges,
         families=family_sentences(analysis),
         n_judges=analysis.n_judges,

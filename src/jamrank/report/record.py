@@ -35,6 +35,25 @@ class WinProbabilities:
 
 
 @dataclass(frozen=True)
+class AgreementMatrix:
+    """How often annotators agree.
+
+    Parameters
+    ----------
+    annotators : sequence
+        In the order of rows and columns: those who agree are neighbours.
+    share : ndarray
+        Share of common pairs on which two annotators agree; nan where they have too few.
+    n_others : int
+        Annotators who are not shown because there are too many.
+    """
+
+    annotators: Sequence[object]
+    share: FloatArray
+    n_others: int = 0
+
+
+@dataclass(frozen=True)
 class Skills:
     """Flips by cluster of pairs.
 
@@ -99,6 +118,8 @@ class Report:
         Columns feature, coef, effect.
     correlated : polars.DataFrame, optional
         Columns first, second, pairs, correlation: annotators whose errors are correlated.
+    agreement : AgreementMatrix, optional
+        Who agrees with whom.
     effective_judges : float, optional
         How many independent annotators they are equivalent to.
     families : sequence of str
@@ -146,6 +167,7 @@ class Report:
     skills: Skills | None = None
     features: pl.DataFrame | None = None
     correlated: pl.DataFrame | None = None
+    agreement: AgreementMatrix | None = None
     effective_judges: float | None = None
     families: Sequence[str] = ()
     health: Sequence[tuple[str, str]] = ()

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from html import escape
-
-import numpy as np
-
+from jamrank.report.heat import heat_map
 from jamrank.report.markup import paragraph, plain, plural, shorten, tag
 from jamrank.report.record import Report, WinProbabilities
 from jamrank.report.section import Section
@@ -13,7 +10,6 @@ from jamrank.report.tables import LONGEST_NAME, TABLE_ROWS, data_block
 
 # Of more items, this many of the first are shown.
 SHOWN = 25
-_NAME = 24
 
 
 def _render(report: Report) -> str:
@@ -38,36 +34,9 @@ def _render(report: Report) -> str:
 
 
 def _matrix(known: WinProbabilities) -> str:
-    shown = len(known.chance)
-    names = [plain(item) for item in known.items[:shown]]
-    heads = (
-        tag("th", str(place), tag("span", escape(f" {shorten(name, _NAME)}"), class_="unseen"), scope="col")
-        for place, name in enumerate(names, start=1)
-    )
-    corner = tag("td", tag("span", "row beats column", class_="unseen"))
-    rows = (_row(place, name, known.chance[place]) for place, name in enumerate(names))
-    caption = tag("caption", "Probability in percent that the row beats the column", class_="unseen")
-    table = tag(
-        "table", caption, tag("thead", tag("tr", corner, *heads)), tag("tbody", "\n".join(rows)), class_="heat"
-    )
-    label = "Probability that the row beats the column"
-    tip = tag("p", class_="tip", aria_live="polite")
-    return tag("div", table, class_="scroll", tabindex="0", role="region", aria_label=label) + tip
-
-
-def _row(place: int, name: str, chance: np.ndarray) -> str:
-    head = tag(
-        "th", tag("span", str(place + 1), class_="place"), escape(shorten(name, _NAME)), scope="row", title=name
-    )
-    cells = (
-        "<td></td>" if column == place else f'<td class="h{round(10 * p)}">{_cell(p)}</td>'
-        for column, p in enumerate(chance.tolist())
-    )
-    return tag("tr", head, *cells)
-
-
-def _cell(chance: float) -> str:
-    return str(min(max(round(100 * chance), 1 if chance > 0 else 0), 99 if chance < 1 else 100))
+    names = [plain(item) for item in known.items[: len(known.chance)]]
+    caption = "Probability in percent that the row beats the column"
+    return heat_map(names, known.chance, caption, "row beats column") + tag("p", class_="tip", aria_live="polite")
 
 
 SECTION = Section("wins", "Win probabilities", _render, link="Win probabilities")
