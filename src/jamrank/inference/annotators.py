@@ -234,7 +234,7 @@ class LatentAnnotators(AnnotatorFit):
         return not NOISES[self.fit.settings.noise].flips
 
     @cached_property
-    def level_known(self) -> bool:  # type: ignore[override]
+    def level_known(self) -> bool:
         """Whether the votes tell how high flips are.
 
         With a truth per vote they tell the products of 1 - 2 flip and 2 P(truth) - 1. Unless pairs form a cycle, or

@@ -90,7 +90,7 @@ class VoteSummary:
         n = len(self.items)
         first, second = np.divmod(np.unique(self.pairs.first.astype(np.int64) * n + self.pairs.second), n)
         graph = coo_array((np.ones(len(first)), (first, second)), shape=(n, n))
-        return len(first) > n - connected_components(graph, directed=False)[0]
+        return bool(len(first) > n - connected_components(graph, directed=False)[0])
 
     @property
     def in_memory(self) -> Comparisons | None:
