@@ -28,7 +28,7 @@ from benchmarks.hostile.base import ENDS, WRONG
 from benchmarks.machine import about, commit
 from benchmarks.report import arguments, made_with, parser, say, table, write
 
-CASES, QUICK_CASES, SEEDS = 101_000, 300, (23, 24)
+CASES, QUICK_CASES, SEEDS = 101_000, 300, (25, 26)
 # A worker is replaced after so many cases, so that what libraries keep does not add up.
 BATCH = 15_000
 LONGEST_SECONDS, SPARE_BYTES, TIMES_INPUT = 20.0, 500 << 20, 20

@@ -3,10 +3,11 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+import polars as pl
 import pytest
 
 import jamrank as jr
-from jamrank.data.copies import find_copies
+from jamrank.data.copies import _cycles, find_copies
 from jamrank.errors import CopiesWarning
 from jamrank.simulation import Tastes
 
@@ -35,6 +36,35 @@ def test_every_copy_is_named_and_nobody_else(copies, n_annotators, pairs):
         named += found.tolist() == all_of_them
     # With two others and 125 pairs, the skill of the copies may not be known well enough.
     assert named >= (10 if pairs == 600 else 7)
+
+
+def test_cycles_of_three_share_no_vote():
+    rng = np.random.default_rng(0)
+    first, second = np.triu_indices(12, 1)
+    won = rng.random(len(first)) < 0.5
+    winner, loser = np.where(won, first, second).tolist(), np.where(won, second, first).tolist()
+    found = _cycles(winner, loser)
+    assert len(found) == len(set(found)) > 0
+    for one, other, last in zip(*[iter(found)] * 3, strict=True):
+        assert [loser[one], loser[other], loser[last]] == [winner[other], winner[last], winner[one]]
+    # Of votes in an order there are none.
+    assert _cycles(first.tolist(), second.tolist()) == []
+
+
+def test_copies_who_contradict_themselves_are_named_where_others_are_too_few_to_know_their_skill():
+    # The only two others vote nearly at random, so agreement with them says little.
+    named = 0
+    for seed in range(6):
+        flips = [0.1, 0.1, 0.3, 0.3, 0.3]
+        tastes = Tastes(same_pairs=300)
+        votes = jr.simulate(25, 5, 1, truth="vote", flips=flips, spread=1.0, tastes=tastes, random_state=seed).frame
+        copied = votes.filter(pl.col("annotator") != votes["annotator"].unique().sort()[1])
+        first = votes["annotator"].unique().sort()[0]
+        own = copied.filter(pl.col("annotator") == first).with_columns(annotator=pl.lit("zz-copy"))
+        found = find_copies(jr.Comparisons.from_frame(pl.concat([copied, own])))
+        named += found.tolist() == [-1, -1, -1, -1, 0]
+        assert (found[:-1] == -1).all()
+    assert named >= 5
 
 
 def test_independent_annotators_are_no_copies():

@@ -78,7 +78,7 @@ def test_models_tell_of_a_copy(tmp_path):
     votes = jr.Comparisons.from_matrix(left, right, said, list("ABCDE"))
     model = jr.JAM().fit(votes)
     assert model.result_.annotators.effective_judges == pytest.approx(4, abs=0.05)
-    assert model.result_.correlated().rows()[0][:3] == ("A", "B", len(left))
+    assert model.correlated_.rows()[0][:3] == ("A", "B", len(left))
     told = " ".join(findings(Analysis(model.result_, votes)))
     assert "Errors of A and B are correlated (" in told
     assert f"on {len(left)} of {len(left)} common pairs, expected" in told

@@ -108,7 +108,9 @@ def test_groups_part_neighbours_that_are_told_apart():
     within = outcome == 0.5
     outcome[within] = np.arange(within.sum()) % 2
     groups = (
-        jr.BradleyTerry(n_jobs=1).fit(jr.Comparisons.from_arrays(left, right, np.zeros(len(left)), outcome)).groups_
+        jr.BradleyTerry(n_jobs=1)
+        .fit(jr.Comparisons.from_arrays(left, right, np.zeros(len(left)), outcome))
+        .result_.groups()
     )
     assert groups.columns == ["item", "rank", "group", "apart_from"]
     assert groups["group"].to_list() == [1, 1, 2, 2]
@@ -128,13 +130,13 @@ def test_intervals_widen_with_the_level(model):
 @pytest.mark.parametrize("make", [jr.JAM, jr.BradleyTerry, lambda: jr.JAM(noise="two-coin"), jr.MajorityVote])
 def test_intervals_of_flips_hold_the_flip_and_widen_with_the_level(drawn, make):
     fitted = make().fit(drawn.votes)
-    narrow, usual = fitted.flip_intervals(0.5), fitted.flip_intervals()
+    narrow, usual = fitted.result_.flip_intervals(0.5), fitted.result_.flip_intervals()
     assert usual.columns == ["annotator", "flip", "flip_low", "flip_high"]
     for found in (narrow, usual):
         assert ((found["flip_low"] <= found["flip"]) & (found["flip"] <= found["flip_high"])).all()
     assert ((usual["flip_high"] - usual["flip_low"]) > (narrow["flip_high"] - narrow["flip_low"])).all()
     with pytest.raises(ParameterError, match="level"):
-        fitted.flip_intervals("wide")
+        fitted.result_.flip_intervals("wide")
 
 
 @pytest.mark.parametrize("kind", ["posterior", "information", "sandwich", "bootstrap"])
@@ -249,7 +251,9 @@ def test_the_model_that_was_chosen_is_asked(drawn):
     np.testing.assert_array_equal(
         fitted.result_.uncertainty.rank_distribution(), fitted.model_.result_.uncertainty.rank_distribution()
     )
-    assert fitted.groups_.equals(fitted.model_.groups_) and fitted.top(2).equals(fitted.model_.top(2))
+    assert fitted.result_.groups().equals(fitted.model_.result_.groups()) and fitted.top(2).equals(
+        fitted.model_.top(2)
+    )
 
 
 def test_unknown_flips_widen_the_errors_of_scores(drawn):
@@ -272,7 +276,7 @@ def test_what_a_model_cannot_say_it_refuses(drawn):
 
 def test_tables_show_what_the_draws_say(drawn):
     fitted = jr.CrowdBT(n_jobs=1).fit(drawn.votes)
-    annotators, flips, ranking = fitted.annotators_, fitted.flip_intervals(), fitted.ranking_
+    annotators, flips, ranking = fitted.annotators_, fitted.result_.flip_intervals(), fitted.ranking_
     for name in ("flip", "flip_low", "flip_high"):
         assert annotators[name].to_list() == flips[name].to_list()
     place = np.searchsorted(fitted.items_, ranking["item"].to_numpy())

@@ -14,6 +14,7 @@ from jamrank.errors import InputError
 from jamrank.io import footer
 from jamrank.io.footer import Facts, examine
 from jamrank.io.parquet import ParquetFiles
+from jamrank.io.parquet_schema import FILE, PAGE
 from jamrank.io.tables import read_table
 from jamrank.io.thrift import DamagedError
 
@@ -210,3 +211,35 @@ def test_long_texts_and_many_groups_agree_with_what_is_told(tmp_path):
 def test_columns_that_begin_nowhere_are_damaged(offsets):
     with pytest.raises(DamagedError):
         footer._check_group(b"PAR1" + bytes(100), {1: [{3: {3: [b"a"], 5: 1, 7: 10, **offsets}}], 3: 1}, 90, set())
+
+
+def test_metadata_without_a_required_field_is_damaged():
+    """polars takes a footer that arrow refuses: the number of a field of the encoding statistics is another."""
+    content = io.BytesIO()
+    pq.write_table(pa.table({"left": ["a", "b"] * 9}), content)
+    data = content.getvalue()
+    assert examine(data) is not None
+    # Two pages: each a kind, an encoding and a count, in fields 1, 2 and 3.
+    at = data.rindex(b"\x15\x04\x15\x00\x15\x02\x00")
+    damaged = data[: at + 2] + b"\x35" + data[at + 3 :]
+    with pytest.raises(OSError, match="thrift"):
+        pq.read_table(io.BytesIO(damaged))
+    assert pl.read_parquet(io.BytesIO(damaged)).height == 18
+    assert examine(damaged) is None
+
+
+def test_an_encoding_that_does_not_exist_is_damaged():
+    page = {1: 0, 2: 10, 3: 10, 5: {1: 4, 2: 8, 3: 3, 4: 3}}
+    PAGE.require(page)
+    with pytest.raises(DamagedError):
+        PAGE.require(page | {5: {1: 4, 2: 77, 3: 3, 4: 3}})
+
+
+@pytest.mark.parametrize("number", FILE.required)
+def test_every_required_field_is_required(number):
+    whole = {1: 1, 2: [{4: b"schema"}], 3: 0, 4: []}
+    FILE.require(whole)
+    with pytest.raises(DamagedError):
+        FILE.require({field: value for field, value in whole.items() if field != number})
+    with pytest.raises(DamagedError):
+        FILE.require(whole | {number: True})

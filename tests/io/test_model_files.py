@@ -19,7 +19,7 @@ VOTES = jr.simulate(6, 3, 80, random_state=0).votes
 
 def full(model):
     """Return a model that has computed everything."""
-    _ = model.ranking_, model.annotators_, model.pairs_, model.groups_, model.vote_proba(VOTES)
+    _ = model.ranking_, model.annotators_, model.pairs_, model.result_.groups(), model.vote_proba(VOTES)
     return model
 
 

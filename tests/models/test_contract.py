@@ -261,7 +261,7 @@ def test_saving_and_loading_changes_no_bit(name, tmp_path):
         assert getattr(again, array).tobytes() == getattr(model, array).tobytes()
     for frame in ("ranking_", "annotators_", "pairs_"):
         assert getattr(again, frame).equals(getattr(model, frame))
-    assert again.result_.correlated().equals(model.result_.correlated())
+    assert again.correlated_.equals(model.correlated_)
     assert again.result_.annotators.effective_judges == model.result_.annotators.effective_judges
     # Both have now computed the same.
     model.save(tmp_path / "model.jamrank")

@@ -98,7 +98,7 @@ Exit code 0 when done, 2 when something cannot be used or every judge fails, 130
     help="Goal of the collection.",
 )
 @click.option("-k", "--k", type=click.IntRange(min=1), help="With --goal top-k: number of items in the top.")
-@click.option("--target", type=Finite(0, 1), default=0.02, show_default=True, help="Expected error at which to stop.")
+@click.option("--target", type=Finite(0, 1), default=0.01, show_default=True, help="Expected error at which to stop.")
 @click.option("--both-orders", is_flag=True, help="Ask every comparison in both orders, not only the first ones.")
 @click.option(
     "--criterion", default="", metavar="TEXT", help="Criterion for the judges; by default, which answer is better."

@@ -20,6 +20,10 @@ _LEAST_PAIRS = 20
 _LEAST_COMMON, _MOST_OTHERS = 10, 50
 # Pairs of a jury that are looked at first.
 _FIRST_PAIRS = 4096
+# Votes of an annotator in which cycles are looked for.
+_MOST_CYCLED = 20_000
+# Standard errors by which others agree less with votes in cycles, if these are errors.
+_DISTINCT = 2.5
 # Standard errors by which a skill is taken to be larger than estimated.
 _SURE = 1.0
 
@@ -51,6 +55,10 @@ def find_copies(votes: Comparisons) -> IntArray:
     number of pairs, whatever the pairs. ``p`` follows from the first one's agreement with others; one standard error
     is added to the square of the skill ``2 p - 1``. Where there are not two others to compare with, nobody is called
     a copy.
+
+    Votes that contradict each other tell as well: of the three votes of a cycle, at least one is against the order of
+    the items, and an independent annotator repeats it with a probability of at most one half. Cycles count where
+    others agree less with the votes in them than with the rest; otherwise the truth itself may have cycles.
     """
     copy_of = np.full(votes.n_annotators, -1, dtype=np.int64)
     for group in _identical(votes):
@@ -89,6 +97,11 @@ def _chance_of_equality(votes: Comparisons, group: IntArray, copy_of: IntArray) 
     said = _said(votes, pairs, first, np.concatenate([group[1:], np.flatnonzero(copy_of >= 0)]))
     if said.shape[1] < 3:
         return 1.0
+    return min(_chance_by_agreement(said, len(group)), _chance_by_cycles(votes, pairs, said, len(group)))
+
+
+def _chance_by_agreement(said: FloatArray, copies: int) -> float:
+    """Return the bound that follows from the skill of the first, by agreement with others."""
     common = np.abs(said).T @ np.abs(said)
     agreement = (said.T @ said) / np.maximum(common, 1)
     a, b = np.triu_indices(said.shape[1] - 1, 1)
@@ -109,7 +122,54 @@ def _chance_of_equality(votes: Comparisons, group: IntArray, copy_of: IntArray) 
     skill = float((weight * np.abs(both)).sum()) / total
     error = float(np.sqrt((weight**2 * (of_both + skill**2 * of_between)).sum())) / total
     right = (1 + np.sqrt(min(skill + _SURE * error, 1.0))) / 2
-    return float((right ** len(group) + (1 - right) ** len(group)) ** len(pairs))
+    return float((right**copies + (1 - right) ** copies) ** len(said))
+
+
+def _chance_by_cycles(votes: Comparisons, pairs: IntArray, said: FloatArray, copies: int) -> float:
+    """Return the bound that follows from cycles in the votes of the first.
+
+    If the votes on all pairs were against the order of the items ``m`` times on average, the probability that ``c``
+    annotators cast the same is largest where these are coin tosses, or for large ``c`` rare errors.
+    """
+    first, second = votes.pair_first[pairs].astype(np.int64), votes.pair_second[pairs].astype(np.int64)
+    node = votes.pair_question[pairs].astype(np.int64) * votes.n_items if votes.has_questions else 0
+    won = said[:, 0] > 0
+    winner, loser = node + np.where(won, first, second), node + np.where(won, second, first)
+    in_cycle = _cycles(winner[:_MOST_CYCLED].tolist(), loser[:_MOST_CYCLED].tolist())
+    cycles = len(in_cycle) // 3
+    errors = cycles - _SURE * np.sqrt(cycles)
+    inside = np.zeros(len(pairs), dtype=bool)
+    inside[in_cycle] = True
+    others = said[:, 1:] != 0
+    judged = others.any(axis=1)
+    agreement = np.where(others, said[:, 1:] == said[:, :1], 0).sum(axis=1) / np.maximum(others.sum(axis=1), 1)
+    within, rest = agreement[judged & inside], agreement[judged & ~inside]
+    if errors <= 0 or min(len(within), len(rest)) < _LEAST_COMMON:
+        return 1.0
+    error = np.sqrt(within.var() / len(within) + rest.var() / len(rest))
+    if rest.mean() - within.mean() < _DISTINCT * error:
+        return 1.0
+    return float(np.exp(-min(copies, 2 * (copies - 1) * np.log(2)) * errors))
+
+
+def _cycles(winner: list[int], loser: list[int]) -> list[int]:
+    """Return the places of votes that form cycles of three, no vote in two of them."""
+    place = {edge: at for at, edge in enumerate(zip(winner, loser, strict=True))}
+    beats: dict[int, set[int]] = {}
+    beaten_by: dict[int, set[int]] = {}
+    for one, other in place:
+        beats.setdefault(one, set()).add(other)
+        beaten_by.setdefault(other, set()).add(one)
+    found = []
+    for one, other in place:
+        third = beats.get(other, set()) & beaten_by.get(one, set()) if other in beats[one] else set()
+        if third:
+            last = min(third)
+            for a, b in ((one, other), (other, last), (last, one)):
+                beats[a].discard(b)
+                beaten_by[b].discard(a)
+                found.append(place[a, b])
+    return found
 
 
 def _said(votes: Comparisons, pairs: IntArray, first: int, aside: IntArray) -> FloatArray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -146,9 +147,11 @@ class AnnotatorFit:
         return np.concatenate([self._copies(), found])
 
     def _copies(self) -> FloatArray:
-        """Return copies and those they copy as such rows: they agree on everything."""
-        copies = np.flatnonzero(self.votes.copy_of >= 0)
-        first = self.votes.copy_of[copies]
+        """Return every two copies of one annotator, and the annotator, as such rows: they agree on everything."""
+        copy_of = self.votes.copy_of
+        groups = [[of, *np.flatnonzero(copy_of == of)] for of in np.unique(copy_of[copy_of >= 0])]
+        couples = [couple for group in groups for couple in combinations(group, 2)]
+        first, copies = np.array(couples, dtype=np.int64).reshape(-1, 2).T
         pairs, skill = self.votes.decided_votes[first], 1 - 2 * self.overall[first]
         return np.stack([first, copies, pairs, pairs, pairs * (1 + skill**2) / 2, np.ones(len(first))], axis=1)
 

@@ -57,7 +57,7 @@ from jamrank.inference.order_probability import OrderProbability, find_items
 from jamrank.inference.prediction import LinkPredictor
 from jamrank.inference.ranks import order_accuracy
 from jamrank.inference.scale import rescaled
-from jamrank.inference.score_uncertainty import ScoreUncertainty, at_least_one
+from jamrank.inference.score_uncertainty import ScoreUncertainty, as_level, at_least_one
 from jamrank.inference.scores import Scores
 from jamrank.inference.uncertainty import Uncertainty
 from jamrank.inference.vote_summary import VoteSummary, whole_numbers
@@ -227,8 +227,24 @@ class RankingResult:
         return self.judging.annotators.correlated_frame()
 
     def groups(self) -> Any:
-        """Return the items as a frame in groups; see :attr:`jamrank.RankingModel.groups_`."""
+        """Return the items, best first, as a frame in groups: item, rank, group, apart_from.
+
+        Two items differ significantly if one is above the other in at least 97.5 % of the draws: the 95 % interval of
+        the difference of their scores excludes 0. A new group begins where an item differs significantly from the one
+        before it, so neighbours within a group do not (items further apart may). ``apart_from`` is the rank from
+        which on all lower items differ significantly from this one; empty if there is none.
+        """
         return self.uncertainty.groups_frame()
+
+    def flip_intervals(self, level: float = 0.95) -> Any:
+        """Return an interval for the flip of each annotator as a frame: annotator, flip, flip_low, flip_high.
+
+        Parameters
+        ----------
+        level : float
+            Probability that it is to cover.
+        """
+        return self.judging.annotators.intervals_frame(as_level(level))
 
     def order(self, group: IntArray | None = None) -> OrderProbability:
         """Return the probabilities that one item is above another.

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from jamrank.io.pages import check_page
+from jamrank.io.parquet_schema import FILE, PAGE
 from jamrank.io.thrift import Buffer, DamagedError, Reader, Struct
 
 _MAGIC = b"PAR1"
@@ -47,7 +48,8 @@ def examine(data: Buffer) -> dict[tuple[str, ...], Facts] | None:
         return None
     try:
         footer = Reader(data, begin, len(data) - 8).struct()
-        groups = footer.get(4, [])
+        FILE.require(footer)
+        groups = footer[4]
         # Values of these may be missing, and pages begin with which are.
         optional: set[tuple[bytes, ...]] = {(field[4],) for field in footer[2] if field.get(3) == _OPTIONAL}
         for group in groups:
@@ -93,6 +95,7 @@ def _check_pages(data: Buffer, column: Struct, at: int, stop: int, end: int, opt
     while at < stop:
         reader = Reader(data, at, stop)
         header = reader.struct()
+        PAGE.require(header)
         written, whole = header[3], header[2]
         begin, at = reader.at, reader.at + written
         if written < 0 or at > stop or not 0 <= whole <= column[6]:

@@ -21,7 +21,7 @@ from jamrank.jury.plan import ChooserPlan, Contents, Plan, RandomPlan, Task
 from jamrank.jury.prompts import Prompt, render
 
 _SAMPLE = 100
-_TARGET = 0.02
+_TARGET = 0.01
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from jamrank.inference.bootstrap import Refit
 from jamrank.inference.latent import N_DRAWS
 from jamrank.inference.prediction import LinkPredictor
 from jamrank.inference.result import Convergence, RankingResult
-from jamrank.inference.score_uncertainty import ScoreUncertainty, as_level
+from jamrank.inference.score_uncertainty import ScoreUncertainty
 from jamrank.inference.scores import Scores
 from jamrank.inference.uncertainty import Uncertainty
 from jamrank.inference.vote_summary import VoteSummary
@@ -221,15 +221,14 @@ class RankingModel(Parameters):
         return self.result_.features_frame()
 
     @property
-    def groups_(self) -> Any:
-        """Frame of the items, best first, in groups: item, rank, group, apart_from.
+    def correlated_(self) -> Any:
+        """Frame of annotators with correlated errors: first, second, pairs, agreed, expected, correlation."""
+        return self.result_.correlated()
 
-        Two items differ significantly if one is above the other in at least 97.5 % of the draws: the 95 % interval of
-        the difference of their scores excludes 0. A new group begins where an item differs significantly from the one
-        before it, so neighbours within a group do not (items further apart may). ``apart_from`` is the rank from
-        which on all lower items differ significantly from this one; empty if there is none.
-        """
-        return self.result_.groups()
+    @property
+    def effective_judges_(self) -> float | None:
+        """How many independent annotators the annotators are equivalent to; None for votes on disk."""
+        return self.result_.judging.annotators.effective_judges
 
     def ranking_on(self, scale: str = "elo", anchor: Any = None) -> Any:
         """Return ``ranking_`` with scores on another scale.
@@ -318,21 +317,6 @@ class RankingModel(Parameters):
             Columns item, score, score_low, score_high; best first.
         """
         return self.result_.uncertainty.intervals_frame(level)
-
-    def flip_intervals(self, level: float = 0.95) -> Any:
-        """Return an interval for the flip of each annotator, from posterior draws if votes are few enough.
-
-        Parameters
-        ----------
-        level : float
-            Probability that it is to cover.
-
-        Returns
-        -------
-        data frame
-            Columns annotator, flip, flip_low, flip_high.
-        """
-        return self.result_.judging.annotators.intervals_frame(as_level(level))
 
     def uncertainty(
         self, kind: str = "posterior", *, n_resamples: int = 100, random_state: Any = 0, by: str = "annotator"

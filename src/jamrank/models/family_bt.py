@@ -89,11 +89,6 @@ class FamilyBT(RankingModel):
         return found
 
     @property
-    def effective_judges_(self) -> float:
-        """How many independent annotators these are equivalent to."""
-        return float(self.result_.extras["effective_judges"])
-
-    @property
     def same_taste_(self) -> FloatArray:
         """How likely two annotators have the same taste."""
         found: FloatArray = self.result_.extras["same_taste"]

@@ -71,7 +71,7 @@ class JAM(LatentModel):
         Flip probability of each annotator; with two coins, the mean of both sides.
     posterior_ : ndarray
         P(left truly beats right) for each pair of ``pairs_``.
-    ranking_, annotators_, pairs_, groups_, features_ : data frame
+    ranking_, annotators_, pairs_, correlated_, features_ : data frame
         Tables for reading.
     log_likelihoods_ : ndarray
         Log-likelihood plus log prior at each iteration; with scores integrated out, the approximate log marginal
