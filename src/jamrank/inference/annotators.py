@@ -247,7 +247,9 @@ class LatentAnnotators(AnnotatorFit):
         source = fit.fitted.source
         if self.counted or fit.settings.unit == "pair" or fit.scorer != "objects" or votes.gold is not None:
             return True
-        if source.graded or source.ties in ("each", "shared"):
+        # A lone annotator's flip is not compared with anyone's, whatever the pairs.
+        alone = np.count_nonzero(votes.decided_votes) < 2
+        if alone or source.graded or source.ties in ("each", "shared"):
             return True
         return votes.in_memory is None or votes.has_cycle
 
