@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 import jamrank as jr
+from jamrank.data import copies as copies_module
 from jamrank.data.copies import _cycles, find_copies
 from jamrank.errors import CopiesWarning
 from jamrank.simulation import Tastes
@@ -131,3 +132,16 @@ def test_votes_one_by_one_and_as_a_matrix_are_judged_alike():
     votes = drawn(copies=3)
     again = jr.Comparisons.from_frame(votes.to_frame())
     np.testing.assert_array_equal(find_copies(votes), find_copies(again))
+
+
+@pytest.mark.parametrize("looked_at", [1, 30, 10_000])
+def test_however_many_pairs_are_looked_at_first_the_same_annotators_are_identical(looked_at, monkeypatch):
+    monkeypatch.setattr(copies_module, "_FIRST_PAIRS", looked_at)
+    rng = np.random.default_rng(3)
+    first, second = np.triu_indices(20, 1)
+    said = np.repeat((rng.random(len(first)) < 0.7).astype(float)[:, None], 4, axis=1)
+    said[-1, 2] = 1 - said[-1, 2]  # differs from the others in the last pair alone
+    said[0, 3] = 1 - said[0, 3]
+    who = np.tile(np.arange(4), len(first))
+    votes = jr.Comparisons.from_arrays(np.repeat(first, 4), np.repeat(second, 4), who, said.ravel())
+    assert [group.tolist() for group in copies_module._identical(votes)] == [[0, 1]]

@@ -82,6 +82,10 @@ def _cells(items, first, second, base):
     return first * items - first * (first + 1) // 2 + second - first - 1 - base
 
 
+def _places(items, first, second, cells):
+    return slice(0, len(first)) if cells < 0 else _cells(items, first, second, cells)
+
+
 def exponentials(_, items, scores, up_then_down):
     up_then_down[:items], up_then_down[items:] = np.exp(scores), np.exp(-scores)
 
@@ -182,7 +186,7 @@ def _sum_items(first, second, slope, curved, by_item, scales):
 
 def over_patterns(
     _, items, base, count, chunk, start, second, codes, weight, if_first, if_second, scores, posterior, curvature,
-    by_gradient, by_degree, by_kind, kinds, here, gradient, degree, kind_sums, values,
+    cells, by_gradient, by_degree, by_kind, kinds, here, gradient, degree, kind_sums, values,
 ):  # fmt: skip
     def by_row(q):
         if posterior is not None:
@@ -190,16 +194,17 @@ def over_patterns(
         if gradient is not None:
             _scatter(kind_sums, codes, q if weight is None else weight * q, by_kind)
 
-    likely = 1.0 if if_first is None else if_first[codes]
+    likely, pairs = 1.0 if if_first is None else if_first[codes], _items(items, base, count, start, second)
     _expect(
-        *_items(items, base, count, start, second), weight, likely, if_second[codes], scores,
-        (curvature, slice(0, count)), (by_gradient, by_degree), (gradient, degree), values, by_row,
+        *pairs, weight, likely, if_second[codes], scores,
+        (curvature, _places(items, *pairs, cells)), (by_gradient, by_degree), (gradient, degree), values, by_row,
     )  # fmt: skip
 
 
 def over_lists(
     _, items, base, count, chunk, start, second, vote_start, vote_base, vote, vote_weight, log_emission, scores,
-    posterior, curvature, by_gradient, by_degree, by_kind, kinds, here, gradient, degree, kind_sums, values,
+    posterior, curvature, cells, by_gradient, by_degree, by_kind, kinds, here, gradient, degree, kind_sums,
+    values,
 ):  # fmt: skip
     row = np.repeat(np.arange(count), np.diff(vote_start))
     times = np.ones(len(vote)) if vote_weight is None else vote_weight
@@ -212,17 +217,20 @@ def over_lists(
         if gradient is not None:
             _scatter(kind_sums, vote, times * q[row], by_kind)
 
+    pairs = _items(items, base, count, start, second)
     _expect(
-        *_items(items, base, count, start, second), None, np.exp(log_first - largest), np.exp(log_second - largest),
-        scores, (curvature, slice(0, count)), (by_gradient, by_degree), (gradient, degree), values, by_row,
+        *pairs, None, np.exp(log_first - largest), np.exp(log_second - largest),
+        scores, (curvature, _places(items, *pairs, cells)), (by_gradient, by_degree), (gradient, degree), values,
+        by_row,
     )  # fmt: skip
     if gradient is not None:
         _add_value(values, largest.sum())
 
 
 def over_votes(
-    kernel, items, base, count, chunk, start, second, begin, vote_base, group, kind, weight, if_first, if_second,
-    scores, posterior, curvature, by_gradient, by_degree, by_kind, kinds, here, gradient, degree, kind_sums, values,
+    kernel, items, base, count, chunk, start, second, begin, vote_base, group, each, kind, weight, if_first,
+    if_second, scores, posterior, curvature, cells, by_gradient, by_degree, by_kind, kinds, here, gradient, degree,
+    kind_sums, values,
 ):  # fmt: skip
     first, other = _items(items, base, count, start, second)
     link = np.arange(count) if begin is None else np.repeat(np.arange(count), np.diff(begin))
@@ -242,8 +250,12 @@ def over_votes(
         if gradient is None:
             return
         value, slope, place, by = np.log(joint), q - better, kind, (q, q * (1 - q))
-        most = over_link(better * worse)
-        curved = np.maximum(most - over_link(q * (1 - q)), _LEAST_CURVATURE * most)
+        if each:
+            most = better * worse
+            curved = over_link(np.maximum(most - q * (1 - q), _LEAST_CURVATURE * most))
+        else:
+            most = over_link(better * worse)
+            curved = np.maximum(most - over_link(q * (1 - q)), _LEAST_CURVATURE * most)
     else:
         param, said, place = if_first[kind // 2], kind % 2, kind // 2
         odds, by_margin, by_param = param * margin, param, margin
@@ -254,7 +266,7 @@ def over_votes(
         value, slope = -np.logaddexp(0, np.where(said, -odds, odds)), (said - yes) * by_margin
         curved = over_link(yes * (1 - yes) * by_margin**2)
         by = (said - yes) * by_param, yes * (1 - yes) * by_param**2
-    curvature[:count] = curved
+    curvature[_places(items, first, other, cells)] = curved
     _sum_items(first, other, over_link(slope), curved, (gradient, degree), (by_gradient, by_degree))
     for table, each in enumerate(by):
         _scatter(kind_sums, table * kinds + place, times * each, by_kind)
@@ -262,17 +274,31 @@ def over_votes(
 
 
 def maximise(
-    _, items, base, count, chunk, start, second, codes, weight, posterior, scores, curvature, by_gradient, by_degree,
-    gradient, degree, values,
+    _, items, base, count, chunk, start, second, codes, weight, posterior, scores, curvature, cells, by_gradient,
+    by_degree, gradient, degree, values,
 ):  # fmt: skip
     first, other = _items(items, base, count, start, second)
     q, times = posterior if codes is None else posterior[codes], 1.0 if weight is None else weight
     margin = _margins(scores, first, other)
     better = expit(margin)
-    curvature[:count] = times * better * (1 - better)
+    curvature[_places(items, first, other, cells)] = times * better * (1 - better)
     slope = times * (q - better)
     _sum_items(first, other, slope, times * better * (1 - better), (gradient, degree), (by_gradient, by_degree))
     _add_value(values, (times * (-q * np.logaddexp(0, -margin) - (1 - q) * np.logaddexp(0, margin))).sum())
+
+
+def from_shares(
+    kernel, items, base, count, chunk, start, second, begin, vote_base, kind, weight, by_vote, scores, curvature,
+    cells, by_gradient, by_degree, by_kind, kinds, here, gradient, degree, kind_sums, values,
+):  # fmt: skip
+    link, times = np.repeat(np.arange(count), np.diff(begin)), np.ones(len(kind)) if weight is None else weight
+    won, cast = (np.bincount(link, own, count) for own in (times * (kind % 2), times))
+    q = (won + 1) / (cast + 2)
+    maximise(
+        kernel, items, base, count, chunk, start, second, None, cast if by_vote else None, q, scores, curvature,
+        cells, by_gradient, by_degree, gradient, degree, values,
+    )  # fmt: skip
+    _scatter(kind_sums, kind, times * q[link], by_kind)
 
 
 def count_codes(_, count, chunk, codes, kinds, here, sums):
@@ -283,6 +309,6 @@ KERNELS = {
     kernel.__name__: kernel
     for kernel in (
         exponentials, walk, walk_times, rows_times, descend, to_cells, from_cells, over_patterns, over_lists,
-        over_votes, maximise, count_codes,
+        over_votes, maximise, from_shares, count_codes,
     )
 }  # fmt: skip

@@ -90,9 +90,11 @@ ROWS = {
     "questions": lambda: Rows.per_pair(questions()),
     "lists": lambda: as_lists(crowd()),
     "weighted lists": lambda: as_lists(crowd(weights=(0.5, 1.0, 2.0))),
+    "lists on few pairs": lambda: as_lists(crowd(700, n_items=80)),
     "votes": lambda: Rows.per_vote(crowd(400)),
+    "votes on few pairs": lambda: Rows.per_vote(crowd(700, n_items=80)),
     "votes in runs": lambda: Rows.per_vote(crowd(5000)),
-    "votes in long runs": lambda: Rows.per_vote(crowd(9000, n_items=12)),
+    "votes in long runs": lambda: Rows.per_vote(crowd(9000, n_items=20)),
     "weighted votes": lambda: Rows.per_vote(crowd(3000, weights=(0.5, 1.0, 4.0))),
     "margins": lambda: ROWS_BY["margin"](crowd(5000), None),
     "ties": lambda: ROWS_BY["tie"](crowd(5000), None),
@@ -134,7 +136,7 @@ def assert_same_passes(engine: GpuEngine, memory: MemoryEngine) -> None:
     same(here.degree, there.degree, "degree", 1e-6)
     products = [one.curvature_times(at.curvature, vector) for one, at in ((engine, here), (memory, there))]
     same(*products, "product", 1e-6)
-    same(engine.bends(here.curvature), memory.bends(there.curvature), "curvature", 1e-6)
+    same(engine.links(here.curvature).curvature, memory.links(there.curvature).curvature, "curvature", 1e-6)
     if rows.about == "truth":
         same(engine.posterior(scores, log_emission), memory.posterior(scores, log_emission), "posterior")
         same(
@@ -224,6 +226,12 @@ def test_scores_far_apart_neither_overflow_nor_vanish(name, far, device):
 def test_only_dense_juries_are_walked(device):
     walked = {name for name, make in ROWS.items() if GpuEngine(make(), device=device).gpu.walks}
     assert walked == {"all pairs", "nearly all pairs", "more items than a tile is wide"}
+
+
+def test_products_walk_where_a_third_of_all_pairs_has_votes(device):
+    in_cells = {name for name, make in ROWS.items() if GpuEngine(make(), device=device).gpu.in_cells}
+    assert in_cells.isdisjoint({"few pairs", "questions", "lists on few pairs", "votes on few pairs"})
+    assert in_cells >= {"all pairs", "nearly all pairs", "lists", "votes", "votes in runs", "weighted votes", "ties"}
 
 
 def test_more_items_than_two_bytes_can_number(device):

@@ -12,6 +12,7 @@ from sqlalchemy import event, insert
 from jamrank.collect import open_ledger
 from jamrank.errors import LedgerError
 from jamrank.studio import people
+from jamrank.studio.access import digest
 from jamrank.studio.ballots import Answer, Next, TakeBack, Turn
 from jamrank.studio.catalogue import add_items, retire_item, save_study, set_state
 from jamrank.studio.database import Database
@@ -226,6 +227,50 @@ def test_turns_at_once_are_all_stored_and_double_ones_once(desk_of):
         votes = ledger.votes()
     assert votes.height == 20
     assert set(votes["winner"]) == {"left"}
+
+
+def test_a_session_that_ended_elsewhere_stores_nothing_and_others_go_on(desk_of):
+    desk = desk_of(Study(votes_per_judge=10), n_items=8)
+    judges = [desk.judge() for _ in range(3)]
+    with desk.database.read() as connection:
+        view = read_view(connection)
+    tokens = [desk.database.write(lambda c, j=j: people.open_session(c, "judge", j, None)) for j in judges]
+    sessions = [digest(token) for token in tokens]
+    states = [
+        desk.database.submit(Turn(j, Next(), view, s)).result(30).state for j, s in zip(judges, sessions, strict=True)
+    ]
+    desk.database.write(lambda connection: people.revoke_judge(connection, judges[0]))
+    # The first judge is revoked; the second tries the session of the third.
+    used = [sessions[0], sessions[2], sessions[2]]
+    turns = [
+        Turn(judge, Answer(state["open"][0]["key"], "left"), view, session)
+        for judge, state, session in zip(judges, states, used, strict=True)
+    ]
+    outcomes = [future.result(30) for future in [desk.database.submit(turn) for turn in turns]]
+    assert [(one.refused, one.status, one.state is None) for one in outcomes] == [
+        ("signed_out", 401, True),
+        ("signed_out", 401, True),
+        ("", 200, False),
+    ]
+    with open_ledger(desk.where, create=False) as ledger:
+        assert ledger.votes()["annotator"].to_list() == [judges[2]]
+
+
+def test_what_a_history_counts_is_what_its_list_says(desk_of):
+    desk = desk_of(Study(votes_per_judge=6, practice=(KnownPair("i1", "i0"),), gold_share=0.0))
+    judge = desk.judge()
+    state = desk.take(judge, Next()).state
+    for said in ("left", "skip", "right", "left"):
+        state = desk.take(judge, Answer(state["open"][0]["key"], said)).state
+    for _ in range(2):
+        last = desk.history(judge).last_answered
+        assert last.answer == max(one.answer for one in desk.history(judge).answered)
+        state = desk.take(judge, TakeBack(last.key)).state
+        found = desk.history(judge)
+        assert found.done == state["done"] == sum(one.purpose != "practice" for one in found.answered)
+        assert found.counted == sum(one.purpose != "practice" for one in found.asked)
+        assert {one.id for one in found.open} == {one.id for one in found.asked if not one.ended}
+        assert all(found.find(one.key) is one for one in found.asked)
 
 
 def test_two_servers_on_one_ledger_agree(desk_of, where):

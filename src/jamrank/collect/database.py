@@ -55,6 +55,9 @@ def open_engine(url: URL, *, create: bool) -> Engine:
         engine = create_engine(url, connect_args={"timeout": _BUSY_SECONDS})
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
+        # Many rows in one statement: after each statement another thread may take the interpreter. psycopg sends the
+        # statements of many rows at once.
+        engine.dialect.use_insertmanyvalues_wo_returning = True
         return engine
     try:
         engine = create_engine(url, pool_pre_ping=True)

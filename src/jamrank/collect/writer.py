@@ -23,11 +23,9 @@ _SPENT = select(
     .where(schema.totals.c.annotator.not_in(_PEOPLE))
     .scalar_subquery(),
 )
-_RESERVED = select(schema.leases.c.id, schema.leases.c.reserved).where(
-    schema.leases.c.id.in_(bindparam("wanted", expanding=True))
-)
 _ADD_EVENTS, _ADD_LEASES = insert(schema.events), insert(schema.leases)
-_END_LEASES = delete(schema.leases).where(schema.leases.c.id == bindparam("ended"))
+_END_LEASES = delete(schema.leases).where(schema.leases.c.id.in_(bindparam("ended", expanding=True)))
+
 _ADD_TOTALS = text(
     "INSERT INTO totals (annotator, asked, answered, spent) VALUES (:annotator, :asked, :answered, :spent) "
     "ON CONFLICT (annotator) DO UPDATE SET asked = totals.asked + excluded.asked, "
@@ -40,10 +38,18 @@ _FINAL = tuple(kind for kind in CLOSINGS if kind != "expired")
 
 
 def record(
-    connection: Connection, operations: Sequence[Ask | Close | Undo], limit: Limit | None, now: float
+    connection: Connection,
+    operations: Sequence[Ask | Close | Undo],
+    limit: Limit | None,
+    now: float,
+    last_id: int | None = None,
 ) -> list[Event | LedgerError]:
-    """Write operations in an exclusive transaction; see :meth:`Ledger.record`."""
-    batch = _Batch(connection, operations, limit, now)
+    """Write operations in an exclusive transaction; see :meth:`Ledger.record`.
+
+    last_id: Of the newest event, if the caller has read it in this transaction.
+    """
+    last_id = (connection.scalar(_LAST_ID) or 0) if last_id is None else last_id
+    batch = _Batch(connection, operations, limit, now, last_id)
     results = [batch.add(operation) for operation in operations]
     batch.write(connection)
     return results
@@ -53,10 +59,15 @@ class _Batch:
     """Operations of one transaction: their context is read first, their events are written last."""
 
     def __init__(
-        self, connection: Connection, operations: Sequence[Ask | Close | Undo], limit: Limit | None, now: float
+        self,
+        connection: Connection,
+        operations: Sequence[Ask | Close | Undo],
+        limit: Limit | None,
+        now: float,
+        last_id: int,
     ) -> None:
         self.limit, self.now = limit or Limit(), now
-        self.next_id = 1 + (connection.scalar(_LAST_ID) or 0)
+        self.next_id = 1 + last_id
         targets = {
             operation.lease if isinstance(operation, Close) else operation.event
             for operation in operations
@@ -67,7 +78,6 @@ class _Batch:
         self.referring: dict[int, list[Event]] = {}
         for event in related_events(connection, {operation.key for operation in operations}, targets):
             self._know(event)
-        self.reserved = _reserved(connection, targets)
         self.held = self.spent = 0.0
         self.calls, self.people = 0, frozenset[str]()
         if self.limit != Limit():
@@ -102,7 +112,8 @@ class _Batch:
         self._check_budget(ask)
         values = {name: getattr(ask, name) for name in ("annotator", "left", "right", "question", "criterion")}
         values |= {"purpose": ask.purpose, "key": ask.key}
-        details = {**ask.details, "reserved": ask.reserve} if ask.reserve else ask.details
+        tells = ask.reserve or "reserved" in ask.details
+        details = {**ask.details, "reserved": ask.reserve} if tells else ask.details
         event = self._append(
             kind="asked", strategy=ask.strategy, probability=ask.probability, details=details, **values
         )
@@ -112,7 +123,6 @@ class _Batch:
             "expires": self.now + ask.seconds,
             "reserved": ask.reserve,
         }
-        self.reserved[event.id] = ask.reserve
         self.held += ask.reserve
         self.calls += ask.annotator not in self.people
         self._change(ask.annotator, asked=1)
@@ -135,14 +145,16 @@ class _Batch:
         if asked is None or asked.kind != "asked":
             raise LedgerError(f"no lease {close.lease} in this ledger")
         _check_close(close)
-        earlier = [event for event in self.referring.get(close.lease, []) if event.kind in _FINAL]
-        if earlier:
-            raise LedgerError(f"lease {close.lease} is {earlier[0].kind} already")
-        held = self.reserved.pop(close.lease, None)
+        earlier = self.referring.get(close.lease, [])
+        ended = [event for event in earlier if event.kind in _FINAL]
+        if ended:
+            raise LedgerError(f"lease {close.lease} is {ended[0].kind} already")
+        expired = any(event.kind == "expired" for event in earlier)
+        held = 0.0 if expired else float(asked.details.get("reserved", 0.0))
         # The reservation of an expired lease was counted as paid.
-        paid = math.fsum(event.cost or 0.0 for event in self.referring.get(close.lease, []))
-        cost = close.cost if close.cost is not None else paid if held is None else held
-        self.held -= held or 0.0
+        paid = math.fsum(event.cost or 0.0 for event in earlier)
+        cost = close.cost if close.cost is not None else paid if expired else held
+        self.held -= held
         event = self._append(
             kind=close.kind,
             refers=close.lease,
@@ -188,8 +200,9 @@ class _Batch:
         """Write all queued events."""
         if self.new:
             connection.execute(_ADD_EVENTS, [row_of(event) for event in self.new])
-        if self.closed:
-            connection.execute(_END_LEASES, [{"ended": lease} for lease in self.closed])
+        ended = sorted(self.closed)
+        for start in range(0, len(ended), AT_ONCE):
+            connection.execute(_END_LEASES, {"ended": ended[start : start + AT_ONCE]})
         if self.opened:
             connection.execute(_ADD_LEASES, list(self.opened.values()))
         if self.changes:
@@ -198,15 +211,6 @@ class _Batch:
                 for who, (asked, answered, spent) in self.changes.items()
             ]
             connection.execute(_ADD_TOTALS, changed)
-
-
-def _reserved(connection: Connection, targets: set[int]) -> dict[int, float]:
-    """Return what is reserved for each open lease among some."""
-    wanted, found = sorted(targets), {}
-    for start in range(0, len(wanted), AT_ONCE):
-        for row in connection.execute(_RESERVED, {"wanted": wanted[start : start + AT_ONCE]}):
-            found[row.id] = row.reserved
-    return found
 
 
 def _shared(event: Event) -> dict[str, Any]:

@@ -33,6 +33,7 @@ from jamrank.data.soft import canonical_columns, grades_of_winners, parse_grades
 from jamrank.data.storage import MISSING, SOFT, TIE, DenseVotes, VoteTable
 from jamrank.errors import InputError
 from jamrank.kernels import default_threads, kernels
+from jamrank.kernels.in_threads import any_block
 from jamrank.text import many, pairs_of_items
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
@@ -351,8 +352,10 @@ class Comparisons:
         """Total weight of the tie votes."""
         if isinstance(self.storage, DenseVotes):
             return 0.0 if self.storage.decided else float(count(self.storage.results, TIE))
-        tied = self.vote_result == TIE
-        return float(self.vote_weight[tied].sum()) if tied.any() else 0.0
+        result = self.vote_result
+        if not any_block(len(result), lambda block: result[block] == TIE):
+            return 0.0
+        return float(self.vote_weight[result == TIE].sum())
 
     @property
     def has_questions(self) -> bool:

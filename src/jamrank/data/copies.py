@@ -79,10 +79,24 @@ def _identical(votes: Comparisons) -> list[IntArray]:
     _, at, count = np.unique(weight, return_inverse=True, return_counts=True)
     if not ((count[at] > 1) & (weight >= _LEAST_PAIRS)).any():
         return []
-    total, table = np.empty(votes.n_annotators, dtype=np.uint64), votes.storage.table
-    kernels.mark_ballots(table.start, table.annotator, table.result, table.weight, total, default_threads())
-    order = np.lexsort((np.arange(votes.n_annotators), total, weight))
-    new = np.concatenate([[True], (total[order][1:] != total[order][:-1]) | (np.diff(weight[order]) != 0)])
+    # The first pairs mostly tell a crowd apart too.
+    return _same_votes(votes, weight, min(_FIRST_PAIRS, votes.n_pairs)) and _same_votes(votes, weight, votes.n_pairs)
+
+
+def _same_votes(votes: Comparisons, weight: FloatArray, n_pairs: int) -> list[IntArray]:
+    """Return groups of annotators with the same weight of votes, and the same votes on the first pairs."""
+    table, marks = votes.storage.table, np.empty(votes.n_annotators, dtype=np.uint64)
+    own = slice(int(table.start[n_pairs]))
+    kernels.mark_ballots(
+        table.start[: n_pairs + 1],
+        table.annotator[own],
+        table.result[own],
+        table.weight[own],
+        marks,
+        default_threads(),
+    )
+    order = np.lexsort((np.arange(votes.n_annotators), marks, weight))
+    new = np.concatenate([[True], (marks[order][1:] != marks[order][:-1]) | (np.diff(weight[order]) != 0)])
     groups = np.split(order, np.flatnonzero(new)[1:])
     return [group for group in groups if len(group) > 1 and weight[group[0]] >= _LEAST_PAIRS]
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from jamrank.data.packing import FoldedVotes, Packing, sorted_keys
 from jamrank.data.storage import FIRST, MISSING, SECOND, TIE, DenseVotes
+from jamrank.kernels.in_threads import any_block
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
 
@@ -95,13 +96,14 @@ def fold_matrix(
 
 def _sort_matrix(n_items: int, left: Int32Array, right: Int32Array, results: NDArray[np.int8]) -> FoldedVotes | None:
     """Store a matrix whose rows are distinct pairs as it is; None where two rows are the same pair."""
-    swapped = left > right
-    if swapped.any():
+    first, second, swapped = left, right, np.empty(0, dtype=bool)
+    in_order = _in_order(first, second)
+    if not in_order and any_block(len(left), lambda block: left[block] > right[block]):
+        swapped = left > right
         first, second = np.where(swapped, right, left), np.where(swapped, left, right)
         results = _turned(results, swapped[:, None])
-    else:
-        first, second, swapped = left, right, np.empty(0, dtype=bool)
-    if not _in_order(first, second):
+        in_order = _in_order(first, second)
+    if not in_order:
         key = first.astype(np.int64) * n_items + second
         order = np.argsort(key, kind="stable")
         if (np.diff(key[order]) == 0).any():
@@ -109,7 +111,7 @@ def _sort_matrix(n_items: int, left: Int32Array, right: Int32Array, results: NDA
         first, second, results = first[order], second[order], results[order]
         swapped = swapped[order] if len(swapped) else swapped
     # Most matrices have neither ties nor gaps.
-    decided = bool(results.max(initial=SECOND) <= FIRST)
+    decided = not any_block(len(results), lambda block: results[block].max(initial=SECOND) > FIRST)
     n_missing = 0 if decided else count(results, MISSING)
     return FoldedVotes(
         first,
@@ -128,9 +130,17 @@ def _turned(results: NDArray[np.int8], swapped: BoolArray) -> NDArray[np.int8]:
 
 
 def _in_order(first: Int32Array, second: Int32Array) -> bool:
-    """Return whether pairs are sorted and distinct."""
-    same = first[1:] == first[:-1]
-    return bool((first[1:] >= first[:-1]).all() and (~same | (second[1:] > second[:-1])).all())
+    """Return whether pairs are sorted and distinct, and name the lower item first."""
+    last = len(first) - 1
+
+    def is_wrong(block: slice) -> bool:
+        here, after = slice(block.start, min(block.stop, last)), slice(block.start + 1, block.stop + 1)
+        falls = second[after] <= second[here]
+        falls &= first[after] == first[here]
+        falls |= first[after] < first[here]
+        return bool(falls.any() or (first[block] >= second[block]).any())
+
+    return not any_block(len(first), is_wrong)
 
 
 def count(results: NDArray[np.int8], result: int) -> int:

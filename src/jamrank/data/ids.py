@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from jamrank.errors import InputError, UnknownItemError
 from jamrank.kernels import default_threads, kernels
+from jamrank.kernels.in_threads import extremes
 from jamrank.text import unicode_text
 from jamrank.typing import BoolArray, Int32Array, IntArray
 
@@ -266,7 +267,8 @@ def as_objects(column: Column) -> NDArray[Any]:
 
 def _encode_integers(columns: list[NDArray[Any]]) -> tuple[NDArray[Any], list[Int32Array]]:
     filled = [column for column in columns if len(column)]
-    low, high = min((int(c.min()) for c in filled), default=0), max((int(c.max()) for c in filled), default=0)
+    bounds = [int(bound) for column in filled for bound in extremes(column)]
+    low, high = min(bounds, default=0), max(bounds, default=0)
     kind = np.result_type(*columns)
     if kind.kind == "f":  # of signed and unsigned ones of 64 bits, which numpy would round
         if high >= 2**63:

@@ -22,6 +22,7 @@ from jamrank.data.ids import (
 from jamrank.data.storage import FIRST, MISSING, SECOND, TIE
 from jamrank.data.text_ids import encode_text
 from jamrank.errors import InputError
+from jamrank.kernels.in_threads import any_block, copied, extremes
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
 # Beyond these, one vote more or less is lost to rounding, and reciprocals or steps of a fit overflow.
@@ -132,7 +133,7 @@ def parse_matrix(matrix: NDArray[Any]) -> NDArray[np.int8]:
         return matrix.astype(np.int8)
     if matrix.dtype.kind != "i":
         return _results(matrix.astype(np.float64))
-    low, high = (int(matrix.min()), int(matrix.max())) if matrix.size else (0, 0)
+    low, high = map(int, extremes(matrix)) if matrix.size else (0, 0)
     if low < -1 or high > 1:
         row, column = np.argwhere((matrix < -1) | (matrix > 1))[0]
         raise InputError(
@@ -140,7 +141,7 @@ def parse_matrix(matrix: NDArray[Any]) -> NDArray[np.int8]:
             "expected 1 (left), 0 (right) or -1 (no vote)",
             row=int(row) + 1,
         )
-    results = np.array(matrix, dtype=np.int8, order="C")
+    results: NDArray[np.int8] = copied(matrix, np.int8)
     if low < 0:
         results[results < 0] = MISSING
     return results
@@ -232,9 +233,8 @@ def refuse_empty(name: str, column: Column) -> None:
 
 def refuse_self_pairs(items: NDArray[Any], left: Int32Array, right: Int32Array) -> None:
     """Refuse a vote on an item and itself."""
-    same = left == right
-    if same.any():
-        rows = np.flatnonzero(same)
+    if any_block(len(left), lambda block: left[block] == right[block]):
+        rows = np.flatnonzero(left == right)
         problem = f"{items[left[rows[0]]]!s} is compared with itself"
         raise InputError(problem, "left and right must be different items", **_places(rows), reason=SELF_PAIR)
 

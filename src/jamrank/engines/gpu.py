@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from jamrank.data.comparisons import Comparisons
 from jamrank.engines.base import Engine, Expectation, Maximisation
 from jamrank.engines.gpu_passes import Launch, PassSums, PassTask
-from jamrank.engines.gpu_rows import THREADS, WALK_THREADS, GpuPart, GpuRows, fixed_point_scale
+from jamrank.engines.gpu_rows import THREADS, WALK_THREADS, GpuPart, GpuRows, fixed_point_scale, shared_bytes
 from jamrank.engines.kind import Kind, Load, Tick, read_into_memory
 from jamrank.engines.memory import CurvatureHandle, MemoryEngine
 from jamrank.errors import GpuError
 from jamrank.kernels.gpu_device import GpuDevice, gpu_available
-from jamrank.rows import ROWS_BY, Codes, Rows
+from jamrank.rows import ROWS_BY, Codes, RaggedVotes, Rows
 from jamrank.typing import Float32Array, FloatArray, IntArray
 
 # Steps of conjugate gradients that are started before the result is looked at, and the threads of each.
@@ -27,10 +27,9 @@ _MANY_VOTES = 5_000_000
 
 @dataclass
 class _Held:
-    """The curvature on the device: how to recompute it for a part, and whether it lies in cells of all pairs."""
+    """The curvature on the device: how to recompute it for a part."""
 
     recompute: Launch
-    in_cells: bool
     largest_degree: float
 
 
@@ -78,7 +77,7 @@ class GpuEngine(MemoryEngine):
         self.passes += 1
         task = PassTask(self.gpu, scores, log_emission)
         sums = self._run(task.scales, task.launch)
-        self._keep(task.launch, task.walks, sums.degree)
+        self._keep(task.launch, sums.degree)
         self._kept = CurvatureHandle(lambda engine: engine.expectation(scores, log_emission))
         expected_counts, truth_variance, base = task.summed(sums.by_kind)
         return Expectation(sums.value + base, sums.gradient, sums.degree, self._kept, expected_counts, truth_variance)
@@ -97,6 +96,38 @@ class GpuEngine(MemoryEngine):
             with self.gpu.on_device(part) as there:
                 task.posterior(self.gpu, part, there, posterior)
         return posterior
+
+    def initial_step(self, scores: FloatArray) -> tuple[Maximisation, FloatArray]:
+        """Run the pass of the M-step with the share of votes in place of the posterior."""
+        rows, ballots = self.rows, self.rows.ballots
+        in_lists = isinstance(ballots, RaggedVotes)
+        if ballots.n_gold or not (in_lists or rows.begin is not None):
+            return super().initial_step(scores)
+        self.passes += 1
+        most, every = fixed_point_scale(self.gpu.most_weight), fixed_point_scale(self.gpu.total_weight)
+        sent, kinds = self.gpu.send(scores), 2 * self.n_confusion_groups
+
+        def launch(gpu: GpuRows, part: GpuPart, there: dict[str, Any], sums: Any) -> None:
+            shared, (blocks, chunk) = shared_bytes(kinds), gpu.blocks_of_links(part)
+            names = ("vote_start", "vote", "vote_weight") if in_lists else ("begin", "codes", "weight")
+            begin, votes, weight = (there.get(name) for name in names)
+            gpu.device.launch(
+                f"from_shares<{gpu.second_type}, {gpu.code_type}>",
+                blocks,
+                THREADS,
+                *gpu.layout(part, there, chunk),
+                *(begin, part.vote_base, votes, weight, int(not in_lists), sent),
+                *gpu.curvature(part, there),
+                *(most, most, every, kinds, int(shared > 0)),
+                *gpu.places(part, sums),
+                shared=shared,
+            )
+
+        sums = self._run((most, most, every), launch)
+        self._keep(launch, sums.degree)
+        self._kept = CurvatureHandle(lambda engine: engine.initial_step(scores))
+        at = Maximisation(sums.value, sums.gradient, sums.degree, self._kept)
+        return at, sums.by_kind[:kinds].reshape(-1, 2)
 
     def _maximise(
         self,
@@ -127,13 +158,13 @@ class GpuEngine(MemoryEngine):
                 gpu.device.put(weight[own]) if len(weight) else None,
                 gpu.device.put(posterior[own]) if by_pattern is None else by_pattern,
                 sent,
-                there["curvature"],
+                *gpu.curvature(part, there),
                 *scales[:2],
                 *[gpu.places(part, sums)[k] for k in (0, 1, 3)],
             )
 
         sums = self._run(scales, launch)
-        self._keep(launch, False, sums.degree)
+        self._keep(launch, sums.degree)
         self._kept = CurvatureHandle(
             lambda engine: engine._maximise(layout, weight, scores, posterior, loss, pattern)
         )
@@ -214,7 +245,7 @@ class GpuEngine(MemoryEngine):
                 if part.resident is None:
                     self._held.recompute(self.gpu, part, there, self.gpu.device.empty(len(self.gpu.sums), np.int64))
                 own = there["curvature"]
-                if self._held.in_cells and not self.gpu.all_pairs:
+                if self.gpu.in_cells and not self.gpu.all_pairs:
                     own = self.gpu.device.empty(len(part), np.float32)
                     layout = self.n_items, part.begin, len(part), self.gpu.item_start, there["second"]
                     places = self.gpu.cell_at(part.first), there["curvature"], own
@@ -233,8 +264,8 @@ class GpuEngine(MemoryEngine):
         self._held = None
         return super()._make_room(length)
 
-    def _keep(self, launch: Launch, in_cells: bool, degree: FloatArray) -> None:
-        self._held = _Held(launch, in_cells, float(degree.max(initial=0.0)))
+    def _keep(self, launch: Launch, degree: FloatArray) -> None:
+        self._held = _Held(launch, float(degree.max(initial=0.0)))
 
     def _run(self, scales: tuple[float, float, float], launch: Launch) -> PassSums:
         """Run a pass over all parts, and fetch its sums."""
@@ -246,8 +277,7 @@ class GpuEngine(MemoryEngine):
         return PassSums.of(self.gpu.fetch_sums(len(self.gpu.sums)), self.n_items, self.gpu.n_kinds, scales)
 
     def _multiply(self, part: GpuPart, there: Any, vector: Any, scale: Any, product: Any) -> None:
-        assert self._held is not None
-        if self._held.in_cells:
+        if self.gpu.in_cells:
             span = self.n_items, part.first, part.last, self.gpu.cell_at(part.first), self.gpu.height
             rest = there["curvature"], vector, scale, product
             self.gpu.device.launch("walk_times", self.gpu.tiles(part), WALK_THREADS, *span, *rest)

@@ -145,7 +145,7 @@ class PassTask:
             *self._votes(gpu, part, there),
             self._scores,
             posterior,
-            there["curvature"] if sums is not None else None,
+            *gpu.curvature(part, there if sums is not None else None),
             *self.scales,
             each,
             int(shared > 0),
@@ -169,7 +169,8 @@ class PassTask:
         likely = self._if_first, self._if_second
         if not self.rows.single_votes:
             return there["codes"], there.get("weight"), *likely
-        return there.get("begin"), part.vote_base, gpu.group, there["codes"], there.get("weight"), *likely
+        in_runs = there.get("begin"), part.vote_base, gpu.group, int(gpu.each_vote_bends)
+        return *in_runs, there["codes"], there.get("weight"), *likely
 
     def posterior(self, gpu: GpuRows, part: GpuPart, there: dict[str, Any], out: FloatArray) -> None:
         """Compute the posterior of the rows of a part."""

@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 
 from jamrank.errors import GpuError
 from jamrank.kernels.gpu_device import GpuDevice
+from jamrank.kernels.in_threads import extremes, total
 from jamrank.rows import Patterns, RaggedVotes, Rows
+from jamrank.rows.layout import item_start
 from jamrank.typing import FloatArray, IntArray
 
 # Threads of a block, and at most how many blocks: each block has sums to hand over at its end.
@@ -68,12 +70,16 @@ class GpuRows:
     """
 
     def __init__(self, rows: Rows, device: GpuDevice, memory: int | None = None) -> None:
-        self.rows, self.device = rows, device
+        # A thread that takes a link has its sums to scatter once, however few votes the link has.
+        self.rows, self.device, self.each_vote_bends = replace(rows, least_run=1), device, rows.begin is None
+        rows = self.rows
         self.total_weight = total_weight(rows)
         self.most_weight = _most_weight(rows, self.total_weight)
-        self.walks = self._can_walk()
+        self.in_cells = self._is_dense()
+        self.walks = self.in_cells and self._can_walk()
         self.all_pairs = rows.distinct and rows.begin is None and len(rows) == n_all_pairs(rows.n_items)
-        self.item_start = None if self.all_pairs else device.put(rows.index[0])
+        self._starts = item_start(rows.link_first, rows.n_items)
+        self.item_start = None if self.all_pairs else device.put(self._starts)
         self.narrow = not self.all_pairs and rows.n_items <= 1 << 16
         budget = int(_SHARE_USED * device.free_bytes) if memory is None else memory
         self.parts = list(self._cut(budget))
@@ -88,14 +94,18 @@ class GpuRows:
         """Number of items."""
         return self.rows.n_items
 
+    def _is_dense(self) -> bool:
+        """Return whether the curvature lies in cells of all pairs, so that products walk over them."""
+        distinct = self.rows.distinct or self.rows.begin is not None
+        return distinct and self.n_links >= max(_DENSE * n_all_pairs(self.n_items), 1)
+
     def _can_walk(self) -> bool:
-        """Return whether passes walk over all pairs of items, with gaps where there is no row."""
+        """Return whether passes walk over all pairs of items too, with gaps where there is no row."""
         rows, ballots = self.rows, self.rows.ballots
-        if not isinstance(ballots, Patterns) or rows.single_votes or len(rows.weight) or not rows.distinct:
+        if not isinstance(ballots, Patterns) or rows.single_votes or len(rows.weight):
             return False
         fits = (len(ballots) + 1) * WALK_ROOM * 8 <= self.device.shared_bytes - 1024
-        many = len(rows) >= max(_DENSE * n_all_pairs(rows.n_items), 1)
-        return fits and many and ballots.of_row.dtype == np.uint8
+        return fits and ballots.of_row.dtype == np.uint8
 
     @cached_property
     def n_kinds(self) -> int:
@@ -121,9 +131,9 @@ class GpuRows:
         else:
             n_parts = min(-(-size * _PARTS // max(budget, 1)), max(self.n_links, 1))
             cuts = np.linspace(0, self.n_links, n_parts + 1).astype(np.int64)
-        if self.walks and len(cuts) > 2:
+        if self.in_cells and len(cuts) > 2:
             # A walk goes from item to item.
-            cuts = np.unique(self.rows.index[0][np.searchsorted(self.rows.index[0], cuts)])
+            cuts = np.unique(self._starts[np.searchsorted(self._starts, cuts)])
         for begin, end in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
             yield self._part(begin, end)
 
@@ -137,7 +147,7 @@ class GpuRows:
         rows, ballots = self.rows, self.rows.ballots
         host: dict[str, NDArray[Any]] = {}
         if not self.all_pairs:
-            host["second"] = rows.index[1][begin:end]
+            host["second"] = rows.link_second[begin:end]
         votes, vote_base = slice(begin, end), 0
         if rows.begin is not None:
             host["begin"] = rows.begin[begin : end + 1]
@@ -155,8 +165,7 @@ class GpuRows:
             if len(ballots.weight):
                 host["vote_weight"] = ballots.weight[own]
         part = GpuPart(begin, end, host, 0, vote_base=vote_base)
-        if self.walks and end > begin:
-            # A walk is over pairs, each of which is one row.
+        if self.in_cells and end > begin:
             part.first, part.last = int(rows.link_first[begin]), int(rows.link_first[end - 1]) + 1
         # In addition to the arrays: the curvature, the cells of a walk, and the posterior when it is needed.
         part.bytes = sum(array.nbytes for array in host.values()) + 4 * self.n_cells(part)
@@ -165,8 +174,8 @@ class GpuRows:
         return part
 
     def n_cells(self, part: GpuPart) -> int:
-        """Return the number of curvatures: of all pairs where a pass walks, else of the links."""
-        return self.cell_at(part.last) - self.cell_at(part.first) if self.walks else len(part)
+        """Return the number of curvatures: of all pairs where products walk over them, else of the links."""
+        return self.cell_at(part.last) - self.cell_at(part.first) if self.in_cells else len(part)
 
     def cell_at(self, item: int) -> int:
         """Return the index of the first pair of an item among all pairs."""
@@ -212,6 +221,8 @@ class GpuRows:
         if self.narrow:
             there["second"] = self.device.narrowed(there["second"])
         there["curvature"] = self.device.empty(self.n_cells(part), np.float32)
+        if self.in_cells and not self.all_pairs:
+            self.device.fill(there["curvature"], 0)
         if self.walks and not self.all_pairs:
             ballots = self.rows.ballots
             assert isinstance(ballots, Patterns)
@@ -296,6 +307,11 @@ class GpuRows:
         """Return the arguments of a kernel that say which links there are."""
         return self.n_items, part.begin, len(part), chunk, self.item_start, there.get("second")
 
+    def curvature(self, part: GpuPart, there: dict[str, Any] | None) -> tuple[Any, int]:
+        """Return the arguments of a kernel that say where curvatures go; without arrays, that they are not wanted."""
+        in_order = self.all_pairs or not self.in_cells
+        return None if there is None else there["curvature"], -1 if in_order else self.cell_at(part.first)
+
     def blocks_of_links(self, part: GpuPart) -> tuple[int, int]:
         """Return the number of blocks, and of links in each, where a thread takes a whole link."""
         chunk = max(self.blocks(part)[1], THREADS)
@@ -321,17 +337,17 @@ def total_weight(rows: Rows) -> float:
     """Return an upper bound of the total weight of all votes."""
     ballots = rows.ballots
     if isinstance(ballots, RaggedVotes):
-        return float(ballots.weight.sum()) if len(ballots.weight) else float(len(ballots.vote))
-    return float(rows.weight.sum()) if len(rows.weight) else float(len(rows))
+        return float(rows.vote_counts.sum()) if len(ballots.weight) else float(len(ballots.vote))
+    return total(rows.weight) if len(rows.weight) else float(len(rows))
 
 
 def _most_weight(rows: Rows, every: float) -> float:
     """Return an upper bound of the total weight of the rows of one item."""
-    total = float(rows.weight.sum()) if len(rows.weight) else float(len(rows))
+    rows_weight = total(rows.weight) if len(rows.weight) else float(len(rows))
     weights = rows.ballots.weight if isinstance(rows.ballots, RaggedVotes) else rows.weight
-    least = float(weights.min()) if len(weights) else 1.0
+    least = float(extremes(weights)[0]) if len(weights) else 1.0
     if least <= 0:
         least = float(weights[weights > 0].min(initial=np.inf))
-    if least * fixed_point_scale(max(total, every)) < _STEPS:
+    if least * fixed_point_scale(max(rows_weight, every)) < _STEPS:
         raise GpuError("the weights of the votes differ too much for its sums")
-    return min(total, rows.n_items - 1.0) if rows.distinct and not len(rows.weight) else total
+    return min(rows_weight, rows.n_items - 1.0) if rows.distinct and not len(rows.weight) else rows_weight

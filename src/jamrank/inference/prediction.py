@@ -218,9 +218,9 @@ class LatentPredictor(LinkPredictor):
         fitted = self.fit.fitted
         point, problem = fitted.point, fitted.problem
         if self.fit.settings.unit == "vote":
-            pairs, prior = self.votes.pairs, np.empty(len(self.votes.pairs.first))
-            scores = np.ascontiguousarray(point.scores)
-            kernels.prior_of_pairs(pairs.first, pairs.second, scores, prior, default_threads())
+            first, second = self.votes.pair_items
+            prior, scores = np.empty(len(first)), np.ascontiguousarray(point.scores)
+            kernels.prior_of_pairs(first, second, scores, prior, default_threads())
             return prior
         noise, params = problem.noise.decided(point.params)
         log_emission = noise.log_emission(params)

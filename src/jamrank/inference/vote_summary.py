@@ -93,6 +93,14 @@ class VoteSummary:
         return bool(len(first) > n - connected_components(graph, directed=False)[0])
 
     @property
+    def pair_items(self) -> tuple[Int32Array, Int32Array]:
+        """The codes of both items of each pair."""
+        votes = self.in_memory
+        if self.stored_pairs is None and votes is not None:
+            return votes.pair_first, votes.pair_second
+        return self.pairs.first, self.pairs.second
+
+    @property
     def in_memory(self) -> Comparisons | None:
         """The votes, if they are in memory."""
         return self.source if isinstance(self.source, Comparisons) else None

@@ -71,6 +71,13 @@ class RaggedVotes:
         kernels.sum_by_kind(self.start, self.vote, weight, np.ascontiguousarray(values), sums, default_threads())
         return sums[: 2 * self.n_confusion_groups].reshape(-1, 2)
 
+    @property
+    def vote_counts(self) -> FloatArray:
+        """Weight of the votes by confusion group and side."""
+        counts = np.empty(2 * (self.n_confusion_groups + self.n_gold))
+        kernels.sum_by_code(self.vote, self.weight, counts, default_threads())
+        return counts[: 2 * self.n_confusion_groups].reshape(-1, 2)
+
     def matrix(self, rows: slice) -> csr_array:
         """Return the weight of every vote by row, for a range of rows, and kind."""
         start = self.start[rows.start : rows.stop + 1]

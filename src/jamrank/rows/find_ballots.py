@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from jamrank.data.comparisons import Comparisons
 from jamrank.data.storage import FIRST, TIE, DenseVotes, VoteTable
 from jamrank.kernels import default_threads, kernels
+from jamrank.kernels.in_threads import any_block
 from jamrank.rows.ballots import FEW_PATTERNS, Codes, Patterns, RaggedVotes, as_codes
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
@@ -26,10 +26,11 @@ _FIRST_LOOK = 64
 _MOST_REPEATS = 1.5
 
 
-def only_few_repeats(table: VoteTable) -> bool:
-    """Return whether weights only mean that a few votes were cast more than once."""
-    spelled = kernels.count_spelled(table.result, table.weight, default_threads()) if len(table.weight) else 0
-    return 0 <= spelled <= _MOST_REPEATS * len(table.weight)
+def count_if_few_repeats(table: VoteTable) -> int | None:
+    """Return the number of decided votes where weights only mean that a few were cast more than once, else None."""
+    spelled: int = kernels.count_spelled(table.result, table.weight, default_threads())
+    few = not len(table.weight) or 0 <= spelled <= _MOST_REPEATS * len(table.weight)
+    return spelled if few else None
 
 
 def select_votes(table: VoteTable, keep: BoolArray) -> VoteTable:
@@ -50,17 +51,31 @@ def few_patterns(votes: Comparisons) -> bool:
         verdicts = np.ascontiguousarray(votes.storage.results[sample])
         whole = np.dtype((np.void, verdicts.shape[1]))
         return len(set(verdicts.view(whole).ravel().tolist())) <= _MOST_DISTINCT * _SAMPLE
-    start, stop = votes.vote_start[sample].tolist(), votes.vote_start[sample + 1].tolist()
-    annotator, result, weight = votes.vote_annotator, votes.vote_result, votes.vote_weight
-    seen = Counter(
-        (annotator[a:b].tobytes(), result[a:b].tobytes(), weight[a:b].tobytes())
-        for a, b in zip(start, stop, strict=True)
-    )
-    if len(seen) > _MOST_DISTINCT * _SAMPLE:
+    _, times = np.unique(_hashed_lists(votes, sample), return_counts=True)
+    if len(times) > _MOST_DISTINCT * _SAMPLE:
         return False
     # The share of lists that the sample does not have is about that of lists which it has once (Good and Turing).
-    unseen = list(seen.values()).count(1) / _SAMPLE * votes.n_pairs
-    return unseen <= _MANY_PATTERNS or len(result) > _LONG_LIST * votes.n_pairs
+    unseen = np.count_nonzero(times == 1) / _SAMPLE * votes.n_pairs
+    return bool(unseen <= _MANY_PATTERNS or len(votes.vote_result) > _LONG_LIST * votes.n_pairs)
+
+
+def _hashed_lists(votes: Comparisons, pairs: IntArray) -> NDArray[np.uint64]:
+    """Return a number for the votes on each of some pairs, the same for equal votes."""
+    begin = votes.vote_start[pairs]
+    lengths = votes.vote_start[pairs + 1] - begin
+    ends = np.cumsum(lengths)
+    at = np.arange(ends[-1]) + np.repeat(begin - ends + lengths, lengths)
+    kind = 4 * votes.vote_annotator[at].astype(np.uint64) + votes.vote_result[at].astype(np.uint64)
+    marks = _scrambled(_scrambled(kind) ^ np.ascontiguousarray(votes.vote_weight[at]).view(np.uint64))
+    before = np.concatenate([np.zeros(1, np.uint64), np.cumsum(marks, dtype=np.uint64)])
+    return np.asarray(before[ends] - before[ends - lengths])
+
+
+def _scrambled(number: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return integers that look like random ones, the same for the same number (splitmix64)."""
+    number = (number + np.uint64(0x9E3779B97F4A7C15)) * np.uint64(0xBF58476D1CE4E5B9)
+    number = (number ^ number >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(number ^ number >> np.uint64(31))
 
 
 def find_patterns(votes: Comparisons, threads: int) -> tuple[Patterns, FloatArray | None]:
@@ -117,7 +132,7 @@ def _find_jury_patterns(results: NDArray[np.int8], threads: int) -> Patterns:
 def find_ragged_votes(votes: Comparisons, threads: int) -> tuple[RaggedVotes, FloatArray]:
     """Return the votes as a list for each pair, and the share of each pair."""
     table, n_votes = votes.storage.table, len(votes.vote_result)
-    if votes.n_ties or not table.weight.all():
+    if votes.n_ties or any_block(len(table.weight), lambda block: table.weight[block] == 0):
         n_votes = int(np.count_nonzero((table.result != TIE) & (votes.vote_weight > 0)))
     start, share = np.empty(votes.n_pairs + 1, dtype=np.int64), np.empty(votes.n_pairs)
     vote, weight = np.empty(n_votes, dtype=np.int32), np.empty(n_votes if len(table.weight) else 0)

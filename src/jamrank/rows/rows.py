@@ -13,14 +13,15 @@ from numpy.typing import NDArray
 from jamrank.data.comparisons import Comparisons
 from jamrank.data.storage import TIE, DenseVotes
 from jamrank.kernels import default_threads, kernels
+from jamrank.kernels.in_threads import any_block, over_blocks
 from jamrank.rows.ballots import Codes, Patterns, RaggedVotes, as_codes, code_type
 from jamrank.rows.find_ballots import (
+    count_if_few_repeats,
     few_patterns,
     find_patterns,
     find_ragged_votes,
     fold_sides,
     keep_rows,
-    only_few_repeats,
     select_votes,
 )
 from jamrank.rows.layout import Layout, Links, fits_two_bytes, item_start, lay_out, narrow, where_pairs_begin
@@ -29,7 +30,7 @@ from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 _Value = TypeVar("_Value", bound=np.generic)
 # Rows that are counted at a time.
 _COUNT_BLOCK = 1 << 18
-# With so many votes on a pair of items, what the votes share is computed once for all of them.
+# With so many votes on a pair of items, computing what the votes share once for all of them pays on a CPU.
 _RUN_PAYS = 3
 
 
@@ -62,6 +63,8 @@ class Rows:
         The ``pattern_weight``, where it is known already.
     about : {"truth", "margin", "tie"}
         What votes depend on: a latent truth, or the margin itself, through the preferred item or through being a tie.
+    least_run : int
+        Passes go by runs of rows if these have so many rows on average: then computing once what they share pays.
     """
 
     link_first: Int32Array
@@ -77,6 +80,7 @@ class Rows:
     pair_begin: IntArray | None = None
     known_weight: FloatArray | None = None
     about: str = "truth"
+    least_run: int = _RUN_PAYS
 
     def __len__(self) -> int:
         return len(self.link_first) if self.link_begin is None else int(self.link_begin[-1])
@@ -84,7 +88,7 @@ class Rows:
     @property
     def begin(self) -> IntArray | None:
         """Where runs of rows begin, if passes go by runs: where these are long enough for that."""
-        return self.link_begin if len(self) >= _RUN_PAYS * len(self.link_first) else None
+        return self.link_begin if len(self) >= self.least_run * len(self.link_first) else None
 
     @cached_property
     def first(self) -> Int32Array:
@@ -176,7 +180,7 @@ class Rows:
         """Votes of each confusion group for the second and for the first item of their rows, by weight."""
         if isinstance(self.ballots, Patterns):
             return self.ballots.over_patterns(self.pattern_weight)
-        return self.over_votes(np.ones(len(self)))
+        return self.over_votes(np.ones(len(self))) if len(self.weight) else self.ballots.vote_counts
 
     @cached_property
     def edges(self) -> IntArray:
@@ -216,10 +220,11 @@ class Rows:
     def _find_per_pair(cls, votes: Comparisons, threads: int | None) -> Rows:
         find = find_patterns if few_patterns(votes) else find_ragged_votes
         ballots, share = find(votes, threads or default_threads())
-        voted = np.diff(ballots.start) > 0
-        if voted.all():
+        start = ballots.start
+        if not any_block(len(start) - 1, lambda block: start[1:][block] == start[:-1][block]):
             rows = cls._over(votes, None, np.empty(0), ballots, share)
         else:
+            voted = np.diff(start) > 0
             kept = voted[ballots.of_row] if isinstance(ballots, Patterns) else voted
             share = None if share is None else share[kept]
             rows = cls._over(votes, np.flatnonzero(kept), np.empty(0), keep_rows(ballots, kept), share)
@@ -234,13 +239,14 @@ class Rows:
         if annotator is not None and (quick := cls._of_jury_member(votes, annotator)) is not None:
             return quick
         table, n_pairs, kinds = votes.storage.table, votes.n_pairs, 2 * votes.n_annotators
-        few_repeats = only_few_repeats(table)
+        times = count_if_few_repeats(table)
         if annotator is not None:
             table = select_votes(table, table.annotator == annotator)
-        if few_repeats:
+        if times is not None:
             # Spell out repeated votes: a pass without weights is quicker.
             begin, wins, vote_counts = np.empty(n_pairs + 1, dtype=np.int64), np.empty(n_pairs), np.empty(kinds)
-            times = kernels.count_spelled(table.result, table.weight, default_threads())
+            if annotator is not None:
+                times = kernels.count_spelled(table.result, table.weight, default_threads())
             kind = np.empty(times, dtype=code_type(kinds))
             kernels.spell_out(
                 table.start,
@@ -253,9 +259,7 @@ class Rows:
                 vote_counts,
                 default_threads(),
             )
-            total = np.empty(n_pairs)
-            kernels.sum_by_link(begin, np.empty(0), total, default_threads())
-            rows = cls._singles(votes, begin, kind, np.empty(0), votes.n_annotators, wins, total)
+            rows = cls._singles(votes, begin, kind, np.empty(0), votes.n_annotators, wins, None)
             return replace(rows, known_weight=vote_counts)
         pair, who, first_won, weight = fold_sides(table)
         begin = np.searchsorted(pair, np.arange(n_pairs + 1))
@@ -289,7 +293,7 @@ class Rows:
         weight: FloatArray,
         n_confusion_groups: int,
         wins: FloatArray,
-        vote_counts: FloatArray,
+        vote_counts: FloatArray | None,
     ) -> Rows:
         """Return rows of one vote each.
 
@@ -303,19 +307,20 @@ class Rows:
             Of each vote; empty where all are 1.
         n_confusion_groups : int
         wins, vote_counts : ndarray
-            Weight of the votes for the first item of each pair, and of all votes on it.
+            Weight of the votes for the first item of each pair, which is overwritten, and of all votes on it; None
+            where votes count once.
         """
         first, second, begin = votes.pair_first, votes.pair_second, pair_begin
-        if votes.has_questions or not vote_counts.min(initial=1.0) > 0:
+        n_pairs = len(wins)
+        if votes.has_questions or any_block(n_pairs, lambda block: begin[1:][block] == begin[:-1][block]):
             voted = np.flatnonzero(np.diff(pair_begin))
             links = voted[where_pairs_begin(first[voted], second[voted])] if votes.has_questions else voted
             first, second = first[links], second[links]
             begin = np.append(pair_begin[links], pair_begin[-1])
-            wins, vote_counts = (
-                np.add.reduceat(sums, links) if len(links) else sums[:0] for sums in (wins, vote_counts)
-            )
-        share = wins + 1
-        share /= vote_counts + 2
+            wins = np.add.reduceat(wins, links) if len(links) else wins[:0]
+            if vote_counts is not None:
+                vote_counts = np.add.reduceat(vote_counts, links) if len(links) else vote_counts[:0]
+        share = _shrunken(wins, begin, vote_counts)
         every = np.arange(2 * n_confusion_groups, dtype=np.int32)
         ballots = Patterns(
             kind, np.arange(2 * n_confusion_groups + 1), every, np.ones(2 * n_confusion_groups), n_confusion_groups
@@ -390,6 +395,18 @@ class Rows:
         """Return the same rows with the last ``n_gold`` confusion groups as gold: they always report the truth."""
         ballots = replace(self.ballots, n_confusion_groups=self.n_confusion_groups - n_gold, n_gold=n_gold)
         return replace(self, ballots=ballots)
+
+
+def _shrunken(wins: FloatArray, begin: IntArray, vote_counts: FloatArray | None) -> FloatArray:
+    """Return (wins + 1) / (votes + 2) of each run of rows, in place of the wins."""
+
+    def shrink(block: slice) -> None:
+        votes = np.diff(begin[block.start : block.stop + 1]) if vote_counts is None else vote_counts[block]
+        wins[block] += 1
+        wins[block] /= votes + 2
+
+    over_blocks(len(wins), shrink)
+    return wins
 
 
 # Votes are frozen: their rows are found once, and kept as long as the votes.

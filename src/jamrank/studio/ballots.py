@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -44,11 +44,16 @@ class Next:
 
 @dataclass(frozen=True)
 class Turn:
-    """A request of a judge, and the study as the request sees it."""
+    """A request of a judge, and the study as the request sees it.
+
+    session: Hash of the token of the judge's session, which must be valid when the turn is written; empty for a
+        judge who needs none.
+    """
 
     judge: str
     action: Answer | TakeBack | Next
     view: View
+    session: str = ""
 
 
 @dataclass(frozen=True)
@@ -79,7 +84,7 @@ class Plan:
     status: int = 200
 
 
-def plan(turn: Turn, history: History, offers: Sequence[Pair]) -> Plan:
+def plan(turn: Turn, history: History, offers: Iterable[Pair]) -> Plan:
     """Return what a turn writes.
 
     history: History of the judge in this transaction.
@@ -94,7 +99,7 @@ def plan(turn: Turn, history: History, offers: Sequence[Pair]) -> Plan:
     return Plan(asks, used)
 
 
-def _answer(turn: Turn, answer: Answer, history: History, offers: Sequence[Pair]) -> Plan:
+def _answer(turn: Turn, answer: Answer, history: History, offers: Iterable[Pair]) -> Plan:
     asked = history.find(answer.key)
     if asked is None:
         return Plan(refused="unknown_pair", status=404)
@@ -148,7 +153,7 @@ def _ask(turn: Turn, pair: Pair, prefix: str = "") -> Ask:
 
 
 def _asks(
-    turn: Turn, history: History, offers: Sequence[Pair], closing: set[int]
+    turn: Turn, history: History, offers: Iterable[Pair], closing: set[int]
 ) -> tuple[list[Ask | Close | Undo], list[int]]:
     """Lease pairs until the judge's page is full, or the judge has the requested number."""
     if turn.view.status != "open":
@@ -173,14 +178,13 @@ def _asks(
 
 
 def _candidates(
-    turn: Turn, history: History, offers: Sequence[Pair], given: set[tuple[str, str, str]]
+    turn: Turn, history: History, offers: Iterable[Pair], given: set[tuple[str, str, str]]
 ) -> Iterator[Pair]:
     """Yield pairs for a judge: practice first, then chosen pairs mixed with gold pairs and repeats."""
-    study, view = turn.view.study, turn.view
-    usable = {id_ for id_, listed in view.items.items() if not listed.retired}
+    study, usable = turn.view.study, turn.view.usable
     yield from _practice(turn, history, usable)
     offered = iter(offers)
-    number = sum(one.purpose != "practice" for one in history.asked)
+    number = history.counted
     while True:
         # Seeded by judge and number, so that a repeated request gets the same pairs.
         draw = random.Random(f"{turn.judge} {number}")
@@ -201,7 +205,9 @@ def _candidates(
         yield pair
 
 
-def _practice(turn: Turn, history: History, usable: set[str]) -> Iterator[Pair]:
+def _practice(turn: Turn, history: History, usable: Set[str]) -> Iterator[Pair]:
+    if not turn.view.study.practice:
+        return
     shown = {one.pair for one in history.asked if one.purpose == "practice"}
     for number, known in enumerate(turn.view.study.practice):
         pair = _known_pair(turn.view.study, known, "practice", random.Random(f"{turn.judge} practice {number}"))
@@ -214,7 +220,7 @@ def _known_pair(study: Study, known: KnownPair, purpose: str, draw: random.Rando
     return Pair(left, right, known.criterion or study.asked()[0].name, purpose, purpose)
 
 
-def _gold(study: Study, usable: set[str], given: set[tuple[str, str, str]], draw: random.Random) -> Pair | None:
+def _gold(study: Study, usable: Set[str], given: set[tuple[str, str, str]], draw: random.Random) -> Pair | None:
     pairs = (_known_pair(study, known, "gold", draw) for known in study.gold)
     left = [pair for pair in pairs if pair.unordered not in given and {pair.left, pair.right} <= usable]
     return draw.choice(left) if left else None

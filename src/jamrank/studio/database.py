@@ -7,9 +7,9 @@ transaction, and all are answered when it is on disk.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
@@ -22,6 +22,7 @@ from jamrank.collect.database import reading, writing
 from jamrank.collect.records import Event
 from jamrank.collect.writer import record
 from jamrank.errors import LedgerError
+from jamrank.studio import people
 from jamrank.studio.ballots import Pair, Plan, Turn, plan
 from jamrank.studio.history import Histories
 from jamrank.studio.pages import page_state
@@ -29,14 +30,23 @@ from jamrank.studio.tables import QUEUE
 
 T = TypeVar("T")
 _AT_ONCE = 100
-_QUEUED = select(QUEUE).where(QUEUE.c.judge.in_(bindparam("judges", expanding=True))).order_by(QUEUE.c.id)
+# Statements are built once: building one takes longer than executing it.
+_QUEUED = (
+    select(*(QUEUE.c[n] for n in ("judge", "left", "right", "criterion", "purpose", "strategy", "probability", "id")))
+    .where(QUEUE.c.judge.in_(bindparam("judges", expanding=True)))
+    .order_by(QUEUE.c.id)
+)
+_USED = delete(QUEUE).where(QUEUE.c.id.in_(bindparam("used", expanding=True)))
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a turn: the state of the page, or the name of the text for its refusal."""
+    """The outcome of a turn: the state of the page, or the name of the text for its refusal.
 
-    state: dict[str, Any]
+    state: None for a judge whose session is no longer valid.
+    """
+
+    state: dict[str, Any] | None
     refused: str = ""
     status: int = 200
 
@@ -44,7 +54,15 @@ class Outcome:
 @dataclass(frozen=True)
 class _Job:
     work: Callable[[Connection], Any] | Turn
-    future: Future[Any]
+    future: Future[Any] | asyncio.Future[Any]
+
+    def finish(self, result: Any) -> None:
+        if self.future.done():
+            return  # the request was cancelled
+        if isinstance(result, BaseException):
+            self.future.set_exception(result)
+        else:
+            self.future.set_result(result)
 
 
 class Database:
@@ -66,13 +84,21 @@ class Database:
 
     def submit(self, work: Callable[[Connection], Any] | Turn) -> Future[Any]:
         """Queue a write; the future is done when it is on disk, or has the error."""
+        future: Future[Any] = Future()
+        self._queue(_Job(work, future))
+        return future
+
+    def _queue(self, job: _Job) -> None:
         with self._lock:
             if self._thread is None:
                 self._thread = Thread(target=self._run, name="jamrank-writer", daemon=True)
                 self._thread.start()
-        job = _Job(work, Future())
         self._waiting.put(job)
-        return job.future
+
+    async def _queued(self, work: Callable[[Connection], Any] | Turn) -> Any:
+        future = asyncio.get_running_loop().create_future()
+        self._queue(_Job(work, future))
+        return await future
 
     def write(self, work: Callable[[Connection], T]) -> T:
         """Write and wait until it is on disk."""
@@ -81,12 +107,12 @@ class Database:
 
     async def write_soon(self, work: Callable[[Connection], T]) -> T:
         """Write without blocking other requests."""
-        result: T = await asyncio.wrap_future(self.submit(work))
+        result: T = await self._queued(work)
         return result
 
     async def take(self, turn: Turn) -> Outcome:
         """Execute a judge's turn."""
-        outcome: Outcome = await asyncio.wrap_future(self.submit(turn))
+        outcome: Outcome = await self._queued(turn)
         return outcome
 
     def close(self) -> None:
@@ -118,12 +144,7 @@ class Database:
         except BaseException as error:  # any error must reach those who wait, and the thread must continue
             self._histories.forget()
             results = dict.fromkeys(range(len(batch)), error)
-        for number, job in enumerate(batch):
-            result = results[number]
-            if isinstance(result, BaseException):
-                job.future.set_exception(result)
-            else:
-                job.future.set_result(result)
+        _finish([(job, results[number]) for number, job in enumerate(batch)])
 
     def _carry_out(self, connection: Connection, batch: Sequence[_Job], results: dict[int, Any]) -> None:
         turns: dict[int, Turn] = {}
@@ -141,22 +162,23 @@ class Database:
             results.update(self._take_turns(connection, chosen))
 
     def _take_turns(self, connection: Connection, turns: dict[int, Turn]) -> dict[int, Outcome]:
+        signed_out = _signed_out(connection, turns)
+        turns = {number: turn for number, turn in turns.items() if number not in signed_out}
         histories = self._histories.of(connection, [turn.judge for turn in turns.values()])
-        offers = _offers(connection, list(histories))
+        offers = _Offers(connection, list(histories))
         plans: dict[int, Plan] = {}
-        taken: set[int] = set()
         for number, turn in turns.items():
-            mine = [pair for pair in (*offers.get(turn.judge, ()), *offers[""]) if pair.row not in taken]
-            plans[number] = plan(turn, histories[turn.judge], mine)
-            taken.update(plans[number].used)
-        written = record(connection, [o for p in plans.values() for o in p.operations], None, time())
+            plans[number] = plan(turn, histories[turn.judge], offers.to(turn.judge))
+            offers.taken.update(plans[number].used)
+        operations = [one for made in plans.values() for one in made.operations]
+        written = record(connection, operations, None, time(), self._histories.last_id)
         for event in written:
             if isinstance(event, LedgerError):
                 raise event
         self._histories.add(event for event in written if isinstance(event, Event))
-        if taken:
-            connection.execute(delete(QUEUE).where(QUEUE.c.id.in_(taken)))
-        return {
+        if offers.taken:
+            connection.execute(_USED, {"used": sorted(offers.taken)})
+        return signed_out | {
             number: Outcome(
                 page_state(turn.view, histories[turn.judge]),
                 plans[number].refused,
@@ -178,10 +200,52 @@ def _attempt(connection: Connection, work: Callable[[Connection], Any]) -> Any:
     return result
 
 
-def _offers(connection: Connection, judges: Sequence[str]) -> dict[str, list[Pair]]:
-    """Return queued pairs by judge, the shared ones under the empty name."""
-    offers: dict[str, list[Pair]] = {"": []}
-    for row in connection.execute(_QUEUED, {"judges": ["", *judges]}):
-        pair = Pair(row.left, row.right, row.criterion, row.purpose, row.strategy, row.probability, row.id)
-        offers.setdefault(row.judge, []).append(pair)
-    return offers
+def _finish(results: Sequence[tuple[_Job, Any]]) -> None:
+    """Hand out the results of a batch; an event loop is woken once for all of its requests."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[tuple[_Job, Any]]] = {}
+    for job, result in results:
+        if isinstance(job.future, Future):
+            job.finish(result)
+        else:
+            by_loop.setdefault(job.future.get_loop(), []).append((job, result))
+    for loop, own in by_loop.items():
+        with suppress(RuntimeError):  # the server was stopped, and nobody waits
+            loop.call_soon_threadsafe(_finish_all, own)
+
+
+def _finish_all(results: Sequence[tuple[_Job, Any]]) -> None:
+    for job, result in results:
+        job.finish(result)
+
+
+def _signed_out(connection: Connection, turns: Mapping[int, Turn]) -> dict[int, Outcome]:
+    """Return the outcomes of turns whose session ended or was revoked."""
+    digests = {turn.session for turn in turns.values() if turn.session}
+    valid = people.valid_sessions(connection, digests, "judge") if digests else {}
+    return {
+        number: Outcome(None, "signed_out", 401)
+        for number, turn in turns.items()
+        if turn.session and (turn.session not in valid or valid[turn.session].judge != turn.judge)
+    }
+
+
+class _Offers:
+    """Queued pairs that no turn of this transaction has taken; the shared ones are read when they are needed."""
+
+    def __init__(self, connection: Connection, judges: Sequence[str]) -> None:
+        self._connection = connection
+        self._pairs = self._read(judges)
+        self.taken: set[int] = set()
+
+    def _read(self, judges: Sequence[str]) -> dict[str, list[Pair]]:
+        pairs: dict[str, list[Pair]] = {judge: [] for judge in judges}
+        for judge, *values in self._connection.execute(_QUEUED, {"judges": judges}).all():
+            pairs[judge].append(Pair(*values))
+        return pairs
+
+    def to(self, judge: str) -> Iterator[Pair]:
+        """Yield the pairs for a judge, then those for any."""
+        yield from (pair for pair in self._pairs[judge] if pair.row not in self.taken)
+        if "" not in self._pairs:
+            self._pairs |= self._read([""])
+        yield from (pair for pair in self._pairs[""] if pair.row not in self.taken)

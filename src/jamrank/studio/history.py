@@ -43,13 +43,22 @@ class Asked:
 
 @dataclass
 class History:
-    """All pairs shown to one judge, in order."""
+    """All pairs shown to one judge, in order.
+
+    asked: All of them.
+    counted: Number of those that are not practice.
+    done: How many answered pairs, including skipped ones, count towards the votes of the judge.
+    """
 
     judge: str
     asked: list[Asked] = field(default_factory=list)
     pairs: set[tuple[str, str, str]] = field(default_factory=set)
+    counted: int = 0
+    done: int = 0
     _by_id: dict[int, Asked] = field(default_factory=dict)
-    _by_answer: dict[int, Asked] = field(default_factory=dict)
+    _by_key: dict[str, Asked] = field(default_factory=dict)
+    _open: dict[int, Asked] = field(default_factory=dict)
+    _valid: dict[int, Asked] = field(default_factory=dict)
 
     def add(self, event: Any) -> None:
         """Add an event of the judge."""
@@ -57,13 +66,18 @@ class History:
             one = Asked(event.id, event.key, event.left, event.right, event.criterion, event.purpose, event.strategy)
             self.asked.append(one)
             self.pairs.add(one.pair)
-            self._by_id[event.id] = one
+            self.counted += one.purpose != "practice"
+            self._by_id[one.id] = self._by_key[one.key] = self._open[one.id] = one
         elif event.kind in _ENDED and event.refers in self._by_id:
             one = self._by_id[event.refers]
             one.ended, one.outcome, one.answer = event.kind, event.outcome, event.id
-            self._by_answer[event.id] = one
-        elif event.kind == "undone" and event.refers in self._by_answer:
-            self._by_answer[event.refers].undone = True
+            self.done += one.purpose != "practice"
+            self._open.pop(one.id, None)
+            self._valid[event.id] = one
+        elif event.kind == "undone" and event.refers in self._valid:
+            one = self._valid.pop(event.refers)
+            one.undone = True
+            self.done -= one.purpose != "practice"
 
     @property
     def open(self) -> list[Asked]:
@@ -71,8 +85,7 @@ class History:
 
         A pair whose lease has expired stays open for its judge: the answer may wait in a browser without network.
         """
-        waiting = (one for one in self.asked if not one.ended)
-        return sorted(waiting, key=lambda one: (not one.key.startswith(AGAIN), one.id))
+        return sorted(self._open.values(), key=lambda one: (not one.key.startswith(AGAIN), one.id))
 
     @property
     def answered(self) -> list[Asked]:
@@ -80,18 +93,13 @@ class History:
         return [one for one in self.asked if one.ended and not one.undone]
 
     @property
-    def done(self) -> int:
-        """How many pairs count towards the votes of a judge."""
-        return sum(one.purpose != "practice" for one in self.answered)
-
-    @property
     def last_answered(self) -> Asked | None:
-        """The answer that an undo would cancel."""
-        return max(self.answered, key=lambda one: one.answer, default=None)
+        """The answer that an undo would cancel; events come in the order of their ids."""
+        return next(reversed(self._valid.values()), None)
 
     def find(self, key: str) -> Asked | None:
         """Return what was shown under a key."""
-        return next((one for one in reversed(self.asked) if one.key == key), None)
+        return self._by_key.get(key)
 
 
 _COLUMNS = [
@@ -112,7 +120,7 @@ _COLUMNS = [
 ]
 
 
-_SINCE = select(*_COLUMNS).where(events.c.id > bindparam("cursor")).order_by(events.c.id)
+_SINCE = select(*_COLUMNS).where(events.c.id > bindparam("last_id")).order_by(events.c.id)
 
 
 def read_history(connection: Connection, judge: str) -> History:
@@ -124,19 +132,22 @@ def read_history(connection: Connection, judge: str) -> History:
 
 
 class Histories:
-    """Cached histories for the writing thread, which reads only events of other processes."""
+    """Cached histories for the writing thread, which reads only events of other processes.
+
+    last_id: Of the newest event that was read or written; -1 if nothing is cached.
+    """
 
     def __init__(self) -> None:
         self._known: dict[str, History] = {}
-        self._cursor = -1
+        self.last_id = -1
 
     def of(self, connection: Connection, judges: Sequence[str]) -> dict[str, History]:
         """Return the histories of some judges, as of this transaction."""
-        if self._cursor < 0 or len(self._known) > _MOST_KNOWN:
+        if self.last_id < 0 or len(self._known) > _MOST_KNOWN:
             self.forget()
-            self._cursor = connection.scalar(select(func.max(events.c.id))) or 0
+            self.last_id = connection.scalar(select(func.max(events.c.id))) or 0
         else:
-            self.add(connection.execute(_SINCE, {"cursor": self._cursor}))
+            self.add(connection.execute(_SINCE, {"last_id": self.last_id}))
         for judge in judges:
             if judge not in self._known:
                 self._known[judge] = read_history(connection, judge)
@@ -145,12 +156,12 @@ class Histories:
     def add(self, new: Iterable[Any]) -> None:
         """Add events in their order, own ones or those of other processes."""
         for event in new:
-            if event.id > self._cursor:
-                self._cursor = event.id
+            if event.id > self.last_id:
+                self.last_id = event.id
                 if event.annotator in self._known:
                     self._known[event.annotator].add(event)
 
     def forget(self) -> None:
         """Clear the cache after a failed transaction."""
         self._known.clear()
-        self._cursor = -1
+        self.last_id = -1

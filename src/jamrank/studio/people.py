@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from time import time
 
-from sqlalchemy import Connection, delete, func, insert, or_, select, update
+from sqlalchemy import Connection, bindparam, delete, func, insert, or_, select, update
 
 from jamrank.collect.schema import annotators
 from jamrank.studio.access import digest, new_token
@@ -16,6 +16,19 @@ from jamrank.studio.tables import INVITATIONS, QUEUE, SESSIONS
 
 _JUDGE_SESSION = 90 * 86400.0
 _ADMIN_SESSION = 7 * 86400.0
+# Built once: building the statement takes longer than executing it.
+_VALID = (
+    select(SESSIONS.c.digest, SESSIONS.c.role, SESSIONS.c.judge)
+    .outerjoin(annotators, annotators.c.id == SESSIONS.c.judge)
+    .outerjoin(INVITATIONS, INVITATIONS.c.digest == SESSIONS.c.invitation)
+    .where(
+        SESSIONS.c.digest.in_(bindparam("digests", expanding=True)),
+        SESSIONS.c.role == bindparam("role"),
+        SESSIONS.c.expires > bindparam("now"),
+        func.coalesce(annotators.c.revoked, False).is_(False),
+        or_(SESSIONS.c.role != "admin", func.coalesce(INVITATIONS.c.revoked, False).is_(False)),
+    )
+)
 
 
 @dataclass(frozen=True)
@@ -136,20 +149,13 @@ def open_session(connection: Connection, role: str, judge: str, invitation: str 
 
 def find_session(connection: Connection, token: str, role: str) -> Session | None:
     """Return the session of a cookie; None if it is unknown or expired, or its judge or link was revoked."""
-    query = (
-        select(SESSIONS.c.role, SESSIONS.c.judge)
-        .outerjoin(annotators, annotators.c.id == SESSIONS.c.judge)
-        .outerjoin(INVITATIONS, INVITATIONS.c.digest == SESSIONS.c.invitation)
-        .where(
-            SESSIONS.c.digest == digest(token),
-            SESSIONS.c.role == role,
-            SESSIONS.c.expires > time(),
-            func.coalesce(annotators.c.revoked, False).is_(False),
-            or_(SESSIONS.c.role != "admin", func.coalesce(INVITATIONS.c.revoked, False).is_(False)),
-        )
-    )
-    row = connection.execute(query).one_or_none()
-    return None if row is None else Session(*row)
+    return valid_sessions(connection, [digest(token)], role).get(digest(token))
+
+
+def valid_sessions(connection: Connection, digests: Collection[str], role: str) -> dict[str, Session]:
+    """Return those of some sessions that are valid, by the hashes of their tokens."""
+    wanted = {"digests": list(digests), "role": role, "now": time()}
+    return {row.digest: Session(row.role, row.judge) for row in connection.execute(_VALID, wanted)}
 
 
 def came_by(connection: Connection, token: str, invitation: str) -> bool:

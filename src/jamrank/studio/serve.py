@@ -134,6 +134,9 @@ def _serve_one(options: Options, opened: socket.socket, ready: Callable[[], None
     from jamrank.studio.web import Studio
 
     _log(options.quiet)
+    # The writing thread waits for the database often. Each time it would wait for the interpreter for as long as
+    # requests may keep it, by default 5 ms.
+    sys.setswitchinterval(0.0005)
     database = Database(open_study(options.database, create=False))
     studio = Studio(database, options.media, options.url, options.upload_bytes)
     config = uvicorn.Config(
@@ -204,7 +207,18 @@ def _log(quiet: bool) -> None:
 
 
 def _work(options: Options) -> None:
-    """Run the worker: one per ledger, a second one waits until the first has stopped."""
+    """Run the worker: one per ledger, a second one waits until the first has stopped.
+
+    It gives way to the server: a lower priority, and one thread unless a variable says otherwise.
+    """
+    for name in (
+        "JAMRANK_THREADS",
+        "OMP_NUM_THREADS",
+        "OPENBLAS_NUM_THREADS",
+        "MKL_NUM_THREADS",
+        "POLARS_MAX_THREADS",
+    ):
+        os.environ.setdefault(name, "1")
     from jamrank.collect.database import only_writer
     from jamrank.studio.security import log
     from jamrank.studio.setup import open_study

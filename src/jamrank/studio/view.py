@@ -27,9 +27,14 @@ class View:
     version: str
 
     @cached_property
+    def usable(self) -> frozenset[str]:
+        """The items that are still compared."""
+        return frozenset(id_ for id_, listed in self.items.items() if not listed.retired)
+
+    @cached_property
     def votes_per_judge(self) -> int:
         """How many pairs a judge gets: as many as the study says, or all that there are."""
-        usable = sum(not listed.retired for listed in self.items.values())
+        usable = len(self.usable)
         pairs = usable * (usable - 1) // 2 * len(self.study.asked()) - len(self.study.practice)
         wanted = self.study.votes_per_judge
         return wanted if self.study.repeat_share else min(wanted, max(pairs, 1))

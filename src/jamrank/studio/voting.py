@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -122,22 +124,27 @@ def _state(studio: Studio, judge: str) -> dict[str, Any]:
 async def vote(request: Request) -> Response:
     """Store an answer, and lease what comes next."""
     fields = await form_of(request)
-    session, _ = await who(request, "judge", fields)
-    return await _take(request, session.judge, _answer(_studio(request), fields))
+    judge = await _judge(request, fields)
+    return await _take(request, judge, _answer(_studio(request), fields))
 
 
 async def undo(request: Request) -> Response:
     """Undo the last answer, and ask again."""
     fields = await form_of(request)
-    session, _ = await who(request, "judge", fields)
-    return await _take(request, session.judge, TakeBack(fields.get("key", "")[:100]))
+    judge = await _judge(request, fields)
+    return await _take(request, judge, TakeBack(fields.get("key", "")[:100]))
 
 
 async def next_pair(request: Request) -> Response:
     """Lease pairs for a judge who has none."""
-    fields = await form_of(request)
-    session, _ = await who(request, "judge", fields)
-    return await _take(request, session.judge, Next())
+    judge = await _judge(request, await form_of(request))
+    return await _take(request, judge, Next())
+
+
+async def _judge(request: Request, fields: Mapping[str, str]) -> tuple[str, str]:
+    """Return the judge and the hash of the session's token, which the transaction that writes checks again."""
+    session, token = await who(request, "judge", fields, max_age=math.inf)
+    return session.judge, digest(token)
 
 
 def _answer(studio: Studio, fields: dict[str, str]) -> Answer:
@@ -154,12 +161,14 @@ def _answer(studio: Studio, fields: dict[str, str]) -> Answer:
     return Answer(fields.get("key", "")[:100], said, strength, seconds)
 
 
-async def _take(request: Request, judge: str, action: Answer | TakeBack | Next) -> Response:
-    studio = _studio(request)
+async def _take(request: Request, judge: tuple[str, str], action: Answer | TakeBack | Next) -> Response:
+    studio, (name, session) = _studio(request), judge
     view = studio.view()
-    if not studio.judge_limit.allows(judge):
+    if not studio.judge_limit.allows(name):
         raise Refused(429, view.texts["too_fast"], {"Retry-After": "2"})
-    outcome = await studio.database.take(Turn(judge, action, view))
+    outcome = await studio.database.take(Turn(name, action, view, session))
+    if outcome.status == 401:
+        studio.sessions.pop(("judge", session), None)
     if outcome.refused:
         raise Refused(outcome.status, view.texts[outcome.refused], state=outcome.state)
     if not wants_json(request):

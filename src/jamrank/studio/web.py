@@ -125,14 +125,19 @@ def redirect(path: str) -> Response:
     return RedirectResponse(path, 303)
 
 
-async def who(request: Request, role: str, fields: Mapping[str, str] | None = None) -> tuple[people.Session, str]:
+async def who(
+    request: Request, role: str, fields: Mapping[str, str] | None = None, max_age: float = _SESSION_FRESH
+) -> tuple[people.Session, str]:
     """Return the session and its token; a form must belong to that session and to our own pages.
+
+    max_age: Seconds for which a session that was found valid needs no second look: so long may a revoked link work in
+        another process.
 
     Raises Refused: 401 without a valid cookie, 403 for a form that was made elsewhere.
     """
     studio: Studio = request.app.state.studio
     token = request.cookies.get(cookie_name(role, studio.secure), "")
-    session = await _session(studio, token, role) if token else None
+    session = await _session(studio, token, role, max_age) if token else None
     if session is None:
         text = studio.view().texts["signed_out"] if role == "judge" else "Open the admin link first."
         raise Refused(401, text)
@@ -143,10 +148,10 @@ async def who(request: Request, role: str, fields: Mapping[str, str] | None = No
     return session, token
 
 
-async def _session(studio: Studio, token: str, role: str) -> people.Session | None:
-    """Find a session, cached for a few seconds: so long may a revoked link work in another process."""
+async def _session(studio: Studio, token: str, role: str, max_age: float) -> people.Session | None:
+    """Find a session."""
     known = studio.sessions.get((role, digest(token)))
-    if known is not None and monotonic() - known[0] < _SESSION_FRESH:
+    if known is not None and monotonic() - known[0] < max_age:
         return known[1]
     session = await run_in_threadpool(_read_session, studio, token, role)
     if len(studio.sessions) > 50_000:

@@ -32,10 +32,9 @@ _ACTIVE = 180.0
 _RECENT = 30.0
 # Pairs chosen in one pass, so that the next fit is not delayed.
 _AT_ONCE = 100
-# Seconds between two passes, two fits, two drawings of the overview; more if a fit takes long.
+# Seconds between two passes, and from one overview to the next fit; at least as long as the overview took.
 _PAUSE = 0.3
-_FIT_EVERY = 1.0
-_SHOW_EVERY = 2.0
+_SHOW_EVERY = 3.0
 _EXPIRE_EVERY = 15.0
 # Judges with these verdicts get easy and gold pairs.
 _CARELESS = ("random", "one-sided", "position-biased")
@@ -58,11 +57,8 @@ class Worker:
     _careless: set[str] = field(default_factory=set)
     _version: str | None = None
     _expired: float = 0.0
-    _fitted: float = 0.0
     _shown: float = 0.0
-    _fit_took: float = 0.0
     _show_took: float = 0.0
-    _unfitted: bool = True
     _unshown: bool = True
 
     def run(self, stop: Event) -> None:
@@ -81,7 +77,7 @@ class Worker:
             queued = _queued(connection)
             names = {judge.id: judge.name for judge in people.judges(connection)}
         if view.version != self._version or news.undone:
-            self._version, self._unfitted = view.version, True
+            self._version, self._unshown = view.version, True
             self._start_choosing(view)
         else:
             for source in self._sources.values():
@@ -89,13 +85,15 @@ class Worker:
             for judge, left, right, criterion in news.expired:
                 if criterion in self._sources:
                     self._sources[criterion].drop(judge, [(left, right)])
-        self._unfitted |= bool(news)
-        if self._unfitted and (now or monotonic() - self._fitted >= max(_FIT_EVERY, self._fit_took)):
-            self._fit(view)
+        self._unshown |= bool(news)
         if view.status == "open":
             self._fill(view, queued, names)
-        if self._unshown and (now or monotonic() - self._shown >= max(_SHOW_EVERY, self._show_took / 2)):
+        if self._unshown and (now or monotonic() - self._shown >= max(_SHOW_EVERY, self._show_took)):
+            begin = monotonic()
+            self._fit(view)
             self._show(view, names)
+            self._shown, self._unshown = monotonic(), False
+            self._show_took = self._shown - begin
 
     def _expire(self) -> None:
         """End what nobody answered in time, so that others can be asked; an answer that comes later still counts."""
@@ -107,9 +105,8 @@ class Worker:
     # -- fits ---------------------------------------------------------------------------------------------------
 
     def _fit(self, view: View) -> None:
-        begin = monotonic()
         for criterion in view.study.asked():
-            name, frame = criterion.name, self.feed.frame(criterion.name)
+            begin, name, frame = monotonic(), criterion.name, self.feed.frame(criterion.name)
             try:
                 model, votes = fit_votes(frame, known_pairs(view.study, name))
             except JamrankError as error:
@@ -117,14 +114,6 @@ class Worker:
                 self._analyses[name] = failed(name, error)
             else:
                 self._models[name] = (model, votes, monotonic() - begin)
-        self._careless = {
-            judge
-            for analysis in self._analyses.values()
-            for judge, (verdict, _) in analysis.verdicts.items()
-            if verdict in _CARELESS
-        }
-        self._fit_took = monotonic() - begin
-        self._fitted, self._unfitted, self._unshown = monotonic(), False, True
 
     # -- queues -------------------------------------------------------------------------------------------------
 
@@ -183,11 +172,16 @@ class Worker:
     # -- what is shown ------------------------------------------------------------------------------------------
 
     def _show(self, view: View, names: dict[str, str]) -> None:
-        begin = monotonic()
         for criterion, (model, votes, seconds) in self._models.items():
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", JamrankWarning)
                 self._analyses[criterion] = analyse(model, votes, view.study, criterion, seconds)
+        self._careless = {
+            judge
+            for analysis in self._analyses.values()
+            for judge, (verdict, _) in analysis.verdicts.items()
+            if verdict in _CARELESS
+        }
         asked = [criterion.name for criterion in view.study.asked()]
         analyses = [self._analyses[name] for name in asked if name in self._analyses]
         statuses = {
@@ -204,8 +198,6 @@ class Worker:
             for analysis in analyses:
                 if analysis.report:
                     save_snapshot(connection, report_name(asked.index(analysis.criterion)), analysis.report)
-        self._show_took = monotonic() - begin
-        self._shown, self._unshown = monotonic(), False
 
 
 def _joined(texts: Sequence[str]) -> str:

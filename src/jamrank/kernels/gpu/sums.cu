@@ -46,6 +46,20 @@ __device__ __forceinline__ double reciprocal(double x) {
     return fma(guess, fma(off, off, off), guess);
 }
 
+// A sum of logarithms as the logarithm of a product, whose exponent is split off before it grows too large.
+struct LogSum {
+    double product = 1.0;
+    Long exponent = 0;
+
+    // `factor` must be a positive number that is not subnormal.
+    __device__ void times(double factor) {
+        product *= factor;
+        exponent += (__double2hiint(product) >> 20) - 1023;
+        product = __hiloint2double((__double2hiint(product) & 0xfffff) | 0x3ff00000, __double2loint(product));
+    }
+    __device__ double value() const { return exponent * kLogOfTwo + log(product); }
+};
+
 // Sums by kind of vote or pattern: in shared memory while there is room, as two words for want of wider additions there.
 struct Tally {
     unsigned* words;
@@ -85,7 +99,7 @@ struct Layout {
     const Long* start;
     const Second* second;
 
-    // Every thread of a warp must ask, for rows in order.
+    // `first` must be 0 or the first item of an earlier row, which is mostly that of this one too.
     __device__ void of(Long row, int& first, int& other) const {
         if (!start) {
             const double wide = 2.0 * items - 1.0;
@@ -97,19 +111,33 @@ struct Layout {
             other = static_cast<int>(item + 1 + row - start_of(items, item));
             return;
         }
-        const Long low = search(0, __shfl_sync(kFull, row, 0));
-        first = static_cast<int>(start[low + 1] > row ? low : search(low, row));
+        if (start[first + 1] <= row) first = search(first, row);
         other = second[row - base];
     }
 
   private:
-    __device__ Long search(Long low, Long row) const {
-        Long high = items;
+    __device__ int search(int low, Long row) const {
+        int high = static_cast<int>(items);
         while (high - low > 1) {
-            const Long middle = (low + high) / 2;
+            const int middle = (low + high) / 2;
             (start[middle] <= row ? low : high) = middle;
         }
         return low;
+    }
+};
+
+// Where the cell of a pair lies, among all pairs from `base` on.
+__device__ __forceinline__ Long cell(Long items, int first, int second, Long base) {
+    return start_of(items, first) + second - first - 1 - base;
+}
+
+// The curvature of links: one after the other or, with `cells`, in the cells of all pairs from that one on.
+struct Curvature {
+    float* values;
+    Long items, cells;
+
+    __device__ void put(Long at, int first, int second, double value) const {
+        if (values) values[cells < 0 ? at : cell(items, first, second, cells)] = static_cast<float>(value);
     }
 };
 
