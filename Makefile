@@ -17,7 +17,7 @@ PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 .PHONY: demo test test-long golden lint typecheck unit wheel format figure gallery report-figure reproduce test-oldest docs clean
 .PHONY: benchmark benchmark-rivals benchmark-growth benchmark-profile benchmark-scale benchmark-quick
 .PHONY: benchmark-verdicts benchmark-recovery benchmark-coverage benchmark-scorers benchmark-heldout
-.PHONY: benchmark-everyday benchmark-alike benchmark-studio benchmark-baseline
+.PHONY: benchmark-everyday benchmark-alike benchmark-covariates benchmark-studio benchmark-baseline
 .PHONY: benchmark-next benchmark-encoding benchmark-cluster benchmark-gpu benchmark-jury fuzz kills bounds
 
 demo: $(VENV)/demo-$(MODULES)
@@ -103,6 +103,11 @@ benchmark-next: $(VENV)/dev-$(MODULES)
 # minutes): benchmarks/alike.md and .json.
 benchmark-alike: $(RIVALS)/jamrank
 	$(RIVALS)/bin/python -m benchmarks.alike $(if $(QUICK),--quick)
+
+# Whether planted effects of covariates are found and taken out of the ranking, about ten minutes, resumed where it
+# stopped (QUICK=1: some seconds): benchmarks/covariates.md and .json.
+benchmark-covariates: $(RIVALS)/jamrank
+	$(RIVALS)/bin/python -m benchmarks.covariates $(if $(QUICK),--quick)
 
 # Whether annotators get the verdicts they deserve, some minutes: benchmarks/verdicts.md and .json.
 benchmark-verdicts: $(RIVALS)/jamrank

@@ -14,6 +14,7 @@ os.environ.setdefault("POLARS_MAX_THREADS", "1")
 
 import json
 import warnings
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -154,7 +155,13 @@ def measure_copies(name: str, seed: int) -> dict[str, Any]:
     return {"line": name, "seed": seed, "off": off, "named": all(copied[first:]), "accused": any(copied[:first])}
 
 
-def run(cases: list[tuple[str, int]], done: Path | None, jobs: int, minutes: float) -> list[dict[str, Any]]:
+def run(
+    measure: Callable[[str, int], dict[str, Any]],
+    cases: list[tuple[str, int]],
+    done: Path | None,
+    jobs: int,
+    minutes: float,
+) -> list[dict[str, Any]]:
     """Measure what is not done yet, for so long; return all that is known of the cases."""
     lines = done.read_text().splitlines() if done is not None and done.exists() else []
     found = {(one["line"], one["seed"]): one for one in map(json.loads, lines)}
@@ -274,7 +281,7 @@ def main() -> None:
     sets = QUICK_SETS if given.quick else given.sets or SETS
     # All lines side by side: a run that is stopped has some sets of each.
     cases = [(name, seed) for seed in range(sets) for name in [*(line.name for line in lines), *names]]
-    found = run(cases, None if given.quick else DONE, given.jobs, given.minutes)
+    found = run(measure, cases, None if given.quick else DONE, given.jobs, given.minutes)
     rows = [summary(line, found) for line in lines]
     copies = []
     for name in names:

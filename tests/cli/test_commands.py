@@ -18,6 +18,7 @@ from click.testing import CliRunner
 
 import jamrank as jr
 from jamrank.cli import main
+from jamrank.simulation import Effect, Tastes
 
 OUTPUTS = {"ranking.csv", "annotators.csv", "pairs.csv", "model.jamrank", "report.html"}
 WITH_FEATURES = {*OUTPUTS, "features.csv"}
@@ -55,6 +56,46 @@ def printed(study):
 def quick(study) -> list[object]:
     """Options of a fit without draws from the posterior, where nothing depends on the model."""
     return ["--model", "JAM", "--features", study / "votes-features.csv"]
+
+
+def test_covariates_sway_annotators_and_are_taken_out(tmp_path):
+    tastes = Tastes(effects={"longer": Effect(own=(1.0, 1.0))})
+    drawn = jr.simulate(8, 4, 800, truth="vote", noise="none", spread=1.0, tastes=tastes, random_state=0)
+    drawn.frame.write_csv(tmp_path / "votes.csv")
+    result = call("fit", tmp_path / "votes.csv", "--covariates", "longer,side", "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    assert "CovariateBT on 800 votes" in result.output
+    assert "What sways annotators" in result.output
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {*OUTPUTS, "effects.csv"}
+    effects = pl.read_csv(tmp_path / "out" / "effects.csv")
+    assert effects["annotator"].to_list() == ["all", "ann0", "ann1", "ann2", "ann3"] * 2
+    verdicts = pl.read_csv(tmp_path / "out" / "annotators.csv").sort("annotator")["verdict"].to_list()
+    assert verdicts[:2] == ["swayed by longer"] * 2
+    page = (tmp_path / "out" / "report.html").read_text()
+    for words in ("What sways annotators", "Effects of longer", "The ranking without the effects, and with them"):
+        assert words in page
+    again = jr.load(tmp_path / "out" / "model.jamrank")
+    assert again.effects_["sentence"].to_list() == effects["sentence"].to_list()
+    printed = json.loads(call("fit", tmp_path / "votes.csv", "--covariates", "longer", "--json", "-q").stdout)
+    assert printed["effects"][0]["annotator"] == "all"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--covariates", "length"], "no column 'length' for a covariate"),
+        (["--covariates", "winner"], "covariates has 'winner'"),
+        (["--covariates", ","], "--covariates names no column"),
+        (["--covariates", "side", "--model", "CrowdBT"], "--covariates does not apply to CrowdBT"),
+        (["--covariates", "side", "--reference", "nobody"], "reference is nobody, who cast no vote"),
+        (["--reference", "ann0"], "--reference does not apply to Auto"),
+    ],
+)
+def test_covariates_that_cannot_be_used(study, options, said):
+    result = call("fit", study / "votes.csv", *options)
+    assert result.exit_code == 2
+    assert said in result.output
+    assert len(result.output.strip().splitlines()) == 1
 
 
 def test_help_names_every_command_and_shows_examples():

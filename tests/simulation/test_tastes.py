@@ -76,6 +76,15 @@ def test_votes_follow_the_covariates():
     assert turned.group_by("a", "b").agg(pl.col("own").round(9).n_unique())["own"].max() == 1
 
 
+def test_effects_of_single_annotators_and_lengths_of_items():
+    found = drawn(Tastes(effects={"longer": Effect(own=(0.8, 0.8, 0.8), item_sd=2.0)}), n_votes=5000)
+    np.testing.assert_array_equal(found.tastes.effects[:, 0], [0.8] * 3 + [0.0] * 5)
+    # One for each vote, and two items with a deviation of 2: a variance of 1 + 2 · 2².
+    assert 1.5 < found.frame["longer"].std() < 4.5
+    with pytest.raises(ParameterError, match="longer names 9 of 8 annotators"):
+        drawn(Tastes(effects={"longer": Effect(own=(1.0,) * 9)}))
+
+
 @pytest.mark.parametrize(
     ("tastes", "said"),
     [

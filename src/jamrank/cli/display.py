@@ -69,6 +69,10 @@ def print_summary(console: Console, analysis: Analysis, seconds: float) -> None:
     if analysis.features is not None:
         say(console, "Feature effects (effect = change of the score per standard deviation)", "bold")
         print_table(console, "", ["feature", "effect", "per unit"], _feature_rows(analysis.features))
+    if analysis.effects is not None:
+        say(console, "What sways annotators (log-odds for one unit of the covariate)", "bold")
+        heads = ["covariate", "annotator", "effect", "95 % interval", "verdict"]
+        print_table(console, "", heads, _effect_rows(analysis.effects))
     say(console, "Findings", "bold")
     bullet_list(console, [sentence for sentence in findings(analysis) if sentence not in first])
 
@@ -125,6 +129,19 @@ def _interval(row: dict[str, Any]) -> str:
 def _feature_rows(features: pl.DataFrame) -> list[list[str]]:
     ordered = features.sort(pl.col("effect").abs(), descending=True, maintain_order=True)
     return [[safe_text(name), f"{effect:+.3f}", f"{coef:+.4g}"] for name, coef, effect in ordered.iter_rows()]
+
+
+def _effect_rows(effects: pl.DataFrame) -> list[list[str]]:
+    return [
+        [
+            safe_text(row["covariate"]),
+            safe_text(row["annotator"]),
+            f"{row['coef']:+.3g}",
+            f"{row['coef_low']:+.3g} to {row['coef_high']:+.3g}",
+            safe_text(row["sentence"].rpartition(":")[0]),
+        ]
+        for row in effects.iter_rows(named=True)
+    ]
 
 
 def print_groups(console: Console, by: str, table: pl.DataFrame, groups: Sequence[str], where: str) -> None:

@@ -35,6 +35,7 @@ Examples:
   jamrank fit votes.csv --gold known.csv
   jamrank fit votes.csv --model FamilyBT
   jamrank fit votes.csv --families families.csv
+  jamrank fit votes.csv --covariates len_diff,same_family,side
   jamrank fit votes.csv --without ann,bob
   jamrank fit votes.csv --skip-bad-rows
   jamrank fit votes.csv --show pictures/ --out results
@@ -54,7 +55,8 @@ Exit code 0 when done, 2 when the input cannot be used."""
     default="auto",
     show_default=True,
     help="auto (chosen by held-out votes), MajorityVote (mv), IAM, JAM, VRJAM, KernelJAM, BradleyTerry (bt), "
-    "MixedBT, CrowdBT, FamilyBT, AmElo, DawidSkene, Borda, Copeland, HodgeRank, RankCentrality or WinRate.",
+    "CovariateBT, MixedBT, CrowdBT, FamilyBT, AmElo, DawidSkene, Borda, Copeland, HodgeRank, RankCentrality or "
+    "WinRate.",
 )
 @click.option("--out", metavar="DIR", help=f"Write {OUTPUTS} to that folder.")
 @click.option(
@@ -94,6 +96,13 @@ Exit code 0 when done, 2 when the input cannot be used."""
     metavar="FILE",
     help="Families of annotators who think alike: columns annotator, family. Fits FamilyBT.",
 )
+@click.option(
+    "--covariates",
+    metavar="COLUMNS",
+    help="Take the effects of these columns on votes out of the ranking: numbers, left minus right, comma-separated; "
+    "side for the side itself. Fits CovariateBT.",
+)
+@click.option("--reference", metavar="ANNOTATOR", help="With --covariates: an annotator whom they do not sway.")
 @click.option("--max-iter", type=int, help="Maximum number of EM iterations.")
 @click.option("--tol", type=FINITE, help="Convergence tolerance.")
 @click.option(

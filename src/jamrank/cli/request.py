@@ -10,7 +10,7 @@ from typing import Any, Self
 from jamrank.cli.files import VotesRequest, named
 from jamrank.errors import ParameterError
 
-_MODEL_OPTIONS = ("scorer", "noise", "ties", "max_iter", "tol")
+_MODEL_OPTIONS = ("scorer", "noise", "ties", "max_iter", "tol", "reference")
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,8 @@ class FitRequest(VotesRequest):
     max_iter: int | None = None
     tol: float | None = None
     families: str | None = None
+    covariates: str | None = None
+    reference: str | None = None
     start: str | None = None
     # Where it runs.
     engine: str | None = None
@@ -54,6 +56,8 @@ class FitRequest(VotesRequest):
             exports=export_kinds(options["export"]),
             **{field.name: options[field.name] for field in fields(cls) if field.name in options},
         )
+        if request.covariates is not None and not request.covariate_names:
+            raise ParameterError("--covariates names no column; expected names such as len_diff,same_family")
         if request.show is not None and request.out is None:
             raise ParameterError("--show needs --out DIR, where the report is written")
         if request.exports and request.out is None:
@@ -70,9 +74,17 @@ class FitRequest(VotesRequest):
         return named((Path(source_name(self.votes[0])).name, *self.votes[1:]))
 
     @property
+    def covariate_names(self) -> list[str]:
+        """The covariates that were named."""
+        return [name.strip() for name in (self.covariates or "").split(",") if name.strip()]
+
+    def _how(self) -> dict[str, Any]:
+        return super()._how() | {"covariates": self.covariate_names}
+
+    @property
     def model_options(self) -> dict[str, Any]:
         """The options of the model that were given."""
-        given = {name: getattr(self, name) for name in _MODEL_OPTIONS}
+        given = {name: getattr(self, name) for name in _MODEL_OPTIONS} | {"covariates": self.covariate_names or None}
         return {name: value for name, value in given.items() if value is not None}
 
     @property
@@ -86,6 +98,8 @@ class FitRequest(VotesRequest):
         """The option that only votes in memory can have; empty without."""
         if self.by is not None:
             return "--by"
+        if self.covariates is not None:
+            return "--covariates"
         return super().needs_memory or ("several files" if len(self.votes) > 1 else "")
 
 

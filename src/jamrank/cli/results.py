@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 MODEL_FILE = "model.jamrank"
 # More pairs than this are written as Parquet: as text they would take a hundred megabytes.
 _MOST_PAIRS_AS_TEXT = 200_000
-OUTPUTS = f"ranking.csv, annotators.csv, pairs.csv, {MODEL_FILE} and report.html (with features: features.csv)"
+OUTPUTS = (
+    f"ranking.csv, annotators.csv, pairs.csv, {MODEL_FILE} and report.html (with features: features.csv, with "
+    "covariates: effects.csv)"
+)
 
 _INTERVALS = {
     "posterior": "95 %, from draws of the posterior",
@@ -81,6 +84,8 @@ def result_files(
         tables["pairs"] = pairs
     if analysis.features is not None:
         tables["features"] = analysis.features
+    if analysis.effects is not None:
+        tables["effects"] = analysis.effects
     files: dict[str, str | bytes] = {
         f"{name}.csv": csv_text(frame, spreadsheet_safe) for name, frame in tables.items()
     }
@@ -157,6 +162,7 @@ def earlier_files() -> Mapping[str, Callable[[Path], bool]]:
         "by.csv": begins_with(rb"item,rank,score,rank[ _]"),
         "jury.csv": begins_with(rb"judge,votes,ties,refused,"),
         "features.csv": begins_with(rb"feature,coef,effect\n"),
+        "effects.csv": begins_with(rb"covariate,annotator,coef,"),
         "pairs.csv": begins_with(rb"left,right,votes,p_left"),
         "model.json": begins_with(rb'\{\n"format": "jamrank-model"'),
         MODEL_FILE: begins_with(rb"PK"),

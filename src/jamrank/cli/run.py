@@ -117,6 +117,8 @@ def _make_model(request: FitRequest, earlier: RankingModel | None, verbose: bool
         options = {name: value for name, value in before.items() if name in _TAKEN_OVER}
     elif request.families is not None and request.model_name == "auto":
         kind = find_model("FamilyBT")
+    elif request.covariates is not None and request.model_name == "auto":
+        kind = find_model("CovariateBT")
     else:
         kind = find_model(request.model_name)
     model = kind()

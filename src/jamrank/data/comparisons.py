@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from jamrank.data import subsets
+from jamrank.data.covariates import covariate_columns, parse_covariates
 from jamrank.data.folding import EncodedVotes, count, fold, fold_matrix
 from jamrank.data.frames import make_frame, native_columns
 from jamrank.data.ids import as_column, encode
@@ -70,6 +72,8 @@ class Comparisons:
     copy_of : ndarray of int
         Of annotators whose votes are not here because they are those of another one, the code of this one; -1 for the
         others. Empty where there are no such annotators.
+    covariates : tuple of str
+        Names of the covariates of the votes.
     """
 
     items: NDArray[Any]
@@ -84,6 +88,7 @@ class Comparisons:
     frames: Literal["polars", "pandas"] = "polars"
     readings: tuple[ReadLog, ...] = ()
     copy_of: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
+    covariates: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for each in fields(self):
@@ -144,6 +149,7 @@ class Comparisons:
         weight: Any = None,
         question: Any = None,
         grade: Any = None,
+        covariates: Mapping[str, Any] | None = None,
     ) -> Comparisons:
         """Encode votes given as parallel arrays.
 
@@ -162,6 +168,8 @@ class Comparisons:
             Prompt, scene or topic; a truth is shared only within one question.
         grade : array-like, optional
             How clearly the winner won, from 1; 0, NaN or None where that is not known.
+        covariates : mapping of str to array-like, optional
+            Numbers that may sway a vote, left minus right, for :class:`jamrank.CovariateBT`.
 
         Returns
         -------
@@ -169,7 +177,7 @@ class Comparisons:
         """
         results, p_left = parse_outcomes(outcome)
         grades = None if grade is None else parse_grades(as_column(grade))
-        return cls._from_results(left, right, annotator, results, weight, question, p_left, grades)
+        return cls._from_results(left, right, annotator, results, weight, question, p_left, grades, None, covariates)
 
     @classmethod
     def _from_results(
@@ -183,6 +191,7 @@ class Comparisons:
         p_left: FloatArray | None = None,
         grades: NDArray[np.int8] | None = None,
         times: FloatArray | None = None,
+        covariates: Mapping[str, Any] | None = None,
     ) -> Comparisons:
         weights = None if weight is None else parse_weights(weight)
         ids = {"left": left, "right": right, "annotator": annotator}
@@ -194,10 +203,11 @@ class Comparisons:
         annotators, (annotator_code,) = coded["annotator",]
         questions, (question_code,) = coded["question",]
         codes = left_code, right_code, annotator_code, question_code
-        encoded = EncodedVotes(
-            items, annotators, questions, *codes, results, weights, grades_of_winners(grades, results)
-        )
+        swaying = parse_covariates(covariates or {}, results, p_left)
+        winners = grades_of_winners(grades, results)
+        encoded = EncodedVotes(items, annotators, questions, *codes, results, weights, winners, swaying)
         votes = cls._fold(encoded, p_left)
+        object.__setattr__(votes, "covariates", tuple(covariates or ()))
         return votes if times is None else with_periods(votes, encoded, times)
 
     @classmethod
@@ -272,7 +282,7 @@ class Comparisons:
         return cls(items, labels, no_question, *folded)
 
     @classmethod
-    def from_frame(cls, frame: Any) -> Comparisons:
+    def from_frame(cls, frame: Any, covariates: Any = ()) -> Comparisons:
         """Encode votes given as a pandas, polars or arrow table in the canonical form.
 
         Parameters
@@ -282,6 +292,8 @@ class Comparisons:
             which counts as a tie; ``abstain`` or empty for no vote), optionally ``weight``, ``question``, ``p_left``
             (a probability, which takes the winner's place), ``grade`` (how clearly, from 1) and ``time``,
             ``timestamp``, ``tstamp`` or ``order``: when a vote was cast, or as which.
+        covariates : list of str, optional
+            Further columns to keep: numbers that may sway a vote, left minus right.
 
         Returns
         -------
@@ -301,6 +313,7 @@ class Comparisons:
             parse_soft(as_column(column["p_left"])) if "p_left" in column else None,
             parse_grades(as_column(column["grade"])) if "grade" in column else None,
             None if times is None else parse_times(as_column(times)),
+            covariate_columns(column, covariates),
         )
         object.__setattr__(votes, "frames", library)
         return votes

@@ -28,10 +28,13 @@ class EncodedVotes:
     results: NDArray[np.int8]
     weights: FloatArray | None
     grades: NDArray[np.int8] | None = None
+    covariates: FloatArray | None = None
 
 
 def fold(votes: EncodedVotes) -> FoldedVotes:
     """Sort the votes by pair and annotator and fold equal ones."""
+    if votes.covariates is not None:
+        return _fold_with_covariates(votes, votes.covariates)
     if votes.grades is not None:
         return _fold_graded(votes, votes.grades)
     packing = Packing(votes.items, votes.annotators, votes.questions)
@@ -40,6 +43,20 @@ def fold(votes: EncodedVotes) -> FoldedVotes:
     keys = packing.pack(votes.left, votes.right, votes.annotator, votes.question, votes.results)
     n_missing = count(votes.results, MISSING)
     return packing.unpack(*sorted_keys(keys, votes.weights), len(keys) - n_missing, n_missing)
+
+
+def _fold_with_covariates(votes: EncodedVotes, covariates: FloatArray) -> FoldedVotes:
+    """Fold votes that are equal in their covariates too: as those of an annotator for each distinct row of these."""
+    rows, code = np.unique(covariates, axis=0, return_inverse=True)
+    key = votes.annotator.astype(np.int64) * len(rows) + code.ravel()
+    distinct, who = np.unique(key, return_inverse=True)
+    folded = fold(
+        replace(votes, annotators=np.arange(len(distinct)), annotator=who.astype(np.int32), covariates=None)
+    )
+    table = folded.storage.table
+    own = distinct[table.annotator]
+    storage = replace(table, annotator=(own // len(rows)).astype(np.int32), covariate=rows[own % len(rows)])
+    return folded._replace(storage=storage)
 
 
 def _fold_graded(votes: EncodedVotes, grades: NDArray[np.int8]) -> FoldedVotes:

@@ -101,7 +101,12 @@ def _keys(votes: Comparisons, encoded: EncodedVotes, cast: BoolArray) -> tuple[I
         votes.vote_swapped,
         votes.vote_grade,
     )
-    radix = (votes.n_items, votes.n_items, len(votes.questions), votes.n_annotators, 3, 2, 11)
+    radix = [votes.n_items, votes.n_items, len(votes.questions), votes.n_annotators, 3, 2, 11]
     digits = [np.concatenate(both) for both in zip(of_vote, of_row, strict=True)]
+    if encoded.covariates is not None:
+        values = np.concatenate([votes.storage.table.covariate, encoded.covariates[cast]])
+        rows, code = np.unique(values, axis=0, return_inverse=True)
+        digits.append(code.ravel())
+        radix.append(len(rows))
     key, _ = mixed_radix(list(zip(digits, radix, strict=True)))
     return key[: len(pair)], key[len(pair) :]

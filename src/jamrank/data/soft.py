@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from jamrank.data.covariates import covariate_of
 from jamrank.data.folding import EncodedVotes
 from jamrank.data.ids import Column, as_array, is_missing
 from jamrank.data.storage import FIRST, SECOND, SOFT, TIE
@@ -104,6 +105,7 @@ def spell_out(votes: EncodedVotes, p_left: FloatArray) -> tuple[EncodedVotes, in
         results=results,
         weights=share if votes.weights is None else votes.weights[at] * share,
         grades=np.where(halved, np.int8(SOFT), grades[at]).astype(np.int8),
+        covariates=None if votes.covariates is None else votes.covariates[at],
     )
     return spelled, n_soft
 
@@ -122,8 +124,9 @@ def canonical_columns(votes: Comparisons) -> dict[str, Any]:
     p_left = np.full(len(result), np.nan)
     shown = np.ones(len(result), dtype=bool)
     if soft.any():
-        # The two parts of a soft vote: the same pair, annotator and sides.
-        place = np.lexsort((result, swapped, votes.vote_annotator, votes.vote_pair))
+        # The two parts of a soft vote: the same pair, annotator, sides and covariates.
+        covariates = votes.storage.table.covariate.T
+        place = np.lexsort((result, *covariates, swapped, votes.vote_annotator, votes.vote_pair))
         place = place[soft[place]]
         second, first = place[::2], place[1::2]
         weight = weight.copy()
@@ -149,7 +152,7 @@ def canonical_columns(votes: Comparisons) -> dict[str, Any]:
     if votes.n_grades:
         grade = np.maximum(votes.vote_grade[shown], 0)
         columns["grade"] = _with_gaps(grade, grade > 0)
-    return columns
+    return columns | {name: covariate_of(votes, name)[shown] for name in votes.covariates}
 
 
 def _with_gaps(values: NDArray[Any], known: NDArray[np.bool_]) -> NDArray[Any]:

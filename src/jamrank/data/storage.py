@@ -23,7 +23,7 @@ class VoteTable:
     ``weight`` is empty where all votes count once, ``swapped`` where the first item was always on the left. ``grade``
     is empty where no vote says more than who won; otherwise 0 for a plain vote, from 1 on for how clearly an item
     won, and ``SOFT`` for the two parts of a vote that is a probability. ``period`` has the share of each vote in
-    every period of time, where that is known.
+    every period of time, where that is known. ``covariate`` has a column for each covariate, towards the left item.
     """
 
     start: IntArray
@@ -33,9 +33,10 @@ class VoteTable:
     weight: FloatArray
     grade: NDArray[np.int8] = field(default_factory=lambda: np.empty(0, dtype=np.int8))
     period: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
+    covariate: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
 
     def __post_init__(self) -> None:
-        for array in (self.start, self.annotator, self.result, self.swapped, self.weight, self.grade, self.period):
+        for array in vars(self).values():
             array.flags.writeable = False
 
     @property

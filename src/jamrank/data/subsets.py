@@ -33,6 +33,7 @@ def only(votes: Comparisons, chosen: BoolArray) -> Comparisons:
             table.weight[chosen] if len(table.weight) else table.weight,
             table.grade[chosen] if len(table.grade) else table.grade,
             table.period[chosen] if len(table.period) else table.period,
+            table.covariate[chosen] if len(table.covariate) else table.covariate,
         ),
         n_votes=len(pair) - int(np.count_nonzero(votes.vote_soft[chosen])) // 2,
         n_missing=0,

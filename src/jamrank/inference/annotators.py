@@ -162,7 +162,12 @@ class AnnotatorFit:
         """The verdict on each annotator, with evidence and action."""
         low, high = self.flip_range
         found = (judge if self.level_known else judge_relative)(self.overall, low, high, self.response_bias)
+        found = self.amend(found)
         return name_copies(found, self.votes.annotators, self.votes.copy_of)
+
+    def amend(self, found: Verdicts) -> Verdicts:
+        """Return verdicts with what the model of the ranking knows beside flips, sides and ties; here nothing."""
+        return found
 
     def frame(self, more: Mapping[str, FloatArray] | None = None) -> Any:
         """Return the annotators as a frame: counts, flip, verdict, traits of the noise, and more columns."""

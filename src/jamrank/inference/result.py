@@ -23,7 +23,7 @@ A fitted model has it as ``model.result_``. Its public surface:
 - ``result.judging``: the result that assesses the annotators: this one, or that of a model of annotators that is
   fitted beside a model without; ``judged_by`` says so in a sentence.
 - Frames: ``ranking()``, ``annotators_frame()``, ``pairs()``, ``features_frame()``, ``groups()``, ``correlated()``,
-  ``clusters()``.
+  ``clusters()``, ``effects_frame()``.
 - ``result.extras``: what only one model has, by name.
 
 Arrays follow ``votes.items``, ``votes.annotators`` and ``votes.pairs``. Expensive parts are computed once, on first
@@ -51,6 +51,7 @@ from jamrank.fitting.spec import Capabilities, ModelSpec
 from jamrank.inference.annotators import AnnotatorFit
 from jamrank.inference.bootstrap import bootstrap
 from jamrank.inference.clusters import describe_cluster
+from jamrank.inference.covariates import effects_frame
 from jamrank.inference.information import interval, weight_variances, whole_covariance
 from jamrank.inference.latent import LatentInference
 from jamrank.inference.order_probability import OrderProbability, find_items
@@ -197,6 +198,13 @@ class RankingResult:
             return None
         names = np.array(features.names, dtype=object)
         return self.votes.frame({"feature": names, "coef": coef, "effect": coef * features.scale})
+
+    def effects_frame(self) -> Any:
+        """Return the effects of covariates as a frame; None without covariates.
+
+        Columns covariate, annotator (or ``all``), coef, coef_se, coef_low, coef_high, sentence.
+        """
+        return effects_frame(self.votes, self.extras) if self.can.covariates else None
 
     def clusters(self) -> Any:
         """Return the clusters of pairs as a frame, described in the user's features; None without clusters."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -38,8 +38,11 @@ def file_names(paths: Sequence[StrPath]) -> list[str]:
 _MORE = (("p_left", pl.Float64()), ("grade", pl.Int8()))
 
 
-def joined(frames: list[pl.DataFrame]) -> pl.DataFrame:
-    """Return tables as one: ids are text where any of their kind is; no weight is 1, no question an empty one."""
+def joined(frames: list[pl.DataFrame], covariates: Iterable[str] = ()) -> pl.DataFrame:
+    """Return tables as one: ids are text where any of their kind is; no weight is 1, no question an empty one.
+
+    ``covariates`` are further columns of numbers, which all tables have.
+    """
     names = [
         *REQUIRED,
         *(
@@ -47,6 +50,7 @@ def joined(frames: list[pl.DataFrame]) -> pl.DataFrame:
             for name in ("weight", "question", "p_left", "grade")
             if any(name in frame.columns for frame in frames)
         ),
+        *covariates,
     ]
     whole = [
         frame.with_columns(

@@ -72,6 +72,7 @@ _TABLE = {
     "swapped": Array("b", (None,)),
     "weight": Array("f", (None,), _weight),
     "grade": (Array("i", (None,), lambda array, sizes: bool(((array >= -1) & (array <= 9)).all())), None),
+    "covariate": (Array("f", (None, None), _finite), None),
 }
 _DENSE = {
     "results": Array("i", ("pairs", "annotators"), lambda array, sizes: bool(((array >= 0) & (array <= 3)).all())),
@@ -113,6 +114,7 @@ _SCHEMA: dict[str, Any] = {
         "gold": (_TABLE, None),
         "n_gold": int,
         "copy_of": (Array("i", ("annotators",), _annotator_or_none), None),
+        "covariates": (list, None),
     },
     "scores": {
         "scores": Array("f", ("items",), _finite),
@@ -218,6 +220,16 @@ _EXTRAS: dict[str, Any] = {
     "matrix": Array("f", ("items", "features"), _finite),
     "item_pairs": Array("i", ("items",)),
     "coef_interval": Array("f", ("features", 2)),
+    **{
+        f"{kind}{end}": Array("f", dims)
+        for kind, dims in (("effect", ("annotators", "covariates")), ("mean_effect", ("covariates",)))
+        for end in ("", "_se", "_low", "_high")
+    },
+    "covariate_size": Array("f", ("covariates",), _weight),
+    "told": Array("b", ("covariates",)),
+    "information": Array("f", ("items", "items"), _finite),
+    "information_with_effects": Array("f", ("items", "items"), _finite),
+    "scores_with_effects": Array("f", ("items",), _finite),
 }
 _SIMPLE = {str: (str,), int: (int,), float: (float, int), bool: (bool,), dict: (dict,), list: (list,)}
 
@@ -325,7 +337,9 @@ def _check_tables(votes: dict[str, Any], sizes: dict[str, int], damaged: Callabl
         if votes.get("pairs") is None:
             raise damaged(f"votes.{name}", "votes without pairs")
         n, start = len(table["result"]), table["start"]
+        covariate = table.get("covariate")
         lengths = {len(table.get(part, ())) for part in ("swapped", "weight", "grade")} <= {0, n}
+        lengths &= covariate is None or covariate.shape in ((0, 0), (n, len(votes.get("covariates") or ())))
         if len(table["annotator"]) != n or not lengths or len(start) != sizes["pairs"] + 1:
             raise damaged(f"votes.{name}", "columns of different lengths")
         if not (start[0] == 0 and start[-1] == n and (np.diff(start) >= 0).all()):

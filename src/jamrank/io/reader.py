@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from jamrank.data.comparisons import Comparisons
+from jamrank.data.covariates import CovariateSource, checked_covariates
 from jamrank.data.parsing import REQUIRED
 from jamrank.data.periods import TIMES
 from jamrank.errors import InputError, ParameterError
 from jamrank.io.canonical import with_questions, with_types
 from jamrank.io.compression import decompressed
+from jamrank.io.covariates import with_covariates
 from jamrank.io.documents import read_bytes
 from jamrank.io.given import StrPath, VoteSource, given_name, is_path, listed, load_given, of_pandas
 from jamrank.io.joining import JSON_SUFFIXES, file_names, joined, placed
@@ -40,6 +42,7 @@ class _Way:
     who: str | None = None
     skip: bool = False
     annotators: Annotators = EVERYBODY
+    covariates: Mapping[str, CovariateSource] = field(default_factory=dict)
 
     @classmethod
     def checked(
@@ -50,6 +53,7 @@ class _Way:
         skip: bool = False,
         only: Any = (),
         without: Any = (),
+        covariates: Any = (),
     ) -> _Way:
         """Return what was said, after making sure that it can be meant."""
         meanings = None
@@ -67,7 +71,8 @@ class _Way:
             from jamrank.io.formats import find_format
 
             find_format(str(format))
-        return cls(format, mapping, meanings, None, skip, Annotators.checked(only, without))
+        counted, swaying = Annotators.checked(only, without), checked_covariates(covariates)
+        return cls(format, mapping, meanings, None, skip, counted, swaying)
 
     @property
     def plain(self) -> bool:
@@ -90,6 +95,7 @@ def read_comparisons(
     skip_bad_rows: bool = False,
     only: Any = (),
     without: Any = (),
+    covariates: Any = (),
 ) -> Comparisons:
     """Read votes from a file or several, or from a data frame or a list.
 
@@ -121,6 +127,9 @@ def read_comparisons(
         or weight) instead of refusing the file; ``readings`` has their number and the reasons.
     only, without : id or list of ids, optional
         The annotators whose votes count, or those whose votes do not.
+    covariates : list of str, or mapping of str to function, optional
+        Further columns to keep: numbers that may sway a vote, left minus right, for :class:`jamrank.CovariateBT`. A
+        function computes one from the table of the file, a polars frame.
 
     Returns
     -------
@@ -136,13 +145,13 @@ def read_comparisons(
     ParameterError
         If `path` cannot be votes, or an annotator is not among those who voted.
     """
-    way = _Way.checked(format, mapping, winner_words, skip_bad_rows, only, without)
+    way = _Way.checked(format, mapping, winner_words, skip_bad_rows, only, without, covariates)
     paths = listed(path)
     if len(paths) == 1:
         return _read_one(paths[0], way)
     names = file_names(paths)
     parts = [_read_frame(one, replace(way, who=names[k])) for k, one in enumerate(paths)]
-    return _votes_of(_chosen(parts, way), paths)
+    return _votes_of(_chosen(parts, way), paths, way)
 
 
 def read_groups(
@@ -155,12 +164,13 @@ def read_groups(
     skip_bad_rows: bool = False,
     only: Any = (),
     without: Any = (),
+    covariates: Any = (),
 ) -> tuple[Comparisons, dict[str, Comparisons]]:
     """Read votes as :func:`read_comparisons` does, and apart for each value of a further column.
 
     Parameters
     ----------
-    path, format, mapping, winner_words, skip_bad_rows, only, without
+    path, format, mapping, winner_words, skip_bad_rows, only, without, covariates
         As in :func:`read_comparisons`.
     by : str
         The column: the domain, the language, the question, the annotator.
@@ -177,7 +187,7 @@ def read_groups(
     InputError
         If there is no such column, or something in a file is not as it should be.
     """
-    way = _Way.checked(format, mapping, winner_words, skip_bad_rows, only, without)
+    way = _Way.checked(format, mapping, winner_words, skip_bad_rows, only, without, covariates)
     paths = listed(path)
     names = file_names(paths) if len(paths) > 1 else [None]
     parts: list[tuple[pl.DataFrame, ReadLog]] = []
@@ -191,10 +201,11 @@ def read_groups(
             if isinstance(piece, list) or piece.columns != frame.columns:
                 piece, _ = _understood(piece, typed, given_name(one), own.for_part_of(reading))
             groups.setdefault(name, []).append(piece)
-    votes = _votes_of(_chosen(parts, way), paths)
+    votes = _votes_of(_chosen(parts, way), paths, way)
     counted = Annotators(only=tuple(map(str, votes.annotators.tolist()))) if way.annotators else EVERYBODY
-    frames = {name: counted.keep(joined(groups[name])) for name in sorted(groups)}
-    return votes, {name: Comparisons.from_frame(frame) for name, frame in frames.items() if frame.height}
+    frames = {name: counted.keep(joined(groups[name], way.covariates)) for name in sorted(groups)}
+    kept = list(way.covariates)
+    return votes, {name: Comparisons.from_frame(frame, kept) for name, frame in frames.items() if frame.height}
 
 
 def _split(
@@ -227,10 +238,11 @@ def _partition(frame: pl.DataFrame, by: str, source: str) -> list[tuple[str, pl.
     return [(str(name), part) for (name,), part in parts.items()]
 
 
-def _votes_of(parts: list[tuple[pl.DataFrame, ReadLog]], paths: Sequence[StrPath]) -> Comparisons:
+def _votes_of(parts: list[tuple[pl.DataFrame, ReadLog]], paths: Sequence[StrPath], way: _Way) -> Comparisons:
     """Return the votes of several tables as one."""
     try:
-        votes = Comparisons.from_frame(joined([part for part, _ in parts]))
+        together = joined([part for part, _ in parts], way.covariates)
+        votes = Comparisons.from_frame(together, list(way.covariates))
     except InputError as error:
         raise placed(error, [part for part, _ in parts], [given_name(one) for one in paths]) from None
     for (part, _), one in zip(parts, paths, strict=True):
@@ -241,7 +253,7 @@ def _votes_of(parts: list[tuple[pl.DataFrame, ReadLog]], paths: Sequence[StrPath
 def _read_one(path: Any, way: _Way) -> Comparisons:
     ((frame, reading),) = _chosen([_read_frame(path, way)], way)
     try:
-        votes = Comparisons.from_frame(frame)
+        votes = Comparisons.from_frame(frame, list(way.covariates))
     except InputError as error:
         raise with_all_rows(error.within(given_name(path)), frame, refuse_bad_rows) from None
     _refuse_empty_ids(votes, frame, given_name(path))
@@ -305,7 +317,8 @@ def _understood(
 ) -> tuple[pl.DataFrame, ReadLog]:
     try:
         if way.plain and isinstance(content, pl.DataFrame) and _is_own(content, way.format):
-            return _read_own(content, typed, source)
+            frame, reading = _read_own(content, typed, source)
+            return with_covariates(frame, content, way.covariates, None), reading
         return _read_foreign(content, typed, source, way)
     except InputError as error:
         raise error.within(source) from None
@@ -367,6 +380,9 @@ def _read_foreign(
     table = Table(content, not typed, given=named_further(way.mapping), words=way.words, **who)
     ballots, reading = read_ballots(table, source, way.format, way.mapping)
     frame = _with_times(ballots.frame(), content)
+    if way.covariates and not ballots.sides:
+        raise InputError(f"{reading.title} has no sides", "covariates are left minus right: name left and right")
+    frame = with_covariates(frame, content, way.covariates, ballots.row)
     return (frame if typed else with_types(frame)), reading
 
 

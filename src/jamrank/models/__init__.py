@@ -3,7 +3,7 @@
 from jamrank.fitting.prior import Prior
 from jamrank.models.am_elo import AmElo
 from jamrank.models.base import RankingModel
-from jamrank.models.bradley_terry import BradleyTerry
+from jamrank.models.bradley_terry import BradleyTerry, CovariateBT
 from jamrank.models.counting import Borda, Copeland, WinRate
 from jamrank.models.crowd_bt import CrowdBT
 from jamrank.models.dawid_skene import DawidSkene
@@ -27,6 +27,7 @@ __all__ = [
     "Borda",
     "BradleyTerry",
     "Copeland",
+    "CovariateBT",
     "CrowdBT",
     "DawidSkene",
     "FamilyBT",

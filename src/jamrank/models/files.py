@@ -157,6 +157,7 @@ def _votes_body(votes: VoteSummary) -> dict[str, Any]:
         "gold": None if table is None or gold is None else dict(vars(gold.with_truths.storage.table)),
         "n_gold": 0 if gold is None else gold.n_pairs,
         "copy_of": votes.copy_of if len(votes.copy_of) else None,
+        "covariates": list(known.covariates) if known is not None and known.covariates else None,
     }
 
 
@@ -204,6 +205,8 @@ def _plain_param(value: Any) -> Any:
         return {"prior": asdict(value)}
     if isinstance(value, np.generic):
         return value.item()
+    if isinstance(value, (list, tuple)) and all(isinstance(one, str) for one in value):
+        return list(value)
     # A used generator cannot be stored; the fitted results do not need it.
     return value if value is None or isinstance(value, (bool, int, float, str)) else None
 
@@ -249,6 +252,8 @@ def model_from_body(cls: type[RankingModel], body: dict[str, Any], source: str) 
 
 
 def _param(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(value)
     return Prior(**value["prior"]) if isinstance(value, dict) else value
 
 
@@ -266,7 +271,7 @@ def _votes(body: dict[str, Any]) -> VoteSummary:
             "pair_question": pairs.question,
         }
         rest: dict[str, Any] = {"n_votes": data["n_votes"], "n_missing": data["n_missing"], "frames": data["frames"]}
-        rest["copy_of"] = copy_of
+        rest |= {"copy_of": copy_of, "covariates": tuple(data.get("covariates") or ())}
         known = Comparisons(**ids, **codes, storage=storage, **rest)
         if data.get("gold") is not None:
             knowing = np.empty(len(ids["annotators"]) + 1, dtype=object)
@@ -309,6 +314,7 @@ def _table(data: dict[str, Any]) -> VoteTable:
         data["swapped"],
         data["weight"],
         np.asarray(data.get("grade", ()), dtype=np.int8),
+        covariate=np.empty((0, 0)) if data.get("covariate") is None else data["covariate"],
     )
 
 

@@ -20,6 +20,7 @@ MODELS: Registry[type[RankingModel]] = Registry(
         "VRJAM": "jamrank.models.vrjam:VRJAM",
         "KernelJAM": "jamrank.models.jam:KernelJAM",
         "BradleyTerry": "jamrank.models.bradley_terry:BradleyTerry",
+        "CovariateBT": "jamrank.models.bradley_terry:CovariateBT",
         "MixedBT": "jamrank.models.mixed_bt:MixedBT",
         "CrowdBT": "jamrank.models.crowd_bt:CrowdBT",
         "FamilyBT": "jamrank.models.family_bt:FamilyBT",

@@ -123,6 +123,8 @@ def describe(
         n_decided=0 if contested is None else contested.n_pairs,
         skills=analysis.skills,
         features=analysis.features,
+        effects=analysis.effects,
+        with_effects=analysis.with_effects,
         correlated=analysis.correlated,
         agreement=analysis.agreement,
         effective_judges=analysis.effective_judges,

@@ -129,6 +129,7 @@ def results(tables: ResultTables) -> dict[str, Any]:
         "ranking": tables.shown_ranking.to_dicts(),
         "annotators": tables.annotators.to_dicts(),
         "features": None if features is None else features.to_dicts(),
+        **({} if tables.effects is None else {"effects": tables.effects.to_dicts()}),
     }
 
 

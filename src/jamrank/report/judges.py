@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from jamrank.diagnostics.checks.annotators import alone_sentence
+from jamrank.inference.covariates import confounded
 from jamrank.inference.families import taste_agreement
 from jamrank.report.analysis import Analysis
 from jamrank.text import many, number, safe_text
@@ -61,7 +62,8 @@ def judge_sentences(analysis: Analysis) -> list[str]:
     """Return what to do about which annotators, and why."""
     source = [analysis.result.judged_by] if analysis.result.judged_by else []
     advice = [*_alone(analysis), *_advice(analysis)]
-    return [*source, *advice, *correlated_sentences(analysis), *_skill_sentences(analysis)]
+    swayed = _sway_sentences(analysis)
+    return [*source, *advice, *swayed, *correlated_sentences(analysis), *_skill_sentences(analysis)]
 
 
 def listed(names: Sequence[object], most: int) -> str:
@@ -201,6 +203,22 @@ def correlated_sentences(analysis: Analysis) -> list[str]:
     if not are_correlated(analysis):
         sentences.append("Otherwise the errors of the annotators are nearly independent.")
     return sentences
+
+
+def _sway_sentences(analysis: Analysis) -> list[str]:
+    """Name the annotators whom covariates sway, and say what that changes; for models with covariates."""
+    if analysis.with_effects is None:
+        return []
+    swayed = analysis.annotators.filter(pl.col("verdict").str.starts_with("swayed by"))
+    sentences = [
+        f"{listed(own['annotator'].to_list(), _MOST_TO_ACT_UPON)}: {safe_text(verdict)}."
+        for (verdict,), own in swayed.group_by("verdict", maintain_order=True)
+    ]
+    before = analysis.with_effects.select("item", other="rank")
+    moved = analysis.ranking.join(before, on="item").filter(pl.col("rank") != pl.col("other")).height
+    changed = "no rank changes" if not moved else f"the ranks of {many(moved, 'item')} change"
+    sentences.append(f"Where the effects of covariates are taken out of the ranking, {changed}.")
+    return [*sentences, *confounded(analysis.result.extras)]
 
 
 def _skill_sentences(analysis: Analysis) -> list[str]:

@@ -116,6 +116,10 @@ class Report:
         Flips by cluster of pairs.
     features : polars.DataFrame, optional
         Columns feature, coef, effect.
+    effects : polars.DataFrame, optional
+        Columns covariate, annotator, coef, coef_low, coef_high, sentence: what sways annotators.
+    with_effects : polars.DataFrame, optional
+        The ranking with these effects left in; columns as in `ranking`.
     correlated : polars.DataFrame, optional
         Columns first, second, pairs, correlation: annotators whose errors are correlated.
     agreement : AgreementMatrix, optional
@@ -166,6 +170,8 @@ class Report:
     n_decided: int = 0
     skills: Skills | None = None
     features: pl.DataFrame | None = None
+    effects: pl.DataFrame | None = None
+    with_effects: pl.DataFrame | None = None
     correlated: pl.DataFrame | None = None
     agreement: AgreementMatrix | None = None
     effective_judges: float | None = None

@@ -12,6 +12,7 @@ SECTIONS: Registry[Section] = Registry(
         "ranking": "jamrank.report.sections.ranking:SECTION",
         "pictures": "jamrank.report.sections.pictures:SECTION",
         "annotators": "jamrank.report.sections.annotators:SECTION",
+        "effects": "jamrank.report.sections.effects:SECTION",
         "agreement": "jamrank.report.sections.agreement:SECTION",
         "jury": "jamrank.report.sections.jury:SECTION",
         "reliability": "jamrank.report.sections.reliability:SECTION",

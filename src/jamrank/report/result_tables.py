@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from jamrank.inference.covariates import ranking_with_effects
 from jamrank.inference.result import RankingResult
 
 
@@ -47,6 +48,18 @@ class ResultTables:
         """The effects of the features; None without features."""
         found = self.result.features_frame()
         return None if found is None else pl.DataFrame(found)
+
+    @cached_property
+    def effects(self) -> pl.DataFrame | None:
+        """The effects of covariates; None without covariates."""
+        found = self.result.effects_frame()
+        return None if found is None else pl.DataFrame(found)
+
+    @cached_property
+    def with_effects(self) -> pl.DataFrame | None:
+        """The ranking with the effects of covariates left in; None without covariates."""
+        result = self.result
+        return pl.DataFrame(ranking_with_effects(result.votes, result.extras)) if result.can.covariates else None
 
     @property
     def excluded_ties(self) -> float:

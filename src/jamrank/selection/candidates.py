@@ -90,6 +90,8 @@ def as_candidates(
     for model in _all() if models is None else []:
         if model._spec.capabilities.families:
             left_out[_name(model)] = "it draws the families of the annotators; name it to wait for it"
+        elif model._spec.capabilities.covariates:
+            left_out[_name(model)] = "its covariates have to be named"
         elif isinstance(model, IAM) and features and n_annotators > _MANY_ANNOTATORS:
             left_out[_name(model)] = (
                 f"it fits a ranker to each of {n_annotators:,} annotators; name it to wait for it"

@@ -59,6 +59,7 @@ def _written(votes: Comparisons, entry: IntArray, weight: FloatArray) -> Compari
         table.swapped[entry] if len(table.swapped) else table.swapped,
         weight,
         table.grade[entry] if len(table.grade) else table.grade,
+        covariate=table.covariate[entry] if len(table.covariate) else table.covariate,
     )
     return replace(votes, storage=written)
 

@@ -43,7 +43,7 @@ def with_judging(model: RankingModel, body: dict[str, Any] | None = None, source
     if not result.annotators.counted or np.count_nonzero(result.votes.decided_votes) < 2:
         return result
     if body is not None:
-        return replace(result, fit_judging=partial(_given, restore(body, source).result_))
+        return replace(result, fit_judging=partial(_given, result, restore(body, source).result_))
     return result if votes is None else replace(result, fit_judging=partial(_fitted, model, votes))
 
 
@@ -64,8 +64,10 @@ def _fitted(model: RankingModel, votes: Votes) -> RankingResult:
     crowd.set_params(**{name: known[name] for name in _SHARED if name in known})
     with warnings.catch_warnings():  # warnings about the votes were shown by the first fit
         warnings.simplefilter("ignore", JamrankWarning)
-        return crowd.fit(votes, start=model).result_
+        return _given(model.result_, crowd.fit(votes, start=model).result_)
 
 
-def _given(result: RankingResult) -> RankingResult:
-    return result
+def _given(result: RankingResult, judging: RankingResult) -> RankingResult:
+    """Return the result that assesses the annotators, with what the ranking's own model says of them."""
+    vars(judging.annotators)["amend"] = result.annotators.amend
+    return judging

@@ -68,7 +68,7 @@ def fit(
         "without": without,
     }
     if any(bool(value) for value in reading.values()):
-        votes = read_comparisons(votes, **reading)
+        votes = read_comparisons(votes, **reading, covariates=chosen.get_params().get("covariates", ()))
     fitted = chosen.fit(votes, features, gold=gold, start=start)
     fitted.result_ = assessed(fitted)
     return fitted

@@ -23,11 +23,30 @@ class Effect:
         Standard deviation of what each annotator adds to it.
     of_items : bool
         Whether the covariate is a difference of constants of the two items; otherwise it is drawn for each vote.
+    item_sd : float
+        Standard deviation of constants of the items, whose difference is added to a covariate drawn for each vote: of
+        lengths that vary by question, and are larger for some items.
+    own : tuple of float
+        What single annotators add, the first ones in this order.
     """
 
     common: float = 0.0
     sd: float = 0.0
     of_items: bool = False
+    item_sd: float = 0.0
+    own: tuple[float, ...] = ()
+
+    def draw(self, n_annotators: int, rng: np.random.Generator) -> FloatArray:
+        """Draw the coefficient of each annotator."""
+        found = self.common + self.sd * rng.standard_normal(n_annotators)
+        found[: len(self.own)] += self.own
+        return found
+
+    def covariate(self, left: IntArray, right: IntArray, n_items: int, rng: np.random.Generator) -> FloatArray:
+        """Draw the covariate of each vote."""
+        constant = rng.standard_normal(n_items)
+        apart = constant[left] - constant[right]
+        return apart if self.of_items else rng.standard_normal(len(left)) + self.item_sd * apart
 
 
 @dataclass(frozen=True)
@@ -78,6 +97,9 @@ class Tastes:
             raise ParameterError("family_sd and own_sd are deviations; expected numbers of at least 0")
         if not -1 <= self.camp_correlation <= 1:
             raise ParameterError(f"camp_correlation is {self.camp_correlation!r}; expected -1 to 1")
+        for name, effect in self.effects.items():
+            if len(effect.own) > n_annotators:
+                raise ParameterError(f"the effect of {name} names {len(effect.own)} of {n_annotators} annotators")
 
     def draw(self, scores: FloatArray, n_annotators: int, spread: float, rng: np.random.Generator) -> DrawnTastes:
         """Draw the scores by which each annotator votes."""
@@ -94,7 +116,7 @@ class Tastes:
                 r = self.camp_correlation
                 own[family == g] = r * scores + np.sqrt(1 - r**2) * spread * drawn
         own += self.own_sd * rng.standard_normal((n_annotators, n_items))
-        shared = [effect.common + effect.sd * rng.standard_normal(n_annotators) for effect in self.effects.values()]
+        shared = [effect.draw(n_annotators, rng) for effect in self.effects.values()]
         effects = np.stack(shared, axis=1) if shared else np.empty((n_annotators, 0))
         if self.copies > 1:
             first = n_annotators - self.copies
@@ -116,10 +138,7 @@ class Tastes:
 
     def covariates(self, left: IntArray, right: IntArray, n_items: int, rng: np.random.Generator) -> FloatArray:
         """Draw the covariates of each vote, one column each."""
-        columns = []
-        for effect in self.effects.values():
-            constant = rng.standard_normal(n_items)
-            columns.append(constant[left] - constant[right] if effect.of_items else rng.standard_normal(len(left)))
+        columns = [effect.covariate(left, right, n_items, rng) for effect in self.effects.values()]
         return np.stack(columns, axis=1) if columns else np.empty((len(left), 0))
 
 
