@@ -276,6 +276,19 @@ def too_few(m: re.Match[str], c: Context) -> Found:
     return len(few) == _number(m["n"]) and set(_names(m["names"])) <= few
 
 
+def no_cycle(m: re.Match[str], c: Context) -> Found:
+    pairs = {
+        frozenset(pair) for pair in zip(*(c.drawn.frame[side].to_list() for side in ("left", "right")), strict=True)
+    }
+    groups = {item: {item} for item in c.drawn.scores}
+    for a, b in map(tuple, pairs):
+        if groups[str(a)] is groups[str(b)]:
+            return False
+        groups[str(a)] |= groups[str(b)]
+        groups.update(dict.fromkeys(groups[str(a)], groups[str(a)]))
+    return True
+
+
 def alone(m: re.Match[str], c: Context) -> Found:
     return sum(votes > 0 for votes in c.annotator_votes.values()) == 1
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
-from scipy.special import logit
+from scipy.special import expit, logit
 
 import jamrank as jr
 from jamrank.inference import best_first, flip_intervals, verdicts
@@ -132,3 +132,52 @@ def test_those_with_too_few_votes_come_last():
         {"annotator": list("abc"), "flip": [0.0, 0.3, 0.1], "verdict": ["too few votes", "noisy", "reliable"]}
     )
     assert best_first(frame)["annotator"].to_list() == ["c", "b", "a"]
+
+
+def star(flips, cycle=False, ties=0.0):
+    """Votes of judges, 400 on each pair, on five items against a baseline; with a cycle, also between two of them."""
+    rng, scores = np.random.default_rng(0), np.array([0.0, 1.2, 0.7, -0.3, -0.9, 0.4])
+    pairs = np.array([(0, other) for other in range(1, 6)] + [(1, 2)] * cycle)
+    who, at = (grid.ravel() for grid in np.indices((len(flips), 400 * len(pairs))))
+    left, right = pairs[at % len(pairs)].T
+    won = rng.random(len(at)) < expit(scores[left] - scores[right])
+    outcome = (won ^ (rng.random(len(at)) < np.array(flips)[who])).astype(float)
+    outcome[rng.random(len(at)) < ties] = 0.5
+    return jr.Comparisons.from_arrays(left, right, who, outcome)
+
+
+def test_a_star_tells_only_who_errs_more():
+    model = jr.CrowdBT().fit(star([0.05, 0.2, 0.5, 0.95]))
+    frame = model.annotators_
+    assert frame["verdict"].to_list() == ["unresolved", "unresolved", "random", "adversarial"]
+    assert frame["flip_low"].null_count() == frame["flip_high"].null_count() == 4
+    assert model.flip_[0] < model.flip_[1]
+    told = " ".join(findings(Analysis(model.result_, star([0.05, 0.2, 0.5, 0.95]))))
+    assert "How often 2 annotators (0 and 1) err is unknown" in told
+    assert "reliable" not in told
+    # The claim itself: with any flips of the same ratios of 1 - 2 flip there are margins that predict the same.
+    skill, chance = 1 - 2 * np.array([0.05, 0.2]), 2 * expit(np.array([0.9, -0.4])) - 1
+    other, margins = skill / 0.9, logit((1 + 0.9 * chance) / 2)
+    np.testing.assert_allclose(np.outer(other, 2 * expit(margins) - 1), np.outer(skill, chance))
+
+
+@pytest.mark.parametrize(
+    ("model", "votes"),
+    [
+        (jr.CrowdBT(), star([0.05, 0.1, 0.15], cycle=True)),
+        (jr.CrowdBT(), star([0.05, 0.1, 0.15], ties=0.2)),
+        (jr.JAM(), star([0.05, 0.1, 0.15])),
+    ],
+)
+def test_a_cycle_ties_or_a_truth_per_pair_tell_how_often_annotators_err(model, votes):
+    frame = model.fit(votes).annotators_
+    assert "unresolved" not in frame["verdict"].to_list()
+    assert frame["flip_low"].null_count() == 0
+
+
+def test_a_saved_star_has_the_same_verdicts(tmp_path):
+    model = jr.Auto().fit(star([0.05, 0.1, 0.15]))
+    frame = model.annotators_
+    assert set(frame["verdict"]) == {"unresolved"}
+    model.save(tmp_path / "m.jamrank")
+    assert jr.load(tmp_path / "m.jamrank").annotators_.equals(frame)

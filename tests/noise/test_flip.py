@@ -15,6 +15,7 @@ from jamrank.data.comparisons import Comparisons
 from jamrank.data.storage import FIRST
 from jamrank.engines import MemoryEngine
 from jamrank.noise import Flip, NoNoise
+from jamrank.noise.flip import pooled_variance
 from jamrank.rows import Rows
 
 
@@ -243,3 +244,20 @@ def test_without_noise_the_likelihood_is_that_of_bradley_terry():
     likely = np.where(votes.vote_result == FIRST, won, 1 - won)
     assert at.value == pytest.approx(float(votes.vote_weight @ np.log(likely)), rel=1e-12)
     np.testing.assert_allclose(at.posterior, rows.first_won, atol=1e-15)
+
+
+@pytest.mark.parametrize(("n", "spread"), [(3, 0.5), (30, 1.0), (200, 0.3)])
+def test_the_spread_that_is_a_fixed_point_maximises_the_marginal_likelihood(n, spread):
+    rng = np.random.default_rng(n)
+    information = rng.uniform(0.5, 20.0, n)
+    estimates = spread * rng.standard_normal(n) + rng.standard_normal(n) / np.sqrt(information)
+    variance = 1.0
+    for _ in range(2000):
+        shrunk = information * estimates / (information + 1.0 / variance)
+        variance = pooled_variance(float((shrunk**2).sum()) + 2.0, information, 1.0 / variance)
+
+    def loss(log_variance):
+        own = np.exp(log_variance) + 1.0 / information
+        return (np.log(own) + estimates**2 / own).sum() + 2.0 * (log_variance + np.exp(-log_variance))
+
+    assert np.log(variance) == pytest.approx(minimize_scalar(loss, bounds=(-8, 4), method="bounded").x, abs=1e-3)

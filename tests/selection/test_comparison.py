@@ -100,6 +100,34 @@ def test_paired_intervals_cover_the_true_difference():
     assert 0.90 <= covered / 200 <= 0.99
 
 
+def by_annotator(gain, within):
+    """Return three annotators' votes on 200 pairs in two folds, where one model gains as told on each."""
+    n, rng = 200, np.random.default_rng(3)
+    left = np.tile(np.arange(n), 3)
+    votes = jr.Comparisons.from_arrays(left, left + n, np.repeat(np.arange(3), n), np.ones(3 * n))
+    fold = np.tile(np.arange(n) % 2, 3)
+    own = np.repeat(gain, n) + within * np.where(fold == 1, 1.0, -1.0) + np.tile(rng.normal(0, 0.01, n), 3)
+    order = np.lexsort((votes.vote_annotator, votes.vote_pair))
+    assert (order == np.arange(3 * n)).all()
+    own, fold = (one.reshape(3, n).T.ravel() for one in (own, fold))
+    a = np.full(3 * n, 0.5)
+    trials = {name: Trial(Candidate(name, Oracle), p, 0.0) for name, p in (("a", a), ("b", a * np.exp(own)))}
+    return HeldOut(votes, fold, trials).difference("a", "b")
+
+
+def test_annotators_who_gain_differently_are_no_sampling_error():
+    same, apart = by_annotator([0.1, 0.1, 0.1], 0.0), by_annotator([0.0, 0.0, 0.3], 0.0)
+    assert apart.value == pytest.approx(same.value)
+    assert apart.high - apart.low == pytest.approx(same.high - same.low)
+
+
+def test_votes_of_an_annotator_in_a_fold_depend_on_each_other():
+    """All votes of a fold move together: the mean is as uncertain as that of three annotators' two folds."""
+    found, within = by_annotator([0.1, 0.1, 0.1], 0.05), 0.05
+    expected = 1.96 * np.sqrt(6 / 3 * 6) * 100 * within / 600
+    assert found.high - found.value == pytest.approx(expected, rel=0.05)
+
+
 def _population() -> float:
     rng = np.random.default_rng(2)
     true = rng.uniform(0.1, 0.9, 400_000)

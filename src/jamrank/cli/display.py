@@ -122,7 +122,8 @@ def _annotator_rows(annotators: pl.DataFrame) -> list[list[str]]:
 
 
 def _interval(row: dict[str, Any]) -> str:
-    return f"{row['flip_low']:.3f}–{row['flip_high']:.3f}"
+    low, high = row["flip_low"], row["flip_high"]
+    return "" if low is None else f"{low:.3f}–{high:.3f}"
 
 
 def _feature_rows(features: pl.DataFrame) -> list[list[str]]:

@@ -35,6 +35,7 @@ from jamrank.fitting.prior_variances import Variances, estimate_variances, free_
 from jamrank.fitting.progress import Progress
 from jamrank.fitting.separation import warn_of_loose_items
 from jamrank.fitting.settings import FitSettings
+from jamrank.fitting.shrinkage import is_crowd, shrink
 from jamrank.fitting.solution import EngineSource, NoiseState, ScorerState, Solution
 from jamrank.fitting.tie_use import NO_TIES, TieUse, resolve_ties
 from jamrank.fitting.warm_start import warm_start
@@ -161,10 +162,14 @@ class LatentFitter:
             guess = _FIRST_VARIANCE if self.start is None else self.start.scores.score_variance or _FIRST_VARIANCE
             variances, start = estimate_variances(problem, self.begin(problem((guess,))), (guess,))
         final = problem(variances)
-        fit = self.best_run(final, start)
-        own = state(variances)
+        fit, own, noise_state = self.best_run(final, start), state(variances), self.noise_state
+        crowd = self.settings.unit == "pair" and is_crowd(final, self.votes.annotator_decided)
+        if prior is not None and crowd and self.settings.flips != "joint":
+            shrunk = shrink(noise_state, final, fit, self.settings.max_iter, self.settings.tol)
+            final, fit, noise_state = shrunk.problem, shrunk.fit, shrunk.noise
+            self.warn_unless(fit.converged, _why(fit, self.settings.max_iter))
         scores = fit.point.scores - fit.point.scores.mean()
-        return Outcome(final, fit, own, self.noise_state, (own, final, fit.point), scores)
+        return Outcome(final, fit, own, noise_state, (own, final, fit.point), scores)
 
     def _integrates(self, noise: Noise, engine: Engine) -> TypeGuard[Flip]:
         """Tell whether flips are fitted with the scores integrated out."""

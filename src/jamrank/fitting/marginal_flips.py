@@ -13,14 +13,12 @@ from dataclasses import dataclass, replace
 from typing import TypeGuard
 
 import numpy as np
-from scipy.special import expit
 
 from jamrank.engines import Engine
 from jamrank.engines.base import MarginalExpectation
 from jamrank.engines.marginal import MarginalEngine
 from jamrank.fitting.em import Fit, Optimizer, Point, Problem, largest, run
 from jamrank.fitting.lbfgs import Secants
-from jamrank.fitting.prior import Prior
 from jamrank.noise import Flip, Noise
 from jamrank.scorers import ObjectScorer
 from jamrank.typing import FloatArray
@@ -35,10 +33,6 @@ MANY_ROWS, _LESS = 300_000, 4.0
 _SMALLEST, _LARGEST = 1e-3, 9.0
 # Two pseudo-items of variance 1 keep the estimate from collapsing to 0 when votes are few.
 _PSEUDO_ITEMS = 2.0
-# Two pseudo-annotators with the usual prior as mean and widely spread flips do the same for the prior of the flips.
-_PSEUDO_ANNOTATORS, _PSEUDO_LOGIT, _PSEUDO_SPREAD = 2.0, float(np.log(np.divide(*Prior().flip_votes))), 1.5
-# Lower bound on the variance of the flips' logits.
-_SMALLEST_SPREAD = 1e-3
 # Largest change of the log prior variance by extrapolation, and largest convergence rate assumed.
 _LARGEST_STEP, _LARGEST_RATE = 0.3, 0.8
 # Change of the log prior variance in the probe, and its number of rounds.
@@ -277,7 +271,7 @@ def _advance(optimizer: Optimizer, steps: int) -> Point:
 
 
 def _log_information(noise: Flip, point: Point) -> float:
-    return float(np.log(np.maximum(_information(noise, point) + _shared(noise, point), 1e-300)).sum())
+    return float(np.log(np.maximum(_known(noise, point), 1e-300)).sum())
 
 
 def _observed(point: Point) -> FloatArray:
@@ -297,34 +291,17 @@ def _prior_variance(observed: FloatArray, theta: FloatArray, variance: float) ->
     return float(np.clip(fixed_point, _SMALLEST, _LARGEST))
 
 
-def _information(noise: Flip, point: Point) -> FloatArray:
-    """Return the information of the votes on the logit of each flip."""
-    known = noise.votes * point.rates * (1.0 - point.rates) - point.expectation.truth_variance
-    return np.maximum(known, 0.0)
-
-
-def _shared(noise: Flip, point: Point) -> FloatArray:
-    """Return the information of the prior on the logit of each flip."""
-    return np.asarray((noise.prior_errors + noise.prior_correct) * point.rates * (1.0 - point.rates))
+def _known(noise: Flip, point: Point) -> FloatArray:
+    """Return the information of votes and prior on the logit of each flip."""
+    of_votes = noise.vote_information(point.params, point.expectation.truth_variance)
+    return of_votes + noise.prior_information(point.params)
 
 
 def _pooled(noise: Flip, point: Point) -> Flip:
-    """Return the noise with the mean and variance of the flips, on the logit scale, as its prior.
-
-    The variance is MacKay's fixed point: the sum of squares over the effective degrees of freedom.
-    """
-    information, logits = _information(noise, point), point.params
-    known = information + _shared(noise, point)
-    determined = float((information / np.maximum(known, 1e-300)).sum())
-    n = len(logits) + _PSEUDO_ANNOTATORS
-    mean = (float(logits.sum()) + _PSEUDO_ANNOTATORS * _PSEUDO_LOGIT) / n
-    squares = float(((logits - mean) ** 2).sum()) + _PSEUDO_ANNOTATORS * (
-        _PSEUDO_SPREAD + (_PSEUDO_LOGIT - mean) ** 2
-    )
-    spread = max(squares / (determined + _PSEUDO_ANNOTATORS), _SMALLEST_SPREAD)
-    rate = float(expit(mean))
-    votes = 1.0 / (spread * rate * (1.0 - rate))
-    return Flip(noise.vote_counts, votes * rate, votes * (1.0 - rate))
+    """Return the noise with the mean and variance of the flips, on the logit scale, as its prior."""
+    at = point.expectation
+    found = noise.estimated_prior(point.params, at.expected_counts, at.truth_variance)
+    return Flip(noise.vote_counts, found["flip_wrong"], found["flip_right"])
 
 
 class _Rate:
@@ -352,7 +329,7 @@ def _finished(fit: Fit, state: _State, votes: FloatArray, probe: _Probe | None) 
     by_vote = votes * np.log1p(state.cavity * observed / np.maximum(votes, 1.0))
     constant = 0.5 * float((by_vote - np.log1p(observed * state.prior)).sum())
     noise, point = state.noise, fit.point
-    information = _information(noise, point) + _shared(noise, point)
+    information = _known(noise, point)
     if probe is not None:
         # The uncertain scale of the scores moves all flips together.
         information = 1.0 / (1.0 / np.maximum(information, 1e-300) + probe.by_scale**2 / probe.information)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from jamrank.errors import ParameterError
 
@@ -10,6 +11,8 @@ from jamrank.errors import ParameterError
 _WEIGHT_VARIANCE = 6.25
 # The prior of the flips: default pseudo-votes of each annotator, wrong and right.
 _WRONG, _RIGHT = 1.0, 2.0
+# Variance of the biases where it is not estimated.
+_BIAS_VARIANCE = 1.0
 
 
 @dataclass(frozen=True)
@@ -20,15 +23,17 @@ class Prior:
     ----------
     flip_wrong, flip_right : float, optional
         Pseudo-votes of each annotator, wrong and right: a Beta(1 + flip_wrong, 1 + flip_right) prior on the flip. By
-        default 1 and 2: an annotator is more often right than wrong. With ``flips="marginal"`` the default is to
-        estimate them: flips shrink towards a common value, the more so the less annotators differ.
+        default 1 and 2: an annotator is more often right than wrong. With ``flips="marginal"``, and in JAM with a
+        crowd (20 annotators or more with 200 votes each or fewer, free scores) unless ``flips="joint"``, the default
+        is to estimate them: flips shrink towards a common value, the more so the less annotators differ.
     weight_variance : float, optional
         Variance of the normal prior on the weight of each standardised feature, or of its kernel map.
         Unless given, 6.25 for the linear scorer, and estimated from the votes for kernels and sums.
     score_variance : float, optional
         Variance of the normal prior on free item scores; estimated from the votes unless given.
-    bias_variance : float
-        Variance of the normal prior on each annotator's bias towards a side, in log-odds.
+    bias_variance : float, optional
+        Variance of the normal prior on each annotator's bias towards a side, in log-odds. By default 1; estimated for
+        a crowd, as the prior of the flips is.
     discrimination_variance : float
         Variance of the normal prior, around 1, on each annotator's discrimination.
     tie_variance : float
@@ -39,7 +44,7 @@ class Prior:
     flip_right: float | None = None
     weight_variance: float | None = None
     score_variance: float | None = None
-    bias_variance: float = 1.0
+    bias_variance: float | None = None
     discrimination_variance: float = 1.0
     tie_variance: float = 1.0
 
@@ -62,9 +67,20 @@ class Prior:
         )
 
     @property
+    def bias_spread(self) -> float:
+        """Variance of the biases."""
+        return self.bias_variance or _BIAS_VARIANCE
+
+    @property
     def pools_flips(self) -> bool:
         """Whether the prior of the flips may be estimated."""
         return self.flip_wrong is None and self.flip_right is None
+
+    def with_estimates(self, estimates: Mapping[str, float]) -> Prior:
+        """Return the prior with estimates where no value is given: both pseudo-votes of the flips, or none."""
+        free = {"flip_wrong": self.pools_flips, "flip_right": self.pools_flips}
+        free["bias_variance"] = self.bias_variance is None
+        return replace(self, **{name: value for name, value in estimates.items() if free[name]})
 
 
 def linear_variance(prior: Prior | None) -> float | None:

@@ -20,7 +20,7 @@ from jamrank.inference.latent import LatentInference
 from jamrank.inference.prediction import LinkPredictor
 from jamrank.inference.response_bias import ResponseBias, VoteChunk, habits, without_own_vote
 from jamrank.inference.uncertainty import pooled_quantiles
-from jamrank.inference.verdicts import Verdicts, flip_intervals, inner_flip, judge, name_copies
+from jamrank.inference.verdicts import Verdicts, flip_intervals, inner_flip, judge, judge_relative, name_copies
 from jamrank.inference.vote_summary import VoteSummary, whole_numbers
 from jamrank.noise import NOISES
 from jamrank.typing import FloatArray
@@ -65,6 +65,11 @@ class AnnotatorFit:
     @property
     def counted(self) -> bool:
         """Whether flips are shares of votes against the scores, not estimates of a model of annotators."""
+        return True
+
+    @property
+    def level_known(self) -> bool:
+        """Whether the votes tell how high flips are, and not only which are higher."""
         return True
 
     def trait(self, name: str) -> FloatArray | None:
@@ -156,7 +161,8 @@ class AnnotatorFit:
     def verdicts(self) -> Verdicts:
         """The verdict on each annotator, with evidence and action."""
         low, high = self.flip_range
-        found = self.amend(judge(self.overall, low, high, self.response_bias))
+        found = (judge if self.level_known else judge_relative)(self.overall, low, high, self.response_bias)
+        found = self.amend(found)
         return name_copies(found, self.votes.annotators, self.votes.copy_of)
 
     def amend(self, found: Verdicts) -> Verdicts:
@@ -165,15 +171,12 @@ class AnnotatorFit:
 
     def frame(self, more: Mapping[str, FloatArray] | None = None) -> Any:
         """Return the annotators as a frame: counts, flip, verdict, traits of the noise, and more columns."""
-        low, high = self.flip_range
         verdicts = self.verdicts
         return self.votes.frame(
             {
                 "annotator": self.votes.annotators,
                 "votes": whole_numbers(self.votes.annotator_votes[self.votes.stands_for]),
-                "flip": self.overall,
-                "flip_low": low,
-                "flip_high": high,
+                **self._flip_columns(USUAL_LEVEL),
                 "verdict": np.array(verdicts.verdict, dtype=object),
                 "evidence": np.array(verdicts.evidence, dtype=object),
                 "action": np.array(verdicts.action, dtype=object),
@@ -184,9 +187,13 @@ class AnnotatorFit:
 
     def intervals_frame(self, level: float) -> Any:
         """Return flips with their intervals as a frame."""
-        low, high = self.flip_bounds(level)
-        names = self.votes.annotators
-        return self.votes.frame({"annotator": names, "flip": self.overall, "flip_low": low, "flip_high": high})
+        return self.votes.frame({"annotator": self.votes.annotators, **self._flip_columns(level)})
+
+    def _flip_columns(self, level: float) -> dict[str, Any]:
+        """Return flips with their intervals, which are missing where only the prior tells how high flips are."""
+        known = np.full(len(self.overall), self.level_known)
+        low, high = (self.votes.with_gaps(bound, known) for bound in self.flip_bounds(level))
+        return {"flip": self.overall, "flip_low": low, "flip_high": high}
 
     def correlated_frame(self) -> Any:
         """Return annotators with correlated errors as a frame, highest correlation first."""
@@ -233,6 +240,23 @@ class LatentAnnotators(AnnotatorFit):
     def counted(self) -> bool:
         """Whether flips are shares of votes against the scores, not estimates of the noise."""
         return not NOISES[self.fit.settings.noise].flips
+
+    @cached_property
+    def level_known(self) -> bool:
+        """Whether the votes tell how high flips are.
+
+        With a truth per vote they tell the products of 1 - 2 flip and 2 P(truth) - 1. Unless pairs form a cycle, or
+        ties or grades tell of margins, all flips may be higher and all margins larger for it.
+        """
+        fit, votes = self.fit, self.votes
+        source = fit.fitted.source
+        if self.counted or fit.settings.unit == "pair" or fit.scorer != "objects" or votes.gold is not None:
+            return True
+        # A lone annotator's flip is not compared with anyone's, whatever the pairs.
+        alone = np.count_nonzero(votes.decided_votes) < 2
+        if alone or source.graded or source.ties in ("each", "shared"):
+            return True
+        return votes.in_memory is None or votes.has_cycle
 
     @cached_property
     def flip_information(self) -> FloatArray:

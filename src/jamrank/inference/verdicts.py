@@ -23,6 +23,7 @@ ACTIONS = {
     "tie-lazy": "keep, and ask for a decision where there is a difference",
     "too few votes": "collect more votes before judging",
     "alone": "have others vote on the same items",
+    "unresolved": "keep; comparisons between other pairs of these items show how often votes are wrong",
 }
 VERDICTS = tuple(ACTIONS)
 
@@ -52,6 +53,21 @@ class Verdicts:
 def judge(flip: FloatArray, low: FloatArray, high: FloatArray, habits: ResponseBias | None = None) -> Verdicts:
     """Return verdicts with evidence and actions; the arguments are those of :func:`verdicts`."""
     found = verdicts(flip, low, high, habits)
+    return Verdicts(found, evidence(found, flip, low, high, habits), actions(found))
+
+
+def judge_relative(
+    flip: FloatArray, low: FloatArray, high: FloatArray, habits: ResponseBias | None = None
+) -> Verdicts:
+    """Return the verdicts that hold where votes tell which flips are higher, but not how high they are.
+
+    Only ratios of 1 - 2 flip are then known. A verdict of an error rate holds if it does where the best annotator is
+    never wrong; nobody is called reliable or noisy.
+    """
+    best = float((1 - 2 * flip).max(initial=0.0))
+    if best > 0:
+        flip, low, high = (np.clip((1 - (1 - 2 * value) / best) / 2, 0.0, 1.0) for value in (flip, low, high))
+    found = ["unresolved" if one in ("reliable", "noisy") else one for one in verdicts(flip, low, high, habits)]
     return Verdicts(found, evidence(found, flip, low, high, habits), actions(found))
 
 
@@ -161,6 +177,8 @@ def evidence(
     for k, (verdict, *values) in enumerate(zip(found, flip.tolist(), low.tolist(), high.tolist(), strict=True)):
         if verdict == "alone":
             phrases.append("no vote is between two items on which others voted too: errors look like close pairs")
+        elif verdict == "unresolved":
+            phrases.append("the compared pairs form no cycle: errors look like close pairs")
         elif habits is not None and verdict in _BY_HABIT:
             phrases.append(_habit(verdict, habits, k))
         else:

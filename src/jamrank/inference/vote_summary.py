@@ -8,6 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from jamrank.data.comparisons import Comparisons
 from jamrank.data.frames import make_frame
@@ -81,6 +83,14 @@ class VoteSummary:
             raise NotStoredError("the saved model does not have the pairs; fit again")
         votes = self.source
         return PairArrays(votes.pair_first, votes.pair_second, votes.pair_question, votes.pair_weight)
+
+    @cached_property
+    def has_cycle(self) -> bool:
+        """Whether the compared pairs form a cycle: there are more of them than a forest on the items has."""
+        n = len(self.items)
+        first, second = np.divmod(np.unique(self.pairs.first.astype(np.int64) * n + self.pairs.second), n)
+        graph = coo_array((np.ones(len(first)), (first, second)), shape=(n, n))
+        return bool(len(first) > n - connected_components(graph, directed=False)[0])
 
     @property
     def pair_items(self) -> tuple[Int32Array, Int32Array]:

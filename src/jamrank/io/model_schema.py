@@ -169,6 +169,7 @@ _SCHEMA: dict[str, Any] = {
             "overall": (_SOLUTION, None),
             "flip_information": (Array("f", (None,)), None),
             "flip_votes": (Array("f", (2,)), None),
+            "bias_variance": (float, None),
         },
         None,
     ),

@@ -32,7 +32,6 @@ from jamrank.models.latent import LatentModel
 from jamrank.models.registry import MODELS
 from jamrank.noise import NOISES
 from jamrank.scorers import Features, KernelMap
-from jamrank.typing import FloatArray
 
 # Up to this many votes are written with the model, so that it can compute further results; of a jury, whose matrix
 # compresses well, up to the second number.
@@ -175,14 +174,19 @@ def _fit_body(fit: LatentFit) -> dict[str, Any]:
         "refined": None if fit.refined is fit.fitted else _solution_body(fit.refined),
         "overall": None if fit.overall is None else _solution_body(fit.overall),
         "flip_information": fit.flip_information,
-        "flip_votes": _flip_votes(fit),
+        **_estimates(fit),
     }
 
 
-def _flip_votes(fit: LatentFit) -> Any:
-    """Return the prior of the flips where it was estimated."""
-    prior = fit.fitted.noise.prior
-    return None if fit.flip_information is None or prior is None else np.array(prior.flip_votes)
+def _estimates(fit: LatentFit) -> dict[str, Any]:
+    """Return the parameters of the prior of flips and biases that were estimated."""
+    given, used = fit.settings.prior, fit.fitted.noise.prior
+    if given is None or used is None:
+        return {"flip_votes": None, "bias_variance": None}
+    return {
+        "flip_votes": np.array(used.flip_votes) if given.pools_flips and not used.pools_flips else None,
+        "bias_variance": used.bias_variance if given.bias_variance is None else None,
+    }
 
 
 def _solution_body(solution: Solution) -> dict[str, Any]:
@@ -368,7 +372,7 @@ def _fit(
             settings.n_jobs,
             graded=bool(data.get("graded")),
         )
-        own = replace(settings, prior=_estimated(settings.prior, data["flip_votes"]))
+        own = replace(settings, prior=_estimated(settings.prior, data))
         fitted = _solution(data["fitted"], source, own, body["extras"], votes)
         refined = fitted if data["refined"] is None else _solution(data["refined"], fitted.source, own, {}, votes)
         overall = None if data["overall"] is None else _solution(data["overall"], source, settings, {}, votes)
@@ -398,12 +402,13 @@ def _fit(
     )
 
 
-def _estimated(prior: Prior | None, flip_votes: FloatArray | None) -> Prior | None:
+def _estimated(prior: Prior | None, data: dict[str, Any]) -> Prior | None:
     """Return the prior with its estimated values."""
-    if prior is None or flip_votes is None:
-        return prior
-    wrong, right = flip_votes.tolist()
-    return replace(prior, flip_wrong=wrong, flip_right=right)
+    if prior is None:
+        return None
+    flips, biases = data["flip_votes"], data.get("bias_variance")
+    found = {} if flips is None else dict(zip(("flip_wrong", "flip_right"), flips.tolist(), strict=True))
+    return prior.with_estimates(found if biases is None else {**found, "bias_variance": biases})
 
 
 def _solution(

@@ -72,6 +72,12 @@ class Noise(ABC):
     def sign_flipped(self, params: FloatArray) -> FloatArray:
         """Return the parameters with the same likelihood when every score is negated."""
 
+    def estimated_prior(
+        self, params: FloatArray, expected_counts: FloatArray, truth_variance: FloatArray
+    ) -> dict[str, float]:
+        """Return parameters of the prior, as in :class:`jamrank.Prior`, that the annotators' parameters suggest."""
+        return {}
+
     # -- what it can do ---------------------------------------------------------------------------------------
 
     flip_kind: ClassVar[FlipKind] = "parameter"

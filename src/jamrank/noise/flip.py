@@ -16,6 +16,10 @@ from jamrank.typing import FloatArray
 _LARGEST_LOGIT = 30.0
 # A warm start from a flip of 0 or 1 must be able to leave it.
 _SURE = 1e-6
+# Mean and variance of the logits of pseudo-annotators: one vote in three is wrong, and flips are widely spread.
+_PSEUDO_LOGIT, _PSEUDO_SPREAD = float(np.log(0.5)), 1.5
+# So many of them keep estimates of a spread from collapsing where there are few annotators.
+PSEUDO_ANNOTATORS, _SMALLEST = 2.0, 1e-3
 
 
 class Flip(Noise):
@@ -88,6 +92,28 @@ class Flip(Noise):
         known = self.complete_information(params)
         return np.asarray(np.divide(truth_variance, known, out=np.zeros_like(known), where=known > 0))
 
+    def vote_information(self, params: FloatArray, truth_variance: FloatArray) -> FloatArray:
+        """Return the information of the votes on the logit of each flip."""
+        return np.asarray(np.maximum(self.votes * expit(params) * expit(-params) - truth_variance, 0.0))
+
+    def prior_information(self, params: FloatArray) -> FloatArray:
+        """Return the information of the prior on the logit of each flip."""
+        return np.asarray((self.prior_errors + self.prior_correct) * expit(params) * expit(-params))
+
+    def estimated_prior(
+        self, params: FloatArray, expected_counts: FloatArray, truth_variance: FloatArray
+    ) -> dict[str, float]:
+        """Return the pseudo-votes of a prior with the mean and variance of the flips' logits."""
+        n = len(params) + PSEUDO_ANNOTATORS
+        mean = (float(params.sum()) + PSEUDO_ANNOTATORS * _PSEUDO_LOGIT) / n
+        of_pseudo = PSEUDO_ANNOTATORS * (_PSEUDO_SPREAD + (_PSEUDO_LOGIT - mean) ** 2)
+        squares = float(((params - mean) ** 2).sum()) + of_pseudo
+        information = self.vote_information(params, truth_variance)
+        variance = pooled_variance(squares, information, self.prior_information(params))
+        rate = float(expit(mean))
+        votes = 1.0 / (variance * rate * (1.0 - rate))
+        return {"flip_wrong": votes * rate, "flip_right": votes * (1.0 - rate)}
+
     @staticmethod
     def _logit(errors: FloatArray, correct: FloatArray) -> FloatArray:
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -130,3 +156,16 @@ class Flip(Noise):
         if len(params) != len(at):
             return params
         return np.where(at >= 0, logit(np.clip(flip[at], _SURE, 1 - _SURE)), params)
+
+
+def pooled_variance(squares: float, information: FloatArray, precision: FloatArray | float) -> float:
+    """Return the variance of annotators' parameters, given estimates that the present prior has shrunk.
+
+    MacKay's fixed point: the sum of squares over the effective degrees of freedom.
+
+    squares: Of the distances from the common mean, those of the pseudo-annotators included.
+    information: Of the votes on the parameter of each annotator.
+    precision: Of the prior on each.
+    """
+    determined = float((information / np.maximum(information + precision, 1e-300)).sum())
+    return max(squares / (determined + PSEUDO_ANNOTATORS), _SMALLEST)

@@ -44,7 +44,7 @@ def _flip(vote_counts: FloatArray, prior: Prior | None) -> Noise:
 
 
 def _two_coin(vote_counts: FloatArray, prior: Prior | None) -> Noise:
-    return TwoCoin(vote_counts, *((*prior.flip_votes, prior.bias_variance) if prior else ()))
+    return TwoCoin(vote_counts, *((*prior.flip_votes, prior.bias_spread) if prior else ()))
 
 
 def _discrimination(vote_counts: FloatArray, prior: Prior | None) -> Noise:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from jamrank.noise.base import FlipKind, Noise
-from jamrank.noise.flip import Flip
+from jamrank.noise.flip import PSEUDO_ANNOTATORS, Flip, pooled_variance
 from jamrank.typing import FloatArray
 
 # A warm start from a flip of 0 or 1 must be able to leave it.
@@ -18,6 +18,8 @@ _ROUNDS, _ENOUGH = 100, 1e-13
 _LARGEST_LOGIT = 30.0
 # How fast the curvature of a logistic can change along a step of (flip, bias).
 _SHARPEST = np.sqrt(2.0)
+# Variance of the biases of pseudo-annotators.
+_PSEUDO_SPREAD = 1.0
 
 
 class TwoCoin(Noise):
@@ -116,9 +118,8 @@ class TwoCoin(Noise):
         on_left = (left_wrong + left_right) * expit(left) * expit(-left)
         on_right = (right_wrong + right_right) * expit(right) * expit(-right)
         flip = params[: self.n_annotators]
-        pseudo_votes = (self._flip.prior_errors + self._flip.prior_correct) * expit(flip) * expit(-flip)
         # A flip without information is not changed.
-        known = on_left + on_right + pseudo_votes + 1e-12
+        known = on_left + on_right + self._flip.prior_information(flip) + 1e-12
         return known, on_right - on_left, on_left + on_right + (self._precision or 0.0) + 1e-12
 
     def slope(self, params: FloatArray, expected_counts: FloatArray) -> FloatArray:
@@ -138,6 +139,17 @@ class TwoCoin(Noise):
             params[: self.n_annotators], truth_variance.reshape(-1, 2).sum(axis=1)
         )
         return np.concatenate([of_flip, of_flip * (1 - 2 * expit(params[: self.n_annotators])) ** 2])
+
+    def estimated_prior(
+        self, params: FloatArray, expected_counts: FloatArray, truth_variance: FloatArray
+    ) -> dict[str, float]:
+        """Return the prior of the flips as in :class:`Flip`, and the variance of the biases around 0."""
+        flip, bias = params[: self.n_annotators], params[self.n_annotators :]
+        missing, precision = truth_variance.reshape(-1, 2).sum(axis=1), self._precision or 0.0
+        known = self._information(params, expected_counts)[2] - precision - missing * (1 - 2 * expit(flip)) ** 2
+        squares = float((bias**2).sum()) + PSEUDO_ANNOTATORS * _PSEUDO_SPREAD
+        variance = pooled_variance(squares, np.maximum(known, 0.0), precision)
+        return {**self._flip.estimated_prior(flip, expected_counts, missing), "bias_variance": variance}
 
     def log_prior(self, params: FloatArray) -> float:
         """Return the log density of the flips and of the biases, each relative to its maximum."""

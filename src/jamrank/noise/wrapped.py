@@ -92,6 +92,13 @@ class WrappedNoise(Noise):
         own, further = self.split(params)
         return np.concatenate([self.noise.missing_information(own, truth_variance), np.zeros(further.size)])
 
+    def estimated_prior(
+        self, params: FloatArray, expected_counts: FloatArray, truth_variance: FloatArray
+    ) -> dict[str, float]:
+        """Return what the parameters of the noise suggest."""
+        own = self.split(params)[0]
+        return self.noise.estimated_prior(own, expected_counts[: self.n_confusion_groups], truth_variance)
+
     def log_prior(self, params: FloatArray) -> float:
         """Return the log density of all parameters, up to a constant."""
         own, further = self.split(params)

@@ -20,6 +20,7 @@ ADVICE = {
     "Keep": ("reliable", "noisy", "tie-lazy"),
     "Too few votes to assess": ("too few votes",),
     "Not comparable with others": ("alone",),
+    "Number of errors unknown": ("unresolved",),
 }
 # Why, of one annotator and of several.
 REASONS = {
@@ -44,6 +45,7 @@ REASONS = {
     ),
     "too few votes": ("collect more votes first", "collect more votes first"),
     "alone": ("have others vote on the same items", "have others vote on the same items"),
+    "unresolved": ("compare other pairs of these items too", "compare other pairs of these items too"),
 }
 _MOST_TO_ACT_UPON, _MOST_NAMED = 30, 5
 # A difference between the flips on two types of pairs that gets a sentence.
@@ -118,6 +120,13 @@ def _advice(analysis: Analysis) -> list[str]:
     if few:
         sentences.append(
             f"{many(len(few), 'annotator')} cast too few votes to be assessed: {listed(few, _MOST_NAMED)}."
+        )
+    unresolved = names["unresolved"][::-1]
+    if unresolved:
+        sentences.append(
+            f"How often {many(len(unresolved), 'annotator')} ({listed(unresolved, _MOST_NAMED)}) err is unknown, "
+            "only which err more than others: the compared pairs form no cycle, as where all share one baseline, "
+            "so errors look like close pairs."
         )
     return sentences
 

@@ -23,8 +23,6 @@ from jamrank.typing import BoolArray, FloatArray, IntArray
 _SUREST = 1e-12
 # The standard normal's 97.5 % point.
 _Z = 1.959963984540054
-# Standard errors are clustered by annotator only if there are at least this many.
-_CROWD = 20
 _MANY_CLUSTERS = 30
 # Forward in time, the first periods are only learned from.
 _EARLIEST = 2
@@ -98,14 +96,16 @@ class HeldOut:
         return np.asarray(self.votes.vote_result[self.decided] == FIRST)
 
     @cached_property
-    def clusters(self) -> tuple[IntArray, IntArray, IntArray]:
-        """Which decided votes depend on each other: by their two items, by their annotator, and by both."""
+    def clusters(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+        """Which decided votes depend on each other: by two items, by annotator and fold, by all; then annotators."""
         pair = self.votes.vote_pair[self.decided]
         both = self.votes.pair_first[pair].astype(np.int64) * self.votes.n_items + self.votes.pair_second[pair]
         items = np.unique(both, return_inverse=True)[1].astype(np.int64)
         annotator = self.votes.vote_annotator[self.decided].astype(np.int64)
-        cell = np.unique(items * self.votes.n_annotators + annotator, return_inverse=True)[1].astype(np.int64)
-        return items, annotator, cell
+        fold = self.fold[self.decided] + 1
+        fit = annotator * (int(fold.max(initial=0)) + 1) + fold
+        cell = np.unique(items * (int(fit.max(initial=0)) + 1) + fit, return_inverse=True)[1].astype(np.int64)
+        return items, np.unique(fit, return_inverse=True)[1].astype(np.int64), cell, annotator
 
     def losses(self, name: str) -> FloatArray:
         """Return the loss of each decided vote: minus the logarithm of its predicted probability."""
@@ -174,20 +174,26 @@ class HeldOut:
     def _mean(self, values: FloatArray) -> Estimate:
         """Return the weighted mean and its interval: normal, and with few clusters by Student's distribution.
 
-        The standard error is clustered by the two items and, for a crowd, by the annotator: the variances of both
-        clusterings are added, and that of their intersection, which is counted twice, is subtracted. A few annotators
-        are a fixed set and not a sample, so their differences are not sampling error.
+        The standard error is clustered by the two items and by the annotator: the variances of both clusterings are
+        added, and that of their intersection, which is counted twice, is subtracted. The votes that are predicted are
+        those of the same annotators as the votes of the fit. That a model suits some better than others is therefore
+        no sampling error; that an annotator's votes in a fold are predicted by the same estimates is one.
         """
         there = ~np.isnan(values)
         values, weight = values[there], self.weight[there]
+        items, fit, cell, annotator = (cluster[there] for cluster in self.clusters)
         total = weight.sum()
         mean = float((weight * values).sum() / total)
-        items, annotator, cell = (_clustered(cluster[there], weight * (values - mean)) for cluster in self.clusters)
-        if not np.isfinite(items):
+        variance = _clustered(items, weight * (values - mean))
+        if not np.isfinite(variance):
             return Estimate(mean, -np.inf, np.inf)
-        crowd = len(np.unique(self.clusters[1][there])) >= _CROWD
-        spread = max(items + annotator - cell, items, annotator) if crowd else items
-        error = _quantile(len(np.unique(self.clusters[0][there]))) * np.sqrt(spread) / total
+        by_annotator = np.bincount(annotator, weight)
+        own = np.bincount(annotator, weight * values) / np.maximum(by_annotator, 1e-300)
+        apart, means = weight * (values - own[annotator]), int(np.count_nonzero(by_annotator))
+        shared = _clustered(fit, apart, means) - _clustered(cell, apart, means)
+        # With one vote or fold for each annotator, nothing is known of their dependence.
+        variance += max(shared, 0.0) if np.isfinite(shared) else 0.0
+        error = _quantile(len(np.unique(items))) * np.sqrt(variance) / total
         return Estimate(mean, float(mean - error), float(mean + error))
 
 
@@ -196,11 +202,11 @@ def _quantile(n_clusters: int) -> float:
     return _Z if n_clusters >= _MANY_CLUSTERS else float(stdtrit(n_clusters - 1, 0.975))
 
 
-def _clustered(cluster: IntArray, values: FloatArray) -> float:
-    """Return the variance of a sum of terms that are dependent within clusters; infinite for one cluster."""
+def _clustered(cluster: IntArray, values: FloatArray, n_means: int = 1) -> float:
+    """Return the variance of a sum of terms that are dependent within clusters; infinite for no more than means."""
     sums, size = np.bincount(cluster, values), np.bincount(cluster)
     n_clusters = int(np.count_nonzero(size))
-    return n_clusters / (n_clusters - 1) * float((sums**2).sum()) if n_clusters > 1 else np.inf
+    return n_clusters / (n_clusters - n_means) * float((sums**2).sum()) if n_clusters > n_means else np.inf
 
 
 def hold_out(

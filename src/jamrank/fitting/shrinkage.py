@@ -1,0 +1,75 @@
+"""Priors of annotators' parameters that a crowd's own parameters suggest, where scores are not integrated out.
+
+Only for one truth per pair: with one per vote, scores and the level of the flips explain each other, so that an
+estimated level, taken for known, would make the intervals of the flips too narrow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from jamrank.fitting.em import Fit, Point, Problem, run
+from jamrank.fitting.lbfgs import Secants
+from jamrank.fitting.marginal_flips import MANY_ROWS
+from jamrank.fitting.prior import Prior
+from jamrank.fitting.prior_variances import rounded
+from jamrank.fitting.solution import NoiseState
+from jamrank.typing import FloatArray
+
+# Fewer annotators do not tell how widely annotators are spread; of more votes each, the prior does not matter.
+_CROWD, _VOTES_EACH = 20, 200
+_ROUNDS, _STEPS = 10, 4
+# Relative change of the parameters of the prior at which it has settled.
+_CLOSE = 0.05
+
+
+@dataclass(frozen=True)
+class Shrunk:
+    """A fit under the prior that its own annotators suggest."""
+
+    noise: NoiseState
+    problem: Problem
+    fit: Fit
+
+
+def is_crowd(problem: Problem, annotator_decided: FloatArray) -> bool:
+    """Tell whether the prior is estimated: there are enough annotators for it, and with few enough votes each."""
+    n = int(np.count_nonzero(annotator_decided))
+    few = float(annotator_decided.sum()) <= _VOTES_EACH * n and problem.engine.n_rows <= MANY_ROWS
+    return n >= _CROWD and few and problem.loss == "logistic"
+
+
+def shrink(state: NoiseState, problem: Problem, fit: Fit, max_iter: int, tol: float) -> Shrunk:
+    """Alternate between a few steps of the fit and the prior that its annotators' parameters suggest.
+
+    state: The noise with the user's prior, of which what is not given is estimated.
+    problem, fit: The fit under that prior.
+    max_iter, tol: As in :func:`jamrank.fitting.em.run`, of the last run.
+    """
+    given = state.prior
+    assert given is not None
+    point, used = fit.point, given
+    for _ in range(_ROUNDS):
+        suggested = _suggested(given, problem, point)
+        if _moved(used, suggested) <= _CLOSE:
+            break
+        used, state = suggested, replace(state, prior=suggested)
+        problem = replace(problem, noise=state.build(problem.engine))
+        # Curvature learned from the last steps of a fit that has settled may be rounding errors.
+        start = problem.with_prior(replace(point, secants=Secants()))
+        point = run(problem, start, max_iter=_STEPS, tol=tol).point
+    return Shrunk(state, problem, fit if used is given else run(problem, point, max_iter=max_iter, tol=tol))
+
+
+def _suggested(given: Prior, problem: Problem, point: Point) -> Prior:
+    at = point.expectation
+    estimates = problem.noise.estimated_prior(point.params, at.expected_counts, at.truth_variance)
+    return given.with_estimates({name: float(rounded(value) or value) for name, value in estimates.items()})
+
+
+def _moved(a: Prior, b: Prior) -> float:
+    """Return the largest relative change of a parameter."""
+    pairs = zip((*a.flip_votes, a.bias_spread), (*b.flip_votes, b.bias_spread), strict=True)
+    return max(abs(float(np.log(new / old))) for old, new in pairs if old > 0)
