@@ -312,9 +312,11 @@ def test_a_full_disk_ends_in_one_line_and_nothing_is_lost(tmp_path, contents, ca
 
     with open_ledger(tmp_path / "l.db") as ledger:
         # SQLite's own limit stands for the disk; it is a setting of each connection.
+        with ledger._engine.connect() as connection:
+            limit = connection.exec_driver_sql("PRAGMA page_count").scalar_one() + 6
+
         def small(connection, record):
-            count = connection.execute("PRAGMA page_count").fetchone()[0]
-            connection.execute(f"PRAGMA max_page_count = {count + 6}")
+            connection.execute(f"PRAGMA max_page_count = {limit}")
 
         ledger._engine.dispose()
         engine_event.listen(ledger._engine, "connect", small)
