@@ -166,6 +166,11 @@ WEIGHTS = (("left", 0.75), ("right", 0.25))
         (pl.lit(float("inf")), "x is 'inf'"),
         (pl.lit(0.0), "x is 0 in every vote"),
         (pl.lit(2.5), "x is 2.5 in every vote; use 'side'"),
+        (
+            pl.int_range(pl.len()) * 1e-300,
+            "x is at most .*e-298; expected values whose largest is between 1e-100 and",
+        ),
+        (pl.int_range(pl.len()) * 1e300, "x is at most .*e\\+302; expected values"),
         (2 * pl.col("longer"), "x follows from the other covariates"),
     ],
 )

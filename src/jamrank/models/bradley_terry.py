@@ -47,6 +47,8 @@ from jamrank.typing import FloatArray
 
 # The work grows with the cube of the items, and with their square for each annotator.
 _MOST_ITEMS, _MOST_WORK = 2000, 1_000_000_000
+# Squares of covariates must be finite, and not 0.
+_LARGEST = 1e100
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -189,6 +191,12 @@ class CovariateBT(RankingModel):
             if name != SIDE and np.ptp(shown) == 0:
                 hint = f"use {SIDE!r} for a preference for a side" if shown[0] else "it cannot explain anything"
                 raise InputError(f"{name} is {shown[0]:g} in every vote", hint)
+            largest = float(np.abs(shown).max())
+            if not 1 / _LARGEST <= largest <= _LARGEST:
+                raise InputError(
+                    f"{name} is at most {largest:g}",
+                    f"expected values whose largest is between {1 / _LARGEST:g} and {_LARGEST:g}; use another unit",
+                )
         if self.reference is not None:
             known = [str(name) for name in votes.annotators.tolist()]
             if str(self.reference) not in known:
