@@ -275,7 +275,8 @@ def test_the_information_plan_stops_when_the_goal_is_reached(tmp_path):
     with SimulatedServer([SimulatedJudge("a", scale=4.0), SimulatedJudge("b", scale=4.0)]) as server:
         outcome = ask_judges(contents, server.judge_list(), tmp_path / "l.db", target=0.05, seed=3)
     assert outcome.state == "reached"
-    assert outcome.progress.asked < contents.n_comparisons
+    # Half of what two judges would be asked in both orders; how many it is depends on when replies come.
+    assert outcome.progress.asked < 2 * contents.n_comparisons
     votes = jr.read_comparisons(tmp_path / "l.db")
     assert jr.BradleyTerry().fit(votes).ranking_["item"].to_list() == ["s4", "s3", "s2", "s1", "s0"]
     with open_ledger(tmp_path / "l.db") as ledger:
