@@ -476,16 +476,31 @@ class RankingModel(Parameters):
         posterior: FloatArray | None = None,
     ) -> RankingResult:
         """Return the result of a model with counted flips and scores with independent errors, or none."""
-        predictor = cls._predictor(votes, scores, posterior)
+        found = extras or {}
+        annotators, predictor, uncertainty = cls._counted_parts(votes, scores, flip, se, found, posterior)
         return RankingResult(
             cls.__name__,
             cls._spec,
             votes,
             scores,
-            AnnotatorFit(votes, flip, predictor),
+            annotators,
             convergence,
             predictor,
-            ScoreUncertainty(votes, scores, se),
-            extras=extras or {},
+            uncertainty,
+            extras=found,
             refit=Refit(cls, params),
         )
+
+    @classmethod
+    def _counted_parts(
+        cls,
+        votes: VoteSummary,
+        scores: Scores,
+        flip: FloatArray,
+        se: FloatArray | None,
+        extras: dict[str, Any],
+        posterior: FloatArray | None,
+    ) -> tuple[AnnotatorFit, LinkPredictor, ScoreUncertainty]:
+        """Return what the result tells of annotators, votes and scores; models with parts of their own replace it."""
+        predictor = cls._predictor(votes, scores, posterior)
+        return AnnotatorFit(votes, flip, predictor), predictor, ScoreUncertainty(votes, scores, se)

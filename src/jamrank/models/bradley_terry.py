@@ -25,7 +25,7 @@ from jamrank.fitting.disagreement import disagreement
 from jamrank.fitting.fit_input import FitInput
 from jamrank.fitting.prior import Prior
 from jamrank.fitting.spec import Capabilities, ModelSpec
-from jamrank.inference.bootstrap import Refit
+from jamrank.inference.annotators import AnnotatorFit
 from jamrank.inference.covariates import (
     CovariateAnnotators,
     CovariatePredictor,
@@ -35,8 +35,9 @@ from jamrank.inference.covariates import (
     ranking_with_effects,
     summarise,
 )
-from jamrank.inference.prediction import CertainPredictor, LatentPredictor
+from jamrank.inference.prediction import CertainPredictor, LatentPredictor, LinkPredictor
 from jamrank.inference.result import Convergence, RankingResult
+from jamrank.inference.score_uncertainty import ScoreUncertainty
 from jamrank.inference.scores import SAME_SCORE, Scores
 from jamrank.inference.vote_summary import VoteSummary
 from jamrank.io.out_of_core.parted import PartedComparisons, Votes
@@ -228,30 +229,16 @@ class CovariateBT(RankingModel):
         return observed
 
     @classmethod
-    def _counted_result(
+    def _counted_parts(
         cls,
         votes: VoteSummary,
         scores: Scores,
         flip: FloatArray,
-        convergence: Convergence,
-        params: dict[str, Any],
-        *,
-        se: FloatArray | None = None,
-        extras: dict[str, Any] | None = None,
-        posterior: FloatArray | None = None,
-    ) -> RankingResult:
-        """Return the result, whose effects are in the extras."""
-        found = extras or {}
-        predictor = CovariatePredictor(votes, scores, found)
-        return RankingResult(
-            cls.__name__,
-            cls._spec,
-            votes,
-            scores,
-            CovariateAnnotators(votes, flip, predictor),
-            convergence,
-            predictor,
-            NormalUncertainty(votes, scores, found["information"]),
-            extras=found,
-            refit=Refit(cls, params),
-        )
+        se: FloatArray | None,
+        extras: dict[str, Any],
+        posterior: FloatArray | None,
+    ) -> tuple[AnnotatorFit, LinkPredictor, ScoreUncertainty]:
+        """Return the parts of a result whose effects are in the extras."""
+        predictor = CovariatePredictor(votes, scores, extras)
+        uncertainty = NormalUncertainty(votes, scores, extras["information"])
+        return CovariateAnnotators(votes, flip, predictor), predictor, uncertainty

@@ -15,7 +15,7 @@ from jamrank.fitting.family_state import ALONE
 from jamrank.fitting.family_votes import FamilyVotes
 from jamrank.fitting.fit_input import FitInput
 from jamrank.fitting.spec import Capabilities, ModelSpec
-from jamrank.inference.bootstrap import Refit
+from jamrank.inference.annotators import AnnotatorFit
 from jamrank.inference.families import (
     DrawnUncertainty,
     FamilyAnnotators,
@@ -24,8 +24,9 @@ from jamrank.inference.families import (
     summarise,
 )
 from jamrank.inference.latent import N_DRAWS
+from jamrank.inference.prediction import LinkPredictor
 from jamrank.inference.result import Convergence, RankingResult
-from jamrank.inference.score_uncertainty import at_least_one
+from jamrank.inference.score_uncertainty import ScoreUncertainty, at_least_one
 from jamrank.inference.scores import Scores
 from jamrank.inference.vote_summary import VoteSummary
 from jamrank.models.base import RankingModel
@@ -152,33 +153,19 @@ class FamilyBT(RankingModel):
         return np.array([ALONE if name is None else numbers[name] for name in named], dtype=np.int64)
 
     @classmethod
-    def _counted_result(
+    def _counted_parts(
         cls,
         votes: VoteSummary,
         scores: Scores,
         flip: FloatArray,
-        convergence: Convergence,
-        params: dict[str, Any],
-        *,
-        se: FloatArray | None = None,
-        extras: dict[str, Any] | None = None,
-        posterior: FloatArray | None = None,
-    ) -> RankingResult:
-        """Return the result of draws, which are in the extras."""
-        found = extras or {}
-        predictor = FamilyPredictor(votes, scores, found)
-        return RankingResult(
-            cls.__name__,
-            cls._spec,
-            votes,
-            scores,
-            FamilyAnnotators(votes, predictor),
-            convergence,
-            predictor,
-            DrawnUncertainty(votes, scores, found["score_draws"]),
-            extras=found,
-            refit=Refit(cls, params),
-        )
+        se: FloatArray | None,
+        extras: dict[str, Any],
+        posterior: FloatArray | None,
+    ) -> tuple[AnnotatorFit, LinkPredictor, ScoreUncertainty]:
+        """Return the parts of a result whose draws are in the extras."""
+        predictor = FamilyPredictor(votes, scores, extras)
+        uncertainty = DrawnUncertainty(votes, scores, extras["score_draws"])
+        return FamilyAnnotators(votes, predictor), predictor, uncertainty
 
 
 def _draw(votes: Comparisons, kept: IntArray, families: IntArray | None, n_draws: int, seed: int) -> FamilyDraws:
