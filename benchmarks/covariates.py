@@ -89,12 +89,12 @@ def covered(model: jr.CovariateBT, drawn: Simulation) -> dict[str, float]:
     """Return how often intervals hold the mean effect, the effects of annotators, and the scores."""
     assert drawn.tastes is not None
     true, frame = drawn.tastes.effects[:, 0], model.effects_
-    told = not model.confounded_
+    identified = not model.confounded_
     single = frame.filter(frame["annotator"] != "all")
-    apart = true if told else true - true.mean()
+    apart = true if identified else true - true.mean()
     held = (single["coef_low"].to_numpy() <= apart) & (apart <= single["coef_high"].to_numpy())
     found = {"single": float(held.mean())}
-    if told:
+    if identified:
         low, high = frame.row(0, named=True)["coef_low"], frame.row(0, named=True)["coef_high"]
         found["mean"] = float(low <= true.mean() <= high)
         ranking, centred = model.ranking_.sort("item"), drawn.scores - drawn.scores.mean()

@@ -16,7 +16,7 @@ from jamrank.fitting.covariates import (
     first_dependent,
     fit_covariates,
     item_constants,
-    told_from_scores,
+    find_identified,
 )
 
 
@@ -147,9 +147,9 @@ def test_a_difference_of_constants_of_items_is_found_and_only_differences_are_es
     votes, scores, coef, constant = draw(6, n=4000, n_annotators=4, of_items=True)
     constants, residual = item_constants(votes)
     np.testing.assert_allclose(constants[:, 0] - constants[:, 0].mean(), constant - constant.mean(), atol=1e-9)
-    assert told_from_scores(votes, residual).tolist() == [False, True]
+    assert find_identified(votes, residual).tolist() == [False, True]
     fit = fit_covariates(votes)
-    assert fit.told.tolist() == [False, True]
+    assert fit.identified.tolist() == [False, True]
     assert np.isnan(fit.mean.value[0])
     np.testing.assert_allclose(fit.coef.value[:, 0].sum(), 0.0, atol=1e-9)
     apart = coef[:, 0] - coef[:, 0].mean()
@@ -164,7 +164,7 @@ def test_constants_of_items_are_found_whatever_the_rounding(seed):
     # Of the last four, the smallest eigenvalue of the Laplacian is above the default cutoff of a pseudo-inverse.
     votes, *_ = draw(seed, n=1000, n_items=20, n_annotators=8, of_items=True)
     _, residual = item_constants(votes)
-    assert told_from_scores(votes, residual).tolist() == [False, True]
+    assert find_identified(votes, residual).tolist() == [False, True]
     assert np.abs(residual[:, 0]).max() < 1e-12
 
 
@@ -172,9 +172,9 @@ def test_a_covariate_that_follows_from_others_is_found():
     votes, *_ = draw(8)
     doubled = replace(votes, x=np.column_stack([votes.x, 2 * votes.x[:, 0]]))
     _, residual = item_constants(doubled)
-    assert first_dependent(doubled, residual, told_from_scores(doubled, residual)) == 2
+    assert first_dependent(doubled, residual, find_identified(doubled, residual)) == 2
     _, residual = item_constants(votes)
-    assert first_dependent(votes, residual, told_from_scores(votes, residual)) is None
+    assert first_dependent(votes, residual, find_identified(votes, residual)) is None
 
 
 def test_no_covariates_and_a_single_annotator():

@@ -1,4 +1,4 @@
-"""What sways annotators: planted effects, files, errors, and what cannot be told from the scores."""
+"""What sways annotators: planted effects, files, errors, and what cannot be separated from the scores."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_difference_of_constants_of_items_needs_a_reference():
     effects = model.effects_
     assert "all" not in effects["annotator"].to_list()
     assert effects["coef"].sum() == pytest.approx(0.0, abs=1e-9)
-    assert "cannot be told from the scores" in model.confounded_[0]
+    assert "cannot be separated from the scores" in model.confounded_[0]
     true = found.tastes.effects[:, 0]
     assert (np.abs(effects["coef"] - (true - true.mean())) < 4 * effects["coef_se"]).all()
     referred = jr.CovariateBT(covariates=["style"], reference="ann0").fit(found.frame)

@@ -37,17 +37,17 @@ def item_constants(votes: CovariateVotes) -> tuple[FloatArray, FloatArray]:
     return np.asarray(constants), votes.x - (constants[votes.first] - constants[votes.second])
 
 
-def told_from_scores(votes: CovariateVotes, residual: FloatArray) -> BoolArray:
+def find_identified(votes: CovariateVotes, residual: FloatArray) -> BoolArray:
     """Return which covariates are more than a difference of constants of the items."""
     total, left = (np.einsum("v,vc->c", votes.weight, values**2) for values in (votes.x, residual))
     return np.asarray(left > _RESIDUAL * total)
 
 
-def first_dependent(votes: CovariateVotes, residual: FloatArray, told: BoolArray) -> int | None:
+def first_dependent(votes: CovariateVotes, residual: FloatArray, identified: BoolArray) -> int | None:
     """Return the first covariate that follows from the items and the covariates before it; None if there is none."""
     gram = np.einsum("v,vc,vd->cd", votes.weight, residual, residual)
     kept: list[int] = []
-    for c in np.flatnonzero(told):
+    for c in np.flatnonzero(identified):
         own = gram[c, c]
         if kept:
             inside, across = gram[np.ix_(kept, kept)], gram[kept, c]
@@ -73,11 +73,11 @@ class CovariateFit:
     """Scores and coefficients with their uncertainty.
 
     scores, covariance: Of the items.
-    coef, of shape (annotators, covariates): Of each annotator; where a covariate cannot be told from the scores,
+    coef, of shape (annotators, covariates): Of each annotator; where a covariate cannot be separated from the scores,
         differences from the mean over annotators. NaN where the covariate is 0 in all votes of an annotator.
-    mean, of shape (covariates,): Means over annotators; NaN where they cannot be told from the scores.
+    mean, of shape (covariates,): Means over annotators; NaN where they cannot be separated from the scores.
     sd: Standard deviation of each covariate's coefficients over annotators.
-    told: Whether each covariate can be told from the scores.
+    identified: Whether each covariate can be separated from the scores.
     score_variance: Of the prior.
     """
 
@@ -86,7 +86,7 @@ class CovariateFit:
     coef: Estimates
     mean: Estimates
     sd: FloatArray
-    told: BoolArray
+    identified: BoolArray
     score_variance: float
 
 
@@ -95,12 +95,12 @@ def fit_covariates(votes: CovariateVotes) -> CovariateFit:
     size = typical_size(votes)
     unit = replace(votes, x=votes.x / size)
     constants, residual = item_constants(unit)
-    told = told_from_scores(unit, residual)
-    constants[:, told] = 0.0
+    identified = find_identified(unit, residual)
+    constants[:, identified] = 0.0
     swayed = np.zeros((votes.n_annotators, votes.n_covariates))
     for c, column in enumerate(unit.x.T):
         swayed[:, c] = unit.by_annotator(unit.weight * np.abs(column)) > 0
-    axes, variances = _axes(unit, told, swayed)
+    axes, variances = _axes(unit, identified, swayed)
     points = [[_Point.of(mode, swayed, constants) for mode in axis.modes] for axis in axes]
     # Each axis allows for what is not known of one covariate's coefficients.
     share = np.concatenate([axis.weight for axis in axes]) / len(axes)
@@ -120,9 +120,9 @@ def fit_covariates(votes: CovariateVotes) -> CovariateFit:
         scores,
         covariance,
         _in_units(coef, size, (votes.n_annotators, 0), np.where(swayed > 0, 1.0, np.nan)),
-        _in_units(mean, size, (0,), np.where(told, 1.0, np.nan)),
+        _in_units(mean, size, (0,), np.where(identified, 1.0, np.nan)),
         np.array(sd) / size,
-        told,
+        identified,
         variances.score,
     )
 

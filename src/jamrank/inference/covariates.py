@@ -38,7 +38,12 @@ def summarise(names: tuple[str, ...], size: FloatArray, fit: CovariateFit, plain
     names, size: Of the covariates, and their typical size.
     plain: The fit without covariates.
     """
-    found: dict[str, Any] = {"covariates": list(names), "covariate_size": size, "told": fit.told, "sd": fit.sd}
+    found: dict[str, Any] = {
+        "covariates": list(names),
+        "covariate_size": size,
+        "identified": fit.identified,
+        "sd": fit.sd,
+    }
     for kind, estimates in (("effect", fit.coef), ("mean_effect", fit.mean)):
         for each in fields(Estimates):
             end = "" if each.name == "value" else f"_{each.name}"
@@ -54,15 +59,15 @@ def effects_frame(votes: VoteSummary, found: dict[str, Any]) -> Any:
     """Return the effects as a frame: covariate, annotator, coef, coef_se, coef_low, coef_high, sentence."""
     rows: list[tuple[Any, ...]] = []
     for c, name in enumerate(found["covariates"]):
-        told = bool(found["told"][c])
+        identified = bool(found["identified"][c])
         estimates = np.stack([found[f"effect{end}"][:, c] for end in ("", "_se", "_low", "_high")], axis=1)
         known = np.isfinite(estimates[:, 0])
-        if told:
+        if identified:
             mean = [float(found[f"mean_effect{end}"][c]) for end in ("", "_se", "_low", "_high")]
             rows.append((name, ALL, *mean, _sentence(name, mean, ALL, int(known.sum()))))
         if known.sum() > 1:
             for who, own in zip(votes.annotators[known], estimates[known].tolist(), strict=True):
-                rows.append((name, str(who), *own, _sentence(name, own, "" if told else "relative")))
+                rows.append((name, str(who), *own, _sentence(name, own, "" if identified else "relative")))
     heads = ("covariate", "annotator", "coef", "coef_se", "coef_low", "coef_high", "sentence")
     columns = list(zip(*rows, strict=True)) if rows else [() for _ in heads]
     kinds = (str, str, float, float, float, float, str)
@@ -86,12 +91,12 @@ def _sentence(name: str, own: list[float], kind: str, n_annotators: int = 1) -> 
 
 
 def confounded(found: dict[str, Any]) -> list[str]:
-    """Return a sentence on every covariate that cannot be told from the scores."""
+    """Return a sentence on every covariate that cannot be separated from the scores."""
     return [
-        f"{name} is a difference of constants of the items: a common effect cannot be told from the scores, and only "
-        "differences between annotators are estimated. Name a reference annotator whom it does not sway."
-        for name, told in zip(found["covariates"], found["told"], strict=True)
-        if not told
+        f"{name} is a difference of constants of the items: a common effect cannot be separated from the scores, and "
+        "only differences between annotators are estimated. Name a reference annotator whom it does not sway."
+        for name, identified in zip(found["covariates"], found["identified"], strict=True)
+        if not identified
     ]
 
 

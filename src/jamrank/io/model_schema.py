@@ -226,7 +226,7 @@ _EXTRAS: dict[str, Any] = {
         for end in ("", "_se", "_low", "_high")
     },
     "covariate_size": Array("f", ("covariates",), _weight),
-    "told": Array("b", ("covariates",)),
+    "identified": Array("b", ("covariates",)),
     "information": Array("f", ("items", "items"), _finite),
     "information_with_effects": Array("f", ("items", "items"), _finite),
     "scores_with_effects": Array("f", ("items",), _finite),

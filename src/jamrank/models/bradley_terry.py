@@ -18,7 +18,7 @@ from jamrank.fitting.covariates import (
     first_dependent,
     fit_covariates,
     item_constants,
-    told_from_scores,
+    find_identified,
     typical_size,
 )
 from jamrank.fitting.disagreement import disagreement
@@ -103,7 +103,7 @@ class CovariateBT(RankingModel):
         sides of a vote negates them. ``side`` stands for the side itself: a preference for the item on the left.
     reference : str, optional
         An annotator whom no covariate sways. If a covariate is a difference of constants of the items, its common
-        effect can be told from the scores only with a reference; otherwise differences between annotators are
+        effect can be separated from the scores only with a reference; otherwise differences between annotators are
         estimated.
 
     Attributes
@@ -113,7 +113,7 @@ class CovariateBT(RankingModel):
     ranking_with_effects_ : data frame
         The ranking with the effects left in: the same model without covariates.
     confounded_ : list of str
-        A sentence on every covariate whose common effect cannot be told from the scores.
+        A sentence on every covariate whose common effect cannot be separated from the scores.
     flip_ : ndarray
         Share of each annotator's votes that go against the scores.
 
@@ -141,7 +141,7 @@ class CovariateBT(RankingModel):
 
     @property
     def confounded_(self) -> list[str]:
-        """A sentence on every covariate whose common effect cannot be told from the scores."""
+        """A sentence on every covariate whose common effect cannot be separated from the scores."""
         return confounded(self.result_.extras)
 
     def _bring(self, votes: Any) -> tuple[Choice, Votes]:
@@ -221,7 +221,7 @@ class CovariateBT(RankingModel):
                 "leave it out, or name another reference",
             )
         _, residual = item_constants(observed)
-        dependent = first_dependent(observed, residual, told_from_scores(observed, residual))
+        dependent = first_dependent(observed, residual, find_identified(observed, residual))
         if dependent is not None:
             raise InputError(
                 f"{names[dependent]} follows from the other covariates and the items", "leave one of them out"

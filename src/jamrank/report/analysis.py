@@ -58,7 +58,7 @@ class Analysis(ResultTables):
 
     @cached_property
     def agreement(self) -> AgreementMatrix | None:
-        """Who agrees with whom; None where that cannot be told."""
+        """Who agrees with whom; None where annotators have too few pairs in common."""
         found = self.result.judging.annotators.agreement(_MOST_COMPARED)
         if found is None:
             return None
