@@ -13,10 +13,10 @@ from sklearn.linear_model import LogisticRegression
 from jamrank.fitting.covariate_mode import CovariateVotes, Variances, find_mode, log_posterior
 from jamrank.fitting.covariates import (
     _quantile,
+    find_identified,
     first_dependent,
     fit_covariates,
     item_constants,
-    find_identified,
 )
 
 

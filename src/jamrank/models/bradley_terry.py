@@ -15,10 +15,10 @@ from jamrank.engines import Choice
 from jamrank.errors import InputError, ParameterError, UncertaintyWarning, warn
 from jamrank.fitting.covariate_mode import CovariateVotes
 from jamrank.fitting.covariates import (
+    find_identified,
     first_dependent,
     fit_covariates,
     item_constants,
-    find_identified,
     typical_size,
 )
 from jamrank.fitting.disagreement import disagreement
