@@ -312,6 +312,11 @@ def test_other_bad_input_gets_one_line_and_exit_code_2(study, tmp_path):
         ["simulate", "--out", votes],
         ["simulate", "--flips", "a,b", "--out", tmp_path / "x.csv"],
         ["simulate", "--items", "1", "--out", tmp_path / "x.csv"],
+        ["simulate", "--families", "2.5", "--out", tmp_path / "x.csv"],
+        ["simulate", "--families", "4,3", "--truth", "pair", "--out", tmp_path / "x.csv"],
+        ["simulate", "--covariates", "length", "--out", tmp_path / "x.csv"],
+        ["simulate", "--covariates", "left=1", "--out", tmp_path / "x.csv"],
+        ["simulate", "--covariates", "a=1,a=2", "--out", tmp_path / "x.csv"],
     ):
         result = call(*arguments)
         assert result.exit_code == 2, arguments
@@ -395,6 +400,19 @@ def test_check_exits_1_where_scores_cannot_be_compared(tmp_path):
     result = call("check", tmp_path / "votes.csv")
     assert result.exit_code == 1
     assert "2 groups" in result.output
+
+
+def test_simulate_draws_families_copies_and_covariates_that_fit_finds(tmp_path):
+    out = tmp_path / "votes.csv"
+    options = ["--annotators", 6, "--items", 8, "--votes", 3000, "--noise", "none"]
+    more = ["--families", "2,1", "--copies", 2, "--covariates", "length=1,age=0"]
+    assert call("simulate", *options, *more, "--out", out).exit_code == 0
+    truth = pl.read_csv(tmp_path / "votes-annotators.csv")
+    assert truth["family"].to_list() == [1, 1, 2, None, None, None]
+    assert truth["age"].to_list() == [0] * 6 and truth["length"][4] == truth["length"][5]
+    assert call("fit", out, "--covariates", "length", "--out", tmp_path / "out", "--quiet").exit_code == 0
+    found = pl.read_csv(tmp_path / "out" / "effects.csv").row(0, named=True)
+    assert found["coef_low"] < truth["length"].mean() < found["coef_high"]
 
 
 def test_simulate_repeats_and_never_overwrites_unasked(tmp_path):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,7 +10,7 @@ from jamrank.cli.types import FINITE, SEED
 from jamrank.errors import InputError
 
 if TYPE_CHECKING:
-    from jamrank.simulation import Simulation
+    from jamrank.simulation import Simulation, Tastes
 
 
 @click.command(
@@ -19,6 +19,7 @@ Examples:
   jamrank simulate
   jamrank simulate --items 200 --annotators 50 --votes 20000 --seed 1 --out study/votes.csv
   jamrank simulate --flips 0.05,0.1,0.3,0.8 --features 5
+  jamrank simulate --annotators 8 --families 4,3 --covariates length=0.8
 
 Exit code 0 if done, 2 if a file exists already or an option is invalid."""
 )
@@ -36,9 +37,8 @@ Exit code 0 if done, 2 if a file exists already or an option is invalid."""
 @click.option(
     "--truth",
     type=click.Choice(["pair", "vote"]),
-    default="pair",
-    show_default=True,
-    help="One latent truth for each pair (JAM) or for each vote (CrowdBT).",
+    help="One latent truth for each pair (JAM) or for each vote (CrowdBT).  [default: pair; with families, camps, "
+    "copies or covariates, vote]",
 )
 @click.option(
     "--noise",
@@ -46,6 +46,20 @@ Exit code 0 if done, 2 if a file exists already or an option is invalid."""
     default="flip",
     show_default=True,
     help="Error model of the annotators.",
+)
+@click.option(
+    "--families", metavar="SIZES", help="Sizes of families who share a taste, such as 4,3; the first annotators."
+)
+@click.option(
+    "--camps", metavar="SIZES", help="Sizes of camps with unrelated tastes, such as 5,3; the first annotators."
+)
+@click.option(
+    "--copies", default=0, show_default=True, help="Number of annotators, the last ones, with identical votes."
+)
+@click.option(
+    "--covariates",
+    metavar="NAME=EFFECT,…",
+    help="Covariates of a vote, and the log-odds for the left item per unit of each; annotators vary by half of it.",
 )
 @click.option("--seed", type=SEED, default=0, show_default=True, help="The same seed gives the same votes.")
 @click.option(
@@ -61,8 +75,12 @@ def simulate(
     features: int,
     scorer: str | None,
     ties: float,
-    truth: str,
+    truth: str | None,
     noise: str,
+    families: str | None,
+    camps: str | None,
+    copies: int,
+    covariates: str | None,
     seed: int,
     out: str,
     force: bool,
@@ -71,7 +89,7 @@ def simulate(
     """Write simulated votes and their truth to files.
 
     Besides votes.csv, these are votes-items.csv (true scores), votes-annotators.csv (true flips and other parameters
-    of the error model) and, with --features, votes-features.csv.
+    of the error model, families or camps, effects of covariates) and, with --features, votes-features.csv.
     """
     from pathlib import Path
 
@@ -81,7 +99,8 @@ def simulate(
     from jamrank.cli.messages import say
     from jamrank.io import ensure_folder, write_together
 
-    rates = None if flips is None else _parse_flips(flips)
+    rates = None if flips is None else [number for _, number in _numbers("--flips", flips, "0.1,0.2")]
+    tastes = _tastes(families, camps, copies, covariates)
     drawn = simulation.simulate(
         items,
         annotators if rates is None else len(rates),
@@ -90,8 +109,9 @@ def simulate(
         n_features=features,
         scorer=scorer,
         tie_rate=ties,
-        truth=truth,
+        truth=truth or ("pair" if tastes is None else "vote"),
         noise=noise,
+        tastes=tastes,
         random_state=seed,
     )
     target = Path(out)
@@ -106,11 +126,40 @@ def simulate(
         say(Console(), f"Wrote {drawn.votes!r} to {out}, and the truth to {', '.join(list(files)[1:])}.")
 
 
-def _parse_flips(text: str) -> list[float]:
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError:
-        raise InputError(f"--flips {text}", "expected comma-separated numbers, as in 0.1,0.2") from None
+def _tastes(families: str | None, camps: str | None, copies: int, covariates: str | None) -> Tastes | None:
+    from jamrank.simulation import Effect, Tastes
+
+    if not (families or camps or copies or covariates):
+        return None
+    effects = _numbers("--covariates", covariates or "", "length=0.8", named=True)
+    return Tastes(
+        families=_sizes("--families", families),
+        camps=_sizes("--camps", camps),
+        copies=copies,
+        effects={name: Effect(common=value, sd=abs(value) / 2) for name, value in effects},
+    )
+
+
+def _sizes(option: str, text: str | None) -> tuple[int, ...]:
+    sizes = [size for _, size in _numbers(option, text or "", "4,3")]
+    if not all(size.is_integer() for size in sizes):
+        raise InputError(f"{option} {text}", "expected whole numbers, as in 4,3")
+    return tuple(int(size) for size in sizes)
+
+
+def _numbers(option: str, text: str, example: str, *, named: bool = False) -> list[tuple[str, float]]:
+    """Return comma-separated numbers, each with its name where it has one."""
+    found = []
+    for part in filter(None, text.split(",")):
+        name, equals, number = part.rpartition("=")
+        try:
+            found.append((name.strip(), float(number)))
+        except ValueError:
+            equals = "not a number"
+        repeated = named and len(dict(found)) < len(found)
+        if bool(name.strip()) is not named or equals != "=" * named or repeated:
+            raise InputError(f"{option} {text}", f"expected comma-separated values, as in {example}")
+    return found
 
 
 def _files(drawn: Simulation, target: object) -> dict[str, str | bytes]:
@@ -131,7 +180,12 @@ def _files(drawn: Simulation, target: object) -> dict[str, str | bytes]:
     truth = pl.DataFrame({"item": items.tolist(), "score": drawn.scores})
     files[f"{path.stem}-items.csv"] = truth.write_csv()
     own = {"flip": drawn.flips, "bias": drawn.bias, "discrimination": drawn.discrimination}
-    parameters = {name: values for name, values in own.items() if values is not None}
+    parameters: dict[str, Any] = {name: values for name, values in own.items() if values is not None}
+    if drawn.tastes is not None:
+        family = drawn.tastes.family
+        parameters["family"] = pl.Series([None if g < 0 else g + 1 for g in family.tolist()], dtype=pl.Int64)
+        effects = [name for name in votes.columns if name not in ("annotator", "left", "right", "winner")]
+        parameters |= dict(zip(effects, drawn.tastes.effects.T, strict=True))
     annotators = pl.DataFrame({"annotator": names.tolist(), **parameters})
     files[f"{path.stem}-annotators.csv"] = annotators.write_csv()
     if drawn.features is not None:

@@ -10,6 +10,8 @@ import numpy as np
 from jamrank.errors import ParameterError
 from jamrank.typing import FloatArray, IntArray
 
+_COLUMNS = ("annotator", "left", "right", "winner", "grade", "p_left")
+
 
 @dataclass(frozen=True)
 class Effect:
@@ -98,6 +100,12 @@ class Tastes:
         if not -1 <= self.camp_correlation <= 1:
             raise ParameterError(f"camp_correlation is {self.camp_correlation!r}; expected -1 to 1")
         for name, effect in self.effects.items():
+            if name in _COLUMNS:
+                raise ParameterError(
+                    f"a covariate is named {name!r}, as a column of every vote is; choose another name"
+                )
+            if not np.isfinite([effect.common, effect.sd, effect.item_sd, *effect.own]).all():
+                raise ParameterError(f"the effect of {name} is not finite; expected numbers")
             if len(effect.own) > n_annotators:
                 raise ParameterError(f"the effect of {name} names {len(effect.own)} of {n_annotators} annotators")
 

@@ -136,7 +136,9 @@ def simulate(
     if tastes is not None:
         tastes.check(n_annotators)
         if truth != "vote" or noise not in ("flip", "none"):
-            raise ParameterError("tastes differ between annotators; expected truth='vote' and noise 'flip' or 'none'")
+            raise ParameterError(
+                "families, camps, copies and covariates need truth 'vote' and noise 'flip' or 'none'"
+            )
     rng = np.random.default_rng(random_state)
     clusters = n_clusters if noise == "clustered flip" else 0
     rates = _flips(flips, n_annotators, clusters, rng)
