@@ -35,18 +35,22 @@ class Line:
     n_items: int = 20
     asked: tuple[str, ...] = ("mean", "single")
     spread: float = 1.5
+    flips: tuple[float, float] = (0.0, 0.0)
 
     def draw(self, seed: int, effect: Effect | None = None) -> Simulation:
         """Draw one set, with another effect if given: the rest is the same."""
+        rng = np.random.default_rng([SEED + seed, sum(map(ord, self.name))])
+        errs = self.flips[1] > 0
         return jr.simulate(
             self.n_items,
             self.n_annotators,
             self.n_votes,
             truth="vote",
-            noise="none",
+            noise="flip" if errs else "none",
+            flips=rng.uniform(*self.flips, self.n_annotators) if errs else None,
             spread=self.spread,
             tastes=Tastes(effects={"longer": effect or self.effect}),
-            random_state=np.random.default_rng([SEED + seed, sum(map(ord, self.name))]),
+            random_state=rng,
         )
 
 
@@ -57,6 +61,8 @@ LINES = [
     Line("one of eight, .8", Effect(own=(0.8,))),
     Line("of items, ± .4", Effect(sd=0.4, of_items=True), asked=("single",)),
     Line("annotators differ, 4,000 votes", Effect(common=0.5, sd=0.4), n_votes=4000),
+    Line("annotators differ and err", Effect(common=0.5, sd=0.4), flips=(0.05, 0.25)),
+    Line("annotators differ and err, 4,000 votes", Effect(common=0.5, sd=0.4), n_votes=4000, flips=(0.05, 0.25)),
 ]
 VERBOSE = [
     Line("1,000 votes", Effect(own=(0.8,) * 3, item_sd=0.5), n_annotators=5, spread=1.0),

@@ -15,10 +15,12 @@ from jamrank.selection.judging import assessed
 from jamrank.simulation import Effect, Tastes
 
 
-def drawn(n_votes: int = 2000, seed: int = 0, **effects: Effect) -> jr.Simulation:
+def drawn(n_votes: int = 2000, seed: int = 0, flips: tuple[float, ...] = (0.0,) * 5, **effects: Effect):
     known = effects or {"longer": Effect(common=0.5, sd=0.3)}
     tastes = Tastes(effects=known)
-    return jr.simulate(10, 5, n_votes, truth="vote", noise="none", spread=1.0, tastes=tastes, random_state=seed)
+    return jr.simulate(
+        10, 5, n_votes, truth="vote", noise="flip", flips=flips, spread=1.0, tastes=tastes, random_state=seed
+    )
 
 
 def test_planted_effects_are_found_and_taken_out():
@@ -36,12 +38,27 @@ def test_planted_effects_are_found_and_taken_out():
 
 def test_without_effects_it_is_bradley_terry():
     found = drawn(seed=1)
-    model = jr.CovariateBT(covariates=["longer"]).fit(found.frame)
+    model = jr.CovariateBT(covariates=["longer"], noise="none").fit(found.frame)
     left_in = model.ranking_with_effects_.sort("item")
     plain = jr.BradleyTerry().fit(found.votes)
     np.testing.assert_allclose(left_in["score"], plain.scores_, atol=0.02)
     np.testing.assert_allclose(left_in["score_se"], plain.uncertainty("information").score_se, rtol=0.02)
     assert left_in.columns == plain.ranking_.columns
+
+
+def test_annotators_who_err_are_swayed_as_much_as_they_are():
+    found = drawn(4000, 5, (0.05, 0.3, 0.15, 0.1, 0.2), longer=Effect(common=0.8, own=(0.4,)))
+    true = found.tastes.effects.mean()
+    model = jr.CovariateBT(covariates=["longer"]).fit(found.frame)
+    without = jr.CovariateBT(covariates=["longer"], noise="none").fit(found.frame)
+    mean, too_small = (one.effects_.row(0, named=True) for one in (model, without))
+    assert mean["coef_low"] < true < mean["coef_high"]
+    assert too_small["coef_high"] < true  # errors look like votes on close items
+    flips = model.result_.extras["noise_flip"]
+    assert flips[1] == flips.max() and flips[1] == pytest.approx(0.3, abs=0.1)
+    votes = jr.read_comparisons(found.frame, covariates=["longer"])
+    gain = [np.log(np.maximum(one.vote_proba(votes), 1e-9)).mean() for one in (model, without)]
+    assert np.isfinite(gain).all()
 
 
 def test_swayed_annotators_are_called_so():
@@ -64,7 +81,7 @@ def test_a_preference_for_a_side_needs_no_column():
     votes = jr.Comparisons.from_arrays(left, right, rng.integers(0, 3, 1500), outcome)
     model = jr.CovariateBT().fit(votes)
     (all_judges,) = model.effects_.filter(pl.col("annotator") == "all").to_dicts()
-    assert all_judges["coef_low"] < 0.8 < all_judges["coef_high"]
+    assert abs(all_judges["coef"] - 0.8) < 3 * all_judges["coef_se"]
     shown_left, _, _ = model.result_.predict_votes([0], [1], [0])[0]
     assert shown_left > model.predict_proba(0, 1)[0]
 

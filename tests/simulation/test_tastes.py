@@ -102,5 +102,5 @@ def test_what_cannot_be_is_said(tastes, said):
 
 
 def test_tastes_need_a_truth_for_each_vote():
-    with pytest.raises(ParameterError, match="truth='vote'"):
+    with pytest.raises(ParameterError, match="need truth 'vote'"):
         simulate(tastes=Tastes(families=(2,)))

@@ -1,7 +1,8 @@
 """The posterior of scores and coefficients of covariates, given their variances: its mode, and a normal there.
 
-The log-odds of a vote for the first item of a pair are ``s_i - s_j + sum_c x_c (m_c + b_kc)``. Scores ``s`` and the
-annotators' deviations ``b`` are normal; the common part ``m`` is free.
+The log-odds of an opinion for the first item of a pair are ``s_i - s_j + sum_c x_c (m_c + b_kc)``. Scores ``s`` and
+the annotators' deviations ``b`` are normal; the common part ``m`` is free. A vote is the opinion, or with the
+probability of a flip the opposite.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
-from scipy.special import expit, log_expit
+from scipy.special import expit, log_expit, xlogy
 
 from jamrank.typing import BoolArray, FloatArray, IntArray
 
@@ -20,6 +21,7 @@ _COMMON_PRECISION = 0.01
 _MOST_NEWTON = 100
 # Newton's method converges quadratically: after a step of this size the next one is rounding.
 _LAST_STEP = 1e-6
+_TINY = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +32,7 @@ class CovariateVotes:
     outcome: 1 where the first item won, 0 where the second did, 1/2 for a tie.
     weight: Of each vote.
     x, of shape (votes, covariates): Covariates, towards the first item.
+    flip: Of each annotator.
     """
 
     first: IntArray
@@ -40,6 +43,29 @@ class CovariateVotes:
     x: FloatArray
     n_items: int
     n_annotators: int
+    flip: FloatArray | None = None
+
+    def log_likelihoods(self, margin: FloatArray) -> FloatArray:
+        """Return that of each vote."""
+        if self.flip is None:
+            return np.asarray(self.outcome * log_expit(margin) + (1 - self.outcome) * log_expit(-margin))
+        flip = self.flip[self.annotator]
+        first = flip + (1 - 2 * flip) * expit(margin)
+        return np.asarray(xlogy(self.outcome, first) + xlogy(1 - self.outcome, 1 - first))
+
+    def derivatives(self, margin: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return slope, expected and observed curvature of each log-likelihood in the margin; the last at least 0."""
+        said, p = self.outcome, expit(margin)
+        if self.flip is None:
+            return said - p, p * (1 - p), p * (1 - p)
+        flip = self.flip[self.annotator]
+        first = flip + (1 - 2 * flip) * p
+        rise = (1 - 2 * flip) * p * (1 - p)
+        apart = np.maximum(first * (1 - first), _TINY)
+        slope = (said - first) * rise / apart
+        squares = said / np.maximum(first**2, _TINY) + (1 - said) / np.maximum((1 - first) ** 2, _TINY)
+        observed = rise**2 * squares - slope * (1 - 2 * p)
+        return slope, rise**2 / apart, np.maximum(observed, 0.0)
 
     @property
     def n_covariates(self) -> int:
@@ -92,6 +118,12 @@ class Mode:
     follow: FloatArray
     inner: FloatArray
 
+    @property
+    def score_variance(self) -> float:
+        """The most likely variance of the scores, given this posterior."""
+        n = len(self.scores)
+        return (float(self.scores @ self.scores) + float(np.trace(self.covariance[:n, :n]))) / n
+
 
 def find_mode(votes: CovariateVotes, variances: Variances, free: BoolArray, start: Mode | None = None) -> Mode:
     """Maximise the posterior by Newton's method."""
@@ -101,7 +133,7 @@ def find_mode(votes: CovariateVotes, variances: Variances, free: BoolArray, star
     )
     value = log_posterior(votes, variances, free, scores, common, own)
     for _ in range(_MOST_NEWTON):
-        system = _System.at(votes, variances, free, scores, common, own)
+        system = _System.at(votes, variances, free, scores, common, own, newton=True)
         outer, inner = system.step()
         size = max(float(np.abs(outer).max(initial=0.0)), float(np.abs(inner).max(initial=0.0)))
         share = 1.0
@@ -117,7 +149,7 @@ def find_mode(votes: CovariateVotes, variances: Variances, free: BoolArray, star
         (scores, common, own), value = trial, reached
         if size < _LAST_STEP:
             break
-    system = _System.at(votes, variances, free, scores, common, own)
+    system = _System.at(votes, variances, free, scores, common, own, newton=False)
     normal = 0.5 * (np.count_nonzero(free) * np.log(_COMMON_PRECISION) - n * np.log(variances.score))
     normal -= k * float(np.log(variances.sd).sum())
     return Mode(
@@ -141,8 +173,7 @@ def log_posterior(
     own: FloatArray,
 ) -> float:
     """Return log-likelihood plus log prior, without constants."""
-    margin = margins(votes, scores, common, own)
-    fit = votes.outcome * log_expit(margin) + (1 - votes.outcome) * log_expit(-margin)
+    fit = votes.log_likelihoods(margins(votes, scores, common, own))
     prior = float(scores @ scores) / variances.score + _COMMON_PRECISION * float((common[free] ** 2).sum())
     return float((votes.weight * fit).sum()) - 0.5 * (prior + float(((own / variances.sd) ** 2).sum()))
 
@@ -158,7 +189,8 @@ class _System:
     """Newton's equations; deviations of annotators, which only meet through scores and common part, are eliminated.
 
     slope, inner_slope: Gradient in scores and common coefficients, and in deviations.
-    outer: Negative second derivative in the former after the elimination.
+    outer: Negative second derivative in the former after the elimination: observed for Newton's steps, expected for
+        the normal approximation.
     inverse, follow: As ``inner`` and ``follow`` of :class:`Mode`.
     """
 
@@ -178,10 +210,12 @@ class _System:
         scores: FloatArray,
         common: FloatArray,
         own: FloatArray,
+        *,
+        newton: bool,
     ) -> _System:
         n, k, c = votes.n_items, votes.n_annotators, votes.n_covariates
-        p = expit(margins(votes, scores, common, own))
-        pull, curvature = votes.weight * (votes.outcome - p), votes.weight * p * (1 - p)
+        slope, expected, observed = votes.derivatives(margins(votes, scores, common, own))
+        pull, curvature = votes.weight * slope, votes.weight * (observed if newton else expected)
         pulls = np.stack([votes.by_annotator(pull * votes.x[:, i]) for i in range(c)], axis=1) if c else own
         of_common = pulls.sum(axis=0) - _COMMON_PRECISION * common
         blocks, cross = np.empty((k, c, c)), np.empty((n, k, c))

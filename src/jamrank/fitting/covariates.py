@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import expit, logit, ndtr
 
+from jamrank.fitting.covariate_flips import estimate_flips
 from jamrank.fitting.covariate_mode import CovariateVotes, Mode, Variances, find_mode
 from jamrank.typing import BoolArray, FloatArray
 
@@ -21,6 +22,11 @@ _FIRST_SD, _FIRST_VARIANCE = 0.4, 1.0
 # Numbers of steps are fixed, so that rounding decides nothing.
 _VARIANCE_STEPS, _FURTHER_STEPS = 8, 4
 _NEGLIGIBLE, _NO_VARIANCE = 1e-6, 1e-30
+# Levels of the flips, as shifts of their log-odds; prior probability that there are any.
+_SHIFTS = (-1.0, -0.5, 0.0, 0.5, 1.0)
+_FLIPS_LIKELY = 0.25
+# The largest flip, and the weight below which a level is left out.
+_MOST_FLIP, _NEGLIGIBLE_LEVEL = 0.45, 1e-3
 # Share of a covariate's variation that items leave unexplained, below which they explain all of it.
 _RESIDUAL, _ROUNDING = 1e-8, 1e-10
 
@@ -79,6 +85,7 @@ class CovariateFit:
     sd: Standard deviation of each covariate's coefficients over annotators.
     identified: Whether each covariate can be separated from the scores.
     score_variance: Of the prior.
+    flip: Of each annotator, the mean of the posterior.
     """
 
     scores: FloatArray
@@ -88,10 +95,14 @@ class CovariateFit:
     sd: FloatArray
     identified: BoolArray
     score_variance: float
+    flip: FloatArray
 
 
-def fit_covariates(votes: CovariateVotes) -> CovariateFit:
-    """Fit scores and coefficients; covariates may have any scale, none may be 0 in all votes."""
+def fit_covariates(votes: CovariateVotes, *, flips: bool = True) -> CovariateFit:
+    """Fit scores and coefficients; covariates may have any scale, none may be 0 in all votes.
+
+    flips: Whether annotators may err, beside what sways them.
+    """
     size = typical_size(votes)
     unit = replace(votes, x=votes.x / size)
     constants, residual = item_constants(unit)
@@ -100,7 +111,7 @@ def fit_covariates(votes: CovariateVotes) -> CovariateFit:
     swayed = np.zeros((votes.n_annotators, votes.n_covariates))
     for c, column in enumerate(unit.x.T):
         swayed[:, c] = unit.by_annotator(unit.weight * np.abs(column)) > 0
-    axes, variances = _axes(unit, identified, swayed)
+    axes, variances = _axes(unit, identified, swayed, flips)
     points = [[_Point.of(mode, swayed, constants) for mode in axis.modes] for axis in axes]
     # Each axis allows for what is not known of one covariate's coefficients.
     share = np.concatenate([axis.weight for axis in axes]) / len(axes)
@@ -124,6 +135,7 @@ def fit_covariates(votes: CovariateVotes) -> CovariateFit:
         np.array(sd) / size,
         identified,
         variances.score,
+        np.mean([axis.flip for axis in axes], axis=0),
     )
 
 
@@ -134,63 +146,100 @@ def typical_size(votes: CovariateVotes) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
+class _Level:
+    """A level of the annotators' flips: votes with these flips, the most likely variances, and the mode there."""
+
+    votes: CovariateVotes
+    variances: Variances
+    mode: Mode
+    log_prior: float
+
+    @property
+    def log_weight(self) -> float:
+        return self.mode.log_evidence + self.log_prior
+
+
+def _levels(votes: CovariateVotes, free: BoolArray, flips: bool) -> list[_Level]:
+    """Return no flips and several levels of flips: votes hardly tell frequent flips from close scores."""
+    variances = Variances(_FIRST_VARIANCE, np.full(votes.n_covariates, _FIRST_SD))
+    mode, variances = _estimate_variance(votes, variances, free, None, _VARIANCE_STEPS)
+    levels = [_Level(votes, variances, mode, np.log(1 - _FLIPS_LIKELY))]
+    if not flips:
+        return levels
+    odds, near = logit(estimate_flips(votes, variances, free, mode)), levels[0]
+    for shift in _SHIFTS:
+        moved = replace(votes, flip=np.minimum(expit(odds + shift), _MOST_FLIP))
+        own, most_likely = _estimate_variance(moved, near.variances, free, near.mode, _FURTHER_STEPS)
+        near = _Level(moved, most_likely, own, np.log(_FLIPS_LIKELY / len(_SHIFTS)))
+        levels.append(near)
+    best = max(level.log_weight for level in levels)
+    return [level for level in levels if level.log_weight > best + np.log(_NEGLIGIBLE_LEVEL)]
+
+
+@dataclass(frozen=True, eq=False)
 class _Axis:
-    """Modes for some standard deviations of one covariate's coefficients, the other variances being fixed."""
+    """Modes for some levels of flips and standard deviations of one covariate's coefficients, with weights."""
 
     sd: FloatArray
     modes: list[Mode]
     weight: FloatArray
+    flip: FloatArray
 
 
-def _axes(votes: CovariateVotes, free: BoolArray, swayed: FloatArray) -> tuple[list[_Axis], Variances]:
-    """Return the modes over which each covariate's coefficients are averaged; a single one without covariates."""
-    variances = Variances(_FIRST_VARIANCE, np.full(votes.n_covariates, _FIRST_SD))
-    mode, variances = _estimate_variance(votes, variances, free, None, _VARIANCE_STEPS)
+def _axes(votes: CovariateVotes, free: BoolArray, swayed: FloatArray, flips: bool) -> tuple[list[_Axis], Variances]:
+    """Return the modes over which each covariate's coefficients are averaged; a single axis without covariates."""
+    levels = _levels(votes, free, flips)
+    best = max(levels, key=lambda level: round(level.log_weight, 9))
     if not votes.n_covariates:
-        return [_Axis(np.ones(1), [mode], np.ones(1))], variances
+        return [_axis(levels, free, None, swayed, np.ones(1))], best.variances
+    variances = best.variances
     for _ in range(2 if votes.n_covariates > 1 else 1):
         for c in range(votes.n_covariates):
-            axis = _axis(votes, variances, free, mode, c, swayed, _COARSE)
-            best = int(np.argmax(np.round(axis.weight, 9)))
-            variances = replace(variances, sd=_with(variances.sd, c, axis.sd[best]))
-            mode = axis.modes[best]
-    mode, variances = _estimate_variance(votes, variances, free, mode, _FURTHER_STEPS)
-    return [_axis(votes, variances, free, mode, c, swayed) for c in range(votes.n_covariates)], variances
+            axis = _axis([replace(best, variances=variances)], free, c, swayed, _COARSE)
+            variances = replace(variances, sd=_with(variances.sd, c, axis.sd[np.argmax(np.round(axis.weight, 9))]))
+    levels = [_settled(replace(level, variances=replace(level.variances, sd=variances.sd)), free) for level in levels]
+    grid = _GRID if len(levels) == 1 else _GRID[::2]
+    return [_axis(levels, free, c, swayed, grid) for c in range(votes.n_covariates)], best.variances
+
+
+def _settled(level: _Level, free: BoolArray) -> _Level:
+    mode, variances = _estimate_variance(level.votes, level.variances, free, level.mode, _FURTHER_STEPS)
+    return replace(level, mode=mode, variances=variances)
 
 
 def _estimate_variance(
     votes: CovariateVotes, variances: Variances, free: BoolArray, mode: Mode | None, steps: int
 ) -> tuple[Mode, Variances]:
     """Take some EM steps towards the most likely variance of the scores."""
-    n = votes.n_items
     for _ in range(steps):
         mode = find_mode(votes, variances, free, mode)
-        second = float(mode.scores @ mode.scores) + float(np.trace(mode.covariance[:n, :n]))
-        variances = replace(variances, score=second / n)
+        variances = replace(variances, score=mode.score_variance)
     return find_mode(votes, variances, free, mode), variances
 
 
-def _axis(
-    votes: CovariateVotes,
-    variances: Variances,
-    free: BoolArray,
-    start: Mode,
-    c: int,
-    swayed: FloatArray,
-    grid: FloatArray = _GRID,
-) -> _Axis:
+def _axis(levels: list[_Level], free: BoolArray, c: int | None, swayed: FloatArray, grid: FloatArray) -> _Axis:
     """Return the modes along the standard deviations of one covariate's coefficients, with posterior weights."""
-    # The deviation of a single annotator from the mean is 0, whatever its variance.
-    grid = grid if swayed[:, c].sum() > 1 else np.array([_FIRST_SD])
+    if c is not None and swayed[:, c].sum() < 2:
+        # The deviation of a single annotator from the mean is 0, whatever its variance.
+        grid = np.array([_FIRST_SD])
     modes: list[Mode] = []
-    for sd in grid:
-        near = modes[-1] if modes else start
-        modes.append(find_mode(votes, replace(variances, sd=_with(variances.sd, c, sd)), free, near))
-    log = np.array([mode.log_evidence for mode in modes]) + np.log(grid) - 0.5 * grid**2
+    for level in levels:
+        near = level.mode
+        for sd in grid:
+            own = level.variances if c is None else replace(level.variances, sd=_with(level.variances.sd, c, sd))
+            near = find_mode(level.votes, own, free, near)
+            modes.append(near)
+    each = np.tile(grid, len(levels))
+    log = np.array([mode.log_evidence for mode in modes]) + np.log(each) - 0.5 * each**2
+    log += np.repeat([level.log_prior for level in levels], len(grid))
     weight = np.exp(log - log.max())
     weight /= weight.sum()
     kept = weight > _NEGLIGIBLE
-    return _Axis(grid[kept], [mode for mode, keep in zip(modes, kept, strict=True) if keep], weight[kept])
+    none = np.zeros(levels[0].votes.n_annotators)
+    flips = np.repeat([none if level.votes.flip is None else level.votes.flip for level in levels], len(grid), axis=0)
+    return _Axis(
+        each[kept], [mode for mode, keep in zip(modes, kept, strict=True) if keep], weight[kept], weight @ flips
+    )
 
 
 def _with(values: FloatArray, at: int, value: float) -> FloatArray:

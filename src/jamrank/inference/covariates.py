@@ -43,6 +43,7 @@ def summarise(names: tuple[str, ...], size: FloatArray, fit: CovariateFit, plain
         "covariate_size": size,
         "identified": fit.identified,
         "sd": fit.sd,
+        "noise_flip": fit.flip,
     }
     for kind, estimates in (("effect", fit.coef), ("mean_effect", fit.mean)):
         for each in fields(Estimates):
@@ -166,7 +167,15 @@ class CovariatePredictor(LinkPredictor):
         x = oriented(query.votes, names)[query.which]
         margin = margin + (x * self._coefficients()[query.annotator]).sum(axis=1)
         variance = variance + (x**2 * self._coefficients("_se")[query.annotator] ** 2).sum(axis=1)
-        return probit_adjusted_sigmoid(margin, variance)
+        return self._voted(probit_adjusted_sigmoid(margin, variance), query.annotator)
+
+    def _voted(self, prefers: FloatArray, who: NDArray[np.intp]) -> FloatArray:
+        """Return the probability of a vote, given that of the opinion."""
+        own = self.found.get("noise_flip")
+        if own is None:  # files of earlier versions
+            return prefers
+        flip = np.append(own, own.mean())[who]
+        return np.asarray(flip + (1 - 2 * flip) * prefers)
 
     def says_left(
         self, better: FloatArray, who: NDArray[np.intp], flip: FloatArray, traits: dict[str, Any]
@@ -174,7 +183,7 @@ class CovariatePredictor(LinkPredictor):
         """Return the probability of a vote for left where all covariates but the side are 0."""
         names = self.found["covariates"]
         lean = self._coefficients()[who, names.index(SIDE)] if SIDE in names else 0.0
-        return np.asarray(expit(logit(better) + lean))
+        return self._voted(np.asarray(expit(logit(better) + lean)), who)
 
 
 def oriented(votes: Comparisons, names: tuple[str, ...]) -> FloatArray:

@@ -92,9 +92,10 @@ class BradleyTerry(LatentModel):
 class CovariateBT(RankingModel):
     """Free item scores, and covariates of the votes that sway annotators: their effects are taken out of the scores.
 
-    The log-odds of a vote for the item on the left are the difference of the scores plus, for each covariate, its
-    value times a coefficient of the annotator. Coefficients of annotators are normal around a common mean, with a
-    standard deviation that is estimated. The ranking is the one with all covariates at 0.
+    The log-odds of an opinion for the item on the left are the difference of the scores plus, for each covariate, its
+    value times a coefficient of the annotator. A vote is the opinion or, with the probability of a flip, its
+    opposite. Coefficients of annotators are normal around a common mean, with a standard deviation that is estimated.
+    The ranking is the one with all covariates at 0.
 
     Parameters
     ----------
@@ -105,6 +106,9 @@ class CovariateBT(RankingModel):
         An annotator whom no covariate sways. If a covariate is a difference of constants of the items, its common
         effect can be separated from the scores only with a reference; otherwise differences between annotators are
         estimated.
+    noise : {"flip", "none"}
+        Whether annotators may err, beside what sways them. With ``flip`` each has a flip; how frequent flips are is
+        integrated out, no flips being one possibility.
 
     Attributes
     ----------
@@ -128,6 +132,7 @@ class CovariateBT(RankingModel):
 
     covariates: Sequence[str] = (SIDE,)
     reference: str | None = None
+    noise: str = "flip"
 
     @property
     def effects_(self) -> Any:
@@ -159,14 +164,18 @@ class CovariateBT(RankingModel):
     def _fit(self, given: FitInput) -> RankingResult:
         if given.features is not None:
             raise ParameterError(f"{type(self).__name__} uses no features; JAM does")
+        if self.noise not in ("flip", "none"):
+            raise ParameterError(f"noise is {self.noise!r}; expected 'flip' or 'none'")
         votes, names = given.in_memory, self._names()
         if votes.n_items > _MOST_ITEMS or votes.n_items**2 * votes.n_annotators * len(names) > _MOST_WORK:
             raise ParameterError(
                 f"{votes.n_items:,} items and {votes.n_annotators:,} annotators are too many for CovariateBT"
             )
         observed = self._observations(votes, names)
-        fit = fit_covariates(observed)
-        plain = fit_covariates(replace(observed, x=observed.x[:, :0]))
+        fit, plain = (
+            fit_covariates(part, flips=self.noise == "flip")
+            for part in (observed, replace(observed, x=observed.x[:, :0]))
+        )
         found = summarise(names, typical_size(observed), fit, plain)
         for sentence in confounded(found):
             warn(sentence, UncertaintyWarning)
