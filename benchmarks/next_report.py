@@ -146,16 +146,25 @@ def _ratio(curves: Any, asked: Asked) -> tuple[float, ...]:
 
 
 def _worst(curves: Any) -> list[str]:
-    """Say how far the chooser is ever below random pairs."""
+    """Say how far the chooser is ever below random pairs, from where both have been measured on."""
     lines = []
     for crowd in ("bad", "clean", "families"):
         if (crowd, "chosen") not in curves or (crowd, "random") not in curves:
             continue
         grid, mine = _grid(curves[crowd, "chosen"], "CrowdBT order", "votes")
         others, theirs = _grid(curves[crowd, "random"], "CrowdBT order", "votes")
-        gap = 100 * (mine.mean(axis=0) - np.interp(grid, others, theirs.mean(axis=0)))[grid >= 60]
+        common = grid[(grid >= others[0]) & (grid <= others[-1])]
+        leads = 100 * np.stack(
+            [
+                np.interp(common, grid, own) - np.interp(common, others, other)
+                for own, other in zip(mine, theirs, strict=True)
+            ]
+        )
+        at = int(leads.mean(axis=0).argmin())
+        least, error = leads[:, at].mean(), leads[:, at].std() / np.sqrt(len(leads))
         lines.append(
-            f"- {crowd}: least lead over random pairs at any budget {gap.min():+.1f} points (asked: -1 or more)."
+            f"- {crowd}, from {common[0]:.0f} votes on: least lead over random pairs {least:+.1f} points, at "
+            f"{common[at]:.0f} votes (standard error {error:.1f}; asked: -1 or more)."
         )
     return ["## At every budget", "", *lines, ""] if lines else []
 

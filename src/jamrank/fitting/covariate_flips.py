@@ -19,8 +19,10 @@ _IMAGINED = 10.0
 _CHUNK = 10_000
 
 
-def estimate_flips(votes: CovariateVotes, variances: Variances, free: BoolArray, mode: Mode) -> FloatArray:
-    """Return the flip of each annotator, shrunk towards a common one."""
+def estimate_flips(
+    votes: CovariateVotes, variances: Variances, free: BoolArray, mode: Mode
+) -> tuple[FloatArray, FloatArray]:
+    """Return the flip of each annotator, shrunk towards a common one, and the variances of their log-odds."""
     flip = np.full(votes.n_annotators, _FIRST_FLIP)
     decided = votes.weight * (votes.outcome != 0.5)
     given = votes.by_annotator(decided)
@@ -34,7 +36,11 @@ def estimate_flips(votes: CovariateVotes, variances: Variances, free: BoolArray,
         wrong = votes.by_annotator(decided * flipped)
         common = (wrong.sum() + 1.0) / (given.sum() + 3.0)
         flip = (wrong + _IMAGINED * common) / (given + _IMAGINED)
-    return flip
+    own = flip[votes.annotator]
+    said = own + (1 - 2 * own) * first
+    information = votes.by_annotator(decided * (1 - 2 * first) ** 2 / (said * (1 - said)))
+    odds = flip * (1 - flip)
+    return flip, 1 / (odds**2 * information + _IMAGINED * odds)
 
 
 def _left_out(votes: CovariateVotes, mode: Mode) -> FloatArray:

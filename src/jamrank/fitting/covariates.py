@@ -112,7 +112,10 @@ def fit_covariates(votes: CovariateVotes, *, flips: bool = True) -> CovariateFit
     for c, column in enumerate(unit.x.T):
         swayed[:, c] = unit.by_annotator(unit.weight * np.abs(column)) > 0
     axes, variances = _axes(unit, identified, swayed, flips)
-    points = [[_Point.of(mode, swayed, constants) for mode in axis.modes] for axis in axes]
+    points = [
+        [_Point.of(mode, swayed, constants, stretch) for mode, stretch in zip(axis.modes, axis.stretch, strict=True)]
+        for axis in axes
+    ]
     # Each axis allows for what is not known of one covariate's coefficients.
     share = np.concatenate([axis.weight for axis in axes]) / len(axes)
     scores, covariance = _mixed_normal([point for axis in points for point in axis], share)
@@ -147,16 +150,29 @@ def typical_size(votes: CovariateVotes) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class _Level:
-    """A level of the annotators' flips: votes with these flips, the most likely variances, and the mode there."""
+    """A level of the annotators' flips: votes with these flips, the most likely variances, and the mode there.
+
+    flip_variance: Of the log-odds of each annotator's flip, given the level.
+    """
 
     votes: CovariateVotes
     variances: Variances
     mode: Mode
     log_prior: float
+    flip_variance: FloatArray | float = 0.0
 
     @property
     def log_weight(self) -> float:
         return self.mode.log_evidence + self.log_prior
+
+    @property
+    def flip(self) -> FloatArray:
+        return np.zeros(self.votes.n_annotators) if self.votes.flip is None else self.votes.flip
+
+    @property
+    def stretch(self) -> FloatArray:
+        """Variance of the logarithm of the coefficients that comes from that of each flip."""
+        return np.asarray((2 * self.flip * (1 - self.flip) / (1 - 2 * self.flip)) ** 2 * self.flip_variance)
 
 
 def _levels(votes: CovariateVotes, free: BoolArray, flips: bool) -> list[_Level]:
@@ -166,11 +182,12 @@ def _levels(votes: CovariateVotes, free: BoolArray, flips: bool) -> list[_Level]
     levels = [_Level(votes, variances, mode, np.log(1 - _FLIPS_LIKELY))]
     if not flips:
         return levels
-    odds, near = logit(estimate_flips(votes, variances, free, mode)), levels[0]
+    flip, spread = estimate_flips(votes, variances, free, mode)
+    near = levels[0]
     for shift in _SHIFTS:
-        moved = replace(votes, flip=np.minimum(expit(odds + shift), _MOST_FLIP))
+        moved = replace(votes, flip=np.minimum(expit(logit(flip) + shift), _MOST_FLIP))
         own, most_likely = _estimate_variance(moved, near.variances, free, near.mode, _FURTHER_STEPS)
-        near = _Level(moved, most_likely, own, np.log(_FLIPS_LIKELY / len(_SHIFTS)))
+        near = _Level(moved, most_likely, own, np.log(_FLIPS_LIKELY / len(_SHIFTS)), spread)
         levels.append(near)
     best = max(level.log_weight for level in levels)
     return [level for level in levels if level.log_weight > best + np.log(_NEGLIGIBLE_LEVEL)]
@@ -184,6 +201,7 @@ class _Axis:
     modes: list[Mode]
     weight: FloatArray
     flip: FloatArray
+    stretch: FloatArray
 
 
 def _axes(votes: CovariateVotes, free: BoolArray, swayed: FloatArray, flips: bool) -> tuple[list[_Axis], Variances]:
@@ -235,11 +253,11 @@ def _axis(levels: list[_Level], free: BoolArray, c: int | None, swayed: FloatArr
     weight = np.exp(log - log.max())
     weight /= weight.sum()
     kept = weight > _NEGLIGIBLE
-    none = np.zeros(levels[0].votes.n_annotators)
-    flips = np.repeat([none if level.votes.flip is None else level.votes.flip for level in levels], len(grid), axis=0)
-    return _Axis(
-        each[kept], [mode for mode, keep in zip(modes, kept, strict=True) if keep], weight[kept], weight @ flips
+    flip, stretch = (
+        np.repeat([getattr(level, name) for level in levels], len(grid), axis=0) for name in ("flip", "stretch")
     )
+    modes = [mode for mode, keep in zip(modes, kept, strict=True) if keep]
+    return _Axis(each[kept], modes, weight[kept], weight @ flip, stretch[kept])
 
 
 def _with(values: FloatArray, at: int, value: float) -> FloatArray:
@@ -263,7 +281,7 @@ class _Point:
     mean_var: FloatArray
 
     @classmethod
-    def of(cls, mode: Mode, swayed: FloatArray, constants: FloatArray) -> _Point:
+    def of(cls, mode: Mode, swayed: FloatArray, constants: FloatArray, stretch: FloatArray) -> _Point:
         n, held = len(mode.scores), ~mode.free
         share = swayed / np.maximum(swayed.sum(axis=0), 1.0)
         # Coefficients as linear functions of scores and common part, and what varies beside these.
@@ -273,6 +291,7 @@ class _Point:
         mean_linear = np.einsum("kc,kcm->cm", share, linear)
         mean_beside = np.einsum("kc,kd,kcd->cd", share, share, mode.inner)
         coef = mode.common + mode.own
+        by_flips = coef**2 * stretch[:, None]
         mean = (share * coef).sum(axis=0)
         linear = linear - np.where(held[:, None], mean_linear, 0.0)
         beside = beside + np.where(held, np.diag(mean_beside) - 2 * share * beside, 0.0)
@@ -281,9 +300,11 @@ class _Point:
             mode.scores + constants @ mean,
             to_scores @ mode.covariance @ to_scores.T + constants @ mean_beside @ constants.T,
             coef - np.where(held, mean, 0.0),
-            np.einsum("kcm,kcm->kc", linear @ mode.covariance, linear) + beside,
+            np.einsum("kcm,kcm->kc", linear @ mode.covariance, linear) + beside + by_flips,
             mean,
-            np.einsum("cm,cm->c", mean_linear @ mode.covariance, mean_linear) + np.diag(mean_beside),
+            np.einsum("cm,cm->c", mean_linear @ mode.covariance, mean_linear)
+            + np.diag(mean_beside)
+            + (share**2 * by_flips).sum(axis=0),
         )
 
 
