@@ -902,3 +902,55 @@ def test_nonsense_in_the_environment_is_not_taken_for_threads(monkeypatch, nonse
     untold = default_threads()
     monkeypatch.setenv("JAMRANK_THREADS", nonsense)
     assert default_threads() == untold >= 1
+
+
+@needs_compiled
+@settings(deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 60_000), st.integers(1, 4))
+def test_checks_of_arrays_find_what_numpy_finds(seed, n, threads):
+    rng = np.random.default_rng(seed)
+    for kind in (np.int8, np.int32, np.int64, np.float64):
+        values = rng.integers(-100, 100, n).astype(kind)
+        assert kernels.extremes(values, threads) == twin.extremes(values, threads)
+        copy = np.empty_like(values)
+        kernels.copy_bytes(values.view(np.uint8), copy.view(np.uint8), threads)
+        np.testing.assert_array_equal(copy, values)
+    for kind in (np.int32, np.int64):
+        one, other = (rng.integers(0, 4 * n, n).astype(kind) for _ in range(2))
+        assert kernels.any_equal(one, other, threads) == twin.any_equal(one, other, threads)
+    n_items = int(np.sqrt(2 * n)) + 2
+    first, second = (side[:n].astype(np.int32) for side in np.triu_indices(n_items, 1))
+    assert kernels.in_order(first, second, threads)
+    place = rng.integers(0, len(first))
+    for side in (first, second):
+        changed = side.copy()
+        changed[place] = rng.integers(0, n_items)
+        pair = (changed, second) if side is first else (first, changed)
+        assert kernels.in_order(*pair, threads) == twin.in_order(*pair, threads)
+
+
+@needs_compiled
+@settings(deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([(1.0,), (0.0, 1.0, 3.0, 255.0), (1.0, 256.0), (0.5, 1.0), ()]))
+def test_votes_are_packed_into_words_as_by_numpy(seed, weights):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 300))
+    who, result = rng.integers(0, 500, n).astype(np.int32), rng.integers(0, 3, n).astype(np.int8)
+    weight = rng.choice(weights, n) if weights else np.empty(0)
+    words = [np.empty(n, dtype=np.uint32) for _ in range(2)]
+    found = [module.pack_kinds(who, result, weight, own) for module, own in zip((kernels, twin), words, strict=True)]
+    assert found[0] == found[1]
+    if found[0] >= 0:
+        np.testing.assert_array_equal(*words)
+
+
+@needs_compiled
+@pytest.mark.parametrize("far", [0.0, 1.0, 299.0, 1000.0])
+def test_priors_of_pairs_are_those_of_numpy(far):
+    rng = np.random.default_rng(0)
+    first, second = rows_of(rng, 500, 30)
+    scores = far * np.linspace(-1, 1, 30)
+    found = [np.empty(500) for _ in range(2)]
+    for module, own in zip((kernels, twin), found, strict=True):
+        module.prior_of_pairs(first, second, scores, own, 2)
+    np.testing.assert_allclose(*found, rtol=1e-13, atol=1e-300)

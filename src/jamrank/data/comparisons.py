@@ -35,7 +35,7 @@ from jamrank.data.soft import canonical_columns, grades_of_winners, parse_grades
 from jamrank.data.storage import MISSING, SOFT, TIE, DenseVotes, VoteTable
 from jamrank.errors import InputError
 from jamrank.kernels import default_threads, kernels
-from jamrank.kernels.in_threads import any_block
+from jamrank.kernels.in_threads import extremes
 from jamrank.text import many, pairs_of_items
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
@@ -366,7 +366,7 @@ class Comparisons:
         if isinstance(self.storage, DenseVotes):
             return 0.0 if self.storage.decided else float(count(self.storage.results, TIE))
         result = self.vote_result
-        if not any_block(len(result), lambda block: result[block] == TIE):
+        if not len(result) or extremes(result)[1] < TIE:
             return 0.0
         return float(self.vote_weight[result == TIE].sum())
 

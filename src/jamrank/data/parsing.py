@@ -22,7 +22,8 @@ from jamrank.data.ids import (
 from jamrank.data.storage import FIRST, MISSING, SECOND, TIE
 from jamrank.data.text_ids import encode_text
 from jamrank.errors import InputError
-from jamrank.kernels.in_threads import any_block, copied, extremes
+from jamrank.kernels import default_threads, kernels
+from jamrank.kernels.in_threads import copied, extremes
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
 # Beyond these, one vote more or less is lost to rounding, and reciprocals or steps of a fit overflow.
@@ -233,7 +234,7 @@ def refuse_empty(name: str, column: Column) -> None:
 
 def refuse_self_pairs(items: NDArray[Any], left: Int32Array, right: Int32Array) -> None:
     """Refuse a vote on an item and itself."""
-    if any_block(len(left), lambda block: left[block] == right[block]):
+    if kernels.any_equal(left, right, default_threads()):
         rows = np.flatnonzero(left == right)
         problem = f"{items[left[rows[0]]]!s} is compared with itself"
         raise InputError(problem, "left and right must be different items", **_places(rows), reason=SELF_PAIR)

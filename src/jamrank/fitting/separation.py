@@ -11,10 +11,8 @@ from scipy.sparse.csgraph import connected_components
 
 from jamrank.engines import Engine, MemoryEngine
 from jamrank.errors import DisconnectedWarning, SparseVotesWarning, warn
-from jamrank.kernels import kernels
-from jamrank.rows import Patterns, Rows
 from jamrank.text import safe_text
-from jamrank.typing import BoolArray, FloatArray, Int32Array
+from jamrank.typing import BoolArray, Int32Array
 
 _NAMED = 3
 # This many random links per item nearly always connect a connected graph.
@@ -49,10 +47,10 @@ def _never(engine: MemoryEngine) -> tuple[BoolArray, BoolArray]:
 
     Majorities, which are quick to compute, give the candidates; votes are added up only if there are any.
     """
-    rows = engine.rows
-    seen = _sides_taken(rows, engine.threads)
+    seen = engine.sides_taken()
     if not ((seen == 1) | (seen == 2)).any():
-        return np.zeros(rows.n_items, np.bool_), np.zeros(rows.n_items, np.bool_)
+        return np.zeros(len(seen), np.bool_), np.zeros(len(seen), np.bool_)
+    rows = engine.rows
     wins, total = rows.vote_totals()
     losses = np.maximum(total - wins, 0.0)
     won, lost = (
@@ -88,27 +86,6 @@ def _connected(first: Int32Array, second: Int32Array, n_items: int) -> Int32Arra
     graph = coo_array((np.ones(len(first), bool), (first, second)), shape=(n_items, n_items))
     group: Int32Array = connected_components(graph, directed=False)[1]
     return group
-
-
-def _sides_taken(rows: Rows, threads: int) -> NDArray[np.uint8]:
-    """Return for each item 1 if some pair was not won, plus 2 if some was not lost, by most of the votes on it."""
-    if rows.known_share is not None:
-        first, second, share = rows.link_first, rows.link_second, rows.known_share
-        codes: NDArray[Any] = share
-        side = np.empty(0, dtype=np.uint8)
-    else:
-        assert isinstance(rows.ballots, Patterns)
-        first, second, codes, side = rows.first, rows.second, rows.ballots.of_row, _winner(rows.ballots.share)
-    seen = np.empty(rows.n_items, dtype=np.uint8)
-    kernels.mark_sides(first, second, codes, side, seen, threads)
-    return seen
-
-
-def _winner(share: FloatArray) -> NDArray[np.uint8]:
-    """Return 1 where most votes are for the first item, 0 where they are for the second, else 2."""
-    winner: NDArray[np.uint8] = (share > 0.5).view(np.uint8)
-    winner += (share == 0.5).view(np.uint8) << 1
-    return winner
 
 
 def _named(items: NDArray[Any]) -> str:

@@ -603,6 +603,7 @@ NB_MODULE(_native, m) {
     m.def("laplacian", &laplacian);
     m.def("assign", &assign);
     m.def("weighted_gram", &weighted_gram);
+    bind_checks(m);
     bind_encoding(m);
     bind_packing(m);
     bind_patterns(m);

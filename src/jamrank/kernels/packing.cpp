@@ -102,10 +102,37 @@ void unpack_votes(const Array<const int64_t>& keys, int item_bits, int question_
     start.data()[pairs] = static_cast<int64_t>(n);
 }
 
+// Votes as words: the kind of each (twice its annotator plus 1 if it is for the first item), and above kKindBits bits how
+// often it is counted. Returns how often all of them are; -1 where a weight is no whole number or too large, or a kind is.
+int64_t pack_kinds(const Ints& annotator, const Array<const int8_t>& result, const Doubles& weight, Array<uint32_t> words) {
+    constexpr int kKindBits = 24;
+    constexpr int64_t kMostTimes = 255;
+    const size_t n = words.size();
+    require(annotator.size() == n && result.size() == n, "one entry a vote");
+    require(weight.size() == 0 || weight.size() == n, "weight must be empty or one a vote");
+    const int32_t* who = annotator.data();
+    const int8_t* results = result.data();
+    const double* weights = weight.size() ? weight.data() : nullptr;
+    uint32_t* out = words.data();
+    nb::gil_scoped_release release;
+    int64_t total = 0;
+    bool fits = true;
+    for (size_t v = 0; v < n; ++v) {
+        const double own = weights ? weights[v] : 1.0;
+        const auto times = static_cast<int32_t>(own <= kMostTimes ? own : -1.0);
+        const auto counted = static_cast<uint64_t>(results[v]) < kDecided ? static_cast<uint32_t>(times) : 0u;
+        fits &= (static_cast<double>(times) == own) & (who[v] < 1 << (kKindBits - 1));
+        total += counted;
+        out[v] = counted << kKindBits | static_cast<uint32_t>(2 * who[v] + (results[v] & 1));
+    }
+    return fits ? total : -1;
+}
+
 }  // namespace
 
 void bind_packing(nb::module_& m) {
     m.def("pack_votes", &pack_votes);
+    m.def("pack_kinds", &pack_kinds);
     m.def("count_pairs", &count_pairs);
     m.def("unpack_votes", &unpack_votes);
 }

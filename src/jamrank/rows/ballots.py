@@ -162,6 +162,13 @@ class Patterns:
         )
 
 
+def single_patterns(n_confusion_groups: int) -> Patterns:
+    """Return the patterns of single votes, one for each kind, without the patterns of any rows."""
+    kinds = 2 * n_confusion_groups
+    every = np.arange(kinds, dtype=np.int32)
+    return Patterns(np.empty(0, code_type(kinds)), np.arange(kinds + 1), every, np.ones(kinds), n_confusion_groups)
+
+
 def _numbered(code: IntArray, bound: int) -> tuple[IntArray, IntArray]:
     """Return the distinct codes, all of them below a bound, and the place of each code among them."""
     if bound > len(code):

@@ -3,6 +3,7 @@
 Each function has the signature of its namesake in the C++ source and writes into the arrays it is given.
 """
 
+from jamrank.kernels.twin.checks import any_equal, copy_bytes, extremes, in_order
 from jamrank.kernels.twin.encoding import (
     code_ids,
     code_rows,
@@ -11,6 +12,7 @@ from jamrank.kernels.twin.encoding import (
     count_spelled,
     fold_keys,
     mark_ids,
+    pack_kinds,
     pack_votes,
     prior_of_pairs,
     regular_lines,
@@ -44,17 +46,21 @@ from jamrank.kernels.twin.patterns import (
 )
 
 __all__ = [
+    "any_equal",
     "assign",
     "code_ids",
     "code_rows",
     "code_strings",
+    "copy_bytes",
     "count_pairs",
     "count_spelled",
     "direct",
     "expectation",
     "expectation_lists",
     "expectation_votes",
+    "extremes",
     "fold_keys",
+    "in_order",
     "jury_patterns",
     "laplacian",
     "list_votes",
@@ -66,6 +72,7 @@ __all__ = [
     "mark_verdicts",
     "maximisation",
     "number_verdicts",
+    "pack_kinds",
     "pack_votes",
     "patterns",
     "prior_of_pairs",

@@ -40,6 +40,19 @@ def pack_votes(
         keys |= digit
 
 
+def pack_kinds(annotator: Int32Array, result: NDArray[np.int8], weight: FloatArray, words: NDArray[np.uint32]) -> int:
+    """Turn votes into words: the kind of each and, above 24 bits, how often it is counted.
+
+    Returns how often all are counted; -1 where a weight is no whole number up to 255, or a kind has more bits.
+    """
+    own = weight if len(weight) else np.ones(len(words))
+    if (own != np.clip(np.floor(own), 0, 255)).any() or (annotator >= 1 << 23).any():
+        return -1
+    times = np.where(result < 2, own, 0).astype(np.uint32)
+    words[:] = times << np.uint32(24) | (2 * annotator + (result & 1)).astype(np.uint32)
+    return int(times.sum())
+
+
 def count_pairs(keys: IntArray, inner_bits: int, threads: int) -> int:
     """Count the pairs, within questions, of sorted keys; ``inner_bits`` is what comes after them."""
     return int(np.count_nonzero(np.diff(keys >> inner_bits, prepend=-1)))
