@@ -912,12 +912,18 @@ def test_checks_of_arrays_find_what_numpy_finds(seed, n, threads):
     for kind in (np.int8, np.int32, np.int64, np.float64):
         values = rng.integers(-100, 100, n).astype(kind)
         assert kernels.extremes(values, threads) == twin.extremes(values, threads)
-        copy = np.empty_like(values)
-        kernels.copy_bytes(values.view(np.uint8), copy.view(np.uint8), threads)
-        np.testing.assert_array_equal(copy, values)
+    copy = np.empty(n, dtype=np.int8)
+    values = rng.integers(-1, 2, n).astype(np.int8)
+    assert kernels.copy_bounded(values, copy, threads) == twin.extremes(values, threads)
+    np.testing.assert_array_equal(copy, values)
     for kind in (np.int32, np.int64):
         one, other = (rng.integers(0, 4 * n, n).astype(kind) for _ in range(2))
         assert kernels.any_equal(one, other, threads) == twin.any_equal(one, other, threads)
+        seen = np.zeros((2, 2 * n), dtype=np.uint8)
+        ids = one - np.int32(n)
+        bounds = [module.survey_ids(ids, own, threads) for module, own in zip((kernels, twin), seen, strict=True)]
+        assert bounds[0] == bounds[1]
+        np.testing.assert_array_equal(*seen)
     n_items = int(np.sqrt(2 * n)) + 2
     first, second = (side[:n].astype(np.int32) for side in np.triu_indices(n_items, 1))
     assert kernels.in_order(first, second, threads)
@@ -954,3 +960,16 @@ def test_priors_of_pairs_are_those_of_numpy(far):
     for module, own in zip((kernels, twin), found, strict=True):
         module.prior_of_pairs(first, second, scores, own, 2)
     np.testing.assert_allclose(*found, rtol=1e-13, atol=1e-300)
+
+
+@needs_compiled
+@pytest.mark.parametrize(("n", "kept"), [(1, 1), (7, 3), (8, 10), (1003, 10), (5, 0)])
+def test_directions_of_steps_are_those_of_numpy(n, kept):
+    rng = np.random.default_rng(n)
+    steps, drops, em_drops = ([rng.standard_normal(n) for _ in range(kept)] for _ in range(3))
+    drops = [np.sign(step @ drop) * drop for step, drop in zip(steps, drops, strict=True)]
+    gradient, em_step = rng.standard_normal((2, n))
+    found = [em_step.copy() for _ in range(2)]
+    for module, own in zip((kernels, twin), found, strict=True):
+        module.lbfgs_direction(steps, drops, em_drops, gradient, own)
+    np.testing.assert_allclose(*found, rtol=1e-9, atol=1e-9 * np.abs(found[1]).max())

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from jamrank.data.packing import FoldedVotes, Packing, sorted_keys
 from jamrank.data.storage import FIRST, MISSING, TIE, DenseVotes
 from jamrank.kernels import default_threads, kernels
-from jamrank.kernels.in_threads import any_block, extremes
+from jamrank.kernels.in_threads import any_block
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
 
@@ -101,9 +101,15 @@ def fold_matrix(
     left: Int32Array,
     right: Int32Array,
     results: NDArray[np.int8],
+    in_order: bool,
+    decided: bool,
 ) -> FoldedVotes:
-    """Sort a matrix of pairs × annotators by pair; where a pair occurs twice, fold its votes one by one."""
-    dense = _sort_matrix(len(items), left, right, results)
+    """Sort a matrix of pairs × annotators by pair; where a pair occurs twice, fold its votes one by one.
+
+    in_order: Whether the pairs are sorted and distinct, and name the lower item first.
+    decided: Whether there are neither ties nor gaps, as in most matrices.
+    """
+    dense = _sort_matrix(len(items), left, right, results, in_order, decided)
     if dense is not None:
         return dense
     n_pairs, n_annotators = results.shape
@@ -112,15 +118,16 @@ def fold_matrix(
     return fold(EncodedVotes(items, annotators, questions, left, right, who, None, results.ravel(), None))
 
 
-def _sort_matrix(n_items: int, left: Int32Array, right: Int32Array, results: NDArray[np.int8]) -> FoldedVotes | None:
+def _sort_matrix(
+    n_items: int, left: Int32Array, right: Int32Array, results: NDArray[np.int8], in_order: bool, decided: bool
+) -> FoldedVotes | None:
     """Store a matrix whose rows are distinct pairs as it is; None where two rows are the same pair."""
-    first, second, swapped, threads = left, right, np.empty(0, dtype=bool), default_threads()
-    in_order = kernels.in_order(first, second, threads)
+    first, second, swapped = left, right, np.empty(0, dtype=bool)
     if not in_order and any_block(len(left), lambda block: left[block] > right[block]):
         swapped = left > right
         first, second = np.where(swapped, right, left), np.where(swapped, left, right)
         results = _turned(results, swapped[:, None])
-        in_order = kernels.in_order(first, second, threads)
+        in_order = kernels.in_order(first, second, default_threads())
     if not in_order:
         key = first.astype(np.int64) * n_items + second
         order = np.argsort(key, kind="stable")
@@ -128,8 +135,6 @@ def _sort_matrix(n_items: int, left: Int32Array, right: Int32Array, results: NDA
             return None
         first, second, results = first[order], second[order], results[order]
         swapped = swapped[order] if len(swapped) else swapped
-    # Most matrices have neither ties nor gaps.
-    decided = not results.size or extremes(results)[1] <= FIRST
     n_missing = 0 if decided else count(results, MISSING)
     return FoldedVotes(
         first,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, cast
 
 import numpy as np
@@ -17,6 +18,8 @@ from jamrank.typing import BoolArray, Int32Array
 _NAMED = 3
 # This many random links per item nearly always connect a connected graph.
 _ENOUGH = 8
+# Items whose links are looked at before that.
+_LOOKED_AT = 64
 
 
 def warn_of_loose_items(engine: Engine, items: NDArray[Any]) -> None:
@@ -72,6 +75,8 @@ def _groups(first: Int32Array, second: Int32Array, n_items: int) -> Int32Array:
         return np.zeros(n_items, dtype=np.int32)
     if len(first) <= 2 * _ENOUGH * n_items:
         return _connected(first, second, n_items)
+    if _reaches_all(first, second, n_items):
+        return np.zeros(n_items, dtype=np.int32)
     # Random and not evenly spaced: evenly spaced rows of a regular table may always miss the same items.
     drawn = np.random.default_rng(0).integers(0, len(first), _ENOUGH * n_items)
     group = _connected(first[drawn], second[drawn], n_items)
@@ -80,6 +85,18 @@ def _groups(first: Int32Array, second: Int32Array, n_items: int) -> Int32Array:
     one, other = group[first], group[second]
     between = one != other
     return np.asarray(_connected(one[between], other[between], n_items)[group])
+
+
+def _reaches_all(first: Int32Array, second: Int32Array, n_items: int) -> bool:
+    """Return whether the links of a few items alone connect all, as they do where most pairs are linked."""
+    begin = np.searchsorted(first, np.arange(min(_LOOKED_AT, n_items) + 1, dtype=first.dtype))
+    reached = np.zeros(n_items, dtype=np.bool_)
+    reached[0] = True
+    for item, (start, end) in enumerate(pairwise(begin.tolist())):
+        others = second[start:end]
+        if reached[item] or reached[others].any():
+            reached[item] = reached[others] = True
+    return bool(reached.all())
 
 
 def _connected(first: Int32Array, second: Int32Array, n_items: int) -> Int32Array:

@@ -3,8 +3,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
-#include <utility>
+#include <limits>
+#include <memory>
+#include <mutex>
 #include <vector>
 
 #include "blocks.hpp"
@@ -12,27 +13,84 @@
 namespace jamrank {
 namespace {
 
-// The smallest and the largest of some values, of which there is one at least and none is NaN.
 template <typename Value>
-std::pair<Value, Value> extremes(const Array<const Value>& values, int threads) {
-    const size_t n = values.size(), blocks = block_count(n, 1);
+struct Bounds {
+    Value low = std::numeric_limits<Value>::max(), high = std::numeric_limits<Value>::lowest();
+
+    void add(Value value) {
+        low = value < low ? value : low;
+        high = value > high ? value : high;
+    }
+    void add(const Bounds& other) {
+        add(other.low);
+        add(other.high);
+    }
+};
+
+// The smallest and the largest of some values, of which there is one at least and none is NaN. `work` adds those of a span,
+// and does whatever else it does with them: reading long arrays is what takes time.
+template <typename Value, typename Work>
+nb::object bounds_of(size_t n, int threads, const Work& work) {
     require(n > 0, "no values");
-    const Value* value = values.data();
-    std::vector<std::pair<Value, Value>> found(blocks);
+    const size_t blocks = block_count(n, 1);
+    std::vector<Bounds<Value>> found(blocks);
     {
         nb::gil_scoped_release release;
-        for_blocks(blocks, threads, [&, value](size_t block) {
-            const Span span = span_of(block, blocks, n);
-            Value low = value[span.begin], high = low;
-            for (size_t k = span.begin; k < span.end; ++k) {
-                low = std::min(low, value[k]);
-                high = std::max(high, value[k]);
-            }
-            found[block] = {low, high};
-        });
+        for_blocks(blocks, threads, [&](size_t block) { found[block] = work(span_of(block, blocks, n)); });
     }
-    for (const auto& own : found) found[0] = {std::min(found[0].first, own.first), std::max(found[0].second, own.second)};
-    return found[0];
+    Bounds<Value> all;
+    for (const auto& own : found) all.add(own);
+    return nb::make_tuple(all.low, all.high);
+}
+
+template <typename Value>
+nb::object extremes(const Array<const Value>& values, int threads) {
+    const Value* value = values.data();
+    return bounds_of<Value>(values.size(), threads, [=](Span span) {
+        Bounds<Value> own;
+        for (size_t k = span.begin; k < span.end; ++k) own.add(value[k]);
+        return own;
+    });
+}
+
+// Copies values, and returns their extremes.
+nb::object copy_bounded(const Array<const int8_t>& from, Array<int8_t> to, int threads) {
+    require(to.size() == from.size(), "arrays of different length");
+    const int8_t* source = from.data();
+    int8_t* target = to.data();
+    return bounds_of<int8_t>(from.size(), threads, [=](Span span) {
+        Bounds<int8_t> own;
+        for (size_t k = span.begin; k < span.end; ++k) {
+            const int8_t value = source[k];
+            target[k] = value;
+            own.add(value);
+        }
+        return own;
+    });
+}
+
+// Marks the ids that occur, as far as there are marks, and returns the smallest and the largest.
+template <typename Id>
+nb::object survey_ids(const Array<const Id>& ids, Array<uint8_t> seen, int threads) {
+    const Id* id = ids.data();
+    uint8_t* all = seen.data();
+    const size_t range = seen.size();
+    std::mutex merging;
+    return bounds_of<Id>(ids.size(), threads, [&, id, all, range](Span span) {
+        Bounds<Id> own;
+        // Marks of its own, so that threads do not write to the same memory.
+        const std::unique_ptr<uint8_t[]> marks(new uint8_t[range + 1]());
+        uint8_t* mark = marks.get();
+        for (size_t k = span.begin; k < span.end; ++k) {
+            const Id value = id[k];
+            own.add(value);
+            const auto place = static_cast<uint64_t>(value);
+            mark[place < range ? place : range] = 1;
+        }
+        const std::lock_guard<std::mutex> lock(merging);
+        for (size_t k = 0; k < range; ++k) all[k] |= mark[k];
+        return own;
+    });
 }
 
 // Whether a block of a range has something: blocks after one that has are not looked at.
@@ -73,35 +131,19 @@ bool in_order(const Ints& first, const Ints& second, int threads) {
     });
 }
 
-void copy_bytes(const Array<const uint8_t>& from, Array<uint8_t> to, int threads) {
-    const size_t n = from.size(), blocks = block_count(n, 1);
-    require(to.size() == n, "arrays of different length");
-    const uint8_t* source = from.data();
-    uint8_t* target = to.data();
-    nb::gil_scoped_release release;
-    for_blocks(blocks, threads, [=](size_t block) {
-        const Span span = span_of(block, blocks, n);
-        std::memcpy(target + span.begin, source + span.begin, span.end - span.begin);
-    });
-}
-
-template <typename Value>
-nb::object extremes_as_tuple(const Array<const Value>& values, int threads) {
-    const auto found = extremes(values, threads);
-    return nb::make_tuple(found.first, found.second);
-}
-
 }  // namespace
 
 void bind_checks(nb::module_& m) {
-    m.def("extremes", &extremes_as_tuple<int8_t>);
-    m.def("extremes", &extremes_as_tuple<int32_t>);
-    m.def("extremes", &extremes_as_tuple<int64_t>);
-    m.def("extremes", &extremes_as_tuple<double>);
+    m.def("extremes", &extremes<int8_t>);
+    m.def("extremes", &extremes<int32_t>);
+    m.def("extremes", &extremes<int64_t>);
+    m.def("extremes", &extremes<double>);
     m.def("any_equal", &any_equal<int32_t>);
     m.def("any_equal", &any_equal<int64_t>);
     m.def("in_order", &in_order);
-    m.def("copy_bytes", &copy_bytes);
+    m.def("copy_bounded", &copy_bounded);
+    m.def("survey_ids", &survey_ids<int32_t>);
+    m.def("survey_ids", &survey_ids<int64_t>);
 }
 
 }  // namespace jamrank

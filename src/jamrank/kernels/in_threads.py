@@ -61,9 +61,6 @@ def extremes(values: NDArray[Any]) -> tuple[Any, Any]:
 def copied(values: NDArray[Any], dtype: Any) -> NDArray[Any]:
     """Return a copy of an array, in C order."""
     copy = np.empty(values.shape, dtype)
-    if values.dtype == copy.dtype and values.flags.c_contiguous:
-        kernels.copy_bytes(values.ravel().view(np.uint8), copy.ravel().view(np.uint8), default_threads())
-        return copy
     over_blocks(len(values), lambda block: np.copyto(copy[block], values[block], casting="unsafe"))
     return copy
 

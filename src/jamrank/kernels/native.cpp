@@ -607,6 +607,7 @@ NB_MODULE(_native, m) {
     bind_encoding(m);
     bind_packing(m);
     bind_patterns(m);
+    bind_steps(m);
     bind_strings(m);
     bind_text(m);
     m.def("select", &select, "instruction_set"_a,

@@ -3,7 +3,7 @@
 Each function has the signature of its namesake in the C++ source and writes into the arrays it is given.
 """
 
-from jamrank.kernels.twin.checks import any_equal, copy_bytes, extremes, in_order
+from jamrank.kernels.twin.checks import any_equal, copy_bounded, extremes, in_order, survey_ids
 from jamrank.kernels.twin.encoding import (
     code_ids,
     code_rows,
@@ -44,6 +44,7 @@ from jamrank.kernels.twin.patterns import (
     patterns,
     spell_out,
 )
+from jamrank.kernels.twin.steps import lbfgs_direction
 
 __all__ = [
     "any_equal",
@@ -51,7 +52,7 @@ __all__ = [
     "code_ids",
     "code_rows",
     "code_strings",
-    "copy_bytes",
+    "copy_bounded",
     "count_pairs",
     "count_spelled",
     "direct",
@@ -63,6 +64,7 @@ __all__ = [
     "in_order",
     "jury_patterns",
     "laplacian",
+    "lbfgs_direction",
     "list_votes",
     "marginal",
     "marginal_lists",
@@ -83,6 +85,7 @@ __all__ = [
     "sum_by_code",
     "sum_by_kind",
     "sum_by_link",
+    "survey_ids",
     "unpack_votes",
     "weighted_gram",
 ]

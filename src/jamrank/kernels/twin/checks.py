@@ -26,6 +26,13 @@ def in_order(first: Int32Array, second: Int32Array, threads: int) -> bool:
     return not (falls.any() or (first >= second).any())
 
 
-def copy_bytes(source: NDArray[np.uint8], target: NDArray[np.uint8], threads: int) -> None:
-    """Copy an array."""
+def copy_bounded(source: NDArray[np.int8], target: NDArray[np.int8], threads: int) -> tuple[int, int]:
+    """Copy an array, and return its extremes."""
     target[:] = source
+    return extremes(source, threads)
+
+
+def survey_ids(ids: NDArray[np.integer], seen: NDArray[np.uint8], threads: int) -> tuple[int, int]:
+    """Mark the ids that occur, as far as there are marks, and return the smallest and the largest."""
+    seen[ids[(ids >= 0) & (ids < len(seen))]] = 1
+    return extremes(ids, threads)
