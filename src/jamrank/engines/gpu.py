@@ -77,7 +77,7 @@ class GpuEngine(MemoryEngine):
         self._set_up(threads, votes)
         self._held: _Held | None = None
 
-    @cached_property
+    @property
     def rows(self) -> Rows:
         """The rows in memory."""
         return self.gpu.rows

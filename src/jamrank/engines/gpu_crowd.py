@@ -93,6 +93,8 @@ class GpuCrowd(GpuLayout):
         self._count(codes, 2 * votes.n_annotators)
         self.vote_counts = self.fetch_sums(2 * votes.n_annotators).astype(np.float64).reshape(-1, 2)
         self.pattern_weight = self.vote_counts.ravel()
+        # Counted exactly: this need not be done in memory again.
+        vars(votes).setdefault("annotator_weight", self.vote_counts.sum(axis=1))
 
     @cached_property
     def rows(self) -> Rows:

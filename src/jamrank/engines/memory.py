@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +49,7 @@ class MemoryEngine(Engine):
     in_memory = can_draw = has_information = has_marginal = True
 
     def __init__(self, rows: Rows, threads: int | None = None, votes: Comparisons | None = None) -> None:
-        self.rows = rows
+        self._rows = rows
         self._set_up(threads, votes)
 
     def _set_up(self, threads: int | None, votes: Comparisons | None) -> None:
@@ -56,6 +57,11 @@ class MemoryEngine(Engine):
         self.passes = 0
         self._kept: CurvatureHandle | None = None
         self._room, self._bends = np.empty(0, dtype=np.float32), np.empty(0, dtype=np.float32)
+
+    @property
+    def rows(self) -> Rows:
+        """The rows."""
+        return self._rows
 
     @property
     def n_items(self) -> int:
@@ -253,6 +259,7 @@ class MemoryEngine(Engine):
     def sides_taken(self) -> NDArray[np.uint8]:
         """Return for each item 1 if it did not win some pair, plus 2 if it did not lose some, by most votes on it."""
         rows, seen = self.rows, np.empty(self.n_items, dtype=np.uint8)
+        given: tuple[NDArray[Any], ...]
         if rows.known_share is not None:
             given = rows.link_first, rows.link_second, rows.known_share, np.empty(0, dtype=np.uint8)
         else:

@@ -32,7 +32,7 @@ struct Bounds {
 template <typename Value, typename Work>
 nb::object bounds_of(size_t n, int threads, const Work& work) {
     require(n > 0, "no values");
-    const size_t blocks = block_count(n, 1);
+    const size_t blocks = std::min<size_t>(block_count(n, 1), std::max(threads, 1));
     std::vector<Bounds<Value>> found(blocks);
     {
         nb::gil_scoped_release release;

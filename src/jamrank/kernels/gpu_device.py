@@ -69,22 +69,20 @@ class GpuDevice:
     ) -> tuple[Any, list[_Found]]:
         """Return an array on the device, and what ``fill`` has returned: it writes each slice of it, in threads."""
         there = self.empty(length, dtype)
-        stream = self._cupy.cuda.get_current_stream()
-        events: dict[int, Any] = {}
+        stream, sent = self._cupy.cuda.get_current_stream(), _sent_from()
         found: list[_Found] = []
         for turn in _chunk_groups(length, there.itemsize):
             waiting = []
             for slot, own in enumerate(turn):
-                if slot in events:
-                    events[slot].synchronize()
+                if slot in sent:
+                    sent[slot].synchronize()
                 chunk = _chunk(slot, there.dtype, own)
                 waiting.append((_thread_pool(default_threads()).submit(fill, own, chunk), chunk))
             for slot, own in enumerate(turn):
                 filled, chunk = waiting[slot]
                 found.append(filled.result())
                 there[own].data.copy_from_host_async(chunk.ctypes.data, chunk.nbytes, stream)
-                events[slot] = stream.record()
-        stream.synchronize()
+                sent[slot] = stream.record()
         return there, found
 
     def pinned(self, length: int, dtype: Any) -> NDArray[Any]:
@@ -192,6 +190,12 @@ def _pinned_memory() -> list[NDArray[np.uint8]]:
     import cupyx
 
     return list(cupyx.empty_pinned((_N_CHUNKS, _CHUNK_BYTES), dtype=np.uint8))
+
+
+@cache
+def _sent_from() -> dict[int, Any]:
+    """Return, for chunks of pinned memory from which a copy to the device was started, the event of its end."""
+    return {}
 
 
 def _find_cupy() -> Any:

@@ -166,7 +166,8 @@ def single_patterns(n_confusion_groups: int) -> Patterns:
     """Return the patterns of single votes, one for each kind, without the patterns of any rows."""
     kinds = 2 * n_confusion_groups
     every = np.arange(kinds, dtype=np.int32)
-    return Patterns(np.empty(0, code_type(kinds)), np.arange(kinds + 1), every, np.ones(kinds), n_confusion_groups)
+    none = as_codes(np.empty(0, np.int64), kinds)
+    return Patterns(none, np.arange(kinds + 1), every, np.ones(kinds), n_confusion_groups)
 
 
 def _numbered(code: IntArray, bound: int) -> tuple[IntArray, IntArray]:
