@@ -137,7 +137,7 @@ class PassTask:
             room = gpu.places(part, sums)
         blocks, chunk = gpu.blocks(part)
         gpu.device.launch(
-            self._kernel(gpu),
+            self._kernel(gpu, posterior is None),
             blocks,
             THREADS,
             *gpu.layout(part, there, chunk),
@@ -152,13 +152,15 @@ class PassTask:
             shared=shared,
         )
 
-    def _kernel(self, gpu: GpuLayout) -> str:
-        second, code = gpu.second_type, gpu.code_type
-        if self.form.patterns is None:
+    def _kernel(self, gpu: GpuLayout, sums_only: bool) -> str:
+        second, code, form = gpu.second_type, gpu.code_type, self.form
+        if form.patterns is None:
             return f"over_lists<{second}>"
-        if not self.form.single_votes:
+        if not form.single_votes:
             return f"over_patterns<{second}, {code}>"
-        of = {"truth": "OfTruth", "margin": "OfMargin<false>", "tie": "OfMargin<true>"}[self.form.about]
+        if sums_only and form.about == "truth" and form.in_runs and gpu.group == 1 and not form.weighted:
+            return f"over_short_runs<{second}, {code}>"
+        of = {"truth": "OfTruth", "margin": "OfMargin<false>", "tie": "OfMargin<true>"}[form.about]
         return f"over_votes<{second}, {code}, {of}>"
 
     def _votes(self, gpu: GpuLayout, part: GpuPart, there: dict[str, Any]) -> tuple[Any, ...]:
