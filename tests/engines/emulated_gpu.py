@@ -44,8 +44,8 @@ class EmulatedDevice:
     def fill(self, array, value):
         array.view(np.uint8)[:] = value
 
-    def add_up(self, array):
-        array[:] = np.cumsum(array)
+    def begins(self, lengths, dtype):
+        return np.concatenate([[0], np.cumsum(lengths, dtype=dtype)]).astype(dtype)
 
     def read(self, array, out=None):
         if out is None:
@@ -313,14 +313,14 @@ def count_codes(_, count, chunk, codes, kinds, here, sums):
     sums[:kinds] += np.bincount(codes, minlength=kinds)
 
 
-def count_votes(_, pairs, start, words, counts, empty):
+def count_votes(_, pairs, start, words, kind_bits, counts, empty):
     pair = np.repeat(np.arange(pairs), np.diff(start))
-    counts[:] = np.bincount(pair, words >> 24, pairs)
+    counts[:] = np.bincount(pair, words >> kind_bits, pairs)
     empty[0] |= (counts == 0).any()
 
 
-def spell_out(_, pairs, start, words, begin, kinds):
-    kinds[:] = np.repeat(words & 0xFFFFFF, words >> 24)
+def spell_out(_, pairs, start, words, kind_bits, begin, kinds):
+    kinds[:] = np.repeat(words & ((1 << kind_bits) - 1), words >> kind_bits)
 
 
 def mark_sides(_, items, base, count, chunk, start, second, begin, vote_base, codes, weight, side, seen):

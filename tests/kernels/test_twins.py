@@ -937,7 +937,7 @@ def test_checks_of_arrays_find_what_numpy_finds(seed, n, threads):
 
 @needs_compiled
 @settings(deadline=None)
-@given(st.integers(0, 2**32 - 1), st.sampled_from([(1.0,), (0.0, 1.0, 3.0, 255.0), (1.0, 256.0), (0.5, 1.0), ()]))
+@given(st.integers(0, 2**32 - 1), st.sampled_from([(1.0,), (0.0, 1.0, 3.0, 63.0), (1.0, 64.0), (0.5, 1.0), ()]))
 def test_votes_are_packed_into_words_as_by_numpy(seed, weights):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 300))
@@ -973,3 +973,15 @@ def test_directions_of_steps_are_those_of_numpy(n, kept):
     for module, own in zip((kernels, twin), found, strict=True):
         module.lbfgs_direction(steps, drops, em_drops, gradient, own)
     np.testing.assert_allclose(*found, rtol=1e-9, atol=1e-9 * np.abs(found[1]).max())
+
+
+@needs_compiled
+@pytest.mark.parametrize("longest", [3, 255, 256, 1000])
+def test_lengths_of_runs_are_those_of_numpy(longest):
+    lengths = np.random.default_rng(0).integers(0, 4, 300)
+    lengths[7] = longest
+    start = np.concatenate([[0], np.cumsum(lengths)])
+    found = np.empty((2, 300), dtype=np.uint8)
+    fits = [module.run_lengths(start, own) for module, own in zip((kernels, twin), found, strict=True)]
+    assert fits == [longest <= 255] * 2
+    np.testing.assert_array_equal(*found)

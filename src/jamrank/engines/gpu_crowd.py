@@ -19,6 +19,8 @@ from jamrank.typing import Int32Array
 
 # Bytes on the device of a vote and of a pair, curvature and posterior included, while rows are made.
 _VOTE_BYTES, _PAIR_BYTES, _CELL_BYTES = 4 + 4 + 8, 4 + 8 + 8 + 4 + 8, 4
+# Kinds of up to so many bits leave room, in two bytes and in four, for how often a vote is counted.
+_FEW_KIND_BITS, _MOST_KIND_BITS = 12, 24
 
 
 def rows_on_device(votes: Comparisons, row: str, device: GpuDevice, memory: int | None = None) -> GpuCrowd | None:
@@ -30,32 +32,41 @@ def rows_on_device(votes: Comparisons, row: str, device: GpuDevice, memory: int 
     table = votes.storage
     if row not in ("pair", "vote") or not isinstance(table, VoteTable) or votes.has_questions or votes.n_ties:
         return None
-    n_votes, n_pairs = len(table.result), votes.n_pairs
+    n_votes, n_pairs, kind_bits = len(table.result), votes.n_pairs, (2 * votes.n_annotators - 1).bit_length()
     size = _VOTE_BYTES * n_votes + _PAIR_BYTES * n_pairs + _CELL_BYTES * votes.n_items**2 // 2
     fits = size <= (free_memory(device) if memory is None else memory) and n_votes < 1 << 31
-    if not fits or not n_pairs or (row == "pair" and few_patterns(votes)):
+    if not fits or not n_pairs or kind_bits > _MOST_KIND_BITS or (row == "pair" and few_patterns(votes)):
         return None
+    word, kind = ("Near", np.uint16) if kind_bits <= _FEW_KIND_BITS else ("unsigned", np.uint32)
 
-    def pack(own: slice, words: NDArray[np.uint32]) -> int:
+    def pack(own: slice, words: NDArray[Any]) -> int:
         weight = table.weight[own] if len(table.weight) else table.weight
-        packed: int = kernels.pack_kinds(table.annotator[own], table.result[own], weight, words)
+        packed: int = kernels.pack_kinds(table.annotator[own], table.result[own], weight, kind_bits, words)
         return packed
 
-    words, counts = device.filled(n_votes, np.uint32, pack)
+    words, counts = device.filled(n_votes, kind, pack)
     if min(counts) < 0 or not few_repeats(sum(counts), n_votes):
         return None
-    start = device.put(table.start, np.int32)
-    begin, empty = device.empty(n_pairs + 1, np.int64), device.empty(1, np.int64)
-    device.fill(begin, 0)
+    start, lengths, empty = _starts(table, device), device.empty(n_pairs, np.int32), device.empty(1, np.int64)
     device.fill(empty, 0)
-    blocks = -(-n_pairs // THREADS)
-    device.launch("count_votes", blocks, THREADS, n_pairs, start, words, begin[1:], empty)
-    device.add_up(begin)
-    codes = device.empty(sum(counts), np.int32)
-    device.launch("spell_out", blocks, THREADS, n_pairs, start, words, begin, codes)
+    given = -(-n_pairs // THREADS), THREADS, n_pairs, start, words, kind_bits
+    device.launch(f"count_votes<{word}>", *given, lengths, empty)
+    begin, codes = device.begins(lengths, np.int64), device.empty(sum(counts), np.int32)
+    device.launch(f"spell_out<{word}>", *given, begin, codes)
     if device.read(empty)[0]:
         return None
     return GpuCrowd(votes, row, device, begin, codes)
+
+
+def _starts(table: VoteTable, device: GpuDevice) -> Any:
+    """Copy where the votes on each pair begin: as a byte a pair, if that is enough."""
+
+    def find(own: slice, lengths: NDArray[np.uint8]) -> bool:
+        found: bool = kernels.run_lengths(table.start[own.start : own.stop + 1], lengths)
+        return found
+
+    lengths, short = device.filled(len(table.start) - 1, np.uint8, find)
+    return device.begins(lengths, np.int32) if all(short) else device.put(table.start, np.int32)
 
 
 class GpuCrowd(GpuLayout):

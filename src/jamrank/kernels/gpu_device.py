@@ -110,9 +110,12 @@ class GpuDevice:
         """Set every byte of an array."""
         array.data.memset_async(value, array.nbytes, self._cupy.cuda.get_current_stream())
 
-    def add_up(self, array: Any) -> None:
-        """Replace each number of an array by the sum of all up to it."""
-        self._guarded(lambda: self._cupy.cumsum(array, out=array))
+    def begins(self, lengths: Any, dtype: Any) -> Any:
+        """Return where runs of given lengths begin and, at last, where all end."""
+        found = self.empty(len(lengths) + 1, dtype)
+        self.fill(found[:1], 0)
+        self._guarded(lambda: self._cupy.cumsum(lengths, dtype=dtype, out=found[1:]))
+        return found
 
     def read(self, array: Any, out: NDArray[Any] | None = None) -> NDArray[Any]:
         """Copy an array from the device, once all that was launched before is done."""

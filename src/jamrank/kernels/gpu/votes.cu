@@ -3,25 +3,25 @@
 // A vote is a word, see pack_kinds in packing.cpp: its kind and, above that, how often it is counted. The votes on pair p
 // are start[p] to start[p + 1].
 
-constexpr int kKindBits = 24;
-
 // How many votes each pair has when they are spelled out; `empty` is set where one has none.
-extern "C" __global__ void count_votes(Long pairs, const int* start, const unsigned* words, Long* counts, Long* empty) {
+template <typename Word>
+__global__ void count_votes(Long pairs, const int* start, const Word* words, Long kind_bits, int* counts, Long* empty) {
     const Long pair = blockIdx.x * static_cast<Long>(blockDim.x) + threadIdx.x;
     if (pair >= pairs) return;
-    Long count = 0;
-    for (int v = start[pair]; v < start[pair + 1]; ++v) count += words[v] >> kKindBits;
+    int count = 0;
+    for (int v = start[pair]; v < start[pair + 1]; ++v) count += words[v] >> kind_bits;
     counts[pair] = count;
     if (!count) *empty = 1;
 }
 
 // The kind of each vote, as often as it is counted; those of a pair from begin[pair] on.
-extern "C" __global__ void spell_out(Long pairs, const int* start, const unsigned* words, const Long* begin, int* kinds) {
+template <typename Word>
+__global__ void spell_out(Long pairs, const int* start, const Word* words, Long kind_bits, const Long* begin, int* kinds) {
     const Long pair = blockIdx.x * static_cast<Long>(blockDim.x) + threadIdx.x;
     if (pair >= pairs) return;
     int* out = kinds + begin[pair];
     for (int v = start[pair]; v < start[pair + 1]; ++v)
-        for (unsigned left = words[v] >> kKindBits; left; --left) *out++ = words[v] & ((1u << kKindBits) - 1);
+        for (unsigned left = words[v] >> kind_bits; left; --left) *out++ = words[v] & ((1u << kind_bits) - 1);
 }
 
 // Sets bit 1 of an item that did not win one of its links, by most of the votes on it, and bit 2 of one that did not lose
