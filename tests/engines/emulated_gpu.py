@@ -277,10 +277,6 @@ def over_votes(
     _add_value(values, (times * value).sum())
 
 
-def over_short_runs(_, *given):
-    over_votes("OfTruth", *given)
-
-
 def maximise(
     _, items, base, count, chunk, start, second, codes, weight, posterior, scores, curvature, cells, by_gradient,
     by_degree, gradient, degree, values,
@@ -339,6 +335,6 @@ KERNELS = {
     kernel.__name__: kernel
     for kernel in (
         exponentials, walk, walk_times, rows_times, descend, to_cells, from_cells, over_patterns, over_lists,
-        over_votes, over_short_runs, maximise, from_shares, count_codes, count_votes, spell_out, mark_sides,
+        over_votes, maximise, from_shares, count_codes, count_votes, spell_out, mark_sides,
     )
 }  # fmt: skip

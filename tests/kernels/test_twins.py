@@ -943,8 +943,10 @@ def test_votes_are_packed_into_words_as_by_numpy(seed, weights):
     n = int(rng.integers(1, 300))
     who, result = rng.integers(0, 500, n).astype(np.int32), rng.integers(0, 3, n).astype(np.int8)
     weight = rng.choice(weights, n) if weights else np.empty(0)
-    words = [np.empty(n, dtype=np.uint32) for _ in range(2)]
-    found = [module.pack_kinds(who, result, weight, own) for module, own in zip((kernels, twin), words, strict=True)]
+    words = [np.empty(n, dtype=(np.uint16, np.uint32)[seed % 2]) for _ in range(2)]
+    found = [
+        module.pack_kinds(who, result, weight, 10, own) for module, own in zip((kernels, twin), words, strict=True)
+    ]
     assert found[0] == found[1]
     if found[0] >= 0:
         np.testing.assert_array_equal(*words)

@@ -137,7 +137,7 @@ class PassTask:
             room = gpu.places(part, sums)
         blocks, chunk = gpu.blocks(part)
         gpu.device.launch(
-            self._kernel(gpu, posterior is None),
+            self._kernel(gpu),
             blocks,
             THREADS,
             *gpu.layout(part, there, chunk),
@@ -152,14 +152,12 @@ class PassTask:
             shared=shared,
         )
 
-    def _kernel(self, gpu: GpuLayout, sums_only: bool) -> str:
+    def _kernel(self, gpu: GpuLayout) -> str:
         second, code, form = gpu.second_type, gpu.code_type, self.form
         if form.patterns is None:
             return f"over_lists<{second}>"
         if not form.single_votes:
             return f"over_patterns<{second}, {code}>"
-        if sums_only and form.about == "truth" and form.in_runs and gpu.group == 1 and not form.weighted:
-            return f"over_short_runs<{second}, {code}>"
         of = {"truth": "OfTruth", "margin": "OfMargin<false>", "tie": "OfMargin<true>"}[form.about]
         return f"over_votes<{second}, {code}, {of}>"
 

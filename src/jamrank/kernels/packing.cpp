@@ -121,11 +121,11 @@ int64_t pack_kinds(const Ints& annotator, const Array<const int8_t>& result, con
     bool fits = true;
     for (size_t v = 0; v < n; ++v) {
         const double own = weights ? weights[v] : 1.0;
-        const auto times = static_cast<int64_t>(own <= most ? own : -1.0);
-        const int64_t counted = static_cast<uint64_t>(results[v]) < kDecided ? times : 0;
+        const auto times = static_cast<int32_t>(own <= most ? own : -1.0);
+        const uint32_t counted = results[v] < static_cast<int8_t>(kDecided) ? static_cast<uint32_t>(times) : 0u;
         fits &= static_cast<double>(times) == own;
         total += counted;
-        out[v] = static_cast<Word>(counted << kind_bits | (2 * who[v] + (results[v] & 1)));
+        out[v] = static_cast<Word>(counted << kind_bits | static_cast<uint32_t>(2 * who[v] + (results[v] & 1)));
     }
     return fits ? total : -1;
 }

@@ -131,30 +131,20 @@ struct OfTruth {
         better = prior.first * share;
         worse = prior.second * share;
     }
-    __device__ OfTruth(const double* if_first, const double* if_second, double better, double worse)
-        : if_first(if_first), if_second(if_second), each(false), better(better), worse(worse) {}
-    // Returns the posterior.
-    __device__ double judge(int kind, double times, Value& value) const {
+    // Returns what is added up by kind: the posterior, and what it leaves open.
+    __device__ double2 say(int kind, double times, Linked& sums, Value& value, double& q) const {
         const double joint_first = better * (if_first ? if_first[kind] : 1.0);
         const double joint = joint_first + worse * if_second[kind];
+        q = fmin(joint_first * reciprocal(joint), 1.0);
+        const double open = q * (1.0 - q);
         if (times == 1.0)
             value.logs.times(joint);
         else
             value.sum += times * log(joint);
-        return fmin(joint_first * reciprocal(joint), 1.0);
-    }
-    // Adds what a vote of some posterior says of its link.
-    __device__ void link(double q, double times, Linked& sums) const {
-        const double open = q * (1.0 - q);
         sums.slope += times * (q - better);
         sums.bend += times * (each ? kept(better * worse, open) : open);
         sums.cast += times;
-    }
-    // Returns what is added up by kind: the posterior, and what it leaves open.
-    __device__ double2 say(int kind, double times, Linked& sums, Value& value, double& q) const {
-        q = judge(kind, times, value);
-        link(q, times, sums);
-        return {times * q, times * q * (1.0 - q)};
+        return {times * q, times * open};
     }
     __device__ double curvature(const Linked& sums) const {
         return each ? sums.bend : kept(sums.cast * better * worse, sums.bend);
@@ -239,62 +229,6 @@ __global__ void over_votes(Long items, Long base, Long count, Long chunk, const 
         sums.add(speaks, one, other, linked.slope, curved);
     }
     if (!gradient) return;
-    const double sum = block_sum(value.sum + value.logs.value());
-    if (threadIdx.x == 0) values[blockIdx.x] = sum;
-    tally.hand_over();
-}
-
-// The same for sums of OfTruth over short runs of votes without weights. A thread has a link, but judges whatever vote
-// is next: threads whose links have few votes need not wait for the others. Takes the arguments of over_votes.
-template <typename Second, typename Code>
-__global__ void __launch_bounds__(256)
-over_short_runs(Long items, Long base, Long count, Long chunk, const Long* start, const Second* second, const Long* begin,
-                Long vote_base, Long, Long each, const Code* kind, const double*, const double* if_first,
-                const double* if_second, const double* scores, double*, float* curvature, Long cells, double by_gradient,
-                double by_degree, double by_kind, Long kinds, Long here, Long* gradient, Long* degree, Long* kind_sums,
-                double* values) {
-    constexpr int kThreads = 256, kRoom = 1024;
-    extern __shared__ unsigned words[];
-    __shared__ double better[kThreads], worse[kThreads], judged[kRoom];
-    __shared__ Byte owner[kRoom];
-    const Layout<Second> layout{items, base, start, second};
-    const ByItem sums{gradient, degree, by_gradient, by_degree};
-    const Curvature bends{curvature, items, cells};
-    Tally tally{words, kind_sums, static_cast<int>(2 * kinds), here != 0};
-    tally.clear();
-    const Span span(count, chunk);
-    const int own = threadIdx.x;
-    Value value;
-    int one = 0, other;
-    for (Long link = span.at; link < span.end; link += kThreads) {
-        const Long at = min(link + own, span.end - 1);
-        const bool live = link + own < span.end;
-        layout.of(base + at, one, other);
-        const OfTruth vote(if_first, if_second, each != 0, scores[one] - scores[other]);
-        better[own] = vote.better;
-        worse[own] = vote.worse;
-        const Long from = begin[at] - vote_base, to = live ? begin[at + 1] - vote_base : from;
-        const Long last = begin[min(link + kThreads, span.end)] - vote_base;
-        Linked linked;
-        for (Long room = begin[link] - vote_base; room < last; room += kRoom) {
-            const int begins = static_cast<int>(max(from - room, 0ll)), ends = static_cast<int>(min(to - room, (Long)kRoom));
-            const int filled = static_cast<int>(min(last - room, (Long)kRoom));
-            for (int v = begins; v < ends; ++v) owner[v] = own;
-            __syncthreads();
-            for (int v = own; v < filled; v += kThreads) {
-                const int whose = owner[v], said = kind[room + v];
-                const double q = OfTruth(if_first, if_second, better[whose], worse[whose]).judge(said, 1.0, value);
-                judged[v] = q;
-                tally.add(said, fixed(q, by_kind));
-                tally.add(kinds + said, fixed(q * (1.0 - q), by_kind));
-            }
-            __syncthreads();
-            for (int v = begins; v < ends; ++v) vote.link(judged[v], 1.0, linked);
-        }
-        const double curved = vote.curvature(linked);
-        if (live) bends.put(at, one, other, curved);
-        sums.add(live, one, other, linked.slope, curved);
-    }
     const double sum = block_sum(value.sum + value.logs.value());
     if (threadIdx.x == 0) values[blockIdx.x] = sum;
     tally.hand_over();
