@@ -44,7 +44,7 @@ STOP_STEP, STOP_TARGET, STOP_RUNS = 60, 0.12, 200
 
 @dataclass(frozen=True)
 class Case:
-    """One collection of votes."""
+    """One collection of votes; `most` is a number of votes, or a cost where annotators differ in cost."""
 
     crowd: str
     method: str
@@ -79,10 +79,10 @@ def plan_cases(quick: bool) -> list[Case]:
             (f"costs-{k}-{keep}", method, most)
             for k in range(3)
             for keep, method, most in (
-                ("both", "random", 900),
-                ("both", "chosen", 900),
-                ("cheap", "chosen", 1500),
-                ("dear", "chosen", 480),
+                ("both", "random", 5000),
+                ("both", "chosen", (2000, 3600, 900)[k]),
+                ("cheap", "chosen", (1600, 1600, 900)[k]),
+                ("dear", "chosen", 3200),
             )
         ),
     ]
@@ -132,6 +132,11 @@ class Collection:
         for name, model in models.items():
             found |= {f"{name} {key}": value for key, value in self._compare(model).items()}
         self.curve.append(found)
+
+    @property
+    def done(self) -> float:
+        """What has been collected, in the unit of ``case.most``."""
+        return len(self.rows) if self.crowd.cost is None else self.spent
 
     def votes(self) -> jr.Comparisons:
         who, left, right, said = zip(*self.rows, strict=True)
@@ -221,7 +226,7 @@ def _with_chooser(collection: Collection, checkpoints: list[int]) -> jr.Chooser:
     with_features = collection.crowd.features is not None and case.method == "chosen"
     models = {"CrowdBT": jr.JAM(scorer="linear+objects")} if with_features else _crowd_bt()
     for until in checkpoints:
-        while len(collection.rows) < until:
+        while collection.done < until:
             if case.method in ("given", "swiss", "replay"):
                 asked = [chooser.next(int(who)) for who in collection.rng.permutation(annotators)[:BATCH]]
             else:
@@ -242,7 +247,7 @@ def _at_random(collection: Collection, checkpoints: list[int]) -> None:
     n, many = len(collection.crowd.scores), len(collection.crowd.flips)
     tries = 0
     for until in checkpoints:
-        while len(collection.rows) < until and tries < 100 * collection.case.most:
+        while collection.done < until and tries < 100 * collection.case.most:
             left = int(collection.rng.integers(n))
             right = int((left + collection.rng.integers(1, n)) % n)
             collection.ask(int(collection.rng.integers(many)), left, right)
@@ -263,7 +268,7 @@ def _with_asap(collection: Collection, checkpoints: list[int]) -> None:
     chooser = asap_fast.ASAP(n, selective_eig=False, approx=False)
     wins = np.zeros((n, n), dtype=int)
     for until in checkpoints:
-        while len(collection.rows) < until:
+        while collection.done < until:
             with contextlib.redirect_stdout(io.StringIO()):
                 pairs = np.asarray(chooser.run_asap(wins, mst_mode=True))
             for first, second in pairs.tolist():

@@ -210,6 +210,26 @@ def test_costs_send_votes_to_the_cheap_annotator_of_equal_worth():
     assert votes["cheap"] > 5 * votes["dear"]
 
 
+@pytest.mark.parametrize(("cheap_flip", "money", "least", "most"), [(0.47, 450, 0.2, 0.6), (0.05, 150, 0, 0.1)])
+def test_expensive_annotators_are_tried_where_cheap_ones_say_little(cheap_flip, money, least, most):
+    rng = np.random.default_rng(3)
+    costs = {f"{price}{k}": cost for price, cost in (("cheap", 1.0), ("dear", 10.0)) for k in range(4)}
+    chooser = jr.Chooser(items=range(14), annotators=costs, costs=costs, random_state=0)
+    spent = dict.fromkeys(("cheap", "dear"), 0.0)
+    while sum(spent.values()) < money:
+        asked = chooser.batch(5)
+        said = [
+            "left"
+            if (one.left > one.right) != (rng.random() < (cheap_flip if "cheap" in one.annotator else 0.03))
+            else "right"
+            for one in asked
+        ]
+        chooser.tell([(one.annotator, one.left, one.right, word) for one, word in zip(asked, said, strict=True)])
+        for one in asked:
+            spent[one.annotator[:-1]] += costs[one.annotator]
+    assert least <= spent["dear"] / sum(spent.values()) <= most
+
+
 def test_new_items_are_asked_within_their_own_question():
     questions = {"a1": "p", "a2": "p", "a3": "p", "b1": "q", "b2": "q", "b3": "q"}
     chooser = jr.Chooser(items=questions, annotators=ANNOTATORS, questions=questions, random_state=0)

@@ -20,7 +20,7 @@ from jamrank.typing import FloatArray, IntArray
 NewModel = Callable[[bool], Any]
 
 # Prior variance of a score, before there are votes to estimate it.
-_FIRST_VARIANCE = 2.0
+USUAL_VARIANCE = 2.0
 _ROUNDS = 2
 # Flip of annotators without a fitted one.
 _USUAL_FLIP = 0.3
@@ -45,8 +45,8 @@ class Belief:
         # Annotators of a kind share a prior; by default all are of one kind.
         self.kind_of_annotators: Callable[[], IntArray] = lambda: np.zeros(len(pool.annotators), np.int64)
         # Variance of a score given its features, and of the weight of each standardised feature.
-        self._own_variance, self._weight_variance = _FIRST_VARIANCE, 0.0
-        self.prior_variance = _FIRST_VARIANCE
+        self._own_variance, self._weight_variance = USUAL_VARIANCE, 0.0
+        self.prior_variance = USUAL_VARIANCE
         self.scores = GaussianScores(np.empty(0), np.empty((0, 0)))
         self.reliability = Reliability(0)
         self.tie = np.empty(0)
@@ -83,10 +83,10 @@ class Belief:
     def _start_scores(self) -> None:
         """Start with the prior given the features: similar items have similar scores."""
         n = len(self.pool.items)
-        self._own_variance, self._weight_variance = 0.5 * _FIRST_VARIANCE, 0.0
+        self._own_variance, self._weight_variance = 0.5 * USUAL_VARIANCE, 0.0
         if self._features is not None:
             width = self._features.standardised(self.pool.items.names).shape[1]
-            self._weight_variance = 0.5 * _FIRST_VARIANCE / width
+            self._weight_variance = 0.5 * USUAL_VARIANCE / width
         self.scores = GaussianScores.from_information(
             np.zeros(n), self._prior(), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
         )

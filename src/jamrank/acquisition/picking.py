@@ -83,7 +83,7 @@ def _draw(view: View, desk: Desk, pairs: IntArray, share: float, name: str, why:
 
 def _lots(view: View) -> FloatArray:
     """Return the probability of each annotator: higher if less known, lower if more expensive."""
-    weight = (view.belief.reliability.sharpness_deviation[view.annotators] + _LEAST_DOUBT) / view.cost
+    weight = (view.belief.reliability.sharpness_deviation[view.annotators] + _LEAST_DOUBT) / view.cost**2
     return np.asarray(weight / weight.sum())
 
 
