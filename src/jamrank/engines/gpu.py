@@ -23,7 +23,9 @@ from jamrank.rows import ROWS_BY, Codes, Rows
 from jamrank.typing import Float32Array, FloatArray, Int32Array, IntArray
 
 # Steps of conjugate gradients that are started before the result is looked at, and the threads of each.
-_AHEAD, _STEP_THREADS = 3, 1024
+_AHEAD, _STEP_THREADS = 2, 1024
+# Numbers of the state of conjugate gradients, see kernels/gpu/descent.cu.
+_STATE = 6
 # With fewer votes a fit in memory ends before the GPU is initialised.
 _MANY_VOTES = 5_000_000
 
@@ -251,7 +253,9 @@ class GpuEngine(MemoryEngine):
                 if part.resident is None:
                     # Its curvature is no longer on the device; the sums of recomputing it are not needed.
                     self._held.recompute(self.gpu, part, there, self.gpu.device.empty(len(self.gpu.sums), np.int64))
-                self._multiply(part, there, sent[: self.n_items], sent[self.n_items :], product)
+                self.gpu.device.launch(
+                    *self._product(part, there, sent[: self.n_items], sent[self.n_items :], product)
+                )
         return self.gpu.fetch_sums(self.n_items) / scale
 
     def solve(
@@ -278,16 +282,21 @@ class GpuEngine(MemoryEngine):
         direction, there = self.gpu.device.empty(n, np.float64), given[4 * n :]
         whole = n, product, direction, given
         self.gpu.device.launch("descend", 1, _STEP_THREADS, *whole, 1)
-        solution = self.gpu.device.pinned(len(state) + n, np.float64)
+        multiply = [self._product(part, part.resident, direction, there[n:], product) for part in self.gpu.parts]
         for _ in range(0, max_iter, _AHEAD):
             for _ in range(_AHEAD):
-                for part in self.gpu.parts:
-                    self._multiply(part, part.resident, direction, there[n:], product)
+                for launch in multiply:
+                    self.gpu.device.launch(*launch)
                 self.gpu.device.launch("descend", 1, _STEP_THREADS, *whole, 0)
-            self.gpu.device.fetch(there, solution)
-            if solution[n + 1]:
+            self.gpu.device.fetch(there, self._solution)
+            if self._solution[n + 1]:
                 break
-        return solution[:n].copy()
+        return self._solution[:n].copy()
+
+    @cached_property
+    def _solution(self) -> FloatArray:
+        """Pinned memory for a solution and the state of :meth:`solve`."""
+        return self.gpu.device.pinned(self.n_items + _STATE, np.float64)
 
     def bends(self, curvature: CurvatureHandle) -> Float32Array:
         """Return the curvature of each of the rows' links, in single precision."""
@@ -331,16 +340,15 @@ class GpuEngine(MemoryEngine):
                 launch(self.gpu, part, there, self.gpu.sums)
         return PassSums.of(self.gpu.fetch_sums(len(self.gpu.sums)), self.n_items, self.gpu.n_kinds, scales)
 
-    def _multiply(self, part: GpuPart, there: Any, vector: Any, scale: Any, product: Any) -> None:
+    def _product(self, part: GpuPart, there: Any, vector: Any, scale: Any, product: Any) -> tuple[Any, ...]:
+        """Return how to launch the kernel that multiplies the curvature of a part with a vector."""
+        rest = there["curvature"], vector, scale, product
         if self.gpu.in_cells:
             span = self.n_items, part.first, part.last, self.gpu.cell_at(part.first), self.gpu.height
-            rest = there["curvature"], vector, scale, product
-            self.gpu.device.launch("walk_times", self.gpu.tiles(part), WALK_THREADS, *span, *rest)
-            return
+            return "walk_times", self.gpu.tiles(part), WALK_THREADS, *span, *rest
         blocks, chunk = self.gpu.blocks_of_links(part)
         layout = self.gpu.layout(part, there, chunk)
-        rest = there["curvature"], vector, scale, product
-        self.gpu.device.launch(f"rows_times<{self.gpu.second_type}>", blocks, THREADS, *layout, *rest)
+        return f"rows_times<{self.gpu.second_type}>", blocks, THREADS, *layout, *rest
 
 
 def _make(votes: Comparisons, row: str, threads: int | None, tick: Tick | None) -> Engine:
