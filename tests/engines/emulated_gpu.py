@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit
 
-from jamrank.engines.gpu_rows import fixed_point_scale
+from jamrank.engines.gpu_layout import fixed_point_scale
 
 _LEAST_CURVATURE, _LARGEST_MARGIN = 0.1, 700.0
 
@@ -22,8 +22,12 @@ class EmulatedDevice:
         self.free_bytes, self.shared_bytes = free_bytes, shared_bytes
         self.launched = []
 
-    def put(self, array):
-        return np.array(array)
+    def put(self, array, dtype=None):
+        return np.array(array, dtype)
+
+    def filled(self, length, dtype, fill):
+        there, half = np.full(length, 77, dtype), length // 2
+        return there, [fill(own, there[own]) for own in (slice(0, half), slice(half, length))]
 
     def empty(self, length, dtype):
         return np.full(length, 77, dtype)
@@ -40,8 +44,8 @@ class EmulatedDevice:
     def fill(self, array, value):
         array.view(np.uint8)[:] = value
 
-    def narrowed(self, array):
-        return array.astype(np.uint16)
+    def begins(self, lengths, dtype):
+        return np.concatenate([[0], np.cumsum(lengths, dtype=dtype)]).astype(dtype)
 
     def read(self, array, out=None):
         if out is None:
@@ -305,10 +309,32 @@ def count_codes(_, count, chunk, codes, kinds, here, sums):
     sums[:kinds] += np.bincount(codes, minlength=kinds)
 
 
+def count_votes(_, pairs, start, words, kind_bits, counts, empty):
+    pair = np.repeat(np.arange(pairs), np.diff(start))
+    counts[:] = np.bincount(pair, words >> kind_bits, pairs)
+    empty[0] |= (counts == 0).any()
+
+
+def spell_out(_, pairs, start, words, kind_bits, begin, kinds):
+    kinds[:] = np.repeat(words & ((1 << kind_bits) - 1), words >> kind_bits)
+
+
+def mark_sides(_, items, base, count, chunk, start, second, begin, vote_base, codes, weight, side, seen):
+    first, other = _items(items, base, count, start, second)
+    if side is None:
+        link = np.repeat(np.arange(count), np.diff(begin))
+        times = np.ones(len(codes)) if weight is None else weight
+        lead = np.sign(np.bincount(link, np.where(codes % 2, times, -times), count))
+    else:
+        lead = np.array([-1, 1, 0])[side[codes]]
+    for item, ahead in ((first, lead), (other, -lead)):
+        np.bitwise_or.at(seen, item, np.where(ahead > 0, 2, np.where(ahead < 0, 1, 3)).astype(np.int32))
+
+
 KERNELS = {
     kernel.__name__: kernel
     for kernel in (
         exponentials, walk, walk_times, rows_times, descend, to_cells, from_cells, over_patterns, over_lists,
-        over_votes, maximise, from_shares, count_codes,
+        over_votes, maximise, from_shares, count_codes, count_votes, spell_out, mark_sides,
     )
 }  # fmt: skip

@@ -13,6 +13,7 @@ import jamrank as jr
 import jamrank.rows.rows as rows_module
 from jamrank.data.comparisons import Comparisons
 from jamrank.engines import ENGINES, GpuEngine, Kind, MemoryEngine
+from jamrank.engines.gpu_crowd import GpuCrowd, rows_on_device
 from jamrank.engines.kind import read_into_memory
 from jamrank.errors import GpuError, GpuFallbackWarning
 from jamrank.fitting.newton import newton_step
@@ -42,6 +43,11 @@ def crowd(n_votes=3000, weights=(1.0,), n_items=N_ITEMS, seed=0) -> Comparisons:
     right = (left + rng.integers(1, n_items, n_votes)) % n_items
     said = rng.choice([0.0, 0.5, 1.0], n_votes, p=[0.4, 0.1, 0.5])
     return Comparisons.from_arrays(left, right, rng.integers(0, 8, n_votes), said, rng.choice(weights, n_votes))
+
+
+def crowd_of_two() -> Comparisons:
+    """Return votes of one annotator on the one pair of two items."""
+    return Comparisons.from_arrays(["a", "a", "b"], ["b", "b", "a"], ["x"] * 3, [1.0, 0.0, 1.0])
 
 
 def jury(share: float, n_items: int = N_ITEMS, seed=1) -> Comparisons:
@@ -153,6 +159,8 @@ def assert_same_passes(engine: GpuEngine, memory: MemoryEngine) -> None:
         same(degree, other, "observed")
         same(links.curvature, pairs.curvature, "observed links")
     same(engine.vote_counts, memory.vote_counts)
+    if rows.about == "truth":
+        np.testing.assert_array_equal(engine.sides_taken(), memory.sides_taken())
     assert (engine.n_rows, engine.n_links, engine.n_confusion_groups) == (
         memory.n_rows,
         memory.n_links,
@@ -232,6 +240,87 @@ def test_products_walk_where_a_third_of_all_pairs_has_votes(device):
     in_cells = {name for name, make in ROWS.items() if GpuEngine(make(), device=device).gpu.in_cells}
     assert in_cells.isdisjoint({"few pairs", "questions", "lists on few pairs", "votes on few pairs"})
     assert in_cells >= {"all pairs", "nearly all pairs", "lists", "votes", "votes in runs", "weighted votes", "ties"}
+
+
+def decided(votes: Comparisons) -> Comparisons:
+    return votes.only(votes.vote_result < 2)
+
+
+@pytest.fixture
+def in_lists(monkeypatch):
+    """Few votes are mostly the same lists: say that they are not."""
+    for module in ("rows.rows", "engines.gpu_crowd"):
+        monkeypatch.setattr(f"jamrank.{module}.few_patterns", lambda votes: False)
+
+
+@pytest.mark.parametrize("row", ["pair", "vote"])
+@pytest.mark.parametrize(
+    "votes",
+    [
+        decided(crowd(3000)),
+        decided(crowd(700, n_items=80)),
+        decided(crowd(3000, (1.0, 1.0, 1.0, 2.0))),
+        crowd_of_two(),
+    ],
+    ids=["dense", "sparse", "repeated", "two items"],
+)
+def test_rows_of_a_crowd_are_made_on_the_device(votes, row, device, in_lists):
+    made = rows_on_device(votes, row, device)
+    assert isinstance(made, GpuCrowd)
+    engine = GpuEngine(made, votes=votes)
+    scores = np.zeros(votes.n_items)
+    for use in (engine.initial_step(scores), engine.sides_taken(), engine.vote_counts, engine.n_links):
+        assert use is not None
+    engine.posterior(scores, np.log(np.full((votes.n_annotators, 2, 2), 0.5)))
+    # A fit with its posterior needs no rows in memory.
+    assert "rows" not in vars(made)
+    assert_same_passes(engine, MemoryEngine(ROWS_BY[row](votes, None)))
+
+
+@pytest.mark.parametrize(
+    ("votes", "row"),
+    [
+        (crowd(), "vote"),
+        (questions(), "vote"),
+        (jury(0.5), "vote"),
+        (decided(crowd(weights=(0.5, 1.0))), "vote"),
+        (decided(crowd(weights=(1.0, 300.0))), "vote"),
+        (decided(crowd(weights=(4.0,))), "vote"),
+        (decided(crowd(4000, n_items=10)), "pair"),
+        (decided(crowd()), "side"),
+    ],
+    ids=["ties", "questions", "jury", "fractions", "large weights", "many repeats", "patterns", "other rows"],
+)
+def test_other_rows_are_made_in_memory(votes, row, device):
+    assert rows_on_device(votes, row, device) is None
+
+
+def test_rows_that_do_not_fit_at_once_are_made_in_memory(device):
+    assert rows_on_device(decided(crowd()), "vote", device, memory=10_000) is None
+
+
+def test_a_pair_without_votes_that_count_is_left_to_memory(device):
+    votes = decided(crowd())
+    weight = np.ones(len(votes.vote_result))
+    weight[votes.vote_start[3] : votes.vote_start[4]] = 0.0
+    votes = replace(votes, storage=replace(votes.storage.table, weight=weight))
+    assert rows_on_device(votes, "vote", device) is None
+
+
+@pytest.mark.parametrize("model", [jr.JAM(engine="gpu"), jr.CrowdBT(engine="gpu")])
+def test_fits_to_rows_made_on_the_device_agree_with_those_in_memory(model, device, monkeypatch, in_lists):
+    votes = decided(crowd(4000))
+    expected = type(model)().fit(votes)
+    there = [getattr(expected, name).copy() for name in ("scores_", "flip_", "posterior_")]
+    made = []
+    monkeypatch.setattr("jamrank.engines.gpu.GpuDevice", lambda: device)
+    monkeypatch.setattr(
+        "jamrank.engines.gpu.rows_on_device", lambda *given: made.append(rows_on_device(*given)) or made[-1]
+    )
+    found = model.fit(replace(votes))
+    for name, expected in zip(("scores_", "flip_", "posterior_"), there, strict=True):
+        np.testing.assert_allclose(getattr(found, name), expected, atol=1e-6, err_msg=name)
+    assert isinstance(made[0], GpuCrowd)
 
 
 def test_more_items_than_two_bytes_can_number(device):

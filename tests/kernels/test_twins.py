@@ -902,3 +902,88 @@ def test_nonsense_in_the_environment_is_not_taken_for_threads(monkeypatch, nonse
     untold = default_threads()
     monkeypatch.setenv("JAMRANK_THREADS", nonsense)
     assert default_threads() == untold >= 1
+
+
+@needs_compiled
+@settings(deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 60_000), st.integers(1, 4))
+def test_checks_of_arrays_find_what_numpy_finds(seed, n, threads):
+    rng = np.random.default_rng(seed)
+    for kind in (np.int8, np.int32, np.int64, np.float64):
+        values = rng.integers(-100, 100, n).astype(kind)
+        assert kernels.extremes(values, threads) == twin.extremes(values, threads)
+    copy = np.empty(n, dtype=np.int8)
+    values = rng.integers(-1, 2, n).astype(np.int8)
+    assert kernels.copy_bounded(values, copy, threads) == twin.extremes(values, threads)
+    np.testing.assert_array_equal(copy, values)
+    for kind in (np.int32, np.int64):
+        one, other = (rng.integers(0, 4 * n, n).astype(kind) for _ in range(2))
+        assert kernels.any_equal(one, other, threads) == twin.any_equal(one, other, threads)
+        seen = np.zeros((2, 2 * n), dtype=np.uint8)
+        ids = one - np.int32(n)
+        bounds = [module.survey_ids(ids, own, threads) for module, own in zip((kernels, twin), seen, strict=True)]
+        assert bounds[0] == bounds[1]
+        np.testing.assert_array_equal(*seen)
+    n_items = int(np.sqrt(2 * n)) + 2
+    first, second = (side[:n].astype(np.int32) for side in np.triu_indices(n_items, 1))
+    assert kernels.in_order(first, second, threads)
+    place = rng.integers(0, len(first))
+    for side in (first, second):
+        changed = side.copy()
+        changed[place] = rng.integers(0, n_items)
+        pair = (changed, second) if side is first else (first, changed)
+        assert kernels.in_order(*pair, threads) == twin.in_order(*pair, threads)
+
+
+@needs_compiled
+@settings(deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([(1.0,), (0.0, 1.0, 3.0, 63.0), (1.0, 64.0), (0.5, 1.0), ()]))
+def test_votes_are_packed_into_words_as_by_numpy(seed, weights):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 300))
+    who, result = rng.integers(0, 500, n).astype(np.int32), rng.integers(0, 3, n).astype(np.int8)
+    weight = rng.choice(weights, n) if weights else np.empty(0)
+    words = [np.empty(n, dtype=(np.uint16, np.uint32)[seed % 2]) for _ in range(2)]
+    found = [
+        module.pack_kinds(who, result, weight, 10, own) for module, own in zip((kernels, twin), words, strict=True)
+    ]
+    assert found[0] == found[1]
+    if found[0] >= 0:
+        np.testing.assert_array_equal(*words)
+
+
+@needs_compiled
+@pytest.mark.parametrize("far", [0.0, 1.0, 299.0, 1000.0])
+def test_priors_of_pairs_are_those_of_numpy(far):
+    rng = np.random.default_rng(0)
+    first, second = rows_of(rng, 500, 30)
+    scores = far * np.linspace(-1, 1, 30)
+    found = [np.empty(500) for _ in range(2)]
+    for module, own in zip((kernels, twin), found, strict=True):
+        module.prior_of_pairs(first, second, scores, own, 2)
+    np.testing.assert_allclose(*found, rtol=1e-13, atol=1e-300)
+
+
+@needs_compiled
+@pytest.mark.parametrize(("n", "kept"), [(1, 1), (7, 3), (8, 10), (1003, 10), (5, 0)])
+def test_directions_of_steps_are_those_of_numpy(n, kept):
+    rng = np.random.default_rng(n)
+    steps, drops, em_drops = ([rng.standard_normal(n) for _ in range(kept)] for _ in range(3))
+    drops = [np.sign(step @ drop) * drop for step, drop in zip(steps, drops, strict=True)]
+    gradient, em_step = rng.standard_normal((2, n))
+    found = [em_step.copy() for _ in range(2)]
+    for module, own in zip((kernels, twin), found, strict=True):
+        module.lbfgs_direction(steps, drops, em_drops, gradient, own)
+    np.testing.assert_allclose(*found, rtol=1e-9, atol=1e-9 * np.abs(found[1]).max())
+
+
+@needs_compiled
+@pytest.mark.parametrize("longest", [3, 255, 256, 1000])
+def test_lengths_of_runs_are_those_of_numpy(longest):
+    lengths = np.random.default_rng(0).integers(0, 4, 300)
+    lengths[7] = longest
+    start = np.concatenate([[0], np.cumsum(lengths)])
+    found = np.empty((2, 300), dtype=np.uint8)
+    fits = [module.run_lengths(start, own) for module, own in zip((kernels, twin), found, strict=True)]
+    assert fits == [longest <= 255] * 2
+    np.testing.assert_array_equal(*found)

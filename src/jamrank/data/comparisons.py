@@ -35,7 +35,7 @@ from jamrank.data.soft import canonical_columns, grades_of_winners, parse_grades
 from jamrank.data.storage import MISSING, SOFT, TIE, DenseVotes, VoteTable
 from jamrank.errors import InputError
 from jamrank.kernels import default_threads, kernels
-from jamrank.kernels.in_threads import any_block
+from jamrank.kernels.in_threads import extremes
 from jamrank.text import many, pairs_of_items
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
@@ -137,7 +137,7 @@ class Comparisons:
     @cached_property
     def n_grades(self) -> int:
         """The highest grade; 0 where votes have none."""
-        return 0 if isinstance(self.storage, DenseVotes) else max(int(self.vote_grade.max(initial=0)), 0)
+        return 0 if isinstance(self.storage, DenseVotes) else max(int(self.storage.grade.max(initial=0)), 0)
 
     @classmethod
     def from_arrays(
@@ -264,7 +264,7 @@ class Comparisons:
         for name, column in {**columns, "annotators": names}.items():
             refuse_missing(name, column)
         items, (left_code, right_code) = encode(columns["left"], columns["right"])
-        refuse_self_pairs(items, left_code, right_code)
+        in_order = refuse_self_pairs(items, left_code, right_code)
         labels, (annotator_code,) = encode(names)
         if len(labels) < n_annotators:
             raise InputError("two columns of outcomes have the same annotator", "give each column its own id")
@@ -273,12 +273,12 @@ class Comparisons:
             codes = left_code[of_pair], right_code[of_pair], annotator_code[who]
             results, p_left = parse_outcomes(matrix.ravel())
             return cls._fold(EncodedVotes(items, labels, np.array([""], object), *codes, None, results, None), p_left)
-        results = parse_matrix(matrix)
+        results, decided = parse_matrix(matrix)
         order = np.argsort(annotator_code)
         if (np.diff(order) < 0).any():
             results = np.ascontiguousarray(results[:, order])
         no_question = np.array([""], dtype=object)
-        folded = fold_matrix(items, labels, no_question, left_code, right_code, results)
+        folded = fold_matrix(items, labels, no_question, left_code, right_code, results, in_order, decided)
         return cls(items, labels, no_question, *folded)
 
     @classmethod
@@ -366,7 +366,7 @@ class Comparisons:
         if isinstance(self.storage, DenseVotes):
             return 0.0 if self.storage.decided else float(count(self.storage.results, TIE))
         result = self.vote_result
-        if not any_block(len(result), lambda block: result[block] == TIE):
+        if not len(result) or extremes(result)[1] < TIE:
             return 0.0
         return float(self.vote_weight[result == TIE].sum())
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from jamrank.data.comparisons import Comparisons
 from jamrank.data.storage import FIRST, TIE, DenseVotes
@@ -75,16 +76,27 @@ def _identical(votes: Comparisons) -> list[IntArray]:
         some = votes.storage.results[:_FIRST_PAIRS].T
         if len({said.tobytes() for said in some}) == len(some):
             return []
+    elif len(np.unique(_marks(votes, _FIRST_PAIRS))) == votes.n_annotators:
+        # And those of a crowd.
+        return []
     weight = np.round(votes.annotator_decided, 6)
     _, at, count = np.unique(weight, return_inverse=True, return_counts=True)
     if not ((count[at] > 1) & (weight >= _LEAST_PAIRS)).any():
         return []
-    # The first pairs mostly tell a crowd apart too.
-    return _same_votes(votes, weight, min(_FIRST_PAIRS, votes.n_pairs)) and _same_votes(votes, weight, votes.n_pairs)
+    return _alike(weight, _marks(votes, _FIRST_PAIRS)) and _alike(weight, _marks(votes, votes.n_pairs))
 
 
-def _same_votes(votes: Comparisons, weight: FloatArray, n_pairs: int) -> list[IntArray]:
-    """Return groups of annotators with the same weight of votes, and the same votes on the first pairs."""
+def _alike(weight: FloatArray, marks: NDArray[np.uint64]) -> list[IntArray]:
+    """Return groups of annotators with the same weight of votes and the same marks."""
+    order = np.lexsort((np.arange(len(marks)), marks, weight))
+    new = np.concatenate([[True], (marks[order][1:] != marks[order][:-1]) | (np.diff(weight[order]) != 0)])
+    groups = np.split(order, np.flatnonzero(new)[1:])
+    return [group for group in groups if len(group) > 1 and weight[group[0]] >= _LEAST_PAIRS]
+
+
+def _marks(votes: Comparisons, n_pairs: int) -> NDArray[np.uint64]:
+    """Return a number for the votes of each annotator on the first pairs, the same for the same votes."""
+    n_pairs = min(n_pairs, votes.n_pairs)
     table, marks = votes.storage.table, np.empty(votes.n_annotators, dtype=np.uint64)
     own = slice(int(table.start[n_pairs]))
     kernels.mark_ballots(
@@ -95,10 +107,7 @@ def _same_votes(votes: Comparisons, weight: FloatArray, n_pairs: int) -> list[In
         marks,
         default_threads(),
     )
-    order = np.lexsort((np.arange(votes.n_annotators), marks, weight))
-    new = np.concatenate([[True], (marks[order][1:] != marks[order][:-1]) | (np.diff(weight[order]) != 0)])
-    groups = np.split(order, np.flatnonzero(new)[1:])
-    return [group for group in groups if len(group) > 1 and weight[group[0]] >= _LEAST_PAIRS]
+    return marks
 
 
 def _chance_of_equality(votes: Comparisons, group: IntArray, copy_of: IntArray) -> float:

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jamrank.data.packing import FoldedVotes, Packing, sorted_keys
-from jamrank.data.storage import FIRST, MISSING, SECOND, TIE, DenseVotes
+from jamrank.data.storage import FIRST, MISSING, TIE, DenseVotes
+from jamrank.kernels import default_threads, kernels
 from jamrank.kernels.in_threads import any_block
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
@@ -100,9 +101,15 @@ def fold_matrix(
     left: Int32Array,
     right: Int32Array,
     results: NDArray[np.int8],
+    in_order: bool,
+    decided: bool,
 ) -> FoldedVotes:
-    """Sort a matrix of pairs × annotators by pair; where a pair occurs twice, fold its votes one by one."""
-    dense = _sort_matrix(len(items), left, right, results)
+    """Sort a matrix of pairs × annotators by pair; where a pair occurs twice, fold its votes one by one.
+
+    in_order: Whether the pairs are sorted and distinct, and name the lower item first.
+    decided: Whether there are neither ties nor gaps, as in most matrices.
+    """
+    dense = _sort_matrix(len(items), left, right, results, in_order, decided)
     if dense is not None:
         return dense
     n_pairs, n_annotators = results.shape
@@ -111,15 +118,16 @@ def fold_matrix(
     return fold(EncodedVotes(items, annotators, questions, left, right, who, None, results.ravel(), None))
 
 
-def _sort_matrix(n_items: int, left: Int32Array, right: Int32Array, results: NDArray[np.int8]) -> FoldedVotes | None:
+def _sort_matrix(
+    n_items: int, left: Int32Array, right: Int32Array, results: NDArray[np.int8], in_order: bool, decided: bool
+) -> FoldedVotes | None:
     """Store a matrix whose rows are distinct pairs as it is; None where two rows are the same pair."""
     first, second, swapped = left, right, np.empty(0, dtype=bool)
-    in_order = _in_order(first, second)
     if not in_order and any_block(len(left), lambda block: left[block] > right[block]):
         swapped = left > right
         first, second = np.where(swapped, right, left), np.where(swapped, left, right)
         results = _turned(results, swapped[:, None])
-        in_order = _in_order(first, second)
+        in_order = kernels.in_order(first, second, default_threads())
     if not in_order:
         key = first.astype(np.int64) * n_items + second
         order = np.argsort(key, kind="stable")
@@ -127,8 +135,6 @@ def _sort_matrix(n_items: int, left: Int32Array, right: Int32Array, results: NDA
             return None
         first, second, results = first[order], second[order], results[order]
         swapped = swapped[order] if len(swapped) else swapped
-    # Most matrices have neither ties nor gaps.
-    decided = not any_block(len(results), lambda block: results[block].max(initial=SECOND) > FIRST)
     n_missing = 0 if decided else count(results, MISSING)
     return FoldedVotes(
         first,
@@ -144,20 +150,6 @@ def _turned(results: NDArray[np.int8], swapped: BoolArray) -> NDArray[np.int8]:
     """Return results seen from the canonical order: reversed where the first item was shown on the right."""
     turned: NDArray[np.int8] = np.where(swapped & (results <= FIRST), FIRST - results, results).astype(np.int8)
     return turned
-
-
-def _in_order(first: Int32Array, second: Int32Array) -> bool:
-    """Return whether pairs are sorted and distinct, and name the lower item first."""
-    last = len(first) - 1
-
-    def is_wrong(block: slice) -> bool:
-        here, after = slice(block.start, min(block.stop, last)), slice(block.start + 1, block.stop + 1)
-        falls = second[after] <= second[here]
-        falls &= first[after] == first[here]
-        falls |= first[after] < first[here]
-        return bool(falls.any() or (first[block] >= second[block]).any())
-
-    return not any_block(len(first), is_wrong)
 
 
 def count(results: NDArray[np.int8], result: int) -> int:

@@ -22,7 +22,8 @@ from jamrank.data.ids import (
 from jamrank.data.storage import FIRST, MISSING, SECOND, TIE
 from jamrank.data.text_ids import encode_text
 from jamrank.errors import InputError
-from jamrank.kernels.in_threads import any_block, copied, extremes
+from jamrank.kernels import default_threads, kernels
+from jamrank.kernels.in_threads import copied, extremes
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
 # Beyond these, one vote more or less is lost to rounding, and reciprocals or steps of a fit overflow.
@@ -127,13 +128,14 @@ def as_matrix(outcomes: ArrayLike) -> NDArray[Any]:
     return matrix
 
 
-def parse_matrix(matrix: NDArray[Any]) -> NDArray[np.int8]:
-    """Return a result code for each entry of a matrix of outcomes, seen from the left."""
+def parse_matrix(matrix: NDArray[Any]) -> tuple[NDArray[np.int8], bool]:
+    """Return a result code for each entry of a matrix of outcomes, seen from the left, and whether all are sides."""
     if matrix.dtype.kind == "b":
-        return matrix.astype(np.int8)
+        return matrix.astype(np.int8), True
     if matrix.dtype.kind != "i":
-        return _results(matrix.astype(np.float64))
-    low, high = map(int, extremes(matrix)) if matrix.size else (0, 0)
+        results = _results(matrix.astype(np.float64))
+        return results, not results.size or extremes(results)[1] <= FIRST
+    results, (low, high) = _copied(matrix)
     if low < -1 or high > 1:
         row, column = np.argwhere((matrix < -1) | (matrix > 1))[0]
         raise InputError(
@@ -141,10 +143,20 @@ def parse_matrix(matrix: NDArray[Any]) -> NDArray[np.int8]:
             "expected 1 (left), 0 (right) or -1 (no vote)",
             row=int(row) + 1,
         )
-    results: NDArray[np.int8] = copied(matrix, np.int8)
     if low < 0:
         results[results < 0] = MISSING
-    return results
+    return results, low >= 0
+
+
+def _copied(matrix: NDArray[Any]) -> tuple[NDArray[np.int8], tuple[int, int]]:
+    """Return a matrix of integers in a byte each, and the extremes of the given one."""
+    if not matrix.size:
+        return matrix.astype(np.int8), (0, 0)
+    if matrix.dtype == np.int8 and matrix.flags.c_contiguous:
+        results = np.empty(matrix.shape, dtype=np.int8)
+        return results, kernels.copy_bounded(matrix.ravel(), results.ravel(), default_threads())
+    low, high = extremes(matrix)
+    return copied(matrix, np.int8), (int(low), int(high))
 
 
 def _results(outcome: FloatArray) -> NDArray[np.int8]:
@@ -231,12 +243,15 @@ def refuse_empty(name: str, column: Column) -> None:
         raise InputError(f"{name} is missing", "every vote needs an id there", **_places(empty.arg_true().to_list()))
 
 
-def refuse_self_pairs(items: NDArray[Any], left: Int32Array, right: Int32Array) -> None:
-    """Refuse a vote on an item and itself."""
-    if any_block(len(left), lambda block: left[block] == right[block]):
+def refuse_self_pairs(items: NDArray[Any], left: Int32Array, right: Int32Array) -> bool:
+    """Refuse a vote on an item and itself; return whether the pairs are sorted and distinct, the lower item first."""
+    if kernels.in_order(left, right, default_threads()):
+        return True
+    if kernels.any_equal(left, right, default_threads()):
         rows = np.flatnonzero(left == right)
         problem = f"{items[left[rows[0]]]!s} is compared with itself"
         raise InputError(problem, "left and right must be different items", **_places(rows), reason=SELF_PAIR)
+    return False
 
 
 def fill_questions(column: Column, gaps: bool | None = None) -> Column:

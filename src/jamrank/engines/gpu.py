@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,17 +11,21 @@ from numpy.typing import NDArray
 
 from jamrank.data.comparisons import Comparisons
 from jamrank.engines.base import Engine, Expectation, Maximisation
+from jamrank.engines.gpu_crowd import GpuCrowd, rows_on_device
+from jamrank.engines.gpu_layout import THREADS, WALK_THREADS, GpuLayout, GpuPart, fixed_point_scale, shared_bytes
 from jamrank.engines.gpu_passes import Launch, PassSums, PassTask
-from jamrank.engines.gpu_rows import THREADS, WALK_THREADS, GpuPart, GpuRows, fixed_point_scale, shared_bytes
+from jamrank.engines.gpu_rows import GpuRows
 from jamrank.engines.kind import Kind, Load, Tick, read_into_memory
-from jamrank.engines.memory import CurvatureHandle, MemoryEngine
+from jamrank.engines.memory import CurvatureHandle, MemoryEngine, winner
 from jamrank.errors import GpuError
 from jamrank.kernels.gpu_device import GpuDevice, gpu_available
-from jamrank.rows import ROWS_BY, Codes, RaggedVotes, Rows
-from jamrank.typing import Float32Array, FloatArray, IntArray
+from jamrank.rows import ROWS_BY, Codes, Rows
+from jamrank.typing import Float32Array, FloatArray, Int32Array, IntArray
 
 # Steps of conjugate gradients that are started before the result is looked at, and the threads of each.
-_AHEAD, _STEP_THREADS = 3, 1024
+_AHEAD, _STEP_THREADS = 2, 1024
+# Numbers of the state of conjugate gradients, see kernels/gpu/descent.cu.
+_STATE = 6
 # With fewer votes a fit in memory ends before the GPU is initialised.
 _MANY_VOTES = 5_000_000
 
@@ -42,8 +47,8 @@ class GpuEngine(MemoryEngine):
 
     Parameters
     ----------
-    rows : Rows
-        What to pass over.
+    rows : Rows or GpuCrowd
+        What to pass over: rows in memory, or rows that were made on the device.
     threads : int, optional
         Of the work that stays in memory; every available core unless given.
     votes : Comparisons, optional
@@ -61,16 +66,70 @@ class GpuEngine(MemoryEngine):
 
     def __init__(
         self,
-        rows: Rows,
+        rows: Rows | GpuCrowd,
         threads: int | None = None,
         votes: Comparisons | None = None,
         *,
         memory: int | None = None,
         device: GpuDevice | None = None,
     ) -> None:
-        self.gpu = GpuRows(rows, GpuDevice() if device is None else device, memory)
-        super().__init__(self.gpu.rows, threads, votes)
+        self.gpu: GpuLayout = (
+            GpuRows(rows, GpuDevice() if device is None else device, memory) if isinstance(rows, Rows) else rows
+        )
+        self._set_up(threads, votes)
         self._held: _Held | None = None
+
+    @property
+    def rows(self) -> Rows:
+        """The rows in memory."""
+        return self.gpu.rows
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return self.gpu.n_items
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.gpu.form.n_rows
+
+    @property
+    def n_links(self) -> int:
+        """Number of distinct pairs of items."""
+        return len(self.pairs[0])
+
+    @property
+    def n_confusion_groups(self) -> int:
+        """Number of confusion groups."""
+        return self.gpu.form.n_confusion_groups
+
+    @property
+    def vote_counts(self) -> FloatArray:
+        """Votes of each confusion group for the second and for the first item of their rows, by weight."""
+        return self.gpu.vote_counts
+
+    @cached_property
+    def pairs(self) -> tuple[Int32Array, Int32Array]:
+        """The distinct pairs of items."""
+        return self.gpu.pairs
+
+    def sides_taken(self) -> NDArray[np.uint8]:
+        """Return for each item 1 if it did not win some pair, plus 2 if it did not lose some, by most votes on it."""
+        gpu, form = self.gpu, self.gpu.form
+        side = None
+        if form.patterns is not None and not form.in_runs:
+            side = gpu.device.put(winner(form.patterns.share))
+        seen = gpu.device.empty(self.n_items, np.int32)
+        gpu.device.fill(seen, 0)
+        for part in gpu.parts:
+            with gpu.on_device(part) as there:
+                blocks, chunk = gpu.blocks_of_links(part)
+                votes = gpu.votes_of_links(part, there)
+                layout = gpu.layout(part, there, chunk)
+                kernel = f"mark_sides<{gpu.second_type}, {gpu.code_type}>"
+                gpu.device.launch(kernel, blocks, THREADS, *layout, *votes, side, seen)
+        return np.asarray(gpu.device.read(seen), dtype=np.uint8)
 
     def expectation(self, scores: FloatArray, log_emission: FloatArray) -> Expectation:
         """Run the fused pass: log-likelihood, sums over votes, gradient and curvature."""
@@ -84,11 +143,11 @@ class GpuEngine(MemoryEngine):
 
     def posterior(self, scores: FloatArray, log_emission: FloatArray) -> FloatArray:
         """Return the probability that the first item is truly better, for each row."""
-        if self.rows.about != "truth":
+        if self.gpu.form.about != "truth":
             return super().posterior(scores, log_emission)
         self.passes += 1
         task = PassTask(self.gpu, scores, log_emission)
-        posterior = np.empty(len(self.rows))
+        posterior = np.empty(self.n_rows)
         if task.walks and self.gpu.all_pairs:
             # The walk over all pairs also overwrites the curvature.
             self._kept = None
@@ -99,24 +158,22 @@ class GpuEngine(MemoryEngine):
 
     def initial_step(self, scores: FloatArray) -> tuple[Maximisation, FloatArray]:
         """Run the pass of the M-step with the share of votes in place of the posterior."""
-        rows, ballots = self.rows, self.rows.ballots
-        in_lists = isinstance(ballots, RaggedVotes)
-        if ballots.n_gold or not (in_lists or rows.begin is not None):
+        form = self.gpu.form
+        in_lists = form.patterns is None
+        if form.n_gold or not (in_lists or form.in_runs):
             return super().initial_step(scores)
         self.passes += 1
-        most, every = fixed_point_scale(self.gpu.most_weight), fixed_point_scale(self.gpu.total_weight)
+        most, every = fixed_point_scale(form.most_weight), fixed_point_scale(form.total_weight)
         sent, kinds = self.gpu.send(scores), 2 * self.n_confusion_groups
 
-        def launch(gpu: GpuRows, part: GpuPart, there: dict[str, Any], sums: Any) -> None:
+        def launch(gpu: GpuLayout, part: GpuPart, there: dict[str, Any], sums: Any) -> None:
             shared, (blocks, chunk) = shared_bytes(kinds), gpu.blocks_of_links(part)
-            names = ("vote_start", "vote", "vote_weight") if in_lists else ("begin", "codes", "weight")
-            begin, votes, weight = (there.get(name) for name in names)
             gpu.device.launch(
                 f"from_shares<{gpu.second_type}, {gpu.code_type}>",
                 blocks,
                 THREADS,
                 *gpu.layout(part, there, chunk),
-                *(begin, part.vote_base, votes, weight, int(not in_lists), sent),
+                *(*gpu.votes_of_links(part, there), int(not in_lists), sent),
                 *gpu.curvature(part, there),
                 *(most, most, every, kinds, int(shared > 0)),
                 *gpu.places(part, sums),
@@ -139,15 +196,15 @@ class GpuEngine(MemoryEngine):
         pattern: Codes | None,
     ) -> Maximisation:
         n_rows = len(posterior if pattern is None else pattern)
-        if loss != "logistic" or n_rows != self.gpu.n_links:
+        if loss != "logistic" or n_rows != self.gpu.form.n_links:
             # The kernel knows neither the hinge loss nor rows in runs with a posterior each.
             return super()._maximise(layout, weight, scores, posterior, loss, pattern)
         self.passes += 1
-        scales = fixed_point_scale(self.gpu.most_weight), fixed_point_scale(self.gpu.most_weight), 1.0
+        scales = (fixed_point_scale(self.gpu.form.most_weight),) * 2 + (1.0,)
         sent = self.gpu.send(scores)
         by_pattern = None if pattern is None else self.gpu.device.put(posterior)
 
-        def launch(gpu: GpuRows, part: GpuPart, there: dict[str, Any], sums: Any) -> None:
+        def launch(gpu: GpuLayout, part: GpuPart, there: dict[str, Any], sums: Any) -> None:
             own, (blocks, chunk) = slice(part.begin, part.end), gpu.blocks_of_links(part)
             gpu.device.launch(
                 f"maximise<{gpu.second_type}, {'Byte' if pattern is None else gpu.code_type}>",
@@ -174,7 +231,7 @@ class GpuEngine(MemoryEngine):
         self, scores: FloatArray, posterior: FloatArray, loss: str = "logistic", pattern: Codes | None = None
     ) -> Maximisation:
         """Run the pass of the M-step at new scores, with the posterior held fixed."""
-        on_device = loss == "logistic" and self.rows.begin is None
+        on_device = loss == "logistic" and not self.gpu.form.in_runs
         layout = (np.empty(0, np.int64), np.empty(0, np.int32)) if on_device else self.rows.layout
         at = self._maximise(layout, self.rows.weight, scores, posterior, loss, pattern)
         if self._held is None:
@@ -196,7 +253,9 @@ class GpuEngine(MemoryEngine):
                 if part.resident is None:
                     # Its curvature is no longer on the device; the sums of recomputing it are not needed.
                     self._held.recompute(self.gpu, part, there, self.gpu.device.empty(len(self.gpu.sums), np.int64))
-                self._multiply(part, there, sent[: self.n_items], sent[self.n_items :], product)
+                self.gpu.device.launch(
+                    *self._product(part, there, sent[: self.n_items], sent[self.n_items :], product)
+                )
         return self.gpu.fetch_sums(self.n_items) / scale
 
     def solve(
@@ -223,23 +282,28 @@ class GpuEngine(MemoryEngine):
         direction, there = self.gpu.device.empty(n, np.float64), given[4 * n :]
         whole = n, product, direction, given
         self.gpu.device.launch("descend", 1, _STEP_THREADS, *whole, 1)
-        solution = self.gpu.device.pinned(len(state) + n, np.float64)
+        multiply = [self._product(part, part.resident, direction, there[n:], product) for part in self.gpu.parts]
         for _ in range(0, max_iter, _AHEAD):
             for _ in range(_AHEAD):
-                for part in self.gpu.parts:
-                    self._multiply(part, part.resident, direction, there[n:], product)
+                for launch in multiply:
+                    self.gpu.device.launch(*launch)
                 self.gpu.device.launch("descend", 1, _STEP_THREADS, *whole, 0)
-            self.gpu.device.fetch(there, solution)
-            if solution[n + 1]:
+            self.gpu.device.fetch(there, self._solution)
+            if self._solution[n + 1]:
                 break
-        return solution[:n].copy()
+        return self._solution[:n].copy()
+
+    @cached_property
+    def _solution(self) -> FloatArray:
+        """Pinned memory for a solution and the state of :meth:`solve`."""
+        return self.gpu.device.pinned(self.n_items + _STATE, np.float64)
 
     def bends(self, curvature: CurvatureHandle) -> Float32Array:
         """Return the curvature of each of the rows' links, in single precision."""
         self._recall(curvature)
         if self._held is None:
             return self._bends
-        found = np.empty(self.gpu.n_links, dtype=np.float32)
+        found = np.empty(self.gpu.form.n_links, dtype=np.float32)
         for part in self.gpu.parts:
             with self.gpu.on_device(part) as there:
                 if part.resident is None:
@@ -252,7 +316,7 @@ class GpuEngine(MemoryEngine):
                     blocks = max(-(-len(part) // THREADS), 1)
                     self.gpu.device.launch(f"from_cells<{self.gpu.second_type}>", blocks, THREADS, *layout, *places)
                 found[part.begin : part.end] = self.gpu.device.read(own[: len(part)])
-        return found if self.rows.begin is not None else self._by_link(found)
+        return found if len(found) == self.n_links else self._by_link(found)
 
     def _recall(self, curvature: CurvatureHandle) -> None:
         """Recompute a curvature, unless it is the one that is kept."""
@@ -276,20 +340,21 @@ class GpuEngine(MemoryEngine):
                 launch(self.gpu, part, there, self.gpu.sums)
         return PassSums.of(self.gpu.fetch_sums(len(self.gpu.sums)), self.n_items, self.gpu.n_kinds, scales)
 
-    def _multiply(self, part: GpuPart, there: Any, vector: Any, scale: Any, product: Any) -> None:
+    def _product(self, part: GpuPart, there: Any, vector: Any, scale: Any, product: Any) -> tuple[Any, ...]:
+        """Return how to launch the kernel that multiplies the curvature of a part with a vector."""
+        rest = there["curvature"], vector, scale, product
         if self.gpu.in_cells:
             span = self.n_items, part.first, part.last, self.gpu.cell_at(part.first), self.gpu.height
-            rest = there["curvature"], vector, scale, product
-            self.gpu.device.launch("walk_times", self.gpu.tiles(part), WALK_THREADS, *span, *rest)
-            return
+            return "walk_times", self.gpu.tiles(part), WALK_THREADS, *span, *rest
         blocks, chunk = self.gpu.blocks_of_links(part)
         layout = self.gpu.layout(part, there, chunk)
-        rest = there["curvature"], vector, scale, product
-        self.gpu.device.launch(f"rows_times<{self.gpu.second_type}>", blocks, THREADS, *layout, *rest)
+        return f"rows_times<{self.gpu.second_type}>", blocks, THREADS, *layout, *rest
 
 
 def _make(votes: Comparisons, row: str, threads: int | None, tick: Tick | None) -> Engine:
-    return GpuEngine(ROWS_BY[row](votes, threads), threads, votes)
+    device = GpuDevice()
+    rows = rows_on_device(votes, row, device) or ROWS_BY[row](votes, threads)
+    return GpuEngine(rows, threads, votes, device=device)
 
 
 def _suits(load: Load) -> str:

@@ -8,17 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from jamrank.engines.gpu_rows import (
+from jamrank.engines.gpu_layout import (
     THREADS,
     WALK_ROOM,
     WALK_THREADS,
+    GpuLayout,
     GpuPart,
-    GpuRows,
     fixed_point_scale,
     shared_bytes,
 )
 from jamrank.engines.passes import likelihoods
-from jamrank.rows import Patterns, RaggedVotes
 from jamrank.typing import FloatArray, IntArray
 
 # A walk multiplies eight likelihood ratios before it splits off the exponent, and exponentials of scores.
@@ -26,7 +25,7 @@ _MILD_LOG_RATIO, _LARGEST_LOG = 80.0, 690.0
 
 # Starts a pass over a part, given its arrays on the device and where its sums go. It must not hold the rows on the
 # device: their memory would not be freed as soon as nobody needs it.
-Launch = Callable[[GpuRows, GpuPart, dict[str, Any], Any], None]
+Launch = Callable[[GpuLayout, GpuPart, dict[str, Any], Any], None]
 
 
 @dataclass(frozen=True)
@@ -55,14 +54,14 @@ class PassSums:
 class PassTask:
     """The fused pass at some scores: what it needs on the device, and how it is launched."""
 
-    def __init__(self, gpu: GpuRows, scores: FloatArray, log_emission: FloatArray) -> None:
-        self.rows, self.ballots = gpu.rows, gpu.rows.ballots
+    def __init__(self, gpu: GpuLayout, scores: FloatArray, log_emission: FloatArray) -> None:
+        self.form, self._pattern_weight = gpu.form, gpu.pattern_weight
         self._base = np.empty(0)
         if_first = if_second = np.empty(0)
-        if isinstance(self.ballots, RaggedVotes) or self.rows.about != "truth":
+        if self.form.patterns is None or self.form.about != "truth":
             if_first = np.ascontiguousarray(log_emission, dtype=np.float64).ravel()
         else:
-            self._base, if_first, if_second = likelihoods(self.ballots, log_emission)
+            self._base, if_first, if_second = likelihoods(self.form.patterns, log_emission)
         self.scales = self._scales(gpu, scores, log_emission)
         low, high = float(scores.min(initial=np.inf)), float(scores.max(initial=-np.inf))
         self.walks = gpu.walks and not len(if_first) and self._mild(high - low, if_second)
@@ -82,29 +81,29 @@ class PassTask:
         furthest = float(np.abs(np.log(ratio)).max(initial=0.0))
         return furthest <= _MILD_LOG_RATIO and 2 * spread + furthest <= _LARGEST_LOG
 
-    def _scales(self, gpu: GpuRows, scores: FloatArray, log_emission: FloatArray) -> tuple[float, float, float]:
-        most, every = gpu.most_weight, gpu.total_weight
-        if self.rows.about == "truth":
+    def _scales(self, gpu: GpuLayout, scores: FloatArray, log_emission: FloatArray) -> tuple[float, float, float]:
+        most, every = self.form.most_weight, self.form.total_weight
+        if self.form.about == "truth":
             return fixed_point_scale(most), fixed_point_scale(most), fixed_point_scale(every)
         spread = float(scores.max(initial=0.0) - scores.min(initial=0.0))
-        steep = max(float(np.abs(log_emission).max(initial=0.0)), 1.0) if self.rows.about == "margin" else 1.0
+        steep = max(float(np.abs(log_emission).max(initial=0.0)), 1.0) if self.form.about == "margin" else 1.0
         return (
             fixed_point_scale(most * steep),
             fixed_point_scale(most * steep**2),
             fixed_point_scale(every * max(spread, 1.0) ** 2),
         )
 
-    def launch(self, gpu: GpuRows, part: GpuPart, there: dict[str, Any], sums: Any) -> None:
+    def launch(self, gpu: GpuLayout, part: GpuPart, there: dict[str, Any], sums: Any) -> None:
         """Start the pass over a part."""
         if self.walks:
             self.walk(gpu, part, there, sums, None)
         else:
             self._pass(gpu, part, there, sums, None)
 
-    def walk(self, gpu: GpuRows, part: GpuPart, there: dict[str, Any], sums: Any, posterior: Any | None) -> None:
+    def walk(self, gpu: GpuLayout, part: GpuPart, there: dict[str, Any], sums: Any, posterior: Any | None) -> None:
         """Start the pass over all pairs of a part; ``posterior``, if given, is filled."""
-        assert isinstance(self.ballots, Patterns)
-        patterns = len(self.ballots)
+        assert self.form.patterns is not None
+        patterns = len(self.form.patterns)
         gpu.device.launch(
             "walk<false>" if posterior is None else "walk<true>",
             gpu.tiles(part),
@@ -127,12 +126,12 @@ class PassTask:
         )
 
     def _pass(
-        self, gpu: GpuRows, part: GpuPart, there: dict[str, Any], sums: Any | None, posterior: Any | None
+        self, gpu: GpuLayout, part: GpuPart, there: dict[str, Any], sums: Any | None, posterior: Any | None
     ) -> None:
         """Start the pass over rows of any kind; without ``sums``, only the posterior is computed."""
         kinds = gpu.n_kinds
         shared = shared_bytes(kinds) if sums is not None else 0
-        each = kinds // 2 if isinstance(self.ballots, Patterns) and self.rows.single_votes else kinds
+        each = kinds // 2 if self.form.patterns is not None and self.form.single_votes else kinds
         room = (None, None, None, None)
         if sums is not None:
             room = gpu.places(part, sums)
@@ -153,30 +152,30 @@ class PassTask:
             shared=shared,
         )
 
-    def _kernel(self, gpu: GpuRows) -> str:
-        second, code = gpu.second_type, gpu.code_type
-        if isinstance(self.ballots, RaggedVotes):
+    def _kernel(self, gpu: GpuLayout) -> str:
+        second, code, form = gpu.second_type, gpu.code_type, self.form
+        if form.patterns is None:
             return f"over_lists<{second}>"
-        if not self.rows.single_votes:
+        if not form.single_votes:
             return f"over_patterns<{second}, {code}>"
-        of = {"truth": "OfTruth", "margin": "OfMargin<false>", "tie": "OfMargin<true>"}[self.rows.about]
+        of = {"truth": "OfTruth", "margin": "OfMargin<false>", "tie": "OfMargin<true>"}[form.about]
         return f"over_votes<{second}, {code}, {of}>"
 
-    def _votes(self, gpu: GpuRows, part: GpuPart, there: dict[str, Any]) -> tuple[Any, ...]:
-        if isinstance(self.ballots, RaggedVotes):
+    def _votes(self, gpu: GpuLayout, part: GpuPart, there: dict[str, Any]) -> tuple[Any, ...]:
+        if self.form.patterns is None:
             own = there["vote_start"], part.vote_base, there["vote"], there.get("vote_weight")
             return (*own, self._if_first)
         likely = self._if_first, self._if_second
-        if not self.rows.single_votes:
+        if not self.form.single_votes:
             return there["codes"], there.get("weight"), *likely
-        in_runs = there.get("begin"), part.vote_base, gpu.group, int(gpu.each_vote_bends)
+        in_runs = there.get("begin"), part.vote_base, gpu.group, int(self.form.each_vote_bends)
         return *in_runs, there["codes"], there.get("weight"), *likely
 
-    def posterior(self, gpu: GpuRows, part: GpuPart, there: dict[str, Any], out: FloatArray) -> None:
+    def posterior(self, gpu: GpuLayout, part: GpuPart, there: dict[str, Any], out: FloatArray) -> None:
         """Compute the posterior of the rows of a part."""
         device = gpu.device
-        at = part.vote_base if self.rows.begin is not None else part.begin
-        length = len(there["codes"]) if isinstance(self.ballots, Patterns) else len(part)
+        at = part.vote_base if self.form.in_runs else part.begin
+        length = len(there["codes"]) if self.form.patterns is not None else len(part)
         found = device.empty(length, np.float64)
         if self.walks and gpu.all_pairs:
             self.walk(gpu, part, there, gpu.sums, found)
@@ -186,13 +185,13 @@ class PassTask:
 
     def summed(self, by_kind: FloatArray) -> tuple[FloatArray, FloatArray, float]:
         """Return expected counts, truth variance, and the part of the log-likelihood common to both truths."""
-        ballots, none = self.ballots, np.zeros(self.ballots.n_confusion_groups)
-        if isinstance(ballots, RaggedVotes):
+        patterns, none = self.form.patterns, np.zeros(self.form.n_confusion_groups)
+        if patterns is None:
             return by_kind.reshape(-1, 2), none, 0.0
-        if self.rows.about != "truth":
+        if self.form.about != "truth":
             return np.ascontiguousarray(by_kind.reshape(2, -1).T), none, 0.0
-        base = float((self.rows.pattern_weight * self._base).sum())
-        if not self.rows.single_votes:
-            return ballots.over_patterns(by_kind), none, base
+        base = float((self._pattern_weight * self._base).sum())
+        if not self.form.single_votes:
+            return patterns.over_patterns(by_kind), none, base
         expected_counts, truth_variance = by_kind.reshape(2, -1)
-        return ballots.over_patterns(expected_counts), ballots.over_patterns(truth_variance).sum(axis=1), base
+        return patterns.over_patterns(expected_counts), patterns.over_patterns(truth_variance).sum(axis=1), base

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,11 +49,19 @@ class MemoryEngine(Engine):
     in_memory = can_draw = has_information = has_marginal = True
 
     def __init__(self, rows: Rows, threads: int | None = None, votes: Comparisons | None = None) -> None:
-        self.rows, self.votes = rows, votes
-        self.threads = threads or default_threads()
+        self._rows = rows
+        self._set_up(threads, votes)
+
+    def _set_up(self, threads: int | None, votes: Comparisons | None) -> None:
+        self.votes, self.threads = votes, threads or default_threads()
         self.passes = 0
         self._kept: CurvatureHandle | None = None
         self._room, self._bends = np.empty(0, dtype=np.float32), np.empty(0, dtype=np.float32)
+
+    @property
+    def rows(self) -> Rows:
+        """The rows."""
+        return self._rows
 
     @property
     def n_items(self) -> int:
@@ -238,17 +247,26 @@ class MemoryEngine(Engine):
 
     def links_of(self, bends: Float32Array) -> Links:
         """Return the curvature of rows, or of the rows' links, by pair of items."""
-        if len(bends) < len(self.rows):
+        if len(bends) == self.n_links:
             return Links(*self.pairs, bends.astype(np.float64))
         return Links(*self.pairs, np.asarray(np.add.reduceat(bends, self.rows.edges, dtype=np.float64)))
 
     @cached_property
     def pairs(self) -> tuple[Int32Array, Int32Array]:
         """The distinct pairs of items."""
-        rows = self.rows
-        if rows.distinct or rows.link_begin is not None:
-            return rows.link_first, rows.link_second
-        return rows.first[rows.edges], rows.second[rows.edges]
+        return self.rows.pairs
+
+    def sides_taken(self) -> NDArray[np.uint8]:
+        """Return for each item 1 if it did not win some pair, plus 2 if it did not lose some, by most votes on it."""
+        rows, seen = self.rows, np.empty(self.n_items, dtype=np.uint8)
+        given: tuple[NDArray[Any], ...]
+        if rows.known_share is not None:
+            given = rows.link_first, rows.link_second, rows.known_share, np.empty(0, dtype=np.uint8)
+        else:
+            assert isinstance(rows.ballots, Patterns)
+            given = rows.first, rows.second, rows.ballots.of_row, winner(rows.ballots.share)
+        kernels.mark_sides(*given, seen, self.threads)
+        return seen
 
     def observed(self, scores: FloatArray, log_emission: FloatArray, links: bool) -> tuple[FloatArray, Links | None]:
         """Return the observed information on the scores: by item and, where wanted, by pair of items."""
@@ -316,6 +334,13 @@ class MemoryEngine(Engine):
     def local_engines(self) -> list[Engine]:
         """Return an engine over the same rows, with one thread."""
         return [MemoryEngine(self.rows, 1, self.votes)]
+
+
+def winner(share: FloatArray) -> NDArray[np.uint8]:
+    """Return 1 where most votes are for the first item, 0 where they are for the second, else 2."""
+    found: NDArray[np.uint8] = (share > 0.5).view(np.uint8)
+    found += (share == 0.5).view(np.uint8) << 1
+    return found
 
 
 def _make(votes: Comparisons, row: str, threads: int | None, tick: Tick | None) -> Engine:

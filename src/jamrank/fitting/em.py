@@ -195,11 +195,15 @@ class Optimizer:
     def __init__(self, problem: Problem, point: Point) -> None:
         self.problem, self.point = problem, point
         self.length = np.inf
-        self._before: tuple[Point, FloatArray] | None = None
+        # Point, slope and plain step at the start of the last step.
+        self._before: tuple[Point, FloatArray, FloatArray] | None = None
 
     def set_problem(self, problem: Problem) -> None:
         """Continue with a problem that has the same parameters and another prior."""
         self.problem, self.point = problem, problem.with_prior(self.point)
+        if self._before is not None:
+            older, _, plain = self._before
+            self._before = older, problem.slope(older), plain
 
     def aim(self) -> float:
         """Compute the next step and return its length."""
@@ -210,14 +214,14 @@ class Optimizer:
             return self.length
         slope, plain = self.problem.slope(self.point), self.problem.newton_scaled(self.point, *self._plain)
         if self._before is not None:
-            older, its_plain = self._before
+            older, its_slope, its_plain = self._before
             step = np.concatenate([self.point.theta - older.theta, self.point.params - older.params])
-            fall = self.problem.slope(older) - slope
+            fall = its_slope - slope
             self.point = replace(self.point, secants=older.secants.with_step(step, fall, its_plain - plain))
         step = self.point.secants.lbfgs_direction(slope, plain)
         split = len(self.point.theta)
         self._aim = self.point.theta + step[:split], self.point.params + step[split:]
-        self._before = self.point, plain
+        self._before = self.point, slope, plain
         self.length = self.problem.distance(self.point, *self._aim)
         return self.length
 

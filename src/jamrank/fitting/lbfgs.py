@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jamrank.kernels import kernels
 from jamrank.typing import FloatArray
 
 _MOST = 10
@@ -26,11 +27,6 @@ class Secant:
     gradient_drop: FloatArray
     em_drop: FloatArray
 
-    @property
-    def curvature(self) -> float:
-        """The curvature along the step."""
-        return dot(self.step, self.gradient_drop)
-
 
 @dataclass(frozen=True)
 class Secants:
@@ -45,19 +41,16 @@ class Secants:
 
     def with_step(self, step: FloatArray, gradient_drop: FloatArray, em_drop: FloatArray) -> Secants:
         """Return these and one more; the oldest is dropped."""
-        new = Secant(step, gradient_drop, em_drop)
         least = _LEAST_COSINE * np.sqrt(dot(step, step) * dot(gradient_drop, gradient_drop))
-        if not (new.curvature > least and dot(gradient_drop, em_drop) > 0):
+        if not (dot(step, gradient_drop) > least and dot(gradient_drop, em_drop) > 0):
             return self
-        return Secants((*self.kept, new)[-_MOST:])
+        return Secants((*self.kept, Secant(step, gradient_drop, em_drop))[-_MOST:])
 
     def lbfgs_direction(self, gradient: FloatArray, em_step: FloatArray) -> FloatArray:
         """Return the L-BFGS step for a gradient and its EM step."""
-        shares = []
-        for secant in reversed(self.kept):
-            share = dot(secant.step, gradient) / secant.curvature
-            gradient, em_step = gradient - share * secant.gradient_drop, em_step - share * secant.em_drop
-            shares.append(share)
-        for secant, share in zip(self.kept, reversed(shares), strict=True):
-            em_step = em_step + (share - dot(secant.gradient_drop, em_step) / secant.curvature) * secant.step
-        return em_step
+        if not self.kept:
+            return em_step
+        direction = em_step.copy()
+        steps, drops, em_drops = zip(*((own.step, own.gradient_drop, own.em_drop) for own in self.kept), strict=True)
+        kernels.lbfgs_direction(list(steps), list(drops), list(em_drops), gradient, direction)
+        return direction

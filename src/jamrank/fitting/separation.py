@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, cast
 
 import numpy as np
@@ -11,14 +12,14 @@ from scipy.sparse.csgraph import connected_components
 
 from jamrank.engines import Engine, MemoryEngine
 from jamrank.errors import DisconnectedWarning, SparseVotesWarning, warn
-from jamrank.kernels import kernels
-from jamrank.rows import Patterns, Rows
 from jamrank.text import safe_text
-from jamrank.typing import BoolArray, FloatArray, Int32Array
+from jamrank.typing import BoolArray, Int32Array
 
 _NAMED = 3
 # This many random links per item nearly always connect a connected graph.
 _ENOUGH = 8
+# Items whose links are looked at before that.
+_LOOKED_AT = 64
 
 
 def warn_of_loose_items(engine: Engine, items: NDArray[Any]) -> None:
@@ -49,10 +50,10 @@ def _never(engine: MemoryEngine) -> tuple[BoolArray, BoolArray]:
 
     Majorities, which are quick to compute, give the candidates; votes are added up only if there are any.
     """
-    rows = engine.rows
-    seen = _sides_taken(rows, engine.threads)
+    seen = engine.sides_taken()
     if not ((seen == 1) | (seen == 2)).any():
-        return np.zeros(rows.n_items, np.bool_), np.zeros(rows.n_items, np.bool_)
+        return np.zeros(len(seen), np.bool_), np.zeros(len(seen), np.bool_)
+    rows = engine.rows
     wins, total = rows.vote_totals()
     losses = np.maximum(total - wins, 0.0)
     won, lost = (
@@ -74,6 +75,8 @@ def _groups(first: Int32Array, second: Int32Array, n_items: int) -> Int32Array:
         return np.zeros(n_items, dtype=np.int32)
     if len(first) <= 2 * _ENOUGH * n_items:
         return _connected(first, second, n_items)
+    if _reaches_all(first, second, n_items):
+        return np.zeros(n_items, dtype=np.int32)
     # Random and not evenly spaced: evenly spaced rows of a regular table may always miss the same items.
     drawn = np.random.default_rng(0).integers(0, len(first), _ENOUGH * n_items)
     group = _connected(first[drawn], second[drawn], n_items)
@@ -84,31 +87,22 @@ def _groups(first: Int32Array, second: Int32Array, n_items: int) -> Int32Array:
     return np.asarray(_connected(one[between], other[between], n_items)[group])
 
 
+def _reaches_all(first: Int32Array, second: Int32Array, n_items: int) -> bool:
+    """Return whether the links of a few items alone connect all, as they do where most pairs are linked."""
+    begin = np.searchsorted(first, np.arange(min(_LOOKED_AT, n_items) + 1, dtype=first.dtype))
+    reached = np.zeros(n_items, dtype=np.bool_)
+    reached[0] = True
+    for item, (start, end) in enumerate(pairwise(begin.tolist())):
+        others = second[start:end]
+        if reached[item] or reached[others].any():
+            reached[item] = reached[others] = True
+    return bool(reached.all())
+
+
 def _connected(first: Int32Array, second: Int32Array, n_items: int) -> Int32Array:
     graph = coo_array((np.ones(len(first), bool), (first, second)), shape=(n_items, n_items))
     group: Int32Array = connected_components(graph, directed=False)[1]
     return group
-
-
-def _sides_taken(rows: Rows, threads: int) -> NDArray[np.uint8]:
-    """Return for each item 1 if some pair was not won, plus 2 if some was not lost, by most of the votes on it."""
-    if rows.known_share is not None:
-        first, second, share = rows.link_first, rows.link_second, rows.known_share
-        codes: NDArray[Any] = share
-        side = np.empty(0, dtype=np.uint8)
-    else:
-        assert isinstance(rows.ballots, Patterns)
-        first, second, codes, side = rows.first, rows.second, rows.ballots.of_row, _winner(rows.ballots.share)
-    seen = np.empty(rows.n_items, dtype=np.uint8)
-    kernels.mark_sides(first, second, codes, side, seen, threads)
-    return seen
-
-
-def _winner(share: FloatArray) -> NDArray[np.uint8]:
-    """Return 1 where most votes are for the first item, 0 where they are for the second, else 2."""
-    winner: NDArray[np.uint8] = (share > 0.5).view(np.uint8)
-    winner += (share == 0.5).view(np.uint8) << 1
-    return winner
 
 
 def _named(items: NDArray[Any]) -> str:

@@ -193,7 +193,8 @@ int64_t count_spelled(const Array<const int8_t>& result, const Array<const doubl
         bool all = true;
         for (size_t v = span.begin; v < span.end; ++v) {
             const double own = weights ? weights[v] : 1.0;
-            all &= own == std::floor(own);
+            // Faster than floor; weights beyond 2^63 are none that are spelled out.
+            all &= own == static_cast<double>(static_cast<int64_t>(own));
             sum += results[v] < kDecided ? own : 0.0;
         }
         counts[block] = static_cast<int64_t>(sum);
@@ -205,18 +206,31 @@ int64_t count_spelled(const Array<const int8_t>& result, const Array<const doubl
     return total;
 }
 
-// The probability that the first item of each pair is better, from the scores.
+// The probability that the first item of each pair is better, from the scores. Unless scores are far apart, the exponential
+// of a difference is a product of two exponentials, which are computed once an item.
 void prior_of_pairs(const Array<const int32_t>& first, const Array<const int32_t>& second, const Array<const double>& scores,
                     Array<double> prior, int threads) {
     const size_t n = prior.size(), blocks = block_count(n, 1);
     require(first.size() == n && second.size() == n, "one entry a pair");
+    constexpr double kFar = 300.0;
+    const size_t items = scores.size();
     const int32_t *one = first.data(), *other = second.data();
     const double* score = scores.data();
     double* out = prior.data();
     nb::gil_scoped_release release;
-    for_blocks(blocks, threads, [=](size_t block) {
+    const bool near = std::all_of(score, score + items, [=](double own) { return std::abs(own) <= kFar; });
+    std::vector<double> up(near ? items : 0), down(near ? items : 0);
+    for (size_t item = 0; item < up.size(); ++item) {
+        up[item] = std::exp(score[item]);
+        down[item] = std::exp(-score[item]);
+    }
+    for_blocks(blocks, threads, [&, one, other, score, out](size_t block) {
         const Span span = span_of(block, blocks, n);
-        for (size_t k = span.begin; k < span.end; ++k) out[k] = 1.0 / (1.0 + std::exp(score[other[k]] - score[one[k]]));
+        const double *ups = up.data(), *downs = down.data();
+        if (near)
+            for (size_t k = span.begin; k < span.end; ++k) out[k] = 1.0 / (1.0 + ups[other[k]] * downs[one[k]]);
+        else
+            for (size_t k = span.begin; k < span.end; ++k) out[k] = 1.0 / (1.0 + std::exp(score[other[k]] - score[one[k]]));
     });
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,11 @@ from jamrank.kernels import default_threads
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
-_WALKS = ("exponentials", "walk", "walk_times", "to_cells", "from_cells")
+_Found = TypeVar("_Found")
+
+# The file of each kernel, unless it is rows.cu.
+_FILES = dict.fromkeys(("exponentials", "walk", "walk_times", "to_cells", "from_cells"), "walk.cu")
+_FILES |= dict.fromkeys(("count_votes", "spell_out", "mark_sides"), "votes.cu") | {"descend": "descent.cu"}
 _NULL, _DEFAULT_SHARED_BYTES = np.uint64(0), 48 << 10
 # Arrays of more bytes than a chunk are copied chunk by chunk, through pinned memory and by several threads: the first
 # write to fresh memory costs more than the copy itself.
@@ -51,27 +55,35 @@ class GpuDevice:
         runtime = self._cupy.cuda.runtime
         return int(runtime.deviceGetAttribute(runtime.cudaDevAttrMaxSharedMemoryPerBlockOptin, self._device.id))
 
-    def put(self, array: NDArray[Any]) -> Any:
-        """Copy an array to the device."""
-        there, array = self.empty(len(array), array.dtype), np.ascontiguousarray(array)
+    def put(self, array: NDArray[Any], dtype: Any = None) -> Any:
+        """Copy an array to the device, as another type if one is given."""
+        kind = np.dtype(array.dtype if dtype is None else dtype)
         if array.nbytes <= _CHUNK_BYTES:
-            there.set(array)
+            there = self.empty(len(array), kind)
+            there.set(np.ascontiguousarray(array, kind))
             return there
-        stream = self._cupy.cuda.get_current_stream()
-        events: dict[int, Any] = {}
-        for turn in _chunk_groups(array):
-            copies = []
+        return self.filled(len(array), kind, lambda own, chunk: np.copyto(chunk, array[own], casting="unsafe"))[0]
+
+    def filled(
+        self, length: int, dtype: Any, fill: Callable[[slice, NDArray[Any]], _Found]
+    ) -> tuple[Any, list[_Found]]:
+        """Return an array on the device, and what ``fill`` has returned: it writes each slice of it, in threads."""
+        there = self.empty(length, dtype)
+        stream, sent = self._cupy.cuda.get_current_stream(), _sent_from()
+        found: list[_Found] = []
+        for turn in _chunk_groups(length, there.itemsize):
+            waiting = []
             for slot, own in enumerate(turn):
-                if slot in events:
-                    events[slot].synchronize()
-                copies.append(_thread_pool(default_threads()).submit(np.copyto, _chunk(slot, array, own), array[own]))
+                if slot in sent:
+                    sent[slot].synchronize()
+                chunk = _chunk(slot, there.dtype, own)
+                waiting.append((_thread_pool(default_threads()).submit(fill, own, chunk), chunk))
             for slot, own in enumerate(turn):
-                copies[slot].result()
-                chunk = _chunk(slot, array, own)
+                filled, chunk = waiting[slot]
+                found.append(filled.result())
                 there[own].data.copy_from_host_async(chunk.ctypes.data, chunk.nbytes, stream)
-                events[slot] = stream.record()
-        stream.synchronize()
-        return there
+                sent[slot] = stream.record()
+        return there, found
 
     def pinned(self, length: int, dtype: Any) -> NDArray[Any]:
         """Return an array in pinned memory, as :meth:`send` and :meth:`fetch` need."""
@@ -98,9 +110,12 @@ class GpuDevice:
         """Set every byte of an array."""
         array.data.memset_async(value, array.nbytes, self._cupy.cuda.get_current_stream())
 
-    def narrowed(self, array: Any) -> Any:
-        """Return an array of small integers as uint16."""
-        return self._guarded(lambda: array.astype(self._cupy.uint16))
+    def begins(self, lengths: Any, dtype: Any) -> Any:
+        """Return where runs of given lengths begin and, at last, where all end."""
+        found = self.empty(len(lengths) + 1, dtype)
+        self.fill(found[:1], 0)
+        self._guarded(lambda: self._cupy.cumsum(lengths, dtype=dtype, out=found[1:]))
+        return found
 
     def read(self, array: Any, out: NDArray[Any] | None = None) -> NDArray[Any]:
         """Copy an array from the device, once all that was launched before is done."""
@@ -109,12 +124,12 @@ class GpuDevice:
             return found
         stream = self._cupy.cuda.get_current_stream()
         waiting: list[Any] = []
-        for turn in _chunk_groups(out):
+        for turn in _chunk_groups(len(out), out.itemsize):
             for copied in waiting:
                 copied.result()
             waiting = []
             for slot, own in enumerate(turn):
-                chunk = _chunk(slot, out, own)
+                chunk = _chunk(slot, out.dtype, own)
                 array[own].data.copy_to_host_async(chunk.ctypes.data, chunk.nbytes, stream)
                 waiting.append(
                     _thread_pool(default_threads()).submit(_copy_when_ready, stream.record(), chunk, out[own])
@@ -153,16 +168,16 @@ def _copy_when_ready(copied: Any, chunk: NDArray[Any], out: NDArray[Any]) -> Non
     np.copyto(out, chunk)
 
 
-def _chunk_groups(array: NDArray[Any]) -> list[list[slice]]:
-    """Return the chunks of an array, in groups that fit into the pinned memory."""
-    size = _CHUNK_BYTES // array.itemsize
-    every = [slice(begin, min(begin + size, len(array))) for begin in range(0, len(array), size)]
+def _chunk_groups(length: int, itemsize: int) -> list[list[slice]]:
+    """Return the chunks of an array, one for each thread at least, in groups that fit into the pinned memory."""
+    size = max(min(_CHUNK_BYTES // itemsize, -(-length // _N_CHUNKS)), 1)
+    every = [slice(begin, min(begin + size, length)) for begin in range(0, length, size)]
     return [every[begin : begin + _N_CHUNKS] for begin in range(0, len(every), _N_CHUNKS)]
 
 
-def _chunk(slot: int, array: NDArray[Any], own: slice) -> NDArray[Any]:
+def _chunk(slot: int, dtype: np.dtype[Any], own: slice) -> NDArray[Any]:
     """Return pinned memory for a chunk of an array."""
-    return _pinned_memory()[slot][: (own.stop - own.start) * array.itemsize].view(array.dtype)
+    return _pinned_memory()[slot][: (own.stop - own.start) * dtype.itemsize].view(dtype)
 
 
 @cache
@@ -178,6 +193,12 @@ def _pinned_memory() -> list[NDArray[np.uint8]]:
     import cupyx
 
     return list(cupyx.empty_pinned((_N_CHUNKS, _CHUNK_BYTES), dtype=np.uint8))
+
+
+@cache
+def _sent_from() -> dict[int, Any]:
+    """Return, for chunks of pinned memory from which a copy to the device was started, the event of its end."""
+    return {}
 
 
 def _find_cupy() -> Any:
@@ -208,7 +229,7 @@ def source(kernel: str) -> str:
     import pkgutil
 
     name = kernel.partition("<")[0]
-    files = ("sums.cu", "walk.cu" if name in _WALKS else "descent.cu" if name == "descend" else "rows.cu")
+    files = ("sums.cu", _FILES.get(name, "rows.cu"))
     found = [pkgutil.get_data("jamrank.kernels", f"gpu/{name}") for name in files]
     return "\n".join(text.decode() for text in found if text is not None)
 

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from jamrank.kernels import default_threads
+from jamrank.kernels import default_threads, kernels
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
 _BLOCK = 1 << 18
+# Types that kernels know.
+_KERNEL_TYPES = (np.int8, np.int32, np.int64, np.float64)
 
 _Found = TypeVar("_Found")
 
@@ -48,7 +50,10 @@ def total(values: NDArray[Any]) -> float:
 
 
 def extremes(values: NDArray[Any]) -> tuple[Any, Any]:
-    """Return the smallest and the largest value of an array that is not empty."""
+    """Return the smallest and the largest value of an array that is not empty and has no NaN."""
+    if values.dtype in _KERNEL_TYPES and values.flags.c_contiguous:
+        low, high = kernels.extremes(values.ravel(), default_threads())
+        return low, high
     found = over_blocks(len(values), lambda block: (values[block].min(), values[block].max()))
     return min(low for low, _ in found), max(high for _, high in found)
 

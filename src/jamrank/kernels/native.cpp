@@ -603,9 +603,11 @@ NB_MODULE(_native, m) {
     m.def("laplacian", &laplacian);
     m.def("assign", &assign);
     m.def("weighted_gram", &weighted_gram);
+    bind_checks(m);
     bind_encoding(m);
     bind_packing(m);
     bind_patterns(m);
+    bind_steps(m);
     bind_strings(m);
     bind_text(m);
     m.def("select", &select, "instruction_set"_a,

@@ -102,10 +102,56 @@ void unpack_votes(const Array<const int64_t>& keys, int item_bits, int question_
     start.data()[pairs] = static_cast<int64_t>(n);
 }
 
+// Votes as words: the kind of each (twice its annotator plus 1 if it is for the first item), which takes `kind_bits`, and
+// above it how often the vote is counted. Returns how often all are; -1 where a weight is no whole number or too large.
+template <typename Word>
+int64_t pack_kinds(const Ints& annotator, const Array<const int8_t>& result, const Doubles& weight, int kind_bits,
+                   Array<Word> words) {
+    const size_t n = words.size();
+    require(annotator.size() == n && result.size() == n, "one entry a vote");
+    require(weight.size() == 0 || weight.size() == n, "weight must be empty or one a vote");
+    require(kind_bits > 0 && kind_bits < static_cast<int>(8 * sizeof(Word)), "bits for kinds and for numbers");
+    const double most = (uint64_t{1} << (8 * sizeof(Word) - kind_bits)) - 1;
+    const int32_t* who = annotator.data();
+    const int8_t* results = result.data();
+    const double* weights = weight.size() ? weight.data() : nullptr;
+    Word* out = words.data();
+    nb::gil_scoped_release release;
+    int64_t total = 0;
+    bool fits = true;
+    for (size_t v = 0; v < n; ++v) {
+        const double own = weights ? weights[v] : 1.0;
+        const auto times = static_cast<int32_t>(own <= most ? own : -1.0);
+        const uint32_t counted = results[v] < static_cast<int8_t>(kDecided) ? static_cast<uint32_t>(times) : 0u;
+        fits &= static_cast<double>(times) == own;
+        total += counted;
+        out[v] = static_cast<Word>(counted << kind_bits | static_cast<uint32_t>(2 * who[v] + (results[v] & 1)));
+    }
+    return fits ? total : -1;
+}
+
+// How long runs are, given where each begins and, at last, where all end; returns whether a byte holds every length.
+bool run_lengths(const Array<const int64_t>& start, Array<uint8_t> lengths) {
+    require(start.size() == lengths.size() + 1, "one length a run");
+    const int64_t* begin = start.data();
+    uint8_t* out = lengths.data();
+    nb::gil_scoped_release release;
+    bool fits = true;
+    for (size_t k = 0; k < lengths.size(); ++k) {
+        const int64_t length = begin[k + 1] - begin[k];
+        fits &= length <= 255;
+        out[k] = static_cast<uint8_t>(length);
+    }
+    return fits;
+}
+
 }  // namespace
 
 void bind_packing(nb::module_& m) {
     m.def("pack_votes", &pack_votes);
+    m.def("pack_kinds", &pack_kinds<uint16_t>);
+    m.def("pack_kinds", &pack_kinds<uint32_t>);
+    m.def("run_lengths", &run_lengths);
     m.def("count_pairs", &count_pairs);
     m.def("unpack_votes", &unpack_votes);
 }

@@ -113,6 +113,12 @@ class Patterns:
         return np.repeat(np.arange(len(self)), np.diff(self.start))
 
     @cached_property
+    def _kinds(self) -> bool:
+        """Whether the patterns are the kinds of single votes: one vote each, of every kind in order."""
+        kinds = np.arange(2 * (self.n_confusion_groups + self.n_gold))
+        return np.array_equal(self.vote, kinds) and len(self) == len(kinds) and bool((self.weight == 1).all())
+
+    @cached_property
     def share(self) -> FloatArray:
         """(votes for the first item + 1) / (votes + 2) of each pattern."""
         wins, vote_counts = (
@@ -124,6 +130,8 @@ class Patterns:
     def log_likelihoods(self, log_emission: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the log-likelihood of each pattern if the first, or the second, item is truly better."""
         of_kind = with_gold(log_emission, self.n_gold).reshape(-1, 2)
+        if self._kinds:
+            return np.ascontiguousarray(of_kind[:, 1]), np.ascontiguousarray(of_kind[:, 0])
         first, second = (
             np.bincount(self.vote_pattern, of_kind[:, truth][self.vote] * self.weight, len(self)) for truth in (1, 0)
         )
@@ -131,6 +139,8 @@ class Patterns:
 
     def over_patterns(self, values: FloatArray, power: int = 1) -> FloatArray:
         """Add up a value for each pattern over its votes, by confusion group and side."""
+        if self._kinds:
+            return values[: 2 * self.n_confusion_groups].reshape(-1, 2).copy()
         weight = self.weight if power == 1 else self.weight**power
         return _by_group(self.vote, values[self.vote_pattern] * weight, self.n_confusion_groups)
 
@@ -160,6 +170,14 @@ class Patterns:
             self.n_confusion_groups * n_clusters,
             self.n_gold * n_clusters,
         )
+
+
+def single_patterns(n_confusion_groups: int) -> Patterns:
+    """Return the patterns of single votes, one for each kind, without the patterns of any rows."""
+    kinds = 2 * n_confusion_groups
+    every = np.arange(kinds, dtype=np.int32)
+    none = as_codes(np.empty(0, np.int64), kinds)
+    return Patterns(none, np.arange(kinds + 1), every, np.ones(kinds), n_confusion_groups)
 
 
 def _numbered(code: IntArray, bound: int) -> tuple[IntArray, IntArray]:

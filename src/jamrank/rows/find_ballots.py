@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from jamrank.data.comparisons import Comparisons
 from jamrank.data.storage import FIRST, TIE, DenseVotes, VoteTable
 from jamrank.kernels import default_threads, kernels
-from jamrank.kernels.in_threads import any_block
+from jamrank.kernels.in_threads import extremes
 from jamrank.rows.ballots import FEW_PATTERNS, Codes, Patterns, RaggedVotes, as_codes
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
@@ -29,8 +29,13 @@ _MOST_REPEATS = 1.5
 def count_if_few_repeats(table: VoteTable) -> int | None:
     """Return the number of decided votes where weights only mean that a few were cast more than once, else None."""
     spelled: int = kernels.count_spelled(table.result, table.weight, default_threads())
-    few = not len(table.weight) or 0 <= spelled <= _MOST_REPEATS * len(table.weight)
+    few = not len(table.weight) or (spelled >= 0 and few_repeats(spelled, len(table.weight)))
     return spelled if few else None
+
+
+def few_repeats(spelled: int, n_votes: int) -> bool:
+    """Return whether votes that are spelled out are not many more than before."""
+    return spelled <= _MOST_REPEATS * n_votes
 
 
 def select_votes(table: VoteTable, keep: BoolArray) -> VoteTable:
@@ -132,7 +137,7 @@ def _find_jury_patterns(results: NDArray[np.int8], threads: int) -> Patterns:
 def find_ragged_votes(votes: Comparisons, threads: int) -> tuple[RaggedVotes, FloatArray]:
     """Return the votes as a list for each pair, and the share of each pair."""
     table, n_votes = votes.storage.table, len(votes.vote_result)
-    if votes.n_ties or any_block(len(table.weight), lambda block: table.weight[block] == 0):
+    if votes.n_ties or (len(table.weight) and extremes(table.weight)[0] <= 0):
         n_votes = int(np.count_nonzero((table.result != TIE) & (votes.vote_weight > 0)))
     start, share = np.empty(votes.n_pairs + 1, dtype=np.int64), np.empty(votes.n_pairs)
     vote, weight = np.empty(n_votes, dtype=np.int32), np.empty(n_votes if len(table.weight) else 0)

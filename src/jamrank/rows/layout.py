@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from jamrank.kernels import default_threads, kernels
 from jamrank.typing import Int32Array, IntArray
 
 # Where the rows of each first item begin, and the second items; both empty where the rows are all pairs.
@@ -26,6 +27,11 @@ def where_pairs_begin(first: Int32Array, second: Int32Array) -> IntArray:
     new = np.diff(first, prepend=-1) != 0
     new |= np.diff(second, prepend=-1) != 0
     return np.flatnonzero(new)
+
+
+def has_gaps(start: IntArray) -> bool:
+    """Return whether a run is empty, given where each begins and, at last, where all end."""
+    return bool(kernels.any_equal(start[1:], start[:-1], default_threads()))
 
 
 def lay_out(first: Int32Array, second: Int32Array, n_items: int, distinct: bool) -> Layout:

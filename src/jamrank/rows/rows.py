@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from jamrank.data.comparisons import Comparisons
 from jamrank.data.storage import TIE, DenseVotes
 from jamrank.kernels import default_threads, kernels
-from jamrank.kernels.in_threads import any_block, over_blocks
-from jamrank.rows.ballots import Codes, Patterns, RaggedVotes, as_codes, code_type
+from jamrank.kernels.in_threads import over_blocks
+from jamrank.rows.ballots import Codes, Patterns, RaggedVotes, as_codes, code_type, single_patterns
 from jamrank.rows.find_ballots import (
     count_if_few_repeats,
     few_patterns,
@@ -24,14 +24,23 @@ from jamrank.rows.find_ballots import (
     keep_rows,
     select_votes,
 )
-from jamrank.rows.layout import Layout, Links, fits_two_bytes, item_start, lay_out, narrow, where_pairs_begin
+from jamrank.rows.layout import (
+    Layout,
+    Links,
+    fits_two_bytes,
+    has_gaps,
+    item_start,
+    lay_out,
+    narrow,
+    where_pairs_begin,
+)
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
 _Value = TypeVar("_Value", bound=np.generic)
 # Rows that are counted at a time.
 _COUNT_BLOCK = 1 << 18
 # With so many votes on a pair of items, computing what the votes share once for all of them pays on a CPU.
-_RUN_PAYS = 3
+RUN_PAYS = 3
 
 
 @dataclass(frozen=True)
@@ -80,7 +89,7 @@ class Rows:
     pair_begin: IntArray | None = None
     known_weight: FloatArray | None = None
     about: str = "truth"
-    least_run: int = _RUN_PAYS
+    least_run: int = RUN_PAYS
 
     def __len__(self) -> int:
         return len(self.link_first) if self.link_begin is None else int(self.link_begin[-1])
@@ -189,6 +198,13 @@ class Rows:
             return self.link_begin[:-1]
         return np.arange(len(self)) if self.distinct else where_pairs_begin(self.first, self.second)
 
+    @cached_property
+    def pairs(self) -> tuple[Int32Array, Int32Array]:
+        """The distinct pairs of items."""
+        if self.distinct or self.link_begin is not None:
+            return self.link_first, self.link_second
+        return self.first[self.edges], self.second[self.edges]
+
     def over_votes(self, values: FloatArray, power: int = 1) -> FloatArray:
         """Add up a value for each row over its votes, by confusion group and side.
 
@@ -221,7 +237,7 @@ class Rows:
         find = find_patterns if few_patterns(votes) else find_ragged_votes
         ballots, share = find(votes, threads or default_threads())
         start = ballots.start
-        if not any_block(len(start) - 1, lambda block: start[1:][block] == start[:-1][block]):
+        if not has_gaps(start):
             rows = cls._over(votes, None, np.empty(0), ballots, share)
         else:
             voted = np.diff(start) > 0
@@ -311,8 +327,7 @@ class Rows:
             where votes count once.
         """
         first, second, begin = votes.pair_first, votes.pair_second, pair_begin
-        n_pairs = len(wins)
-        if votes.has_questions or any_block(n_pairs, lambda block: begin[1:][block] == begin[:-1][block]):
+        if votes.has_questions or has_gaps(begin):
             voted = np.flatnonzero(np.diff(pair_begin))
             links = voted[where_pairs_begin(first[voted], second[voted])] if votes.has_questions else voted
             first, second = first[links], second[links]
@@ -321,10 +336,7 @@ class Rows:
             if vote_counts is not None:
                 vote_counts = np.add.reduceat(vote_counts, links) if len(links) else vote_counts[:0]
         share = _shrunken(wins, begin, vote_counts)
-        every = np.arange(2 * n_confusion_groups, dtype=np.int32)
-        ballots = Patterns(
-            kind, np.arange(2 * n_confusion_groups + 1), every, np.ones(2 * n_confusion_groups), n_confusion_groups
-        )
+        ballots = replace(single_patterns(n_confusion_groups), of_row=kind)
         return cls(
             first,
             second,
@@ -348,9 +360,8 @@ class Rows:
         pair = None if decided.all() else np.flatnonzero(decided)
         result = result[pair] if pair is not None else result
         kinds = 2 * votes.n_annotators
-        every = np.arange(kinds, dtype=np.int32)
         kind = as_codes(result + np.int32(2 * annotator), kinds)
-        ballots = Patterns(kind, np.arange(kinds + 1), every, np.ones(kinds), votes.n_annotators)
+        ballots = replace(single_patterns(votes.n_annotators), of_row=kind)
         rows = cls._over(votes, pair, np.empty(0), ballots, (result + 1) / 3)
         return replace(rows, distinct=True, single_votes=True)
 

@@ -28,34 +28,41 @@ __device__ double scale_of(double most) {
 // scale of the product, whether all is done, residual times direction, tolerance (later: what is enough), the largest
 // degree, and what the share is divided by. The first call finds the first direction; the others take a step.
 extern "C" __global__ void __launch_bounds__(1024)
-descend(Long items, Long* product, double* direction, double* given, Long first) {
-    double *residual = given, *solution = given + 4 * items, *state = given + 5 * items;
-    const double *precision = given + items, *inverse = given + 2 * items, *share = given + 3 * items;
+descend(Long items, Long* __restrict__ product, double* __restrict__ direction, double* given, Long first) {
+    double *__restrict__ residual = given, *__restrict__ solution = given + 4 * items, *state = given + 5 * items;
+    const double *__restrict__ precision = given + items, *__restrict__ inverse = given + 2 * items;
+    const double* __restrict__ share = given + 3 * items;
     const int from = threadIdx.x, step = blockDim.x;
-    const double scale = state[0], before = state[2], held = state[5];
+    // The scale is a power of two, so that its inverse is exact.
+    const double unit = 1.0 / state[0], before = state[2], held = state[5];
     if (state[1] != 0.0) return;
     if (!first) {
         double bend = 0.0;
+#pragma unroll 4
         for (Long k = from; k < items; k += step)
-            bend += direction[k] * (static_cast<double>(product[k]) / scale + precision[k] * direction[k]);
+            bend += direction[k] * (static_cast<double>(product[k]) * unit + precision[k] * direction[k]);
         bend = over_block<false>(bend);
         if (bend <= 0.0) {
             if (from == 0) state[1] = 1.0;
             return;
         }
         const double alpha = before / bend;
+#pragma unroll 4
         for (Long k = from; k < items; k += step) {
             solution[k] += alpha * direction[k];
-            residual[k] -= alpha * (static_cast<double>(product[k]) / scale + precision[k] * direction[k]);
+            residual[k] -= alpha * (static_cast<double>(product[k]) * unit + precision[k] * direction[k]);
         }
     }
     double shared = 0.0;
+#pragma unroll 4
     for (Long k = from; k < items; k += step) shared += share[k] * residual[k];
     shared = over_block<false>(shared) / held;
     double rho = 0.0;
+#pragma unroll 4
     for (Long k = from; k < items; k += step) rho += residual[k] * (inverse[k] * residual[k] + share[k] * shared);
     rho = over_block<false>(rho);
     double high = -1e300, low = -1e300;
+#pragma unroll 4
     for (Long k = from; k < items; k += step) {
         const double z = inverse[k] * residual[k] + share[k] * shared;
         const double next = first ? z : z + rho / before * direction[k];

@@ -84,8 +84,10 @@ __global__ void over_lists(Long items, Long base, Long count, Long chunk, const 
         }
         const double largest = fmax(log_first, log_second);
         const Prior prior(scores[one] - scores[other]);
-        const double joint_first = prior.first * exp(log_first - largest);
-        const double joint = joint_first + prior.second * exp(log_second - largest), total = 1.0 + prior.least;
+        // Of the two likelihoods over the larger one, one is 1.
+        const double least = exp(-fabs(log_first - log_second));
+        const double joint_first = prior.first * (log_first == largest ? 1.0 : least);
+        const double joint = joint_first + prior.second * (log_second == largest ? 1.0 : least), total = 1.0 + prior.least;
         const double share = reciprocal(total), q = joint_first * reciprocal(joint), bend = prior.least * share * share;
         if (posterior && live) posterior[at] = q;
         if (!gradient) continue;

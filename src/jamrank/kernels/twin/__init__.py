@@ -3,6 +3,7 @@
 Each function has the signature of its namesake in the C++ source and writes into the arrays it is given.
 """
 
+from jamrank.kernels.twin.checks import any_equal, copy_bounded, extremes, in_order, survey_ids
 from jamrank.kernels.twin.encoding import (
     code_ids,
     code_rows,
@@ -11,10 +12,12 @@ from jamrank.kernels.twin.encoding import (
     count_spelled,
     fold_keys,
     mark_ids,
+    pack_kinds,
     pack_votes,
     prior_of_pairs,
     regular_lines,
     repeat,
+    run_lengths,
     sort_keys,
     sum_by_code,
     sum_by_link,
@@ -42,21 +45,27 @@ from jamrank.kernels.twin.patterns import (
     patterns,
     spell_out,
 )
+from jamrank.kernels.twin.steps import lbfgs_direction
 
 __all__ = [
+    "any_equal",
     "assign",
     "code_ids",
     "code_rows",
     "code_strings",
+    "copy_bounded",
     "count_pairs",
     "count_spelled",
     "direct",
     "expectation",
     "expectation_lists",
     "expectation_votes",
+    "extremes",
     "fold_keys",
+    "in_order",
     "jury_patterns",
     "laplacian",
+    "lbfgs_direction",
     "list_votes",
     "marginal",
     "marginal_lists",
@@ -66,16 +75,19 @@ __all__ = [
     "mark_verdicts",
     "maximisation",
     "number_verdicts",
+    "pack_kinds",
     "pack_votes",
     "patterns",
     "prior_of_pairs",
     "regular_lines",
     "repeat",
+    "run_lengths",
     "sort_keys",
     "spell_out",
     "sum_by_code",
     "sum_by_kind",
     "sum_by_link",
+    "survey_ids",
     "unpack_votes",
     "weighted_gram",
 ]

@@ -40,6 +40,36 @@ def pack_votes(
         keys |= digit
 
 
+def pack_kinds(
+    annotator: Int32Array,
+    result: NDArray[np.int8],
+    weight: FloatArray,
+    kind_bits: int,
+    words: NDArray[np.unsignedinteger[Any]],
+) -> int:
+    """Turn votes into words: the kind of each, which takes ``kind_bits``, and above it how often it is counted.
+
+    Returns how often all are counted; -1 where a weight is no whole number or too large.
+    """
+    own = weight if len(weight) else np.ones(len(words))
+    most = (1 << (8 * words.itemsize - kind_bits)) - 1
+    if (own != np.clip(np.floor(own), 0, most)).any():
+        return -1
+    times = np.where(result < 2, own, 0).astype(np.int64)
+    words[:] = times << kind_bits | (2 * annotator + (result & 1))
+    return int(times.sum())
+
+
+def run_lengths(start: IntArray, lengths: NDArray[np.uint8]) -> bool:
+    """Find how long runs are, given where each begins and, at last, where all end.
+
+    Returns whether a byte holds every length.
+    """
+    found = np.diff(start)
+    lengths[:] = found & 255
+    return bool((found <= 255).all())
+
+
 def count_pairs(keys: IntArray, inner_bits: int, threads: int) -> int:
     """Count the pairs, within questions, of sorted keys; ``inner_bits`` is what comes after them."""
     return int(np.count_nonzero(np.diff(keys >> inner_bits, prepend=-1)))

@@ -1,0 +1,38 @@
+"""Numpy twins of what is asked of long arrays before they are used."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jamrank.typing import Int32Array
+
+
+def extremes(values: NDArray[Any], threads: int) -> tuple[Any, Any]:
+    """Return the smallest and the largest of some values, of which there is one at least and none is NaN."""
+    return values.min().item(), values.max().item()
+
+
+def any_equal(one: NDArray[Any], other: NDArray[Any], threads: int) -> bool:
+    """Return whether two arrays have the same value at the same place, anywhere."""
+    return bool((one == other).any())
+
+
+def in_order(first: Int32Array, second: Int32Array, threads: int) -> bool:
+    """Return whether pairs are sorted and distinct, and name the lower item first."""
+    falls = (np.diff(first) < 0) | ((np.diff(first) == 0) & (np.diff(second) <= 0))
+    return not (falls.any() or (first >= second).any())
+
+
+def copy_bounded(source: NDArray[np.int8], target: NDArray[np.int8], threads: int) -> tuple[int, int]:
+    """Copy an array, and return its extremes."""
+    target[:] = source
+    return extremes(source, threads)
+
+
+def survey_ids(ids: NDArray[np.integer], seen: NDArray[np.uint8], threads: int) -> tuple[int, int]:
+    """Mark the ids that occur, as far as there are marks, and return the smallest and the largest."""
+    seen[ids[(ids >= 0) & (ids < len(seen))]] = 1
+    return extremes(ids, threads)
