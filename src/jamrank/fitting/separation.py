@@ -96,7 +96,9 @@ def _reaches_all(first: Int32Array, second: Int32Array, n_items: int) -> bool:
         others = second[start:end]
         if reached[item] or reached[others].any():
             reached[item] = reached[others] = True
-    return bool(reached.all())
+        if reached.all():
+            return True
+    return False
 
 
 def _connected(first: Int32Array, second: Int32Array, n_items: int) -> Int32Array:

@@ -3,9 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <limits>
-#include <memory>
-#include <mutex>
+#include <cstring>
 #include <vector>
 
 #include "blocks.hpp"
@@ -13,84 +11,72 @@
 namespace jamrank {
 namespace {
 
+// Numbers that vector instructions compare: those of x86-64 know the smaller of two bytes without a sign only.
+template <typename Value>
+struct Ordered {
+    using Key = Value;
+    static Key key(Value value) { return value; }
+    static Value value(Key key) { return key; }
+};
+template <>
+struct Ordered<int8_t> {
+    using Key = uint8_t;
+    static Key key(int8_t value) { return static_cast<uint8_t>(value) ^ 0x80; }
+    static int8_t value(Key key) { return static_cast<int8_t>(key ^ 0x80); }
+};
+
 template <typename Value>
 struct Bounds {
-    Value low = std::numeric_limits<Value>::max(), high = std::numeric_limits<Value>::lowest();
+    using Key = typename Ordered<Value>::Key;
+    Key low, high;
 
-    void add(Value value) {
-        low = value < low ? value : low;
-        high = value > high ? value : high;
+    Bounds(const Value* values, size_t begin, size_t end) : low(Ordered<Value>::key(values[begin])), high(low) {
+        Key least = low, most = high;
+        for (size_t k = begin; k < end; ++k) {
+            const Key key = Ordered<Value>::key(values[k]);
+            least = key < least ? key : least;
+            most = key > most ? key : most;
+        }
+        low = least;
+        high = most;
     }
     void add(const Bounds& other) {
-        add(other.low);
-        add(other.high);
+        low = std::min(low, other.low);
+        high = std::max(high, other.high);
     }
 };
 
-// The smallest and the largest of some values, of which there is one at least and none is NaN. `work` adds those of a span,
-// and does whatever else it does with them: reading long arrays is what takes time.
-template <typename Value, typename Work>
-nb::object bounds_of(size_t n, int threads, const Work& work) {
+// The smallest and the largest of some values, of which there is one at least and none is NaN; with `to`, a copy too.
+template <typename Value>
+nb::object bounds_of(const Value* value, Value* to, size_t n, int threads) {
+    constexpr size_t kPiece = 1 << 14;  // stays in cache between copy and look
     require(n > 0, "no values");
-    const size_t blocks = std::min<size_t>(block_count(n, 1), std::max(threads, 1));
-    std::vector<Bounds<Value>> found(blocks);
+    const size_t blocks = block_count(n, 1);
+    std::vector<Bounds<Value>> found(blocks, Bounds<Value>(value, 0, 1));
     {
         nb::gil_scoped_release release;
-        for_blocks(blocks, threads, [&](size_t block) { found[block] = work(span_of(block, blocks, n)); });
+        for_blocks(blocks, threads, [&](size_t block) {
+            const Span span = span_of(block, blocks, n);
+            for (size_t begin = span.begin; begin < span.end; begin += kPiece) {
+                const size_t end = std::min(begin + kPiece, span.end);
+                found[block].add(Bounds<Value>(value, begin, end));
+                if (to) std::memcpy(to + begin, value + begin, (end - begin) * sizeof(Value));
+            }
+        });
     }
-    Bounds<Value> all;
-    for (const auto& own : found) all.add(own);
-    return nb::make_tuple(all.low, all.high);
+    for (const auto& own : found) found[0].add(own);
+    return nb::make_tuple(Ordered<Value>::value(found[0].low), Ordered<Value>::value(found[0].high));
 }
 
 template <typename Value>
 nb::object extremes(const Array<const Value>& values, int threads) {
-    const Value* value = values.data();
-    return bounds_of<Value>(values.size(), threads, [=](Span span) {
-        Bounds<Value> own;
-        for (size_t k = span.begin; k < span.end; ++k) own.add(value[k]);
-        return own;
-    });
+    return bounds_of<Value>(values.data(), nullptr, values.size(), threads);
 }
 
 // Copies values, and returns their extremes.
 nb::object copy_bounded(const Array<const int8_t>& from, Array<int8_t> to, int threads) {
     require(to.size() == from.size(), "arrays of different length");
-    const int8_t* source = from.data();
-    int8_t* target = to.data();
-    return bounds_of<int8_t>(from.size(), threads, [=](Span span) {
-        Bounds<int8_t> own;
-        for (size_t k = span.begin; k < span.end; ++k) {
-            const int8_t value = source[k];
-            target[k] = value;
-            own.add(value);
-        }
-        return own;
-    });
-}
-
-// Marks the ids that occur, as far as there are marks, and returns the smallest and the largest.
-template <typename Id>
-nb::object survey_ids(const Array<const Id>& ids, Array<uint8_t> seen, int threads) {
-    const Id* id = ids.data();
-    uint8_t* all = seen.data();
-    const size_t range = seen.size();
-    std::mutex merging;
-    return bounds_of<Id>(ids.size(), threads, [&, id, all, range](Span span) {
-        Bounds<Id> own;
-        // Marks of its own, so that threads do not write to the same memory.
-        const std::unique_ptr<uint8_t[]> marks(new uint8_t[range + 1]());
-        uint8_t* mark = marks.get();
-        for (size_t k = span.begin; k < span.end; ++k) {
-            const Id value = id[k];
-            own.add(value);
-            const auto place = static_cast<uint64_t>(value);
-            mark[place < range ? place : range] = 1;
-        }
-        const std::lock_guard<std::mutex> lock(merging);
-        for (size_t k = 0; k < range; ++k) all[k] |= mark[k];
-        return own;
-    });
+    return bounds_of<int8_t>(from.data(), to.data(), from.size(), threads);
 }
 
 // Whether a block of a range has something: blocks after one that has are not looked at.
@@ -136,14 +122,11 @@ bool in_order(const Ints& first, const Ints& second, int threads) {
 void bind_checks(nb::module_& m) {
     m.def("extremes", &extremes<int8_t>);
     m.def("extremes", &extremes<int32_t>);
-    m.def("extremes", &extremes<int64_t>);
     m.def("extremes", &extremes<double>);
     m.def("any_equal", &any_equal<int32_t>);
     m.def("any_equal", &any_equal<int64_t>);
     m.def("in_order", &in_order);
     m.def("copy_bounded", &copy_bounded);
-    m.def("survey_ids", &survey_ids<int32_t>);
-    m.def("survey_ids", &survey_ids<int64_t>);
 }
 
 }  // namespace jamrank

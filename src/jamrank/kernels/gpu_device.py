@@ -104,7 +104,7 @@ class GpuDevice:
 
     def empty(self, length: int, dtype: Any) -> Any:
         """Return an array on the device."""
-        return self._guarded(lambda: self._cupy.empty(length, dtype))
+        return self._guarded(lambda: self._cupy.ndarray(length, dtype))
 
     def fill(self, array: Any, value: int) -> None:
         """Set every byte of an array."""
@@ -147,13 +147,16 @@ class GpuDevice:
         *arguments: Arrays on the device, integers (64 bits), doubles, or None for a null pointer.
         shared: Bytes of shared memory for each block.
         """
-        compiled = self._kernels.get(kernel)
-        if compiled is None:
-            compiled = self._kernels[kernel] = _compiled(kernel, self._device.id)
+        known = self._kernels.get(kernel)
+        if known is None:
+            raw = _compiled(kernel, self._device.id)
+            known = self._kernels[kernel] = raw, raw.kernel
+        compiled, function = known
         if shared > _DEFAULT_SHARED_BYTES and compiled.max_dynamic_shared_size_bytes < shared:
             compiled.max_dynamic_shared_size_bytes = shared
         grid = blocks if isinstance(blocks, tuple) else (blocks,)
-        compiled(grid, (threads,), [_NULL if one is None else one for one in arguments], shared_mem=shared)
+        # The function itself: looking it up for every launch takes time.
+        function(grid, (threads,), [_NULL if one is None else one for one in arguments], shared_mem=shared)
 
     def _guarded(self, work: Callable[[], Any]) -> Any:
         try:

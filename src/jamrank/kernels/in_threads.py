@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
 _BLOCK = 1 << 18
-# Types that kernels know.
-_KERNEL_TYPES = (np.int8, np.int32, np.int64, np.float64)
+# Types that a kernel knows.
+_KERNEL_TYPES = (np.int8, np.int32, np.float64)
 
 _Found = TypeVar("_Found")
 

@@ -3,7 +3,7 @@
 Each function has the signature of its namesake in the C++ source and writes into the arrays it is given.
 """
 
-from jamrank.kernels.twin.checks import any_equal, copy_bounded, extremes, in_order, survey_ids
+from jamrank.kernels.twin.checks import any_equal, copy_bounded, extremes, in_order
 from jamrank.kernels.twin.encoding import (
     code_ids,
     code_rows,
@@ -87,7 +87,6 @@ __all__ = [
     "sum_by_code",
     "sum_by_kind",
     "sum_by_link",
-    "survey_ids",
     "unpack_votes",
     "weighted_gram",
 ]

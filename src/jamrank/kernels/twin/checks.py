@@ -30,9 +30,3 @@ def copy_bounded(source: NDArray[np.int8], target: NDArray[np.int8], threads: in
     """Copy an array, and return its extremes."""
     target[:] = source
     return extremes(source, threads)
-
-
-def survey_ids(ids: NDArray[np.integer], seen: NDArray[np.uint8], threads: int) -> tuple[int, int]:
-    """Mark the ids that occur, as far as there are marks, and return the smallest and the largest."""
-    seen[ids[(ids >= 0) & (ids < len(seen))]] = 1
-    return extremes(ids, threads)
