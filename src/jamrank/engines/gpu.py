@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from jamrank.data.comparisons import Comparisons
 from jamrank.engines.base import Engine, Expectation, Maximisation
 from jamrank.engines.gpu_crowd import GpuCrowd, rows_on_device
+from jamrank.engines.gpu_descent import GpuDescent
 from jamrank.engines.gpu_layout import THREADS, WALK_THREADS, GpuLayout, GpuPart, fixed_point_scale, shared_bytes
 from jamrank.engines.gpu_passes import Launch, PassSums, PassTask
 from jamrank.engines.gpu_rows import GpuRows
@@ -22,10 +23,6 @@ from jamrank.kernels.gpu_device import GpuDevice, gpu_available
 from jamrank.rows import ROWS_BY, Codes, Rows
 from jamrank.typing import Float32Array, FloatArray, Int32Array, IntArray
 
-# Steps of conjugate gradients that are started before the result is looked at, and the threads of each.
-_AHEAD, _STEP_THREADS = 2, 1024
-# Numbers of the state of conjugate gradients, see kernels/gpu/descent.cu.
-_STATE = 6
 # With fewer votes a fit in memory ends before the GPU is initialised.
 _MANY_VOTES = 5_000_000
 
@@ -267,36 +264,19 @@ class GpuEngine(MemoryEngine):
         tolerance: float,
         max_iter: int,
     ) -> FloatArray | None:
-        """Solve by conjugate gradients on the device.
-
-        Several steps are started before the result of the first is known; steps after convergence change nothing.
-        """
+        """Solve by conjugate gradients on the device, if everything is there."""
         self._recall(curvature)
         if self._held is None or any(part.resident is None for part in self.gpu.parts):
             return None
-        inverse, share, held = preconditioner
-        n, product = self.n_items, self.gpu.sums[: self.n_items]
-        # The state begins with the scale of a product and whether the solution is found; see kernels/gpu/descent.cu.
-        state = np.array([0.0, 0.0, 0.0, tolerance, self._held.largest_degree, held])
-        given = self.gpu.send(target, precision, inverse, share, np.zeros(n), state)
-        direction, there = self.gpu.device.empty(n, np.float64), given[4 * n :]
-        whole = n, product, direction, given
-        self.gpu.device.launch("descend", 1, _STEP_THREADS, *whole, 1)
-        multiply = [self._product(part, part.resident, direction, there[n:], product) for part in self.gpu.parts]
-        for _ in range(0, max_iter, _AHEAD):
-            for _ in range(_AHEAD):
-                for launch in multiply:
-                    self.gpu.device.launch(*launch)
-                self.gpu.device.launch("descend", 1, _STEP_THREADS, *whole, 0)
-            self.gpu.device.fetch(there, self._solution)
-            if self._solution[n + 1]:
-                break
-        return self._solution[:n].copy()
+        largest_degree = self._held.largest_degree
+        return self._descent.solve(target, precision, preconditioner, tolerance, largest_degree, max_iter)
 
     @cached_property
-    def _solution(self) -> FloatArray:
-        """Pinned memory for a solution and the state of :meth:`solve`."""
-        return self.gpu.device.pinned(self.n_items + _STATE, np.float64)
+    def _descent(self) -> GpuDescent:
+        def products(vector: Any, scale: Any, product: Any) -> list[tuple[Any, ...]]:
+            return [self._product(part, part.resident, vector, scale, product) for part in self.gpu.parts]
+
+        return GpuDescent(self.gpu, products)
 
     def bends(self, curvature: CurvatureHandle) -> Float32Array:
         """Return the curvature of each of the rows' links, in single precision."""

@@ -96,11 +96,27 @@ class GpuDevice:
         """Start copying a pinned array to the device; it must not change until something is fetched."""
         there.data.copy_from_host_async(array.ctypes.data, array.nbytes)
 
+    def receive(self, there: Any, array: NDArray[Any]) -> None:
+        """Start copying from the device to a pinned array, once all that was launched before is done."""
+        there.data.copy_to_host_async(array.ctypes.data, array.nbytes, self._cupy.cuda.get_current_stream())
+
+    def wait(self) -> None:
+        """Wait until all that was launched is done."""
+        self._cupy.cuda.get_current_stream().synchronize()
+
     def fetch(self, there: Any, array: NDArray[Any]) -> None:
         """Copy from the device to a pinned array, once all that was launched before is done."""
-        stream = self._cupy.cuda.get_current_stream()
-        there.data.copy_to_host_async(array.ctypes.data, array.nbytes, stream)
-        stream.synchronize()
+        self.receive(there, array)
+        self.wait()
+
+    def recorded(self, work: Callable[[], None]) -> Callable[[], None]:
+        """Return what does some work again and again: kernels and copies of pinned memory, all started by one call."""
+        stream = self._cupy.cuda.Stream(non_blocking=True)
+        with stream:
+            stream.begin_capture()
+            work()
+            graph = stream.end_capture()
+        return lambda: graph.launch(self._cupy.cuda.get_current_stream())
 
     def empty(self, length: int, dtype: Any) -> Any:
         """Return an array on the device."""
