@@ -114,9 +114,14 @@ class GpuLayout(ABC):
         self.in_cells = (form.distinct or form.in_runs) and form.n_links >= max(_DENSE * every, 1)
         self.walks = self.in_cells and self._can_walk()
         self.all_pairs = form.distinct and not form.in_runs and form.n_rows == every
-        self.starts = item_start(first, form.n_items)
+        self._first = first
         self.item_start = None if self.all_pairs else device.put(self.starts)
         self.narrow = not self.all_pairs and fits_two_bytes(form.n_items)
+
+    @cached_property
+    def starts(self) -> IntArray:
+        """Where the links of each first item begin."""
+        return item_start(self._first, self.n_items)
 
     @property
     @abstractmethod

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -40,15 +41,13 @@ class PassSums:
     @classmethod
     def of(cls, found: IntArray, n_items: int, kinds: int, scales: tuple[float, float, float]) -> PassSums:
         """Convert the integer sums of a pass."""
-        ends = n_items, 2 * n_items, 2 * n_items + kinds
-        value = float(found[ends[2] :].view(np.float64).sum())
-        sums = found[: ends[2]].astype(np.float64)
-        return cls(
-            value,
-            sums[: ends[0]] / scales[0],
-            sums[ends[0] : ends[1]] / scales[1],
-            sums[ends[1] :] / scales[2],
-        )
+        ends = 0, n_items, 2 * n_items, 2 * n_items + kinds
+        value = float(found[ends[-1] :].view(np.float64).sum())
+        sums = found[: ends[-1]].astype(np.float64)
+        gradient, degree, by_kind = (sums[begin:end] for begin, end in pairwise(ends))
+        for own, scale in zip((gradient, degree, by_kind), scales, strict=True):
+            own *= 1.0 / scale  # exact, for a power of two
+        return cls(value, gradient, degree, by_kind)
 
 
 class PassTask:
