@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -174,6 +175,10 @@ class Engine(ABC):
     @abstractmethod
     def expectation(self, scores: FloatArray, log_emission: FloatArray) -> Expectation:
         """Run the fused pass: log-likelihood, sums over votes, gradient and curvature."""
+
+    def start_expectation(self, scores: FloatArray, log_emission: FloatArray) -> Callable[[], Expectation]:
+        """Start the fused pass, and return what waits for its sums: the host need not be idle while a device works."""
+        return partial(self.expectation, scores, log_emission)
 
     @abstractmethod
     def initial_step(self, scores: FloatArray) -> tuple[Maximisation, FloatArray]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -130,13 +131,21 @@ class GpuEngine(MemoryEngine):
 
     def expectation(self, scores: FloatArray, log_emission: FloatArray) -> Expectation:
         """Run the fused pass: log-likelihood, sums over votes, gradient and curvature."""
+        return self.start_expectation(scores, log_emission)()
+
+    def start_expectation(self, scores: FloatArray, log_emission: FloatArray) -> Callable[[], Expectation]:
+        """Start the fused pass, and return what waits for its sums."""
         self.passes += 1
         task = PassTask(self.gpu, scores, log_emission)
-        sums = self._run(task.scales, task.launch)
-        self._keep(task.launch, sums.degree)
-        self._kept = CurvatureHandle(lambda engine: engine.expectation(scores, log_emission))
-        expected_counts, truth_variance, base = task.summed(sums.by_kind)
-        return Expectation(sums.value + base, sums.gradient, sums.degree, self._kept, expected_counts, truth_variance)
+        self._start(task.launch)
+
+        def finish() -> Expectation:
+            sums = self._finish(task.launch, task.scales)
+            kept = self._kept = CurvatureHandle(lambda engine: engine.expectation(scores, log_emission))
+            expected_counts, truth_variance, base = task.summed(sums.by_kind)
+            return Expectation(sums.value + base, sums.gradient, sums.degree, kept, expected_counts, truth_variance)
+
+        return finish
 
     def posterior(self, scores: FloatArray, log_emission: FloatArray) -> FloatArray:
         """Return the probability that the first item is truly better, for each row."""
@@ -177,8 +186,8 @@ class GpuEngine(MemoryEngine):
                 shared=shared,
             )
 
-        sums = self._run((most, most, every), launch)
-        self._keep(launch, sums.degree)
+        self._start(launch)
+        sums = self._finish(launch, (most, most, every))
         self._kept = CurvatureHandle(lambda engine: engine.initial_step(scores))
         at = Maximisation(sums.value, sums.gradient, sums.degree, self._kept)
         return at, sums.by_kind[:kinds].reshape(-1, 2)
@@ -217,8 +226,8 @@ class GpuEngine(MemoryEngine):
                 *[gpu.places(part, sums)[k] for k in (0, 1, 3)],
             )
 
-        sums = self._run(scales, launch)
-        self._keep(launch, sums.degree)
+        self._start(launch)
+        sums = self._finish(launch, scales)
         self._kept = CurvatureHandle(
             lambda engine: engine._maximise(layout, weight, scores, posterior, loss, pattern)
         )
@@ -308,17 +317,20 @@ class GpuEngine(MemoryEngine):
         self._held = None
         return super()._make_room(length)
 
-    def _keep(self, launch: Launch, degree: FloatArray) -> None:
-        self._held = _Held(launch, float(degree.max(initial=0.0)))
-
-    def _run(self, scales: tuple[float, float, float], launch: Launch) -> PassSums:
-        """Run a pass over all parts, and fetch its sums."""
+    def _start(self, launch: Launch) -> None:
+        """Start a pass over all parts, and the copy of its sums."""
         self._kept = None
         self.gpu.device.fill(self.gpu.sums, 0)
         for part in self.gpu.parts:
             with self.gpu.on_device(part) as there:
                 launch(self.gpu, part, there, self.gpu.sums)
-        return PassSums.of(self.gpu.fetch_sums(len(self.gpu.sums)), self.n_items, self.gpu.n_kinds, scales)
+        self.gpu.start_fetching()
+
+    def _finish(self, launch: Launch, scales: tuple[float, float, float]) -> PassSums:
+        """Wait for the sums of a pass, whose curvature is kept."""
+        sums = PassSums.of(self.gpu.fetched(), self.n_items, self.gpu.n_kinds, scales)
+        self._held = _Held(launch, float(sums.degree.max(initial=0.0)))
+        return sums
 
     def _product(self, part: GpuPart, there: Any, vector: Any, scale: Any, product: Any) -> tuple[Any, ...]:
         """Return how to launch the kernel that multiplies the curvature of a part with a vector."""

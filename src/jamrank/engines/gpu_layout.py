@@ -26,8 +26,8 @@ _MOST_KINDS_SHARED = 4096
 # With so many votes on a link, a warp takes it instead of a thread.
 _MANY_VOTES = 16
 # The tiles of a walk over all pairs, see kernels/gpu/walk.cu: their width, threads, and doubles for each pattern.
-_WIDTH, WALK_THREADS, WALK_ROOM = 192, 128, 32 + 64
-_LEAST_HEIGHT, _MOST_HEIGHT, _TILES = 64, 256, 2000
+_WIDTH, WALK_THREADS, WALK_ROOM = 192, 128, 128 + 16
+_LEAST_HEIGHT, _MOST_HEIGHT, _TILES = 64, 512, 2000
 # A walk over all pairs pays if at least this share of them has a row.
 _DENSE = 1 / 3
 # Sums are integers of so many bits.
@@ -237,6 +237,15 @@ class GpuLayout(ABC):
         found = self._found[:length]
         self.device.fetch(self.sums[:length], found)
         return found
+
+    def start_fetching(self) -> None:
+        """Start copying all sums."""
+        self.device.receive(self.sums, self._found)
+
+    def fetched(self) -> IntArray:
+        """Return the sums when they are copied, in a buffer that the next copy overwrites."""
+        self.device.wait()
+        return self._found
 
     def places(self, part: GpuPart, sums: Any) -> tuple[Any, Any, Any, Any]:
         """Return where gradient, degree, sums by kind and the values of a part's blocks go."""

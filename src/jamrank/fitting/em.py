@@ -53,9 +53,10 @@ class Problem:
     def evaluate(self, theta: FloatArray, params: FloatArray) -> Point:
         """Run the E-step at the given parameters."""
         scores = self.scorer.scores(theta)
-        at = self.engine.expectation(scores, self.noise.log_emission(params))
-        objective = at.value + self._log_prior(theta, params)
-        return Point(theta, params, scores, self.noise.rates(params), at, objective)
+        finish = self.engine.start_expectation(scores, self.noise.log_emission(params))
+        log_prior, rates = self._log_prior(theta, params), self.noise.rates(params)
+        at = finish()
+        return Point(theta, params, scores, rates, at, at.value + log_prior)
 
     def with_prior(self, point: Point) -> Point:
         """Return a point evaluated under another prior with its objective under this one."""

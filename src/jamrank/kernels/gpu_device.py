@@ -94,11 +94,16 @@ class GpuDevice:
 
     def send(self, array: NDArray[Any], there: Any) -> None:
         """Start copying a pinned array to the device; it must not change until something is fetched."""
-        there.data.copy_from_host_async(array.ctypes.data, array.nbytes)
+        self._copy(there.data.ptr, array.ctypes.data, array.nbytes)
 
     def receive(self, there: Any, array: NDArray[Any]) -> None:
         """Start copying from the device to a pinned array, once all that was launched before is done."""
-        there.data.copy_to_host_async(array.ctypes.data, array.nbytes, self._cupy.cuda.get_current_stream())
+        self._copy(array.ctypes.data, there.data.ptr, array.nbytes)
+
+    def _copy(self, to: int, at: int, n_bytes: int) -> None:
+        # CUDA itself: CuPy's arrays do not copy while they are recorded.
+        runtime, stream = self._cupy.cuda.runtime, self._cupy.cuda.get_current_stream()
+        runtime.memcpyAsync(to, at, n_bytes, runtime.memcpyDefault, stream.ptr)
 
     def wait(self) -> None:
         """Wait until all that was launched is done."""
@@ -110,7 +115,7 @@ class GpuDevice:
         self.wait()
 
     def recorded(self, work: Callable[[], None]) -> Callable[[], None]:
-        """Return what does some work again and again: kernels and copies of pinned memory, all started by one call."""
+        """Record work, kernels and copies of pinned memory; return what starts all of it by one call."""
         stream = self._cupy.cuda.Stream(non_blocking=True)
         with stream:
             stream.begin_capture()

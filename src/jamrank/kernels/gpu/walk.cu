@@ -2,10 +2,9 @@
 // goes from first item to first item, and nothing is scattered but the sums of whole tiles. Pairs without a row are holes.
 
 constexpr int kLanes = 32, kColumns = 6, kWarps = 4, kWidth = kLanes * kColumns, kThreads = kLanes * kWarps;
-constexpr int kRows = 2;  // that a warp has in hand
-// A thread adds posteriors up by pattern as multiples of kShare: the sum of the 384 that it meets in a tile of 256 rows
-// still fits into a word. kShare is what the last bit of kOfShares is worth.
-constexpr double kShare = 1.0 / (1 << 23), kOfShares = 1ll << (52 - 23);
+constexpr int kRows = 2;  // that a warp has in hand; kColumns must be even
+// The table of likelihood ratios is there so many times, so that threads seldom wait for each other.
+constexpr int kCopies = 16;
 
 // exp(score) and exp(-score) of each item: their product is the exponential of a margin.
 extern "C" __global__ void exponentials(Long items, const double* scores, double* up_then_down) {
@@ -51,9 +50,8 @@ __device__ __forceinline__ double read(unsigned place) {
     asm volatile("ld.shared.f64 %0, [%1];" : "=d"(value) : "r"(place));
     return value;
 }
-// Adds a number from 0 to 1 as a multiple of kShare. An atomic addition, so that nothing waits for what was there.
-__device__ __forceinline__ void count(unsigned place, double share) {
-    asm volatile("red.shared.add.u32 [%0], %1;" ::"r"(place), "r"(__double2loint(share + kOfShares)) : "memory");
+__device__ __forceinline__ void write(unsigned place, double value) {
+    asm volatile("st.shared.f64 [%0], %1;" ::"r"(place), "d"(value));
 }
 
 // The address of an entry of a table: one instruction, of which the compiler would make two.
@@ -80,8 +78,8 @@ struct Walk {
     Long base;
     const Byte* codes;
     int hole;
-    const double* ratio;  // by pattern, once for each lane, so that none waits for another
-    unsigned* counted;    // by pattern and thread
+    const double* ratio;
+    double* by_thread;
     const double* up;
     const double* down;
     float* curvature;
@@ -105,7 +103,7 @@ struct Walk {
             e_up[c] = tile.column(c) < tile.items ? up[tile.column(c)] : 0.0;
             slope[c] = bent[c] = 0.0;
         }
-        const unsigned own_ratio = address(ratio + tile.lane), own_count = address(counted + threadIdx.x);
+        const unsigned own_ratio = address(ratio + tile.lane % kCopies), own_sums = address(by_thread + threadIdx.x);
         double product = 1.0, coming[kRows];
         int exponent = 0;
         int first = top + threadIdx.x / kLanes;
@@ -119,11 +117,11 @@ struct Walk {
         }
         for (; first < tile.bottom; first += kRows * kWarps) {
             // All of a kind together, so that nothing waits for anything before it.
-            double likely[kRows][kColumns], pending[2 * kRows];
+            double likely[kRows][kColumns], pending[2 * kRows], q[kColumns];
 #pragma unroll
             for (int r = 0; r < kRows; ++r)
 #pragma unroll
-                for (int c = 0; c < kColumns; ++c) likely[r][c] = read(entry(own_ratio, code[r][c], 8 * kLanes));
+                for (int c = 0; c < kColumns; ++c) likely[r][c] = read(entry(own_ratio, code[r][c], 8 * kCopies));
             double e_down[kRows];
 #pragma unroll
             for (int r = 0; r < kRows; ++r) {
@@ -134,35 +132,44 @@ struct Walk {
             }
 #pragma unroll
             for (int r = 0; r < kRows; ++r) {
-                const int row = first + r * kWarps;
+                const int own = first + r * kWarps;
                 float* out = curvature + at + ahead(far, r);
                 double row_slope = 0.0, row_bent = 0.0;
 #pragma unroll
                 for (int c = 0; c < kColumns; ++c) {
                     const double e = e_down[r] * e_up[c], sum = 1.0 + e, joint = fma(e, likely[r][c], 1.0);
                     const double inverse = reciprocal(sum * joint), prior = inverse * joint;
-                    const double q = inverse * sum, derivative = q - prior;
-                    count(entry(own_count, code[r][c], 4 * kThreads), q);
+                    q[c] = inverse * sum;
+                    const double derivative = q[c] - prior;
                     product *= joint * prior;
                     slope[c] += derivative;
                     row_slope += derivative;
                     // The curvature: what is open of the truth before the votes, p (1 - p), less what is after.
                     const double least = kLeastCurvature * fma(-prior, prior, prior);
-                    const double left = fma(derivative, q + prior, -derivative);
+                    const double left = fma(derivative, q[c] + prior, -derivative);
                     double curved = left < least ? least : left;
                     // A hole has a ratio of 1: it says nothing of itself, but for the curvature.
                     if ((kEdge || kHoles) && code[r][c] == hole) curved = 0.0;
                     bent[c] += curved;
                     row_bent += curved;
-                    if (!kEdge || tile.inside(row, c)) {
+                    if (!kEdge || tile.inside(own, c)) {
                         __stcs(out + c * kLanes, single(curved));
-                        if (kKeep) __stcs(posterior + (out - curvature) + c * kLanes, q);
+                        if (kKeep) __stcs(posterior + (out - curvature) + c * kLanes, q[c]);
                     }
+                }
+#pragma unroll
+                for (int c = 0; c < kColumns; c += 2) {
+                    // Two at a time: if they are the same sum, it is the latter that counts.
+                    const unsigned one = entry(own_sums, code[r][c], 8 * kThreads);
+                    const unsigned other = entry(own_sums, code[r][c + 1], 8 * kThreads);
+                    const double before = read(one), there = read(other), sum = before + q[c];
+                    write(one, sum);
+                    write(other, (one == other ? sum : there) + q[c + 1]);
                 }
                 pending[r] = row_slope;
                 pending[kRows + r] = row_bent;
                 // Past the end this row is read once more, which costs less than a branch.
-                const int next = row + kRows * kWarps;
+                const int next = own + kRows * kWarps;
                 fetch<kEdge>(next, codes + at + (next < tile.bottom ? ahead(far, kRows + r) : 0), code[r]);
                 // Exponents are split off before they grow too large.
                 exponent += (__double2hiint(product) >> 20) - 1023;
@@ -171,10 +178,10 @@ struct Walk {
             at += ahead(far, kRows);
             far -= kRows * kWarps * kWarps;
             const double mine = four_sums(pending);
-            const int row = first + (tile.lane / 8 % kRows) * kWarps;
-            if (tile.lane % 8 == 0 && (!kEdge || row < tile.bottom)) {
+            const int own = first + (tile.lane / 8 % kRows) * kWarps;
+            if (tile.lane % 8 == 0 && (!kEdge || own < tile.bottom)) {
                 const bool upper = tile.lane >= 16;
-                add((upper ? sums.degree : sums.gradient) + row,
+                add((upper ? sums.degree : sums.gradient) + own,
                     fixed(mine, upper ? sums.by_degree : sums.by_gradient));
             }
         }
@@ -197,10 +204,10 @@ struct Walk {
 // The expectation over pairs whose first item is one of `from` to `to`; `codes`, `curvature` and, where it is kept,
 // `posterior` begin with pair `base`.
 template <bool kKeep>
-__global__ void __launch_bounds__(kThreads, 4)
+__global__ void __launch_bounds__(kThreads, 3)
 walk(Long items, Long from, Long to, Long base, Long height, const Byte* codes, Long holes, Long patterns,
      const double* ratio, const double* up, float* curvature, double* posterior, double by_gradient, double by_degree, double by_pattern, Long* gradient, Long* degree, Long* pattern_sums, double* values) {
-    extern __shared__ double table[];
+    extern __shared__ double room[];
     const int left = blockIdx.x * kWidth, top = static_cast<int>(from + blockIdx.y * height);
     const int bottom = static_cast<int>(min(min(top + height, to), min(left + kWidth - 1ll, items - 1)));
     double* value = values + (static_cast<Long>(blockIdx.y) * gridDim.x + blockIdx.x);
@@ -209,13 +216,13 @@ walk(Long items, Long from, Long to, Long base, Long height, const Byte* codes, 
         return;
     }
     const int kinds = static_cast<int>(patterns) + 1;
-    unsigned* counted = reinterpret_cast<unsigned*>(table + kinds * kLanes);
-    for (int k = threadIdx.x; k < kinds * kLanes; k += kThreads)
-        table[k] = k / kLanes < patterns ? ratio[k / kLanes] : 1.0;
-    for (int k = 0; k < kinds; ++k) counted[k * kThreads + threadIdx.x] = 0;
+    double* table = room + kinds * kThreads;
+    for (int k = threadIdx.x; k < kinds * kThreads; k += kThreads) room[k] = 0.0;
+    for (int k = threadIdx.x; k < kinds * kCopies; k += kThreads)
+        table[k] = k / kCopies < patterns ? ratio[k / kCopies] : 1.0;
     __syncthreads();
     const Tile tile{static_cast<int>(items), left, bottom, static_cast<int>(threadIdx.x) % kLanes};
-    const Walk pass{tile, top, base, codes, static_cast<int>(patterns), table, counted, up, up + items, curvature, posterior,
+    const Walk pass{tile, top, base, codes, static_cast<int>(patterns), table, room, up, up + items, curvature, posterior,
                     ByItem{gradient, degree, by_gradient, by_degree}};
     const bool whole = left >= bottom && left + kWidth <= items && (bottom - top) % (kRows * kWarps) == 0;
     const double own = !whole  ? pass.template run<kKeep, true, true>()
@@ -225,7 +232,7 @@ walk(Long items, Long from, Long to, Long base, Long height, const Byte* codes, 
     if (threadIdx.x == 0) *value = sum;
     for (int k = threadIdx.x / kLanes; k < patterns; k += kWarps) {
         double part = 0.0;
-        for (int t = tile.lane; t < kThreads; t += kLanes) part += kShare * counted[k * kThreads + t];
+        for (int t = tile.lane; t < kThreads; t += kLanes) part += room[k * kThreads + t];
         part = warp_sum(part);
         if (tile.lane == 0) add(pattern_sums + k, fixed(part, by_pattern));
     }
