@@ -54,7 +54,7 @@ class CovariateVotes:
         return np.asarray(xlogy(self.outcome, first) + xlogy(1 - self.outcome, 1 - first))
 
     def derivatives(self, margin: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return slope, expected and observed curvature of each log-likelihood in the margin; the last at least 0."""
+        """Return slope, expected and observed curvature of each log-likelihood in the margin."""
         said, p = self.outcome, expit(margin)
         if self.flip is None:
             return said - p, p * (1 - p), p * (1 - p)
@@ -65,7 +65,7 @@ class CovariateVotes:
         slope = (said - first) * rise / apart
         squares = said / np.maximum(first**2, _TINY) + (1 - said) / np.maximum((1 - first) ** 2, _TINY)
         observed = rise**2 * squares - slope * (1 - 2 * p)
-        return slope, rise**2 / apart, np.maximum(observed, 0.0)
+        return slope, rise**2 / apart, observed
 
     @property
     def n_covariates(self) -> int:
@@ -133,8 +133,7 @@ def find_mode(votes: CovariateVotes, variances: Variances, free: BoolArray, star
     )
     value = log_posterior(votes, variances, free, scores, common, own)
     for _ in range(_MOST_NEWTON):
-        system = _System.at(votes, variances, free, scores, common, own, newton=True)
-        outer, inner = system.step()
+        outer, inner = _newton_step(votes, variances, free, scores, common, own)
         size = max(float(np.abs(outer).max(initial=0.0)), float(np.abs(inner).max(initial=0.0)))
         share = 1.0
         while True:
@@ -149,7 +148,7 @@ def find_mode(votes: CovariateVotes, variances: Variances, free: BoolArray, star
         (scores, common, own), value = trial, reached
         if size < _LAST_STEP:
             break
-    system = _System.at(votes, variances, free, scores, common, own, newton=False)
+    system = _System.at(votes, variances, free, scores, common, own)
     normal = 0.5 * (np.count_nonzero(free) * np.log(_COMMON_PRECISION) - n * np.log(variances.score))
     normal -= k * float(np.log(variances.sd).sum())
     return Mode(
@@ -162,6 +161,23 @@ def find_mode(votes: CovariateVotes, variances: Variances, free: BoolArray, star
         system.follow,
         system.inverse,
     )
+
+
+def _newton_step(
+    votes: CovariateVotes,
+    variances: Variances,
+    free: BoolArray,
+    scores: FloatArray,
+    common: FloatArray,
+    own: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
+    """Return Newton's step; where the posterior is not concave, that of Fisher scoring, which still leads upwards."""
+    if votes.flip is not None:
+        try:
+            return _System.at(votes, variances, free, scores, common, own, observed=True).step()
+        except np.linalg.LinAlgError:
+            pass
+    return _System.at(votes, variances, free, scores, common, own).step()
 
 
 def log_posterior(
@@ -189,8 +205,7 @@ class _System:
     """Newton's equations; deviations of annotators, which only meet through scores and common part, are eliminated.
 
     slope, inner_slope: Gradient in scores and common coefficients, and in deviations.
-    outer: Negative second derivative in the former after the elimination: observed for Newton's steps, expected for
-        the normal approximation.
+    outer: Negative second derivative in the former after the elimination: expected, or observed.
     inverse, follow: As ``inner`` and ``follow`` of :class:`Mode`.
     """
 
@@ -211,11 +226,11 @@ class _System:
         common: FloatArray,
         own: FloatArray,
         *,
-        newton: bool,
+        observed: bool = False,
     ) -> _System:
         n, k, c = votes.n_items, votes.n_annotators, votes.n_covariates
-        slope, expected, observed = votes.derivatives(margins(votes, scores, common, own))
-        pull, curvature = votes.weight * slope, votes.weight * (observed if newton else expected)
+        slope, *curvatures = votes.derivatives(margins(votes, scores, common, own))
+        pull, curvature = votes.weight * slope, votes.weight * curvatures[observed]
         pulls = np.stack([votes.by_annotator(pull * votes.x[:, i]) for i in range(c)], axis=1) if c else own
         of_common = pulls.sum(axis=0) - _COMMON_PRECISION * common
         blocks, cross = np.empty((k, c, c)), np.empty((n, k, c))
@@ -233,6 +248,8 @@ class _System:
         outer[n:, n:] = (blocks.sum(axis=0) + _COMMON_PRECISION * np.eye(c))[np.ix_(free, free)]
         ties = np.concatenate([cross, blocks.transpose(1, 0, 2)[free]])
         held = blocks + np.diag(variances.sd**-2.0)
+        # Fails where the deviations are at no maximum, as the factor of ``outer`` does for the others.
+        root = np.linalg.cholesky(held) if c else held
         inverse = np.asarray(np.linalg.inv(held) if c else held, dtype=np.float64)
         follow = np.asarray(inverse @ ties.transpose(1, 2, 0))
         outer -= ties.reshape(len(ties), k * c) @ follow.reshape(k * c, len(ties))
@@ -242,7 +259,7 @@ class _System:
             outer,
             inverse,
             follow,
-            float(np.linalg.slogdet(held)[1].sum()) if c else 0.0,
+            2.0 * float(np.log(np.einsum("kcc->kc", root)).sum()),
         )
 
     @cached_property
