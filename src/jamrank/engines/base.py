@@ -177,7 +177,7 @@ class Engine(ABC):
         """Run the fused pass: log-likelihood, sums over votes, gradient and curvature."""
 
     def start_expectation(self, scores: FloatArray, log_emission: FloatArray) -> Callable[[], Expectation]:
-        """Start the fused pass, and return what waits for its sums: the host need not be idle while a device works."""
+        """Start the fused pass, and return what waits for its sums: a host need not be idle while a device works."""
         return partial(self.expectation, scores, log_emission)
 
     @abstractmethod
@@ -219,7 +219,7 @@ class Engine(ABC):
         """Return single-threaded engines whose sums add up to those of this one, in this process where possible."""
         return [self]
 
-    def solve(
+    def start_solving(
         self,
         curvature: Curvature,
         target: FloatArray,
@@ -227,8 +227,10 @@ class Engine(ABC):
         preconditioner: tuple[FloatArray, FloatArray, float],
         tolerance: float,
         max_iter: int,
-    ) -> FloatArray | None:
-        """Solve for a Newton step by conjugate gradients where the engine does that itself; else None.
+    ) -> Callable[[], FloatArray] | None:
+        """Start solving for a Newton step by conjugate gradients where the engine does that itself; else None.
+
+        Returns what waits for the solution.
 
         Parameters
         ----------

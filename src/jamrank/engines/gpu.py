@@ -264,7 +264,7 @@ class GpuEngine(MemoryEngine):
                 )
         return self.gpu.fetch_sums(self.n_items) / scale
 
-    def solve(
+    def start_solving(
         self,
         curvature: CurvatureHandle,
         target: FloatArray,
@@ -272,13 +272,13 @@ class GpuEngine(MemoryEngine):
         preconditioner: tuple[FloatArray, FloatArray, float],
         tolerance: float,
         max_iter: int,
-    ) -> FloatArray | None:
-        """Solve by conjugate gradients on the device, if everything is there."""
+    ) -> Callable[[], FloatArray] | None:
+        """Start conjugate gradients on the device, if everything is there."""
         self._recall(curvature)
         if self._held is None or any(part.resident is None for part in self.gpu.parts):
             return None
         largest_degree = self._held.largest_degree
-        return self._descent.solve(target, precision, preconditioner, tolerance, largest_degree, max_iter)
+        return self._descent.start(target, precision, preconditioner, tolerance, largest_degree, max_iter)
 
     @cached_property
     def _descent(self) -> GpuDescent:

@@ -40,7 +40,7 @@ class GpuDescent:
         self._begin = self._device.recorded(lambda: self._launch(first=True))
         self._go_on = self._device.recorded(lambda: self._launch(first=False))
 
-    def solve(
+    def start(
         self,
         target: FloatArray,
         precision: FloatArray,
@@ -48,8 +48,8 @@ class GpuDescent:
         tolerance: float,
         largest_degree: float,
         max_iter: int,
-    ) -> FloatArray:
-        """Return the solution; see :meth:`jamrank.engines.base.Engine.solve`.
+    ) -> Callable[[], FloatArray]:
+        """Start solving, and return what waits for the solution; see :meth:`~jamrank.engines.Engine.start_solving`.
 
         Several steps are started before the result of the first is known; steps after convergence change nothing.
         """
@@ -58,13 +58,17 @@ class GpuDescent:
         # The state begins with the scale of a product and whether the solution is found.
         sent[5 * n :] = 0.0, 0.0, 0.0, tolerance, largest_degree, held
         self._begin()
-        for _ in range(_AHEAD, max_iter, _AHEAD):
+
+        def finish() -> FloatArray:
             self._device.wait()
-            if self._found[n + 1]:
-                break
-            self._go_on()
-        self._device.wait()
-        return self._found[:n].copy()
+            for _ in range(_AHEAD, max_iter, _AHEAD):
+                if self._found[n + 1]:
+                    break
+                self._go_on()
+                self._device.wait()
+            return self._found[:n].copy()
+
+        return finish
 
     def _launch(self, first: bool) -> None:
         device, step = self._device, (self._n, self._product, self._direction, self._given)

@@ -10,7 +10,7 @@ import numpy as np
 
 from jamrank.engines import Engine, Expectation, Maximisation, MemoryEngine
 from jamrank.fitting.lbfgs import Secants
-from jamrank.fitting.newton import gradient, maximise_hinge, newton_step
+from jamrank.fitting.newton import gradient, maximise_hinge, newton_step, start_newton_step
 from jamrank.noise import Noise
 from jamrank.scorers import Scorer
 from jamrank.typing import FloatArray
@@ -77,10 +77,12 @@ class Problem:
 
     def step(self, point: Point) -> tuple[FloatArray, FloatArray]:
         """Return the parameters after one M-step (for the logistic loss: one Newton step of it)."""
-        params = self.noise.update(point.expectation.expected_counts, point.params)
         if self.loss == "hinge":
+            params = self.noise.update(point.expectation.expected_counts, point.params)
             return maximise_hinge(self.in_memory, self.scorer, self.posterior(point), point.theta), params
-        return point.theta + newton_step(self.engine, self.scorer, point.expectation, point.theta), params
+        finish = start_newton_step(self.engine, self.scorer, point.expectation, point.theta)
+        params = self.noise.update(point.expectation.expected_counts, point.params)
+        return point.theta + finish(), params
 
     def slope(self, point: Point) -> FloatArray:
         """Return the gradient of the objective in all parameters."""
