@@ -389,14 +389,14 @@ def test_codes_of_ids_equal_their_twins(values, kind, ranked):
 
 @needs_compiled
 @settings(deadline=None)
-@given(st.lists(st.integers(-2, 110), max_size=300), st.sampled_from([np.int32, np.int64]))
+@given(st.lists(st.integers(-2, 140), max_size=300), st.sampled_from([np.int32, np.int64]))
 def test_ids_taken_as_codes_equal_their_twins(values, kind):
     ids, found = np.array(values, dtype=kind), []
     for module in (kernels, twin):
-        seen, codes = np.zeros(100, dtype=np.uint8), np.zeros(len(ids), dtype=np.int32)
+        seen, codes = np.zeros(128, dtype=np.uint8), np.zeros(len(ids), dtype=np.int32)
         found.append(module.take_ids(ids, codes, seen, 3) and (seen.tolist(), codes.tolist()))
     assert found[0] == found[1]
-    assert bool(found[0]) == all(0 <= value < 100 for value in values)
+    assert bool(found[0]) == all(0 <= value < 128 for value in values)
 
 
 @needs_compiled

@@ -33,7 +33,7 @@ Column = NDArray[Any] | pl.Series
 Result = TypeVar("Result")
 
 _PIECE = 1 << 21
-# Ids below this are encoded in one pass.
+# Ids below this, a power of two, are encoded in one pass.
 _SMALL = 1 << 16
 # Integers that numpy does not have; older polars have fewer of them.
 _WIDE_INTEGERS = tuple(getattr(pl, name) for name in ("Int128", "UInt128") if hasattr(pl, name))
