@@ -15,7 +15,7 @@ from jamrank.engines.base import Engine, Expectation, Maximisation
 from jamrank.engines.gpu_crowd import GpuCrowd, rows_on_device
 from jamrank.engines.gpu_descent import GpuDescent
 from jamrank.engines.gpu_layout import THREADS, WALK_THREADS, GpuLayout, GpuPart, fixed_point_scale, shared_bytes
-from jamrank.engines.gpu_passes import Launch, PassSums, PassTask
+from jamrank.engines.gpu_passes import Launch, PassSums, PassTask, RecordedPass
 from jamrank.engines.gpu_rows import GpuRows
 from jamrank.engines.kind import Kind, Load, Tick, read_into_memory
 from jamrank.engines.memory import CurvatureHandle, MemoryEngine, winner
@@ -76,6 +76,7 @@ class GpuEngine(MemoryEngine):
         )
         self._set_up(threads, votes)
         self._held: _Held | None = None
+        self._recorded: dict[tuple[Any, ...], RecordedPass] = {}
 
     @property
     def rows(self) -> Rows:
@@ -137,7 +138,11 @@ class GpuEngine(MemoryEngine):
         """Start the fused pass, and return what waits for its sums."""
         self.passes += 1
         task = PassTask(self.gpu, scores, log_emission)
-        self._start(task.launch)
+        if self._is_resident and self.gpu.form.about == "truth":
+            self._start_recorded(task)
+        else:
+            task.send(self.gpu)
+            self._start(task.launch)
 
         def finish() -> Expectation:
             sums = self._finish(task.launch, task.scales)
@@ -153,6 +158,7 @@ class GpuEngine(MemoryEngine):
             return super().posterior(scores, log_emission)
         self.passes += 1
         task = PassTask(self.gpu, scores, log_emission)
+        task.send(self.gpu)
         posterior = np.empty(self.n_rows)
         if task.walks and self.gpu.all_pairs:
             # The walk over all pairs also overwrites the curvature.
@@ -275,7 +281,7 @@ class GpuEngine(MemoryEngine):
     ) -> Callable[[], FloatArray] | None:
         """Start conjugate gradients on the device, if everything is there."""
         self._recall(curvature)
-        if self._held is None or any(part.resident is None for part in self.gpu.parts):
+        if self._held is None or not self._is_resident:
             return None
         largest_degree = self._held.largest_degree
         return self._descent.start(target, precision, preconditioner, tolerance, largest_degree, max_iter)
@@ -317,10 +323,21 @@ class GpuEngine(MemoryEngine):
         self._held = None
         return super()._make_room(length)
 
+    @property
+    def _is_resident(self) -> bool:
+        return all(part.resident is not None for part in self.gpu.parts)
+
+    def _start_recorded(self, task: PassTask) -> None:
+        """Start the fused pass; it is recorded when its kind is first met."""
+        self._kept = None
+        if task.kind not in self._recorded:
+            self._recorded[task.kind] = RecordedPass(self.gpu, task)
+        self._recorded[task.kind].start(task.given)
+
     def _start(self, launch: Launch) -> None:
         """Start a pass over all parts, and the copy of its sums."""
         self._kept = None
-        self.gpu.device.fill(self.gpu.sums, 0)
+        self.gpu.clear_sums()
         for part in self.gpu.parts:
             with self.gpu.on_device(part) as there:
                 launch(self.gpu, part, there, self.gpu.sums)

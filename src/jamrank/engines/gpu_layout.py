@@ -238,6 +238,10 @@ class GpuLayout(ABC):
         self.device.fetch(self.sums[:length], found)
         return found
 
+    def clear_sums(self) -> None:
+        """Set all sums to 0."""
+        self.device.fill(self.sums, 0)
+
     def start_fetching(self) -> None:
         """Start copying all sums."""
         self.device.receive(self.sums, self._found)

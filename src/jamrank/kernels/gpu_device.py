@@ -146,10 +146,9 @@ class GpuDevice:
         stream = self._cupy.cuda.get_current_stream()
         waiting: list[Any] = []
         for turn in _chunk_groups(len(out), out.itemsize):
-            for copied in waiting:
-                copied.result()
-            waiting = []
             for slot, own in enumerate(turn):
+                if len(waiting) >= _N_CHUNKS:
+                    waiting[-_N_CHUNKS].result()
                 chunk = _chunk(slot, out.dtype, own)
                 array[own].data.copy_to_host_async(chunk.ctypes.data, chunk.nbytes, stream)
                 waiting.append(
